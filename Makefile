@@ -1,0 +1,73 @@
+# MCPist: `make` lists the targets. Each one installs what it needs: uv into .tools (unless it is on PATH), the locked
+# packages into .venv, and the SAM CLI beside the lock, since its pins would drag boto3 back.
+
+.DEFAULT_GOAL := help
+.PHONY: help up test check build bench lock clean
+.DELETE_ON_ERROR:
+
+UV_VERSION := 0.13.9
+SAM_VERSION := 1.170.0
+BUILD_DIR := .aws-sam/build
+
+UV := $(or $(shell command -v uv 2>/dev/null),.tools/bin/uv)
+OWN_UV := $(filter .tools/%,$(UV))
+RUN := $(UV) run --no-sync
+EXPORT := $(UV) export --locked --quiet --no-default-groups --no-emit-project --no-header --no-annotate
+REQUIREMENTS := layers/dependencies/requirements.txt
+# The layers' own makefiles run in scratch folders, where nothing else tells uv which Python is ours.
+SAM := UV_PYTHON="$(CURDIR)/.venv/bin/python" SAM_CLI_TELEMETRY=0 $(UV) tool run --from aws-sam-cli==$(SAM_VERSION) sam
+
+unexport VIRTUAL_ENV
+export UV_PROJECT_ENVIRONMENT := .venv
+ifdef OWN_UV
+export PATH := $(CURDIR)/.tools/bin:$(PATH)
+endif
+
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+up: .venv/.synced ## Run the whole house on this machine, e.g. make up ARGS="--help".
+	@$(RUN) mcpist up $(ARGS)
+
+test: .venv/.synced ## Run the tests, e.g. make test ARGS="-k batch".
+	@$(RUN) pytest $(ARGS)
+
+check: .venv/.synced ## Format, lint, types, the arrows between the rooms, the template, the layer's requirements.
+	$(RUN) ruff format --check .
+	$(RUN) ruff check .
+	$(RUN) mypy
+	PYTHONPATH=functions $(RUN) lint-imports
+	@echo 'diff $(REQUIREMENTS) uv.lock'
+	@$(EXPORT) | diff $(REQUIREMENTS) - || { echo '$(REQUIREMENTS) is behind uv.lock: run `make lock`' >&2; exit 1; }
+	$(SAM) validate --lint
+
+build: .venv/.synced ## Build what `sam deploy` uploads: functions and layers with compiled bytecode.
+	@$(EXPORT) --output-file $(REQUIREMENTS) >/dev/null
+	@$(SAM) build --build-dir "$(BUILD_DIR)"
+
+bench: .venv/.synced ## Measure the design's numbers on this machine.
+	@$(RUN) python -m infra.bench $(ARGS)
+
+lock: $(OWN_UV) ## Bring uv.lock and the layer's requirements in step with pyproject.toml.
+	@$(UV) lock
+	@$(EXPORT) --output-file $(REQUIREMENTS) >/dev/null
+
+clean: ## Remove all that make made; .mcpist, your local data, stays.
+	@rm -rf .aws-sam .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .tools .venv dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.synced: pyproject.toml uv.lock .python-version | $(OWN_UV)
+	@echo 'Installing the locked packages into .venv' >&2
+	@$(UV) sync --locked --quiet
+	@touch $@
+
+.tools/bin/uv:
+	@python3 -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo 'make needs uv, and the python3 here cannot make a virtual environment to install it into.' >&2; \
+	  echo 'Install uv (https://docs.astral.sh/uv/), or python3 with venv (Debian, Ubuntu: apt install python3-venv).' >&2; \
+	  exit 1; }
+	@echo 'Installing uv into .tools' >&2
+	@python3 -m venv .tools/uv
+	@.tools/uv/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@mkdir -p .tools/bin
+	@ln -sf ../uv/bin/uv $@

@@ -1,0 +1,1 @@
+"""Streamable HTTP MCP: the protocol and the three meta-tools."""

@@ -1,0 +1,60 @@
+"""Who may talk to the endpoint: the bearer token, the challenge, and the metadata that leads to a login.
+
+Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization and RFC 9728.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcpist import directory, identity
+from mcpist.caller import Caller, Proof
+from mcpist.errors import AuthenticationError, AuthorizationError, McpistError
+from mcpist.settings import settings
+
+METADATA_PATH = "/.well-known/oauth-protected-resource"
+ROLE_HEADER = "x-mcpist-role"
+
+
+def authorize(headers: Mapping[str, str], public_url: str, organization: str) -> Caller:
+    """The Caller that the request's bearer token stands for."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise AuthenticationError(problem="there is none")
+    subject = identity.verify(token.strip(), issuer=settings().issuer, audience=audience(public_url))
+    role = headers.get(ROLE_HEADER, "")
+    return directory.identify(
+        subject,
+        organization=organization,
+        roles=(role,) if role else (),
+        proof=Proof("jwt", token.strip()),
+    )
+
+
+def audience(public_url: str) -> str:
+    """The resource that a token must be issued for."""
+    return settings().audience or f"{public_url}/mcp"
+
+
+def metadata(public_url: str) -> dict[str, Any]:
+    """The protected resource's metadata."""
+    return {
+        "resource": audience(public_url),
+        "authorization_servers": [settings().issuer],
+        "bearer_methods_supported": ["header"],
+        "resource_name": "MCPist",
+    }
+
+
+def challenge(error: McpistError, public_url: str) -> dict[str, str]:
+    """The header that tells a client how to get a token, or a better one."""
+    where = f'resource_metadata="{public_url}{METADATA_PATH}/mcp"'
+    match error:
+        case AuthenticationError() if error.details.get("problem") == "there is none":
+            value = f"Bearer {where}"
+        case AuthenticationError():
+            value = f'Bearer error="invalid_token", error_description="{error.text().message}", {where}'
+        case AuthorizationError():
+            value = f'Bearer error="insufficient_scope", {where}'
+        case _:
+            return {}
+    return {"www-authenticate": value}

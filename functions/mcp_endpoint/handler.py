@@ -1,0 +1,79 @@
+"""The door of the MCP endpoint: an API Gateway event in, a response out."""
+
+import base64
+import json
+import time
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from mcpist.errors import InternalError, McpistError, PayloadTooLarge
+from mcpist.settings import settings
+
+from mcp_endpoint.authorization import METADATA_PATH, authorize, challenge, metadata
+from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.protocol import Protocol
+
+MOST_BODY_BYTES = 1_000_000
+
+logger = Logger()
+protocol = cache(Protocol)
+
+type Event = dict[str, Any]
+type Response = dict[str, Any]
+
+
+def handler(event: Event, context: LambdaContext) -> Response:
+    """Answer one HTTP request; whatever fails is a typed error."""
+    public_url = settings().public_url or f"https://{event['requestContext']['domainName']}"
+    started = time.monotonic()
+    logger.info("request", request=context.aws_request_id, path=event["rawPath"])
+    try:
+        response = _route(event, context, public_url)
+    except McpistError as error:
+        response = _json(error.status, {"error": error.as_dict()}, challenge(error, public_url))
+    except Exception:
+        logger.exception("request failed", request=context.aws_request_id)
+        defect = InternalError(request_id=context.aws_request_id)
+        response = _json(defect.status, {"error": defect.as_dict()})
+    logger.info(
+        "answer",
+        request=context.aws_request_id,
+        status=response["statusCode"],
+        milliseconds=round((time.monotonic() - started) * 1000),
+    )
+    return response
+
+
+def _route(event: Event, context: LambdaContext, public_url: str) -> Response:
+    if event["rawPath"].startswith(METADATA_PATH):
+        return _json(200, metadata(public_url), {"cache-control": "public, max-age=300"})
+    if event["requestContext"]["http"]["method"] != "POST":
+        return _json(405, {"error": "only POST is served here"}, {"allow": "POST"})
+    headers = {name.lower(): value.strip() for name, value in event.get("headers", {}).items()}
+    body = _body(event)
+    organization = (event.get("pathParameters") or {}).get("organization", "")
+    exchange = Exchange(
+        caller=authorize(headers, public_url, organization),
+        request=context.aws_request_id,
+        deadline=time.monotonic() + context.get_remaining_time_in_millis() / 1000,
+    )
+    status, answer_headers, content = protocol(public_url).serve(event["rawPath"], headers, body, exchange)
+    return {"statusCode": status, "headers": answer_headers, "body": content.decode()}
+
+
+def _body(event: Event) -> bytes:
+    text = event.get("body") or ""
+    body = base64.b64decode(text) if event.get("isBase64Encoded") else text.encode()
+    if len(body) > MOST_BODY_BYTES:
+        raise PayloadTooLarge(size_bytes=len(body), limit_bytes=MOST_BODY_BYTES)
+    return body
+
+
+def _json(status: int, body: Any, headers: dict[str, str] | None = None) -> Response:
+    return {
+        "statusCode": status,
+        "headers": {"content-type": "application/json", **(headers or {})},
+        "body": json.dumps(body, ensure_ascii=False),
+    }

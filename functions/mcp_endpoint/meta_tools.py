@@ -1,0 +1,181 @@
+"""The three meta-tools: their declarations, and what each answers."""
+
+from typing import Annotated, Any
+
+from mcp_types import Tool, ToolAnnotations
+from mcpist.caller import Caller
+from mcpist.errors import InvalidRequest
+from mcpist.files import fit
+from mcpist.render.answer import compact, minified
+from mcpist.sieve import Sieve
+from mcpist.tools.catalogue import Catalogue
+from mcpist.tools.module import Module
+from mcpist.tools.run import run
+from mcpist.tools.schema import schema_of
+from mcpist.tools.search import search
+from mcpist.tools.tool import Tool as ModuleTool
+from mcpist_modules import NAMES
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mcp_endpoint import batches
+from mcp_endpoint.exchange import Exchange
+
+MOST_CHARACTERS = 100_000
+
+CATALOGUE = Catalogue("mcpist_modules", NAMES)
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class GetModuleSchema(_Arguments):
+    """The arguments of `get_module_schema`."""
+
+    modules: list[str] = []
+    tools: Annotated[list[str], Field(description="give these tools' full JSON Schemas")] = []
+    query: Annotated[str, Field(description="a task in words: only tools that fit it")] = ""
+    full: bool = False
+
+
+class Call(_Arguments):
+    """The arguments of `call`."""
+
+    module: str
+    tool: str
+    params: dict[str, Any] = {}
+    raw_output: bool = False
+
+
+class Batch(_Arguments):
+    """The arguments of `batch`."""
+
+    commands: Annotated[str | list[dict[str, Any]], Field(description="JSONL")] = ""
+    dry_run: bool = False
+    batch_id: Annotated[str, Field(description="fetch a batch that was still running")] = ""
+
+
+ARGUMENTS: dict[str, type[_Arguments]] = {"get_module_schema": GetModuleSchema, "call": Call, "batch": Batch}
+SCHEMAS = {name: schema_of(model) for name, model in ARGUMENTS.items()}
+
+GET_MODULE_SCHEMA = (
+    "First step: what modules offer. Tools come as one-line signatures (-> fields of the answer); "
+    "name `tools`, or set full, for JSON Schemas; `query` finds tools for a task. Modules:\n{modules}"
+)
+CALL = "Run one tool of a module. The answer is compact; raw_output gives the service's own JSON."
+BATCH = (
+    "Run many tool calls at once. JSONL, one step a line: "
+    '{"id":"find","module":"m","tool":"t","params":{},"after":["id"],"output":true}. '
+    "`${find.items[0].field}` in params takes a field of another step's rows and waits for it (${find.raw.path}: its "
+    "own JSON); all else runs in parallel. A failed step skips only what needs it. Only steps with output (compact) "
+    "or raw_output (JSON) come back. dry_run checks and shows the plan."
+)
+
+
+def declare(caller: Caller) -> list[Tool]:
+    """The meta-tools as this caller has them: the modules named, and hints as honest as the sieve allows."""
+    sieve = Sieve(caller, CATALOGUE)
+    modules = list(sieve.modules())
+    lines = "\n".join(f"- {module.name}: {module.description}" for module in modules)
+    effects = {tool.effect for module in modules for tool in sieve.tools(module)}
+    reading = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+    running = ToolAnnotations(
+        read_only_hint=effects <= {"reads"},
+        destructive_hint="destroys" in effects,
+        idempotent_hint=effects <= {"reads"},
+        open_world_hint=True,
+    )
+    return [
+        _declaration("get_module_schema", GET_MODULE_SCHEMA.format(modules=lines or "none"), reading),
+        _declaration("call", CALL, running),
+        _declaration("batch", BATCH, running),
+    ]
+
+
+def answer(exchange: Exchange, name: str, arguments: dict[str, Any]) -> list[str]:
+    """The texts that a meta-tool answers, one a content block; a McpistError says why it cannot."""
+    sieve = Sieve(exchange.caller, CATALOGUE)
+    match parse(name, arguments):
+        case GetModuleSchema() as asked:
+            return [minified({"modules": schemas(sieve, asked)})]
+        case Call() as asked:
+            return [fit(exchange.caller.organization, _call(exchange, sieve, asked), MOST_CHARACTERS)]
+        case Batch() as asked:
+            return batches.answer(exchange, sieve, asked.commands, dry_run=asked.dry_run, batch=asked.batch_id)
+        case other:
+            raise TypeError(other)
+
+
+def parse(name: str, arguments: dict[str, Any]) -> BaseModel:
+    """A meta-tool's arguments, or InvalidRequest naming the first field that is wrong."""
+    try:
+        return ARGUMENTS[name].model_validate(arguments)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(map(str, first["loc"])) or "arguments"
+        raise InvalidRequest(field=field, problem=first["msg"], schema=SCHEMAS[name]) from None
+
+
+def schemas(sieve: Sieve, asked: GetModuleSchema) -> list[dict[str, Any]]:
+    """The modules asked for; with a query alone, those of the tools that fit it."""
+    if not asked.modules and not asked.query:
+        known = ", ".join(module.name for module in sieve.modules())
+        raise InvalidRequest(field="modules", problem=f"name at least one module ({known}), or give a query")
+    modules = [sieve.module(name) for name in dict.fromkeys(asked.modules)] or list(sieve.modules())
+    tools = {module.name: list(sieve.tools(module)) for module in modules}
+    if asked.query:
+        hits = search(asked.query, (tool for some in tools.values() for tool in some))
+        tools = {name: [tool for tool in some if tool in hits] for name, some in tools.items()}
+        modules = [module for module in modules if tools[module.name]]
+    named = {name.rpartition(".")[2] for name in asked.tools}
+    _refuse_unknown(sieve, asked, modules)
+    return [_schema(module, tools[module.name], named, full=asked.full) for module in modules]
+
+
+def _refuse_unknown(sieve: Sieve, asked: GetModuleSchema, modules: list[Module]) -> None:
+    """Raise the sieve's error for a tool that is named but in none of the modules asked for."""
+    for name in asked.tools:
+        module, _, tool = name.rpartition(".")
+        homes = [module] if module else [home.name for home in modules if tool in home.tools]
+        for home in homes or [home.name for home in modules[:1]]:
+            sieve.tool(home, tool)
+
+
+def _schema(module: Module, tools: list[ModuleTool], named: set[str], *, full: bool) -> dict[str, Any]:
+    return {
+        "module": module.name,
+        "description": module.description,
+        "api_version": module.api_version,
+        "tools": [_full(tool) if full or tool.name in named else _line(tool) for tool in tools],
+        "resources": [],
+        "prompts": [],
+    }
+
+
+def _line(tool: ModuleTool) -> str:
+    mark = "" if tool.reads else f"[{tool.effect}] "
+    return f"{tool.signature}: {mark}{tool.description.partition(chr(10))[0]}"
+
+
+def _full(tool: ModuleTool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        "outputSchema": tool.output_schema,
+        "annotations": {
+            "readOnlyHint": tool.reads,
+            "destructiveHint": tool.effect == "destroys",
+            "idempotentHint": tool.idempotent,
+        },
+    }
+
+
+def _call(exchange: Exchange, sieve: Sieve, asked: Call) -> str:
+    tool = sieve.tool(asked.module, asked.tool)
+    raw = run(exchange.caller, CATALOGUE.module(asked.module), tool, asked.params, request=exchange.request)
+    return minified(raw) if asked.raw_output else compact(raw, tool.shows)
+
+
+def _declaration(name: str, description: str, annotations: ToolAnnotations) -> Tool:
+    return Tool(name=name, description=description, input_schema=SCHEMAS[name], annotations=annotations)

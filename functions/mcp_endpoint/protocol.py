@@ -1,0 +1,127 @@
+"""The MCP server: the official SDK's lowlevel server, driven as ASGI on one event loop per sandbox."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+)
+from mcpist.errors import McpistError
+from mcpist.render.answer import minified
+from starlette.requests import Request
+
+from mcp_endpoint import meta_tools
+from mcp_endpoint.exchange import Exchange
+
+NAME, VERSION = "mcpist", "0.1.0"
+LIST_MILLISECONDS = 60_000
+
+type Context = ServerRequestContext[Any, Any]
+type Answer = tuple[int, dict[str, str], bytes]
+
+
+class Protocol:
+    """One sandbox's MCP server; it serves one request at a time."""
+
+    def __init__(self, public_url: str) -> None:
+        server = Server(
+            NAME,
+            version=VERSION,
+            cache_hints={"tools/list": CacheHint(ttl_ms=LIST_MILLISECONDS, scope="private")},
+            get_tool_input_schema=meta_tools.SCHEMAS.get,
+            on_list_tools=_list_tools,
+            on_call_tool=_call_tool,
+        )
+        self._manager = StreamableHTTPSessionManager(
+            server, json_response=True, stateless=True, security_settings=_security(public_url)
+        )
+        self._loop = asyncio.new_event_loop()
+        self._stack = AsyncExitStack()
+        self._loop.run_until_complete(self._stack.enter_async_context(self._manager.run()))
+
+    def serve(self, path: str, headers: dict[str, str], body: bytes, exchange: Exchange) -> Answer:
+        """Answer one POST: status, headers, body."""
+        return self._loop.run_until_complete(self._serve(path, headers, body, exchange))
+
+    def close(self) -> None:
+        """End the server and its loop."""
+        self._loop.run_until_complete(self._stack.aclose())
+        self._loop.close()
+
+    async def _serve(self, path: str, headers: dict[str, str], body: bytes, exchange: Exchange) -> Answer:
+        status, answer_headers, chunks = 500, {}, []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Any) -> None:
+            nonlocal status, answer_headers
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                answer_headers = {key.decode(): value.decode() for key, value in message["headers"]}
+            else:
+                chunks.append(message.get("body", b""))
+
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": "POST",
+            "scheme": "https",
+            "path": path,
+            "raw_path": path.encode(),
+            "root_path": "",
+            "query_string": b"",
+            "headers": [(key.encode(), value.encode()) for key, value in headers.items()],
+            "client": None,
+            "server": None,
+            "mcpist.exchange": exchange,
+        }
+        await self._manager.handle_request(scope, receive, send)
+        return status, answer_headers, b"".join(chunks)
+
+
+async def _list_tools(context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
+    return ListToolsResult(tools=meta_tools.declare(_exchange(context).caller))
+
+
+async def _call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
+    exchange = _exchange(context)
+    if params.name not in meta_tools.ARGUMENTS:
+        raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}. Tools: {', '.join(meta_tools.ARGUMENTS)}")
+    try:
+        texts = meta_tools.answer(exchange, params.name, params.arguments or {})
+    except McpistError as error:
+        return _result([minified(error.as_dict(exchange.caller.locale))], is_error=True)
+    return _result(texts)
+
+
+def _result(texts: list[str], *, is_error: bool = False) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=text) for text in texts], is_error=is_error)
+
+
+def _exchange(context: Context) -> Exchange:
+    exchange: Exchange = cast("Request", context.request).scope["mcpist.exchange"]
+    return exchange
+
+
+def _security(public_url: str) -> TransportSecuritySettings:
+    """Only the endpoint's own host and origin; a loopback endpoint goes by all its names."""
+    url = urlsplit(public_url)
+    hosts = [url.netloc]
+    if url.hostname in {"127.0.0.1", "localhost"}:
+        hosts = [f"{name}:{url.port}" for name in ("127.0.0.1", "localhost")]
+    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[f"{url.scheme}://{host}" for host in hosts])

@@ -1,0 +1,1 @@
+"""The only room that can open a stored token; it has no public route."""

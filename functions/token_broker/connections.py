@@ -1,0 +1,77 @@
+"""Connections: what people do with grants: store one, forget one, see which stand."""
+
+from typing import Any
+
+from mcpist.caller import Caller
+from mcpist.errors import AuthorizationError, InvalidRequest
+from mcpist.settings import settings
+from mcpist.stores import Table
+
+from . import grants
+from .grants import Account, Grant, Tokens
+from .message import Put
+
+
+def put(caller: Caller, asked: Put) -> dict[str, Any]:
+    """Store the caller's own grant, or as an administrator a role's; answers its row without secrets."""
+    owner = _owner(caller, asked.service, asked.role)
+    if asked.role:
+        _check_role(caller.organization, asked.role)
+    for role in asked.open_to:
+        if role not in caller.role_names:
+            raise AuthorizationError(name=f"role {role}")
+    account = Account(
+        account_id=asked.account_id,
+        account_name=asked.account_name,
+        client_id=asked.client_id,
+        scopes=asked.scopes,
+        open_to=asked.open_to,
+        expires_at=asked.expires_at,
+    )
+    tokens = Tokens(asked.access_token, asked.refresh_token)
+    return _row(
+        caller,
+        grants.save(caller.organization, asked.service, owner, account=account, tokens=tokens, replaces=asked.replaces),
+    )
+
+
+def revoke(caller: Caller, service: str, role: str | None) -> dict[str, Any]:
+    """`{revoked}`: whether there was a grant to forget."""
+    return {"revoked": grants.remove(caller.organization, service, _owner(caller, service, role))}
+
+
+def status(caller: Caller, services: tuple[str, ...]) -> dict[str, Any]:
+    """`{grants}`: the caller's own and those of its roles."""
+    rows = (_row(caller, grant) for grant in grants.fetch(caller, services))
+    return {"grants": sorted(rows, key=lambda row: (row["service"], row["owner"]))}
+
+
+def _owner(caller: Caller, service: str, role: str | None) -> str:
+    if role is None:
+        return grants.personal(caller.user)
+    if caller.system_role != "admin":
+        raise AuthorizationError(name=f"the shared {service} account")
+    return grants.shared(role)
+
+
+def _check_role(organization: str, role: str) -> None:
+    items = Table(settings().directory_table, "directory").query(f"org#{organization}", f"role#{role}")
+    if not any(item["sk"] == f"role#{role}" for item in items):
+        raise InvalidRequest(field="role", problem=f'there is no role "{role}"')
+
+
+def _row(caller: Caller, grant: Grant) -> dict[str, Any]:
+    return {
+        "id": grant.id,
+        "service": grant.service,
+        "owner": grant.owner,
+        "account_id": grant.account.account_id,
+        "account_name": grant.account.account_name,
+        "scopes": list(grant.account.scopes),
+        "open_to": list(grant.account.open_to),
+        "expires_at": grant.account.expires_at,
+        "version": grant.version,
+        "usable": not grant.expired and grant.is_open_to(caller.role_names),
+        "created_at": grant.created_at,
+        "updated_at": grant.updated_at,
+    }

@@ -1,0 +1,47 @@
+"""From a message's proof to the Caller that it stands for: nothing else says who asks."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mcpist.caller import Caller
+from mcpist.directory import identify
+from mcpist.errors import AuthenticationError, AuthorizationError
+from mcpist.identity import verify
+from mcpist.settings import settings
+
+from . import warrant
+from .message import JwtProof, Message, Resolve, WarrantProof
+
+
+def prove(message: Message) -> Caller:
+    """The caller, acting with the roles that the message names: all of them roles that the directory knows."""
+    match message:
+        case Resolve(proof=WarrantProof(value=value)):
+            caller = warrant.redeem(
+                value, organization=message.organization, roles=message.roles, service=message.service
+            )
+        case _:
+            caller = _of_jwt(message)
+    return _acting(caller, message.roles)
+
+
+def _of_jwt(message: Message) -> Caller:
+    if not isinstance(message.proof, JwtProof):
+        raise AuthenticationError(problem="this needs the user's own access token")
+    subject = verify(message.proof.value.get_secret_value(), issuer=settings().issuer, audience=_audience())
+    return identify(subject, organization=message.organization)
+
+
+def _audience() -> str:
+    audience = settings().audience or (settings().public_url and settings().public_url + "/mcp")
+    if not audience:
+        raise AuthenticationError(problem="no audience is configured: set Audience or PublicUrl")
+    return audience
+
+
+def _acting(caller: Caller, roles: Sequence[str]) -> Caller:
+    """The caller with only these roles, in the directory's order."""
+    for role in roles:
+        if role not in caller.role_names:
+            raise AuthorizationError(name=f"role {role}")
+    return replace(caller, roles=tuple(role for role in caller.roles if role.name in roles))

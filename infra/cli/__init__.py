@@ -1,0 +1,1 @@
+"""The console script `mcpist`: every command prints one JSON document."""

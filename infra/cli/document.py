@@ -1,0 +1,68 @@
+"""The one JSON document that a command prints."""
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from mcpist.errors import Locale, McpistError
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command brought: texts or files for people in `outputs`, facts for programs in `metadata`."""
+
+    outputs: list[Any] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class Failed(Exception):
+    """A command's failure that is no McpistError: what an endpoint answered, or a wrong command line."""
+
+    def __init__(self, error: Mapping[str, Any]) -> None:
+        super().__init__(str(error.get("message")))
+        self.error = {key: error.get(key, default) for key, default in _ERROR.items()}
+
+
+_ERROR: dict[str, Any] = {"code": "INTERNAL_ERROR", "message": "", "hint": "", "details": {}}
+
+
+@dataclass(frozen=True)
+class Document:
+    """A command under way."""
+
+    command: str
+    locale: Locale = "en"
+    out: TextIO = field(default_factory=lambda: sys.stdout)
+    started: float = field(default_factory=time.monotonic)
+
+    def succeed(self, done: Done) -> int:
+        """Print the success; the exit code."""
+        elapsed = round((time.monotonic() - self.started) * 1000)
+        self._print(
+            {
+                "success": True,
+                "command": self.command,
+                "timestamp": _now(),
+                "execution_time_ms": elapsed,
+                "outputs": done.outputs,
+                "metadata": done.metadata,
+            }
+        )
+        return 0
+
+    def fail(self, error: McpistError | Failed) -> int:
+        """Print the error; the exit code."""
+        shown = error.as_dict(self.locale) if isinstance(error, McpistError) else error.error
+        self._print({"success": False, "error": shown, "command": self.command, "timestamp": _now()})
+        return 1
+
+    def _print(self, value: dict[str, Any]) -> None:
+        print(json.dumps(value, ensure_ascii=False), file=self.out, flush=True)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

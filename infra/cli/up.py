@@ -1,0 +1,64 @@
+"""`mcpist up`: everything on this machine, until Ctrl-C."""
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+
+from infra.cli.document import Document, Done, Failed
+from infra.cli.endpoint import LAST_UP
+from infra.local.house import ORGANIZATION, ROOT, USER, House, PortBusy, open_house
+from infra.local.login import PortBusy as LoginPortBusy
+
+
+def up(options: argparse.Namespace, document: Document) -> Done:
+    """Print one line when ready, then serve until the process is told to stop."""
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    docs = (options.docs or ROOT).resolve()
+    if not docs.is_dir():
+        raise Failed({"code": "FILE_NOT_FOUND", "message": f"{docs} is no folder", "hint": "Name a folder with --docs."})
+    try:
+        with open_house(host=options.host, port=options.port, docs=docs, say=_say) as house, _remembered(house):
+            document.succeed(Done(metadata=_facts(house)))
+            _say("ready; Ctrl-C stops everything")
+            stop.wait()
+            _say("stopping")
+    except PortBusy as error:
+        hint = "Stop what uses the port, or choose another with --port."
+        raise Failed({"code": "VALIDATION_ERROR", "message": str(error), "hint": hint}) from None
+    sys.exit(0)
+
+
+def _facts(house: House) -> dict[str, object]:
+    return {
+        "mcp_url": house.mcp_url,
+        "api_url": house.aws.api_url,
+        "issuer": house.login.issuer,
+        "access_token": house.token(),
+        "organization": ORGANIZATION,
+        "user": USER.sub,
+        "documents": house.documents,
+        "aws": house.aws.environment,
+    }
+
+
+@contextlib.contextmanager
+def _remembered(house: House):
+    """Keep the facts for the other commands while the house stands; the file is for its owner alone."""
+    LAST_UP.parent.mkdir(exist_ok=True)
+    LAST_UP.unlink(missing_ok=True)
+    with open(os.open(LAST_UP, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump(_facts(house), file)
+    try:
+        yield
+    finally:
+        LAST_UP.unlink(missing_ok=True)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,93 @@
+"""The whole house on one machine: the embedded AWS, a login, and one organization with two people."""
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from infra.local.login import LocalLogin, Person
+from infra.local.operator import operating
+from infra.local.stack import EmbeddedAws, PortBusy
+from mcpist import directory
+from mcpist.caller import Role, Subject
+from mcpist_modules import NAMES
+from mcpist_modules.rag.local import load
+
+ROOT = Path(__file__).resolve().parents[2]
+ORGANIZATION = "demo"
+ROLE = Role("members", modules=NAMES)
+ADMINISTRATOR = Person(sub="ada", name="Ada Admin", email="ada@example.com", role="admin")
+USER = Person(sub="uma", name="Uma User", email="uma@example.com", role="user")
+TOKEN_SECONDS = 86_400
+
+type Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class House:
+    """A running house."""
+
+    aws: EmbeddedAws
+    login: LocalLogin
+    documents: int
+
+    @property
+    def mcp_url(self) -> str:
+        """Where MCP clients connect."""
+        return f"{self.aws.api_url}/mcp"
+
+    def token(self, person: Person = USER, **claims: Any) -> str:
+        """An access token of one of the people."""
+        return self.login.mint(person.sub, expires_in=TOKEN_SECONDS, **claims)
+
+
+@contextmanager
+def open_house(
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    docs: Path = ROOT,
+    say: Say = lambda _: None,
+    extra: dict[str, str] | None = None,
+    logs: Path | None = None,
+) -> Iterator[House]:
+    """Start everything, seed it and load the documents; stop everything at the end."""
+    port = port or _free_port(host)
+    url = f"http://{host}:{port}"
+    say(f"starting the login and the embedded AWS on {url}")
+    with LocalLogin(people=[ADMINISTRATOR, USER], audience=f"{url}/mcp") as login:
+        parameters = {"PublicUrl": url, "Issuer": login.issuer, "Audience": f"{url}/mcp"}
+        with EmbeddedAws(ROOT, host=host, port=port, parameters=parameters, extra=extra, logs=logs) as aws:
+            with operating(aws):
+                say(f"seeding the organization {ORGANIZATION}")
+                seed(login.issuer)
+                say(f"loading the documents of {docs}")
+                documents = len(load(ORGANIZATION, docs))
+            yield House(aws, login, documents)
+
+
+def seed(issuer: str) -> None:
+    """One organization with a role, an administrator and a user."""
+    directory.put_organization(ORGANIZATION, name="Demo")
+    directory.put_role(ORGANIZATION, ROLE)
+    for person in (ADMINISTRATOR, USER):
+        directory.put_user(
+            ORGANIZATION,
+            person.sub,
+            name=person.name,
+            subject=Subject(issuer, person.sub),
+            system_role="admin" if person is ADMINISTRATOR else "user",
+            roles=[ROLE.name],
+        )
+
+
+def _free_port(host: str) -> int:
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+__all__ = ["ADMINISTRATOR", "ORGANIZATION", "ROLE", "ROOT", "USER", "House", "PortBusy", "open_house", "seed"]

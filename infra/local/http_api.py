@@ -1,0 +1,179 @@
+"""API Gateway's HTTP API: requests to events of payload format 2.0, and the functions' answers back.
+
+Reference: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
+"""
+
+import base64
+import binascii
+import json
+import re
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+from infra.local.lambda_api import LARGEST_EVENT_BYTES
+from infra.local.pool import Outcome, Pool, StillRunning, Throttled
+from infra.local.server import Answer, Request
+from infra.local.template import ACCOUNT, Route
+
+LARGEST_BODY_BYTES = 10 * 1024 * 1024
+INTEGRATION_TIMEOUT_SECONDS = 30.0
+API_ID = "local"
+# As seen on AWS: forms and requests without a content type arrive as base64.
+_TEXT = re.compile(r"text/.+|application/(json|xml|javascript)")
+_REMAPPED = frozenset({"www-authenticate", "date", "server", "connection"})
+
+
+class HttpApi:
+    """Serves the routes of the template."""
+
+    def __init__(self, routes: Sequence[Route], pools: Mapping[str, Pool], *, domain: str) -> None:
+        self._routes = [(route, _pattern(route.path)) for route in sorted(routes, key=_precedence)]
+        self._pools = pools
+        self._domain = domain
+
+    def answer(self, request: Request) -> Answer:
+        """The answer to one request from outside."""
+        request_id = str(uuid.uuid4())
+        path = unquote(request.path)
+        found = self._route(request.method, path)
+        if found is None:
+            return _message(404, "Not Found", request_id)
+        route, parameters = found
+        if len(request.body) > LARGEST_BODY_BYTES:
+            return _message(413, "Request Entity Too Large", request_id)
+        content = json.dumps(event(request, route, parameters, self._domain, request_id)).encode()
+        if len(content) > LARGEST_EVENT_BYTES:
+            return _message(413, "Request Entity Too Large", request_id)
+        pool = self._pools[route.function]
+        arn = f"{pool.function.arn}:{pool.function.alias}" if pool.function.alias else pool.function.arn
+        try:
+            outcome = pool.invoke(content, arn, patience_seconds=INTEGRATION_TIMEOUT_SECONDS)
+        except (StillRunning, Throttled):
+            return _message(503, "Service Unavailable", request_id)
+        return answer(outcome, request_id)
+
+    def _route(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+        for route, pattern in self._routes:
+            match = pattern.fullmatch(path)
+            if match and route.method in {method, "ANY"} and route.function in self._pools:
+                return route, match.groupdict()
+        return None
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    if path == "$default":
+        return re.compile(".*")
+    parts = re.split(r"\{(\w+\+?)\}", path)
+    pieces = [
+        re.escape(part) if index % 2 == 0 else f"(?P<{part.rstrip('+')}>{'.+' if part.endswith('+') else '[^/]+'})"
+        for index, part in enumerate(parts)
+    ]
+    return re.compile("".join(pieces))
+
+
+def _precedence(route: Route) -> tuple[bool, bool, int, bool]:
+    """API Gateway's order: full paths, then `{name}`, then `{proxy+}`, then `$default`; a method before ANY."""
+    fixed = len(re.sub(r"\{[^}]+\}", "", route.path))
+    return route.path == "$default", "+}" in route.path, -fixed if "{" in route.path else -100_000, route.method == "ANY"
+
+
+def event(request: Request, route: Route, parameters: Mapping[str, str], domain: str, request_id: str) -> dict[str, Any]:
+    """The event of payload format 2.0, with the fields that API Gateway leaves out left out."""
+    now = time.time()
+    headers = _headers(request, domain)
+    cookies = [cookie.strip() for cookie in headers.pop("cookie", "").split(";") if cookie.strip()]
+    # HTTP APIs hand on the path decoded, and cut it at a decoded question mark.
+    path = unquote(request.path).partition("?")[0]
+    text = _TEXT.fullmatch(headers.get("content-type", "").partition(";")[0].strip().lower()) is not None
+    made: dict[str, Any] = {"version": "2.0", "routeKey": route.key, "rawPath": path, "rawQueryString": request.query}
+    if cookies:
+        made["cookies"] = cookies
+    made["headers"] = headers
+    if request.query:
+        made["queryStringParameters"] = _joined(parse_qsl(request.query, keep_blank_values=True))
+    made["requestContext"] = {
+        "accountId": ACCOUNT,
+        "apiId": API_ID,
+        "domainName": domain,
+        "domainPrefix": domain.partition(".")[0],
+        "http": {
+            "method": request.method,
+            "path": path,
+            "protocol": str(request.environ["SERVER_PROTOCOL"]),
+            "sourceIp": request.peer,
+            "userAgent": headers.get("user-agent", ""),
+        },
+        "requestId": request_id,
+        "routeKey": route.key,
+        "stage": "$default",
+        "time": datetime.fromtimestamp(now, UTC).strftime("%d/%b/%Y:%H:%M:%S +0000"),
+        "timeEpoch": int(now * 1000),
+    }
+    if parameters:
+        made["pathParameters"] = dict(parameters)
+    if request.body:
+        made["body"] = request.body.decode("utf-8", "replace") if text else base64.b64encode(request.body).decode()
+    made["isBase64Encoded"] = bool(request.body) and not text
+    return made
+
+
+def _headers(request: Request, domain: str) -> dict[str, str]:
+    """Lower-case names, several values joined, and what API Gateway adds."""
+    sent = _joined([(name.lower(), value.strip()) for name, value in request.headers.items()])
+    dropped = {"connection", "transfer-encoding", "keep-alive", "te", "upgrade"}
+    added = {
+        "content-length": str(len(request.body)),
+        "x-amzn-trace-id": f"Root=1-{int(time.time()):08x}-{uuid.uuid4().hex[:24]}",
+        "x-forwarded-for": ", ".join(filter(None, [sent.get("x-forwarded-for"), request.peer])),
+        "x-forwarded-port": str(request.environ["SERVER_PORT"]),
+        "x-forwarded-proto": "http",
+    }
+    kept = {name: value for name, value in sent.items() if name not in dropped}
+    return {"host": domain, **kept, **added}
+
+
+def _joined(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    joined: dict[str, str] = {}
+    for name, value in pairs:
+        joined[name] = f"{joined[name]},{value}" if name in joined else value
+    return joined
+
+
+def answer(outcome: Outcome, request_id: str) -> Answer:
+    """The function's result as an HTTP answer."""
+    if outcome.error is not None:
+        return _message(500, "Internal Server Error", request_id)
+    result = json.loads(outcome.payload)
+    if not isinstance(result, dict) or "statusCode" not in result:
+        return Answer(200, (("content-type", "application/json"), ("apigw-requestid", request_id)), outcome.payload)
+    try:
+        status, body = int(result["statusCode"]), _body(result)
+    except (ValueError, TypeError, binascii.Error):
+        return _message(500, "Internal Server Error", request_id)
+    given = {str(name).lower(): _header(value) for name, value in (result.get("headers") or {}).items()}
+    headers = {"content-type": "text/plain;charset=UTF-8", **given, "apigw-requestid": request_id}
+    renamed = [(f"x-amzn-remapped-{name}" if name in _REMAPPED else name, value) for name, value in headers.items()]
+    cookies = [("set-cookie", str(cookie)) for cookie in result.get("cookies") or []]
+    return Answer(status, (*renamed, *cookies), body)
+
+
+def _body(result: dict[str, Any]) -> bytes:
+    body = result.get("body")
+    if body is None:
+        return b""
+    if not isinstance(body, str):
+        raise TypeError
+    return base64.b64decode(body, validate=True) if result.get("isBase64Encoded") else body.encode()
+
+
+def _header(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _message(status: int, text: str, request_id: str) -> Answer:
+    headers = (("content-type", "application/json"), ("apigw-requestid", request_id))
+    return Answer(status, headers, json.dumps({"message": text}).encode())

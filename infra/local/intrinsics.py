@@ -1,0 +1,128 @@
+"""CloudFormation's YAML tags and functions, resolved to plain values.
+
+Reference: https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference.html
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+class TemplateError(Exception):
+    """The template says something that cannot be read here."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads `!Ref X` as `{"Ref": "X"}`, `!GetAtt X.Arn` as `{"Fn::GetAtt": ["X", "Arn"]}` and so on."""
+
+
+def _tag(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+    value: Any
+    if isinstance(node, yaml.ScalarNode):
+        value = loader.construct_scalar(node)
+    elif isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        value = loader.construct_mapping(node, deep=True)
+    if suffix == "GetAtt" and isinstance(value, str):
+        value = value.split(".", 1)
+    return {suffix if suffix in {"Ref", "Condition"} else f"Fn::{suffix}": value}
+
+
+_Loader.add_multi_constructor("!", _tag)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The document with every intrinsic in its long form."""
+    document = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - _Loader is a SafeLoader
+    if not isinstance(document, dict):
+        raise TemplateError(f"{path} is no CloudFormation template")
+    return document
+
+
+class _NoValue:
+    """What `AWS::NoValue` leaves behind until its property is dropped."""
+
+
+NO_VALUE = _NoValue()
+
+
+@dataclass(frozen=True, slots=True)
+class Intrinsics:
+    """Resolves intrinsic functions; `ref` and `get_att` answer for what is not a parameter."""
+
+    parameters: Mapping[str, str]
+    conditions: Mapping[str, Any]
+    ref: Callable[[str], Any]
+    get_att: Callable[[str, str], Any]
+
+    def resolve(self, value: Any) -> Any:
+        """The value with every intrinsic replaced, at any depth."""
+        if isinstance(value, list):
+            return [found for item in value if (found := self.resolve(item)) is not NO_VALUE]
+        if not isinstance(value, dict):
+            return value
+        if len(value) == 1:
+            ((name, argument),) = value.items()
+            if name == "Ref" or (isinstance(name, str) and name.startswith("Fn::")):
+                return self._call(name.removeprefix("Fn::"), argument)
+        return {key: found for key, item in value.items() if (found := self.resolve(item)) is not NO_VALUE}
+
+    def holds(self, condition: str) -> bool:
+        """Whether a named condition of the template is true."""
+        if condition not in self.conditions:
+            raise TemplateError(f"no condition is called {condition}")
+        return self._test(self.conditions[condition])
+
+    def _test(self, value: Any) -> bool:
+        if isinstance(value, dict) and len(value) == 1:
+            ((name, argument),) = value.items()
+            if name == "Condition":
+                return self.holds(argument)
+            if name in {"Fn::And", "Fn::Or"}:
+                return (all if name == "Fn::And" else any)(self._test(item) for item in argument)
+            if name == "Fn::Not":
+                return not self._test(argument[0])
+        return bool(self.resolve(value))
+
+    def _call(self, name: str, argument: Any) -> Any:
+        match name:
+            case "Ref":
+                return self.parameters[argument] if argument in self.parameters else self.ref(argument)
+            case "GetAtt":
+                found = argument.split(".", 1) if isinstance(argument, str) else argument
+                return self.get_att(found[0], str(self.resolve(found[1])))
+            case "Sub":
+                return self._sub(argument)
+            case "If":
+                return self.resolve(argument[1] if self.holds(argument[0]) else argument[2])
+            case "Equals":
+                return self.resolve(argument[0]) == self.resolve(argument[1])
+            case "And" | "Or" | "Not":
+                return self._test({f"Fn::{name}": argument})
+            case "Join":
+                return str(argument[0]).join(str(item) for item in self.resolve(argument[1]))
+            case "Select":
+                return self.resolve(argument[1])[int(self.resolve(argument[0]))]
+            case "Split":
+                return str(self.resolve(argument[1])).split(str(argument[0]))
+        raise TemplateError(f"Fn::{name} is not known here")
+
+    def _sub(self, argument: Any) -> str:
+        text, own = (argument, {}) if isinstance(argument, str) else (argument[0], self.resolve(argument[1]))
+
+        def replacement(match: re.Match[str]) -> str:
+            name = match[1].strip()
+            if name.startswith("!"):
+                return "${" + name[1:] + "}"
+            if name in own:
+                return str(own[name])
+            if name in self.parameters or "." not in name:
+                return str(self._call("Ref", name))
+            return str(self._call("GetAtt", name))
+
+        return re.sub(r"\$\{([^}]+)\}", replacement, text)

@@ -1,0 +1,56 @@
+"""moto's server as a function from a request to an answer: DynamoDB, KMS, S3 and Step Functions in this process.
+
+Importing this module takes seconds of CPU: import it late.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from moto.core.config import default_user_config
+from moto.kms.models import kms_backends
+from moto.moto_api._internal import moto_api_backend
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.test import run_wsgi_app
+
+from infra.local.server import Answer, Request
+from infra.local.template import ACCOUNT, REGION, Key
+
+
+@contextmanager
+def moto_running(address: str) -> Iterator["Moto"]:
+    """moto, with Step Functions that run machines and call Lambda at `address` (host, port and path)."""
+    before = os.environ.get("MOTO_PORT"), default_user_config["stepfunctions"]
+    # moto calls http://localhost:$MOTO_PORT. The user part makes `localhost:x` a login and `address` the host, since
+    # another program may own the same port on ::1; the path in `address` carries this run's secret.
+    os.environ["MOTO_PORT"] = f"x@{address}"
+    default_user_config["stepfunctions"] = {"execute_state_machine": True}
+    try:
+        yield Moto()
+    finally:
+        moto_api_backend.reset()
+        default_user_config["stepfunctions"] = before[1]
+        del os.environ["MOTO_PORT"]
+        if before[0] is not None:
+            os.environ["MOTO_PORT"] = before[0]
+
+
+class Moto:
+    """moto's dispatcher."""
+
+    def __init__(self) -> None:
+        self._app = DomainDispatcherApplication(create_backend_app)
+
+    def __call__(self, request: Request) -> Answer:
+        """moto's answer to an AWS request."""
+        content, status, headers = run_wsgi_app(self._app, request.environ, buffered=True)
+        return Answer(int(status.split(" ", 1)[0]), tuple(headers.items()), b"".join(content))
+
+    def create_key(self, key: Key) -> None:
+        """Create a KMS key whose id is known before; AWS's API would choose one."""
+        backend = kms_backends[ACCOUNT][REGION]
+        made = backend.create_key(None, "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT", key.description, None)
+        del backend.keys[made.id]
+        made.id = key.key_id
+        made.arn = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{key.key_id}"
+        backend.keys[made.id] = made

@@ -1,0 +1,29 @@
+"""This process as the stack's operator: core's own functions act on the embedded AWS."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from infra.local.stack import EmbeddedAws
+from mcpist import settings, stores
+
+TABLES = {"DIRECTORY_TABLE": "Directory", "LEDGER_TABLE": "Ledger", "AUDIT_TABLE": "Audit", "FILES_BUCKET": "FilesBucket"}
+
+
+@contextmanager
+def operating(aws: EmbeddedAws) -> Iterator[None]:
+    """Point core's settings and clients at the embedded AWS, and back again afterwards."""
+    before = dict(os.environ)
+    os.environ |= aws.environment | {name: aws.resource(resource) for name, resource in TABLES.items()}
+    _forget()
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ |= before
+        _forget()
+
+
+def _forget() -> None:
+    settings.settings.cache_clear()
+    stores.client.cache_clear()

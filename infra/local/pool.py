@@ -1,0 +1,232 @@
+"""A function's sandboxes: grown on demand up to a bound, one invocation each, with a queue behind them."""
+
+import json
+import threading
+import time
+import uuid
+from collections import deque
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Protocol
+
+from infra.local.template import Function
+
+LARGEST_RESPONSE_BYTES = 6_291_556
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an invocation ended with; `error` is `Unhandled` where the function failed."""
+
+    payload: bytes
+    error: str | None = None
+
+
+class Throttled(Exception):  # noqa: N818 - a state
+    """All sandboxes are busy and the queue is full."""
+
+
+class StillRunning(Exception):  # noqa: N818 - a state
+    """The caller's patience ended before the invocation did."""
+
+
+@dataclass(slots=True)
+class Invocation:
+    """One event on its way through a sandbox."""
+
+    event: bytes
+    arn: str
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    deadline_ms: int = 0
+    taken: threading.Event = field(default_factory=threading.Event)
+    done: threading.Event = field(default_factory=threading.Event)
+    outcome: Outcome | None = None
+
+
+@dataclass(slots=True)
+class Sandbox:
+    """One process that serves one invocation at a time; `id` also names it in recorded requests."""
+
+    id: str
+    pid: int | None = None
+    ready: bool = False
+    init_error: Outcome | None = None
+    current: Invocation | None = None
+    mailbox: SimpleQueue[Invocation | None] = field(default_factory=SimpleQueue)
+    gone: threading.Event = field(default_factory=threading.Event)
+
+
+class Source(Protocol):
+    """Where sandboxes come from."""
+
+    def fork(self) -> Sandbox:
+        """Start a sandbox."""
+        ...
+
+    def kill(self, sandbox: Sandbox) -> None:
+        """End a sandbox at once."""
+        ...
+
+
+def failure(kind: str, message: str, request_id: str) -> Outcome:
+    """A function error as Lambda words it."""
+    body = {"errorType": kind, "errorMessage": f"RequestId: {request_id} Error: {message}"}
+    return Outcome(json.dumps(body).encode(), "Unhandled")
+
+
+class Pool:
+    """Invokes one function."""
+
+    def __init__(self, function: Function, source: Source, *, bound: int, queue: int) -> None:
+        self.function = function
+        self._source = source
+        self._bound = bound
+        self._queue = queue
+        self._lock = threading.RLock()
+        self._live: dict[str, Sandbox] = {}
+        self._idle: list[Sandbox] = []
+        self._pending: deque[Invocation] = deque()
+        self._closed = False
+
+    @property
+    def sandboxes(self) -> tuple[Sandbox, ...]:
+        """The sandboxes that live now."""
+        with self._lock:
+            return tuple(self._live.values())
+
+    def invoke(
+        self, event: bytes, arn: str, *, patience_seconds: float | None = None, queued: bool = False
+    ) -> Outcome:
+        """Run one event to its end.
+
+        `queued` waits however long the queue is. Raises `Throttled`, or `StillRunning` after `patience_seconds`; the
+        invocation then goes on without its caller.
+        """
+        until = None if patience_seconds is None else time.monotonic() + patience_seconds
+        invocation = self._submit(Invocation(event, arn), queued=queued)
+        if self._watch(invocation, until):
+            assert invocation.outcome is not None
+            return invocation.outcome
+        threading.Thread(target=self._watch, args=(invocation, None), daemon=True).start()
+        raise StillRunning
+
+    def next(self, sandbox: Sandbox) -> Invocation | None:
+        """The next invocation of a sandbox that asks for one; None when it must end."""
+        with self._lock:
+            sandbox.ready = True
+            if sandbox.gone.is_set() or self._closed:
+                return None
+            if self._pending:
+                self._give(sandbox, self._pending.popleft())
+            else:
+                self._idle.append(sandbox)
+        return sandbox.mailbox.get()
+
+    def settle(self, sandbox: Sandbox, request_id: str, outcome: Outcome) -> bool:
+        """Store a sandbox's answer; false if it no longer has this invocation."""
+        with self._lock:
+            invocation = sandbox.current
+            if invocation is None or invocation.id != request_id:
+                return False
+            sandbox.current = None
+            if len(outcome.payload) > LARGEST_RESPONSE_BYTES:
+                limit = f"Response payload size exceeded maximum allowed payload size ({LARGEST_RESPONSE_BYTES} bytes)."
+                outcome = failure("Function.ResponseSizeTooLarge", limit, request_id)
+            _end(invocation, outcome)
+            return True
+
+    def retire(self) -> None:
+        """End the idle sandboxes, so that the next invocation starts cold."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for sandbox in idle:
+            self._source.kill(sandbox)
+
+    def ended(self, sandbox: Sandbox, reason: str) -> None:
+        """A sandbox's process is gone: fail what it was doing and replace it if there is work."""
+        with self._lock:
+            sandbox.gone.set()
+            self._live.pop(sandbox.id, None)
+            if sandbox in self._idle:
+                self._idle.remove(sandbox)
+            sandbox.mailbox.put(None)
+            lost, sandbox.current = sandbox.current, None
+            if lost is None and not sandbox.ready and self._pending:
+                lost = self._pending.popleft()
+            if lost is not None:
+                error = sandbox.init_error or failure("Runtime.ExitError", reason, lost.id)
+                _end(lost, error)
+                lost.taken.set()
+            self._grow()
+
+    def close(self) -> None:
+        """Take no more work and let everyone who waits go."""
+        with self._lock:
+            self._closed = True
+            self._give_up("the embedded AWS has stopped")
+            for sandbox in self._live.values():
+                sandbox.mailbox.put(None)
+
+    def _submit(self, invocation: Invocation, *, queued: bool) -> Invocation:
+        with self._lock:
+            if self._closed:
+                raise Throttled
+            if self._idle:
+                self._give(self._idle.pop(), invocation)
+                return invocation
+            full = len(self._live) >= self._bound and len(self._pending) - self._starting() >= self._queue
+            if full and not queued:
+                raise Throttled
+            self._pending.append(invocation)
+            self._grow()
+        return invocation
+
+    def _starting(self) -> int:
+        return sum(not sandbox.ready for sandbox in self._live.values())
+
+    def _grow(self) -> None:
+        while not self._closed and len(self._pending) > self._starting() and len(self._live) < self._bound:
+            try:
+                sandbox = self._source.fork()
+            except OSError:
+                self._give_up("the nursery of the function ended")
+                return
+            self._live[sandbox.id] = sandbox
+
+    def _give_up(self, reason: str) -> None:
+        while self._pending:
+            invocation = self._pending.popleft()
+            _end(invocation, failure("Runtime.ExitError", reason, invocation.id))
+            invocation.taken.set()
+
+    def _give(self, sandbox: Sandbox, invocation: Invocation) -> None:
+        sandbox.current = invocation
+        invocation.deadline_ms = int((time.time() + self.function.timeout_seconds) * 1000)
+        invocation.taken.set()
+        sandbox.mailbox.put(invocation)
+
+    def _watch(self, invocation: Invocation, until: float | None) -> bool:
+        """Wait for the end, and enforce the function's timeout; false if `until` comes first."""
+        if not invocation.taken.wait(None if until is None else max(0.0, until - time.monotonic())):
+            return False
+        left = max(0.0, invocation.deadline_ms / 1000 - time.time())
+        if until is not None and until - time.monotonic() < left:
+            return invocation.done.wait(max(0.0, until - time.monotonic()))
+        if not invocation.done.wait(left):
+            self._expire(invocation)
+        return True
+
+    def _expire(self, invocation: Invocation) -> None:
+        seconds = self.function.timeout_seconds
+        with self._lock:
+            sandbox = next((one for one in self._live.values() if one.current is invocation), None)
+            if sandbox is None:
+                return
+            sandbox.current = None
+            _end(invocation, failure("Sandbox.Timedout", f"Task timed out after {seconds}.00 seconds", invocation.id))
+        self._source.kill(sandbox)
+
+
+def _end(invocation: Invocation, outcome: Outcome) -> None:
+    invocation.outcome = outcome
+    invocation.done.set()

@@ -1,0 +1,185 @@
+"""Sandboxes seen from their owner: one nursery process for each function, and the processes that it forks."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from infra.local.pool import Pool, Sandbox
+from infra.local.template import REGION, Function
+from infra.local.traffic import Caller, Keyring
+
+IMPORT_SECONDS = 60.0
+END_SECONDS = 5.0
+_HERE = Path(__file__).resolve().parents[2]
+# What a sandbox may know of the machine that it runs on: how to reach the internet, no credentials.
+_INHERITED = ("PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
+
+
+class HandlerBroken(Exception):  # noqa: N818 - says what is wrong
+    """A handler could not be imported, or a before-snapshot hook failed."""
+
+    def __init__(self, function: Function, trace: str) -> None:
+        super().__init__(f"{function.id} ({function.handler}) does not start:\n{trace}")
+        self.function = function.id
+
+
+@dataclass(frozen=True, slots=True)
+class Premises:
+    """What all nurseries share: addresses with this run's secret, and where output goes."""
+
+    endpoint_url: str
+    secret_address: str
+    logs: Path
+    keyring: Keyring
+    sandboxes: dict[str, tuple[Sandbox, Pool]]
+
+
+class Nursery:
+    """Starts a function's sandboxes; `pool` must be set before the first fork."""
+
+    def __init__(self, function: Function, premises: Premises, extra: Mapping[str, str]) -> None:
+        self.function = function
+        self.pool: Pool | None = None
+        self._premises = premises
+        self._count = 0
+        self._lock = threading.Lock()
+        self._states: dict[str, str] = {}
+        self._known: dict[str, Sandbox] = {}
+        self._control, theirs = socket.socketpair()
+        premises.logs.mkdir(parents=True, exist_ok=True)
+        with theirs, (premises.logs / f"{function.id}.log").open("ab") as log:
+            self.process = _start(theirs, log, {**self._environment(), **extra})
+        self._lines = self._control.makefile("rb")
+        self._send({
+            "handler": function.handler,
+            "path": [str(function.code), *(str(layer) for layer in function.layers)],
+            "folder": str(function.code),
+            "snap_start": function.snap_start,
+        })
+
+    def wait_until_ready(self) -> None:
+        """Return once the handler is imported; raises `HandlerBroken`."""
+        self._control.settimeout(IMPORT_SECONDS)
+        try:
+            line = self._lines.readline()
+        except TimeoutError:
+            raise HandlerBroken(self.function, f"its import took longer than {IMPORT_SECONDS:.0f} s") from None
+        self._control.settimeout(None)
+        message = json.loads(line) if line else {"broken": "its process ended; see its log"}
+        if "broken" in message:
+            raise HandlerBroken(self.function, message["broken"])
+        threading.Thread(target=self._listen, name=f"nursery-{self.function.id}", daemon=True).start()
+
+    def fork(self) -> Sandbox:
+        """Start a sandbox; its process reports to the runtime API by itself."""
+        assert self.pool is not None
+        with self._lock:
+            self._count += 1
+            sandbox = Sandbox(f"{self.function.id}-{self._count}")
+        self._known[sandbox.id] = sandbox
+        self._premises.sandboxes[sandbox.id] = (sandbox, self.pool)
+        token = self._premises.keyring.issue(Caller(sandbox.id, self.function.id)).access_key
+        environment = {
+            "AWS_CONTAINER_AUTHORIZATION_TOKEN": token,
+            "AWS_LAMBDA_RUNTIME_API": f"{self._premises.secret_address}/runtime/{sandbox.id}",
+            "AWS_LAMBDA_LOG_STREAM_NAME": sandbox.id,
+        }
+        self._send({"fork": sandbox.id, "environment": environment})
+        return sandbox
+
+    def kill(self, sandbox: Sandbox) -> None:
+        """End a sandbox with SIGKILL and return when it is gone."""
+        self._send({"kill": sandbox.id})
+        sandbox.gone.wait(END_SECONDS)
+
+    def close(self) -> None:
+        """End the nursery, and with it all its sandboxes."""
+        self._control.shutdown(socket.SHUT_RDWR)
+        try:
+            self.process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self._lines.close()
+        self._control.close()
+
+    def _send(self, message: dict[str, Any]) -> None:
+        with self._lock:
+            self._control.sendall(json.dumps(message).encode() + b"\n")
+
+    def _listen(self) -> None:
+        assert self.pool is not None
+        for line in self._lines:
+            message = json.loads(line)
+            if "forked" in message:
+                self._known[message["forked"]].pid = message["pid"]
+            elif "ended" in message:
+                self.pool.ended(self._known.pop(message["ended"]), _reason(message["status"]))
+        for sandbox in list(self._known.values()):
+            self.pool.ended(sandbox, "the nursery of the function ended")
+
+    def _environment(self) -> dict[str, str]:
+        """What Lambda sets, and what keeps a sandbox from the owner's own AWS account."""
+        function, premises = self.function, self._premises
+        owners = {name: value for name in _INHERITED if (value := os.environ.get(name) or os.environ.get(name.lower()))}
+        return {
+            **owners,
+            "NO_PROXY": ",".join(filter(None, [owners.get("NO_PROXY"), "127.0.0.1,localhost"])),
+            "LANG": "en_US.UTF-8",
+            "TZ": ":UTC",
+            "AWS_REGION": REGION,
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_ENDPOINT_URL": premises.endpoint_url,
+            "AWS_EXECUTION_ENV": "AWS_Lambda_python3.13",
+            "AWS_LAMBDA_FUNCTION_NAME": function.name,
+            "AWS_LAMBDA_FUNCTION_VERSION": "1",
+            "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory_mb),
+            "AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start" if function.snap_start else "on-demand",
+            "AWS_LAMBDA_LOG_FORMAT": function.log_format,
+            "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/{function.name}",
+            "LAMBDA_TASK_ROOT": str(function.code),
+            "_HANDLER": function.handler,
+            # SnapStart hands out credentials this way, since what a client read before the snapshot must not last.
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"http://{premises.secret_address}/credentials",
+            "AWS_CONTAINER_AUTHORIZATION_TOKEN": premises.keyring.issue(
+                Caller(f"{function.id}-nursery", function.id)
+            ).access_key,
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            # macOS ends forked processes that its frameworks do not trust.
+            "OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES",
+            **function.environment,
+        }
+
+
+def _start(theirs: socket.socket, log: IO[bytes], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603 - our own module
+        [sys.executable, "-m", "infra.local.nursery", str(theirs.fileno())],
+        cwd=_HERE,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        pass_fds=[theirs.fileno()],
+        start_new_session=True,
+    )
+
+
+def _reason(status: int) -> str:
+    """The end of a process in Lambda's words."""
+    if status == 0:
+        return "Runtime exited without providing a reason"
+    if status == -9:  # noqa: PLR2004
+        return "Runtime exited with error: signal: killed"
+    end = f"exit status {status}" if status > 0 else f"signal: {-status}"
+    return f"Runtime exited with error: {end}"
+
+

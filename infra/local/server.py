@@ -1,0 +1,179 @@
+"""The loopback HTTP server: one port, a thread per connection, kept alive, each answer in one write."""
+
+import http.client
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from io import BytesIO
+from types import TracebackType
+from typing import Any, Self, cast
+from urllib.parse import urlsplit
+
+from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
+
+LARGEST_BODY_BYTES = 64 * 1024 * 1024
+
+
+class PortBusy(OSError):  # noqa: N818 - a fact about the port
+    """Another program listens on the port."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(f"port {port} on {host} is in use by another program; choose another port")
+        self.port = port
+
+
+class Hangup(Exception):  # noqa: N818 - an order to the server
+    """Ends the connection without an answer."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One HTTP request; `environ` is its WSGI form, for moto."""
+
+    environ: dict[str, Any]
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    @property
+    def method(self) -> str:
+        """The verb, in capitals."""
+        return str(self.environ["REQUEST_METHOD"])
+
+    @cached_property
+    def path(self) -> str:
+        """The path as it was sent, still percent-encoded."""
+        return urlsplit(str(self.environ["RAW_URI"])).path or "/"
+
+    @property
+    def query(self) -> str:
+        """The query string as it was sent."""
+        return str(self.environ["QUERY_STRING"])
+
+    @property
+    def peer(self) -> str:
+        """The address of the caller."""
+        return str(self.environ["REMOTE_ADDR"])
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One HTTP answer; its length is counted by the server."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+
+type App = Callable[[Request], Answer]
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket, or `PortBusy`; port 0 takes a free one."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise PortBusy(host, port) from error
+    return listener
+
+
+class _Handler(WSGIRequestHandler):
+    """Speaks HTTP/1.1 with keep-alive, which werkzeug's own handler does not."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: "_Server"
+
+    def run_wsgi(self) -> None:
+        environ = self.make_environ()
+        if int(environ.get("CONTENT_LENGTH") or 0) > LARGEST_BODY_BYTES:
+            self.close_connection = True
+            self._send(Answer(413))
+            return
+        body = self._body(environ)
+        environ["wsgi.input"] = BytesIO(body)
+        environ["CONTENT_LENGTH"] = str(len(body))
+        try:
+            answer = self.server.front(Request(environ, cast("http.client.HTTPMessage", self.headers), body))
+        except Hangup:
+            self.close_connection = True
+            return
+        self._send(answer)
+
+    def _body(self, environ: dict[str, Any]) -> bytes:
+        if environ.pop("wsgi.input_terminated", False):
+            environ.pop("HTTP_TRANSFER_ENCODING", None)
+            return bytes(environ["wsgi.input"].read())
+        return self.rfile.read(int(environ.get("CONTENT_LENGTH") or 0))
+
+    def _send(self, answer: Answer) -> None:
+        reason = http.client.responses.get(answer.status, "")
+        lines = [f"HTTP/1.1 {answer.status} {reason}"]
+        named = {"connection", "transfer-encoding"}
+        if answer.status not in {204, 304} and self.command != "HEAD":
+            named.add("content-length")
+            lines.append(f"Content-Length: {len(answer.body)}")
+        lines += [f"{name}: {value}" for name, value in answer.headers if name.lower() not in named]
+        lines.append(f"Connection: {'close' if self.close_connection else 'keep-alive'}")
+        head = "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
+        self.wfile.write(head if self.command == "HEAD" or answer.status in {204, 304} else head + answer.body)
+
+    def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002 - werkzeug's name
+        """Keep quiet."""
+
+
+class _Server(ThreadedWSGIServer):
+    front: App
+
+    def __init__(self, listener: socket.socket, front: App) -> None:
+        host, port = listener.getsockname()
+        super().__init__(host, port, _no_wsgi, _Handler, fd=listener.fileno())
+        self.front = front
+        self.open: set[socket.socket] = set()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self.open.discard(request)
+        super().shutdown_request(request)
+
+    def hang_up(self) -> None:
+        """End the connections that clients kept alive."""
+        for connection in list(self.open):
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue
+
+
+def _no_wsgi(environ: Any, start_response: Any) -> Any:
+    raise NotImplementedError
+
+
+class Server:
+    """Serves `front` on a listening socket until the context ends."""
+
+    def __init__(self, listener: socket.socket, front: App) -> None:
+        self._listener = listener
+        self._server = _Server(listener, front)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, name="embedded-aws", daemon=True
+        )
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.hang_up()
+        self._server.server_close()
+        self._listener.close()

@@ -1,0 +1,192 @@
+"""The embedded AWS: the whole stack of template.yaml on one loopback port, until the context ends."""
+
+import contextlib
+import json
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from infra.local.front import Front
+from infra.local.http_api import HttpApi
+from infra.local.lambda_api import LambdaApi
+from infra.local.pool import Pool, Sandbox
+from infra.local.sandbox import HandlerBroken, Nursery, Premises
+from infra.local.server import PortBusy, Server, listen
+from infra.local.template import REGION, Function, Template, TemplateError, read_template
+from infra.local.traffic import AwsRequest, Caller, FaultyAnswer, Keyring, Moment, RequestHook
+
+__all__ = [
+    "AwsRequest",
+    "EmbeddedAws",
+    "FaultyAnswer",
+    "HandlerBroken",
+    "Moment",
+    "PortBusy",
+    "RequestHook",
+    "TemplateError",
+]
+
+# As many as a new AWS account may run at once.
+SANDBOXES = 10
+QUEUE = 100
+
+
+class EmbeddedAws:
+    """AWS on one machine, for one stack.
+
+    `parameters` are the template's; `{api_url}` in a value becomes the address that was taken. `functions` replaces the
+    functions' folder, `only` starts no other functions, `extra` is added to each function's environment.
+    Raises `PortBusy`, `TemplateError` or `HandlerBroken` on entering.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        parameters: Mapping[str, str] | None = None,
+        template: Path | None = None,
+        functions: Path | None = None,
+        only: Collection[str] | None = None,
+        extra: Mapping[str, str] | None = None,
+        logs: Path | None = None,
+        sandboxes: int = SANDBOXES,
+        queue: int = QUEUE,
+    ) -> None:
+        self._root = root.resolve()
+        self._host, self._port = host, port
+        self._parameters = parameters or {}
+        self._template_path = template or self._root / "template.yaml"
+        self._code = functions
+        self._only = only
+        self._extra = extra or {}
+        self._logs = logs or self._root / ".mcpist" / "logs"
+        self._bound, self._queue = sandboxes, queue
+        self._keyring = Keyring()
+        self._sandboxes: dict[str, tuple[Sandbox, Pool]] = {}
+        self._nurseries: dict[str, Nursery] = {}
+        self._exit = ExitStack()
+        self._front = Front(self._keyring, self._sandboxes)
+        self._credentials = self._keyring.issue(Caller("client"))
+        self.template: Template
+        self.functions: dict[str, Pool] = {}
+        self.endpoint_url = ""
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self._open(stack)
+            self._exit = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._exit.close()
+
+    @property
+    def api_url(self) -> str:
+        """Where the HTTP API answers."""
+        return self.endpoint_url
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables by which another process reaches this AWS with boto3."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint_url,
+            "AWS_ACCESS_KEY_ID": self._credentials.access_key,
+            "AWS_SECRET_ACCESS_KEY": self._credentials.secret_key,
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_REGION": REGION,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+    @property
+    def requests(self) -> list[AwsRequest]:
+        """The AWS requests since the start, oldest first; clear it to count anew."""
+        return self._front.requests
+
+    @property
+    def on_request(self) -> RequestHook | None:
+        """Called before an AWS request is forwarded, and after its answer is made but not yet sent."""
+        return self._front.on_request
+
+    @on_request.setter
+    def on_request(self, hook: RequestHook | None) -> None:
+        self._front.on_request = hook
+
+    def resource(self, logical_id: str) -> str:
+        """What `Ref` gives for a resource, e.g. `Ledger` or `StepRunnerFunction.Alias`."""
+        return str(self.template.intrinsics.resolve({"Ref": logical_id}))
+
+    def attribute(self, logical_id: str, name: str) -> str:
+        """What `GetAtt` gives for a resource, e.g. `MachinesRole`, `Arn`."""
+        return str(self.template.intrinsics.resolve({"Fn::GetAtt": [logical_id, name]}))
+
+    def client(self, service: str) -> Any:
+        """A boto3 client on this AWS."""
+        import boto3  # noqa: PLC0415 - slow to import
+
+        return boto3.session.Session().client(
+            service,
+            endpoint_url=self.endpoint_url,
+            region_name=REGION,
+            aws_access_key_id=self._credentials.access_key,
+            aws_secret_access_key=self._credentials.secret_key,
+        )
+
+    def kill(self, sandbox_id: str) -> None:
+        """End a sandbox with SIGKILL, whatever it is doing, and return when it is gone."""
+        sandbox, pool = self._sandboxes[sandbox_id]
+        self._nurseries[pool.function.id].kill(sandbox)
+
+    def _open(self, stack: ExitStack) -> None:
+        listener = stack.enter_context(contextlib.closing(listen(self._host, self._port)))
+        address = f"{self._host}:{listener.getsockname()[1]}"
+        self.endpoint_url = f"http://{address}"
+        parameters = {name: value.replace("{api_url}", self.api_url) for name, value in self._parameters.items()}
+        self.template = read_template(self._template_path, parameters, code=self._code)
+        stack.enter_context(Server(listener, self._front))
+        secret_address = f"{address}/{self._front.secret}"
+        premises = Premises(self.endpoint_url, secret_address, self._logs, self._keyring, self._sandboxes)
+        # The handlers are imported in their own processes while this one imports moto.
+        for function in self.template.functions:
+            if self._only is None or function.id in self._only:
+                self._start(function, premises, stack)
+        from infra.local.moto_backend import moto_running  # noqa: PLC0415 - slow to import
+
+        moto = stack.enter_context(moto_running(f"{secret_address}/states"))
+        self._front.moto = moto
+        self._front.lambda_api = LambdaApi(self.functions)
+        for key in self.template.keys:
+            moto.create_key(key)
+        self._create_stores()
+        for nursery in self._nurseries.values():
+            nursery.wait_until_ready()
+        self._front.http_api = HttpApi(self.template.routes, self.functions, domain=self._host)
+        self._front.requests.clear()
+
+    def _start(self, function: Function, premises: Premises, stack: ExitStack) -> None:
+        nursery = Nursery(function, premises, self._extra)
+        stack.callback(nursery.close)
+        pool = Pool(function, nursery, bound=self._bound, queue=self._queue)
+        stack.callback(pool.close)
+        nursery.pool = pool
+        self._nurseries[function.id] = nursery
+        self.functions[function.id] = pool
+
+    def _create_stores(self) -> None:
+        """Tables, buckets and machines, from the template's own words."""
+        dynamodb, s3, states = self.client("dynamodb"), self.client("s3"), self.client("stepfunctions")
+        for table in self.template.tables:
+            dynamodb.create_table(TableName=table.name, **table.definition)
+        for bucket in self.template.buckets:
+            s3.create_bucket(Bucket=bucket.name)
+            if bucket.versioned:
+                s3.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
+        for machine in self.template.machines:
+            states.create_state_machine(
+                name=machine.name, type=machine.type, roleArn=machine.role, definition=json.dumps(machine.definition)
+            )
+
+

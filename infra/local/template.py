@@ -1,0 +1,308 @@
+"""template.yaml, read into the values that the embedded AWS needs; the template stays the only place that defines them."""
+
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from infra.local.intrinsics import NO_VALUE, Intrinsics, TemplateError, read_yaml
+
+ACCOUNT = "123456789012"
+REGION = "us-east-1"
+STACK = "mcpist"
+
+LAMBDA_DEFAULT_TIMEOUT_SECONDS = 3
+LAMBDA_DEFAULT_MEMORY_MB = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One Lambda function."""
+
+    id: str
+    name: str
+    handler: str
+    code: Path
+    layers: tuple[Path, ...]
+    timeout_seconds: int
+    memory_mb: int
+    environment: Mapping[str, str]
+    alias: str | None
+    snap_start: bool
+    log_format: str
+
+    @property
+    def arn(self) -> str:
+        """The unqualified ARN."""
+        return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.name}"
+
+    @property
+    def qualifiers(self) -> frozenset[str]:
+        """What may follow the name: the alias, its version and `$LATEST`."""
+        return frozenset({"$LATEST", "1", self.alias} - {None})
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One route of the HTTP API: `method` may be ANY, `path` may hold `{name}` and `{proxy+}`."""
+
+    method: str
+    path: str
+    function: str
+
+    @property
+    def key(self) -> str:
+        """API Gateway's `routeKey`."""
+        return self.path if self.path == "$default" else f"{self.method} {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One DynamoDB table; `definition` holds the arguments of CreateTable."""
+
+    id: str
+    name: str
+    definition: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """One S3 bucket."""
+
+    id: str
+    name: str
+    versioned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One KMS key."""
+
+    id: str
+    key_id: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One Step Functions state machine."""
+
+    id: str
+    name: str
+    type: Literal["STANDARD", "EXPRESS"]
+    definition: Mapping[str, Any]
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Everything that the embedded AWS makes real."""
+
+    functions: tuple[Function, ...]
+    routes: tuple[Route, ...]
+    tables: tuple[Table, ...]
+    buckets: tuple[Bucket, ...]
+    keys: tuple[Key, ...]
+    machines: tuple[Machine, ...]
+    intrinsics: Intrinsics
+
+
+_PSEUDO = {
+    "AWS::AccountId": ACCOUNT,
+    "AWS::Region": REGION,
+    "AWS::StackName": STACK,
+    "AWS::StackId": f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{STACK}/local",
+    "AWS::Partition": "aws",
+    "AWS::URLSuffix": "amazonaws.com",
+    "AWS::NoValue": NO_VALUE,
+}
+# The property by which a template may name a resource itself.
+_NAMED_BY = {
+    "AWS::Serverless::Function": "FunctionName",
+    "AWS::Serverless::StateMachine": "Name",
+    "AWS::DynamoDB::Table": "TableName",
+    "AWS::S3::Bucket": "BucketName",
+    "AWS::IAM::Role": "RoleName",
+    "AWS::Logs::LogGroup": "LogGroupName",
+}
+_ARNS = {
+    "AWS::Serverless::Function": f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{{}}",
+    "AWS::Serverless::StateMachine": f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:{{}}",
+    "AWS::DynamoDB::Table": f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{{}}",
+    "AWS::S3::Bucket": "arn:aws:s3:::{}",
+    "AWS::KMS::Key": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{{}}",
+    "AWS::IAM::Role": f"arn:aws:iam::{ACCOUNT}:role/{{}}",
+    "AWS::Logs::LogGroup": f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{{}}:*",
+    "AWS::SQS::Queue": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{{}}",
+    "AWS::SNS::Topic": f"arn:aws:sns:{REGION}:{ACCOUNT}:{{}}",
+}
+_REF_IS_ARN = {"AWS::Serverless::StateMachine", "AWS::SNS::Topic"}
+
+
+def read_template(path: Path, parameters: Mapping[str, str], *, code: Path | None = None) -> Template:
+    """The template at `path`; `code` replaces every function's CodeUri."""
+    reader = _Reader(path, read_yaml(path), parameters, code)
+    return reader.template()
+
+
+class _Reader:
+    def __init__(self, path: Path, document: dict[str, Any], given: Mapping[str, str], code: Path | None) -> None:
+        self._folder = path.parent
+        self._code = code
+        self._resources: dict[str, dict[str, Any]] = document.get("Resources", {})
+        self._globals: dict[str, Any] = document.get("Globals", {}).get("Function", {})
+        parameters = _parameters(document.get("Parameters", {}), given)
+        self.intrinsics = Intrinsics(parameters, document.get("Conditions", {}), self._ref, self._get_att)
+
+    def template(self) -> Template:
+        functions = tuple(self._function(id_) for id_ in self._of_type("AWS::Serverless::Function"))
+        return Template(
+            functions=functions,
+            routes=tuple(route for function in functions for route in self._routes(function.id)),
+            tables=tuple(self._table(id_) for id_ in self._of_type("AWS::DynamoDB::Table")),
+            buckets=tuple(self._bucket(id_) for id_ in self._of_type("AWS::S3::Bucket")),
+            keys=tuple(self._key(id_) for id_ in self._of_type("AWS::KMS::Key")),
+            machines=tuple(self._machine(id_) for id_ in self._of_type("AWS::Serverless::StateMachine")),
+            intrinsics=self.intrinsics,
+        )
+
+    def _of_type(self, type_: str) -> list[str]:
+        return [
+            id_
+            for id_, resource in self._resources.items()
+            if resource["Type"] == type_
+            and ("Condition" not in resource or self.intrinsics.holds(resource["Condition"]))
+        ]
+
+    def _property(self, id_: str, name: str, default: Any = None) -> Any:
+        """One resolved property; the rest of the resource is never looked at."""
+        return self.intrinsics.resolve(self._resources[id_].get("Properties", {}).get(name, default))
+
+    def _name(self, id_: str) -> str:
+        type_ = self._resources[id_]["Type"]
+        given = self._property(id_, _NAMED_BY[type_]) if type_ in _NAMED_BY else None
+        if given:
+            return str(given)
+        if type_ == "AWS::KMS::Key":
+            return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{STACK}/{id_}"))
+        name = f"{STACK}-{id_}"
+        return name.lower() if type_ == "AWS::S3::Bucket" else name
+
+    def _ref(self, name: str) -> Any:
+        if name in _PSEUDO:
+            return _PSEUDO[name]
+        id_, _, attribute = name.partition(".")
+        if attribute == "Alias":
+            return f"{self._get_att(id_, 'Arn')}:{self._merged(id_)['AutoPublishAlias']}"
+        if name not in self._resources:
+            raise TemplateError(f"Ref {name}: the template has no parameter or resource of this name")
+        return self._get_att(id_, "Arn") if self._resources[id_]["Type"] in _REF_IS_ARN else self._name(id_)
+
+    def _get_att(self, id_: str, attribute: str) -> str:
+        if id_ not in self._resources:
+            raise TemplateError(f"GetAtt {id_}.{attribute}: the template has no resource of this name")
+        type_ = self._resources[id_]["Type"]
+        if attribute == "Arn" and type_ in _ARNS:
+            return _ARNS[type_].format(self._name(id_))
+        if attribute == "Name":
+            return self._name(id_)
+        raise TemplateError(f"GetAtt {id_}.{attribute} of {type_} is not known here")
+
+    def _merged(self, id_: str) -> dict[str, Any]:
+        """A function's properties over the template's globals."""
+        return _merge(self._globals, self._resources[id_].get("Properties", {}))
+
+    def _function(self, id_: str) -> Function:
+        raw = self._merged(id_)
+
+        def value(name: str, default: Any) -> Any:
+            return self.intrinsics.resolve(raw.get(name, default))
+
+        variables = value("Environment", {}).get("Variables", {})
+        layers = [self._folder / self._property(layer["Ref"], "ContentUri") for layer in raw.get("Layers", [])]
+        return Function(
+            id=id_,
+            name=self._name(id_),
+            handler=str(value("Handler", "")),
+            code=self._code or self._folder / str(value("CodeUri", ".")),
+            layers=tuple(layers),
+            timeout_seconds=int(value("Timeout", LAMBDA_DEFAULT_TIMEOUT_SECONDS)),
+            memory_mb=int(value("MemorySize", LAMBDA_DEFAULT_MEMORY_MB)),
+            environment={name: _text(variable) for name, variable in variables.items()},
+            alias=value("AutoPublishAlias", None),
+            snap_start=value("SnapStart", {}).get("ApplyOn") == "PublishedVersions",
+            log_format=str(value("LoggingConfig", {}).get("LogFormat", "Text")),
+        )
+
+    def _routes(self, id_: str) -> list[Route]:
+        events: dict[str, Any] = self._resources[id_]["Properties"].get("Events", {})
+        found = [event.get("Properties", {}) for event in events.values() if event["Type"] == "HttpApi"]
+        return [
+            Route(str(event.get("Method", "ANY")).upper(), str(event.get("Path", "$default")), id_) for event in found
+        ]
+
+    def _table(self, id_: str) -> Table:
+        names = (
+            "AttributeDefinitions",
+            "KeySchema",
+            "GlobalSecondaryIndexes",
+            "LocalSecondaryIndexes",
+            "BillingMode",
+            "ProvisionedThroughput",
+        )
+        definition = {name: found for name in names if (found := self._property(id_, name)) is not None}
+        return Table(id_, self._name(id_), definition)
+
+    def _bucket(self, id_: str) -> Bucket:
+        versioning = self._property(id_, "VersioningConfiguration", {})
+        return Bucket(id_, self._name(id_), versioned=versioning.get("Status") == "Enabled")
+
+    def _key(self, id_: str) -> Key:
+        return Key(id_, self._name(id_), str(self._property(id_, "Description", "")))
+
+    def _machine(self, id_: str) -> Machine:
+        type_: Literal["STANDARD", "EXPRESS"] = "EXPRESS" if self._property(id_, "Type") == "EXPRESS" else "STANDARD"
+        definition = self._property(id_, "Definition")
+        if not isinstance(definition, dict):
+            raise TemplateError(f"{id_}: only an inline Definition can be read here")
+        return Machine(id_, self._name(id_), type_, definition, str(self._property(id_, "Role", "")))
+
+
+def _parameters(declared: dict[str, Any], given: Mapping[str, str]) -> dict[str, str]:
+    if unknown := sorted(set(given) - set(declared)):
+        raise TemplateError(f"the template has no parameter {', '.join(unknown)}")
+    missing = sorted(name for name, spec in declared.items() if name not in given and "Default" not in spec)
+    if missing:
+        raise TemplateError(f"the template wants a value for {', '.join(missing)}")
+    values = {name: _text(given.get(name, spec.get("Default"))) for name, spec in declared.items()}
+    for name, spec in declared.items():
+        if "AllowedValues" in spec and values[name] not in map(_text, spec["AllowedValues"]):
+            raise TemplateError(f"{name} may not be {values[name]!r}")
+        if "AllowedPattern" in spec and not re.fullmatch(spec["AllowedPattern"], values[name]):
+            raise TemplateError(f"{name} may not be {values[name]!r}")
+    return values
+
+
+def _text(value: Any) -> str:
+    """A scalar as CloudFormation writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """SAM's merge of Globals: maps are merged, lists joined, scalars replaced."""
+    merged = dict(below)
+    for name, value in above.items():
+        under = merged.get(name)
+        if isinstance(under, dict) and isinstance(value, dict) and not _is_intrinsic(under) and not _is_intrinsic(value):
+            merged[name] = _merge(under, value)
+        elif isinstance(under, list) and isinstance(value, list):
+            merged[name] = [*under, *value]
+        else:
+            merged[name] = value
+    return merged
+
+
+def _is_intrinsic(value: dict[str, Any]) -> bool:
+    return len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::"))

@@ -1,0 +1,1 @@
+"""What every door of MCPist shares."""

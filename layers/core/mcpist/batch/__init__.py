@@ -1,0 +1,1 @@
+"""Batches: from JSONL to a machine, and the ledger of what happened."""

@@ -1,0 +1,145 @@
+"""The token broker as the other doors see it: messages to `token_broker:live`, and a short memory.
+
+Every message is `{"operation", "proof": {"kind", "value"}, "organization", "roles": [...], ...}`; every answer is
+`{"result": ...}` or `{"error": {"type", "details"}}`. What comes back is one of our own errors, whatever happened on
+the way, and quotes neither the message nor the answer.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from mcpist.caller import Caller
+from mcpist.errors import InternalError, McpistError, RateLimitExceeded, UpstreamUnavailable, from_message
+from mcpist.settings import settings
+from mcpist.stores import reaching, refused
+
+CACHE_SECONDS = 60
+MOST_CACHED_CREDENTIALS = 1_000
+# Two attempts end before the caller's own function does (29 s).
+CONNECT_SECONDS = 1
+ANSWER_SECONDS = 12
+ATTEMPTS = 2
+THROTTLED_SECONDS = 1
+
+type Owner = tuple[str, str, tuple[str, ...], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What a Call is sent with, and whose account acts."""
+
+    token: str = field(repr=False)
+    account_id: str
+    account_name: str
+    owner: str
+    expires_at: int | None
+
+
+_memory: dict[Owner, tuple[float, Credential]] = {}
+
+
+def resolve(caller: Caller, service: str, *, fresh: bool = False) -> Credential:
+    """The caller's credential for a service; `fresh` asks the broker again, after the service refused the last one."""
+    key = (caller.organization, caller.user, caller.role_names, service)
+    known = _memory.get(key)
+    if known and not fresh and _alive(*known):
+        return known[1]
+    _memory.pop(key, None)
+    credential = _credential(ask(caller, "resolve", service=service))
+    if len(_memory) >= MOST_CACHED_CREDENTIALS:
+        _memory.clear()
+    _memory[key] = (time.monotonic(), credential)
+    return credential
+
+
+def warrant(caller: Caller, services: Iterable[str], *, expires_at: int) -> str:
+    """The broker's sealed word that a batch of this caller may resolve these services until then, an hour at most."""
+    return str(ask(caller, "warrant", services=sorted(set(services)), expires_at=expires_at)["warrant"])
+
+
+def ask(caller: Caller, operation: str, **fields: Any) -> dict[str, Any]:
+    """Send one message with the caller's proof; the broker's typed error is raised here."""
+    if caller.proof is None:
+        raise ValueError("a caller without proof cannot ask the broker")
+    message = {
+        "operation": operation,
+        "proof": {"kind": caller.proof.kind, "value": caller.proof.value},
+        "organization": caller.organization,
+        "roles": caller.role_names,
+        **fields,
+    }
+    answer = _invoke(message)
+    request_id = answer["ResponseMetadata"].get("RequestId", "unknown")
+    if "FunctionError" in answer:
+        raise UpstreamUnavailable(service="token broker", problem=f"it failed in request {request_id}")
+    return _result(answer["Payload"], request_id)
+
+
+def _invoke(message: dict[str, Any]) -> dict[str, Any]:
+    from botocore.exceptions import ClientError
+
+    try:
+        with reaching("token broker"):
+            answer: dict[str, Any] = _lambda().invoke(FunctionName=settings().token_broker, Payload=json.dumps(message))
+    except ClientError as error:
+        if refused(error, "TooManyRequestsException"):
+            raise RateLimitExceeded(service="token broker", retry_after=THROTTLED_SECONDS) from error
+        code = error.response["Error"]["Code"]
+        raise UpstreamUnavailable(service="token broker", problem=f"it cannot be asked ({code})") from error
+    return answer
+
+
+def _result(body: Any, request_id: str) -> dict[str, Any]:
+    from botocore.exceptions import BotoCoreError, HTTPClientError
+
+    try:
+        payload = json.loads(body.read())
+        if isinstance(payload, dict) and isinstance(result := payload.get("result"), dict):
+            return result
+        error = payload["error"]
+    except (BotoCoreError, HTTPClientError, ValueError, TypeError, KeyError):
+        raise UpstreamUnavailable(service="token broker", problem=f"no answer in request {request_id}") from None
+    raise _error(error, request_id)
+
+
+def _error(message: Any, request_id: str) -> McpistError:
+    """The broker's error; one that this release does not know is a defect."""
+    try:
+        return from_message(message)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return InternalError(request_id=request_id)
+
+
+def _credential(result: dict[str, Any]) -> Credential:
+    try:
+        return Credential(**result)
+    except TypeError:
+        raise UpstreamUnavailable(service="token broker", problem="it answered in another release's words") from None
+
+
+@cache
+def _lambda() -> Any:
+    import boto3
+    from botocore.config import Config
+
+    # At DEBUG these print requests, and a request carries the caller's proof.
+    for library in ("botocore", "urllib3"):
+        logging.getLogger(library).setLevel(logging.WARNING)
+    return boto3.client(
+        "lambda",
+        config=Config(
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=ANSWER_SECONDS,
+            retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+        ),
+    )
+
+
+def _alive(kept_at: float, credential: Credential) -> bool:
+    expired = credential.expires_at is not None and credential.expires_at <= time.time()
+    return not expired and time.monotonic() - kept_at < CACHE_SECONDS

@@ -1,0 +1,429 @@
+"""Every error that MCPist answers with, sorted by who must act.
+
+McpistError
+├── CallerError                    the caller changes the request
+│   ├── InvalidRequest             VALIDATION_ERROR 400
+│   │   ├── InvalidArguments
+│   │   ├── InvalidBatch
+│   │   │   ├── InvalidLine
+│   │   │   ├── EmptyBatch
+│   │   │   ├── TooManySteps
+│   │   │   ├── DuplicateStep
+│   │   │   ├── UnknownStep
+│   │   │   ├── CyclicSteps
+│   │   │   └── GraphTooLarge
+│   │   └── UnresolvedReference
+│   ├── AuthenticationError        AUTHENTICATION_ERROR 401
+│   ├── ModuleNotFound             MODULE_NOT_FOUND 404
+│   ├── ToolNotFound               TOOL_NOT_FOUND 404
+│   ├── FileNotFound               FILE_NOT_FOUND 404
+│   ├── BatchNotFound              BATCH_NOT_FOUND 404
+│   └── PayloadTooLarge            PAYLOAD_TOO_LARGE 413
+├── AdministratorError             an administrator changes a permission
+│   ├── AuthorizationError         AUTHORIZATION_ERROR 403
+│   │   └── MembershipRequired
+│   └── ToolDisabled               TOOL_DISABLED 403
+├── AccountError                   the user connects an account
+│   ├── ConnectionRequired         CONNECTION_REQUIRED 409
+│   ├── ReconnectRequired          RECONNECT_REQUIRED 409
+│   └── ScopeMissing               SCOPE_MISSING 409
+├── TransientError                 nobody: trying again helps
+│   ├── Timeout                    TIMEOUT 408
+│   ├── RateLimitExceeded          RATE_LIMIT_EXCEEDED 429
+│   ├── UpstreamUnavailable        UPSTREAM_UNAVAILABLE 503
+│   └── StoreUnavailable           STORE_UNAVAILABLE 503
+├── ToolExecutionError             TOOL_EXECUTION_ERROR 500, as the service's message says
+└── DefectError                    us
+    ├── IntegrityError             INTEGRITY_ERROR 500
+    └── InternalError              INTERNAL_ERROR 500
+
+An error's text is a template in English and Japanese; its details are the values that fill it.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+type Locale = Literal["en", "ja"]
+
+
+class Text(NamedTuple):
+    """What happened, and what to do about it."""
+
+    message: str
+    hint: str
+
+
+_LINE: Mapping[Locale, str] = {"en": "Line {line}: ", "ja": "{line} 行目: "}
+
+
+class McpistError(Exception):
+    """An error that is safe to show; its details hold no secret."""
+
+    code: ClassVar[str]
+    status: ClassVar[int]
+    retryable: ClassVar[bool] = False
+    texts: ClassVar[Mapping[Locale, Text]]
+
+    def __init__(self, **details: Any) -> None:
+        self.details = details
+        super().__init__(self.text().message)
+
+    def text(self, locale: Locale = "en") -> Text:
+        """The message and the hint in one language."""
+        message, hint = self.texts[locale]
+        where = _LINE[locale].format_map(self.details) if "line" in self.details else ""
+        return Text(where + message.format_map(self.details), hint.format_map(self.details))
+
+    def as_dict(self, locale: Locale = "en") -> dict[str, Any]:
+        """`{code, message, hint, details}` as every door answers it."""
+        return {"code": self.code, **self.text(locale)._asdict(), "details": self.details}
+
+    def at(self, **place: Any) -> Self:
+        """The same error with the place it arose at: the line and id of a step."""
+        self.details = {**self.details, **place}
+        return self
+
+
+# -- the caller changes the request -------------------------------------------------------------------
+
+
+class CallerError(McpistError):
+    """The request cannot be served as it is."""
+
+
+class InvalidRequest(CallerError):
+    """Something in the request has the wrong shape; `field` says where."""
+
+    code, status = "VALIDATION_ERROR", 400
+    texts = {
+        "en": Text("{field}: {problem}", "Correct the field and send the request again."),
+        "ja": Text("{field}: {problem}", "この項目を直して、もう一度送ってください。"),
+    }
+
+
+class InvalidArguments(InvalidRequest):
+    """Arguments that the tool's schema refuses."""
+
+    texts = {
+        "en": Text("{module}.{tool}: {field}: {problem}", "Correct the arguments by the tool's schema."),
+        "ja": Text("{module}.{tool}: {field}: {problem}", "ツールのスキーマに合わせて引数を直してください。"),
+    }
+
+
+class InvalidBatch(InvalidRequest):
+    """A batch that is refused before anything runs."""
+
+
+class InvalidLine(InvalidBatch):
+    """A line of JSONL that is no step."""
+
+    texts = {
+        "en": Text("{field}: {problem}", "Write one JSON object a line: id, module, tool, params."),
+        "ja": Text("{field}: {problem}", "1 行に 1 つの JSON オブジェクトを書いてください。"),
+    }
+
+
+class EmptyBatch(InvalidBatch):
+    """No step at all."""
+
+    texts = {
+        "en": Text("The batch has no steps.", "Send at least one line: id, module, tool, params."),
+        "ja": Text("バッチにステップがありません。", "少なくとも 1 行を送ってください。"),
+    }
+
+
+class TooManySteps(InvalidBatch):
+    """More steps than a batch may have."""
+
+    texts = {
+        "en": Text("The batch has {steps} steps; at most {limit} are allowed.", "Split it into several batches."),
+        "ja": Text("ステップが {steps} 個あります。上限は {limit} 個です。", "複数のバッチに分けてください。"),
+    }
+
+
+class DuplicateStep(InvalidBatch):
+    """Two lines with the same id."""
+
+    texts = {
+        "en": Text('the id "{id}" is taken by line {first_line}.', "Give each step an id of its own."),
+        "ja": Text("id「{id}」は {first_line} 行目と同じです。", "ステップごとに別の id を付けてください。"),
+    }
+
+
+class UnknownStep(InvalidBatch):
+    """A need or a reference to a step that is not in the batch."""
+
+    texts = {
+        "en": Text('{field} names the step "{step}", which is not in the batch.', "Steps: {known}."),
+        "ja": Text("{field} のステップ「{step}」はありません。", "あるステップ: {known}。"),
+    }
+
+
+class CyclicSteps(InvalidBatch):
+    """Steps that wait for each other."""
+
+    texts = {
+        "en": Text("these steps wait for each other: {cycle}.", "Remove one of these dependencies."),
+        "ja": Text("ステップが互いを待っています: {cycle}。", "依存関係を 1 つ外してください。"),
+    }
+
+
+class GraphTooLarge(InvalidBatch):
+    """A graph whose machine passes the budget."""
+
+    texts = {
+        "en": Text("The batch's graph needs more than {limit} states.", "Split the batch, or use fewer dependencies."),
+        "ja": Text("バッチのグラフが {limit} 状態を超えます。", "バッチを分けるか、依存関係を減らしてください。"),
+    }
+
+
+class UnresolvedReference(InvalidRequest):
+    """A `${step.path}` that leads nowhere."""
+
+    texts = {
+        "en": Text("{field}: ${{{reference}}} does not resolve: {problem}.", "{known}"),
+        "ja": Text("{field}: ${{{reference}}} を解決できません: {problem}。", "{known}"),
+    }
+
+
+class AuthenticationError(CallerError):
+    """No valid access token."""
+
+    code, status = "AUTHENTICATION_ERROR", 401
+    texts = {
+        "en": Text("The access token is not valid: {problem}.", "Log in again to get a new access token."),
+        "ja": Text("アクセストークンが無効です: {problem}。", "もう一度ログインしてください。"),
+    }
+
+
+class ModuleNotFound(CallerError):
+    """A module that does not exist."""
+
+    code, status = "MODULE_NOT_FOUND", 404
+    texts = {
+        "en": Text('There is no module "{module}".', "Modules: {known}."),
+        "ja": Text("モジュール「{module}」はありません。", "使えるモジュール: {known}。"),
+    }
+
+
+class ToolNotFound(CallerError):
+    """A tool that does not exist."""
+
+    code, status = "TOOL_NOT_FOUND", 404
+    texts = {
+        "en": Text('The module "{module}" has no tool "{tool}".', "Tools: {known}."),
+        "ja": Text("モジュール「{module}」にツール「{tool}」はありません。", "使えるツール: {known}。"),
+    }
+
+
+class FileNotFound(CallerError):
+    """A document or a file that does not exist."""
+
+    code, status = "FILE_NOT_FOUND", 404
+    texts = {
+        "en": Text('There is no document "{path}".', "Take a path from a search or a list."),
+        "ja": Text("文書「{path}」はありません。", "検索か一覧のパスを使ってください。"),
+    }
+
+
+class BatchNotFound(CallerError):
+    """A batch that does not exist, has expired, or belongs to somebody else."""
+
+    code, status = "BATCH_NOT_FOUND", 404
+    texts = {
+        "en": Text('There is no batch "{batch}".', "Batches are kept for a day and shown to who started them."),
+        "ja": Text("バッチ「{batch}」はありません。", "バッチは 1 日間、開始した人だけに表示されます。"),
+    }
+
+
+class PayloadTooLarge(CallerError):
+    """A request over the size limit."""
+
+    code, status = "PAYLOAD_TOO_LARGE", 413
+    texts = {
+        "en": Text("The request has {size_bytes} bytes; at most {limit_bytes} are allowed.", "Send less at once."),
+        "ja": Text("リクエストは {size_bytes} バイトです。上限は {limit_bytes} です。", "小さく分けてください。"),
+    }
+
+
+# -- an administrator changes a permission ------------------------------------------------------------
+
+
+class AdministratorError(McpistError):
+    """The caller's roles do not allow it."""
+
+
+class AuthorizationError(AdministratorError):
+    """Not in the caller's roles; reads the same for names that exist only for others."""
+
+    code, status = "AUTHORIZATION_ERROR", 403
+    texts = {
+        "en": Text('"{name}" is not available to you.', "Ask an administrator of your organization for access."),
+        "ja": Text("「{name}」を使う権限がありません。", "組織の管理者に権限を依頼してください。"),
+    }
+
+
+class MembershipRequired(AuthorizationError):
+    """A valid subject without a membership in the organization."""
+
+    texts = {
+        "en": Text("You are not a member of {name}.", "Ask an administrator to add you, or use /mcp/<organization>."),
+        "ja": Text("{name} のメンバーではありません。", "管理者に追加を依頼するか、/mcp/<組織> を使ってください。"),
+    }
+
+
+class ToolDisabled(AdministratorError):
+    """Switched off for the whole organization."""
+
+    code, status = "TOOL_DISABLED", 403
+    texts = {
+        "en": Text('"{name}" is switched off in your organization.', "Ask an administrator to switch it on."),
+        "ja": Text("「{name}」は組織で無効になっています。", "管理者に有効化を依頼してください。"),
+    }
+
+
+# -- the user connects an account ---------------------------------------------------------------------
+
+
+class AccountError(McpistError):
+    """The service's account needs the user."""
+
+    status = 409
+
+
+class ConnectionRequired(AccountError):
+    """No account of this service is connected."""
+
+    code = "CONNECTION_REQUIRED"
+    texts = {
+        "en": Text("No {service} account is connected.", "Connect one: {url}"),
+        "ja": Text("{service} のアカウントが接続されていません。", "接続してください: {url}"),
+    }
+
+
+class ReconnectRequired(AccountError):
+    """The stored account no longer works."""
+
+    code = "RECONNECT_REQUIRED"
+    texts = {
+        "en": Text("The connected {service} account is no longer accepted.", "Connect it again: {url}"),
+        "ja": Text("接続済みの {service} アカウントが無効になりました。", "接続し直してください: {url}"),
+    }
+
+
+class ScopeMissing(AccountError):
+    """The account was connected without a permission that the tool needs."""
+
+    code = "SCOPE_MISSING"
+    texts = {
+        "en": Text("The {service} account lacks the permission {scope}.", "Connect it again with it: {url}"),
+        "ja": Text("{service} アカウントに権限 {scope} がありません。", "権限を付けて接続し直してください: {url}"),
+    }
+
+
+# -- nobody: trying again helps -----------------------------------------------------------------------
+
+
+class TransientError(McpistError):
+    """The same request may succeed later."""
+
+    retryable = True
+
+
+class Timeout(TransientError):
+    """The service did not answer in time."""
+
+    code, status = "TIMEOUT", 408
+    texts = {
+        "en": Text("{service} did not answer within {seconds} s.", "Try again."),
+        "ja": Text("{service} が {seconds} 秒以内に応答しませんでした。", "もう一度試してください。"),
+    }
+
+
+class RateLimitExceeded(TransientError):
+    """Too many requests; `retry_after` is in seconds."""
+
+    code, status = "RATE_LIMIT_EXCEEDED", 429
+    texts = {
+        "en": Text("{service} limits the rate of requests.", "Try again in {retry_after} s."),
+        "ja": Text("{service} のリクエスト数の上限に達しました。", "{retry_after} 秒後にもう一度試してください。"),
+    }
+
+
+class UpstreamUnavailable(TransientError):
+    """The service cannot be reached or is out of order."""
+
+    code, status = "UPSTREAM_UNAVAILABLE", 503
+    texts = {
+        "en": Text("{service} is not available: {problem}.", "Try again later."),
+        "ja": Text("{service} を利用できません: {problem}。", "しばらくしてから試してください。"),
+    }
+
+
+class StoreUnavailable(TransientError):
+    """A store of our own did not answer."""
+
+    code, status = "STORE_UNAVAILABLE", 503
+    texts = {
+        "en": Text("The store is not available ({store}).", "Try again later."),
+        "ja": Text("ストアを利用できません({store})。", "しばらくしてから試してください。"),
+    }
+
+
+# -- as the service's message says --------------------------------------------------------------------
+
+
+class ToolExecutionError(McpistError):
+    """The service refused the request; the message is the service's own."""
+
+    code, status = "TOOL_EXECUTION_ERROR", 500
+    texts = {
+        "en": Text("{service} answered {http_status}: {problem}", "Read the service's message and correct the call."),
+        "ja": Text("{service} の応答 {http_status}: {problem}", "サービスのメッセージを確認して直してください。"),
+    }
+
+
+# -- us -----------------------------------------------------------------------------------------------
+
+
+class DefectError(McpistError):
+    """A fault on our side."""
+
+
+class IntegrityError(DefectError):
+    """A stored secret that does not open where it stands."""
+
+    code, status = "INTEGRITY_ERROR", 500
+    texts = {
+        "en": Text("A stored value did not pass its integrity check ({what}).", "Tell the operator."),
+        "ja": Text("保存された値の検証に失敗しました({what})。", "運用者に連絡してください。"),
+    }
+
+
+class InternalError(DefectError):
+    """A defect; the log has more under the request id."""
+
+    code, status = "INTERNAL_ERROR", 500
+    texts = {
+        "en": Text("Something went wrong on our side.", "Try again; tell the operator the request id {request_id}."),
+        "ja": Text("内部エラーが発生しました。", "もう一度試し、リクエスト ID {request_id} を運用者に伝えてください。"),
+    }
+
+
+def leaves(root: type[McpistError] = McpistError) -> Iterator[type[McpistError]]:
+    """Every error class that carries a code and texts, in the order of this file."""
+    for child in root.__subclasses__():
+        if hasattr(child, "code") and hasattr(child, "texts"):
+            yield child
+        yield from leaves(child)
+
+
+def to_message(error: McpistError) -> dict[str, Any]:
+    """An error as one of our functions sends it to another."""
+    return {"type": type(error).__name__, "details": error.details}
+
+
+def from_message(message: Mapping[str, Any]) -> McpistError:
+    """The error that another of our functions sent."""
+    kinds = {kind.__name__: kind for kind in leaves()}
+    return kinds[message["type"]](**message["details"])

@@ -1,0 +1,1 @@
+"""From JSON to the fewest tokens."""

@@ -1,0 +1,64 @@
+"""What a tool's answer shows: the columns that a model reads."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+_STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+|\*)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A name for the model and the path of its value in the service's JSON."""
+
+    name: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shows:
+    """The columns of an answer, where its rows are, and which column is a Markdown text."""
+
+    columns: tuple[Column, ...]
+    rows: str = ""
+    text: str = ""
+
+    @property
+    def format(self) -> Literal["rows", "markdown"]:
+        """`markdown` for a document, else `rows`."""
+        return "markdown" if self.text else "rows"
+
+    @property
+    def fields(self) -> list[str]:
+        """The names that references and the model may use."""
+        return [column.name for column in self.columns]
+
+
+def shows(*columns: str, rows: str = "", text: str = "") -> Shows:
+    """Declare an answer: `"fields.summary as summary"`; `rows` is the path of the list, `text` a Markdown column."""
+    return Shows(tuple(_column(column) for column in columns), rows, text)
+
+
+def at(value: Any, path: str) -> Any:
+    """The value at a path such as `a.b[0].c` or `labels[*].name`; None where it leads nowhere."""
+    for key in steps(path):
+        if key == "*":
+            rest = path[path.index("[*]") + 3 :]
+            return [at(item, rest) for item in value] if isinstance(value, list) else None
+        try:
+            value = value[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def steps(path: str) -> Iterator[str | int]:
+    """The keys and indexes of a path, `*` for each element."""
+    for key, index in _STEP.findall(path):
+        yield key or (index if index == "*" else int(index))
+
+
+def _column(text: str) -> Column:
+    path, _, name = text.partition(" as ")
+    return Column(name or path, path)

@@ -1,0 +1,48 @@
+"""What the template tells a function about its surroundings, read once from the environment."""
+
+import os
+from dataclasses import dataclass
+from functools import cache
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Names of the stack's own resources; a function that may not reach one has it empty."""
+
+    stack: str
+    public_url: str
+    issuer: str
+    audience: str
+    directory_table: str
+    grants_table: str
+    ledger_table: str
+    audit_table: str
+    files_bucket: str
+    vault_key: str
+    token_broker: str
+    step_runner: str
+    machines_role: str
+
+
+@cache
+def settings() -> Settings:
+    """The settings of this process."""
+
+    def value(name: str) -> str:
+        return os.environ.get(name, "").rstrip("/")
+
+    return Settings(
+        stack=value("STACK_NAME"),
+        public_url=value("PUBLIC_URL"),
+        issuer=value("ISSUER"),
+        audience=value("AUDIENCE"),
+        directory_table=value("DIRECTORY_TABLE"),
+        grants_table=value("GRANTS_TABLE"),
+        ledger_table=value("LEDGER_TABLE"),
+        audit_table=value("AUDIT_TABLE"),
+        files_bucket=value("FILES_BUCKET"),
+        vault_key=value("VAULT_KEY"),
+        token_broker=value("TOKEN_BROKER"),
+        step_runner=value("STEP_RUNNER"),
+        machines_role=value("MACHINES_ROLE"),
+    )

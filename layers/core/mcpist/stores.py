@@ -1,0 +1,197 @@
+"""Clients of AWS's stores, made once per sandbox; a store that is down is one typed error."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+from mcpist.errors import StoreUnavailable
+
+type Item = dict[str, Any]
+
+CONNECT_SECONDS = 1
+READ_SECONDS = 3
+ATTEMPTS = 3
+BATCH_WRITE_ITEMS = 25
+
+_TRANSIENT = {
+    "500",
+    "503",
+    "InternalError",
+    "InternalServerError",
+    "KMSInternalException",
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+    "ServiceUnavailable",
+    "SlowDown",
+    "ThrottlingException",
+}
+
+
+@cache
+def client(service: str, *, read_seconds: int = READ_SECONDS) -> Any:
+    """A low-level client with short timeouts and few retries."""
+    import boto3
+    from botocore.config import Config
+
+    return boto3.client(
+        service,
+        config=Config(
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=read_seconds,
+            retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+        ),
+    )
+
+
+@contextmanager
+def reaching(store: str) -> Iterator[None]:
+    """Turn a store's outage into StoreUnavailable; a refusal stays what it is."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except ClientError as error:
+        if error.response["Error"]["Code"] in _TRANSIENT:
+            raise StoreUnavailable(store=store) from error
+        raise
+    except BotoCoreError as error:
+        raise StoreUnavailable(store=store) from error
+
+
+def refused(error: Exception, code: str = "ConditionalCheckFailedException") -> bool:
+    """Whether AWS answered with this error code."""
+    response: dict[str, Any] = getattr(error, "response", {})
+    return bool(response.get("Error", {}).get("Code") == code)
+
+
+class Table:
+    """A DynamoDB table with the keys `pk` and `sk`, whose items are plain Python values."""
+
+    def __init__(self, name: str, label: str) -> None:
+        self.name = name
+        self.label = label
+
+    def get(self, pk: str, sk: str) -> Item | None:
+        """One item, read consistently."""
+        with reaching(self.label):
+            answer = self._client.get_item(TableName=self.name, Key=_pack({"pk": pk, "sk": sk}), ConsistentRead=True)
+        return _unpack(answer["Item"]) if "Item" in answer else None
+
+    def get_many(self, keys: list[tuple[str, str]]) -> list[Item]:
+        """Up to 100 items, read consistently; missing ones are left out."""
+        asked = {"Keys": [_pack({"pk": pk, "sk": sk}) for pk, sk in keys], "ConsistentRead": True}
+        request = {self.name: asked} if keys else {}
+        items: list[Item] = []
+        with reaching(self.label):
+            while request:
+                answer = self._client.batch_get_item(RequestItems=request)
+                items += map(_unpack, answer["Responses"].get(self.name, []))
+                request = answer.get("UnprocessedKeys", {})
+        return items
+
+    def query(self, pk: str, prefix: str = "") -> list[Item]:
+        """All items under a partition key whose sort key begins with the prefix, read consistently."""
+        condition = "pk = :pk AND begins_with(sk, :prefix)" if prefix else "pk = :pk"
+        values = {":pk": pk, ":prefix": prefix} if prefix else {":pk": pk}
+        items: list[Item] = []
+        start: dict[str, Any] = {}
+        with reaching(self.label):
+            while True:
+                page = self._client.query(
+                    TableName=self.name,
+                    KeyConditionExpression=condition,
+                    ExpressionAttributeValues=_pack(values),
+                    ConsistentRead=True,
+                    **start,
+                )
+                items += map(_unpack, page["Items"])
+                if "LastEvaluatedKey" not in page:
+                    return items
+                start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+    def put(self, item: Item, *, condition: str = "", values: Mapping[str, Any] | None = None) -> None:
+        """Write one item; a condition that fails raises botocore's ClientError (see `refused`)."""
+        with reaching(self.label):
+            self._client.put_item(TableName=self.name, Item=_pack(item), **_conditional(condition, values))
+
+    def put_many(self, items: list[Item]) -> None:
+        """Write items, 25 a request."""
+        for start in range(0, len(items), BATCH_WRITE_ITEMS):
+            chunk = items[start : start + BATCH_WRITE_ITEMS]
+            request = {self.name: [{"PutRequest": {"Item": _pack(item)}} for item in chunk]}
+            with reaching(self.label):
+                while request:
+                    request = self._client.batch_write_item(RequestItems=request).get("UnprocessedItems", {})
+
+    def update(
+        self,
+        pk: str,
+        sk: str,
+        expression: str,
+        *,
+        values: Mapping[str, Any],
+        condition: str = "",
+    ) -> Item:
+        """Change one item and return it as it is afterwards; a failed condition raises ClientError (see `refused`).
+
+        Names stand with a `#` in the expressions, so that none can be one of DynamoDB's reserved words.
+        """
+        with reaching(self.label):
+            answer = self._client.update_item(
+                TableName=self.name,
+                Key=_pack({"pk": pk, "sk": sk}),
+                UpdateExpression=expression,
+                ReturnValues="ALL_NEW",
+                **_conditional(condition, values, f"{expression} {condition}"),
+            )
+        return _unpack(answer["Attributes"])
+
+    def delete(self, pk: str, sk: str) -> bool:
+        """Remove one item; whether it was there."""
+        with reaching(self.label):
+            answer = self._client.delete_item(
+                TableName=self.name, Key=_pack({"pk": pk, "sk": sk}), ReturnValues="ALL_OLD"
+            )
+        return "Attributes" in answer
+
+    @property
+    def _client(self) -> Any:
+        return client("dynamodb")
+
+
+def _conditional(condition: str, values: Mapping[str, Any] | None, expressions: str = "") -> dict[str, Any]:
+    """What goes with an expression: the condition, the values of `:value`, the names of `#name`."""
+    names = {f"#{name}": name for name in re.findall(r"#(\w+)", expressions or condition)}
+    return (
+        ({"ConditionExpression": condition} if condition else {})
+        | ({"ExpressionAttributeValues": _pack(values)} if values else {})
+        | ({"ExpressionAttributeNames": names} if names else {})
+    )
+
+
+def _pack(item: Mapping[str, Any]) -> dict[str, Any]:
+    from boto3.dynamodb.types import TypeSerializer
+
+    serializer = TypeSerializer()
+    return {name: serializer.serialize(value) for name, value in item.items()}
+
+
+def _unpack(item: Mapping[str, Any]) -> Item:
+    from boto3.dynamodb.types import TypeDeserializer
+
+    deserializer = TypeDeserializer()
+    return {name: _plain(deserializer.deserialize(value)) for name, value in item.items()}
+
+
+def _plain(value: Any) -> Any:
+    """DynamoDB's decimals and binaries as Python's own numbers and bytes."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return bytes(value) if hasattr(value, "value") and isinstance(value.value, bytes) else value

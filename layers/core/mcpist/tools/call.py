@@ -1,0 +1,61 @@
+"""What a tool returns: the description of its work, performed elsewhere."""
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import quote
+
+type Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One HTTP request to the module's service; `path` begins with a slash and is escaped already."""
+
+    method: Method
+    path: str
+    query: Mapping[str, Any] = field(default_factory=dict)
+    json: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a Call brought; header names are lower-case."""
+
+    status: int
+    headers: Mapping[str, str]
+    json: Any
+
+
+class Lookup:
+    """One question to a store of our own, for modules that do not speak HTTP.
+
+    `function` receives the store that the module opens for the caller's organization, then the arguments.
+    """
+
+    __slots__ = ("arguments", "function")
+
+    def __init__(self, function: Callable[..., Any], **arguments: Any) -> None:
+        self.function = function
+        self.arguments = arguments
+
+
+type Calls = Generator[Call, Answer, Any]
+type Work = Call | Lookup | Calls
+
+
+def path(template: str, **parts: str | int) -> str:
+    """The template with every part percent-escaped, so that no id can leave its place."""
+    return template.format_map({name: _segment(value) for name, value in parts.items()})
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    """The fields that have a value."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _segment(value: str | int) -> str:
+    """One path segment; `.` and `..` are escaped too, since clients and servers resolve them."""
+    text = quote(str(value), safe="")
+    return text.replace(".", "%2E") if text in {".", ".."} else text

@@ -1,0 +1,102 @@
+"""Running one tool for a caller: from checked arguments to the service's JSON."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from mcpist import audit, broker
+from mcpist.caller import Caller
+from mcpist.errors import McpistError, ReconnectRequired
+from mcpist.settings import settings
+from mcpist.tools.call import Answer, Call, Calls, Lookup, Work
+from mcpist.tools.module import Module
+from mcpist.tools.send import Unauthorized, send
+from mcpist.tools.tool import Tool
+
+logger = logging.getLogger(__name__)
+
+
+def run(
+    caller: Caller, module: Module, tool: Tool, arguments: Mapping[str, Any], *, request: str, batch: str = ""
+) -> Any:
+    """The JSON that the tool brought, written into the audit table whatever the outcome.
+
+    A tool that writes has an intent row before anything is sent: without a trail nothing is changed.
+    """
+    name = f"{tool.module}.{tool.name}"
+    work = tool.describe_work(tool.validate(arguments))
+    service = Service(caller, module)
+    if not tool.reads:
+        audit.record(caller, tool=name, outcome="started", request=request, batch=batch)
+    outcome = "succeeded"
+    try:
+        return perform(service, work)
+    except McpistError as error:
+        outcome = error.code
+        raise
+    finally:
+        _record(caller, tool=name, outcome=outcome, request=request, account=service.account, batch=batch)
+
+
+class Service:
+    """A module's service as one caller reaches it."""
+
+    def __init__(self, caller: Caller, module: Module) -> None:
+        self.caller = caller
+        self.module = module
+        self.account = ""
+
+    def ask(self, call: Call) -> Answer:
+        """Send a Call with the caller's credential; a refused token is resolved afresh once."""
+        try:
+            return send(self.module, call, self.token())
+        except Unauthorized:
+            pass
+        try:
+            return send(self.module, call, self.token(fresh=True))
+        except Unauthorized:
+            raise self._reconnect() from None
+
+    def token(self, *, fresh: bool = False) -> str | None:
+        """The bearer token, for a service that needs one."""
+        if self.module.service is None:
+            return None
+        credential = broker.resolve(self.caller, self.module.service, fresh=fresh)
+        self.account = credential.account_name
+        return credential.token
+
+    def look_up(self, lookup: Lookup) -> Any:
+        """Answer a Lookup from the organization's own store."""
+        if self.module.opens is None:
+            raise TypeError(f"the module {self.module.name} opens no store")
+        return lookup.function(self.module.opens(self.caller.organization), **lookup.arguments)
+
+    def _reconnect(self) -> ReconnectRequired:
+        return ReconnectRequired(service=self.module.name, url=f"{settings().public_url}/connect/{self.module.name}")
+
+
+def perform(service: Service, work: Work) -> Any:
+    """Do what a tool described."""
+    if isinstance(work, Call):
+        return service.ask(work).json
+    if isinstance(work, Lookup):
+        return service.look_up(work)
+    return _converse(service, work)
+
+
+def _converse(service: Service, calls: Calls) -> Any:
+    """Send each Call that the generator yields and hand it the Answer; its return value is the JSON."""
+    try:
+        call = next(calls)
+        while True:
+            call = calls.send(service.ask(call))
+    except StopIteration as end:
+        return end.value
+
+
+def _record(caller: Caller, **row: str) -> None:
+    """The row after the fact; a lost one is counted, and the answer still goes."""
+    try:
+        audit.record(caller, **row)
+    except McpistError:
+        logger.exception("audit row lost", extra={"metric": "AuditRowsLost"})

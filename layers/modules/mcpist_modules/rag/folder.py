@@ -1,0 +1,65 @@
+"""A folder of the bucket: objects by name, each with its ETag."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from mcpist.settings import settings
+from mcpist.stores import client, reaching, refused
+
+CONNECTIONS = 8
+
+_LOST = ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey")
+
+
+class Folder:
+    """Every key begins with the prefix, so that nothing outside can be named."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+
+    def etags(self) -> tuple[dict[str, str], int]:
+        """The ETag of every object by name, and how many requests that took: one for each thousand."""
+        etags: dict[str, str] = {}
+        requests, start = 0, {}
+        while True:
+            page = self._ask("list_objects_v2", Prefix=self.prefix, **start)
+            requests += 1
+            etags |= {found["Key"].removeprefix(self.prefix): found["ETag"] for found in page.get("Contents", ())}
+            if not page["IsTruncated"]:
+                return etags, requests
+            start = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def get(self, name: str) -> tuple[bytes, str] | None:
+        """An object with its ETag, or None where there is none."""
+        try:
+            answer = self._ask("get_object", Key=self.prefix + name)
+        except Exception as error:
+            if refused(error, "NoSuchKey"):
+                return None
+            raise
+        with reaching("documents"), answer["Body"] as body:
+            return body.read(), answer["ETag"]
+
+    def put(self, name: str, content: bytes, **about: str) -> str:
+        """Store an object and return its ETag."""
+        etag: str = self._ask("put_object", Key=self.prefix + name, Body=content, **about)["ETag"]
+        return etag
+
+    def replace(self, name: str, content: bytes, etag: str) -> str | None:
+        """Store an object only in place of the one with this ETag, or of none where it is empty; None if that failed."""
+        try:
+            return self.put(name, content, **({"IfMatch": etag} if etag else {"IfNoneMatch": "*"}))
+        except Exception as error:
+            if any(refused(error, code) for code in _LOST):
+                return None
+            raise
+
+    def each[T, R](self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """The results of a work for each item, a few at a time."""
+        with ThreadPoolExecutor(CONNECTIONS) as workers:
+            return list(workers.map(work, items))
+
+    def _ask(self, operation: str, **arguments: Any) -> Any:
+        with reaching("documents"):
+            return getattr(client("s3"), operation)(Bucket=settings().files_bucket, **arguments)

@@ -1,0 +1,55 @@
+"""Packages from npm that check us from outside, installed when a test first needs one."""
+
+import fcntl
+import functools
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+PEERS = Path(__file__).parent
+INSTALL_SECONDS = 300
+SCRIPT_SECONDS = 60
+
+
+def node(script: str, stdin: str = "") -> str:
+    """What a CommonJS script prints; it can `require` every package of package.json."""
+    modules()
+    done = subprocess.run(
+        ["node", "-e", script],
+        cwd=PEERS,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=SCRIPT_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@functools.cache
+def modules() -> Path:
+    """The folder node_modules, filled as package-lock.json says; skips the test where there is no node or npm."""
+    for program in ("node", "npm"):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed: the packages in tests/peers/package.json cannot run")
+    folder = PEERS / "node_modules"
+    stamp = folder / ".installed"
+    wanted = hashlib.sha256((PEERS / "package-lock.json").read_bytes()).hexdigest()
+    with (Path(tempfile.gettempdir()) / "mcpist-peers.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not stamp.exists() or stamp.read_text() != wanted:
+            _install()
+            stamp.write_text(wanted)
+    return folder
+
+
+def _install() -> None:
+    """Fill node_modules; needs the registry, once."""
+    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+    done = subprocess.run(command, cwd=PEERS, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,383 @@
+"""What the template may give to whom, read as CloudFormation would see it: translated by SAM's own translator."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.local.template import read_template
+
+type Json = dict[str, Any]
+type Statement = dict[str, Any]
+
+ROOT = Path(__file__).parents[1]
+DOORS = {"McpEndpoint", "StepRunner", "TokenBroker"}
+# The translator wants an older pydantic than ours: it runs in the SAM CLI's environment, beside the lock.
+TRANSLATE = """
+import json, sys
+import boto3
+from samcli.yamlhelper import yaml_parse
+from samtranslator.parser.parser import Parser
+from samtranslator.translator.translator import Translator
+
+def translated(changed):
+    template = json.loads(json.dumps(yaml_parse(open("template.yaml").read())))
+    template["Globals"]["Function"]["CodeUri"] = "s3://bucket/functions"
+    for id_, resource in template["Resources"].items():
+        if resource["Type"] == "AWS::Serverless::LayerVersion":
+            resource["Properties"]["ContentUri"] = f"s3://bucket/{id_}{'2' if id_ == changed else ''}"
+    session = boto3.Session(region_name="us-east-1")
+    return Translator({}, Parser(), boto_session=session).translate(template, {"Issuer": "https://login.example.com"})
+
+json.dump({id_: translated(id_) for id_ in ["", *sys.argv[1:]]}, sys.stdout)
+"""
+LAYERS = ("DependenciesLayer", "CoreLayer", "ModulesLayer")
+
+
+@pytest.fixture(scope="module")
+def translations() -> dict[str, Json]:
+    """The template as it is (under ""), and as it is when only the named layer's content differs."""
+    version = re.search(r"^SAM_VERSION := (\S+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    uv = os.environ.get("UV") or shutil.which("uv") or str(ROOT / ".tools/bin/uv")
+    assert version
+    command = [uv, "tool", "run", "--python", sys.executable, "--from", f"aws-sam-cli=={version[1]}", "python", "-c"]
+    done = subprocess.run([*command, TRANSLATE, *LAYERS], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode and "error sending request" in done.stderr:
+        pytest.skip("uv cannot fetch the SAM CLI: no network")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def resources(translations: dict[str, Json]) -> Json:
+    return translations[""]["Resources"]
+
+
+def of_type(resources: Json, kind: str) -> Json:
+    return {id_: resource["Properties"] for id_, resource in resources.items() if resource["Type"] == kind}
+
+
+def listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def statements(resources: Json, role: str) -> Iterator[Statement]:
+    for policy in resources[role]["Properties"]["Policies"]:
+        yield from policy["PolicyDocument"]["Statement"]
+
+
+def allowed(resources: Json, role: str) -> set[tuple[str, str]]:
+    """Every (action, resource) of a role; resources as compact JSON."""
+    return {
+        (action, json.dumps(resource, sort_keys=True))
+        for statement in statements(resources, role)
+        for action in listed(statement["Action"])
+        for resource in listed(statement["Resource"])
+    }
+
+
+def arn(id_: str) -> str:
+    return json.dumps({"Fn::GetAtt": [id_, "Arn"]})
+
+
+def ref(id_: str) -> str:
+    return json.dumps({"Ref": id_})
+
+
+def references(value: Any) -> Iterator[str]:
+    """The ids that a value refers to."""
+    if isinstance(value, list):
+        for item in value:
+            yield from references(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key == "Ref":
+                yield item
+            elif key == "Fn::GetAtt":
+                yield item[0] if isinstance(item, list) else item.split(".")[0]
+            elif key == "Fn::Sub":
+                yield from (name.split(".")[0] for name in re.findall(r"\$\{([^!}]+)\}", json.dumps(item)))
+                yield from references(item[1:] if isinstance(item, list) else [])
+            else:
+                yield from references(item)
+
+
+# -- roles --------------------------------------------------------------------------------------------------
+
+
+def test_each_function_has_a_role_of_its_own_that_only_lambda_assumes(resources: Json) -> None:
+    functions = of_type(resources, "AWS::Lambda::Function")
+    roles = {id_: properties["Role"]["Fn::GetAtt"][0] for id_, properties in functions.items()}
+    assert roles == {f"{door}Function": f"{door}Role" for door in DOORS}
+    for role in roles.values():
+        assert [
+            (trust["Principal"], trust["Action"])
+            for trust in resources[role]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+        ] == [({"Service": "lambda.amazonaws.com"}, "sts:AssumeRole")]
+
+
+def test_no_role_allows_a_wildcard_action_or_every_resource(resources: Json) -> None:
+    for id_, role in of_type(resources, "AWS::IAM::Role").items():
+        assert "ManagedPolicyArns" not in role, f"{id_}: AWS's managed policies grant on *"
+        for statement in statements(resources, id_):
+            assert statement["Effect"] == "Allow"
+            assert not {"NotAction", "NotResource"} & set(statement)
+            assert not [action for action in listed(statement["Action"]) if "*" in action], (id_, statement)
+            for resource in listed(statement["Resource"]):
+                text = resource if isinstance(resource, str) else str(resource.get("Fn::Sub", ""))
+                assert text != "*", (id_, statement)
+                assert "*" not in text[:-1], (id_, statement)
+
+
+def test_every_statement_says_what_it_is_for_and_no_action_is_listed_twice(resources: Json) -> None:
+    for id_ in of_type(resources, "AWS::IAM::Role"):
+        found = list(statements(resources, id_))
+        sids = [statement["Sid"] for statement in found]
+        assert len(set(sids)) == len(sids)
+        pairs = [(a, json.dumps(r)) for s in found for a in listed(s["Action"]) for r in listed(s["Resource"])]
+        assert len(set(pairs)) == len(pairs)
+
+
+def test_only_the_broker_reaches_the_grants(resources: Json) -> None:
+    reach = {
+        role: {action for action, resource in allowed(resources, role) if "Grants" in resource}
+        for role in of_type(resources, "AWS::IAM::Role")
+    }
+    assert reach.pop("TokenBrokerRole") == {
+        f"dynamodb:{verb}" for verb in ("BatchGetItem", "GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem")
+    }
+    assert not any(reach.values())
+    assert all(
+        "GRANTS_TABLE" not in properties["Environment"]["Variables"]
+        for id_, properties in of_type(resources, "AWS::Lambda::Function").items()
+        if id_ != "TokenBrokerFunction"
+    )
+
+
+def test_machines_may_only_invoke_the_step_runners_alias(resources: Json) -> None:
+    assert allowed(resources, "MachinesRole") == {("lambda:InvokeFunction", ref("StepRunnerFunctionAliaslive"))}
+    (trust,) = resources["MachinesRole"]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+    assert trust["Principal"] == {"Service": "states.amazonaws.com"}
+    assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+
+
+def test_only_the_endpoint_passes_a_role_and_only_the_machines_one_to_step_functions(resources: Json) -> None:
+    passed = [
+        (role, statement["Resource"], statement["Condition"])
+        for role in of_type(resources, "AWS::IAM::Role")
+        for statement in statements(resources, role)
+        if "iam:PassRole" in listed(statement["Action"])
+    ]
+    to_step_functions = {"StringEquals": {"iam:PassedToService": "states.amazonaws.com"}}
+    assert passed == [("McpEndpointRole", {"Fn::GetAtt": ["MachinesRole", "Arn"]}, to_step_functions)]
+
+
+def test_functions_invoke_each_other_only_by_alias_and_nobody_but_machines_the_step_runner(resources: Json) -> None:
+    invoked = {
+        role: {resource for action, resource in allowed(resources, role) if action == "lambda:InvokeFunction"}
+        for role in of_type(resources, "AWS::IAM::Role")
+    }
+    assert invoked == {
+        "McpEndpointRole": {ref("TokenBrokerFunctionAliaslive")},
+        "StepRunnerRole": {ref("TokenBrokerFunctionAliaslive")},
+        "TokenBrokerRole": set(),
+        "MachinesRole": {ref("StepRunnerFunctionAliaslive")},
+    }
+
+
+def test_a_function_that_uses_an_encrypted_store_may_use_its_key_through_that_store_only(resources: Json) -> None:
+    through = ["dynamodb.${AWS::Region}.amazonaws.com", "s3.${AWS::Region}.amazonaws.com"]
+    for door in DOORS:
+        (use,) = [s for s in statements(resources, f"{door}Role") if "kms:" in json.dumps(s["Action"])]
+        writes_files = ("s3:PutObject", json.dumps({"Fn::Sub": "${FilesBucket.Arn}/*"})) in allowed(
+            resources, f"{door}Role"
+        )
+        assert set(listed(use["Action"])) == {"kms:Decrypt"} | ({"kms:GenerateDataKey"} if writes_files else set())
+        assert use["Resource"] == {"Fn::GetAtt": ["DataKey", "Arn"]}
+        services = use["Condition"]["StringEquals"]["kms:ViaService"]
+        assert [service["Fn::Sub"] for service in services] == through
+
+
+# -- keys ---------------------------------------------------------------------------------------------------
+
+
+def test_no_key_policy_holds_a_wildcard_action_or_principal(resources: Json) -> None:
+    for properties in of_type(resources, "AWS::KMS::Key").values():
+        assert properties["EnableKeyRotation"] is True
+        for statement in properties["KeyPolicy"]["Statement"]:
+            assert statement["Resource"] == "*", "in a key policy, * is the key itself"
+            assert "*" not in json.dumps(statement["Action"])
+            assert "*" not in json.dumps(statement["Principal"])
+
+
+def test_only_the_brokers_role_can_seal_and_open_with_the_vault_key(resources: Json) -> None:
+    cryptographic = re.compile(r"kms:(Encrypt|Decrypt|ReEncrypt|GenerateDataKey|CreateGrant|Sign|Verify|Derive)")
+    users = [
+        (statement["Principal"], statement["Action"])
+        for statement in resources["VaultKey"]["Properties"]["KeyPolicy"]["Statement"]
+        if any(map(cryptographic.match, statement["Action"]))
+    ]
+    assert users == [({"AWS": {"Fn::GetAtt": ["TokenBrokerRole", "Arn"]}}, ["kms:GenerateDataKey", "kms:Decrypt"])]
+    assert not [
+        role
+        for role in of_type(resources, "AWS::IAM::Role")
+        if "VaultKey" in json.dumps(list(statements(resources, role)))
+    ]
+
+
+def test_the_account_uses_the_data_key_only_through_the_stores(resources: Json) -> None:
+    administer, use = resources["DataKey"]["Properties"]["KeyPolicy"]["Statement"]
+    assert not {"kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey", "kms:CreateGrant"} & set(administer["Action"])
+    assert "kms:PutKeyPolicy" in administer["Action"], "else nobody could ever change the policy"
+    assert "kms:ViaService" in use["Condition"]["StringEquals"]
+
+
+# -- functions ----------------------------------------------------------------------------------------------
+
+
+def test_each_function_has_its_log_group_and_may_write_only_there(resources: Json) -> None:
+    for door in DOORS:
+        group = f"{door}Logs"
+        config = resources[f"{door}Function"]["Properties"]["LoggingConfig"]
+        assert config == {"LogFormat": "JSON", "LogGroup": {"Ref": group}}
+        assert resources[group]["Properties"]["RetentionInDays"] > 0
+        assert {pair for pair in allowed(resources, f"{door}Role") if pair[0].startswith("logs:")} == {
+            ("logs:CreateLogStream", arn(group)),
+            ("logs:PutLogEvents", arn(group)),
+        }
+
+
+def test_each_function_is_bounded_and_snap_starts_behind_its_alias(resources: Json) -> None:
+    aliases = of_type(resources, "AWS::Lambda::Alias")
+    for id_, properties in of_type(resources, "AWS::Lambda::Function").items():
+        assert properties["Runtime"] == "python3.13"
+        assert properties["Architectures"] == ["x86_64"]
+        assert properties["Handler"].endswith(".handler.handler")
+        assert 0 < properties["Timeout"] <= (60 if id_ == "StepRunnerFunction" else 29)
+        assert properties["MemorySize"] >= 512
+        assert properties["SnapStart"] == {"ApplyOn": "PublishedVersions"}
+        assert aliases[f"{id_}Aliaslive"]["Name"] == "live"
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_change_in_a_layer_alone_publishes_a_new_version_of_every_function(
+    translations: dict[str, Json], layer: str
+) -> None:
+    before, after = (set(of_type(translations[which]["Resources"], "AWS::Lambda::Version")) for which in ("", layer))
+    assert len(before) == len(after) == len(DOORS)
+    assert not before & after
+
+
+# -- the API ------------------------------------------------------------------------------------------------
+
+
+def test_the_api_serves_exactly_the_functions_events_and_all_by_alias(resources: Json) -> None:
+    events = read_template(ROOT / "template.yaml", {"Issuer": "https://login.example.com"}).routes
+    paths = resources["HttpApi"]["Properties"]["Body"]["paths"]
+    served = {
+        ("ANY" if method.startswith("x-") else method.upper(), path)
+        for path, methods in paths.items()
+        for method in methods
+    }
+    assert served == {(route.method, route.path) for route in events}
+    for methods in paths.values():
+        for operation in methods.values():
+            integration = operation["x-amazon-apigateway-integration"]
+            assert "McpEndpointFunctionAliaslive" in set(references(integration["uri"]))
+            assert integration["payloadFormatVersion"] == "2.0"
+
+
+def test_path_parameters_are_declared_only_where_the_path_has_them(resources: Json) -> None:
+    for path, methods in resources["HttpApi"]["Properties"]["Body"]["paths"].items():
+        for operation in methods.values():
+            declared = [parameter["name"] for parameter in operation.get("parameters", [])]
+            assert declared == re.findall(r"\{(.*?)\}", path)
+
+
+def test_the_login_challenge_is_mapped_back_where_a_login_is_asked_for(resources: Json) -> None:
+    paths = resources["HttpApi"]["Properties"]["Body"]["paths"]
+    mapped = {
+        path: integration["responseParameters"]
+        for path, methods in paths.items()
+        for operation in methods.values()
+        if "responseParameters" in (integration := operation["x-amazon-apigateway-integration"])
+    }
+    back = {"401": {"overwrite:header.www-authenticate": "$response.header.x-mcpist-www-authenticate"}}
+    assert mapped == {"/mcp": back, "/mcp/{organization}": back}
+
+
+def test_api_gateway_may_invoke_a_function_only_on_its_own_routes(resources: Json) -> None:
+    permissions = of_type(resources, "AWS::Lambda::Permission").values()
+    assert {permission["FunctionName"]["Ref"] for permission in permissions} == {"McpEndpointFunctionAliaslive"}
+    assert sorted(permission["SourceArn"]["Fn::Sub"][0].split("${__Stage__}")[1] for permission in permissions) == [
+        "/*/mcp",
+        "/*/mcp/*",
+        "/GET/.well-known/oauth-protected-resource",
+        "/GET/.well-known/oauth-protected-resource/*",
+    ]
+
+
+# -- stores -------------------------------------------------------------------------------------------------
+
+
+def test_every_table_is_encrypted_recoverable_and_forgets(resources: Json) -> None:
+    tables = of_type(resources, "AWS::DynamoDB::Table")
+    assert set(tables) == {"Directory", "Grants", "Ledger", "Audit"}
+    for table in tables.values():
+        assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+        assert table["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
+        assert table["SSESpecification"]["KMSMasterKeyId"] == {"Ref": "DataKey"}
+
+
+def test_what_cannot_be_made_again_outlives_the_stack(resources: Json) -> None:
+    stores = ("AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::KMS::Key")
+    kept = {id_ for id_ in resources if resources[id_]["Type"] in stores and id_ != "Ledger"}
+    for id_ in kept:
+        assert resources[id_]["DeletionPolicy"] == resources[id_]["UpdateReplacePolicy"] == "Retain"
+
+
+def test_the_bucket_is_private_and_takes_only_tls(resources: Json) -> None:
+    bucket = resources["FilesBucket"]["Properties"]
+    assert bucket["PublicAccessBlockConfiguration"] == dict.fromkeys(
+        ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"), True
+    )
+    assert bucket["OwnershipControls"] == {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
+    (encryption,) = bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    assert encryption["ServerSideEncryptionByDefault"]["KMSMasterKeyID"] == {"Fn::GetAtt": ["DataKey", "Arn"]}
+    (deny,) = resources["FilesBucketPolicy"]["Properties"]["PolicyDocument"]["Statement"]
+    assert (deny["Effect"], deny["Principal"], deny["Action"]) == ("Deny", "*", "s3:*")
+    assert deny["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert len(deny["Resource"]) == 2
+
+
+# -- the whole ----------------------------------------------------------------------------------------------
+
+
+def test_nothing_depends_on_itself(resources: Json) -> None:
+    graph = {id_: set(references(resource)) & set(resources) for id_, resource in resources.items()}
+    assert list(TopologicalSorter(graph).static_order())
+
+
+def test_the_relay_retries_as_every_generated_machine_does() -> None:
+    from mcpist.batch.machine import BUSY, FAILED, THROTTLED
+
+    (relay,) = read_template(ROOT / "template.yaml", {"Issuer": "https://login.example.com"}).machines
+    assert relay.type == "EXPRESS"
+    for state in relay.definition["States"].values():
+        assert state["Retry"] == [BUSY, THROTTLED, FAILED]
+
+
+def test_cfn_lint_finds_nothing_in_the_translated_template(translations: dict[str, Json], tmp_path: Path) -> None:
+    translated = tmp_path / "translated.json"
+    translated.write_text(json.dumps(translations[""]))
+    command = [str(Path(sys.executable).with_name("cfn-lint")), str(translated)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
