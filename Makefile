@@ -42,7 +42,7 @@ check: .venv/.synced ## Format, lint, types, the arrows between the rooms, the t
 	$(SAM) validate --lint
 
 build: .venv/.synced ## Build what `sam deploy` uploads: functions and layers with compiled bytecode.
-	@$(EXPORT) --output-file $(REQUIREMENTS) >/dev/null
+	@$(EXPORT) | cmp -s - $(REQUIREMENTS) || $(EXPORT) --output-file $(REQUIREMENTS) >/dev/null
 	@$(SAM) build --build-dir "$(BUILD_DIR)"
 
 bench: .venv/.synced ## Measure the design's numbers on this machine.

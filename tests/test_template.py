@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from infra.local.template import read_template
+from mcpist.batch.graph import Graph
+from mcpist.batch.machine import TYPE, machine
 
 type Json = dict[str, Any]
 type Statement = dict[str, Any]
@@ -367,12 +369,13 @@ def test_nothing_depends_on_itself(resources: Json) -> None:
 
 
 def test_the_relay_retries_as_every_generated_machine_does() -> None:
-    from mcpist.batch.machine import BUSY, FAILED, THROTTLED
-
     (relay,) = read_template(ROOT / "template.yaml", {"Issuer": "https://login.example.com"}).machines
-    assert relay.type == "EXPRESS"
-    for state in relay.definition["States"].values():
-        assert state["Retry"] == [BUSY, THROTTLED, FAILED]
+    generated = machine(Graph((frozenset(),)), "a function").definition["States"]
+    states = relay.definition["States"]
+    assert relay.type == TYPE
+    assert states["step"]["Retry"] == generated["s0"]["Retry"]
+    assert states["step lost"]["Retry"] == generated["s0 lost"]["Retry"]
+    assert states["step"]["Catch"] == [generated["s0"]["Catch"][0] | {"Next": "step lost"}]
 
 
 def test_cfn_lint_finds_nothing_in_the_translated_template(translations: dict[str, Json], tmp_path: Path) -> None:

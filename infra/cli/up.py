@@ -11,7 +11,6 @@ import threading
 from infra.cli.document import Document, Done, Failed
 from infra.cli.endpoint import LAST_UP
 from infra.local.house import ORGANIZATION, ROOT, USER, House, PortBusy, open_house
-from infra.local.login import PortBusy as LoginPortBusy
 
 
 def up(options: argparse.Namespace, document: Document) -> Done:

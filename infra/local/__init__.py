@@ -1,0 +1,1 @@
+"""The embedded AWS: the whole stack on one machine."""

@@ -118,5 +118,3 @@ def _refused(service: str) -> Answer:
     error = {"__type": "UnrecognizedClientException", "message": message}
     headers = (("content-type", "application/x-amz-json-1.0"), ("x-amzn-ErrorType", "UnrecognizedClientException"))
     return Answer(403, headers, json.dumps(error).encode())
-
-

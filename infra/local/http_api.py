@@ -78,10 +78,17 @@ def _pattern(path: str) -> re.Pattern[str]:
 def _precedence(route: Route) -> tuple[bool, bool, int, bool]:
     """API Gateway's order: full paths, then `{name}`, then `{proxy+}`, then `$default`; a method before ANY."""
     fixed = len(re.sub(r"\{[^}]+\}", "", route.path))
-    return route.path == "$default", "+}" in route.path, -fixed if "{" in route.path else -100_000, route.method == "ANY"
+    return (
+        route.path == "$default",
+        "+}" in route.path,
+        -fixed if "{" in route.path else -100_000,
+        route.method == "ANY",
+    )
 
 
-def event(request: Request, route: Route, parameters: Mapping[str, str], domain: str, request_id: str) -> dict[str, Any]:
+def event(
+    request: Request, route: Route, parameters: Mapping[str, str], domain: str, request_id: str
+) -> dict[str, Any]:
     """The event of payload format 2.0, with the fields that API Gateway leaves out left out."""
     now = time.time()
     headers = _headers(request, domain)

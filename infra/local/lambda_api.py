@@ -18,7 +18,9 @@ from infra.local.server import Answer, Hangup, Request
 
 LARGEST_EVENT_BYTES = 6 * 1024 * 1024
 _INVOKE = re.compile(r"/2015-03-31/functions/([^/]+)/invocations")
-_FUNCTION = re.compile(r"(?:(?:arn:aws:lambda:[\w-]+:)?(?P<account>\d{12}):(?:function:)?)?(?P<name>[\w-]+)(?::(?P<qualifier>[\w$-]+))?")
+_FUNCTION = re.compile(
+    r"(?:(?:arn:aws:lambda:[\w-]+:)?(?P<account>\d{12}):(?:function:)?)?(?P<name>[\w-]+)(?::(?P<qualifier>[\w$-]+))?"
+)
 _JSON = ("content-type", "application/json")
 
 

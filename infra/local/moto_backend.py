@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from moto.core.config import default_user_config
 from moto.kms.models import kms_backends
-from moto.moto_api._internal import moto_api_backend
+from moto.moto_api._internal.models import moto_api_backend
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.test import run_wsgi_app
 
@@ -30,7 +30,7 @@ def moto_running(address: str) -> Iterator["Moto"]:
     finally:
         moto_api_backend.reset()
         default_user_config["stepfunctions"] = before[1]
-        del os.environ["MOTO_PORT"]
+        os.environ.pop("MOTO_PORT", None)
         if before[0] is not None:
             os.environ["MOTO_PORT"] = before[0]
 
@@ -42,7 +42,7 @@ class Moto:
         self._app = DomainDispatcherApplication(create_backend_app)
 
     def __call__(self, request: Request) -> Answer:
-        """moto's answer to an AWS request."""
+        """Forward an AWS request and give its answer to an AWS request."""
         content, status, headers = run_wsgi_app(self._app, request.environ, buffered=True)
         return Answer(int(status.split(" ", 1)[0]), tuple(headers.items()), b"".join(content))
 

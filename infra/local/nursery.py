@@ -55,11 +55,11 @@ def _prepare(job: dict[str, Any]) -> None:
     module, _, name = job["handler"].rpartition(".")
     getattr(importlib.import_module(module), name)
     if job["snap_start"]:
-        from snapshot_restore_py import get_before_snapshot  # noqa: PLC0415 - after the handler, as in Lambda
+        from snapshot_restore_py import get_before_snapshot
 
         hooks = get_before_snapshot()
         while hooks:
-            hook, arguments, named = hooks.pop()  # type: ignore[misc]
+            hook, arguments, named = hooks.pop()
             hook(*arguments, **named)
 
 
@@ -177,9 +177,9 @@ def _loop(handler: str) -> None:
     """AWS's own runtime client where there is a wheel of it, else the small loop of this room."""
     api = os.environ["AWS_LAMBDA_RUNTIME_API"]
     try:
-        from awslambdaric import bootstrap, lambda_runtime_client  # noqa: PLC0415 - reads the environment on import
+        from awslambdaric import bootstrap, lambda_runtime_client
     except ImportError:
-        from infra.local import runtime_loop  # noqa: PLC0415
+        from infra.local import runtime_loop
 
         runtime_loop.run(handler, api)
         return

@@ -7,7 +7,12 @@ from contextlib import contextmanager
 from infra.local.stack import EmbeddedAws
 from mcpist import settings, stores
 
-TABLES = {"DIRECTORY_TABLE": "Directory", "LEDGER_TABLE": "Ledger", "AUDIT_TABLE": "Audit", "FILES_BUCKET": "FilesBucket"}
+TABLES = {
+    "DIRECTORY_TABLE": "Directory",
+    "LEDGER_TABLE": "Ledger",
+    "AUDIT_TABLE": "Audit",
+    "FILES_BUCKET": "FilesBucket",
+}
 
 
 @contextmanager

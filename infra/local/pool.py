@@ -22,11 +22,11 @@ class Outcome:
     error: str | None = None
 
 
-class Throttled(Exception):  # noqa: N818 - a state
+class Throttled(Exception):
     """All sandboxes are busy and the queue is full."""
 
 
-class StillRunning(Exception):  # noqa: N818 - a state
+class StillRunning(Exception):
     """The caller's patience ended before the invocation did."""
 
 
@@ -94,9 +94,7 @@ class Pool:
         with self._lock:
             return tuple(self._live.values())
 
-    def invoke(
-        self, event: bytes, arn: str, *, patience_seconds: float | None = None, queued: bool = False
-    ) -> Outcome:
+    def invoke(self, event: bytes, arn: str, *, patience_seconds: float | None = None, queued: bool = False) -> Outcome:
         """Run one event to its end.
 
         `queued` waits however long the queue is. Raises `Throttled`, or `StillRunning` after `patience_seconds`; the

@@ -62,9 +62,9 @@ def _restored(handler: str) -> Callable[[Any, Context], Any]:
     module, _, name = handler.rpartition(".")
     function: Callable[[Any, Context], Any] = getattr(importlib.import_module(module), name)
     if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start":
-        from snapshot_restore_py import get_after_restore  # noqa: PLC0415 - after the handler, as in Lambda
+        from snapshot_restore_py import get_after_restore
 
-        for hook, arguments, named in get_after_restore():  # type: ignore[misc]
+        for hook, arguments, named in get_after_restore():
             hook(*arguments, **named)
     return function
 

@@ -22,7 +22,7 @@ _HERE = Path(__file__).resolve().parents[2]
 _INHERITED = ("PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
 
 
-class HandlerBroken(Exception):  # noqa: N818 - says what is wrong
+class HandlerBroken(Exception):
     """A handler could not be imported, or a before-snapshot hook failed."""
 
     def __init__(self, function: Function, trace: str) -> None:
@@ -57,12 +57,14 @@ class Nursery:
         with theirs, (premises.logs / f"{function.id}.log").open("ab") as log:
             self.process = _start(theirs, log, {**self._environment(), **extra})
         self._lines = self._control.makefile("rb")
-        self._send({
-            "handler": function.handler,
-            "path": [str(function.code), *(str(layer) for layer in function.layers)],
-            "folder": str(function.code),
-            "snap_start": function.snap_start,
-        })
+        self._send(
+            {
+                "handler": function.handler,
+                "path": [str(function.code), *(str(layer) for layer in function.layers)],
+                "folder": str(function.code),
+                "snap_start": function.snap_start,
+            }
+        )
 
     def wait_until_ready(self) -> None:
         """Return once the handler is imported; raises `HandlerBroken`."""
@@ -177,9 +179,7 @@ def _reason(status: int) -> str:
     """The end of a process in Lambda's words."""
     if status == 0:
         return "Runtime exited without providing a reason"
-    if status == -9:  # noqa: PLR2004
+    if status == -9:
         return "Runtime exited with error: signal: killed"
     end = f"exit status {status}" if status > 0 else f"signal: {-status}"
     return f"Runtime exited with error: {end}"
-
-

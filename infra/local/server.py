@@ -16,7 +16,7 @@ from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 LARGEST_BODY_BYTES = 64 * 1024 * 1024
 
 
-class PortBusy(OSError):  # noqa: N818 - a fact about the port
+class PortBusy(OSError):
     """Another program listens on the port."""
 
     def __init__(self, host: str, port: int) -> None:
@@ -24,7 +24,7 @@ class PortBusy(OSError):  # noqa: N818 - a fact about the port
         self.port = port
 
 
-class Hangup(Exception):  # noqa: N818 - an order to the server
+class Hangup(Exception):
     """Ends the connection without an answer."""
 
 
@@ -171,7 +171,9 @@ class Server:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._server.shutdown()
         self._thread.join()
         self._server.hang_up()

@@ -10,11 +10,12 @@ from typing import Any, Self
 
 from infra.local.front import Front
 from infra.local.http_api import HttpApi
+from infra.local.intrinsics import TemplateError
 from infra.local.lambda_api import LambdaApi
 from infra.local.pool import Pool, Sandbox
 from infra.local.sandbox import HandlerBroken, Nursery, Premises
 from infra.local.server import PortBusy, Server, listen
-from infra.local.template import REGION, Function, Template, TemplateError, read_template
+from infra.local.template import REGION, Function, Template, read_template
 from infra.local.traffic import AwsRequest, Caller, FaultyAnswer, Keyring, Moment, RequestHook
 
 __all__ = [
@@ -81,7 +82,9 @@ class EmbeddedAws:
             self._exit = stack.pop_all()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._exit.close()
 
     @property
@@ -125,7 +128,7 @@ class EmbeddedAws:
 
     def client(self, service: str) -> Any:
         """A boto3 client on this AWS."""
-        import boto3  # noqa: PLC0415 - slow to import
+        import boto3
 
         return boto3.session.Session().client(
             service,
@@ -153,7 +156,7 @@ class EmbeddedAws:
         for function in self.template.functions:
             if self._only is None or function.id in self._only:
                 self._start(function, premises, stack)
-        from infra.local.moto_backend import moto_running  # noqa: PLC0415 - slow to import
+        from infra.local.moto_backend import moto_running
 
         moto = stack.enter_context(moto_running(f"{secret_address}/states"))
         self._front.moto = moto
@@ -188,5 +191,3 @@ class EmbeddedAws:
             states.create_state_machine(
                 name=machine.name, type=machine.type, roleArn=machine.role, definition=json.dumps(machine.definition)
             )
-
-

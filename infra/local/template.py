@@ -1,4 +1,4 @@
-"""template.yaml, read into the values that the embedded AWS needs; the template stays the only place that defines them."""
+"""template.yaml as typed values; it stays the only place that defines functions, routes, tables, keys and machines."""
 
 import re
 import uuid
@@ -41,7 +41,7 @@ class Function:
     @property
     def qualifiers(self) -> frozenset[str]:
         """What may follow the name: the alias, its version and `$LATEST`."""
-        return frozenset({"$LATEST", "1", self.alias} - {None})
+        return frozenset({"$LATEST", "1"} | ({self.alias} if self.alias else set()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +295,12 @@ def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     merged = dict(below)
     for name, value in above.items():
         under = merged.get(name)
-        if isinstance(under, dict) and isinstance(value, dict) and not _is_intrinsic(under) and not _is_intrinsic(value):
+        if (
+            isinstance(under, dict)
+            and isinstance(value, dict)
+            and not _is_intrinsic(under)
+            and not _is_intrinsic(value)
+        ):
             merged[name] = _merge(under, value)
         elif isinstance(under, list) and isinstance(value, list):
             merged[name] = [*under, *value]

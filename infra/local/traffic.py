@@ -64,7 +64,7 @@ class AwsRequest:
 type RequestHook = Callable[[AwsRequest, Moment], None]
 
 
-class FaultyAnswer(Exception):  # noqa: N818 - an answer
+class FaultyAnswer(Exception):
     """Raised by a hook: the caller gets this answer instead of the real one.
 
     A `before` hook keeps the request from happening; an `after` hook only hides its outcome.
@@ -107,7 +107,7 @@ def scope_of(request: Request) -> tuple[str, str] | None:
     else:
         return None
     parts = credential.split("/")
-    return (parts[0], parts[-2].lower()) if len(parts) >= 5 else ("", "")  # noqa: PLR2004
+    return (parts[0], parts[-2].lower()) if len(parts) >= 5 else ("", "")
 
 
 def describe(request: Request, caller: Caller, service: str, invocation: str | None) -> AwsRequest:

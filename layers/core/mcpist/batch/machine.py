@@ -130,7 +130,7 @@ class _Planner:
         first, *later = series(self._ancestors, members)
         stages = [first]
         for part in later:
-            if True:
+            if all(self._ancestors[i] <= members | known for i in self._sources(part)):
                 stages.append(part)
             else:
                 stages[-1] |= part

@@ -45,8 +45,8 @@ type Calls = Generator[Call, Answer, Any]
 type Work = Call | Lookup | Calls
 
 
-def path(template: str, **parts: str | int) -> str:
-    """The template with every part percent-escaped, so that no id can leave its place."""
+def path(template: str, **parts: str | int | list[str]) -> str:
+    """The template with every part percent-escaped, so that no id can leave its place; a list is several segments."""
     return template.format_map({name: _segment(value) for name, value in parts.items()})
 
 
@@ -55,7 +55,9 @@ def given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _segment(value: str | int) -> str:
-    """One path segment; `.` and `..` are escaped too, since clients and servers resolve them."""
+def _segment(value: str | int | list[str]) -> str:
+    """One path segment, or several; `.` and `..` are escaped too, since clients and servers resolve them."""
+    if isinstance(value, list):
+        return "/".join(map(_segment, value))
     text = quote(str(value), safe="")
     return text.replace(".", "%2E") if text in {".", ".."} else text

@@ -25,7 +25,7 @@ Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 @rag.reads(shows("path", "title", "snippet", "tags"))
 def search_docs(
     query: Annotated[Text, "Words in any language; no operators"],
-    tags: Annotated[list[Tag], "Only documents with all of these"] = [],
+    tags: Annotated[list[Tag] | None, "Only documents with all of these"] = None,
     limit: Limit = 10,
 ) -> Lookup:
     """Search the documents by their words, best first; get_doc then reads one."""
@@ -40,7 +40,7 @@ def get_doc(path: Annotated[Text, "As a search or a list shows it, e.g. guides/d
 
 @rag.reads(DOCUMENTS)
 def list_docs(
-    folder: Annotated[str, "Only paths that begin with this, e.g. guides/"] = "", limit: Limit = 50
+    folder: Annotated[Text | None, "Only paths that begin with this, e.g. guides/"] = None, limit: Limit = 50
 ) -> Lookup:
     """List the documents by path."""
     return Lookup(Shelf.documents, folder=folder, limit=limit)

@@ -66,7 +66,8 @@ def _front_matter(text: str) -> dict[str, Any]:
     import yaml
 
     try:
-        # BaseLoader makes nothing but text: a tag `no` stays a word, a day 32 no error. Not the C one: deep nesting kills it.
+        # BaseLoader makes nothing but text: a tag `no` stays a word, a day 32 is no error.
+        # It is not the C one, which deep nesting takes down with the whole process.
         fields = yaml.load(found[1], Loader=yaml.BaseLoader)  # noqa: S506
     except (yaml.YAMLError, RecursionError):
         return {}

@@ -9,7 +9,7 @@ from mcpist.stores import client, reaching, refused
 
 CONNECTIONS = 8
 
-_LOST = ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey")
+_OUTRUN = ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey")
 
 
 class Folder:
@@ -21,7 +21,8 @@ class Folder:
     def etags(self) -> tuple[dict[str, str], int]:
         """The ETag of every object by name, and how many requests that took: one for each thousand."""
         etags: dict[str, str] = {}
-        requests, start = 0, {}
+        start: dict[str, str] = {}
+        requests = 0
         while True:
             page = self._ask("list_objects_v2", Prefix=self.prefix, **start)
             requests += 1
@@ -41,25 +42,26 @@ class Folder:
         with reaching("documents"), answer["Body"] as body:
             return body.read(), answer["ETag"]
 
-    def put(self, name: str, content: bytes, **about: str) -> str:
+    def put(self, name: str, content: bytes, **conditions: str) -> str:
         """Store an object and return its ETag."""
-        etag: str = self._ask("put_object", Key=self.prefix + name, Body=content, **about)["ETag"]
+        etag: str = self._ask("put_object", Key=self.prefix + name, Body=content, **conditions)["ETag"]
         return etag
 
     def replace(self, name: str, content: bytes, etag: str) -> str | None:
-        """Store an object only in place of the one with this ETag, or of none where it is empty; None if that failed."""
+        """Store an object in place of the one with this ETag, or of none where it is empty; None for the slower one."""
         try:
             return self.put(name, content, **({"IfMatch": etag} if etag else {"IfNoneMatch": "*"}))
         except Exception as error:
-            if any(refused(error, code) for code in _LOST):
+            if any(refused(error, code) for code in _OUTRUN):
                 return None
             raise
-
-    def each[T, R](self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """The results of a work for each item, a few at a time."""
-        with ThreadPoolExecutor(CONNECTIONS) as workers:
-            return list(workers.map(work, items))
 
     def _ask(self, operation: str, **arguments: Any) -> Any:
         with reaching("documents"):
             return getattr(client("s3"), operation)(Bucket=settings().files_bucket, **arguments)
+
+
+def each[T, R](work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    """The results of a work for each item, a few at a time."""
+    with ThreadPoolExecutor(CONNECTIONS) as workers:
+        return list(workers.map(work, items))

@@ -26,16 +26,21 @@ CREATE TABLE documents (
 );
 CREATE VIRTUAL TABLE words USING fts5 (title, tags, path, text, content='', tokenize='porter unicode61');
 """
-_RANK = "bm25(words, 8, 4, 2, 1)"
-_CJK = (
-    r"\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003fffd"
-)
+# A word in the title is worth eight in the text.
+_MATCHES = """
+SELECT documents.path, documents.text FROM words JOIN documents ON documents.id = words.rowid
+WHERE words MATCH ? ORDER BY bm25(words, 8, 4, 2, 1), documents.path
+"""
+_HAN = r"\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
+_KANA = r"\u3041-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+_HANGUL = r"\uac00-\ud7a3"
+_CJK = _KANA + _HAN + _HANGUL
 _RUN = re.compile(f"[{_CJK}]+")
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 
 
 class Index:
-    """Documents by path and by word; holds the texts too, so that reading one needs no second store."""
+    """Documents by path and by word; it holds their texts too, so that reading one needs no second store."""
 
     def __init__(self, database: bytes = b"") -> None:
         self._connection = sqlite3.connect(":memory:", check_same_thread=False)
@@ -85,80 +90,68 @@ class Index:
     def holds(self, document: Document) -> bool:
         """Whether exactly this document is in the index."""
         entry = self.entries.get(document.path)
-        return (
-            entry is not None
-            and entry["size_bytes"] == document.size_bytes
-            and self.text(document.path) == document.text
-        )
+        same_size = entry is not None and entry["size_bytes"] == document.size_bytes
+        return same_size and self.text(document.path) == document.text
 
     def put(self, document: Document, etag: str) -> None:
         """Add a document, or replace the one of its path."""
         self.remove(document.path)
         tags = json.dumps(document.tags, ensure_ascii=False)
         row = (document.path, etag, document.title, tags, document.date, document.size_bytes, document.text)
-        cursor = self._connection.execute("INSERT INTO documents VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", row)
-        words = _words(document.title, document.tags, document.path, document.text)
+        rowid = self._connection.execute("INSERT INTO documents VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", row).lastrowid
         self._connection.execute(
-            "INSERT INTO words (rowid, title, tags, path, text) VALUES (?, ?, ?, ?, ?)", [cursor.lastrowid, *words]
+            "INSERT INTO words (rowid, title, tags, path, text) VALUES (?, ?, ?, ?, ?)",
+            [rowid, *_columns(document.title, document.tags, document.path, document.text)],
         )
-        self.__dict__.pop("entries", None)
 
     def remove(self, path: str) -> None:
         """Take a document out, if it is there."""
+        self.__dict__.pop("entries", None)
         query = "DELETE FROM documents WHERE path = ? RETURNING id, title, tags, path, text"
         for rowid, title, tags, _, text in self._connection.execute(query, [path]).fetchall():
-            # A table without content forgets a row only when it is told the words again.
+            # A table that keeps no content forgets a row only when it is told the words again.
             self._connection.execute(
                 "INSERT INTO words (words, rowid, title, tags, path, text) VALUES ('delete', ?, ?, ?, ?, ?)",
-                [rowid, *_words(title, json.loads(tags), path, text)],
+                [rowid, *_columns(title, json.loads(tags), path, text)],
             )
-        self.__dict__.pop("entries", None)
 
     def search(self, query: str) -> Iterator[tuple[str, str]]:
         """Path and snippet of the documents that the query's words are in, best first.
 
-        First those with every word as it is written, then those with any word, or any part of a CJK word.
+        First those with every word as it is written, then those with any word, or any pair of a CJK word.
         """
         words = _WORD.findall(normal(query))
-        parts = [part for word in words for part in (*_pairs(word), word)]
+        parts = list(dict.fromkeys(part for word in words for part in (word, *_pairs(word))))
         seen: set[str] = set()
-        for expression in (" AND ".join(map(_phrase, words)), " OR ".join(map(_phrase, dict.fromkeys(parts)))):
-            for path, text in self._matches(expression) if expression else ():
+        for expression in (" AND ".join(map(_phrase, words)), " OR ".join(map(_phrase, parts))):
+            for path, text in self._connection.execute(_MATCHES, [expression]) if expression else ():
                 if path not in seen:
                     seen.add(path)
-                    yield path, snippet(body(text), [*words, *parts])
-
-    def _matches(self, expression: str) -> sqlite3.Cursor:
-        return self._connection.execute(
-            "SELECT path, text FROM words JOIN documents ON documents.id = words.rowid"  # noqa: S608
-            f" WHERE words MATCH ? ORDER BY {_RANK}, path",
-            [expression],
-        )
+                    yield path, snippet(body(text), parts)
 
 
 def snippet(text: str, words: Iterable[str]) -> str:
     """The part of a text in which the most of these words stand, in one line."""
     line = " ".join(text.split())
-    pattern = "|".join(map(re.escape, sorted(set(words), key=len, reverse=True))) or r"\Z"
+    pattern = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
     hits = [(hit.start(), hit[0].lower()) for hit in islice(re.finditer(pattern, line, re.IGNORECASE), 50)]
-    width = SNIPPET_CHARACTERS * 3 // 4
 
     def worth(start: int) -> int:
-        return len({word for place, word in hits if start <= place < start + width})
+        return len({word for place, word in hits if start <= place < start + SNIPPET_CHARACTERS * 3 // 4})
 
-    start = max((place for place, _ in hits), key=worth, default=0) - SNIPPET_CHARACTERS // 4
-    start = max(0, min(start, len(line) - SNIPPET_CHARACTERS))
+    best = max((place for place, _ in hits), key=worth, default=0)
+    start = max(0, min(best - SNIPPET_CHARACTERS // 4, len(line) - SNIPPET_CHARACTERS))
     end = start + SNIPPET_CHARACTERS
     return ("…" if start else "") + line[start:end].strip() + ("…" if end < len(line) else "")
 
 
-def _words(title: str, tags: Iterable[str], path: str, text: str) -> list[str]:
-    """What the index knows of a document: its four columns, with CJK runs as pairs."""
+def _columns(title: str, tags: Iterable[str], path: str, text: str) -> list[str]:
+    """What the index knows of a document, with CJK runs as pairs."""
     return [_RUN.sub(_split, normal(column)) for column in (title, " ".join(tags), path, text)]
 
 
 def _split(run: re.Match[str]) -> str:
-    """A run as pairs, and its last character alone, so that one character is found as the beginning of a word."""
+    """A run as pairs, and its last character alone: so every character is found as the beginning of a word."""
     return f" {' '.join(_pairs(run[0]))} {run[0][-1]} "
 
 
@@ -169,6 +162,5 @@ def _pairs(word: str) -> list[str]:
 
 def _phrase(word: str) -> str:
     """A word as FTS5 takes it literally; one CJK character stands for every word that begins with it."""
-    pairs = _pairs(word)
-    single = len(word) == 1 and _RUN.match(word)
-    return f'"{" ".join(pairs or [word])}"' + ("*" if single else "")
+    begins = len(word) == 1 and _RUN.match(word)
+    return f'"{" ".join(_pairs(word) or [word])}"' + ("*" if begins else "")

@@ -20,7 +20,7 @@ from mcpist.errors import FileNotFound
 from mcpist.tools.catalogue import nearest
 
 from mcpist_modules.rag.documents import SUFFIXES, Document, folded, read
-from mcpist_modules.rag.folder import Folder
+from mcpist_modules.rag.folder import Folder, each
 from mcpist_modules.rag.index import Index
 
 FRESH_SECONDS = 5  # for each request of a listing, so that many documents do not mean many requests
@@ -52,9 +52,9 @@ class Shelf:
 
     # -- questions ------------------------------------------------------------------------------------
 
-    def search(self, query: str, tags: Iterable[str], limit: int) -> list[Row]:
+    def search(self, query: str, tags: Iterable[str] | None, limit: int) -> list[Row]:
         """The documents that a query's words are in and that have all the tags, best first."""
-        index, wanted = self.index(), set(map(folded, tags))
+        index, wanted = self.index(), set(map(folded, tags or ()))
         found = ({**index.entries[path], "snippet": snippet} for path, snippet in index.search(query))
         return list(islice((row for row in found if wanted <= set(map(folded, row["tags"]))), limit))
 
@@ -65,19 +65,21 @@ class Shelf:
             raise FileNotFound(path=path, nearest=nearest(path, index.entries))
         return {**index.entries[path], "content": index.text(path)}
 
-    def documents(self, limit: int, folder: str = "", tag: str = "", title: str = "") -> list[Row]:
+    def documents(
+        self, limit: int, folder: str | None = None, tag: str | None = None, title: str | None = None
+    ) -> list[Row]:
         """The documents in a folder, with a tag, with all these words in their title; by path."""
-        words = folded(title).split()
+        words = folded(title or "").split()
         found = (
             row
             for path, row in self.index().entries.items()
-            if path.startswith(folder)
-            and (not tag or folded(tag) in map(folded, row["tags"]))
+            if path.startswith(folder or "")
+            and (tag is None or folded(tag) in map(folded, row["tags"]))
             and all(word in folded(row["title"]) for word in words)
         )
         return list(islice(found, limit))
 
-    def dated(self, limit: int, since: str | None, until: str | None) -> list[Row]:
+    def dated(self, since: str | None, until: str | None, limit: int) -> list[Row]:
         """The documents with a date from one day to another, both included; the newest first."""
         first, last = since or "", until or "9999-12-31"
         found = (row for row in self.index().entries.values() if row["date"] and first <= row["date"] <= last)
@@ -86,9 +88,8 @@ class Shelf:
     def tags(self) -> list[Row]:
         """Every tag with the number of its documents, the most used first."""
         counts = Counter(tag for row in self.index().entries.values() for tag in row["tags"])
-        return [
-            {"tag": tag, "count": count} for tag, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-        ]
+        most_used = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        return [{"tag": tag, "count": count} for tag, count in most_used]
 
     # -- the index and the bucket ---------------------------------------------------------------------
 
@@ -105,12 +106,10 @@ class Shelf:
         with self._lock:
             self._refresh()
             new = [document for document in documents if not self._index.holds(document)]
-            names = [_DOCUMENTS + document.path for document in new]
-            etags = self._folder.each(
-                lambda name: self._folder.put(name, contents[name.removeprefix(_DOCUMENTS)]), names
-            )
+            paths = [document.path for document in new]
+            etags = each(lambda path: self._folder.put(_DOCUMENTS + path, contents[path]), paths)
             self._change(zip(new, etags, strict=True), ())
-        return [document.path for document in new]
+            return paths
 
     def _refresh(self) -> None:
         """Compare the index with the listing, and read what it lacks."""
@@ -124,7 +123,7 @@ class Shelf:
         }
         known = self._index.etags()
         unread = [path for path, etag in there.items() if known.get(path) != etag]
-        found = self._folder.each(self._read, unread[:MOST_READS])
+        found = each(self._read, unread[:MOST_READS])
         self._change(filter(None, found), known.keys() - there.keys())
         if len(unread) <= MOST_READS:
             self._fresh_until = self._clock() + FRESH_SECONDS * requests

@@ -1,0 +1,180 @@
+"""A local authorization server, so that a real MCP client can log in as a seeded person.
+
+The protocol is the MCP SDK's; this file is its provider, its keys and its thread. Nothing outlives the context.
+References: RFC 8414 (metadata), 7591 (registration), 7636 (PKCE), 8707 (resource), 9068 (access tokens), 9207 (iss).
+"""
+
+import json
+import secrets
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, closing
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import jwt
+import uvicorn
+from cryptography.hazmat.primitives.asymmetric import rsa
+from mcp.server.auth.provider import construct_redirect_uri
+from mcp.server.auth.routes import build_metadata, cors_middleware, create_auth_routes
+from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from infra.local.login_page import Person, gone_page, login_page
+from infra.local.login_provider import Provider
+from infra.local.server import listen
+
+__all__ = ["LocalLogin", "Person"]
+
+TOKEN_SECONDS = 3600
+_PAGE_HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+}
+
+
+class LocalLogin:
+    """An issuer on loopback. `audience` is the default resource; tokens for `resources` may be asked for besides."""
+
+    def __init__(
+        self,
+        people: Sequence[Person],
+        *,
+        audience: str,
+        port: int = 0,
+        resources: Iterable[str] = (),
+        scopes: Sequence[str] = ("mcp",),
+    ) -> None:
+        self.people = tuple(people)
+        self.issuer = ""
+        self._port = port
+        self._scopes = list(scopes)
+        self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self._key_id = secrets.token_hex(8)
+        self._provider = Provider(self.mint, lambda pending: f"{self.issuer}/login?request={pending}")
+        self._exit = ExitStack()
+        self.allow(audience)
+        for resource in resources:
+            self.allow(resource)
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            listener = stack.enter_context(closing(listen("127.0.0.1", self._port)))
+            self.issuer = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            server = _Server(uvicorn.Config(self._app(), log_config=None, access_log=False, lifespan="off", ws="none"))
+            thread = threading.Thread(
+                target=server.run, kwargs={"sockets": [listener]}, name="local-login", daemon=True
+            )
+            stack.callback(thread.join)
+            stack.callback(server.stop)
+            thread.start()
+            server.ready.wait()
+            self._exit = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._exit.close()
+
+    @property
+    def jwks_uri(self) -> str:
+        """Where the public key is."""
+        return f"{self.issuer}/jwks.json"
+
+    def allow(self, resource: str) -> None:
+        """Let clients ask for tokens for one more resource."""
+        self._provider.resources.append(resource.rstrip("/"))
+
+    def mint(self, sub: str, *, audience: str | None = None, expires_in: int = TOKEN_SECONDS, **claims: Any) -> str:
+        """An access token (RFC 9068) for any subject; `claims` add to or replace the usual ones."""
+        now = int(time.time())
+        usual = {
+            "iss": self.issuer,
+            "sub": sub,
+            "aud": audience or self._provider.resources[0],
+            "exp": now + expires_in,
+            "iat": now,
+            "jti": secrets.token_hex(16),
+            "client_id": "local",
+            "scope": " ".join(self._scopes),
+        }
+        return jwt.encode({**usual, **claims}, self._key, "RS256", {"typ": "at+jwt", "kid": self._key_id})
+
+    def _app(self) -> Starlette:
+        # Through the model, since a bare AnyHttpUrl would gain a slash and no longer equal `iss`.
+        issuer = AuthSettings(issuer_url=self.issuer, resource_server_url=None).issuer_url
+        registration = ClientRegistrationOptions(enabled=True, default_scopes=self._scopes)
+        revocation = RevocationOptions(enabled=True)
+        metadata = build_metadata(issuer, None, registration, revocation).model_dump(mode="json", exclude_none=True)
+        metadata |= {
+            "jwks_uri": self.jwks_uri,
+            "scopes_supported": self._scopes,
+            "token_endpoint_auth_methods_supported": ["none", "client_secret_post", "client_secret_basic"],
+            "authorization_response_iss_parameter_supported": True,
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": ["RS256"],
+        }
+        public = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(self._key.public_key()))
+        jwks = {"keys": [{**public, "kid": self._key_id, "use": "sig", "alg": "RS256"}]}
+        routes = [
+            _document("/.well-known/oauth-authorization-server", metadata),
+            _document("/.well-known/openid-configuration", metadata),
+            _document("/jwks.json", jwks),
+            Route("/login", self._login, methods=["GET", "POST"]),
+            *create_auth_routes(self._provider, issuer, None, registration, revocation),
+        ]
+        hosts = Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"], www_redirect=False)
+        return Starlette(routes=routes, middleware=[hosts])
+
+    async def _login(self, request: Request) -> Response:
+        form = await request.form() if request.method == "POST" else request.query_params
+        pending = self._provider.pending.get(str(form.get("request", "")))
+        if pending is None:
+            return HTMLResponse(gone_page(), 404, _PAGE_HEADERS)
+        client, parameters = pending
+        person = next((one for one in self.people if one.sub == form.get("sub")), None)
+        if request.method == "POST" and (person or "deny" in form):
+            result = self._provider.decide(str(form["request"]), person.sub if person else None)
+            url = construct_redirect_uri(
+                str(parameters.redirect_uri), **result, state=parameters.state, iss=self.issuer
+            )
+            return RedirectResponse(url, 303, {"cache-control": "no-store"})
+        destination = urlsplit(str(parameters.redirect_uri))
+        page = login_page(
+            self.people,
+            request=str(form["request"]),
+            client=client.client_name or "An MCP client",
+            destination=f"{destination.scheme}://{destination.netloc}",
+        )
+        return HTMLResponse(page, 200, _PAGE_HEADERS)
+
+
+def _document(path: str, content: dict[str, Any]) -> Route:
+    async def answer(_: Request) -> Response:
+        return JSONResponse(content)
+
+    return Route(path, cors_middleware(answer, ["GET", "OPTIONS"]), methods=["GET", "OPTIONS"])
+
+
+class _Server(uvicorn.Server):
+    """uvicorn that tells when it listens."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = threading.Event()
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+    def stop(self) -> None:
+        self.should_exit = True

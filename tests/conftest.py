@@ -1,0 +1,76 @@
+"""What tests of every room share: an issuer on loopback, AWS on moto, and one organization with its people."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+from mcpist import broker, directory, identity, settings, stores
+from mcpist.caller import Role, Subject
+from mcpist_modules import NAMES
+from moto import mock_aws
+
+from infra.local.login import LocalLogin
+from infra.local.template import REGION, Template, read_template
+
+TEMPLATE = Path(__file__).parents[1] / "template.yaml"
+PUBLIC_URL = "https://mcp.example.com"
+AUDIENCE = f"{PUBLIC_URL}/mcp"
+
+
+@pytest.fixture(scope="session")
+def login() -> Iterator[LocalLogin]:
+    """An issuer that mints tokens for any subject."""
+    with LocalLogin([], audience=AUDIENCE) as login:
+        yield login
+
+
+@pytest.fixture
+def aws(login: LocalLogin, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """moto with the template's tables and bucket, and the environment of all functions; the operations sent to it."""
+    parameters = {"Issuer": login.issuer, "PublicUrl": PUBLIC_URL, "Audience": AUDIENCE}
+    template = read_template(TEMPLATE, parameters)
+    for function in template.functions:
+        for name, value in function.environment.items():
+            monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+    sent: list[str] = []
+    with mock_aws():
+        boto3.setup_default_session()
+        session = boto3.DEFAULT_SESSION
+        build(template)
+        monkeypatch.setenv("VAULT_KEY", session.client("kms").create_key()["KeyMetadata"]["Arn"])
+        session.events.register("request-created", lambda operation_name, **_: sent.append(operation_name))
+        forget()
+        yield sent
+    boto3.DEFAULT_SESSION = None
+    forget()
+
+
+@pytest.fixture
+def organization(aws: list[str], login: LocalLogin) -> str:
+    """The organization acme, with the role members, ada its administrator and uma its user; nothing counted yet."""
+    directory.put_organization("acme", name="Acme")
+    directory.put_role("acme", Role("members", modules=NAMES))
+    directory.put_user(
+        "acme", "ada", name="Ada", subject=Subject(login.issuer, "ada"), system_role="admin", roles=["members"]
+    )
+    directory.put_user("acme", "uma", name="Uma", subject=Subject(login.issuer, "uma"), roles=["members"])
+    aws.clear()
+    return "acme"
+
+
+def build(template: Template) -> None:
+    """Make the template's tables and buckets."""
+    for table in template.tables:
+        boto3.client("dynamodb").create_table(TableName=table.name, **table.definition)
+    for bucket in template.buckets:
+        boto3.client("s3").create_bucket(Bucket=bucket.name)
+
+
+def forget() -> None:
+    """Drop what a sandbox keeps in memory, as a new one would begin."""
+    for kept in (settings.settings, stores.client, identity.keys_of, broker._lambda):
+        kept.cache_clear()
+    directory._cache.clear()
+    broker._memory.clear()

@@ -1,0 +1,85 @@
+"""The real template.yaml, read as the embedded AWS reads it."""
+
+from pathlib import Path
+
+import pytest
+
+from infra.local.intrinsics import TemplateError
+from infra.local.template import Route, Template, read_template
+
+ROOT = Path(__file__).parents[3]
+ISSUER = {"Issuer": "http://127.0.0.1:3001"}
+
+
+@pytest.fixture(scope="module")
+def template() -> Template:
+    return read_template(ROOT / "template.yaml", ISSUER)
+
+
+def test_functions_carry_globals_and_their_own_properties(template: Template) -> None:
+    step_runner = next(function for function in template.functions if function.id == "StepRunnerFunction")
+    assert step_runner.name == "mcpist-StepRunnerFunction"
+    assert step_runner.handler == "step_runner.handler.handler"
+    assert step_runner.timeout_seconds == 60
+    assert step_runner.memory_mb == 1024
+    assert step_runner.snap_start
+    assert step_runner.alias == "live"
+    assert step_runner.code == ROOT / "functions"
+    assert ROOT / "layers/core" in step_runner.layers
+
+
+def test_environments_hold_local_names_and_arns(template: Template) -> None:
+    environment = next(one for one in template.functions if one.id == "McpEndpointFunction").environment
+    assert environment["ISSUER"] == "http://127.0.0.1:3001"
+    assert environment["LEDGER_TABLE"] == "mcpist-Ledger"
+    assert environment["FILES_BUCKET"] == "mcpist-filesbucket"
+    assert environment["MACHINES_ROLE"] == "arn:aws:iam::123456789012:role/mcpist-MachinesRole"
+    broker = "arn:aws:lambda:us-east-1:123456789012:function:mcpist-TokenBrokerFunction:live"
+    assert environment["TOKEN_BROKER"] == broker
+
+
+def test_the_vault_key_has_the_same_arn_in_every_run(template: Template) -> None:
+    environment = next(one for one in template.functions if one.id == "TokenBrokerFunction").environment
+    key = next(key for key in template.keys if key.id == "VaultKey")
+    assert environment["VAULT_KEY"] == f"arn:aws:kms:us-east-1:123456789012:key/{key.key_id}"
+    again = read_template(ROOT / "template.yaml", ISSUER)
+    assert again.keys == template.keys
+
+
+def test_routes_are_the_events_of_the_functions(template: Template) -> None:
+    assert Route("ANY", "/mcp/{organization}", "McpEndpointFunction") in template.routes
+    assert {route.key for route in template.routes} >= {"ANY /mcp", "GET /.well-known/oauth-protected-resource"}
+
+
+def test_tables_keep_their_keys_and_indexes(template: Template) -> None:
+    audit = next(table for table in template.tables if table.id == "Audit")
+    assert [key["AttributeName"] for key in audit.definition["KeySchema"]] == ["pk", "sk"]
+    assert [index["IndexName"] for index in audit.definition["GlobalSecondaryIndexes"]] == ["by_user", "by_service"]
+    assert all(table.definition["BillingMode"] == "PAY_PER_REQUEST" for table in template.tables)
+
+
+def test_machines_call_the_alias(template: Template) -> None:
+    relay = next(machine for machine in template.machines if machine.id == "Relay")
+    assert (relay.name, relay.type) == ("mcpist-relay", "EXPRESS")
+    runner = "arn:aws:lambda:us-east-1:123456789012:function:mcpist-StepRunnerFunction:live"
+    assert relay.definition["States"]["step"]["Parameters"]["FunctionName"] == runner
+
+
+def test_a_missing_an_unknown_and_a_forbidden_parameter_are_named() -> None:
+    with pytest.raises(TemplateError, match="Issuer"):
+        read_template(ROOT / "template.yaml", {})
+    with pytest.raises(TemplateError, match="Isuer"):
+        read_template(ROOT / "template.yaml", {"Isuer": "x", **ISSUER})
+    with pytest.raises(TemplateError, match="LogLevel"):
+        read_template(ROOT / "template.yaml", {"LogLevel": "LOUD", **ISSUER})
+
+
+def test_a_resource_whose_condition_is_false_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "template.yaml"
+    file.write_text("""
+Conditions: {Never: !Equals [a, b]}
+Resources:
+  Here: {Type: AWS::S3::Bucket}
+  Gone: {Type: AWS::S3::Bucket, Condition: Never}
+""")
+    assert [bucket.id for bucket in read_template(file, {}).buckets] == ["Here"]

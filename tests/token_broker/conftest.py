@@ -1,0 +1,179 @@
+"""The broker's surroundings: AWS on moto, an issuer on loopback, and two organizations with their people."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from mcpist import broker, directory, identity, settings, stores
+from mcpist.caller import Role, Subject
+from moto import mock_aws
+
+from infra.local.template import read_template
+from token_broker import vault
+from token_broker.handler import handler
+
+ROOT = Path(__file__).parents[2]
+PUBLIC_URL = "https://mcp.example.com"
+AUDIENCE = PUBLIC_URL + "/mcp"
+PEOPLE = {"ada": "acme", "bob": "acme", "grace": "acme", "hal": "globex", "eve": ""}
+
+
+class Issuer:
+    """An identity provider that signs tokens and publishes its key on loopback."""
+
+    def __init__(self) -> None:
+        issuer = self
+
+        class Pages(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                body = json.dumps(issuer.pages[self.path]).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Silent."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    @cached_property
+    def key(self) -> rsa.RSAPrivateKey:
+        return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+    @cached_property
+    def pages(self) -> dict[str, Any]:
+        public = jwt.algorithms.RSAAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
+        return {
+            "/.well-known/openid-configuration": {"jwks_uri": f"{self.url}/jwks"},
+            "/jwks": {"keys": [public | {"kid": "k1", "use": "sig", "alg": "RS256"}]},
+        }
+
+    def token(self, sub: str, *, key: rsa.RSAPrivateKey | None = None, **claims: Any) -> str:
+        """An access token of this subject for our endpoint, for five minutes unless the claims say otherwise."""
+        standard = {"iss": self.url, "aud": AUDIENCE, "sub": sub, "exp": int(time.time()) + 300}
+        return jwt.encode(standard | claims, key or self.key, algorithm="RS256", headers={"kid": "k1"})
+
+
+@dataclass
+class Broker:
+    """The door, and what stands behind it."""
+
+    issuer: Issuer
+    requests: list[str] = field(default_factory=list)
+
+    def event(self, name: str, **changes: Any) -> dict[str, Any]:
+        """One of events/token_broker_*.json, with real proofs in the place of their descriptions."""
+        event = json.loads((ROOT / f"events/token_broker_{name}.json").read_text()) | changes
+        return self.fill(event)
+
+    def fill(self, event: dict[str, Any]) -> dict[str, Any]:
+        proof = event["proof"]["value"]
+        if found := re.fullmatch(r"<access token of (\w+)>", proof):
+            proof = self.issuer.token(found[1])
+        elif found := re.fullmatch(r"<warrant of (\w+)>", proof):
+            proof = self.ask("warrant", proof=self.jwt(found[1]))["result"]["warrant"]
+        return event | {"proof": event["proof"] | {"value": proof}}
+
+    def jwt(self, who: str, **claims: Any) -> dict[str, str]:
+        return {"kind": "jwt", "value": self.issuer.token(who, **claims)}
+
+    def ask(self, name: str, **changes: Any) -> dict[str, Any]:
+        """The door's answer to an event."""
+        return self.send(self.event(name, **changes))
+
+    def send(self, event: Any) -> dict[str, Any]:
+        answer = handler(event, SimpleNamespace(aws_request_id="request-1"))
+        return json.loads(json.dumps(answer))
+
+    def cool(self) -> None:
+        """A new sandbox: nothing remembered, no request counted."""
+        forget()
+        self.requests.clear()
+
+    def items(self, table: str = "mcpist-Grants") -> list[dict[str, Any]]:
+        return boto3.client("dynamodb").scan(TableName=table)["Items"]
+
+
+def forget() -> None:
+    """Drop everything that a sandbox keeps in memory."""
+    for kept in (settings.settings, stores.client, identity.keys_of, vault._kms, broker._lambda):
+        kept.cache_clear()
+    directory._cache.clear()
+    broker._memory.clear()
+
+
+def error_of(answer: dict[str, Any]) -> str:
+    """The type of the error that the door answered with."""
+    assert "result" not in answer
+    return str(answer["error"]["type"])
+
+
+def populate(issuer: Issuer) -> None:
+    for organization in ("acme", "globex"):
+        directory.put_organization(organization, name=organization.title())
+        for role in ("engineering", "support"):
+            directory.put_role(organization, Role(role, modules=("github", "notion")))
+    put_person(issuer, "ada", roles=["engineering", "support"])
+    put_person(issuer, "bob", roles=["engineering"])
+    put_person(issuer, "grace", roles=["engineering"], system_role="admin")
+    put_person(issuer, "hal", roles=["engineering"])
+
+
+def put_person(issuer: Issuer, who: str, **given: Any) -> None:
+    directory.put_user(PEOPLE[who], who, name=who.title(), subject=Subject(issuer.url, who), **given)
+
+
+@pytest.fixture(scope="session")
+def issuer() -> Iterator[Issuer]:
+    issuer = Issuer()
+    thread = Thread(target=issuer.server.serve_forever, args=[0.01])
+    thread.start()
+    yield issuer
+    issuer.server.shutdown()
+    issuer.server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def aws(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """moto with the template's tables and key; the operations that are sent to it."""
+    template = read_template(ROOT / "template.yaml", {"Issuer": issuer.url, "PublicUrl": PUBLIC_URL})
+    environment = next(one for one in template.functions if one.id == "TokenBrokerFunction").environment
+    for name, value in {**environment, "AWS_DEFAULT_REGION": "us-east-1"}.items():
+        monkeypatch.setenv(name, value)
+    sent: list[str] = []
+    with mock_aws():
+        for table in template.tables:
+            if table.id in {"Directory", "Grants"}:
+                boto3.client("dynamodb").create_table(TableName=table.name, **table.definition)
+        monkeypatch.setenv("VAULT_KEY", boto3.client("kms").create_key()["KeyMetadata"]["Arn"])
+        boto3.setup_default_session()
+        boto3.DEFAULT_SESSION.events.register(
+            "request-created", lambda operation_name, **_: sent.append(operation_name)
+        )
+        forget()
+        yield sent
+    boto3.DEFAULT_SESSION = None
+    forget()
+
+
+@pytest.fixture
+def door(aws: list[str], issuer: Issuer) -> Broker:
+    populate(issuer)
+    door = Broker(issuer, aws)
+    door.cool()
+    return door
