@@ -30,5 +30,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         logger.info("step busy", extra=fields)
         raise
     opened = head.go(entrance.step)
-    logger.info("step settled", extra={**fields, "outcome": head.outcome[entrance.step], "opened": opened})
+    logger.info("step settled", extra={**fields, "outcome": head.outcome.get(entrance.step), "opened": opened})
     return {"batch": entrance.pk, "go": {f"s{step}": True for step in opened}}

@@ -10,7 +10,8 @@ import threading
 
 from infra.cli.document import Document, Done, Failed
 from infra.cli.endpoint import LAST_UP
-from infra.local.house import ORGANIZATION, ROOT, USER, House, PortBusy, open_house
+from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house
+from infra.local.stack import PortBusy
 
 
 def up(options: argparse.Namespace, document: Document) -> Done:

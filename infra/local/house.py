@@ -1,7 +1,7 @@
 """The whole house on one machine: the embedded AWS, a login, and one organization with two people."""
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 
 from infra.local.login import LocalLogin, Person
 from infra.local.operator import operating
-from infra.local.stack import EmbeddedAws, PortBusy
+from infra.local.stack import EmbeddedAws
 from mcpist import directory
 from mcpist.caller import Role, Subject
 from mcpist_modules import NAMES
@@ -17,7 +17,7 @@ from mcpist_modules.rag.local import load
 
 ROOT = Path(__file__).resolve().parents[2]
 ORGANIZATION = "demo"
-ROLE = Role("members", modules=NAMES)
+ROLE = "members"
 ADMINISTRATOR = Person(sub="ada", name="Ada Admin", email="ada@example.com", role="admin")
 USER = Person(sub="uma", name="Uma User", email="uma@example.com", role="user")
 TOKEN_SECONDS = 86_400
@@ -49,29 +49,32 @@ def open_house(
     host: str = "127.0.0.1",
     port: int = 0,
     docs: Path = ROOT,
+    root: Path = ROOT,
+    modules: Sequence[str] = NAMES,
     say: Say = lambda _: None,
-    extra: dict[str, str] | None = None,
-    logs: Path | None = None,
 ) -> Iterator[House]:
-    """Start everything, seed it and load the documents; stop everything at the end."""
+    """Start everything, seed it and load the documents; stop everything at the end.
+
+    `root` holds the template, the functions and the layers; `modules` are those that the seeded role has.
+    """
     port = port or _free_port(host)
     url = f"http://{host}:{port}"
     say(f"starting the login and the embedded AWS on {url}")
     with LocalLogin(people=[ADMINISTRATOR, USER], audience=f"{url}/mcp") as login:
         parameters = {"PublicUrl": url, "Issuer": login.issuer, "Audience": f"{url}/mcp"}
-        with EmbeddedAws(ROOT, host=host, port=port, parameters=parameters, extra=extra, logs=logs) as aws:
+        with EmbeddedAws(root, host=host, port=port, parameters=parameters) as aws:
             with operating(aws):
                 say(f"seeding the organization {ORGANIZATION}")
-                seed(login.issuer)
+                seed(login.issuer, modules)
                 say(f"loading the documents of {docs}")
                 documents = len(load(ORGANIZATION, docs))
             yield House(aws, login, documents)
 
 
-def seed(issuer: str) -> None:
+def seed(issuer: str, modules: Sequence[str]) -> None:
     """One organization with a role, an administrator and a user."""
     directory.put_organization(ORGANIZATION, name="Demo")
-    directory.put_role(ORGANIZATION, ROLE)
+    directory.put_role(ORGANIZATION, Role(ROLE, modules=tuple(modules)))
     for person in (ADMINISTRATOR, USER):
         directory.put_user(
             ORGANIZATION,
@@ -79,7 +82,7 @@ def seed(issuer: str) -> None:
             name=person.name,
             subject=Subject(issuer, person.sub),
             system_role="admin" if person is ADMINISTRATOR else "user",
-            roles=[ROLE.name],
+            roles=[ROLE],
         )
 
 
@@ -88,6 +91,3 @@ def _free_port(host: str) -> int:
         probe.bind((host, 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-__all__ = ["ADMINISTRATOR", "ORGANIZATION", "ROLE", "ROOT", "USER", "House", "PortBusy", "open_house", "seed"]

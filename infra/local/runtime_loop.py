@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,8 +41,12 @@ class Context:
 def run(handler: str, api: str) -> None:
     """Serve invocations until the runtime API hangs up."""
     host, _, prefix = api.partition("/")
-    connection = http.client.HTTPConnection(host)
     base = f"/{prefix}/2018-06-01/runtime" if prefix else "/2018-06-01/runtime"
+    with closing(http.client.HTTPConnection(host)) as connection:
+        _serve(connection, base, handler)
+
+
+def _serve(connection: http.client.HTTPConnection, base: str, handler: str) -> None:
     try:
         function = _restored(handler)
     except Exception as error:  # noqa: BLE001 - any failure is reported as Lambda reports it

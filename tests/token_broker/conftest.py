@@ -108,9 +108,10 @@ class Broker:
         return boto3.client("dynamodb").scan(TableName=table)["Items"]
 
 
-def forget() -> None:
-    """Drop everything that a sandbox keeps in memory."""
-    for kept in (settings.settings, stores.client, identity.keys_of, vault._kms, broker._lambda):
+def forget(*, clients: bool = False) -> None:
+    """Drop what a sandbox keeps in memory; its clients too, where they would reach another AWS."""
+    made = (stores.client, vault._kms, broker._lambda, identity.keys_of) if clients else ()
+    for kept in (settings.settings, *made):
         kept.cache_clear()
     directory._cache.clear()
     broker._memory.clear()
@@ -148,15 +149,15 @@ def issuer() -> Iterator[Issuer]:
     thread.join()
 
 
-@pytest.fixture
-def aws(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+@pytest.fixture(scope="module")
+def aws(issuer: Issuer) -> Iterator[list[str]]:
     """moto with the template's tables and key; the operations that are sent to it."""
     template = read_template(ROOT / "template.yaml", {"Issuer": issuer.url, "PublicUrl": PUBLIC_URL})
     environment = next(one for one in template.functions if one.id == "TokenBrokerFunction").environment
-    for name, value in {**environment, "AWS_DEFAULT_REGION": "us-east-1"}.items():
-        monkeypatch.setenv(name, value)
     sent: list[str] = []
-    with mock_aws():
+    with pytest.MonkeyPatch.context() as monkeypatch, mock_aws():
+        for name, value in {**environment, "AWS_DEFAULT_REGION": "us-east-1"}.items():
+            monkeypatch.setenv(name, value)
         for table in template.tables:
             if table.id in {"Directory", "Grants"}:
                 boto3.client("dynamodb").create_table(TableName=table.name, **table.definition)
@@ -165,15 +166,27 @@ def aws(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         boto3.DEFAULT_SESSION.events.register(
             "request-created", lambda operation_name, **_: sent.append(operation_name)
         )
-        forget()
+        forget(clients=True)
         yield sent
     boto3.DEFAULT_SESSION = None
-    forget()
+    forget(clients=True)
+
+
+@pytest.fixture(scope="module")
+def people(aws: list[str], issuer: Issuer) -> list[dict[str, Any]]:
+    """The directory's items as every test finds them."""
+    populate(issuer)
+    return Broker(issuer, aws).items("mcpist-Directory")
 
 
 @pytest.fixture
-def door(aws: list[str], issuer: Issuer) -> Broker:
-    populate(issuer)
+def door(aws: list[str], issuer: Issuer, people: list[dict[str, Any]]) -> Broker:
     door = Broker(issuer, aws)
+    table = boto3.client("dynamodb")
+    for item in door.items():
+        table.delete_item(TableName="mcpist-Grants", Key={"pk": item["pk"], "sk": item["sk"]})
+    if door.items("mcpist-Directory") != people:
+        for item in people:
+            table.put_item(TableName="mcpist-Directory", Item=item)
     door.cool()
     return door

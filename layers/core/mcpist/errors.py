@@ -172,8 +172,8 @@ class GraphTooLarge(InvalidBatch):
     """A graph whose machine passes the budget."""
 
     texts = {
-        "en": Text("The batch's graph needs more than {limit} states.", "Split the batch, or use fewer dependencies."),
-        "ja": Text("バッチのグラフが {limit} 状態を超えます。", "バッチを分けるか、依存関係を減らしてください。"),
+        "en": Text("The batch's steps depend on each other in too tangled a way for one machine.", "Split the batch, or use fewer dependencies."),
+        "ja": Text("ステップの依存関係が複雑すぎて、1 つのマシンにできません。", "バッチを分けるか、依存関係を減らしてください。"),
     }
 
 

@@ -5,6 +5,7 @@ Reference: https://docs.github.com/en/rest?apiVersion=2022-11-28
 
 import re
 from base64 import b64decode
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qsl, urlsplit
@@ -61,7 +62,7 @@ def list_repos(
 ) -> Calls:
     """List the repositories that you can reach: your own and those of your organizations."""
     query = given(visibility=visibility, affiliation=_commas(affiliation), sort=sort, direction=direction)
-    return pages(Call("GET", "/user/repos", query), limit)
+    return _pages(Call("GET", "/user/repos", query), limit)
 
 
 @github.reads(
@@ -79,7 +80,7 @@ def list_repos(
 )
 def get_repo(owner: Owner, repo: Repo) -> Call:
     """Read one repository: what it is, its default branch, its numbers."""
-    return Call("GET", of(owner, repo))
+    return Call("GET", _under(owner, repo))
 
 
 # -- files and commits --------------------------------------------------------------------------------
@@ -93,7 +94,7 @@ def get_file(
     ref: Annotated[str | None, "A branch, tag or commit; the default branch if left out"] = None,
 ) -> Calls:
     """Read a file as text, or list a folder. A file that is no text or is over 1 MB has no content."""
-    place = of(owner, repo, "/contents/{file}", file=path.strip("/").split("/"))
+    place = _under(owner, repo, "/contents/{file}", file=path.strip("/").split("/"))
     # This media type answers with an object for a folder too, not with a bare list.
     answer = yield Call("GET", place, given(ref=ref), headers={"accept": "application/vnd.github.object+json"})
     return {**answer.json, "content": _text(answer.json)}
@@ -112,7 +113,7 @@ def list_commits(
 ) -> Calls:
     """List the commits of a branch, the newest first."""
     query = given(sha=sha, path=path, author=author, since=since, until=until)
-    return pages(Call("GET", of(owner, repo, "/commits"), query), limit)
+    return _pages(Call("GET", _under(owner, repo, "/commits"), query), limit)
 
 
 # -- issues -------------------------------------------------------------------------------------------
@@ -132,10 +133,10 @@ def list_issues(
     direction: Direction = "desc",
     limit: Limit = 50,
 ) -> Calls:
-    """List a repository's issues. Pull requests count as issues here and are marked; search_issues can leave them out."""
+    """List a repository's issues. Pull requests count as issues here, and are marked."""
     query = given(state=state, labels=_commas(labels), assignee=assignee, creator=creator, milestone=milestone)
     query |= given(since=since, sort=sort, direction=direction)
-    return pages(Call("GET", of(owner, repo, "/issues"), query), limit)
+    return _pages(Call("GET", _under(owner, repo, "/issues"), query), limit)
 
 
 @github.reads(
@@ -151,7 +152,7 @@ def list_issues(
 )
 def get_issue(owner: Owner, repo: Repo, issue_number: Number) -> Call:
     """Read one issue with its text."""
-    return Call("GET", of(owner, repo, "/issues/{issue_number}", issue_number=issue_number))
+    return Call("GET", _under(owner, repo, "/issues/{issue_number}", issue_number=issue_number))
 
 
 @github.reads(shows(*ISSUE, "html_url as url", rows="items"))
@@ -166,7 +167,7 @@ def search_issues(
     limit: Limit = 50,
 ) -> Calls:
     """Search issues (is:issue) or pull requests (is:pr) in all repositories that you can reach."""
-    return pages(Call("GET", "/search/issues", given(q=q, sort=sort, order=order)), limit, rows="items")
+    return _pages(Call("GET", "/search/issues", given(q=q, sort=sort, order=order)), limit, rows="items")
 
 
 # -- pull requests ------------------------------------------------------------------------------------
@@ -185,7 +186,7 @@ def list_pulls(
 ) -> Calls:
     """List a repository's pull requests."""
     query = given(state=state, head=head, base=base, sort=sort, direction=direction)
-    return pages(Call("GET", of(owner, repo, "/pulls"), query), limit)
+    return _pages(Call("GET", _under(owner, repo, "/pulls"), query), limit)
 
 
 @github.reads(
@@ -205,18 +206,18 @@ def list_pulls(
 )
 def get_pull(owner: Owner, repo: Repo, pull_number: Number) -> Call:
     """Read one pull request with its text, and whether it can be merged."""
-    return Call("GET", of(owner, repo, "/pulls/{pull_number}", pull_number=pull_number))
+    return Call("GET", _under(owner, repo, "/pulls/{pull_number}", pull_number=pull_number))
 
 
 # -- how GitHub speaks --------------------------------------------------------------------------------
 
 
-def of(owner: str, repo: str, rest: str = "", **parts: str | int | list[str]) -> str:
+def _under(owner: str, repo: str, rest: str = "", **parts: str | int | list[str]) -> str:
     """A path under one repository."""
     return path(f"/repos/{{owner}}/{{repo}}{rest}", owner=owner, repo=repo, **parts)
 
 
-def pages(call: Call, limit: int, rows: str = "") -> Calls:
+def _pages(call: Call, limit: int, rows: str = "") -> Calls:
     """The first `limit` items of a list, page after page, as one answer; `rows` names the list inside an object."""
     call = replace(call, query={**call.query, "per_page": min(limit, PAGE_ITEMS)})
     items: list[Any] = []
@@ -246,5 +247,5 @@ def _text(file: dict[str, Any]) -> str | None:
         return None
 
 
-def _commas(values: list[str] | None) -> str | None:
+def _commas(values: Sequence[str] | None) -> str | None:
     return ",".join(values) if values else None

@@ -55,6 +55,10 @@ class Header:
         """The steps that this step's settling opened."""
         return opened(self.needs, self.seq, step)
 
+    def ready(self, step: int) -> bool:
+        """Whether all that the step needs has settled."""
+        return self.needs[step] <= self.seq.keys()
+
     def failed_needs(self, step: int) -> list[str]:
         """The ids of the steps that it needs and that did not succeed: for these it is skipped."""
         return [self.ids[need] for need in sorted(self.needs[step]) if self.outcome.get(need) != "succeeded"]

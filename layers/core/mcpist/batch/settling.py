@@ -40,10 +40,11 @@ type Run = Callable[[Header, Entry], Any]
 def enter(entrance: Entrance, run: Run) -> Header:
     """Bring a step to its end and settle it; the header afterwards says what that opened.
 
+    A step that is entered before all that it needs has settled is left alone: somebody else will open it.
     `run` does the step's work and gives its JSON, or raises the McpistError that it failed with.
     """
     head, entry = ledger.enter(entrance.pk, entrance.step)
-    if entrance.step in head.seq:
+    if entrance.step in head.seq or not head.ready(entrance.step):
         return head
     if entry.status is None:
         entry = _end(entrance, head, entry, run)

@@ -18,19 +18,17 @@ from mcpist_modules.rag.documents import Document, body, normal
 FORMAT = 1
 SNIPPET_CHARACTERS = 200
 
-_SCHEMA = f"""
-PRAGMA user_version = {FORMAT};
+# A word in the title counts as eight in the text, one in the tags as four, one in the path as two.
+_SCHEMA = """
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY, path TEXT UNIQUE, etag TEXT,
     title TEXT, tags TEXT, date TEXT, size_bytes INTEGER, text TEXT
 );
 CREATE VIRTUAL TABLE words USING fts5 (title, tags, path, text, content='', tokenize='porter unicode61');
+INSERT INTO words (words, rank) VALUES ('rank', 'bm25(8, 4, 2, 1)');
 """
-# A word in the title is worth eight in the text.
-_MATCHES = """
-SELECT documents.path, documents.text FROM words JOIN documents ON documents.id = words.rowid
-WHERE words MATCH ? ORDER BY bm25(words, 8, 4, 2, 1), documents.path
-"""
+_FOUND = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank"
+_DOCUMENT = "SELECT path, text FROM documents WHERE id = ?"
 _HAN = r"\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
 _KANA = r"\u3041-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
 _HANGUL = r"\uac00-\ud7a3"
@@ -48,7 +46,7 @@ class Index:
         if database:
             self._connection.deserialize(database)
         else:
-            self._connection.executescript(_SCHEMA)
+            self._connection.executescript(f"PRAGMA user_version = {FORMAT}; {_SCHEMA}")
 
     @classmethod
     def load(cls, database: bytes) -> Self | None:
@@ -122,11 +120,12 @@ class Index:
         """
         words = _WORD.findall(normal(query))
         parts = list(dict.fromkeys(part for word in words for part in (word, *_pairs(word))))
-        seen: set[str] = set()
+        seen: set[int] = set()
         for expression in (" AND ".join(map(_phrase, words)), " OR ".join(map(_phrase, parts))):
-            for path, text in self._connection.execute(_MATCHES, [expression]) if expression else ():
-                if path not in seen:
-                    seen.add(path)
+            for (rowid,) in self._connection.execute(_FOUND, [expression]) if expression else ():
+                if rowid not in seen:
+                    seen.add(rowid)
+                    path, text = self._connection.execute(_DOCUMENT, [rowid]).fetchone()
                     yield path, snippet(body(text), parts)
 
 

@@ -24,7 +24,7 @@ from mcpist_modules.rag.folder import Folder, each
 from mcpist_modules.rag.index import Index
 
 FRESH_SECONDS = 5  # for each request of a listing, so that many documents do not mean many requests
-MOST_READS = 2000  # documents that one call reads; the calls after it read the rest
+MOST_READS = 1000  # documents that one call reads; the calls after it read the rest
 SHELVES = 4  # that a sandbox keeps in memory
 
 _DOCUMENTS = "docs/"

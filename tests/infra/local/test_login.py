@@ -1,0 +1,159 @@
+"""A whole login as a client does it, and what is refused."""
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import jwt
+import pytest
+
+from infra.local.login import LocalLogin, Person
+
+AUDIENCE = "http://127.0.0.1:3000/mcp"
+REDIRECT = "http://localhost:8787/callback"
+VERIFIER = "v" * 64
+CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).decode().rstrip("=")
+ADA = Person("ada", "Ada <Admin>", "ada@example.com", "admin")
+
+
+@pytest.fixture(scope="module")
+def login() -> Iterator[LocalLogin]:
+    with LocalLogin([ADA], audience=AUDIENCE, resources=["http://127.0.0.1:3000/mcp/acme"]) as made:
+        yield made
+
+
+@pytest.fixture
+def web(login: LocalLogin) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=login.issuer) as client:
+        yield client
+
+
+def register(web: httpx.Client, redirect: str = REDIRECT) -> httpx.Response:
+    body = {"redirect_uris": [redirect], "token_endpoint_auth_method": "none", "client_name": "Test <client>"}
+    return web.post("/register", json=body)
+
+
+def authorize(web: httpx.Client, client_id: str, **more: str) -> httpx.Response:
+    parameters = {
+        "client_id": client_id,
+        "redirect_uri": REDIRECT,
+        "response_type": "code",
+        "code_challenge": CHALLENGE,
+        "code_challenge_method": "S256",
+        "state": "s-1",
+        **more,
+    }
+    return web.get("/authorize", params=parameters)
+
+
+def choose(web: httpx.Client, page: str, **form: str) -> dict[str, str]:
+    request = parse_qs(urlsplit(page).query)["request"][0]
+    answer = web.post("/login", data={"request": request, **form})
+    assert answer.status_code == 303
+    return query(answer.headers["location"])
+
+
+def query(url: str) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+
+
+def exchange(web: httpx.Client, client_id: str, **more: str) -> httpx.Response:
+    form = {"client_id": client_id, "redirect_uri": REDIRECT, "code_verifier": VERIFIER, **more}
+    return web.post("/token", data={"grant_type": "authorization_code", **form})
+
+
+def claims(login: LocalLogin, token: str, audience: str = AUDIENCE) -> dict[str, Any]:
+    key = jwt.PyJWKClient(login.jwks_uri).get_signing_key_from_jwt(token)
+    found: dict[str, Any] = jwt.decode(token, key, ["RS256"], audience=audience, issuer=login.issuer)
+    return found
+
+
+def test_a_client_registers_logs_in_and_refreshes(login: LocalLogin, web: httpx.Client) -> None:
+    client_id = register(web).json()["client_id"]
+    page = authorize(web, client_id, scope="mcp", resource=AUDIENCE).headers["location"]
+    shown = web.get(page)
+    assert "Ada &lt;Admin&gt;" in shown.text
+    assert "Test &lt;client&gt;" in shown.text
+    assert "frame-ancestors 'none'" in shown.headers["content-security-policy"]
+    back = choose(web, page, sub="ada")
+    assert (back["state"], back["iss"]) == ("s-1", login.issuer)
+    tokens = exchange(web, client_id, code=back["code"]).json()
+    found = claims(login, tokens["access_token"])
+    assert (found["sub"], found["client_id"], found["scope"]) == ("ada", client_id, "mcp")
+    assert jwt.get_unverified_header(tokens["access_token"])["typ"] == "at+jwt"
+    again = {"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"], "client_id": client_id}
+    assert claims(login, web.post("/token", data=again).json()["access_token"])["sub"] == "ada"
+    assert web.post("/token", data=again).json()["error"] == "invalid_grant"
+
+
+def test_a_code_works_once_and_only_with_its_verifier(web: httpx.Client) -> None:
+    client_id = register(web).json()["client_id"]
+    code = choose(web, authorize(web, client_id).headers["location"], sub="ada")["code"]
+    assert exchange(web, client_id, code=code, code_verifier="w" * 64).json()["error"] == "invalid_grant"
+    assert exchange(web, client_id, code=code).status_code == 200
+    assert exchange(web, client_id, code=code).json()["error"] == "invalid_grant"
+
+
+def test_another_clients_code_is_refused(web: httpx.Client) -> None:
+    mine, other = register(web).json()["client_id"], register(web).json()["client_id"]
+    code = choose(web, authorize(web, mine).headers["location"], sub="ada")["code"]
+    assert exchange(web, other, code=code).json()["error"] == "invalid_grant"
+
+
+def test_a_person_may_deny(web: httpx.Client) -> None:
+    client_id = register(web).json()["client_id"]
+    page = authorize(web, client_id).headers["location"]
+    assert choose(web, page, deny="1")["error"] == "access_denied"
+    assert web.get(page).status_code == 404
+
+
+def test_an_unknown_person_cannot_be_chosen(web: httpx.Client) -> None:
+    page = authorize(web, register(web).json()["client_id"]).headers["location"]
+    request = parse_qs(urlsplit(page).query)["request"][0]
+    assert web.post("/login", data={"request": request, "sub": "mallory"}).status_code == 200
+
+
+def test_the_audience_is_the_resource_that_was_asked_for(login: LocalLogin, web: httpx.Client) -> None:
+    client_id = register(web).json()["client_id"]
+    page = authorize(web, client_id, resource=f"{AUDIENCE}/acme").headers["location"]
+    token = exchange(web, client_id, code=choose(web, page, sub="ada")["code"]).json()["access_token"]
+    assert claims(login, token, f"{AUDIENCE}/acme")["aud"] == f"{AUDIENCE}/acme"
+
+
+def test_a_foreign_resource_is_refused(web: httpx.Client) -> None:
+    answer = authorize(web, register(web).json()["client_id"], resource="https://elsewhere.example/mcp")
+    assert query(answer.headers["location"])["error"] == "invalid_target"
+
+
+def test_an_unknown_redirect_is_refused_without_a_redirect(web: httpx.Client) -> None:
+    answer = authorize(web, register(web).json()["client_id"], redirect_uri="http://localhost:1/other")
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize("redirect", ["javascript:alert(1)", "http://evil.example/callback"])
+def test_a_dangerous_redirect_cannot_be_registered(web: httpx.Client, redirect: str) -> None:
+    answer = register(web, redirect)
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_redirect_uri")
+
+
+@pytest.mark.parametrize("path", ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"])
+def test_metadata_says_what_clients_need(login: LocalLogin, web: httpx.Client, path: str) -> None:
+    metadata = web.get(path).json()
+    assert metadata["issuer"] == login.issuer
+    assert metadata["jwks_uri"] == login.jwks_uri
+    assert metadata["code_challenge_methods_supported"] == ["S256"]
+    assert "none" in metadata["token_endpoint_auth_methods_supported"]
+    assert metadata["registration_endpoint"] == f"{login.issuer}/register"
+
+
+def test_a_foreign_host_header_is_refused(web: httpx.Client) -> None:
+    assert web.get("/jwks.json", headers={"Host": "rebound.example"}).status_code == 400
+
+
+def test_mint_signs_any_claims(login: LocalLogin) -> None:
+    token = login.mint("uma", audience="https://x", expires_in=60, scope="a b")
+    found = claims(login, token, "https://x")
+    assert (found["sub"], found["scope"], found["exp"] - found["iat"]) == ("uma", "a b", 60)

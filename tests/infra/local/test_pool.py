@@ -1,0 +1,192 @@
+"""The pool's decisions, with sandboxes that are no processes."""
+
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.local.pool import LARGEST_RESPONSE_BYTES, Invocation, Outcome, Pool, Sandbox, StillRunning, Throttled
+from infra.local.template import Function
+
+ARN = "arn:aws:lambda:us-east-1:123456789012:function:f"
+
+
+class FakeNursery:
+    """Sandboxes that a test moves by hand."""
+
+    def __init__(self) -> None:
+        self.born: list[Sandbox] = []
+        self.pool: Pool | None = None
+        self.dead = False
+
+    def fork(self) -> Sandbox:
+        if self.dead:
+            raise BrokenPipeError
+        self.born.append(Sandbox(f"f-{len(self.born) + 1}"))
+        return self.born[-1]
+
+    def kill(self, sandbox: Sandbox) -> None:
+        assert self.pool is not None
+        self.pool.ended(sandbox, "signal: killed")
+
+
+@contextmanager
+def pool(*, bound: int = 2, queue: int = 1, timeout: int = 5) -> Iterator[tuple[Pool, FakeNursery, "Caller"]]:
+    function = Function("F", "f", "m.h", Path(), (), timeout, 128, {}, None, False, "Text")
+    nursery = FakeNursery()
+    made = Pool(function, nursery, bound=bound, queue=queue)
+    nursery.pool = made
+    with ThreadPoolExecutor(8) as threads:
+        yield made, nursery, Caller(made, threads)
+        made.close()
+
+
+class Caller:
+    """Invokes in threads, and knows when each has been submitted."""
+
+    def __init__(self, pool: Pool, threads: ThreadPoolExecutor) -> None:
+        self._pool, self._threads = pool, threads
+
+    def __call__(self, event: bytes = b"{}", **named: Any) -> Future[Outcome]:
+        submitted = threading.Event()
+        original = self._pool._submit
+
+        def submit(invocation: Invocation, *, queued: bool) -> Invocation:
+            try:
+                return original(invocation, queued=queued)
+            finally:
+                submitted.set()
+
+        self._pool._submit = submit  # type: ignore[method-assign]
+        future = self._threads.submit(self._pool.invoke, event, ARN, **named)
+        submitted.wait(5)
+        self._pool._submit = original  # type: ignore[method-assign]
+        return future
+
+
+def take(made: Pool, sandbox: Sandbox) -> Invocation:
+    invocation = made.next(sandbox)
+    assert invocation is not None
+    return invocation
+
+
+def finish(made: Pool, sandbox: Sandbox, payload: bytes = b"1") -> None:
+    assert sandbox.current is not None
+    assert made.settle(sandbox, sandbox.current.id, Outcome(payload))
+
+
+def error(outcome: Outcome) -> tuple[str | None, str]:
+    return outcome.error, json.loads(outcome.payload)["errorType"]
+
+
+def test_a_warm_sandbox_is_used_again() -> None:
+    with pool() as (made, nursery, call):
+        first = call(b"1")
+        take(made, nursery.born[0])
+        finish(made, nursery.born[0], b"one")
+        assert first.result(5).payload == b"one"
+        waiting = threading.Thread(target=made.next, args=(nursery.born[0],))
+        waiting.start()
+        while not made._idle:
+            threading.Event().wait(0.001)
+        second = call(b"2")
+        waiting.join(5)
+        finish(made, nursery.born[0], b"two")
+        assert second.result(5).payload == b"two"
+        assert len(nursery.born) == 1
+
+
+def test_it_grows_to_its_bound_then_queues_then_throttles() -> None:
+    with pool(bound=2, queue=1) as (made, nursery, call):
+        futures = [call() for _ in range(3)]
+        for sandbox in list(nursery.born):
+            take(made, sandbox)
+        assert len(nursery.born) == 2
+        with pytest.raises(Throttled):
+            made.invoke(b"{}", ARN)
+        for sandbox in list(nursery.born):
+            finish(made, sandbox)
+        take(made, nursery.born[0])
+        finish(made, nursery.born[0])
+        assert [future.result(5).error for future in futures] == [None] * 3
+
+
+def test_an_event_waits_in_a_full_queue() -> None:
+    with pool(bound=1, queue=0) as (made, nursery, call):
+        first, second = call(), call(queued=True)
+        for future in (first, second):
+            take(made, nursery.born[0])
+            finish(made, nursery.born[0])
+            assert future.result(5).error is None
+
+
+def test_a_dead_sandbox_fails_its_invocation_and_is_replaced() -> None:
+    with pool(bound=1) as (made, nursery, call):
+        first, second = call(), call()
+        take(made, nursery.born[0])
+        made.ended(nursery.born[0], "Runtime exited with error: signal: killed")
+        assert error(first.result(5)) == ("Unhandled", "Runtime.ExitError")
+        take(made, nursery.born[1])
+        finish(made, nursery.born[1])
+        assert second.result(5).error is None
+
+
+def test_a_sandbox_that_never_starts_fails_one_invocation() -> None:
+    with pool(bound=1) as (made, nursery, call):
+        first = call()
+        nursery.born[0].init_error = Outcome(b'{"errorType": "ValueError"}', "Unhandled")
+        made.ended(nursery.born[0], "exit status 65")
+        assert error(first.result(5)) == ("Unhandled", "ValueError")
+        assert len(nursery.born) == 1
+
+
+def test_a_timeout_kills_the_sandbox() -> None:
+    with pool(timeout=0) as (made, nursery, call):
+        first = call()
+        take(made, nursery.born[0])
+        outcome = first.result(5)
+        assert error(outcome) == ("Unhandled", "Sandbox.Timedout")
+        assert "Task timed out after 0.00 seconds" in json.loads(outcome.payload)["errorMessage"]
+        assert nursery.born[0].gone.wait(5)
+        assert not made.settle(nursery.born[0], "late", Outcome(b""))
+
+
+def test_an_impatient_caller_leaves_and_the_invocation_goes_on() -> None:
+    with pool() as (made, nursery, call):
+        first = call(patience_seconds=0.01)
+        invocation = take(made, nursery.born[0])
+        with pytest.raises(StillRunning):
+            first.result(5)
+        finish(made, nursery.born[0], b"late")
+        assert invocation.outcome == Outcome(b"late")
+
+
+def test_a_response_over_six_megabytes_is_an_error() -> None:
+    with pool() as (made, nursery, call):
+        first = call()
+        take(made, nursery.born[0])
+        finish(made, nursery.born[0], b"x" * (LARGEST_RESPONSE_BYTES + 1))
+        assert error(first.result(5)) == ("Unhandled", "Function.ResponseSizeTooLarge")
+
+
+def test_closing_lets_everyone_go() -> None:
+    with pool(bound=1) as (made, nursery, call):
+        call()
+        take(made, nursery.born[0])
+        queued = call()
+        made.close()
+        assert error(queued.result(5)) == ("Unhandled", "Runtime.ExitError")
+        with pytest.raises(Throttled):
+            made.invoke(b"{}", ARN)
+        made.ended(nursery.born[0], "over")
+
+
+def test_a_dead_nursery_fails_the_invocation() -> None:
+    with pool() as (_, nursery, call):
+        nursery.dead = True
+        assert error(call().result(5)) == ("Unhandled", "Runtime.ExitError")

@@ -1,0 +1,75 @@
+"""HTTP itself: ports, kept connections, bodies."""
+
+import contextlib
+import http.client
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from infra.local.server import Answer, Hangup, PortBusy, Request, Server, listen
+
+
+def echo(request: Request) -> Answer:
+    if request.path == "/hangup":
+        raise Hangup
+    status = 204 if request.path == "/empty" else 200
+    return Answer(status, (("X-Path", request.path), ("X-Query", request.query)), request.body)
+
+
+@contextlib.contextmanager
+def serving() -> Iterator[http.client.HTTPConnection]:
+    listener = listen("127.0.0.1", 0)
+    with Server(listener, echo):
+        connection = http.client.HTTPConnection("127.0.0.1", listener.getsockname()[1], timeout=5)
+        with contextlib.closing(connection):
+            yield connection
+
+
+def test_a_busy_port_is_named() -> None:
+    with contextlib.closing(listen("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(PortBusy, match=str(port)):
+            listen("127.0.0.1", port)
+
+
+def test_a_connection_is_kept_over_answers_of_all_kinds() -> None:
+    with serving() as connection:
+        connection.connect()
+        first = connection.sock
+        for method, path, body in [("POST", "/a%2Fb?c=%20", b"xyz"), ("GET", "/empty", None), ("HEAD", "/", None)]:
+            connection.request(method, path, body)
+            answer = connection.getresponse()
+            assert answer.read() == (body or b"")
+            assert answer.headers["X-Path"] == path.partition("?")[0]
+        assert connection.sock is first
+
+
+def test_a_chunked_body_arrives_whole() -> None:
+    with serving() as connection:
+        connection.request("POST", "/", iter([b"ab", b"cd"]), encode_chunked=True)
+        assert connection.getresponse().read() == b"abcd"
+
+
+def test_a_hangup_ends_the_connection_without_an_answer() -> None:
+    with serving() as connection:
+        connection.request("GET", "/hangup")
+        with pytest.raises(http.client.RemoteDisconnected):
+            connection.getresponse()
+
+
+def test_the_port_is_free_after_the_context() -> None:
+    with serving() as connection:
+        connection.request("GET", "/")
+        connection.getresponse().read()
+        port = connection.port
+    with contextlib.closing(listen("127.0.0.1", port)):
+        pass
+
+
+def test_a_body_over_the_limit_is_refused_unread() -> None:
+    with serving() as connection:
+        connection.connect()
+        assert isinstance(connection.sock, socket.socket)
+        connection.sock.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n")
+        assert connection.sock.recv(100).startswith(b"HTTP/1.1 413")

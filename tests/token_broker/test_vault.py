@@ -1,0 +1,196 @@
+"""A sealed secret opens in its own place and nowhere else."""
+
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from mcpist.errors import IntegrityError, StoreUnavailable
+from pydantic import SecretStr
+
+from token_broker import vault
+from token_broker.vault import HEAD, Place, seal, unseal
+
+from .conftest import forget
+
+PLACE = Place(organization="acme", owner="user#ada", service="github", field="access_token", version=3)
+SECRET = SecretStr("ghu_canary_of_the_vault")
+
+text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+places = st.builds(Place, organization=text, owner=text, service=text, field=text, version=st.integers(1, 10**9))
+quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+pytestmark = pytest.mark.usefixtures("aws")
+
+
+@quick
+@given(place=places, secret=text)
+def test_a_secret_opens_where_it_was_sealed(place: Place, secret: str) -> None:
+    assert unseal(seal(SecretStr(secret), place), place).get_secret_value() == secret
+
+
+@quick
+@given(here=places, there=places)
+def test_no_secret_opens_in_another_place(here: Place, there: Place) -> None:
+    assume(here != there)
+    with pytest.raises(IntegrityError):
+        unseal(seal(SECRET, here), there)
+
+
+MOVES = [
+    {"organization": "globex"},
+    {"owner": "user#bob"},
+    {"owner": "role#ada"},
+    {"service": "gitlab"},
+    {"field": "refresh_token"},
+    {"version": 2},
+    {"version": 4},
+    {"organization": "acm", "owner": "euser#ada"},
+    {"organization": 'acme","owner":"user#ada'},
+]
+
+
+@pytest.mark.parametrize("move", MOVES, ids=str)
+def test_a_moved_secret_is_refused(move: dict[str, str | int]) -> None:
+    with pytest.raises(IntegrityError):
+        unseal(seal(SECRET, PLACE), replace(PLACE, **move))
+
+
+@pytest.mark.parametrize("move", MOVES, ids=str)
+def test_the_associated_data_alone_refuses_a_moved_secret(move: dict[str, str | int]) -> None:
+    """Even with the data key that KMS opens for the other place."""
+    there = replace(PLACE, **move)
+    ours, theirs = Parts(seal(SECRET, PLACE)), Parts(seal(SECRET, there))
+    kms = boto3.client("kms")
+    plain = kms.decrypt(CiphertextBlob=ours.key, EncryptionContext=PLACE.context())["Plaintext"]
+    moved = kms.encrypt(KeyId=vault.settings().vault_key, Plaintext=plain, EncryptionContext=there.context())
+    with pytest.raises(IntegrityError):
+        unseal(ours.with_key(moved["CiphertextBlob"]), there)
+    assert unseal(theirs.whole, there) == SECRET
+
+
+def test_the_encryption_context_alone_refuses_a_moved_data_key() -> None:
+    kms = boto3.client("kms")
+    for move in MOVES:
+        with pytest.raises(ClientError, match="InvalidCiphertext"):
+            kms.decrypt(
+                CiphertextBlob=Parts(seal(SECRET, PLACE)).key, EncryptionContext=replace(PLACE, **move).context()
+            )
+
+
+@quick
+@given(one=places, other=places)
+def test_no_two_places_read_the_same(one: Place, other: Place) -> None:
+    assert (one.associated_data() == other.associated_data()) == (one == other)
+
+
+def test_swapped_data_keys_are_refused() -> None:
+    one, other = Parts(seal(SECRET, PLACE)), Parts(seal(SECRET, PLACE))
+    with pytest.raises(IntegrityError):
+        unseal(one.with_key(other.key), PLACE)
+
+
+@quick
+@given(data=st.data())
+def test_a_flipped_bit_is_refused(data: st.DataObject) -> None:
+    sealed = bytearray(seal(SECRET, PLACE))
+    sealed_key = Parts(bytes(sealed)).key
+    # moto puts its key's id in the clear at the front of what it encrypts; KMS authenticates all of it.
+    named = range(HEAD.size, HEAD.size + 36)
+    place = data.draw(st.sampled_from([at for at in range(len(sealed)) if at not in named]))
+    sealed[place] ^= 1 << data.draw(st.integers(0, 7))
+    assert sealed_key
+    with pytest.raises(IntegrityError):
+        unseal(bytes(sealed), PLACE)
+
+
+@quick
+@given(length=st.integers(0, 400))
+def test_a_shortened_secret_is_refused(length: int) -> None:
+    sealed = seal(SECRET, PLACE)
+    assume(length < len(sealed))
+    with pytest.raises(IntegrityError):
+        unseal(sealed[:length], PLACE)
+
+
+@quick
+@given(noise=st.binary(max_size=60))
+def test_noise_is_refused(noise: bytes) -> None:
+    with pytest.raises(IntegrityError):
+        unseal(noise, PLACE)
+
+
+def test_a_secret_sealed_under_another_key_is_refused() -> None:
+    foreign = boto3.client("kms").create_key()["KeyMetadata"]["Arn"]
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("VAULT_KEY", foreign)
+        forget()
+        sealed = seal(SECRET, PLACE)
+    forget()
+    # KMS itself says IncorrectKeyException, which is an IntegrityError; moto says AccessDenied.
+    with pytest.raises((IntegrityError, ClientError), match=r"integrity|AccessDenied"):
+        unseal(sealed, PLACE)
+
+
+def test_a_secret_is_sealed_differently_each_time() -> None:
+    one, other = Parts(seal(SECRET, PLACE)), Parts(seal(SECRET, PLACE))
+    assert one.key != other.key
+    assert one.nonce != other.nonce
+    assert one.ciphertext != other.ciphertext
+    assert b"canary" not in one.whole
+
+
+def test_each_refusal_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(IntegrityError) as refusal:
+        unseal(seal(SECRET, PLACE), replace(PLACE, version=4))
+    assert refusal.value.details == {"what": "github access_token"}
+    assert '"IntegrityFailures":[1.0]' in capsys.readouterr().out.replace(" ", "")
+
+
+# -- when KMS is down ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def silence() -> Iterator[str]:
+    """A server that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.fixture
+def nobody() -> str:
+    """An address where nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("where", ["silence", "nobody"])
+def test_an_unreachable_kms_is_a_typed_error_within_three_seconds(where: str, request: pytest.FixtureRequest) -> None:
+    sealed = seal(SECRET, PLACE)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", request.getfixturevalue(where))
+        vault._kms.cache_clear()
+        began = time.monotonic()
+        with pytest.raises(StoreUnavailable):
+            unseal(sealed, PLACE)
+        elapsed = time.monotonic() - began
+    vault._kms.cache_clear()
+    assert elapsed < 3
+
+
+class Parts:
+    """Sealed bytes, taken apart."""
+
+    def __init__(self, sealed: bytes) -> None:
+        self.whole = sealed
+        _, length = HEAD.unpack_from(sealed)
+        self.key, rest = sealed[HEAD.size : HEAD.size + length], sealed[HEAD.size + length :]
+        self.nonce, self.ciphertext = rest[: vault.NONCE_BYTES], rest[vault.NONCE_BYTES :]
+
+    def with_key(self, key: bytes) -> bytes:
+        return HEAD.pack(vault.FORMAT, len(key)) + key + self.nonce + self.ciphertext

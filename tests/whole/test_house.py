@@ -1,0 +1,67 @@
+"""What a newcomer sees: a real client, a schema, a call, a batch, and its machine in Step Functions."""
+
+import json
+
+import pytest
+
+from infra.local.house import USER, House
+from tests.whole.conftest import Visitor
+
+BATCH = """\
+{"id":"find","module":"rag","tool":"search_docs","params":{"query":"token broker","limit":3}}
+{"id":"first","module":"rag","tool":"get_doc","params":{"path":"${find.items[0].path}"},"output":true}
+{"id":"tags","module":"rag","tool":"list_tags","output":true}
+"""
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_client_of_either_era_lists_three_tools_loads_a_schema_and_calls(house: House, mode: str) -> None:
+    client = Visitor(house, house.token(USER), mode)
+    assert [tool.name for tool in client.tools()] == ["get_module_schema", "call", "batch"]
+    (schema,) = client.texts("get_module_schema", modules=["rag"], tools=["get_doc"])
+    get_doc = next(tool for tool in json.loads(schema)["modules"][0]["tools"] if isinstance(tool, dict))
+    assert get_doc["inputSchema"]["required"] == ["path"]
+    assert get_doc["outputSchema"] == {"format": "markdown", "fields": ["path", "title", "tags", "date", "content"]}
+    (found,) = client.texts("call", module="rag", tool="search_docs", params={"query": "設計"})
+    assert "design.md" in found
+
+
+def test_a_batch_of_dependent_steps_answers_with_rendered_results(user: Visitor) -> None:
+    summary, first, tags = user.texts("batch", commands=BATCH)
+    assert "done, 3 of 3 steps: find succeeded, first succeeded, tags succeeded" in summary
+    assert first.startswith("first: succeeded\npath: broker.md\ntitle: The token broker\n")
+    assert "security,2" in tags
+
+
+def test_a_batch_is_seen_in_step_functions_with_its_parallel_branches(house: House, user: Visitor) -> None:
+    (summary, *_) = user.texts("batch", commands=BATCH)
+    batch = summary.split()[1].rstrip(":")
+    states = house.aws.client("stepfunctions")
+    for machine in states.list_state_machines()["stateMachines"]:
+        arn = machine["stateMachineArn"]
+        for execution in states.list_executions(stateMachineArn=arn)["executions"]:
+            if execution["name"] == batch:
+                definition = json.loads(states.describe_state_machine(stateMachineArn=arn)["definition"])
+                started = states.describe_execution(executionArn=execution["executionArn"])
+    assert started["status"] == "SUCCEEDED"
+    assert json.loads(started["input"]) == {"batch": f"demo#{batch}"}
+    (fork,) = definition["States"].values()
+    assert (fork["Type"], len(fork["Branches"])) == ("Parallel", 2)
+
+
+def test_a_dry_run_shows_the_plan_and_runs_nothing(house: House, user: Visitor) -> None:
+    house.aws.requests.clear()
+    (shown,) = user.texts("batch", commands=BATCH, dry_run=True)
+    plan = json.loads(shown)
+    assert [step["needs"] for step in plan["steps"]] == [[], ["find"], []]
+    assert plan["exact"] is True
+    assert not [request for request in house.aws.requests if request.service in {"states", "lambda"}]
+
+
+def test_a_batch_is_fetched_again_by_its_id_and_by_nobody_else(house: House, user: Visitor) -> None:
+    (summary, *_) = user.texts("batch", commands=BATCH)
+    batch = summary.split()[1].rstrip(":")
+    assert user.texts("batch", batch_id=batch)[0] == summary
+    result = user.call("batch", batch_id="b_0000000000000000")
+    assert result.is_error
+    assert json.loads(result.content[0].text)["code"] == "BATCH_NOT_FOUND"
