@@ -4,11 +4,12 @@ Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/authoriza
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from mcpist import directory, identity
 from mcpist.caller import Caller, Proof
-from mcpist.errors import AuthenticationError, AuthorizationError, McpistError
+from mcpist.errors import AuthenticationError, AuthorizationError, Locale, McpistError
 from mcpist.settings import settings
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
@@ -22,12 +23,15 @@ def authorize(headers: Mapping[str, str], public_url: str, organization: str) ->
         raise AuthenticationError(problem="there is none")
     subject = identity.verify(token.strip(), issuer=settings().issuer, audience=audience(public_url))
     role = headers.get(ROLE_HEADER, "")
-    return directory.identify(
-        subject,
-        organization=organization,
-        roles=(role,) if role else (),
-        proof=Proof("jwt", token.strip()),
-    )
+    proof = Proof("jwt", token.strip())
+    caller = directory.identify(subject, organization=organization, roles=(role,) if role else (), proof=proof)
+    return replace(caller, locale=locale(headers, caller.locale))
+
+
+def locale(headers: Mapping[str, str], otherwise: Locale = "en") -> Locale:
+    """The language that the request asks for first, if it is one of ours."""
+    first = headers.get("accept-language", "").strip().lower()[:2]
+    return "ja" if first == "ja" else "en" if first == "en" else otherwise
 
 
 def audience(public_url: str) -> str:

@@ -11,7 +11,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from mcpist.errors import InternalError, McpistError, PayloadTooLarge
 from mcpist.settings import settings
 
-from mcp_endpoint.authorization import METADATA_PATH, authorize, challenge, metadata
+from mcp_endpoint.authorization import METADATA_PATH, authorize, challenge, locale, metadata
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.protocol import Protocol
 
@@ -32,7 +32,7 @@ def handler(event: Event, context: LambdaContext) -> Response:
     try:
         response = _route(event, context, public_url)
     except McpistError as error:
-        response = _json(error.status, {"error": error.as_dict()}, challenge(error, public_url))
+        response = _json(error.status, {"error": error.as_dict(locale(_headers(event)))}, challenge(error, public_url))
     except Exception:
         logger.exception("request failed", request=context.aws_request_id)
         defect = InternalError(request_id=context.aws_request_id)
@@ -51,8 +51,7 @@ def _route(event: Event, context: LambdaContext, public_url: str) -> Response:
         return _json(200, metadata(public_url), {"cache-control": "public, max-age=300"})
     if event["requestContext"]["http"]["method"] != "POST":
         return _json(405, {"error": "only POST is served here"}, {"allow": "POST"})
-    headers = {name.lower(): value.strip() for name, value in event.get("headers", {}).items()}
-    body = _body(event)
+    headers, body = _headers(event), _body(event)
     organization = (event.get("pathParameters") or {}).get("organization", "")
     exchange = Exchange(
         caller=authorize(headers, public_url, organization),
@@ -61,6 +60,11 @@ def _route(event: Event, context: LambdaContext, public_url: str) -> Response:
     )
     status, answer_headers, content = protocol(public_url).serve(event["rawPath"], headers, body, exchange)
     return {"statusCode": status, "headers": answer_headers, "body": content.decode()}
+
+
+def _headers(event: Event) -> dict[str, str]:
+    """Lower-case names and stripped values; `sam local` sends Title-Case names."""
+    return {name.lower(): value.strip() for name, value in event.get("headers", {}).items()}
 
 
 def _body(event: Event) -> bytes:

@@ -1,7 +1,6 @@
 """The MCP server: the official SDK's lowlevel server, driven as ASGI on one event loop per sandbox."""
 
 import asyncio
-from contextlib import AsyncExitStack
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -49,8 +48,9 @@ class Protocol:
             server, json_response=True, stateless=True, security_settings=_security(public_url)
         )
         self._loop = asyncio.new_event_loop()
-        self._stack = AsyncExitStack()
-        self._loop.run_until_complete(self._stack.enter_async_context(self._manager.run()))
+        self._ready, self._stop = asyncio.Event(), asyncio.Event()
+        self._running = self._loop.create_task(self._run())
+        self._loop.run_until_complete(self._ready.wait())
 
     def serve(self, path: str, headers: dict[str, str], body: bytes, exchange: Exchange) -> Answer:
         """Answer one POST: status, headers, body."""
@@ -58,8 +58,15 @@ class Protocol:
 
     def close(self) -> None:
         """End the server and its loop."""
-        self._loop.run_until_complete(self._stack.aclose())
+        self._stop.set()
+        self._loop.run_until_complete(self._running)
         self._loop.close()
+
+    async def _run(self) -> None:
+        """Keep the session manager open, in one task, for as long as the sandbox lives."""
+        async with self._manager.run():
+            self._ready.set()
+            await self._stop.wait()
 
     async def _serve(self, path: str, headers: dict[str, str], body: bytes, exchange: Exchange) -> Answer:
         status, answer_headers, chunks = 500, {}, []

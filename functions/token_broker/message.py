@@ -12,7 +12,6 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
-    Discriminator,
     Field,
     SecretStr,
     StringConstraints,
@@ -131,16 +130,10 @@ class Status(Ask):
 
 type Message = Resolve | IssueWarrant | Put | Revoke | Status
 
-_MESSAGE: TypeAdapter[Message] = TypeAdapter(
-    Annotated[
-        Resolve | IssueWarrant | Put | Revoke | Status,
-        Discriminator(
-            "operation",
-            custom_error_type="operation",
-            custom_error_message="the operation is one of " + ", ".join(OPERATIONS),
-        ),
-    ]
-)
+_MESSAGE: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discriminator="operation")])
+
+# pydantic's own words for it would quote the value.
+_WORDS = {"union_tag_invalid": "it is of no known kind"}
 
 
 def parse(event: Mapping[str, Any]) -> Message:
@@ -149,5 +142,5 @@ def parse(event: Mapping[str, Any]) -> Message:
         return _MESSAGE.validate_python(event)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = [str(part) for part in first["loc"][1:]]
-        raise InvalidRequest(field=".".join(place) or "message", problem=first["msg"]) from None
+        place = ".".join(str(part) for part in first["loc"][1:]) or "message"
+        raise InvalidRequest(field=place, problem=_WORDS.get(first["type"], first["msg"])) from None

@@ -9,15 +9,16 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from infra.local.lambda_api import LARGEST_EVENT_BYTES
+from infra.local.names import ACCOUNT
 from infra.local.pool import Outcome, Pool, StillRunning, Throttled
 from infra.local.server import Answer, Request
-from infra.local.template import ACCOUNT, Route
+from infra.local.template import Route
 
 LARGEST_BODY_BYTES = 10 * 1024 * 1024
 INTEGRATION_TIMEOUT_SECONDS = 30.0
@@ -30,14 +31,20 @@ _REMAPPED = frozenset({"www-authenticate", "date", "server", "connection"})
 class HttpApi:
     """Serves the routes of the template."""
 
-    def __init__(self, routes: Sequence[Route], pools: Mapping[str, Pool], *, domain: str) -> None:
+    def __init__(
+        self, routes: Sequence[Route], pools: Mapping[str, Pool], *, domain: str, hosts: Collection[str] = ()
+    ) -> None:
         self._routes = [(route, _pattern(route.path)) for route in sorted(routes, key=_precedence)]
         self._pools = pools
         self._domain = domain
+        # API Gateway knows its domains; here this also keeps a rebound name of a web page out.
+        self._hosts = {domain, "localhost", "127.0.0.1", *hosts}
 
     def answer(self, request: Request) -> Answer:
         """The answer to one request from outside."""
         request_id = str(uuid.uuid4())
+        if urlsplit(f"//{request.headers.get('host', '')}").hostname not in self._hosts:
+            return _message(403, "Forbidden", request_id)
         path = unquote(request.path)
         found = self._route(request.method, path)
         if found is None:

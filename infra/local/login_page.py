@@ -32,8 +32,10 @@ button { font: inherit; color: inherit; cursor: pointer; border: 1px solid var(-
   grid-template-columns: 1fr auto; align-items: center }
 button:hover, button:focus-visible { border-color: var(--accent); outline: none; box-shadow: 0 0 0 3px
   color-mix(in srgb, var(--accent) 20%, transparent) }
-small { color: var(--soft); grid-column: 1 } em { grid-row: 1 / span 2; grid-column: 2; font-style: normal;
-  font-size: .8rem; padding: .1rem .6rem; border-radius: 99px; background: var(--ground); border: 1px solid var(--line) }
+small { color: var(--soft); grid-column: 1 }
+em { grid-row: 1 / span 2; grid-column: 2; font-style: normal;
+  font-size: .8rem; padding: .1rem .6rem; border-radius: 99px; background: var(--ground);
+  border: 1px solid var(--line) }
 .deny { margin-top: .75rem; display: block; text-align: center; color: var(--soft); border-color: transparent }
 """
 

@@ -4,6 +4,7 @@ Importing this module takes seconds of CPU: import it late.
 """
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,13 +14,18 @@ from moto.moto_api._internal.models import moto_api_backend
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.test import run_wsgi_app
 
+from infra.local.names import ACCOUNT, REGION
 from infra.local.server import Answer, Request
-from infra.local.template import ACCOUNT, REGION, Key
+from infra.local.template import Key
+
+_running = threading.Lock()
 
 
 @contextmanager
 def moto_running(address: str) -> Iterator["Moto"]:
     """moto, with Step Functions that run machines and call Lambda at `address` (host, port and path)."""
+    if not _running.acquire(blocking=False):
+        raise RuntimeError("an embedded AWS already runs in this process, and moto has one state for all of it")
     before = os.environ.get("MOTO_PORT"), default_user_config["stepfunctions"]
     # moto calls http://localhost:$MOTO_PORT. The user part makes `localhost:x` a login and `address` the host, since
     # another program may own the same port on ::1; the path in `address` carries this run's secret.
@@ -33,6 +39,7 @@ def moto_running(address: str) -> Iterator["Moto"]:
         os.environ.pop("MOTO_PORT", None)
         if before[0] is not None:
             os.environ["MOTO_PORT"] = before[0]
+        _running.release()
 
 
 class Moto:

@@ -112,7 +112,7 @@ class Pool:
         """The next invocation of a sandbox that asks for one; None when it must end."""
         with self._lock:
             sandbox.ready = True
-            if sandbox.gone.is_set() or self._closed:
+            if sandbox.id not in self._live or self._closed:
                 return None
             if self._pending:
                 self._give(sandbox, self._pending.popleft())
@@ -134,9 +134,12 @@ class Pool:
             return True
 
     def retire(self) -> None:
-        """End the idle sandboxes, so that the next invocation starts cold."""
+        """End the sandboxes that do nothing, so that the next invocation starts cold."""
         with self._lock:
-            idle, self._idle = self._idle, []
+            idle = [one for one in self._live.values() if one.current is None and (one.ready or not self._pending)]
+            for sandbox in idle:
+                del self._live[sandbox.id]
+            self._idle.clear()
         for sandbox in idle:
             self._source.kill(sandbox)
 
@@ -144,12 +147,12 @@ class Pool:
         """A sandbox's process is gone: fail what it was doing and replace it if there is work."""
         with self._lock:
             sandbox.gone.set()
-            self._live.pop(sandbox.id, None)
+            counted = self._live.pop(sandbox.id, None) is not None
             if sandbox in self._idle:
                 self._idle.remove(sandbox)
             sandbox.mailbox.put(None)
             lost, sandbox.current = sandbox.current, None
-            if lost is None and not sandbox.ready and self._pending:
+            if lost is None and counted and not sandbox.ready and self._pending:
                 lost = self._pending.popleft()
             if lost is not None:
                 error = sandbox.init_error or failure("Runtime.ExitError", reason, lost.id)
@@ -172,18 +175,19 @@ class Pool:
             if self._idle:
                 self._give(self._idle.pop(), invocation)
                 return invocation
-            full = len(self._live) >= self._bound and len(self._pending) - self._starting() >= self._queue
+            full = len(self._live) >= self._bound and len(self._pending) - self._coming() >= self._queue
             if full and not queued:
                 raise Throttled
             self._pending.append(invocation)
             self._grow()
         return invocation
 
-    def _starting(self) -> int:
-        return sum(not sandbox.ready for sandbox in self._live.values())
+    def _coming(self) -> int:
+        """How many sandboxes will ask for work in a moment: they start, or have just answered."""
+        return sum(one.current is None for one in self._live.values()) - len(self._idle)
 
     def _grow(self) -> None:
-        while not self._closed and len(self._pending) > self._starting() and len(self._live) < self._bound:
+        while not self._closed and len(self._pending) > self._coming() and len(self._live) < self._bound:
             try:
                 sandbox = self._source.fork()
             except OSError:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from infra.local.names import REGION
 from infra.local.pool import Pool, Sandbox
-from infra.local.template import REGION, Function
+from infra.local.template import Function
 from infra.local.traffic import Caller, Keyring
 
 IMPORT_SECONDS = 60.0
@@ -50,7 +51,6 @@ class Nursery:
         self._premises = premises
         self._count = 0
         self._lock = threading.Lock()
-        self._states: dict[str, str] = {}
         self._known: dict[str, Sandbox] = {}
         self._control, theirs = socket.socketpair()
         premises.logs.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 import http.client
 import socket
 import threading
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -103,6 +104,9 @@ class _Handler(WSGIRequestHandler):
         except Hangup:
             self.close_connection = True
             return
+        except Exception:  # noqa: BLE001 - the last place where a defect can become an answer
+            traceback.print_exc()
+            answer = Answer(500, (("content-type", "text/plain"),), b"the embedded AWS failed; see its output")
         self._send(answer)
 
     def _body(self, environ: dict[str, Any]) -> bytes:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import threading
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,10 +13,11 @@ from infra.local.front import Front
 from infra.local.http_api import HttpApi
 from infra.local.intrinsics import TemplateError
 from infra.local.lambda_api import LambdaApi
+from infra.local.names import REGION
 from infra.local.pool import Pool, Sandbox
 from infra.local.sandbox import HandlerBroken, Nursery, Premises
 from infra.local.server import PortBusy, Server, listen
-from infra.local.template import REGION, Function, Template, read_template
+from infra.local.template import Function, Template, read_template
 from infra.local.traffic import AwsRequest, Caller, FaultyAnswer, Keyring, Moment, RequestHook
 
 __all__ = [
@@ -39,6 +41,7 @@ class EmbeddedAws:
 
     `parameters` are the template's; `{api_url}` in a value becomes the address that was taken. `functions` replaces the
     functions' folder, `only` starts no other functions, `extra` is added to each function's environment.
+    `hosts` are the names besides loopback's under which the HTTP API answers, as custom domains would be.
     Raises `PortBusy`, `TemplateError` or `HandlerBroken` on entering.
     """
 
@@ -56,6 +59,7 @@ class EmbeddedAws:
         logs: Path | None = None,
         sandboxes: int = SANDBOXES,
         queue: int = QUEUE,
+        hosts: Collection[str] = (),
     ) -> None:
         self._root = root.resolve()
         self._host, self._port = host, port
@@ -71,7 +75,10 @@ class EmbeddedAws:
         self._nurseries: dict[str, Nursery] = {}
         self._exit = ExitStack()
         self._front = Front(self._keyring, self._sandboxes)
+        self._hosts = frozenset(hosts)
         self._credentials = self._keyring.issue(Caller("client"))
+        self._session: Any = None
+        self._making_a_client = threading.Lock()
         self.template: Template
         self.functions: dict[str, Pool] = {}
         self.endpoint_url = ""
@@ -130,13 +137,11 @@ class EmbeddedAws:
         """A boto3 client on this AWS."""
         import boto3
 
-        return boto3.session.Session().client(
-            service,
-            endpoint_url=self.endpoint_url,
-            region_name=REGION,
-            aws_access_key_id=self._credentials.access_key,
-            aws_secret_access_key=self._credentials.secret_key,
-        )
+        with self._making_a_client:
+            self._session = self._session or boto3.session.Session(
+                self._credentials.access_key, self._credentials.secret_key, region_name=REGION
+            )
+            return self._session.client(service, endpoint_url=self.endpoint_url)
 
     def kill(self, sandbox_id: str) -> None:
         """End a sandbox with SIGKILL, whatever it is doing, and return when it is gone."""
@@ -145,7 +150,8 @@ class EmbeddedAws:
 
     def _open(self, stack: ExitStack) -> None:
         listener = stack.enter_context(contextlib.closing(listen(self._host, self._port)))
-        address = f"{self._host}:{listener.getsockname()[1]}"
+        reached_at = "127.0.0.1" if self._host == "0.0.0.0" else self._host  # noqa: S104 - a comparison
+        address = f"{reached_at}:{listener.getsockname()[1]}"
         self.endpoint_url = f"http://{address}"
         parameters = {name: value.replace("{api_url}", self.api_url) for name, value in self._parameters.items()}
         self.template = read_template(self._template_path, parameters, code=self._code)
@@ -166,7 +172,7 @@ class EmbeddedAws:
         self._create_stores()
         for nursery in self._nurseries.values():
             nursery.wait_until_ready()
-        self._front.http_api = HttpApi(self.template.routes, self.functions, domain=self._host)
+        self._front.http_api = HttpApi(self.template.routes, self.functions, domain=reached_at, hosts=self._hosts)
         self._front.requests.clear()
 
     def _start(self, function: Function, premises: Premises, stack: ExitStack) -> None:

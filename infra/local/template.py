@@ -1,17 +1,13 @@
 """template.yaml as typed values; it stays the only place that defines functions, routes, tables, keys and machines."""
 
 import re
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from infra.local.intrinsics import NO_VALUE, Intrinsics, TemplateError, read_yaml
-
-ACCOUNT = "123456789012"
-REGION = "us-east-1"
-STACK = "mcpist"
+from infra.local.intrinsics import Intrinsics, TemplateError, read_yaml
+from infra.local.names import ACCOUNT, NAMED_BY, PSEUDO, REF_IS_ARN, REGION, arn, chosen_name
 
 LAMBDA_DEFAULT_TIMEOUT_SECONDS = 3
 LAMBDA_DEFAULT_MEMORY_MB = 128
@@ -109,38 +105,6 @@ class Template:
     intrinsics: Intrinsics
 
 
-_PSEUDO = {
-    "AWS::AccountId": ACCOUNT,
-    "AWS::Region": REGION,
-    "AWS::StackName": STACK,
-    "AWS::StackId": f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{STACK}/local",
-    "AWS::Partition": "aws",
-    "AWS::URLSuffix": "amazonaws.com",
-    "AWS::NoValue": NO_VALUE,
-}
-# The property by which a template may name a resource itself.
-_NAMED_BY = {
-    "AWS::Serverless::Function": "FunctionName",
-    "AWS::Serverless::StateMachine": "Name",
-    "AWS::DynamoDB::Table": "TableName",
-    "AWS::S3::Bucket": "BucketName",
-    "AWS::IAM::Role": "RoleName",
-    "AWS::Logs::LogGroup": "LogGroupName",
-}
-_ARNS = {
-    "AWS::Serverless::Function": f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{{}}",
-    "AWS::Serverless::StateMachine": f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:{{}}",
-    "AWS::DynamoDB::Table": f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{{}}",
-    "AWS::S3::Bucket": "arn:aws:s3:::{}",
-    "AWS::KMS::Key": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{{}}",
-    "AWS::IAM::Role": f"arn:aws:iam::{ACCOUNT}:role/{{}}",
-    "AWS::Logs::LogGroup": f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{{}}:*",
-    "AWS::SQS::Queue": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{{}}",
-    "AWS::SNS::Topic": f"arn:aws:sns:{REGION}:{ACCOUNT}:{{}}",
-}
-_REF_IS_ARN = {"AWS::Serverless::StateMachine", "AWS::SNS::Topic"}
-
-
 def read_template(path: Path, parameters: Mapping[str, str], *, code: Path | None = None) -> Template:
     """The template at `path`; `code` replaces every function's CodeUri."""
     reader = _Reader(path, read_yaml(path), parameters, code)
@@ -182,30 +146,26 @@ class _Reader:
 
     def _name(self, id_: str) -> str:
         type_ = self._resources[id_]["Type"]
-        given = self._property(id_, _NAMED_BY[type_]) if type_ in _NAMED_BY else None
-        if given:
-            return str(given)
-        if type_ == "AWS::KMS::Key":
-            return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{STACK}/{id_}"))
-        name = f"{STACK}-{id_}"
-        return name.lower() if type_ == "AWS::S3::Bucket" else name
+        given = self._property(id_, NAMED_BY[type_]) if type_ in NAMED_BY else None
+        return str(given) if given else chosen_name(id_, type_)
 
     def _ref(self, name: str) -> Any:
-        if name in _PSEUDO:
-            return _PSEUDO[name]
+        if name in PSEUDO:
+            return PSEUDO[name]
         id_, _, attribute = name.partition(".")
         if attribute == "Alias":
             return f"{self._get_att(id_, 'Arn')}:{self._merged(id_)['AutoPublishAlias']}"
         if name not in self._resources:
             raise TemplateError(f"Ref {name}: the template has no parameter or resource of this name")
-        return self._get_att(id_, "Arn") if self._resources[id_]["Type"] in _REF_IS_ARN else self._name(id_)
+        return self._get_att(id_, "Arn") if self._resources[id_]["Type"] in REF_IS_ARN else self._name(id_)
 
     def _get_att(self, id_: str, attribute: str) -> str:
         if id_ not in self._resources:
             raise TemplateError(f"GetAtt {id_}.{attribute}: the template has no resource of this name")
         type_ = self._resources[id_]["Type"]
-        if attribute == "Arn" and type_ in _ARNS:
-            return _ARNS[type_].format(self._name(id_))
+        found = arn(self._name(id_), type_)
+        if attribute == "Arn" and found:
+            return found
         if attribute == "Name":
             return self._name(id_)
         raise TemplateError(f"GetAtt {id_}.{attribute} of {type_} is not known here")

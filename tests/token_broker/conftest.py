@@ -9,20 +9,20 @@ from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from types import SimpleNamespace
 from typing import Any
 
 import boto3
 import jwt
 import pytest
+from aws_lambda_powertools.utilities.typing import LambdaContext
 from cryptography.hazmat.primitives.asymmetric import rsa
 from mcpist import broker, directory, identity, settings, stores
 from mcpist.caller import Role, Subject
 from moto import mock_aws
-
-from infra.local.template import read_template
 from token_broker import vault
 from token_broker.handler import handler
+
+from infra.local.template import read_template
 
 ROOT = Path(__file__).parents[2]
 PUBLIC_URL = "https://mcp.example.com"
@@ -44,7 +44,7 @@ class Issuer:
                 self.end_headers()
                 self.wfile.write(body)
 
-            def log_message(self, format: str, *args: Any) -> None:
+            def log_message(self, *args: Any) -> None:
                 """Silent."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
@@ -96,8 +96,10 @@ class Broker:
         return self.send(self.event(name, **changes))
 
     def send(self, event: Any) -> dict[str, Any]:
-        answer = handler(event, SimpleNamespace(aws_request_id="request-1"))
-        return json.loads(json.dumps(answer))
+        context = LambdaContext()
+        context._aws_request_id = "request-1"
+        answer: dict[str, Any] = json.loads(json.dumps(handler(event, context)))
+        return answer
 
     def cool(self) -> None:
         """A new sandbox: nothing remembered, no request counted."""
@@ -105,7 +107,8 @@ class Broker:
         self.requests.clear()
 
     def items(self, table: str = "mcpist-Grants") -> list[dict[str, Any]]:
-        return boto3.client("dynamodb").scan(TableName=table)["Items"]
+        items: list[dict[str, Any]] = boto3.client("dynamodb").scan(TableName=table)["Items"]
+        return items
 
 
 def forget(*, clients: bool = False) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 import boto3
 import pytest
 from mcpist.stores import client
+from token_broker import vault
 
 from infra.local.intrinsics import read_yaml
-from token_broker import vault
 
 from .conftest import ROOT, Broker, error_of
 

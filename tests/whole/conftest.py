@@ -12,11 +12,11 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
+from mcpist import directory
+from mcpist.caller import Role
 
 from infra.local.house import ORGANIZATION, ROLE, ROOT, USER, House, open_house
 from infra.local.operator import operating
-from mcpist import directory
-from mcpist.caller import Role
 
 HERE = Path(__file__).parent
 MODULES = ("github", "probe", "rag")
@@ -47,9 +47,11 @@ class Visitor:
 
     async def _ask(self, question: Any) -> Any:
         headers = {"authorization": f"Bearer {self.token}"}
-        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
-            async with Client(streamable_http_client(self.house.mcp_url, http_client=http), mode=self.mode) as client:
-                return await question(client)
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=60) as http,
+            Client(streamable_http_client(self.house.mcp_url, http_client=http), mode=self.mode) as client,
+        ):
+            return await question(client)
 
 
 @pytest.fixture(scope="session")

@@ -58,7 +58,7 @@ def test_a_dry_run_shows_the_plan_and_runs_nothing(house: House, user: Visitor) 
     assert not [request for request in house.aws.requests if request.service in {"states", "lambda"}]
 
 
-def test_a_batch_is_fetched_again_by_its_id_and_by_nobody_else(house: House, user: Visitor) -> None:
+def test_a_batch_is_fetched_again_by_its_id_and_by_nobody_else(user: Visitor) -> None:
     (summary, *_) = user.texts("batch", commands=BATCH)
     batch = summary.split()[1].rstrip(":")
     assert user.texts("batch", batch_id=batch)[0] == summary

@@ -73,38 +73,33 @@ def ask(caller: Caller, operation: str, **fields: Any) -> dict[str, Any]:
         "roles": caller.role_names,
         **fields,
     }
-    answer = _invoke(message)
-    request_id = answer["ResponseMetadata"].get("RequestId", "unknown")
-    if "FunctionError" in answer:
+    request_id, failed, body = _invoke(message)
+    if failed:
         raise UpstreamUnavailable(service="token broker", problem=f"it failed in request {request_id}")
-    return _result(answer["Payload"], request_id)
+    try:
+        payload = json.loads(body)
+        if isinstance(payload, dict) and isinstance(result := payload.get("result"), dict):
+            return result
+        error = payload["error"]
+    except (ValueError, TypeError, KeyError):
+        raise UpstreamUnavailable(service="token broker", problem=f"no answer in request {request_id}") from None
+    raise _error(error, request_id)
 
 
-def _invoke(message: dict[str, Any]) -> dict[str, Any]:
+def _invoke(message: dict[str, Any]) -> tuple[str, bool, bytes]:
+    """The request's id, whether the function failed, and what it answered."""
     from botocore.exceptions import ClientError
 
     try:
         with reaching("token broker"):
-            answer: dict[str, Any] = _lambda().invoke(FunctionName=settings().token_broker, Payload=json.dumps(message))
+            answer = _lambda().invoke(FunctionName=settings().token_broker, Payload=json.dumps(message))
+            body = answer["Payload"].read()
     except ClientError as error:
         if refused(error, "TooManyRequestsException"):
             raise RateLimitExceeded(service="token broker", retry_after=THROTTLED_SECONDS) from error
         code = error.response["Error"]["Code"]
         raise UpstreamUnavailable(service="token broker", problem=f"it cannot be asked ({code})") from error
-    return answer
-
-
-def _result(body: Any, request_id: str) -> dict[str, Any]:
-    from botocore.exceptions import BotoCoreError, HTTPClientError
-
-    try:
-        payload = json.loads(body.read())
-        if isinstance(payload, dict) and isinstance(result := payload.get("result"), dict):
-            return result
-        error = payload["error"]
-    except (BotoCoreError, HTTPClientError, ValueError, TypeError, KeyError):
-        raise UpstreamUnavailable(service="token broker", problem=f"no answer in request {request_id}") from None
-    raise _error(error, request_id)
+    return answer["ResponseMetadata"].get("RequestId", "unknown"), "FunctionError" in answer, body
 
 
 def _error(message: Any, request_id: str) -> McpistError:

@@ -7,16 +7,16 @@ Items (`pk`, `sk`):
     org#ACME, member#ROLE#USER       one user's role, unique per pair, with its position in the user's order
     subject#ISSUER#SUB, org#ACME     the access that all of these add up to: what one Query reads for a request
 
-The access items are derived: `publish` writes a user's anew from the items above, after every change.
+The access items are derived: `publish` writes them anew from the items above, after every change.
 """
 
 import time
 from collections.abc import Collection, Iterable, Sequence
 
 from mcpist.caller import Caller, Proof, Role, Subject, SystemRole
-from mcpist.errors import AuthorizationError, InvalidRequest, MembershipRequired
+from mcpist.errors import AuthorizationError, InvalidRequest, Locale, MembershipRequired, OrganizationUnclear
 from mcpist.settings import settings
-from mcpist.stores import Item, Table
+from mcpist.stores import Item, Table, refused
 
 CACHE_SECONDS = 5
 MOST_CACHED_SUBJECTS = 1_000
@@ -34,19 +34,20 @@ def identify(
 ) -> Caller:
     """The Caller that a subject is, in the roles named, or else in all that it has, in their order.
 
-    MembershipRequired where it is a member of no such organization, or must name one of several;
-    AuthorizationError for a role that it does not have.
+    MembershipRequired where it is a member of no such organization, OrganizationUnclear where it must name one of
+    several; AuthorizationError for a role that it does not have.
     """
     accesses = _accesses(subject, fresh=fresh)
     chosen = [access for access in accesses if not organization or access["organization"] == organization]
     if not chosen:
-        raise MembershipRequired(name=organization or "any organization")
+        raise MembershipRequired(organization=organization)
     if len(chosen) > 1:
-        raise MembershipRequired(name="just one organization")
+        raise OrganizationUnclear(known=", ".join(access["organization"] for access in chosen))
     access = chosen[0]
     held = tuple(map(Role.from_item, access["roles"]))
-    for name in set(roles) - {role.name for role in held}:
-        raise AuthorizationError(name=f"role {name}")
+    for name in roles:
+        if all(role.name != name for role in held):
+            raise AuthorizationError(name=f"role {name}")
     return Caller(
         organization=access["organization"],
         user=access["user"],
@@ -63,15 +64,14 @@ def put_organization(organization: str, *, name: str, disabled: Sequence[str] = 
     """Create or change an organization; `disabled` are masks of tools switched off for everybody."""
     _check_id("organization", organization)
     _table().put({"pk": f"org#{organization}", "sk": "org", "name": name, "disabled": list(disabled)})
-    _publish_all(organization)
+    publish(organization)
 
 
 def put_role(organization: str, role: Role) -> None:
     """Create or change a role."""
     _check_id("role", role.name)
     _table().put({"pk": f"org#{organization}", "sk": f"role#{role.name}", **role.as_item()})
-    for user in members(organization, role.name):
-        publish(organization, user)
+    publish(organization, *members(organization, role.name))
 
 
 def put_user(
@@ -82,10 +82,18 @@ def put_user(
     subject: Subject,
     system_role: SystemRole = "user",
     roles: Iterable[str] = (),
-    locale: str = "en",
+    locale: Locale = "en",
 ) -> None:
-    """Create or change a user, and set its roles in their order."""
+    """Create or change a user, and set its roles in their order.
+
+    InvalidRequest, with nothing changed, for a role that does not exist and a subject that is another user.
+    """
     _check_id("user", user)
+    items = _items(organization)
+    wanted = {f"member#{role}#{user}": role for role in roles}
+    _check_roles(wanted.values(), items)
+    _bind(subject, organization, user)
+    before = items.get(f"user#{user}")
     _table().put(
         {
             "pk": f"org#{organization}",
@@ -98,13 +106,13 @@ def put_user(
             "sub": subject.sub,
         }
     )
-    wanted = {f"member#{role}#{user}": position for position, role in enumerate(roles)}
-    for item in _table().query(f"org#{organization}", "member#"):
-        if item["user"] == user and item["sk"] not in wanted:
+    for item in _memberships(items, user):
+        if item["sk"] not in wanted:
             _table().delete(item["pk"], item["sk"])
-    for key, position in wanted.items():
-        role = key.split("#")[1]
+    for position, (key, role) in enumerate(wanted.items()):
         _table().put({"pk": f"org#{organization}", "sk": key, "user": user, "role": role, "position": position})
+    if before and (before["issuer"], before["sub"]) != (subject.issuer, subject.sub):
+        _table().delete(*_access_key(before["issuer"], before["sub"], organization))
     publish(organization, user)
 
 
@@ -113,33 +121,57 @@ def members(organization: str, role: str) -> list[str]:
     return [item["user"] for item in _table().query(f"org#{organization}", f"member#{role}#")]
 
 
-def publish(organization: str, user: str) -> None:
-    """Write a user's access item anew from the organization, its roles and the user's memberships."""
-    items = {item["sk"]: item for item in _table().query(f"org#{organization}")}
-    profile = items[f"user#{user}"]
-    memberships = [item for key, item in items.items() if key.startswith("member#") and item["user"] == user]
-    memberships.sort(key=lambda item: item["position"])
-    _table().put(
-        {
-            "pk": f"subject#{profile['issuer']}#{profile['sub']}",
-            "sk": f"org#{organization}",
-            "organization": organization,
-            "user": user,
-            "system_role": profile["system_role"],
-            "locale": profile["locale"],
-            "disabled": items.get("org", {}).get("disabled", []),
-            "roles": [_role_of(items[f"role#{item['role']}"]) for item in memberships],
-        }
-    )
+def publish(organization: str, *users: str) -> None:
+    """Write the access items of some users, or of all, anew from the organization, its roles and the memberships.
+
+    It reads again what it wrote from: where somebody changed that meanwhile, it publishes once more, so that the last
+    to write an access item has seen every change.
+    """
+    items = _items(organization)
+    while True:
+        for profile in [item for key, item in items.items() if key.startswith("user#")]:
+            if not users or profile["user"] in users:
+                _table().put(_access(organization, profile, items))
+        read_before, items = items, _items(organization)
+        if items == read_before:
+            return
 
 
-def _publish_all(organization: str) -> None:
-    for item in _table().query(f"org#{organization}", "user#"):
-        publish(organization, item["user"])
+def _items(organization: str) -> dict[str, Item]:
+    """An organization's items by their sort keys."""
+    return {item["sk"]: item for item in _table().query(f"org#{organization}")}
 
 
-def _role_of(item: Item) -> Item:
-    return Role.from_item(item).as_item()
+def _memberships(items: dict[str, Item], user: str) -> list[Item]:
+    """A user's memberships in the user's order."""
+    found = [item for key, item in items.items() if key.startswith("member#") and item["user"] == user]
+    return sorted(found, key=lambda item: item["position"])
+
+
+def _access(organization: str, profile: Item, items: dict[str, Item]) -> Item:
+    """What a user's subject may do, in one item."""
+    pk, sk = _access_key(profile["issuer"], profile["sub"], organization)
+    return {
+        "pk": pk,
+        "sk": sk,
+        "organization": organization,
+        "user": profile["user"],
+        "system_role": profile["system_role"],
+        "locale": profile["locale"],
+        "disabled": items.get("org", {}).get("disabled", []),
+        "roles": [
+            Role.from_item(items[f"role#{item['role']}"]).as_item() for item in _memberships(items, profile["user"])
+        ],
+    }
+
+
+def _bind(subject: Subject, organization: str, user: str) -> None:
+    """Make a subject this user of the organization, or refuse one that is another user; so far without any role."""
+    pk, sk = _access_key(subject.issuer, subject.sub, organization)
+    try:
+        _table().update(...)
+    except Exception:
+        pass
 
 
 def _accesses(subject: Subject, *, fresh: bool) -> list[Item]:

@@ -1,7 +1,6 @@
 """Who may speak to the one port, and what a hook can do to a request."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -34,7 +33,7 @@ class House:
 
 
 @pytest.fixture
-def house() -> Iterator[House]:
+def house() -> House:
     return House()
 
 

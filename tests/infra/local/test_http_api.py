@@ -112,6 +112,12 @@ def test_the_most_specific_route_wins(method: str, path: str, key: str) -> None:
     assert json.loads(api(*routes).answer(request(method, path)).body)["routeKey"] == key
 
 
+@pytest.mark.parametrize("host", ["rebound.example", "127.0.0.1.rebound.example:3000", ""])
+def test_a_foreign_host_is_403(host: str) -> None:
+    made = api(ROUTE).answer(request("GET", "/mcp/a", headers={"Host": host}))
+    assert (made.status, json.loads(made.body)) == (403, {"message": "Forbidden"})
+
+
 def test_no_route_is_404() -> None:
     made = api(ROUTE).answer(request("GET", "/"))
     assert (made.status, json.loads(made.body)) == (404, {"message": "Not Found"})

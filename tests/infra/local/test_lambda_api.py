@@ -26,10 +26,12 @@ class FakePool:
         return Outcome(json.dumps(arn).encode(), "Unhandled" if event == b'"fail"' else None)
 
 
-def invoke(function: str, body: bytes = b"{}", **headers: str) -> tuple[int, dict[str, str], Any]:
+def invoke(function: str, body: bytes = b"{}", kind: str = "RequestResponse") -> tuple[int, dict[str, str], Any]:
     pools: Any = {"F": FakePool()}
     target = f"/2015-03-31/functions/{function.replace('?', '/invocations?', 1)}"
-    sent = request("POST", target if "?" in target else f"{target}/invocations", body=body, headers=headers)
+    sent = request(
+        "POST", target if "?" in target else f"{target}/invocations", body=body, headers={"X-Amz-Invocation-Type": kind}
+    )
     assert is_invoke(sent)
     answer = LambdaApi(pools).invoke(sent)
     return answer.status, dict(answer.headers), json.loads(answer.body) if answer.body else None
@@ -72,8 +74,8 @@ def test_a_full_queue_is_429() -> None:
 
 
 def test_an_event_is_202_and_a_dry_run_204() -> None:
-    assert invoke("mcpist-F", **{"X-Amz-Invocation-Type": "Event"})[0] == 202
-    assert invoke("mcpist-F", **{"X-Amz-Invocation-Type": "DryRun"})[0] == 204
+    assert invoke("mcpist-F", kind="Event")[0] == 202
+    assert invoke("mcpist-F", kind="DryRun")[0] == 204
 
 
 def test_a_payload_must_be_json_of_at_most_six_megabytes() -> None:

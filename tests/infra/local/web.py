@@ -12,7 +12,7 @@ def request(
 ) -> Request:
     path, _, query = target.partition("?")
     message = http.client.HTTPMessage()
-    for name, value in (headers or {}).items():
+    for name, value in {"Host": "127.0.0.1:3000", **(headers or {})}.items():
         message.add_header(name, value)
     own = {
         "REQUEST_METHOD": method,

@@ -36,9 +36,12 @@ type Row = dict[str, Any]
 class Shelf:
     """The documents of one organization; its questions are what the module's tools look up."""
 
-    def __init__(self, organization: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, organization: str, clock: Callable[[], float] = time.monotonic, most_reads: int = MOST_READS
+    ) -> None:
         self._folder = Folder(f"rag/{quote(organization, safe='')}/")
         self._clock = clock
+        self._most_reads = most_reads
         self._lock = threading.Lock()
         self._index = Index()
         self._etag = ""  # of the stored index that this one is; empty where it is not the stored one
@@ -123,9 +126,9 @@ class Shelf:
         }
         known = self._index.etags()
         unread = [path for path, etag in there.items() if known.get(path) != etag]
-        found = each(self._read, unread[:MOST_READS])
+        found = each(self._read, unread[: self._most_reads])
         self._change(filter(None, found), known.keys() - there.keys())
-        if len(unread) <= MOST_READS:
+        if len(unread) <= self._most_reads:
             self._fresh_until = self._clock() + FRESH_SECONDS * requests
 
     def _stored(self) -> tuple[Index, str]:

@@ -1,0 +1,54 @@
+"""The names and ARNs that CloudFormation would give: a pure function of the template, equal in every run."""
+
+import uuid
+from typing import Any
+
+from infra.local.intrinsics import NO_VALUE
+
+ACCOUNT = "123456789012"
+REGION = "us-east-1"
+STACK = "mcpist"
+
+PSEUDO: dict[str, Any] = {
+    "AWS::AccountId": ACCOUNT,
+    "AWS::Region": REGION,
+    "AWS::StackName": STACK,
+    "AWS::StackId": f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{STACK}/local",
+    "AWS::Partition": "aws",
+    "AWS::URLSuffix": "amazonaws.com",
+    "AWS::NoValue": NO_VALUE,
+}
+# The property by which a template may name a resource itself.
+NAMED_BY = {
+    "AWS::Serverless::Function": "FunctionName",
+    "AWS::Serverless::StateMachine": "Name",
+    "AWS::DynamoDB::Table": "TableName",
+    "AWS::S3::Bucket": "BucketName",
+    "AWS::IAM::Role": "RoleName",
+    "AWS::Logs::LogGroup": "LogGroupName",
+}
+_ARNS = {
+    "AWS::Serverless::Function": f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{{}}",
+    "AWS::Serverless::StateMachine": f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:{{}}",
+    "AWS::DynamoDB::Table": f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{{}}",
+    "AWS::S3::Bucket": "arn:aws:s3:::{}",
+    "AWS::KMS::Key": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{{}}",
+    "AWS::IAM::Role": f"arn:aws:iam::{ACCOUNT}:role/{{}}",
+    "AWS::Logs::LogGroup": f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{{}}:*",
+    "AWS::SQS::Queue": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{{}}",
+    "AWS::SNS::Topic": f"arn:aws:sns:{REGION}:{ACCOUNT}:{{}}",
+}
+REF_IS_ARN = {"AWS::Serverless::StateMachine", "AWS::SNS::Topic"}
+
+
+def chosen_name(id_: str, type_: str) -> str:
+    """The physical name of a resource that its template does not name."""
+    if type_ == "AWS::KMS::Key":
+        return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{STACK}/{id_}"))
+    name = f"{STACK}-{id_}"
+    return name.lower() if type_ == "AWS::S3::Bucket" else name
+
+
+def arn(name: str, type_: str) -> str | None:
+    """The ARN of a resource, for the types that have one here."""
+    return _ARNS[type_].format(name) if type_ in _ARNS else None

@@ -1,0 +1,332 @@
+"""The endpoint's door, with API Gateway's events."""
+
+import base64
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives import serialization
+from mcp_endpoint import handler as door
+from mcpist import directory
+from mcpist.caller import Role, Subject
+
+from infra.local.login import LocalLogin
+
+PUBLIC_URL = "https://mcp.example.com"
+EVENTS = Path(__file__).parents[2] / "events"
+
+
+class Context:
+    """The part of Lambda's context that the door reads."""
+
+    aws_request_id = "request-1"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 29_000
+
+
+class Door:
+    """The endpoint as API Gateway reaches it."""
+
+    def __init__(self, login: LocalLogin) -> None:
+        self.login = login
+
+    def event(self, name: str, *, token: str | None = None, **headers: str) -> dict[str, Any]:
+        event = json.loads((EVENTS / f"mcp_endpoint_{name}.json").read_text("utf-8"))
+        if "authorization" in event["headers"]:
+            event["headers"]["authorization"] = f"Bearer {token or self.login.mint('uma')}"
+        event["headers"] |= {name.replace("_", "-"): value for name, value in headers.items()}
+        return event
+
+    def send(self, event: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        response = door.handler(event, Context())
+        return response["statusCode"], response["headers"], json.loads(response["body"] or "null")
+
+    def ask(self, name: str, **changes: Any) -> tuple[int, dict[str, str], Any]:
+        return self.send(self.event(name, **changes))
+
+    def call(self, name: str, **arguments: Any) -> tuple[bool, list[str]]:
+        """Whether a meta-tool failed, and the texts of its answer."""
+        event = self.event("call", mcp_name=name)
+        message = json.loads(event["body"])
+        message["params"] |= {"name": name, "arguments": arguments}
+        status, _, answer = self.send(event | {"body": json.dumps(message)})
+        assert status == 200, answer
+        result = answer["result"]
+        return result.get("isError", False), [block["text"] for block in result["content"]]
+
+    def error(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """The error that a meta-tool answers with."""
+        failed, (text,) = self.call(name, **arguments)
+        assert failed, text
+        error: dict[str, Any] = json.loads(text)
+        assert set(error) == {"code", "message", "hint", "details"}
+        return error
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sandbox() -> Iterator[None]:
+    """One sandbox for all tests, closed at the end as Lambda never does."""
+    yield
+    door.protocol(PUBLIC_URL).close()
+    door.protocol.cache_clear()
+
+
+@pytest.fixture
+def endpoint(organization: str, login: LocalLogin) -> Door:  # noqa: ARG001 - the door needs its members
+    return Door(login)
+
+
+# -- the protocol --------------------------------------------------------------------------------------
+
+
+def test_the_three_meta_tools_are_listed_with_the_callers_modules(endpoint: Door) -> None:
+    status, _, answer = endpoint.ask("list_tools")
+    assert status == 200
+    tools = {tool["name"]: tool for tool in answer["result"]["tools"]}
+    assert list(tools) == ["get_module_schema", "call", "batch"]
+    assert "\n- rag: " in tools["get_module_schema"]["description"]
+    assert answer["result"]["cacheScope"] == "private"
+
+
+def test_the_hints_are_as_honest_as_the_callers_sieve(endpoint: Door) -> None:
+    _, _, answer = endpoint.ask("list_tools")
+    hints = {tool["name"]: tool["annotations"] for tool in answer["result"]["tools"]}
+    assert hints["call"] == {
+        "readOnlyHint": True,
+        "destructiveHint": False,
+        "idempotentHint": True,
+        "openWorldHint": True,
+    }
+
+
+def test_a_handshake_era_client_is_served_on_the_same_path(endpoint: Door) -> None:
+    status, _, answer = endpoint.ask("initialize")
+    assert status == 200
+    assert answer["result"]["protocolVersion"] == "2025-11-25"
+    assert answer["result"]["serverInfo"]["name"] == "mcpist"
+
+
+def test_every_method_but_post_is_refused(endpoint: Door) -> None:
+    status, headers, _ = endpoint.ask("get")
+    assert (status, headers["allow"]) == (405, "POST")
+
+
+def test_header_names_of_any_case_are_understood(endpoint: Door) -> None:
+    event = endpoint.event("list_tools")
+    event["headers"] = {name.title(): value for name, value in event["headers"].items()}
+    assert endpoint.send(event)[0] == 200
+
+
+def test_another_host_or_origin_is_refused(endpoint: Door) -> None:
+    assert door.handler(endpoint.event("list_tools", host="evil.example.com"), Context())["statusCode"] == 421
+    event = endpoint.event("list_tools", origin="https://evil.example.com")
+    assert door.handler(event, Context())["statusCode"] == 403
+    assert endpoint.ask("list_tools", origin="https://mcp.example.com")[0] == 200
+
+
+def test_an_unknown_meta_tool_is_a_protocol_error(endpoint: Door) -> None:
+    event = endpoint.event("call", mcp_name="nope")
+    event["body"] = event["body"].replace('"name":"call"', '"name":"nope"')
+    assert endpoint.send(event)[2]["error"]["code"] == -32602
+
+
+def test_a_body_that_is_no_json_is_a_protocol_error_and_the_door_stays_open(endpoint: Door) -> None:
+    event = endpoint.event("list_tools")
+    assert endpoint.send(event | {"body": "{"})[2]["error"]["code"] == -32700
+    assert endpoint.ask("list_tools")[0] == 200
+
+
+def test_a_body_of_two_megabytes_is_refused(endpoint: Door) -> None:
+    body = base64.b64encode(b" " * 2_000_000).decode()
+    status, _, answer = endpoint.send(endpoint.event("list_tools") | {"body": body, "isBase64Encoded": True})
+    assert (status, answer["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
+
+
+def test_a_defect_is_answered_without_a_stack_trace(endpoint: Door) -> None:
+    event = endpoint.event("list_tools")
+    del event["requestContext"]["http"]
+    status, _, answer = endpoint.send(event)
+    assert (status, answer["error"]["code"]) == (500, "INTERNAL_ERROR")
+    assert "request-1" in answer["error"]["hint"]
+    assert "Traceback" not in json.dumps(answer)
+
+
+# -- who may ask ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["resource_metadata", "resource_metadata_of_path"])
+def test_the_metadata_names_the_resource_and_its_issuer(endpoint: Door, login: LocalLogin, name: str) -> None:
+    status, _, answer = endpoint.ask(name)
+    assert status == 200
+    assert answer["resource"] == "https://mcp.example.com/mcp"
+    assert answer["authorization_servers"] == [login.issuer]
+
+
+def test_no_token_is_challenged_with_the_way_to_the_metadata(endpoint: Door) -> None:
+    status, headers, answer = endpoint.ask("no_token")
+    assert (status, answer["error"]["code"]) == (401, "AUTHENTICATION_ERROR")
+    place = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"
+    assert headers["www-authenticate"] == f'Bearer resource_metadata="{place}"'
+
+
+def refused_tokens(login: LocalLogin) -> dict[str, str]:
+    now = int(time.time())
+    claims = {"iss": login.issuer, "sub": "uma", "aud": "https://mcp.example.com/mcp", "exp": now + 300}
+    key_id = jwt.get_unverified_header(login.mint("uma"))["kid"]
+    public = login._key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    return {
+        "expired": login.mint("uma", expires_in=-120),
+        "another audience": login.mint("uma", audience="https://other.example.com/mcp"),
+        "another issuer": login.mint("uma", iss="https://other.example.com"),
+        "an ID token": login.mint("uma", nonce="n"),
+        "alg none": jwt.encode(claims, None, "none", {"kid": key_id}),
+        "a symmetric key": jwt.encode(claims, public[:31], "HS256", {"kid": key_id}),
+        "no JWT": "hello",
+    }
+
+
+@pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
+def test_tokens_that_prove_nothing_are_refused_each(endpoint: Door, login: LocalLogin) -> None:
+    for kind, token in refused_tokens(login).items():
+        status, headers, answer = endpoint.ask("list_tools", token=token)
+        assert (status, answer["error"]["code"]) == (401, "AUTHENTICATION_ERROR"), kind
+        assert 'error="invalid_token"' in headers["www-authenticate"], kind
+        assert token not in json.dumps(answer), kind
+
+
+def test_a_subject_without_membership_is_forbidden(endpoint: Door, login: LocalLogin) -> None:
+    status, headers, answer = endpoint.ask("list_tools", token=login.mint("stranger"))
+    assert (status, answer["error"]["code"]) == (403, "AUTHORIZATION_ERROR")
+    assert 'error="insufficient_scope"' in headers["www-authenticate"]
+
+
+def test_a_member_of_two_organizations_names_one_in_the_path(endpoint: Door, login: LocalLogin) -> None:
+    directory.put_organization("other", name="Other")
+    directory.put_user("other", "uma", name="Uma", subject=Subject(login.issuer, "uma"))
+    directory._cache.clear()
+    assert endpoint.ask("list_tools")[0] == 403
+    assert endpoint.ask("of_organization")[0] == 200
+    foreign = endpoint.event("of_organization", token=login.mint("ada"))
+    foreign["pathParameters"]["organization"] = "other"
+    assert endpoint.send(foreign)[0] == 403
+
+
+def test_a_role_may_be_named_by_header(endpoint: Door) -> None:
+    assert endpoint.ask("list_tools", x_mcpist_role="members")[0] == 200
+    assert endpoint.ask("list_tools", x_mcpist_role="owners")[0] == 403
+
+
+# -- the meta-tools -------------------------------------------------------------------------------------
+
+
+def test_signatures_come_first_and_full_schemas_by_name(endpoint: Door) -> None:
+    _, (text,) = endpoint.call("get_module_schema", modules=["rag"], tools=["get_doc"])
+    (module,) = json.loads(text)["modules"]
+    assert set(module) == {"module", "description", "api_version", "tools", "resources", "prompts"}
+    (full,) = [tool for tool in module["tools"] if isinstance(tool, dict)]
+    assert full["name"] == "get_doc"
+    assert full["outputSchema"]["format"] == "markdown"
+    assert any(line.startswith("search_docs(query, ") for line in module["tools"] if isinstance(line, str))
+
+
+def test_a_query_finds_the_tools_for_a_task(endpoint: Door) -> None:
+    _, (text,) = endpoint.call("get_module_schema", query="list pull requests of a repository")
+    found = {module["module"]: module["tools"] for module in json.loads(text)["modules"]}
+    assert any(line.startswith("list_pulls(") for line in found["github"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "field"),
+    [
+        ({"modules": ["ragg"]}, "MODULE_NOT_FOUND", None),
+        ({"modules": ["rag"], "tools": ["get_dok"]}, "TOOL_NOT_FOUND", None),
+        ({}, "VALIDATION_ERROR", "modules"),
+        ({"modules": "rag"}, "VALIDATION_ERROR", "modules"),
+        ({"modules": ["rag"], "nope": 1}, "VALIDATION_ERROR", "nope"),
+    ],
+)
+def test_a_wrong_question_about_modules_is_a_typed_error(
+    endpoint: Door, arguments: dict[str, Any], code: str, field: str | None
+) -> None:
+    error = endpoint.error("get_module_schema", **arguments)
+    assert error["code"] == code
+    assert error["details"].get("field") == field
+
+
+def test_a_call_refused_for_its_arguments_brings_the_tools_schema(endpoint: Door) -> None:
+    error = endpoint.error("call", module="rag", tool="search_docs", params={"query": "x", "limit": "many"})
+    assert (error["code"], error["details"]["field"]) == ("VALIDATION_ERROR", "limit")
+    assert error["details"]["schema"]["required"] == ["query"]
+
+
+def test_a_role_without_the_module_neither_sees_nor_calls_it(endpoint: Door) -> None:
+    directory.put_role("acme", Role("members", modules=("github",)))
+    directory._cache.clear()
+    _, _, answer = endpoint.ask("list_tools")
+    assert "rag" not in answer["result"]["tools"][0]["description"]
+    for error in (
+        endpoint.error("get_module_schema", modules=["rag"]),
+        endpoint.error("call", module="rag", tool="list_tags"),
+        endpoint.error("batch", commands='{"module":"rag","tool":"list_tags"}'),
+    ):
+        assert error["code"] == "AUTHORIZATION_ERROR"
+
+
+def test_errors_come_in_japanese_to_those_who_read_it(endpoint: Door) -> None:
+    event = endpoint.event("call", accept_language="ja,en;q=0.5")
+    event["body"] = event["body"].replace("list_tags", "list_tagz")
+    result = endpoint.send(event)[2]["result"]
+    assert "ツール" in json.loads(result["content"][0]["text"])["message"]
+
+
+@pytest.mark.parametrize(
+    ("commands", "code", "line"),
+    [
+        ('{"id":"a","module":"rag","tool":"list_tags"}\n{broken', "VALIDATION_ERROR", 2),
+        ('{"id":"a","module":"rag","tool":"list_tags"}\n' * 2, "VALIDATION_ERROR", 2),
+        ('{"id":"a","module":"rag","tool":"list_tags","after":["a"]}', "VALIDATION_ERROR", 1),
+        ('{"id":"a","module":"rag","tool":"get_doc","params":{"path":"${b.items[0].path}"}}', "VALIDATION_ERROR", 1),
+        ('{"id":"a","module":"rag","tool":"get_doc","params":{"path":"${a.items[0].path}"}}', "VALIDATION_ERROR", 1),
+        ('{"id":"a","module":"rag","tool":"list_tags"}\n{"module":"rag","tool":"nope"}', "TOOL_NOT_FOUND", 2),
+        ('{"id":"a","module":"rag","tool":"get_doc","params":{"paht":"x"}}', "VALIDATION_ERROR", 1),
+        ("\n".join(['{"module":"rag","tool":"list_tags"}'] * 101), "VALIDATION_ERROR", None),
+        ("", "VALIDATION_ERROR", None),
+    ],
+    ids=["broken", "duplicate", "cycle", "unknown", "self", "tool", "field", "101 steps", "empty"],
+)
+def test_a_bad_batch_is_refused_whole_with_its_line(
+    endpoint: Door, aws: list[str], commands: str, code: str, line: int | None
+) -> None:
+    endpoint.ask("list_tools")
+    aws.clear()
+    error = endpoint.error("batch", commands=commands)
+    assert (error["code"], error["details"].get("line")) == (code, line)
+    assert aws == []
+
+
+def test_a_dry_run_shows_each_step_and_the_machines_size(endpoint: Door) -> None:
+    status, _, answer = endpoint.ask("batch")
+    assert status == 200
+    plan = json.loads(answer["result"]["content"][0]["text"])
+    assert [(step["id"], step["needs"]) for step in plan["steps"]] == [("tags", []), ("docs", ["tags"])]
+    assert plan["exact"] is True
+
+
+# -- numbers of the design ------------------------------------------------------------------------------
+
+
+def test_a_cold_call_needs_three_aws_requests_and_a_warm_one_its_audit_row(endpoint: Door, aws: list[str]) -> None:
+    aws.clear()
+    assert endpoint.call("call", module="rag", tool="list_tags") == (False, ["[]"])
+    assert aws[0] == "Query"
+    assert len(aws) <= 4, aws
+    aws.clear()
+    endpoint.call("call", module="rag", tool="list_tags")
+    assert aws == ["PutItem"]

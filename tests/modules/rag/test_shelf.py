@@ -1,0 +1,363 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from mcpist.errors import FileNotFound
+from mcpist.settings import settings
+from mcpist.stores import client
+from mcpist_modules.rag import rag
+from mcpist_modules.rag.index import Index
+from mcpist_modules.rag.local import load
+from mcpist_modules.rag.shelf import FRESH_SECONDS, Shelf
+
+LIST, GET, PUT = "ListObjectsV2", "GetObject", "PutObject"
+
+
+class Clock:
+    """A clock that stands still until it is told."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+    def pass_by(self) -> None:
+        self.seconds += FRESH_SECONDS
+
+
+@pytest.fixture
+def sent(aws: list[str]) -> list[str]:
+    """The AWS operations that were sent; nothing is kept from other tests."""
+    Shelf.of.cache_clear()
+    return aws
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def store(path: str, text: str = "# A\n\ntext", organization: str = "acme") -> None:
+    """Put a document into the bucket as the console does, past the shelf."""
+    key = f"rag/{organization}/docs/{path}"
+    client("s3").put_object(Bucket=settings().files_bucket, Key=key, Body=text.encode())
+
+
+def delete(key: str) -> None:
+    client("s3").delete_object(Bucket=settings().files_bucket, Key=f"rag/acme/{key}")
+
+
+def stored_index() -> Index:
+    answer = client("s3").get_object(Bucket=settings().files_bucket, Key="rag/acme/index.sqlite")
+    index = Index.load(answer["Body"].read())
+    assert index is not None
+    return index
+
+
+def paths(shelf: Shelf) -> list[str]:
+    return [row["path"] for row in shelf.documents(limit=500)]
+
+
+def before_the_next_put(action: Callable[[], Any]) -> None:
+    """Do something at the moment in which the next object would be stored."""
+    events, waiting = client("s3").meta.events, [action]
+
+    def hook(**_: Any) -> None:
+        if waiting:
+            waiting.pop()()
+
+    events.register("before-call.s3.PutObject", hook)
+
+
+# -- questions ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shelf(sent: list[str], clock: Clock) -> Shelf:
+    """Four documents of acme."""
+    store("guides/deploy.md", "---\ntitle: Deploying\ntags: [ops, 運用]\ndate: 2026-01-05\n---\nHow to deploy.")
+    store("guides/review.md", "---\ntitle: レビュー手順\ntags: [ops]\ndate: 2026-03-01\n---\n設計書を読む。")
+    store("design.md", "---\ntags: [運用]\ndate: 2026-01-05\n---\n# Design of deploying\n\n設計。")
+    store("plain.md", "Nothing much.")
+    return Shelf("acme", clock)
+
+
+def answer(tool: str, **arguments: Any) -> Any:
+    """What a tool of the module answers for acme, as `run` asks it."""
+    declared = rag.tools[tool]
+    lookup: Any = declared.describe_work(declared.validate(arguments))
+    assert rag.opens is not None
+    return lookup.function(rag.opens("acme"), **lookup.arguments)
+
+
+def test_a_search_answers_with_rows(shelf: Shelf) -> None:
+    assert answer("search_docs", query="設計書")[0] == {
+        "path": "guides/review.md",
+        "title": "レビュー手順",
+        "tags": ["ops"],
+        "date": "2026-03-01",
+        "size_bytes": 89,
+        "snippet": "設計書を読む。",
+    }
+
+
+def test_a_search_keeps_to_tags_and_limit(shelf: Shelf) -> None:
+    assert [row["path"] for row in answer("search_docs", query="deploy")] == ["guides/deploy.md", "design.md"]
+    assert [row["path"] for row in answer("search_docs", query="deploy", tags=["運用", "OPS"])] == ["guides/deploy.md"]
+    assert [row["path"] for row in answer("search_docs", query="deploy", limit=1)] == ["guides/deploy.md"]
+    assert answer("search_docs", query="deploy", tags=["none"]) == []
+
+
+def test_a_document_is_read_whole(shelf: Shelf) -> None:
+    document = answer("get_doc", path="guides/deploy.md")
+    assert document["title"] == "Deploying"
+    assert document["content"].endswith("---\nHow to deploy.")
+
+
+def test_a_missing_document_names_the_nearest(shelf: Shelf) -> None:
+    with pytest.raises(FileNotFound) as missing:
+        answer("get_doc", path="guides/deplyo.md")
+    assert missing.value.details["path"] == "guides/deplyo.md"
+    assert missing.value.details["nearest"].startswith("guides/deploy.md")
+
+
+def test_lists_are_sorted_by_path_and_cut(shelf: Shelf) -> None:
+    assert [row["path"] for row in answer("list_docs")] == [
+        "design.md",
+        "guides/deploy.md",
+        "guides/review.md",
+        "plain.md",
+    ]
+    assert [row["path"] for row in answer("list_docs", folder="guides/", limit=1)] == ["guides/deploy.md"]
+
+
+def test_tags_are_counted(shelf: Shelf) -> None:
+    assert answer("list_tags") == [{"tag": "ops", "count": 2}, {"tag": "運用", "count": 2}]
+    assert [row["path"] for row in answer("list_docs_by_tag", tag="OPS")] == ["guides/deploy.md", "guides/review.md"]
+
+
+def test_titles_are_found_by_parts_of_words(shelf: Shelf) -> None:
+    assert [row["path"] for row in answer("search_by_title", title="deploy DESIGN")] == ["design.md"]
+    assert [row["path"] for row in answer("search_by_title", title="手順")] == ["guides/review.md"]
+
+
+def test_dates_are_listed_newest_first(shelf: Shelf) -> None:
+    assert [row["date"] for row in answer("list_docs_by_date")] == ["2026-03-01", "2026-01-05", "2026-01-05"]
+    assert [row["path"] for row in answer("list_docs_by_date", since="2026-01-06")] == ["guides/review.md"]
+    assert [row["path"] for row in answer("list_docs_by_date", until="2026-01-05", limit=1)] == ["design.md"]
+
+
+def test_an_empty_bucket_gives_empty_lists(sent: list[str]) -> None:
+    assert answer("search_docs", query="anything") == []
+    assert answer("list_docs") == answer("list_tags") == answer("list_docs_by_date") == []
+    assert answer("list_docs_by_tag", tag="x") == answer("search_by_title", title="x") == []
+    with pytest.raises(FileNotFound):
+        answer("get_doc", path="a.md")
+    assert sent == [LIST]
+
+
+# -- what is sent -------------------------------------------------------------------------------------
+
+
+def test_a_cold_shelf_lists_and_fetches_the_index(shelf: Shelf, sent: list[str], clock: Clock) -> None:
+    shelf.index()
+    sent.clear()
+    assert len(paths(Shelf("acme", clock))) == 4
+    assert sent == [LIST, GET]
+
+
+def test_a_warm_shelf_asks_nothing_for_some_seconds_and_then_lists_once(
+    shelf: Shelf, sent: list[str], clock: Clock
+) -> None:
+    shelf.index()
+    sent.clear()
+    shelf.search("deploy", None, 10)
+    shelf.document("plain.md")
+    assert sent == []
+    clock.pass_by()
+    shelf.document("plain.md")
+    shelf.tags()
+    assert sent == [LIST]
+
+
+def test_a_changed_document_is_the_only_one_read_again(shelf: Shelf, sent: list[str], clock: Clock) -> None:
+    shelf.index()
+    store("plain.md", "# Plain\n\nzebra")
+    sent.clear()
+    assert shelf.search("zebra", None, 10) == []
+    clock.pass_by()
+    assert shelf.search("zebra", None, 10)[0]["title"] == "Plain"
+    assert sent == [LIST, GET, PUT]
+    assert stored_index().entries["plain.md"]["title"] == "Plain"
+
+
+def test_a_removed_document_is_forgotten(shelf: Shelf, clock: Clock) -> None:
+    shelf.index()
+    delete("docs/plain.md")
+    clock.pass_by()
+    assert "plain.md" not in paths(shelf)
+    assert "plain.md" not in stored_index().entries
+
+
+def test_a_newer_index_of_another_sandbox_is_taken_over(shelf: Shelf, sent: list[str], clock: Clock) -> None:
+    other = Shelf("acme", clock)
+    other.index()
+    store("new.md")
+    shelf.index()
+    sent.clear()
+    clock.pass_by()
+    assert "new.md" in paths(other)
+    assert sent == [LIST, GET]
+
+
+def test_other_files_and_a_folders_own_key_are_no_documents(sent: list[str]) -> None:
+    for path in ("", "image.png", "notes.txt", "a.MD"):
+        store(path)
+    assert paths(Shelf("acme")) == ["a.MD"]
+
+
+def test_a_long_listing_is_asked_for_less_often(sent: list[str], clock: Clock) -> None:
+    for number in range(1001):
+        store(f"{number}.png", "")
+    store("z.md")
+    shelf = Shelf("acme", clock)
+    assert paths(shelf) == ["z.md"]
+    sent.clear()
+    clock.pass_by()
+    shelf.index()
+    assert sent == []
+    clock.pass_by()
+    shelf.index()
+    assert sent == [LIST, LIST]
+
+
+def test_many_new_documents_are_read_over_several_calls(shelf: Shelf, sent: list[str], clock: Clock) -> None:
+    slow = Shelf("acme", clock, most_reads=3)
+    sent.clear()
+    assert len(paths(slow)) == 3
+    assert len(paths(slow)) == 4
+    assert sent == [LIST, GET, GET, GET, PUT, LIST, GET, PUT]
+
+
+# -- races and damage ---------------------------------------------------------------------------------
+
+
+def test_who_loses_the_first_race_answers_right_and_takes_the_winners_index(
+    shelf: Shelf, sent: list[str], clock: Clock
+) -> None:
+    winner = Shelf("acme", clock)
+    before_the_next_put(winner.index)
+    assert len(paths(shelf)) == 4
+    assert stored_index().dump() == winner.index().dump()
+    sent.clear()
+    clock.pass_by()
+    assert len(paths(shelf)) == 4
+    assert sent == [LIST, GET]
+
+
+def test_who_loses_a_later_race_overwrites_nothing(shelf: Shelf, sent: list[str], clock: Clock) -> None:
+    winner = Shelf("acme", clock)
+    shelf.index()
+    winner.index()
+    store("one.md")
+    clock.pass_by()
+
+    def win() -> None:
+        store("two.md")
+        winner.index()
+
+    before_the_next_put(win)
+    assert "one.md" in paths(shelf)
+    assert {"one.md", "two.md"} <= set(stored_index().entries)
+    clock.pass_by()
+    assert {"one.md", "two.md"} <= set(paths(shelf))
+
+
+def test_a_document_that_is_removed_while_it_is_read_is_left_out(shelf: Shelf) -> None:
+    done: list[bool] = []
+
+    def hook(**_: Any) -> None:
+        if not done:
+            done.append(True)
+            delete("docs/plain.md")
+
+    client("s3").meta.events.register("before-call.s3.GetObject", hook)
+    assert "plain.md" not in paths(shelf)
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all", b"x" * 5000])
+def test_a_damaged_index_is_replaced(shelf: Shelf, clock: Clock, content: bytes) -> None:
+    shelf.index()
+    client("s3").put_object(Bucket=settings().files_bucket, Key="rag/acme/index.sqlite", Body=content)
+    assert len(paths(Shelf("acme", clock))) == 4
+    assert len(stored_index().entries) == 4
+
+
+def test_a_deleted_index_is_built_again(shelf: Shelf, clock: Clock) -> None:
+    shelf.index()
+    delete("index.sqlite")
+    clock.pass_by()
+    assert len(paths(shelf)) == 4
+    assert len(stored_index().entries) == 4
+
+
+def test_a_refusal_of_the_bucket_is_no_empty_answer(sent: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    client("s3").delete_bucket(Bucket=settings().files_bucket)
+    with pytest.raises(ClientError, match="NoSuchBucket"):
+        Shelf("acme").index()
+
+
+@pytest.mark.parametrize("other", ["acme2", "acm", "acme/docs", "acme/../other", "", "ACME"])
+def test_another_organizations_documents_are_never_seen(shelf: Shelf, other: str) -> None:
+    stranger = Shelf(other)
+    assert stranger.documents(limit=500) == []
+    stranger.put({"secret.md": b"# Secret"})
+    assert paths(stranger) == ["secret.md"]
+    assert len(paths(shelf)) == 4
+    assert shelf.search("secret", None, 10) == []
+
+
+# -- loading a folder ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two documents among what a project's folder has besides."""
+    for name in ("README.md", "docs/ガイド.md", ".git/x.md", "node_modules/p/README.md", ".venv/y.md", "docs/.z.md"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"# {file.stem}\n\nText of {name}.")
+    (tmp_path / "docs/image.png").write_bytes(b"\x89PNG")
+    return tmp_path
+
+
+def test_a_folders_markdown_files_are_loaded_and_indexed_at_once(folder: Path, sent: list[str], clock: Clock) -> None:
+    assert load("acme", folder) == ["README.md", "docs/ガイド.md"]
+    assert sorted(sent) == [LIST, PUT, PUT, PUT]
+    sent.clear()
+    assert paths(Shelf("acme", clock)) == ["README.md", "docs/ガイド.md"]
+    assert sent == [LIST, GET]
+
+
+def test_loading_again_stores_only_what_changed(folder: Path, sent: list[str]) -> None:
+    load("acme", folder)
+    (folder / "README.md").write_text("# New")
+    sent.clear()
+    assert load("acme", folder) == ["README.md"]
+    assert sent == [LIST, PUT, PUT]
+
+
+def test_loading_removes_nothing(folder: Path, sent: list[str]) -> None:
+    store("by-hand.md")
+    load("acme", folder)
+    (folder / "README.md").unlink()
+    load("acme", folder)
+    assert paths(Shelf("acme")) == ["README.md", "by-hand.md", "docs/ガイド.md"]
+
+
+def test_names_that_macos_takes_apart_are_put_together(tmp_path: Path, sent: list[str]) -> None:
+    (tmp_path / "カ\u3099イト\u3099.md").write_text("# x")
+    assert load("acme", tmp_path) == ["ガイド.md"]

@@ -1,0 +1,94 @@
+"""What the broker understands, and what it says about the rest."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcpist.errors import InvalidRequest, McpistError
+from token_broker.message import OPERATIONS, parse
+
+from .conftest import ROOT, Broker
+
+RESOLVE: dict[str, Any] = {
+    "operation": "resolve",
+    "proof": {"kind": "jwt", "value": "a.b.c"},
+    "organization": "acme",
+    "roles": ["engineering"],
+    "service": "github",
+}
+
+EVENTS = sorted(Path(ROOT / "events").glob("token_broker_*.json"))
+
+
+@pytest.mark.parametrize("path", EVENTS, ids=lambda path: path.stem)
+def test_every_event_is_answered_with_a_result_when_its_grants_stand(door: Broker, path: Path) -> None:
+    if not path.stem.startswith("token_broker_put"):
+        door.ask("put_personal")
+        door.ask("put_shared")
+    assert "result" in door.ask(path.stem.removeprefix("token_broker_"))
+
+
+def test_every_operation_has_an_event() -> None:
+    assert all(any(operation in path.stem for path in EVENTS) for operation in OPERATIONS)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"operation": "dump"}, "message"),
+        ({"operation": None}, "message"),
+        ({"operation": ["resolve"]}, "message"),
+        ({"user": "ada"}, "user"),
+        ({"organization": ""}, "organization"),
+        ({"organization": "acme#github"}, "organization"),
+        ({"organization": "a/b"}, "organization"),
+        ({"organization": "a\nb"}, "organization"),
+        ({"organization": "\ud800"}, "organization"),
+        ({"organization": 7}, "organization"),
+        ({"roles": ["role#x"]}, "roles.0"),
+        ({"roles": "engineering"}, "roles"),
+        ({"roles": ["r"] * 101}, "roles"),
+        ({"service": "git#hub"}, "service"),
+        ({"service": "../admin"}, "service"),
+        ({"service": "github\n"}, "service"),
+        ({"proof": {"kind": "none", "value": "x"}}, "proof"),
+        ({"proof": {"kind": "jwt", "value": ""}}, "proof.jwt.value"),
+        ({"proof": {"kind": "jwt", "value": "a\r\nb"}}, "proof.jwt.value"),
+        ({"proof": {"kind": "jwt", "value": "x" * 16_385}}, "proof.jwt.value"),
+        ({"proof": {"kind": "jwt", "value": "x", "also": "y"}}, "proof.jwt.also"),
+    ],
+)
+def test_a_wrong_message_is_refused_with_its_field(change: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidRequest) as refusal:
+        parse(RESOLVE | change)
+    assert refusal.value.details["field"] == field
+
+
+@pytest.mark.parametrize("number", ["1", 1.0, True, -1])
+def test_a_version_is_a_number_and_nothing_like_it(number: object) -> None:
+    put = RESOLVE | {"operation": "put", "access_token": "x", "replaces": number}
+    with pytest.raises(InvalidRequest):
+        parse(put)
+
+
+@pytest.mark.parametrize("event", [None, [], "resolve", 7, {}])
+def test_what_is_no_message_is_answered_too(door: Broker, event: object) -> None:
+    assert door.send(event)["error"]["type"] == "InvalidRequest"
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(event=json_values, operation=st.sampled_from(OPERATIONS), field=st.sampled_from(sorted(RESOLVE)))
+def test_no_message_crashes_the_parser(event: Any, operation: str, field: str) -> None:
+    for message in (event, RESOLVE | {"operation": operation, field: event}):
+        try:
+            parse(message)
+        except McpistError:
+            continue
