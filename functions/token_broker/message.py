@@ -37,7 +37,7 @@ type Service = Annotated[str, StringConstraints(max_length=64, pattern=r"^[A-Za-
 type Ids = Annotated[tuple[Id, ...], Field(max_length=100)]
 type Services = Annotated[tuple[Service, ...], Field(max_length=100)]
 type Label = Annotated[str, StringConstraints(max_length=256)]
-type Seconds = Annotated[int, Field(strict=True, ge=0)]
+type Natural = Annotated[int, Field(strict=True, ge=0)]
 
 
 class Part(BaseModel):
@@ -83,7 +83,7 @@ class IssueWarrant(Ask):
 
     operation: Literal["warrant"]
     services: Services
-    expires_at: Seconds
+    expires_at: Natural
 
 
 class Put(Ask):
@@ -97,10 +97,10 @@ class Put(Ask):
     service: Service
     role: Id | None = None
     open_to: Ids = ()
-    replaces: Seconds = 0
+    replaces: Natural = 0
     access_token: Secret
     refresh_token: Secret | None = None
-    expires_at: Seconds | None = None
+    expires_at: Natural | None = None
     scopes: Annotated[tuple[Label, ...], Field(max_length=200)] = ()
     account_id: Label = ""
     account_name: Label = ""

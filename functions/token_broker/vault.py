@@ -29,9 +29,9 @@ from mcpist.settings import settings
 from mcpist.stores import reaching
 from pydantic import SecretStr
 
-# Two attempts and the pause between them (up to 1 s after a throttling) end within 3 s.
+# Two silent attempts end after 2.7 s; a throttled one is answered at once, and the pause after it is up to 1 s.
 CONNECT_SECONDS = 0.4
-READ_SECONDS = 0.55
+READ_SECONDS = 0.9
 ATTEMPTS = 2
 
 FORMAT = 1

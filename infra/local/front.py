@@ -14,6 +14,7 @@ from infra.local.traffic import AwsRequest, Caller, FaultyAnswer, Keyring, Reque
 
 NURSERY_CREDENTIALS_SECONDS = 300
 SANDBOX_CREDENTIALS_SECONDS = 6 * 3600
+REMEMBERED_REQUESTS = 50_000
 # Step Functions' interpreter signs with a key that everyone knows; its endpoint carries the secret instead.
 STATES = Caller("states")
 
@@ -79,6 +80,8 @@ class Front:
         current = sandbox.current if sandbox else None
         recorded = describe(request, caller, service, current.id if current else None)
         self.requests.append(recorded)
+        if len(self.requests) > 2 * REMEMBERED_REQUESTS:
+            del self.requests[:-REMEMBERED_REQUESTS]
         hook = self.on_request
         if hook is None:
             return self._forward(request, service)

@@ -1,5 +1,6 @@
 """The whole house on one machine: the embedded AWS, a login, and one organization with two people."""
 
+import shutil
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -69,6 +70,21 @@ def open_house(
                 say(f"loading the documents of {docs}")
                 documents = len(load(ORGANIZATION, docs))
             yield House(aws, login, documents)
+
+
+def with_modules(target: Path, *files: Path) -> Path:
+    """A root like this project's, in an empty folder, whose modules layer has these files' modules besides."""
+    for name in ("template.yaml", "functions"):
+        (target / name).symlink_to(ROOT / name)
+    (target / "layers").mkdir()
+    for layer in ("core", "dependencies"):
+        (target / "layers" / layer).symlink_to(ROOT / "layers" / layer)
+    package = shutil.copytree(ROOT / "layers/modules", target / "layers/modules") / "mcpist_modules"
+    for file in files:
+        shutil.copy(file, package)
+    names = sorted({*NAMES, *(file.stem for file in files)})
+    (package / "__init__.py").write_text(f'"""The real modules and {len(files)} more."""\n\nNAMES = {tuple(names)!r}\n')
+    return target
 
 
 def seed(issuer: str, modules: Sequence[str]) -> None:

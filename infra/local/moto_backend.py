@@ -3,11 +3,18 @@
 Importing this module takes seconds of CPU: import it late.
 """
 
+import importlib
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
+import moto
 from moto.core.config import default_user_config
 from moto.kms.models import kms_backends
 from moto.moto_api._internal.models import moto_api_backend
@@ -32,14 +39,40 @@ def moto_running(address: str) -> Iterator["Moto"]:
     os.environ["MOTO_PORT"] = f"x@{address}"
     default_user_config["stepfunctions"] = {"execute_state_machine": True}
     try:
+        _import_interpreter()
         yield Moto()
     finally:
+        _stop_executions()
         moto_api_backend.reset()
         default_user_config["stepfunctions"] = before[1]
         os.environ.pop("MOTO_PORT", None)
         if before[0] is not None:
             os.environ["MOTO_PORT"] = before[0]
         _running.release()
+
+
+def _import_interpreter() -> None:
+    """Load Step Functions' interpreter without AWS Batch, of which it wants one enum and gets all of EC2: a second."""
+    if "moto.batch" in sys.modules:
+        return
+    package = ModuleType("moto.batch")
+    package.__path__ = [str(Path(folder) / "batch") for folder in moto.__path__]
+    sys.modules["moto.batch"] = package
+    try:
+        importlib.import_module("moto.stepfunctions.parser.models")
+    finally:
+        for name in [name for name in sys.modules if name == "moto.batch" or name.startswith("moto.batch.")]:
+            del sys.modules[name]
+
+
+def _stop_executions() -> None:
+    """Tell running machines to end, which would else go on in their threads and call the next run's functions."""
+    from moto.stepfunctions.parser.models import stepfunctions_parser_backends
+
+    machines: Any = stepfunctions_parser_backends[ACCOUNT][REGION].state_machines
+    for execution in [execution for machine in machines for execution in list(machine.executions)]:
+        if execution.exec_status == "RUNNING" and execution.exec_worker.env is not None:
+            execution.stop(datetime.now(UTC), None, "the embedded AWS ended")
 
 
 class Moto:
@@ -49,7 +82,7 @@ class Moto:
         self._app = DomainDispatcherApplication(create_backend_app)
 
     def __call__(self, request: Request) -> Answer:
-        """Forward an AWS request and give its answer to an AWS request."""
+        """Forward an AWS request and give its answer."""
         content, status, headers = run_wsgi_app(self._app, request.environ, buffered=True)
         return Answer(int(status.split(" ", 1)[0]), tuple(headers.items()), b"".join(content))
 

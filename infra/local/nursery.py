@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import ctypes
 import gc
+import http.client  # noqa: F401 - the runtime client wants it in each sandbox
 import importlib
 import json
 import os
@@ -21,7 +22,8 @@ import threading
 import traceback
 import warnings
 from pathlib import Path
-from typing import Any
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
 
 PR_SET_PDEATHSIG = 1
 
@@ -39,6 +41,7 @@ def main() -> None:
         return
     if threading.active_count() > 1:
         print("threads started before the snapshot do not live in the sandboxes", flush=True)  # noqa: T201
+    _preload_runtime()
     gc.freeze()
     _say(control, {"ready": True})
     Nursery(control, job).run()
@@ -173,16 +176,28 @@ def _own_event_loops() -> None:
         state._make_self_pipe()  # noqa: SLF001
 
 
+def _preload_runtime() -> None:
+    """Import AWS's runtime client but for its C++ part, which reads the sandbox's own address when it is imported."""
+    sys.modules["runtime_client"] = cast("ModuleType", SimpleNamespace(initialize_client=lambda _: None))
+    with contextlib.suppress(ImportError):
+        importlib.import_module("awslambdaric.bootstrap")
+    del sys.modules["runtime_client"]
+
+
 def _loop(handler: str) -> None:
     """AWS's own runtime client where there is a wheel of it, else the small loop of this room."""
     api = os.environ["AWS_LAMBDA_RUNTIME_API"]
     try:
-        from awslambdaric import bootstrap, lambda_runtime_client
+        runtime_client: Any = importlib.import_module("runtime_client")
     except ImportError:
         from infra.local import runtime_loop
 
         runtime_loop.run(handler, api)
         return
+    from awslambdaric import bootstrap, lambda_runtime_client
+
+    lambda_runtime_client.runtime_client = runtime_client
+    runtime_client.initialize_client(lambda_runtime_client._user_agent())  # noqa: SLF001 - as its module does
 
     class Client(lambda_runtime_client.LambdaRuntimeClient):  # type: ignore[misc]
         """Keeps the secret path of our runtime API where AWS's client expects a bare host."""

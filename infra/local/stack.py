@@ -113,7 +113,7 @@ class EmbeddedAws:
 
     @property
     def requests(self) -> list[AwsRequest]:
-        """The AWS requests since the start, oldest first; clear it to count anew."""
+        """The AWS requests since the start (the last 50,000), oldest first; clear it to count anew."""
         return self._front.requests
 
     @property

@@ -4,7 +4,7 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
-from mcpist.errors import InvalidArguments
+from mcpist.errors import InvalidArguments, InvalidRequest
 from mcpist.tools.call import Answer, Call, Calls, Work
 from mcpist_modules.github import github
 
@@ -175,7 +175,6 @@ def test_no_tool_changes_anything() -> None:
     ("owner", "path"),
     [
         ("a/b", "/repos/a%2Fb/app"),
-        ("..", "/repos/%2E%2E/app"),
         ("a b", "/repos/a%20b/app"),
         ("日本", "/repos/%E6%97%A5%E6%9C%AC/app"),
         ("a?x=1#y", "/repos/a%3Fx%3D1%23y/app"),
@@ -185,9 +184,20 @@ def test_an_owner_cannot_leave_its_place(owner: str, path: str) -> None:
     assert github.tools["get_repo"].function(owner=owner, repo="app") == Call("GET", path)
 
 
-def test_a_file_cannot_leave_its_repository() -> None:
-    call = next(work("get_file", **REPOSITORY, path="docs/../../../../user"))
-    assert call.path == "/repos/octo/app/contents/docs/%2E%2E/%2E%2E/%2E%2E/%2E%2E/user"
+def test_a_file_in_a_folder_with_a_name_of_many_kinds_stays_one_path() -> None:
+    call = next(work("get_file", **REPOSITORY, path="a b/..c/d?e#f.md"))
+    assert call.path == "/repos/octo/app/contents/a%20b/..c/d%3Fe%23f.md"
+
+
+@pytest.mark.parametrize("path", ["docs/../../../../user", "..", "./a", "a\\..\\b"])
+def test_a_file_cannot_leave_its_repository(path: str) -> None:
+    with pytest.raises(InvalidRequest):
+        next(work("get_file", **REPOSITORY, path=path))
+
+
+def test_an_owner_cannot_climb() -> None:
+    with pytest.raises(InvalidRequest):
+        work("get_repo", owner="..", repo="app")
 
 
 @pytest.mark.parametrize("owner", ["octo/app", "", "a b"])

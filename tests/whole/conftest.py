@@ -1,7 +1,6 @@
 """The whole house on the embedded AWS, with a module of probes beside the real ones."""
 
 import asyncio
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from mcp_types import CallToolResult, TextContent
 from mcpist import directory
 from mcpist.caller import Role
 
-from infra.local.house import ORGANIZATION, ROLE, ROOT, USER, House, open_house
+from infra.local.house import ORGANIZATION, ROLE, USER, House, open_house, with_modules
 from infra.local.operator import operating
 
 HERE = Path(__file__).parent
@@ -56,15 +55,7 @@ class Visitor:
 
 @pytest.fixture(scope="session")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    root = tmp_path_factory.mktemp("house")
-    (root / "template.yaml").symlink_to(ROOT / "template.yaml")
-    (root / "functions").symlink_to(ROOT / "functions")
-    (root / "layers").mkdir()
-    for layer in ("core", "dependencies"):
-        (root / "layers" / layer).symlink_to(ROOT / "layers" / layer)
-    modules = shutil.copytree(ROOT / "layers/modules", root / "layers/modules")
-    shutil.copy(HERE / "probe.py", modules / "mcpist_modules/probe.py")
-    (modules / "mcpist_modules/__init__.py").write_text(f"NAMES = {MODULES!r}\n")
+    root = with_modules(tmp_path_factory.mktemp("house"), HERE / "probe.py")
     with open_house(docs=HERE / "documents", root=root, modules=MODULES) as house:
         with operating(house.aws):
             everything = Role(ROLE, modules=MODULES, allow=("probe.*",))

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mcpist.caller import Caller
+from mcpist.errors import StoreUnavailable
 from mcpist.settings import settings
 from mcpist.stores import Table
 
@@ -16,7 +17,12 @@ SECONDS_A_DAY = 86_400
 
 
 def record(caller: Caller, *, tool: str, outcome: str, request: str, account: str = "", batch: str = "") -> None:
-    """Append one row: who, in which roles, which tool, by which account, and how it ended."""
+    """Append one row: who, in which roles, which tool, by which account, and how it ended.
+
+    StoreUnavailable whatever the reason that it was not written: a refusal too is the operator's, not the caller's.
+    """
+    from botocore.exceptions import ClientError
+
     now = datetime.now(UTC)
     moment = now.isoformat(timespec="milliseconds")
     service = tool.partition(".")[0]
@@ -35,4 +41,7 @@ def record(caller: Caller, *, tool: str, outcome: str, request: str, account: st
         "batch": batch,
         "expires_at": int(now.timestamp()) + KEEP_DAYS * SECONDS_A_DAY,
     }
-    Table(settings().audit_table, "audit").put(row)
+    try:
+        Table(settings().audit_table, "audit").put(row)
+    except ClientError as error:
+        raise StoreUnavailable(store="audit") from error

@@ -19,8 +19,9 @@ class Subject:
 class Role:
     """A permission pattern.
 
-    `modules` are enabled; `allow` and `deny` are masks such as `github.*` or `*.get_*`. Without an allow mask a
-    role has the tools that read and reveal no secret; a tool that destroys also needs `destructive`.
+    `modules` are enabled; `allow` and `deny` are masks such as `github.*` or `*.get_*`. Of its modules a role has the
+    tools that read and reveal no secret, and those that `allow` names; one that destroys also needs `destructive`.
+    What `deny` names it has not.
     """
 
     name: str

@@ -71,7 +71,7 @@ def put_role(organization: str, role: Role) -> None:
     """Create or change a role."""
     _check_id("role", role.name)
     _table().put({"pk": f"org#{organization}", "sk": f"role#{role.name}", **role.as_item()})
-    publish(organization, *members(organization, role.name))
+    publish(organization, role=role.name)
 
 
 def put_user(
@@ -90,29 +90,28 @@ def put_user(
     """
     _check_id("user", user)
     items = _items(organization)
+    profile: Item = {
+        "pk": f"org#{organization}",
+        "sk": f"user#{user}",
+        "user": user,
+        "name": name,
+        "system_role": system_role,
+        "locale": locale,
+        "issuer": subject.issuer,
+        "sub": subject.sub,
+    }
+    before = items.get(profile["sk"], profile)
     wanted = {f"member#{role}#{user}": role for role in roles}
     _check_roles(wanted.values(), items)
-    _bind(subject, organization, user)
-    before = items.get(f"user#{user}")
-    _table().put(
-        {
-            "pk": f"org#{organization}",
-            "sk": f"user#{user}",
-            "user": user,
-            "name": name,
-            "system_role": system_role,
-            "locale": locale,
-            "issuer": subject.issuer,
-            "sub": subject.sub,
-        }
-    )
+    _bind(organization, profile)
+    _table().put(profile)
     for item in _memberships(items, user):
         if item["sk"] not in wanted:
             _table().delete(item["pk"], item["sk"])
     for position, (key, role) in enumerate(wanted.items()):
-        _table().put({"pk": f"org#{organization}", "sk": key, "user": user, "role": role, "position": position})
-    if before and (before["issuer"], before["sub"]) != (subject.issuer, subject.sub):
-        _table().delete(*_access_key(before["issuer"], before["sub"], organization))
+        _table().put({"pk": profile["pk"], "sk": key, "user": user, "role": role, "position": position})
+    if _access_key(organization, before) != _access_key(organization, profile):
+        _table().delete(*_access_key(organization, before))
     publish(organization, user)
 
 
@@ -121,20 +120,19 @@ def members(organization: str, role: str) -> list[str]:
     return [item["user"] for item in _table().query(f"org#{organization}", f"member#{role}#")]
 
 
-def publish(organization: str, *users: str) -> None:
-    """Write the access items of some users, or of all, anew from the organization, its roles and the memberships.
+def publish(organization: str, user: str = "", *, role: str = "") -> None:
+    """Write anew the access items of one user, or of all who have a role, or of all.
 
-    It reads again what it wrote from: where somebody changed that meanwhile, it publishes once more, so that the last
-    to write an access item has seen every change.
+    What they were made from is read again afterwards, until it stands still: so whoever writes an item last has seen
+    every change, however many administrators work at once.
     """
-    items = _items(organization)
-    while True:
-        for profile in [item for key, item in items.items() if key.startswith("user#")]:
-            if not users or profile["user"] in users:
-                _table().put(_access(organization, profile, items))
-        read_before, items = items, _items(organization)
-        if items == read_before:
-            return
+    before: dict[str, Item] = {}
+    while before != (items := _items(organization)):
+        profiles = [item for key, item in items.items() if key.startswith("user#") and user in {"", item["user"]}]
+        for profile in profiles:
+            if not role or f"member#{role}#{profile['user']}" in items:
+                _rebind(_access(organization, profile, items))
+        before = items
 
 
 def _items(organization: str) -> dict[str, Item]:
@@ -150,7 +148,8 @@ def _memberships(items: dict[str, Item], user: str) -> list[Item]:
 
 def _access(organization: str, profile: Item, items: dict[str, Item]) -> Item:
     """What a user's subject may do, in one item."""
-    pk, sk = _access_key(profile["issuer"], profile["sub"], organization)
+    pk, sk = _access_key(organization, profile)
+    memberships = _memberships(items, profile["user"])
     return {
         "pk": pk,
         "sk": sk,
@@ -159,19 +158,42 @@ def _access(organization: str, profile: Item, items: dict[str, Item]) -> Item:
         "system_role": profile["system_role"],
         "locale": profile["locale"],
         "disabled": items.get("org", {}).get("disabled", []),
-        "roles": [
-            Role.from_item(items[f"role#{item['role']}"]).as_item() for item in _memberships(items, profile["user"])
-        ],
+        "roles": [Role.from_item(items[f"role#{item['role']}"]).as_item() for item in memberships],
     }
 
 
-def _bind(subject: Subject, organization: str, user: str) -> None:
-    """Make a subject this user of the organization, or refuse one that is another user; so far without any role."""
-    pk, sk = _access_key(subject.issuer, subject.sub, organization)
+def _bind(organization: str, profile: Item) -> None:
+    """Make the profile's subject this user of the organization, so far without a role; refuse another user's."""
+    access = _access(organization, profile, {})
     try:
-        _table().update(...)
-    except Exception:
-        pass
+        _table().put(access, condition="attribute_not_exists(pk)")
+    except Exception as error:
+        if not refused(error):
+            raise
+        bound = _table().get(access["pk"], access["sk"])
+        if bound and bound["user"] != profile["user"]:
+            problem = f"it is another user of {organization} already"
+            raise InvalidRequest(field="subject", problem=problem) from None
+
+
+def _rebind(access: Item) -> None:
+    """Replace an access item; one that was removed meanwhile stays removed."""
+    try:
+        _table().put(access, condition="#user = :user", values={":user": access["user"]})
+    except Exception as error:
+        if not refused(error):
+            raise
+
+
+def _access_key(organization: str, profile: Item) -> tuple[str, str]:
+    return f"subject#{profile['issuer']}#{profile['sub']}", f"org#{organization}"
+
+
+def _check_roles(roles: Iterable[str], items: dict[str, Item]) -> None:
+    for role in roles:
+        if f"role#{role}" not in items:
+            known = ", ".join(item["name"] for key, item in items.items() if key.startswith("role#")) or "none"
+            raise InvalidRequest(field="roles", problem=f'there is no role "{role}" (roles: {known})')
 
 
 def _accesses(subject: Subject, *, fresh: bool) -> list[Item]:

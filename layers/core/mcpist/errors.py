@@ -21,7 +21,8 @@ McpistError
 │   └── PayloadTooLarge            PAYLOAD_TOO_LARGE 413
 ├── AdministratorError             an administrator changes a permission
 │   ├── AuthorizationError         AUTHORIZATION_ERROR 403
-│   │   └── MembershipRequired
+│   │   ├── MembershipRequired
+│   │   └── OrganizationUnclear
 │   └── ToolDisabled               TOOL_DISABLED 403
 ├── AccountError                   the user connects an account
 │   ├── ConnectionRequired         CONNECTION_REQUIRED 409
@@ -76,12 +77,20 @@ class McpistError(Exception):
 
     def as_dict(self, locale: Locale = "en") -> dict[str, Any]:
         """`{code, message, hint, details}` as every door answers it."""
-        return {"code": self.code, **self.text(locale)._asdict(), "details": self.details}
+        details = {name: _shown(value, locale) for name, value in self.details.items()}
+        return {"code": self.code, **self.text(locale)._asdict(), "details": details}
 
     def at(self, **place: Any) -> Self:
         """The same error with the place it arose at: the line and id of a step."""
         self.details = {**self.details, **place}
         return self
+
+
+def _shown(detail: Any, locale: Locale) -> Any:
+    """A detail as a door shows it: among them may be more errors, such as a batch's other problems."""
+    if isinstance(detail, McpistError):
+        return detail.as_dict(locale)
+    return [_shown(inner, locale) for inner in detail] if isinstance(detail, list) else detail
 
 
 # -- the caller changes the request -------------------------------------------------------------------
@@ -119,7 +128,7 @@ class InvalidLine(InvalidBatch):
 
     texts = {
         "en": Text("{field}: {problem}", "Write one JSON object a line: id, module, tool, params."),
-        "ja": Text("{field}: {problem}", "1 行に 1 つの JSON オブジェクトを書いてください。"),
+        "ja": Text("{field}: {problem}", "1 行に 1 つの JSON オブジェクト(id、module、tool、params)を書いてください。"),
     }
 
 
@@ -128,7 +137,7 @@ class EmptyBatch(InvalidBatch):
 
     texts = {
         "en": Text("The batch has no steps.", "Send at least one line: id, module, tool, params."),
-        "ja": Text("バッチにステップがありません。", "少なくとも 1 行を送ってください。"),
+        "ja": Text("バッチにステップがありません。", "id、module、tool、params を持つ行を 1 行以上送ってください。"),
     }
 
 
@@ -154,8 +163,8 @@ class UnknownStep(InvalidBatch):
     """A need or a reference to a step that is not in the batch."""
 
     texts = {
-        "en": Text('{field} names the step "{step}", which is not in the batch.', "Steps: {known}."),
-        "ja": Text("{field} のステップ「{step}」はありません。", "あるステップ: {known}。"),
+        "en": Text('{field} names the step "{step}", but no line has this id.', "Ids: {known}."),
+        "ja": Text("{field} のステップ「{step}」は、どの行の id でもありません。", "使える id: {known}。"),
     }
 
 
@@ -172,8 +181,14 @@ class GraphTooLarge(InvalidBatch):
     """A graph whose machine passes the budget."""
 
     texts = {
-        "en": Text("The batch's steps depend on each other in too tangled a way for one machine.", "Split the batch, or use fewer dependencies."),
-        "ja": Text("ステップの依存関係が複雑すぎて、1 つのマシンにできません。", "バッチを分けるか、依存関係を減らしてください。"),
+        "en": Text(
+            "The batch's steps depend on each other in too tangled a way for one machine.",
+            "Split the batch, or use fewer dependencies.",
+        ),
+        "ja": Text(
+            "ステップの依存関係が複雑すぎて、1 つのマシンにできません。",
+            "バッチを分けるか、依存関係を減らしてください。",
+        ),
     }
 
 
@@ -191,8 +206,8 @@ class AuthenticationError(CallerError):
 
     code, status = "AUTHENTICATION_ERROR", 401
     texts = {
-        "en": Text("The access token is not valid: {problem}.", "Log in again to get a new access token."),
-        "ja": Text("アクセストークンが無効です: {problem}。", "もう一度ログインしてください。"),
+        "en": Text("A valid access token is needed: {problem}.", "Log in again to get a new access token."),
+        "ja": Text("有効なアクセストークンが必要です: {problem}。", "もう一度ログインしてください。"),
     }
 
 
@@ -221,8 +236,8 @@ class FileNotFound(CallerError):
 
     code, status = "FILE_NOT_FOUND", 404
     texts = {
-        "en": Text('There is no document "{path}".', "Take a path from a search or a list."),
-        "ja": Text("文書「{path}」はありません。", "検索か一覧のパスを使ってください。"),
+        "en": Text('There is no file "{path}".', "Take a path from an answer, a search or a list."),
+        "ja": Text("ファイル「{path}」はありません。", "応答、検索、一覧にあるパスを使ってください。"),
     }
 
 
@@ -267,8 +282,17 @@ class MembershipRequired(AuthorizationError):
     """A valid subject without a membership in the organization."""
 
     texts = {
-        "en": Text("You are not a member of {name}.", "Ask an administrator to add you, or use /mcp/<organization>."),
-        "ja": Text("{name} のメンバーではありません。", "管理者に追加を依頼するか、/mcp/<組織> を使ってください。"),
+        "en": Text("You are not a member of an organization here.", "Ask an administrator to add you."),
+        "ja": Text("この組織のメンバーではありません。", "管理者に追加を依頼してください。"),
+    }
+
+
+class OrganizationUnclear(AuthorizationError):
+    """A subject with several organizations that names none."""
+
+    texts = {
+        "en": Text("You are a member of several organizations: {known}.", "Choose one: use /mcp/<organization>."),
+        "ja": Text("複数の組織のメンバーです: {known}。", "/mcp/<組織> で 1 つを指定してください。"),
     }
 
 

@@ -30,7 +30,7 @@ def put(organization: str, content: bytes, content_type: str = "application/json
     """Keep content for an organization."""
     digest = hashlib.sha256(content).hexdigest()
     file = File(
-        path=f"files/{organization}/{digest}",
+        path=_path(organization, digest),
         sha256=digest,
         size_bytes=len(content),
         content_type=content_type,
@@ -45,7 +45,7 @@ def get(organization: str, path: str) -> bytes:
     """The content of an organization's file; FileNotFound also for another organization's."""
     from botocore.exceptions import ClientError
 
-    if not path.startswith(f"files/{organization}/"):
+    if path != _path(organization, path.rpartition("/")[2]):
         raise FileNotFound(path=path)
     try:
         with reaching("files"):
@@ -63,5 +63,9 @@ def fit(organization: str, text: str, most_characters: int) -> str:
     if len(text) <= most_characters:
         return text
     file = put(organization, text.encode(), "text/plain; charset=utf-8")
-    note = f"\n[cut at {most_characters} of {len(text)} characters; all of it: {json.dumps(file.as_dict())}]"
-    return text[: most_characters - len(note)] + note
+    note = f"\n[cut: {len(text)} characters; all of it: {json.dumps(file.as_dict())}]"
+    return text[: max(0, most_characters - len(note))] + note
+
+
+def _path(organization: str, digest: str) -> str:
+    return f"files/{organization}/{digest}"

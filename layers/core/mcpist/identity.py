@@ -4,6 +4,7 @@ Refused: no signature or a symmetric one, another issuer or audience, no expiry,
 Source: https://www.rfc-editor.org/rfc/rfc9068
 """
 
+import logging
 import time
 from functools import cache
 from typing import Any
@@ -14,11 +15,16 @@ import jwt
 from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError, UpstreamUnavailable
 
+logger = logging.getLogger(__name__)
+
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
 LEEWAY_SECONDS = 30
 KEYS_SECONDS = 3600
 UNKNOWN_KEY_SECONDS = 60
+RETRY_SECONDS = 5
 FETCH_SECONDS = 5
+ACCESS_TOKEN_TYPES = {"", "jwt", "at+jwt", "application/at+jwt"}
+ID_TOKEN_MARKS = ("nonce", "at_hash", "c_hash")
 METADATA_PATHS = ("/.well-known/openid-configuration", "/.well-known/oauth-authorization-server")
 
 
@@ -28,26 +34,36 @@ class Keys:
     def __init__(self, issuer: str) -> None:
         self.issuer = issuer
         self.keys: dict[str, jwt.PyJWK] = {}
-        self.fetched_at = float("-inf")
+        self.reachable = True
+        self.stale_at = self.quiet_until = float("-inf")
 
     def find(self, key_id: str) -> jwt.PyJWK:
-        """The key with this id, or AuthenticationError."""
-        age = time.monotonic() - self.fetched_at
-        if age > KEYS_SECONDS or (key_id not in self.keys and age > UNKNOWN_KEY_SECONDS):
+        """The key with this id; AuthenticationError, or UpstreamUnavailable while the issuer cannot be asked.
+
+        Keys that are known stay good while the issuer is down.
+        """
+        now = time.monotonic()
+        if (now > self.stale_at or key_id not in self.keys) and now > self.quiet_until:
             self.fetch()
-        if key_id not in self.keys:
-            raise AuthenticationError(problem="it is signed with an unknown key")
-        return self.keys[key_id]
+        if key_id in self.keys:
+            return self.keys[key_id]
+        if not self.reachable:
+            raise UpstreamUnavailable(service="login", problem="the issuer's keys cannot be read")
+        raise AuthenticationError(problem="it is signed with an unknown key")
 
     def fetch(self) -> None:
         """Read the keys from where the issuer's metadata says they are."""
-        self.fetched_at = time.monotonic()
         try:
             with httpx.Client(timeout=FETCH_SECONDS) as client:
                 self.keys = _keys(client, self._jwks_uri(client))
-        except (httpx.HTTPError, ValueError, jwt.PyJWTError) as error:
-            self.fetched_at = float("-inf") if not self.keys else self.fetched_at
-            raise UpstreamUnavailable(service="login", problem="the issuer's keys cannot be read") from error
+        except (httpx.HTTPError, ValueError, jwt.PyJWTError):
+            logger.exception("issuer's keys not read", extra={"issuer": self.issuer})
+            self.reachable = False
+            self.quiet_until = time.monotonic() + RETRY_SECONDS
+        else:
+            self.reachable = True
+            self.stale_at = time.monotonic() + KEYS_SECONDS
+            self.quiet_until = time.monotonic() + UNKNOWN_KEY_SECONDS
 
     def _jwks_uri(self, client: httpx.Client) -> str:
         for path in METADATA_PATHS:
@@ -61,7 +77,10 @@ keys_of = cache(Keys)
 
 
 def verify(token: str, *, issuer: str, audience: str) -> Subject:
-    """The subject of a valid access token, or AuthenticationError saying in general what is wrong."""
+    """The subject of a valid access token, or AuthenticationError saying in general what is wrong.
+
+    `issuer` has no slash at its end; tokens of issuers that write one are its tokens too.
+    """
     try:
         header = jwt.get_unverified_header(token)
         if header.get("alg") not in ALGORITHMS:
@@ -71,7 +90,7 @@ def verify(token: str, *, issuer: str, audience: str) -> Subject:
             token,
             key,
             algorithms=ALGORITHMS,
-            issuer=issuer,
+            issuer=[issuer, f"{issuer}/"],
             audience=audience,
             leeway=LEEWAY_SECONDS,
             options={"require": ["exp", "iss", "aud", "sub"]},
@@ -82,21 +101,24 @@ def verify(token: str, *, issuer: str, audience: str) -> Subject:
         raise AuthenticationError(problem="it was issued for another audience") from None
     except jwt.InvalidIssuerError:
         raise AuthenticationError(problem="it comes from another issuer") from None
-    except jwt.PyJWTError:
+    except (jwt.PyJWTError, RecursionError):
         raise AuthenticationError(problem="it cannot be verified") from None
-    if _is_id_token(header, claims):
-        raise AuthenticationError(problem="it is an ID token, not an access token")
+    if not _is_access_token(header, claims):
+        raise AuthenticationError(problem="it is an ID token or another kind, not an access token")
     return Subject(issuer=issuer, sub=str(claims["sub"]))
 
 
 def _keys(client: httpx.Client, uri: str) -> dict[str, jwt.PyJWK]:
     answer = client.get(uri).raise_for_status()
-    return {key.key_id: key for key in jwt.PyJWKSet.from_dict(answer.json()).keys if key.key_id}
+    keys = jwt.PyJWKSet.from_dict(answer.json()).keys
+    return {key.key_id: key for key in keys if key.key_id and key.key_type != "oct"}
 
 
-def _is_id_token(header: dict[str, Any], claims: dict[str, Any]) -> bool:
+def _is_access_token(header: dict[str, Any], claims: dict[str, Any]) -> bool:
+    """Whether it says that it is one (RFC 9068, Cognito, Keycloak), or says nothing and has no mark of an ID token."""
     return (
-        str(header.get("typ", "")).lower() in {"id", "id+jwt"}
-        or claims.get("token_use") == "id"
-        or any(claim in claims for claim in ("nonce", "at_hash", "c_hash"))
+        str(header.get("typ", "")).lower() in ACCESS_TOKEN_TYPES
+        and claims.get("token_use", "access") == "access"
+        and str(claims.get("typ", "bearer")).lower() != "id"
+        and not any(mark in claims for mark in ID_TOKEN_MARKS)
     )

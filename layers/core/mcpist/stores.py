@@ -1,6 +1,7 @@
 """Clients of AWS's stores, made once per sandbox; a store that is down is one typed error."""
 
 import re
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
@@ -15,6 +16,8 @@ CONNECT_SECONDS = 1
 READ_SECONDS = 3
 ATTEMPTS = 3
 BATCH_WRITE_ITEMS = 25
+# What DynamoDB has no capacity for comes back from a batch as unprocessed: it is asked for again after these pauses.
+PAUSES_SECONDS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 
 _TRANSIENT = {
     "500",
@@ -24,6 +27,7 @@ _TRANSIENT = {
     "KMSInternalException",
     "ProvisionedThroughputExceededException",
     "RequestLimitExceeded",
+    "RequestTimeout",
     "ServiceUnavailable",
     "SlowDown",
     "ThrottlingException",
@@ -82,15 +86,19 @@ class Table:
 
     def get_many(self, keys: list[tuple[str, str]]) -> list[Item]:
         """Up to 100 items, read consistently; missing ones are left out."""
-        asked = {"Keys": [_pack({"pk": pk, "sk": sk}) for pk, sk in keys], "ConsistentRead": True}
-        request = {self.name: asked} if keys else {}
+        if not keys:
+            return []
+        request: Any = {self.name: {"Keys": [_pack({"pk": pk, "sk": sk}) for pk, sk in keys], "ConsistentRead": True}}
         items: list[Item] = []
         with reaching(self.label):
-            while request:
+            for pause in PAUSES_SECONDS:
+                time.sleep(pause)
                 answer = self._client.batch_get_item(RequestItems=request)
                 items += map(_unpack, answer["Responses"].get(self.name, []))
                 request = answer.get("UnprocessedKeys", {})
-        return items
+                if not request:
+                    return items
+        raise StoreUnavailable(store=self.label)
 
     def query(self, pk: str, prefix: str = "") -> list[Item]:
         """All items under a partition key whose sort key begins with the prefix, read consistently."""
@@ -121,10 +129,16 @@ class Table:
         """Write items, 25 a request."""
         for start in range(0, len(items), BATCH_WRITE_ITEMS):
             chunk = items[start : start + BATCH_WRITE_ITEMS]
-            request = {self.name: [{"PutRequest": {"Item": _pack(item)}} for item in chunk]}
-            with reaching(self.label):
-                while request:
-                    request = self._client.batch_write_item(RequestItems=request).get("UnprocessedItems", {})
+            self._write({self.name: [{"PutRequest": {"Item": _pack(item)}} for item in chunk]})
+
+    def _write(self, request: dict[str, Any]) -> None:
+        with reaching(self.label):
+            for pause in PAUSES_SECONDS:
+                time.sleep(pause)
+                request = self._client.batch_write_item(RequestItems=request).get("UnprocessedItems", {})
+                if not request:
+                    return
+        raise StoreUnavailable(store=self.label)
 
     def update(
         self,

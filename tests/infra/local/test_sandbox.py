@@ -236,6 +236,24 @@ def test_functions_without_snap_start_run_no_hooks(tmp_path: Path) -> None:
     assert seen["environment"]["AWS_LAMBDA_INITIALIZATION_TYPE"] == "on-demand"
 
 
+def test_a_sandbox_runs_on_the_small_loop_where_the_runtime_client_is_missing(tmp_path: Path) -> None:
+    source = """
+import sys, traceback
+class Without:
+    def find_spec(self, name, *rest):
+        if name == "runtime_client":
+            raise ImportError(name)
+sys.meta_path.insert(0, Without())
+def handler(event, context):
+    return [frame.filename.rpartition("/")[2] for frame in traceback.extract_stack()]
+"""
+    with lambdas(tmp_path, source) as made:
+        error, files = made()
+    assert error is None
+    assert "runtime_loop.py" in files
+    assert "bootstrap.py" not in files
+
+
 def test_what_a_handler_prints_is_in_its_log(tmp_path: Path) -> None:
     with lambdas(tmp_path) as made:
         made()

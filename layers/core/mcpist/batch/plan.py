@@ -1,6 +1,6 @@
 """The plan: a whole batch, checked before anything runs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,8 +41,11 @@ def plan(commands: str | list[Any], sieve: Sieve) -> Plan:
     """The plan of a batch; the first error is raised with all others in its `problems`."""
     problems: Problems = []
     steps = parse(commands, problems)
+    unreadable = {problem.details["id"] for problem in problems if "id" in problem.details}
     tools = {step.id: tool for step in steps if (tool := _tool(step, sieve, problems))}
-    needs = [_needs(step, steps, tools, problems) for step in steps]
+    named = {step.id: index for index, step in enumerate(steps) if step.named}
+    needs = [_needs(step, named, tools, problems) for step in steps]
+    problems = [problem for problem in problems if not _names(problem, unreadable)]
     if not problems:
         _refuse_cycle(steps, needs, problems)
     _raise(problems)
@@ -64,27 +67,29 @@ def _tool(step: Step, sieve: Sieve, problems: Problems) -> Tool | None:
     return tool
 
 
-def _needs(step: Step, steps: list[Step], tools: dict[str, Tool], problems: Problems) -> frozenset[int]:
+def _needs(step: Step, named: dict[str, int], tools: dict[str, Tool], problems: Problems) -> frozenset[int]:
     """The indexes of the steps that a step waits for: those it names and those it refers to."""
-    indexes = {other.id: index for index, other in enumerate(steps)}
     found: set[int] = set()
-    for name in step.after:
-        if name in indexes:
-            found.add(indexes[name])
+    for field, name in _names_of(step, tools, problems):
+        if name in named:
+            found.add(named[name])
         else:
-            problems.append(_unknown(step, "after", name, indexes))
+            known = nearest(name, named)
+            problems.append(UnknownStep(field=field, line=step.line, id=step.id, step=name, known=known))
+    return frozenset(found)
+
+
+def _names_of(step: Step, tools: dict[str, Tool], problems: Problems) -> Iterator[tuple[str, str]]:
+    """The fields in which a step names another, and the name; references are checked against what that one shows."""
+    for name in step.after:
+        yield "after", name
     for reference in _references(step):
-        source = indexes.get(reference.step)
-        if source is None or not steps[source].named:
-            problems.append(_unknown(step, f"params.{reference.field}", reference.step, indexes))
-            continue
-        found.add(source)
+        yield f"params.{reference.field}", reference.step
         if tool := tools.get(reference.step):
             try:
                 check(reference, tool.shows)
             except McpistError as error:
                 problems.append(error.at(line=step.line, id=step.id))
-    return frozenset(found)
 
 
 def _references(step: Step) -> list[Reference]:
@@ -103,13 +108,22 @@ def _refuse_cycle(steps: list[Step], needs: list[frozenset[int]], problems: Prob
         problems.append(CyclicSteps(field="after", line=first.line, id=first.id, cycle=names))
 
 
-def _unknown(step: Step, field: str, name: str, indexes: Iterable[str]) -> UnknownStep:
-    return UnknownStep(field=field, line=step.line, id=step.id, step=name, known=nearest(name, indexes))
+def _names(problem: McpistError, unreadable: set[str]) -> bool:
+    """Whether it says that a step is unknown whose own line has a problem: that one alone is to be corrected."""
+    return isinstance(problem, UnknownStep) and problem.details["step"] in unreadable
 
 
 def _raise(problems: Problems) -> None:
-    """Raise the first problem by line, with the others in its details."""
+    """Raise the first problem by line, with the others in its details; a tool's schema stands only with the first."""
     if not problems:
         return
-    first, *others = sorted(problems, key=lambda problem: problem.details.get("line", 0))
-    raise first.at(problems=[other.as_dict() for other in others]) if others else first
+    told: set[str] = set()
+    ordered = sorted(problems, key=lambda problem: problem.details.get("line", 0))
+    for problem in ordered:
+        if "schema" in problem.details:
+            tool = f"{problem.details['module']}.{problem.details['tool']}"
+            if tool in told:
+                del problem.details["schema"]
+            told.add(tool)
+    first, *others = ordered
+    raise first.at(problems=others) if others else first

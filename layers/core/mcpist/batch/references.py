@@ -14,11 +14,12 @@ from typing import Any
 
 from mcpist.errors import UnresolvedReference
 from mcpist.render.project import project
-from mcpist.render.shows import Shows
+from mcpist.render.shows import Shows, has, steps
+from mcpist.tools.catalogue import nearest
 
-_REFERENCE = re.compile(r"\$(\$)?\{([^{}]*)\}")
-_SHAPE = re.compile(r"^([A-Za-z_][A-Za-z0-9_-]*)((?:\.[^.\[\]]+|\[(?:\d+|\*)\])*)$")
-_KEY = re.compile(r"\.([^.\[\]]+)|\[(\d+|\*)\]")
+_REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
+_SHAPE = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)((?:\.[^.\[\]]+|\[(?:[0-9]{1,9}|\*)\])*)")
+_MOST_KNOWN = 20
 
 type Key = str | int
 
@@ -50,10 +51,10 @@ class Result:
 def references(params: Mapping[str, Any]) -> list[Reference]:
     """Every reference in the params; UnresolvedReference for one that is not well formed."""
     return [
-        _parse(match[2], field)
+        _parse(match, field)
         for field, text in _strings(params, "")
         for match in _REFERENCE.finditer(text)
-        if not match[1]
+        if match[1] is not None
     ]
 
 
@@ -63,7 +64,8 @@ def check(reference: Reference, shows: Shows) -> None:
         return
     columns = [key for key in reference.keys[1:] if isinstance(key, str) and key != "*"]
     if columns and columns[0] not in shows.fields:
-        raise _unresolved(reference, f"there is no column {columns[0]}", f"Columns: {', '.join(shows.fields)}.")
+        problem = f"{reference.step} shows no column {columns[0]}"
+        raise _unresolved(reference, problem, f"Columns: {nearest(columns[0], shows.fields)}.")
     if columns and reference.keys[1] == columns[0]:
         raise _unresolved(reference, "items is a list", f"Write {reference.step}.items[0].{columns[0]}.")
 
@@ -77,8 +79,8 @@ def resolve(params: Any, result: Callable[[str], Result], field: str = "") -> An
     if not isinstance(params, str):
         return params
     whole = _REFERENCE.fullmatch(params)
-    if whole and not whole[1]:
-        return find(_parse(whole[2], field), result)
+    if whole and whole[1] is not None:
+        return find(_parse(whole, field), result)
     return _REFERENCE.sub(lambda match: _text(match, field, result), params)
 
 
@@ -93,6 +95,9 @@ def find(reference: Reference, result: Callable[[str], Result]) -> Any:
         case ("raw", *rest):
             return _walk(source.raw, tuple(rest), reference)
         case ("file", *rest):
+            if source.file is None:
+                hint = f"Write {reference.step}.items or {reference.step}.raw."
+                raise _unresolved(reference, "the result is small and in no file", hint)
             return _walk(source.file, tuple(rest), reference)
         case keys:
             return _walk(source.raw, keys, reference)
@@ -100,34 +105,43 @@ def find(reference: Reference, result: Callable[[str], Result]) -> Any:
 
 def _walk(value: Any, keys: tuple[Key, ...], reference: Reference) -> Any:
     for position, key in enumerate(keys):
-        if key == "*":
-            if not isinstance(value, list):
-                raise _unresolved(reference, "[*] needs a list", "")
+        if key == "*" and isinstance(value, list):
             return [_walk(item, keys[position + 1 :], reference) for item in value]
-        try:
-            value = value[key]
-        except IndexError:
-            raise _unresolved(reference, f"[{key}] of {len(value)} elements", "") from None
-        except (KeyError, TypeError):
-            known = f"There: {', '.join(list(value)[:20])}." if isinstance(value, dict) else ""
-            raise _unresolved(reference, f"there is no {key}", known) from None
+        if not has(value, key):
+            raise _unresolved(reference, f"there is no {_shown(key)}", _there(value))
+        value = value[key]
     return value
 
 
+def _there(value: Any) -> str:
+    """What is in the place where a reference ends too soon."""
+    match value:
+        case {}:
+            return f"There: {', '.join(list(value)[:_MOST_KNOWN]) or 'an empty object'}."
+        case list():
+            return f"There: a list of {len(value)}."
+        case _:
+            return f"There: {'a text' if isinstance(value, str) else json.dumps(value)}."
+
+
+def _shown(key: Key) -> str:
+    return f"[{key}]" if isinstance(key, int) or key == "*" else key
+
+
 def _text(match: re.Match[str], field: str, result: Callable[[str], Result]) -> str:
-    if match[1]:
-        return match[0][1:]
-    value = find(_parse(match[2], field), result)
+    if match[1] is None:
+        return "${"
+    value = find(_parse(match, field), result)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _parse(text: str, field: str) -> Reference:
-    shape = _SHAPE.match(text.strip())
-    if shape is None:
-        reference = Reference(text, field, "", ())
-        raise _unresolved(reference, "it is not of the form step.path[0].field", "Write $${ for a plain ${.")
-    keys = tuple(key or (index if index == "*" else int(index)) for key, index in _KEY.findall(shape[2]))
-    return Reference(text, field, shape[1], keys)
+def _parse(match: re.Match[str], field: str) -> Reference:
+    text = match[1]
+    shape = _SHAPE.fullmatch(text.strip())
+    if shape is None or not match[2]:
+        known = "Write ${step.path[0].field} with the id of a step, or $${ for a plain ${."
+        raise _unresolved(Reference(text, field, "", ()), "it is not of this form", known)
+    return Reference(text, field, shape[1], tuple(steps(shape[2])))
 
 
 def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:

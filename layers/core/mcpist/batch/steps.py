@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, V
 from mcpist.errors import DuplicateStep, EmptyBatch, InvalidLine, McpistError, TooManySteps
 
 MOST_STEPS = 100
+TOO_DEEP = "it is nested too deep"
 
 type Problems = list[McpistError]
 
@@ -43,59 +44,87 @@ class _Line(BaseModel):
     raw_output: bool = False
 
 
+_WORDS = {
+    "extra_forbidden": f"there is no such field (fields: {', '.join(_Line.model_fields)})",
+    "missing": "it is missing",
+    "model_type": "a step is one JSON object",
+    "recursion_loop": TOO_DEEP,
+    "string_pattern_mismatch": "it begins with a letter or _, and has up to 64 letters, digits, - and _",
+}
+
+
 def parse(commands: str | list[Any], problems: Problems) -> list[Step]:
     """The steps in their order; what is wrong with a line is added to `problems`, and the line left out."""
-    steps: list[Step] = []
-    lines: dict[str, int] = {}
-    for number, value in _values(commands, problems):
-        step = _step(number, value, problems)
-        if step is None:
-            continue
-        if step.id in lines:
-            problems.append(DuplicateStep(field="id", line=number, id=step.id, first_line=lines[step.id]))
-            continue
-        lines[step.id] = number
-        steps.append(step)
-    if not steps and not problems:
+    lines = _lines(commands)
+    if not lines:
         problems.append(EmptyBatch(field="commands"))
-    if len(steps) > MOST_STEPS:
-        problems.append(TooManySteps(field="commands", steps=len(steps), limit=MOST_STEPS))
-    return steps
+    if len(lines) > MOST_STEPS:
+        problems.append(TooManySteps(field="commands", steps=len(lines), limit=MOST_STEPS))
+        return []
+    steps: dict[str, Step] = {}
+    for number, line in lines:
+        step = _step(number, line, problems, written=isinstance(commands, str))
+        if step and step.id in steps:
+            problems.append(DuplicateStep(field="id", line=number, id=step.id, first_line=steps[step.id].line))
+        elif step:
+            steps[step.id] = step
+    return list(steps.values())
 
 
-def _values(commands: str | list[Any], problems: Problems) -> Iterator[tuple[int, Any]]:
-    """The lines that are JSON, with their numbers from 1; empty lines are passed over."""
+def _lines(commands: str | list[Any]) -> list[tuple[int, Any]]:
+    """The lines with their numbers from 1, empty ones passed over; a list's elements count as lines."""
     if isinstance(commands, list):
-        yield from enumerate(commands, start=1)
-        return
-    for number, text in enumerate(commands.split("\n"), start=1):
-        if not text.strip():
-            continue
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            problem = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deep"
-            problems.append(InvalidLine(line=number, field=f"column {getattr(error, 'colno', 1)}", problem=problem))
-        else:
-            yield number, value
+        return list(enumerate(commands, start=1))
+    lines = enumerate(commands.removeprefix("\ufeff").split("\n"), start=1)
+    return [(number, text) for number, text in lines if text.strip()]
 
 
-def _step(number: int, value: Any, problems: Problems) -> Step | None:
+def _step(number: int, line: Any, problems: Problems, *, written: bool) -> Step | None:
+    """The step of a line, which is `written` as JSON or read already."""
     try:
-        line = _Line.model_validate(value)
+        value = _decode(number, line) if written else line
+    except InvalidLine as problem:
+        problems.append(problem)
+        return None
+    try:
+        found = _Line.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(map(str, first["loc"])) or "line"
-        problems.append(InvalidLine(line=number, field=field, problem=first["msg"]))
+        problems += _problems(number, value, error)
         return None
     return Step(
         line=number,
-        id=line.id or f"line{number}",
-        named=line.id is not None,
-        module=line.module,
-        tool=line.tool,
-        params=line.params,
-        after=tuple(line.after),
-        output=line.output,
-        raw_output=line.raw_output,
+        id=found.id or f"line{number}",
+        named=found.id is not None,
+        module=found.module,
+        tool=found.tool,
+        params=found.params,
+        after=tuple(found.after),
+        output=found.output,
+        raw_output=found.raw_output,
     )
+
+
+def _decode(number: int, text: str) -> Any:
+    """The line's JSON, or InvalidLine."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise InvalidLine(line=number, field=f"column {error.colno}", problem=error.msg) from None
+    except ValueError as error:
+        raise InvalidLine(line=number, field="line", problem=str(error)) from None
+    except RecursionError:
+        raise InvalidLine(line=number, field="line", problem=TOO_DEEP) from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _problems(number: int, value: Any, error: ValidationError) -> Iterator[InvalidLine]:
+    """What is wrong with a line, and the id that it would have had."""
+    place: dict[str, Any] = {"line": number}
+    if isinstance(value, dict) and isinstance(value.get("id"), str):
+        place["id"] = value["id"]
+    for problem in error.errors(include_url=False, include_input=False):
+        field = ".".join(map(str, problem["loc"][:2])) or "line"
+        yield InvalidLine(**place, field=field, problem=_WORDS.get(problem["type"], problem["msg"]))

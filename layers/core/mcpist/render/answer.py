@@ -8,28 +8,28 @@ from mcpist.render.shows import Shows
 
 
 def compact(raw: Any, shows: Shows) -> str:
-    """A tool's JSON as the model reads it."""
+    """A tool's JSON as the model reads it: without what is null or empty."""
     rows = project(raw, shows)
-    single = not isinstance(raw, list) and not shows.rows
-    if shows.text and single and rows:
+    single = len(rows) == 1 and not isinstance(raw, list) and not shows.rows
+    if shows.text and single:
         return document(rows[0], shows.text)
-    filled = [{name: value for name, value in row.items() if value not in (None, "", [], {})} for row in rows]
-    if single and filled:
-        return smallest(filled[0])
-    return min(smallest(rows), smallest(filled), key=len)
+    filled = [{name: value for name, value in row.items() if not is_empty(value)} for row in rows]
+    return smallest(filled[0] if single else filled)
 
 
 def document(row: Row, text: str) -> str:
     """A Markdown document under the lines of its other columns."""
-    lines = [f"{name}: {_inline(value)}" for name, value in row.items() if name != text and value not in (None, "", [])]
-    return "\n".join([*lines, "", str(row[text] or "")]) if lines else str(row[text] or "")
+    lines = [f"{name}: {_inline(value)}" for name, value in row.items() if name != text and not is_empty(value)]
+    body = "" if row[text] is None else _inline(row[text])
+    return "\n".join([*lines, "", body]) if lines and body else "\n".join(lines) or body
 
 
 def smallest(value: Any) -> str:
-    """Compact JSON or TOON, whichever is shorter."""
+    """Compact JSON, or TOON with the lists and objects inside rows flattened: whichever is shorter."""
     from toon_format import encode
 
-    return min(minified(value), encode(value), key=len)
+    flat = _table(value) if isinstance(value, list) else _flat(value)
+    return min(minified(value), encode(flat), key=len)
 
 
 def minified(value: Any) -> str:
@@ -37,7 +37,30 @@ def minified(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+def is_empty(value: Any) -> bool:
+    """Whether a value tells nothing; 0 and False tell something."""
+    return value is None or value in ("", [], {})
+
+
+def _table(rows: list[Row]) -> list[Row]:
+    """Flat rows with the same columns, as TOON writes them shortest: names once, then values."""
+    flat = [_flat(row) for row in rows]
+    columns = dict.fromkeys(name for row in flat for name in row)
+    return [{name: row.get(name) for name in columns} for row in flat]
+
+
+def _flat(row: Row, place: str = "") -> Row:
+    """A row whose objects are dotted columns, and whose lists of plain values are one text."""
+    flat: Row = {}
+    for name, value in row.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{place}{name}.")
+        else:
+            flat[f"{place}{name}"] = _inline(value) if isinstance(value, list) else value
+    return flat
+
+
 def _inline(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
-        return ", ".join(map(str, value))
+        return ", ".join(item if isinstance(item, str) else minified(item) for item in value)
     return value if isinstance(value, str) else minified(value)

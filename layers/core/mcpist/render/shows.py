@@ -46,11 +46,15 @@ def at(value: Any, path: str) -> Any:
         if key == "*":
             rest = path[path.index("[*]") + 3 :]
             return [at(item, rest) for item in value] if isinstance(value, list) else None
-        try:
-            value = value[key]
-        except (KeyError, IndexError, TypeError):
+        if not has(value, key):
             return None
+        value = value[key]
     return value
+
+
+def has(value: Any, key: str | int) -> bool:
+    """Whether there is something under a key of an object, or at an index of a list."""
+    return key in value if isinstance(value, dict) else isinstance(value, list) and key in range(len(value))
 
 
 def steps(path: str) -> Iterator[str | int]:

@@ -1,9 +1,14 @@
 """What a tool returns: the description of its work, performed elsewhere."""
 
+import re
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import quote
+
+from mcpist.errors import InvalidRequest
+
+_SLASHES = re.compile(r"[/\\]")
 
 type Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -17,6 +22,11 @@ class Call:
     query: Mapping[str, Any] = field(default_factory=dict)
     json: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse a path that would become part of the host: it must begin with a slash."""
+        if not self.path.startswith("/"):
+            raise ValueError(f"{self.path} does not begin with a slash")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +56,11 @@ type Work = Call | Lookup | Calls
 
 
 def path(template: str, **parts: str | int | list[str]) -> str:
-    """The template with every part percent-escaped, so that no id can leave its place; a list is several segments."""
-    return template.format_map({name: _segment(value) for name, value in parts.items()})
+    """The template with every part percent-escaped, so that no id can leave its place; a list is several segments.
+
+    InvalidRequest for a part that is empty, or has a segment `.` or `..`: services resolve these escaped too.
+    """
+    return template.format_map({name: _part(name, value) for name, value in parts.items()})
 
 
 def given(**fields: Any) -> dict[str, Any]:
@@ -55,9 +68,8 @@ def given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _segment(value: str | int | list[str]) -> str:
-    """One path segment, or several; `.` and `..` are escaped too, since clients and servers resolve them."""
-    if isinstance(value, list):
-        return "/".join(map(_segment, value))
-    text = quote(str(value), safe="")
-    return text.replace(".", "%2E") if text in {".", ".."} else text
+def _part(name: str, value: str | int | list[str]) -> str:
+    texts = value if isinstance(value, list) else [str(value)]
+    if value == "" or any(segment in {".", ".."} for text in texts for segment in _SLASHES.split(text)):
+        raise InvalidRequest(field=name, problem="it may not be empty, nor lead to another place by . or ..")
+    return "/".join(quote(text, safe="") for text in texts)

@@ -6,7 +6,7 @@ from typing import Any
 
 from mcpist import audit, broker
 from mcpist.caller import Caller
-from mcpist.errors import McpistError, ReconnectRequired
+from mcpist.errors import InternalError, McpistError, ReconnectRequired
 from mcpist.settings import settings
 from mcpist.tools.call import Answer, Call, Calls, Lookup, Work
 from mcpist.tools.module import Module
@@ -28,12 +28,15 @@ def run(
     service = Service(caller, module)
     if not tool.reads:
         audit.record(caller, tool=name, outcome="started", request=request, batch=batch)
-    outcome = "succeeded"
+    outcome = InternalError.code
     try:
-        return perform(service, work)
+        raw = perform(service, work)
+        outcome = "succeeded"
     except McpistError as error:
         outcome = error.code
         raise
+    else:
+        return raw
     finally:
         _record(caller, tool=name, outcome=outcome, request=request, account=service.account, batch=batch)
 

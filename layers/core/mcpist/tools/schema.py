@@ -1,6 +1,7 @@
 """Schemas: from a signature to a model, a JSON Schema, and one line."""
 
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, get_args, get_origin
 
@@ -8,9 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 
 def model_of(function: Callable[..., Any], name: str) -> type[BaseModel]:
-    """The model of a function's arguments; a plain string in `Annotated` is the parameter's description."""
+    """The model of a function's arguments; a plain string in `Annotated` is the parameter's description.
+
+    A field is named after its place and has the parameter's name as alias, since a model knows some names already
+    (`schema`, `copy`).
+    """
     parameters = inspect.signature(function, eval_str=True).parameters.values()
-    fields: dict[str, Any] = {parameter.name: _field(parameter) for parameter in parameters}
+    fields: dict[str, Any] = {f"field_{place}": _field(parameter) for place, parameter in enumerate(parameters)}
     return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
 
 
@@ -30,11 +35,9 @@ def one_line(schema: Mapping[str, Any]) -> str:
 def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
     default = ... if parameter.default is inspect.Parameter.empty else parameter.default
     annotation = parameter.annotation
-    if get_origin(annotation) is not Annotated:
-        return annotation, default
-    kind, *notes = get_args(annotation)
+    kind, *notes = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
     fields = [Field(description=note) if isinstance(note, str) else note for note in notes]
-    return Annotated[kind, *fields], default
+    return Annotated[kind, *fields], Field(default, alias=parameter.name)
 
 
 def _slim(schema: Any) -> Any:
@@ -47,11 +50,10 @@ def _slim(schema: Any) -> Any:
         for key, value in schema.items()
         if not (key == "title" and isinstance(value, str)) and not (key == "default" and value is None)
     }
-    options = [option for option in slim.get("anyOf", []) if option != {"type": "null"}]
+    options = [option for option in slim.pop("anyOf", []) if option != {"type": "null"}]
     if len(options) == 1:
-        del slim["anyOf"]
-        slim = {**options[0], **slim}
-    return slim
+        return {**options[0], **slim}
+    return {"anyOf": options, **slim} if options else slim
 
 
 def _parameter(name: str, spec: Mapping[str, Any], required: bool) -> str:
@@ -59,7 +61,10 @@ def _parameter(name: str, spec: Mapping[str, Any], required: bool) -> str:
     text = name if required else f"{name}?"
     if kind != "string":
         text += f": {kind}"
-    return f"{text} = {spec['default']}" if "default" in spec else text
+    if "default" not in spec:
+        return text
+    default = spec["default"]
+    return f"{text} = {default if isinstance(default, str) and default else json.dumps(default)}"
 
 
 def _kind(spec: Mapping[str, Any]) -> str:
@@ -71,4 +76,4 @@ def _kind(spec: Mapping[str, Any]) -> str:
         return "|".join(_kind(option) for option in spec["anyOf"])
     if spec.get("type") == "array":
         return f"[{_kind(spec.get('items', {}))}]"
-    return str(spec.get("type", "any"))
+    return "object" if "$ref" in spec else str(spec.get("type", "any"))

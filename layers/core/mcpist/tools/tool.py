@@ -17,9 +17,9 @@ from mcpist.tools.schema import model_of, one_line, schema_of
 type Effect = Literal["reads", "writes", "destroys"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tool:
-    """A function's signature is the schema, its docstring the description, `shows` the answer."""
+    """A function's signature is the schema, its docstring the description, `shows` the answer; each is unique."""
 
     module: str
     function: Callable[..., Work]
@@ -69,12 +69,12 @@ class Tool:
             model = self.arguments.model_validate(arguments)
         except ValidationError as error:
             raise self._invalid(error.errors(include_url=False)[0]) from None
-        return {name: getattr(model, name) for name in type(model).model_fields}
+        return {str(field.alias): getattr(model, name) for name, field in type(model).model_fields.items()}
 
     def check(self, arguments: Mapping[str, Any], unresolved: Collection[str]) -> None:
         """Refuse what is wrong already, while the values of the `unresolved` fields are not known yet."""
         known = {name: value for name, value in arguments.items() if name not in unresolved}
-        unknown = {name: None for name in unresolved if name not in self.arguments.model_fields}
+        unknown = {name: None for name in unresolved if name not in self.input_schema["properties"]}
         try:
             self.arguments.model_validate(known | unknown)
         except ValidationError as error:

@@ -1,6 +1,6 @@
 """A folder of the bucket: objects by name, each with its ETag."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -61,7 +61,7 @@ class Folder:
             return getattr(client("s3"), operation)(Bucket=settings().files_bucket, **arguments)
 
 
-def each[T, R](work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """The results of a work for each item, a few at a time."""
+def each[T, R](work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    """The results of a work for each item, in order, a few at a time; who stops asking stops the rest."""
     with ThreadPoolExecutor(CONNECTIONS) as workers:
-        return list(workers.map(work, items))
+        yield from workers.map(work, items)

@@ -10,7 +10,8 @@ sandbox has stored a newer index. So nobody has to report a change, and no repor
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -24,7 +25,7 @@ from mcpist_modules.rag.folder import Folder, each
 from mcpist_modules.rag.index import Index
 
 FRESH_SECONDS = 5  # for each request of a listing, so that many documents do not mean many requests
-MOST_READS = 1000  # documents that one call reads; the calls after it read the rest
+READ_SECONDS = 8  # that one call gives to new documents; the calls after it read the rest
 SHELVES = 4  # that a sandbox keeps in memory
 
 _DOCUMENTS = "docs/"
@@ -36,12 +37,9 @@ type Row = dict[str, Any]
 class Shelf:
     """The documents of one organization; its questions are what the module's tools look up."""
 
-    def __init__(
-        self, organization: str, clock: Callable[[], float] = time.monotonic, most_reads: int = MOST_READS
-    ) -> None:
+    def __init__(self, organization: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._folder = Folder(f"rag/{quote(organization, safe='')}/")
         self._clock = clock
-        self._most_reads = most_reads
         self._lock = threading.Lock()
         self._index = Index()
         self._etag = ""  # of the stored index that this one is; empty where it is not the stored one
@@ -111,7 +109,8 @@ class Shelf:
             new = [document for document in documents if not self._index.holds(document)]
             paths = [document.path for document in new]
             etags = each(lambda path: self._folder.put(_DOCUMENTS + path, contents[path]), paths)
-            self._change(zip(new, etags, strict=True), ())
+            if new:
+                self._change(zip(new, etags, strict=True), ())
             return paths
 
     def _refresh(self) -> None:
@@ -124,20 +123,34 @@ class Shelf:
             for name, etag in etags.items()
             if name.startswith(_DOCUMENTS) and name.lower().endswith(SUFFIXES)
         }
-        known = self._index.etags()
-        unread = [path for path, etag in there.items() if known.get(path) != etag]
-        found = each(self._read, unread[: self._most_reads])
-        self._change(filter(None, found), known.keys() - there.keys())
-        if len(unread) <= self._most_reads:
+        unread, gone = self._difference(there)
+        if unread or gone:
+            self._change(self._reads(unread), gone)
+            unread, _ = self._difference(there)
+        if not unread:
             self._fresh_until = self._clock() + FRESH_SECONDS * requests
+
+    def _difference(self, there: Mapping[str, str]) -> tuple[list[str], list[str]]:
+        """The documents that the index has not read as they are, and those that are there no longer."""
+        known = self._index.etags()
+        return [path for path in there if known.get(path) != there[path]], [path for path in known if path not in there]
 
     def _stored(self) -> tuple[Index, str]:
         """The stored index and its ETag; an empty index where there is none, or none that can be read."""
         content, etag = self._folder.get(_INDEX) or (b"", "")
         return Index.load(content) or Index(), etag
 
+    def _reads(self, paths: Iterable[str]) -> Iterator[tuple[Document, str]]:
+        """The documents and their ETags, as many as can be read in time; without those just removed."""
+        end = self._clock() + READ_SECONDS
+        with closing(each(self._read, paths)) as reads:
+            for found in reads:
+                if found:
+                    yield found
+                if self._clock() >= end:
+                    return
+
     def _read(self, path: str) -> tuple[Document, str] | None:
-        """A document and its ETag; None where it has just been removed."""
         found = self._folder.get(_DOCUMENTS + path)
         return (read(path, found[0]), found[1]) if found else None
 
@@ -146,11 +159,9 @@ class Shelf:
 
         Who loses a race keeps a copy that is right for what it saw, and takes the winner's at its next look.
         """
-        added, gone = list(added), list(gone)
-        if added or gone:
-            index = self._index.copy()
-            for path in gone:
-                index.remove(path)
-            for document, etag in added:
-                index.put(document, etag)
-            self._index, self._etag = index, self._folder.replace(_INDEX, index.dump(), self._etag) or ""
+        index = self._index.copy()
+        for path in gone:
+            index.remove(path)
+        for document, etag in added:
+            index.put(document, etag)
+        self._index, self._etag = index, self._folder.replace(_INDEX, index.dump(), self._etag) or ""

@@ -1,0 +1,190 @@
+"""`make bench`: measure, print the table, and keep it in docs/benchmarks.md."""
+
+import http.server
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from infra.cli.endpoint import Endpoint
+from infra.local.house import ROOT, USER, House, open_house, with_modules
+
+ROUNDS = 5
+BEGIN, END = "<!-- bench -->\n", "<!-- /bench -->\n"
+REPORT = ROOT / "docs/benchmarks.md"
+
+type Row = tuple[str, str, str]
+
+
+def main() -> None:
+    """Measure everything on one seeded house."""
+    with tempfile.TemporaryDirectory() as folder, stub_service() as host:
+        root = with_modules(Path(folder), ROOT / "infra/bench/stub.py")
+        os.environ["STUB_HOST"] = host
+        with open_house(docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), say=_say) as house:
+            rows = [*sandboxes(house, Path(folder)), *requests(house), *batches(house)]
+    text = table(rows)
+    print(text)  # noqa: T201
+    keep(text)
+
+
+def sandboxes(house: House, folder: Path) -> list[Row]:
+    """Cold and warm CPU of the endpoint against a bare server, alternating."""
+    events = {name: _event(house, folder, name) for name in ("list_tools", "call")}
+    function = next(one for one in house.aws.template.functions if one.id == "McpEndpointFunction")
+    environment = {
+        **os.environ,
+        **house.aws.environment,
+        **function.environment,
+        "PYTHONPATH": os.pathsep.join(map(str, (function.code, *function.layers, ROOT))),
+        "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
+        "PYTHONDONTWRITEBYTECODE": "",
+        "LOG_LEVEL": "ERROR",
+    }
+    found: dict[str, list[dict[str, float]]] = {"ours": [], "bare": []}
+    for number in range(ROUNDS + 1):  # the first round writes the bytecode and does not count
+        _say(f"sandboxes: round {number} of {ROUNDS}")
+        for which, values in found.items():
+            command = [sys.executable, "-m", "infra.bench.sandbox", which, events["list_tools"], events["call"]]
+            done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603
+            if number:
+                values.append(json.loads(done.stdout.splitlines()[-1]))
+    cold, bare_cold = (statistics.median(value["cold_ms"] for value in found[which]) for which in ("ours", "bare"))
+    warm, bare_warm = (statistics.median(value["warm_us"] for value in found[which]) for which in ("ours", "bare"))
+    return [
+        ("cold CPU to the first `tools/list`, against a bare SDK server", _ratio(cold, bare_cold, "ms"), "1.5"),
+        ("warm CPU of a `tools/call` of a stub tool, against the bare server", _ratio(warm, bare_warm, "us"), "3"),
+    ]
+
+
+def requests(house: House) -> list[Row]:
+    """AWS requests of a `call` that needs a grant, counted at the front: cold sandboxes, then warm ones."""
+    connect(house)
+    endpoint = Endpoint(house.mcp_url, house.token(USER))
+    rows: list[Row] = []
+    for state in ("cold", "warm"):
+        if state == "cold":
+            for sandbox in list(house.aws._sandboxes):  # noqa: SLF001 - only the bench freezes all sandboxes
+                house.aws.kill(sandbox)
+        house.aws.requests.clear()
+        endpoint.call("call", {"module": "stub", "tool": "ask"})
+        counted = Counter(request.function for request in house.aws.requests)
+        ours, broker = counted["McpEndpointFunction"], counted["TokenBrokerFunction"]
+        aim = "3 + 3" if state == "cold" else "1 + 0"
+        rows.append((f"AWS requests of a {state} `call` with a grant (endpoint + broker)", f"{ours} + {broker}", aim))
+    return rows
+
+
+def connect(house: House) -> None:
+    """Store a grant for the stub service, as the user would by connecting an account."""
+    message = {
+        "operation": "put",
+        "proof": {"kind": "jwt", "value": house.token(USER)},
+        "organization": "demo",
+        "roles": [],
+        "service": "stub",
+        "access_token": "stub-token",
+    }
+    broker = house.aws.resource("TokenBrokerFunction.Alias")
+    answer = house.aws.client("lambda").invoke(FunctionName=broker, Payload=json.dumps(message))
+    payload = json.load(answer["Payload"])
+    if "error" in payload:
+        raise RuntimeError(payload["error"])
+
+
+def batches(house: House) -> list[Row]:
+    """Wall time of batches against the same calls one by one."""
+    endpoint = Endpoint(house.mcp_url, house.token(USER))
+    ten = [{"id": f"s{n}", "module": "rag", "tool": "search_docs", "params": {"query": "batch"}} for n in range(10)]
+    five = [{**step, "after": [f"s{n - 1}"] if n else []} for n, step in enumerate(ten[:5])]
+    rows: list[Row] = []
+    for name, steps in (("ten independent `rag` calls", ten), ("a chain of five `rag` calls", five)):
+        endpoint.call("batch", {"commands": steps})  # creates the machine and warms the sandboxes
+        together = _seconds(lambda steps=steps: endpoint.call("batch", {"commands": steps}))
+        single = _seconds(lambda steps=steps: [endpoint.call("call", _call(step)) for step in steps])
+        rows.append((f"{name}: by `batch` against one by one", _ratio(together, single, "s"), ""))
+    return rows
+
+
+@contextmanager
+def stub_service() -> Iterator[str]:
+    """A service on loopback that answers an empty list to everybody with a token."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self.send_response(200 if self.headers["authorization"] else 401)
+            self.send_header("content-length", "2")
+            self.end_headers()
+            self.wfile.write(b"[]")
+
+        def log_message(self, *_: Any) -> None:
+            """Silent."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def table(rows: list[Row]) -> str:
+    """The rows in Markdown, under what they were measured on."""
+    day = datetime.now(UTC).date().isoformat()
+    machine = f"{day}, Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
+    lines = [f"| {what} | {seen} | {aim} |" for what, seen, aim in rows]
+    return "\n".join([f"Measured {machine}.", "", "| what | seen | at most |", "| --- | --- | --- |", *lines, ""])
+
+
+def keep(text: str) -> None:
+    """Put the table between its marks in the report."""
+    report = REPORT.read_text("utf-8")
+    before, _, rest = report.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    REPORT.write_text(f"{before}{BEGIN}{text}{END}{after}", "utf-8")
+
+
+def _event(house: House, folder: Path, name: str) -> str:
+    event = json.loads((ROOT / f"events/mcp_endpoint_{name}.json").read_text("utf-8"))
+    event["headers"]["authorization"] = f"Bearer {house.token(USER)}"
+    event["headers"]["host"] = house.aws.api_url.partition("//")[2]
+    event["body"] = event["body"].replace('"rag"', '"stub"').replace('"list_tags"', '"idle"')
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(event), "utf-8")
+    return str(path)
+
+
+def _call(step: dict[str, Any]) -> dict[str, Any]:
+    return {name: step[name] for name in ("module", "tool", "params")}
+
+
+def _seconds(work: Any) -> float:
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return statistics.median(times)
+
+
+def _ratio(ours: float, theirs: float, unit: str) -> str:
+    return f"{ours / theirs:.2f} ({ours:.3g} {unit} : {theirs:.3g} {unit})"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""One fresh process, as a cold sandbox: CPU to the first `tools/list`, then CPU for each `tools/call`.
+
+Run as `python -m infra.bench.sandbox ours|bare LIST_EVENT CALL_EVENT`; prints `{"cold_ms", "warm_us"}`.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+WARM_UP, CALLS = 50, 500
+
+
+class Context:
+    """The part of Lambda's context that a door reads."""
+
+    aws_request_id = "bench"
+
+    def get_remaining_time_in_millis(self) -> int:
+        """As at the beginning of an invocation."""
+        return 29_000
+
+
+def main(which: str, list_event: str, call_event: str) -> None:
+    """Measure one server."""
+    listing, calling = (json.loads(Path(path).read_text("utf-8")) for path in (list_event, call_event))
+    serve = ours() if which == "ours" else bare()
+    assert serve(listing)["statusCode"] == 200  # noqa: PLR2004
+    cold = time.process_time()
+    for _ in range(WARM_UP):
+        answer = serve(calling)
+    assert '"isError":true' not in answer["body"], answer["body"]
+    started = time.process_time()
+    for _ in range(CALLS):
+        serve(calling)
+    warm = (time.process_time() - started) / CALLS
+    print(json.dumps({"cold_ms": cold * 1000, "warm_us": warm * 1_000_000}))  # noqa: T201
+
+
+def ours() -> Callable[[Any], Any]:
+    """The endpoint's door."""
+    from mcp_endpoint.handler import handler
+
+    return lambda event: handler(event, Context())
+
+
+def bare() -> Callable[[Any], Any]:
+    """The same SDK without anything of ours: three tools, no login, no sieve, no store."""
+    import asyncio
+
+    from mcp.server.lowlevel import Server
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool
+
+    async def list_tools(*_: Any) -> ListToolsResult:
+        return ListToolsResult(tools=[Tool(name=name, input_schema={"type": "object"}) for name in ("a", "b", "c")])
+
+    async def call_tool(*_: Any) -> CallToolResult:
+        return CallToolResult(content=[TextContent(type="text", text="[]")])
+
+    server = Server(
+        "bare", on_list_tools=list_tools, on_call_tool=call_tool, get_tool_input_schema=lambda _: {"type": "object"}
+    )
+    manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(manager.run().__aenter__())
+
+    async def exchange(event: Any) -> Any:
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": event["body"].encode(), "more_body": False}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        headers = [(name.encode(), value.encode()) for name, value in event["headers"].items()]
+        scope = {"type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": headers}
+        await manager.handle_request({**scope, "http_version": "1.1", "scheme": "https"}, receive, send)
+        return {"statusCode": sent[0]["status"], "body": sent[1]["body"].decode()}
+
+    return lambda event: loop.run_until_complete(exchange(event))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,26 @@
+"""A stub service: one tool that answers at once, and one that needs a grant."""
+
+import os
+
+from mcpist.render.shows import shows
+from mcpist.tools.call import Call, Lookup
+from mcpist.tools.module import Module
+
+stub = Module("stub", __doc__, api_version="1", host=os.environ.get("STUB_HOST", ""), opens=lambda _: None)
+
+
+def nothing(_: None) -> list[str]:
+    """No rows."""
+    return []
+
+
+@stub.reads(shows("name"))
+def idle() -> Lookup:
+    """Answer at once."""
+    return Lookup(nothing)
+
+
+@stub.reads(shows("name"))
+def ask() -> Call:
+    """Ask the stub's service with the caller's grant."""
+    return Call("GET", "/")

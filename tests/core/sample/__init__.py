@@ -1,0 +1,18 @@
+"""Two small modules, and callers with any roles."""
+
+from mcpist.caller import Caller, Role, Subject
+from mcpist.sieve import Sieve
+from mcpist.tools.catalogue import Catalogue
+
+CATALOGUE = Catalogue("tests.core.sample", ("shop", "safe"))
+EVERYTHING = Role("everything", modules=("shop", "safe"), allow=("*",), destructive=True)
+
+
+def caller(*roles: Role, disabled: tuple[str, ...] = ()) -> Caller:
+    """A user of acme in these roles."""
+    return Caller("acme", "uma", Subject("https://login.example.com", "uma"), "user", roles, disabled)
+
+
+def sieve(*roles: Role, disabled: tuple[str, ...] = ()) -> Sieve:
+    """What a user in these roles sees."""
+    return Sieve(caller(*roles, disabled=disabled), CATALOGUE)

@@ -1,0 +1,143 @@
+import json
+import re
+from typing import Any
+
+import pytest
+from mcpist import errors
+from mcpist.errors import McpistError, Text, from_message, leaves, to_message
+
+# The details that those who raise an error give it.
+DETAILS: dict[str, Any] = {
+    "account": "uma",
+    "batch": "b1",
+    "cycle": "a -> b -> a",
+    "field": "params.title",
+    "first_line": 1,
+    "http_status": 422,
+    "id": "a",
+    "known": "a, b",
+    "limit": 100,
+    "limit_bytes": 10,
+    "module": "shop",
+    "name": "shop.get_item",
+    "organization": "acme",
+    "path": "files/acme/1",
+    "problem": "it is wrong",
+    "reference": "a.b",
+    "request_id": "r1",
+    "retry_after": 30,
+    "scope": "repo",
+    "seconds": 20,
+    "service": "shop",
+    "size_bytes": 11,
+    "step": "c",
+    "steps": 101,
+    "store": "ledger",
+    "tool": "get_item",
+    "url": "https://mcp.example.com/connect/shop",
+    "what": "token",
+}
+# DESIGN.md, the table of errors.
+STATUSES = {
+    "VALIDATION_ERROR": 400,
+    "AUTHENTICATION_ERROR": 401,
+    "AUTHORIZATION_ERROR": 403,
+    "TOOL_DISABLED": 403,
+    "MODULE_NOT_FOUND": 404,
+    "TOOL_NOT_FOUND": 404,
+    "FILE_NOT_FOUND": 404,
+    "BATCH_NOT_FOUND": 404,
+    "TIMEOUT": 408,
+    "CONNECTION_REQUIRED": 409,
+    "RECONNECT_REQUIRED": 409,
+    "SCOPE_MISSING": 409,
+    "PAYLOAD_TOO_LARGE": 413,
+    "RATE_LIMIT_EXCEEDED": 429,
+    "TOOL_EXECUTION_ERROR": 500,
+    "INTEGRITY_ERROR": 500,
+    "INTERNAL_ERROR": 500,
+    "UPSTREAM_UNAVAILABLE": 503,
+    "STORE_UNAVAILABLE": 503,
+}
+LEAVES = list(leaves())
+
+
+def classes(root: type[McpistError] = McpistError) -> dict[str, str]:
+    """Every class by its name, with its parent's name."""
+    found: dict[str, str] = {}
+    for child in root.__subclasses__():
+        found |= {child.__name__: root.__name__} | classes(child)
+    return found
+
+
+def drawn() -> dict[str, str]:
+    """The classes of the docstring's tree, with their parents."""
+    parents, stack = {}, ["McpistError"]
+    for indent, name in re.findall(r"^([│ ]*)[├└]── (\w+)", str(errors.__doc__), re.MULTILINE):
+        stack = [*stack[: len(indent) // 4 + 1], name]
+        parents[name] = stack[-2]
+    return parents
+
+
+def test_every_class_is_drawn_under_its_parent() -> None:
+    assert drawn() == classes()
+
+
+def test_the_drawn_codes_are_those_of_the_classes() -> None:
+    found = re.findall(r"(\w+) +([A-Z_]{6,}) (\d{3})", str(errors.__doc__))
+    kinds = {kind.__name__: kind for kind in LEAVES}
+    assert {name: (code, int(status)) for name, code, status in found} == {
+        name: (kinds[name].code, kinds[name].status) for name, _, _ in found
+    }
+    assert {code for _, code, _ in found} == set(STATUSES)
+
+
+@pytest.mark.parametrize("kind", LEAVES)
+def test_every_error_has_its_status_and_fills_both_languages(kind: type[McpistError]) -> None:
+    error = kind(**DETAILS)
+    assert error.status == STATUSES[error.code]
+    english, japanese = error.text("en"), error.text("ja")
+    for text in (*english, *japanese):
+        assert text.strip()
+        assert "{" not in text.replace("${a.b}", "")
+    assert str(error) == english.message
+    assert re.search(r"[ぁ-んァ-ヶ一-龠]", japanese.hint)
+    assert not re.search(r"[ぁ-んァ-ヶ一-龠]", "".join(english))
+
+
+@pytest.mark.parametrize("kind", LEAVES)
+def test_an_error_that_lacks_a_detail_of_its_text_cannot_be_made(kind: type[McpistError]) -> None:
+    wanted = {name for text in kind.texts["en"] for name in re.findall(r"(?<!{){(\w+)}", text)}
+    for name in wanted:
+        with pytest.raises(KeyError):
+            kind(**{other: value for other, value in DETAILS.items() if other != name})
+
+
+@pytest.mark.parametrize("kind", LEAVES)
+def test_an_error_passes_between_our_functions(kind: type[McpistError]) -> None:
+    sent = json.loads(json.dumps(to_message(kind(**DETAILS))))
+    arrived = from_message(sent)
+    assert type(arrived) is kind
+    assert arrived.as_dict("ja") == kind(**DETAILS).as_dict("ja")
+
+
+def test_an_error_of_a_line_says_which() -> None:
+    error = errors.EmptyBatch(field="commands").at(line=3, id="a")
+    assert error.text() == Text("Line 3: The batch has no steps.", "Send at least one line: id, module, tool, params.")
+    assert error.text("ja").message == "3 行目: バッチにステップがありません。"
+    assert error.details == {"field": "commands", "line": 3, "id": "a"}
+
+
+def test_errors_in_the_details_are_shown_in_the_same_language() -> None:
+    other = errors.TooManySteps(field="commands", steps=101, limit=100)
+    shown = errors.EmptyBatch(field="commands").at(problems=[other]).as_dict("ja")
+    assert shown["details"]["problems"] == [other.as_dict("ja")]
+
+
+def test_only_what_may_succeed_later_is_retryable() -> None:
+    assert {kind.code for kind in LEAVES if kind.retryable} == {
+        "TIMEOUT",
+        "RATE_LIMIT_EXCEEDED",
+        "UPSTREAM_UNAVAILABLE",
+        "STORE_UNAVAILABLE",
+    }
