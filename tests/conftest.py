@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import boto3
+import botocore.session
 import pytest
+from botocore.loaders import create_loader
 from mcpist import broker, directory, identity, settings, stores
 from mcpist.caller import Role, Subject
 from mcpist_modules import NAMES
@@ -16,6 +18,7 @@ from infra.local.template import REGION, Template, read_template
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 PUBLIC_URL = "https://mcp.example.com"
 AUDIENCE = f"{PUBLIC_URL}/mcp"
+LOADER = create_loader()  # it keeps the services' descriptions, which take a second to read
 
 
 @pytest.fixture(scope="session")
@@ -36,11 +39,11 @@ def aws(login: LocalLogin, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     sent: list[str] = []
     with mock_aws():
-        boto3.setup_default_session()
-        session = boto3.DEFAULT_SESSION
+        session = botocore.session.Session()
+        session.register_component("data_loader", LOADER)
+        boto3.setup_default_session(botocore_session=session)
         build(template)
-        monkeypatch.setenv("VAULT_KEY", session.client("kms").create_key()["KeyMetadata"]["Arn"])
-        session.events.register("request-created", lambda operation_name, **_: sent.append(operation_name))
+        session.register("request-created", lambda operation_name, **_: sent.append(operation_name))
         forget()
         yield sent
     boto3.DEFAULT_SESSION = None

@@ -50,7 +50,10 @@ def metadata(public_url: str) -> dict[str, Any]:
 
 
 def challenge(error: McpistError, public_url: str) -> dict[str, str]:
-    """The header that tells a client how to get a token, or a better one."""
+    """The header that tells a client how to get a token, or a better one.
+
+    API Gateway renames a function's own `www-authenticate`; the template maps the copy back to it.
+    """
     where = f'resource_metadata="{public_url}{METADATA_PATH}/mcp"'
     match error:
         case AuthenticationError() if error.details.get("problem") == "there is none":
@@ -61,4 +64,4 @@ def challenge(error: McpistError, public_url: str) -> dict[str, str]:
             value = f'Bearer error="insufficient_scope", {where}'
         case _:
             return {}
-    return {"www-authenticate": value}
+    return {"www-authenticate": value, "x-mcpist-www-authenticate": value}

@@ -33,6 +33,7 @@ class House:
     aws: EmbeddedAws
     login: LocalLogin
     documents: int
+    logs: Path
 
     @property
     def mcp_url(self) -> str:
@@ -69,7 +70,7 @@ def open_house(
                 seed(login.issuer, modules)
                 say(f"loading the documents of {docs}")
                 documents = len(load(ORGANIZATION, docs))
-            yield House(aws, login, documents)
+            yield House(aws, login, documents, root / ".mcpist/logs")
 
 
 def with_modules(target: Path, *files: Path) -> Path:

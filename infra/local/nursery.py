@@ -42,9 +42,10 @@ def main() -> None:
     if threading.active_count() > 1:
         print("threads started before the snapshot do not live in the sandboxes", flush=True)  # noqa: T201
     _preload_runtime()
+    nursery = Nursery(control, job)
     gc.freeze()
     _say(control, {"ready": True})
-    Nursery(control, job).run()
+    nursery.run()
 
 
 def _enter(job: dict[str, Any]) -> None:
@@ -72,6 +73,8 @@ class Nursery:
     def __init__(self, control: socket.socket, job: dict[str, Any]) -> None:
         self._control = control
         self._job = job
+        # Found once, before the objects are frozen out of the collector's sight.
+        self._loops = [found for found in gc.get_objects() if isinstance(found, asyncio.SelectorEventLoop)]
         self._children: dict[int, str] = {}
         self._wake, self._bell = socket.socketpair()
         self._buffer = b""
@@ -134,7 +137,7 @@ class Nursery:
             _die_with_parent()
             for owned in (self._control, self._wake, self._bell):
                 owned.close()
-            _own_event_loops()
+            _own_event_loops(self._loops)
             os.environ.update(order["environment"])
             _loop(self._job["handler"])
         except SystemExit as end:
@@ -159,9 +162,9 @@ def _die_with_parent() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _own_event_loops() -> None:
+def _own_event_loops(loops: list[asyncio.SelectorEventLoop]) -> None:
     """Give loops made before the fork their own selector, which a fork would share and a snapshot copies."""
-    for loop in [found for found in gc.get_objects() if isinstance(found, asyncio.SelectorEventLoop)]:
+    for loop in loops:
         if loop.is_closed():
             continue
         state: Any = loop

@@ -88,7 +88,7 @@ def test_a_module_that_is_switched_off_says_so_only_to_those_who_would_have_it()
 def test_an_unknown_tool_is_not_found_and_only_the_callers_tools_are_named() -> None:
     error = refusal(sieve(NEW), "shop", "create_itm")
     assert isinstance(error, ToolNotFound)
-    assert error.text().hint == "Tools: list_items, get_item."
+    assert error.text().hint == "Tools: get_item, list_items."
     assert refusal(sieve(EVERYTHING), "shop", "create_itm").text().hint.startswith("Tools: create_item")
 
 

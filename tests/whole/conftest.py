@@ -1,9 +1,12 @@
 """The whole house on the embedded AWS, with a module of probes beside the real ones."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import httpx2
@@ -12,9 +15,10 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 from mcpist import directory
+from tests.whole.privileges import missing_rights
 from mcpist.caller import Role
 
-from infra.local.house import ORGANIZATION, ROLE, USER, House, open_house, with_modules
+from infra.local.house import ADMINISTRATOR, ORGANIZATION, ROLE, USER, House, open_house, with_modules
 from infra.local.operator import operating
 
 HERE = Path(__file__).parent
@@ -53,16 +57,62 @@ class Visitor:
             return await question(client)
 
 
+class GitHub:
+    """GitHub on loopback: it knows whose token it was given."""
+
+    ACCOUNTS = {"Bearer uma-canary-token": "uma-at-github", "Bearer shared-canary-token": "team-at-github"}
+
+    def __init__(self) -> None:
+        accounts = self.ACCOUNTS
+
+        class Pages(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                login = accounts.get(self.headers["authorization"])
+                body = json.dumps({"login": login} if login else {"message": "Bad credentials"}).encode()
+                self.send_response(200 if login else 401)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                """Silent."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+
 @pytest.fixture(scope="session")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def github() -> Iterator[GitHub]:
+    github = GitHub()
+    thread = Thread(target=github.server.serve_forever, args=[0.01])
+    thread.start()
+    yield github
+    github.server.shutdown()
+    github.server.server_close()
+    thread.join()
+
+
+@pytest.fixture(scope="session")
+def house(tmp_path_factory: pytest.TempPathFactory, github: GitHub) -> Iterator[House]:
     root = with_modules(tmp_path_factory.mktemp("house"), HERE / "probe.py")
+    module = root / "layers/modules/mcpist_modules/github.py"
+    module.write_text(module.read_text("utf-8").replace("https://api.github.com", github.url), "utf-8")
     with open_house(docs=HERE / "documents", root=root, modules=MODULES) as house:
         with operating(house.aws):
             everything = Role(ROLE, modules=MODULES, allow=("probe.*",))
             directory.put_role(ORGANIZATION, everything)
+        house.aws.requests.clear()
         yield house
+        assert not missing_rights(house.aws, house.aws.requests)
 
 
 @pytest.fixture
 def user(house: House) -> Visitor:
     return Visitor(house, house.token(USER))
+
+
+@pytest.fixture
+def administrator(house: House) -> Visitor:
+    return Visitor(house, house.token(ADMINISTRATOR))

@@ -196,8 +196,8 @@ class UnresolvedReference(InvalidRequest):
     """A `${step.path}` that leads nowhere."""
 
     texts = {
-        "en": Text("{field}: ${{{reference}}} does not resolve: {problem}.", "{known}"),
-        "ja": Text("{field}: ${{{reference}}} を解決できません: {problem}。", "{known}"),
+        "en": Text("{field}: ${{{reference}}} does not resolve: {problem}.", "Correct it. {known}"),
+        "ja": Text("{field}: ${{{reference}}} を解決できません: {problem}。", "参照を直してください。{known}"),
     }
 
 

@@ -53,7 +53,7 @@ def handler(event, context):
     return {
         "calls": calls, "pid": os.getpid(), "parent": os.getppid(), "imported_by": imported_by, "hooks": hooks,
         "cwd": os.getcwd(), "path": sys.path, "environment": dict(os.environ), "arn": context.invoked_function_arn,
-        "id": context.aws_request_id, "left_ms": context.get_remaining_time_in_millis(),
+        "wakes": os.fstat(loop._ssock.fileno()).st_ino, "id": context.aws_request_id, "left_ms": context.get_remaining_time_in_millis(),
     }
 
 def meet(me, other):
@@ -144,6 +144,7 @@ def test_two_sandboxes_at_once_share_neither_globals_nor_event_loops(fresh: Lamb
         (_, first), (_, second) = (future.result(20) for future in both)
     assert (first["calls"], second["calls"]) == (1, 1)
     assert first["pid"] != second["pid"]
+    assert first["wakes"] != second["wakes"]
 
 
 def test_hooks_run_once_before_the_snapshot_and_in_each_sandbox_after_it(fresh: Lambdas) -> None:

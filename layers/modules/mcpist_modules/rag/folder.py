@@ -1,6 +1,6 @@
 """A folder of the bucket: objects by name, each with its ETag."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -61,7 +61,7 @@ class Folder:
             return getattr(client("s3"), operation)(Bucket=settings().files_bucket, **arguments)
 
 
-def each[T, R](work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+def each[T, R](work: Callable[[T], R], items: Iterable[T]) -> Generator[R]:
     """The results of a work for each item, in order, a few at a time; who stops asking stops the rest."""
     with ThreadPoolExecutor(CONNECTIONS) as workers:
         yield from workers.map(work, items)

@@ -37,9 +37,9 @@ type Row = dict[str, Any]
 class Shelf:
     """The documents of one organization; its questions are what the module's tools look up."""
 
-    def __init__(self, organization: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, organization: str, clock: Callable[[], float] = time.time) -> None:
         self._folder = Folder(f"rag/{quote(organization, safe='')}/")
-        self._clock = clock
+        self._clock = clock  # the wall's: it goes on while a sandbox is frozen
         self._lock = threading.Lock()
         self._index = Index()
         self._etag = ""  # of the stored index that this one is; empty where it is not the stored one

@@ -1,0 +1,92 @@
+"""A service on loopback that answers as a test wants."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+from typing import Any
+
+
+@dataclass
+class Reply:
+    """What the service answers; `length` is what it says of its body, `waits` for nobody before its end."""
+
+    body: bytes = b"{}"
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    length: int | None = None
+    waits: bool = False
+
+
+@dataclass
+class Received:
+    """What the service was asked."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class Service:
+    """Answers each request by the next of `replies`, or for ever by the last."""
+
+    def __init__(self) -> None:
+        self.replies: list[Reply] = [Reply()]
+        self.received: list[Received] = []
+        self.over = Event()
+        service = self
+
+        class Pages(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                body = self.rfile.read(int(self.headers.get("content-length", 0)))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                service.received.append(Received(self.command, self.path, headers, body))
+                service.answer(self)
+
+            do_POST = do_DELETE = do_GET
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Silent."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def answer(self, page: BaseHTTPRequestHandler) -> None:
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        page.send_response(reply.status)
+        for name, value in reply.headers.items():
+            page.send_header(name, value)
+        page.send_header("content-length", str(len(reply.body) if reply.length is None else reply.length))
+        page.end_headers()
+        page.wfile.write(reply.body)
+        page.wfile.flush()
+        if reply.waits:
+            self.over.wait(5)
+
+    def says(self, *replies: Reply) -> None:
+        self.replies = list(replies)
+        self.received.clear()
+
+
+def said(value: Any, status: int = 200, **headers: str) -> Reply:
+    """A JSON answer; `_` in a header's name stands for `-`."""
+    named = {name.replace("_", "-"): content for name, content in headers.items()}
+    return Reply(json.dumps(value).encode(), status, {"content-type": "application/json", **named})
+
+
+@contextmanager
+def serving() -> Iterator[Service]:
+    """A service while the context lasts."""
+    service = Service()
+    thread = Thread(target=service.server.serve_forever, args=[0.01])
+    thread.start()
+    try:
+        yield service
+    finally:
+        service.over.set()
+        service.server.shutdown()
+        service.server.server_close()
+        thread.join()

@@ -1,0 +1,173 @@
+import pytest
+from mcpist import directory
+from mcpist.caller import Caller, Role, Subject
+from mcpist.errors import AuthorizationError, InvalidRequest, MembershipRequired, OrganizationUnclear
+from mcpist.settings import settings
+from mcpist.stores import Item, Table
+
+from infra.local.login import LocalLogin
+
+pytestmark = pytest.mark.usefixtures("organization")
+
+
+@pytest.fixture
+def uma(login: LocalLogin) -> Subject:
+    return Subject(login.issuer, "uma")
+
+
+def now(subject: Subject, organization: str = "") -> Caller:
+    """The caller as the directory stands, whatever is cached."""
+    return directory.identify(subject, organization=organization, fresh=True)
+
+
+def give(subject: Subject, *roles: str, organization: str = "acme", user: str = "uma") -> None:
+    directory.put_user(organization, user, name="Uma", subject=subject, roles=roles)
+
+
+def items(pk: str) -> list[Item]:
+    return Table(settings().directory_table, "directory").query(pk)
+
+
+def test_a_subject_is_its_user_with_its_roles(uma: Subject, login: LocalLogin) -> None:
+    caller = now(uma)
+    assert (caller.organization, caller.user, caller.system_role, caller.locale) == ("acme", "uma", "user", "en")
+    assert caller.role_names == ("members",)
+    assert now(Subject(login.issuer, "ada")).system_role == "admin"
+
+
+def test_a_request_costs_one_query_and_the_next_ones_none(aws: list[str], uma: Subject) -> None:
+    directory.identify(uma)
+    directory.identify(uma, organization="acme", roles=["members"])
+    assert aws == ["Query"]
+    directory.identify(uma, fresh=True)
+    assert aws == ["Query", "Query"]
+
+
+@pytest.mark.parametrize("subject", [Subject("https://other.example.com", "uma"), Subject("", "UMA")])
+def test_another_issuers_subject_is_nobody(subject: Subject) -> None:
+    with pytest.raises(MembershipRequired):
+        now(subject)
+
+
+def test_the_order_of_a_users_roles_is_kept(uma: Subject) -> None:
+    for name in ("zoo", "alpha"):
+        directory.put_role("acme", Role(name))
+    give(uma, "zoo", "members", "alpha")
+    assert now(uma).role_names == ("zoo", "members", "alpha")
+    give(uma, "alpha", "zoo")
+    assert now(uma).role_names == ("alpha", "zoo")
+
+
+def test_a_pair_of_user_and_role_stands_once(uma: Subject) -> None:
+    give(uma, "members", "members")
+    give(uma, "members")
+    assert now(uma).role_names == ("members",)
+    assert directory.members("acme", "members") == ["ada", "uma"]
+
+
+def test_members_of_a_role_are_not_those_of_a_role_that_begins_alike(uma: Subject) -> None:
+    directory.put_role("acme", Role("mem"))
+    give(uma, "mem")
+    assert directory.members("acme", "mem") == ["uma"]
+    assert directory.members("acme", "members") == ["ada"]
+
+
+def test_a_role_that_is_taken_away_is_gone(uma: Subject) -> None:
+    give(uma)
+    assert now(uma).roles == ()
+    assert directory.members("acme", "members") == ["ada"]
+
+
+def test_a_role_is_chosen_by_its_name(uma: Subject) -> None:
+    directory.put_role("acme", Role("other", modules=("rag",)))
+    give(uma, "members", "other")
+    assert directory.identify(uma, roles=["other"], fresh=True).roles == (Role("other", modules=("rag",)),)
+    with pytest.raises(AuthorizationError) as refused:
+        directory.identify(uma, roles=["other", "admins"])
+    assert refused.value.details == {"name": "role admins"}
+
+
+def test_a_changed_role_counts_for_all_who_have_it(uma: Subject, login: LocalLogin) -> None:
+    changed = Role("members", modules=("rag",), allow=("rag.*",), deny=("rag.delete_*",), destructive=True)
+    directory.put_role("acme", changed)
+    assert now(uma).roles == (changed,)
+    assert now(Subject(login.issuer, "ada")).roles == (changed,)
+
+
+def test_what_an_organization_switches_off_counts_for_everybody(uma: Subject, login: LocalLogin) -> None:
+    directory.put_organization("acme", name="Acme", disabled=["github.*"])
+    assert now(uma).disabled == now(Subject(login.issuer, "ada")).disabled == ("github.*",)
+
+
+def test_a_change_reads_the_organization_twice_however_many_users_it_has(aws: list[str], login: LocalLogin) -> None:
+    for number in range(5):
+        give(Subject(login.issuer, f"u{number}"), "members", user=f"u{number}")
+    aws.clear()
+    directory.put_role("acme", Role("members", modules=("rag",)))
+    assert aws.count("Query") == 2
+    assert aws.count("PutItem") == 1 + 7
+
+
+def test_a_subject_of_several_organizations_names_one(uma: Subject) -> None:
+    directory.put_organization("globex", name="Globex")
+    directory.put_role("globex", Role("guests"))
+    give(uma, "guests", organization="globex", user="mrs-u")
+    with pytest.raises(OrganizationUnclear) as unclear:
+        now(uma)
+    assert unclear.value.text().message == "You are a member of several organizations: acme, globex."
+    assert now(uma, "acme").user == "uma"
+    assert now(uma, "globex").user == "mrs-u"
+    assert now(uma, "globex").role_names == ("guests",)
+    with pytest.raises(MembershipRequired):
+        now(uma, "initech")
+
+
+def test_a_user_with_another_subject_leaves_the_old_one_nothing(uma: Subject, login: LocalLogin) -> None:
+    later = Subject(login.issuer, "uma-2")
+    give(later, "members")
+    assert now(later).role_names == ("members",)
+    with pytest.raises(MembershipRequired):
+        now(uma)
+    assert items(f"subject#{login.issuer}#uma") == []
+
+
+def test_a_subject_that_is_another_user_already_is_refused_and_nothing_changes(uma: Subject, login: LocalLogin) -> None:
+    with pytest.raises(InvalidRequest, match="subject: it is another user of acme already"):
+        directory.put_user("acme", "eve", name="Eve", subject=uma, system_role="admin", roles=["members"])
+    assert now(uma).user == "uma"
+    assert directory.members("acme", "members") == ["ada", "uma"]
+    with pytest.raises(InvalidRequest):
+        give(Subject(login.issuer, "ada"), "members")
+    assert now(uma).user == "uma"
+
+
+def test_a_publish_that_comes_late_does_not_bring_a_removed_access_back(uma: Subject, login: LocalLogin) -> None:
+    stale = items(f"subject#{login.issuer}#uma")[0]
+    give(Subject(login.issuer, "uma-2"), "members")
+    directory._rebind(stale)
+    with pytest.raises(MembershipRequired):
+        now(uma)
+
+
+def test_a_role_that_does_not_exist_is_refused_and_nothing_changes(uma: Subject) -> None:
+    with pytest.raises(InvalidRequest, match=r'roles: there is no role "bosses" \(roles: members\)'):
+        give(uma, "bosses")
+    assert now(uma).role_names == ("members",)
+
+
+@pytest.mark.parametrize("bad", ["", "a#b", "a/b"])
+def test_an_id_that_could_be_another_key_is_refused(bad: str, uma: Subject) -> None:
+    with pytest.raises(InvalidRequest):
+        directory.put_organization(bad, name="x")
+    with pytest.raises(InvalidRequest):
+        directory.put_role("acme", Role(bad))
+    with pytest.raises(InvalidRequest):
+        give(uma, user=bad)
+
+
+def test_the_cache_forgets_rather_than_grow(monkeypatch: pytest.MonkeyPatch, uma: Subject, aws: list[str]) -> None:
+    monkeypatch.setattr(directory, "MOST_CACHED_SUBJECTS", 2)
+    for sub in ("ada", "b", "c"):
+        with pytest.raises(MembershipRequired):
+            directory.identify(Subject("https://other.example.com", sub))
+    assert len(directory._cache) <= 2

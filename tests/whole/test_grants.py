@@ -1,0 +1,109 @@
+"""Connected accounts: whose token a call is sent with, and that nobody else ever sees it."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from infra.local.house import ORGANIZATION, ROLE, House
+from tests.whole.conftest import Visitor
+
+GET_ME = {"module": "github", "tool": "get_me"}
+CANARIES = ("uma-canary-token", "shared-canary-token")
+
+
+def tell_broker(visitor: Visitor, operation: str, **fields: Any) -> dict[str, Any]:
+    """What the broker answers to one message of this person."""
+    message = {
+        "operation": operation,
+        "proof": {"kind": "jwt", "value": visitor.token},
+        "organization": ORGANIZATION,
+        "roles": [],
+        **fields,
+    }
+    broker = visitor.house.aws.resource("TokenBrokerFunction.Alias")
+    answer = visitor.house.aws.client("lambda").invoke(FunctionName=broker, Payload=json.dumps(message))
+    payload: dict[str, Any] = json.load(answer["Payload"])
+    return payload
+
+
+def forget(house: House) -> None:
+    """New sandboxes for everybody, with nothing in their memory."""
+    for sandbox in list(house.aws._sandboxes):
+        house.aws.kill(sandbox)
+
+
+@pytest.fixture
+def connected(user: Visitor) -> Visitor:
+    """Uma with an account of her own."""
+    stored = tell_broker(user, "put", service="github", access_token=CANARIES[0], account_name="uma-at-github")
+    assert "result" in stored, stored
+    forget(user.house)
+    yield user
+    tell_broker(user, "revoke", service="github")
+    forget(user.house)
+
+
+def test_a_call_without_an_account_says_where_to_connect_one(house: House, user: Visitor) -> None:
+    result = user.call("call", **GET_ME)
+    error = json.loads(result.content[0].text)
+    assert error["code"] == "CONNECTION_REQUIRED"
+    assert f"{house.aws.api_url}/connect/github" in error["hint"]
+
+
+def test_a_call_acts_with_the_users_own_account(connected: Visitor) -> None:
+    (text,) = connected.texts("call", **GET_ME)
+    assert "uma-at-github" in text
+
+
+def test_a_step_acts_with_the_users_own_account_by_its_warrant(connected: Visitor) -> None:
+    step = {"id": "me", **GET_ME, "output": True}
+    _, block = connected.texts("batch", commands=[step])
+    assert "uma-at-github" in block
+
+
+def test_a_roles_shared_account_serves_those_without_their_own(user: Visitor, administrator: Visitor) -> None:
+    refused = tell_broker(user, "put", service="github", role=ROLE, access_token=CANARIES[1])
+    assert refused["error"]["type"] == "AuthorizationError"
+    stored = tell_broker(administrator, "put", service="github", role=ROLE, access_token=CANARIES[1])
+    assert "result" in stored, stored
+    forget(user.house)
+    (text,) = user.texts("call", **GET_ME)
+    assert "team-at-github" in text
+    tell_broker(administrator, "revoke", service="github", role=ROLE)
+    forget(user.house)
+
+
+def test_a_token_that_the_service_refuses_asks_to_connect_again(connected: Visitor) -> None:
+    tell_broker(connected, "put", service="github", access_token="refused-by-github", replaces=1)
+    forget(connected.house)
+    result = connected.call("call", **GET_ME)
+    assert json.loads(result.content[0].text)["code"] == "RECONNECT_REQUIRED"
+
+
+def test_the_aws_requests_of_a_call_stay_within_the_designs_numbers(house: House, connected: Visitor) -> None:
+    counts = []
+    for _ in ("cold", "warm"):
+        before = len(house.aws.requests)
+        connected.texts("call", **GET_ME)
+        counts.append(Counter(request.function for request in house.aws.requests[before:]))
+    cold, warm = counts
+    assert cold["McpEndpointFunction"] <= 3
+    assert cold["TokenBrokerFunction"] <= 3
+    assert warm == {"McpEndpointFunction": 1}
+
+
+def test_no_token_is_in_a_history_a_ledger_an_audit_row_or_a_log(house: House, connected: Visitor) -> None:
+    connected.texts("batch", commands=[{"id": "me", **GET_ME, "output": True}])
+    written: list[str] = []
+    dynamodb, states = house.aws.client("dynamodb"), house.aws.client("stepfunctions")
+    for table in ("Ledger", "Audit", "Grants", "Directory"):
+        written.append(str(dynamodb.scan(TableName=house.aws.resource(table))["Items"]))
+    for machine in states.list_state_machines()["stateMachines"]:
+        for execution in states.list_executions(stateMachineArn=machine["stateMachineArn"])["executions"]:
+            written.append(str(states.get_execution_history(executionArn=execution["executionArn"])["events"]))
+    for log in house.logs.iterdir():
+        written.append(log.read_text("utf-8"))
+    secrets = (*CANARIES, connected.token)
+    assert not [text for text in written for secret in secrets if secret in text]
