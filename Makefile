@@ -58,7 +58,7 @@ clean: ## Remove all that make made; .mcpist, your local data, stays.
 
 .venv/.synced: pyproject.toml uv.lock .python-version | $(OWN_UV)
 	@echo 'Installing the locked packages into .venv' >&2
-	@$(UV) sync --locked --quiet
+	@$(UV) sync --locked --quiet --compile-bytecode
 	@touch $@
 
 .tools/bin/uv:

@@ -35,7 +35,7 @@ def main() -> None:
         with open_house(docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), say=_say) as house:
             rows = [*sandboxes(house, Path(folder)), *requests(house), *batches(house)]
     text = table(rows)
-    print(text)  # noqa: T201
+    print(text)
     keep(text)
 
 

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 WARM_UP, CALLS = 50, 500
 
@@ -27,7 +27,7 @@ def main(which: str, list_event: str, call_event: str) -> None:
     """Measure one server."""
     listing, calling = (json.loads(Path(path).read_text("utf-8")) for path in (list_event, call_event))
     serve = ours() if which == "ours" else bare()
-    assert serve(listing)["statusCode"] == 200  # noqa: PLR2004
+    assert serve(listing)["statusCode"] == 200
     cold = time.process_time()
     for _ in range(WARM_UP):
         answer = serve(calling)
@@ -36,14 +36,16 @@ def main(which: str, list_event: str, call_event: str) -> None:
     for _ in range(CALLS):
         serve(calling)
     warm = (time.process_time() - started) / CALLS
-    print(json.dumps({"cold_ms": cold * 1000, "warm_us": warm * 1_000_000}))  # noqa: T201
+    print(json.dumps({"cold_ms": cold * 1000, "warm_us": warm * 1_000_000}))
 
 
 def ours() -> Callable[[Any], Any]:
     """The endpoint's door."""
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
     from mcp_endpoint.handler import handler
 
-    return lambda event: handler(event, Context())
+    return lambda event: handler(event, cast("LambdaContext", Context()))
 
 
 def bare() -> Callable[[Any], Any]:

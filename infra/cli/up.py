@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 
 from infra.cli.document import Document, Done, Failed
 from infra.cli.endpoint import LAST_UP
@@ -19,9 +20,10 @@ def up(options: argparse.Namespace, document: Document) -> Done:
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    docs = (options.docs or ROOT).resolve()
+    docs = (options.docs or ROOT / "docs").resolve()
     if not docs.is_dir():
-        raise Failed({"code": "FILE_NOT_FOUND", "message": f"{docs} is no folder", "hint": "Name a folder with --docs."})
+        hint = "Name a folder with --docs."
+        raise Failed({"code": "FILE_NOT_FOUND", "message": f"{docs} is no folder", "hint": hint})
     try:
         with open_house(host=options.host, port=options.port, docs=docs, say=_say) as house, _remembered(house):
             document.succeed(Done(metadata=_facts(house)))
@@ -48,7 +50,7 @@ def _facts(house: House) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def _remembered(house: House):
+def _remembered(house: House) -> Iterator[None]:
     """Keep the facts for the other commands while the house stands; the file is for its owner alone."""
     LAST_UP.parent.mkdir(exist_ok=True)
     LAST_UP.unlink(missing_ok=True)

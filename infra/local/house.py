@@ -50,7 +50,7 @@ def open_house(
     *,
     host: str = "127.0.0.1",
     port: int = 0,
-    docs: Path = ROOT,
+    docs: Path = ROOT / "docs",
     root: Path = ROOT,
     modules: Sequence[str] = NAMES,
     say: Say = lambda _: None,

@@ -46,9 +46,9 @@ class Service:
                 service.received.append(Received(self.command, self.path, headers, body))
                 service.answer(self)
 
-            do_POST = do_DELETE = do_GET
+            do_POST = do_GET  # noqa: N815
 
-            def log_message(self, format: str, *args: Any) -> None:
+            def log_message(self, template: str, *args: Any) -> None:
                 """Silent."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)

@@ -165,7 +165,7 @@ def test_an_id_that_could_be_another_key_is_refused(bad: str, uma: Subject) -> N
         give(uma, user=bad)
 
 
-def test_the_cache_forgets_rather_than_grow(monkeypatch: pytest.MonkeyPatch, uma: Subject, aws: list[str]) -> None:
+def test_the_cache_forgets_rather_than_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directory, "MOST_CACHED_SUBJECTS", 2)
     for sub in ("ada", "b", "c"):
         with pytest.raises(MembershipRequired):

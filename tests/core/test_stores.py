@@ -54,7 +54,9 @@ def test_a_failed_condition_is_told_from_other_failures(table: Table) -> None:
 
 def test_an_update_names_what_it_changes(table: Table) -> None:
     table.put({"pk": "a", "sk": "b", "status": "old"})
-    after = table.update("a", "b", "SET #status = :new", values={":new": "x", ":old": "old"}, condition="#status = :old")
+    after = table.update(
+        "a", "b", "SET #status = :new", values={":new": "x", ":old": "old"}, condition="#status = :old"
+    )
     assert after["status"] == "x"
 
 
@@ -65,7 +67,7 @@ def test_many_are_written_25_a_request_and_read_in_one(table: Table, aws: list[s
     assert aws == ["BatchWriteItem"] * 3 + ["BatchGetItem"]
 
 
-def test_what_dynamodb_left_unprocessed_is_asked_for_again(table: Table, aws: list[str]) -> None:
+def test_what_dynamodb_left_unprocessed_is_asked_for_again(table: Table) -> None:
     item = {"pk": {"S": "a"}, "sk": {"S": "b"}}
     answering("BatchWriteItem", {"UnprocessedItems": {table.name: [{"PutRequest": {"Item": item}}]}})
     table.put_many([{"pk": "a", "sk": "b"}])

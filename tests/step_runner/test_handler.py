@@ -197,5 +197,5 @@ def test_a_large_result_becomes_a_file(write: Write) -> None:
     assert entry.content is None
     assert entry.file is not None
     assert ledger.raw(head, entry) == raw
-    with pytest.raises(Exception, match="no document"):
+    with pytest.raises(Exception, match="There is no"):
         ledger.raw(replace(head, organization="globex"), entry)

@@ -96,14 +96,21 @@ def test_the_aws_requests_of_a_call_stay_within_the_designs_numbers(house: House
 
 def test_no_token_is_in_a_history_a_ledger_an_audit_row_or_a_log(house: House, connected: Visitor) -> None:
     connected.texts("batch", commands=[{"id": "me", **GET_ME, "output": True}])
-    written: list[str] = []
-    dynamodb, states = house.aws.client("dynamodb"), house.aws.client("stepfunctions")
-    for table in ("Ledger", "Audit", "Grants", "Directory"):
-        written.append(str(dynamodb.scan(TableName=house.aws.resource(table))["Items"]))
-    for machine in states.list_state_machines()["stateMachines"]:
-        for execution in states.list_executions(stateMachineArn=machine["stateMachineArn"])["executions"]:
-            written.append(str(states.get_execution_history(executionArn=execution["executionArn"])["events"]))
-    for log in house.logs.iterdir():
-        written.append(log.read_text("utf-8"))
+    written = [*tables(house), *histories(house), *(log.read_text("utf-8") for log in house.logs.iterdir())]
     secrets = (*CANARIES, connected.token)
     assert not [text for text in written for secret in secrets if secret in text]
+
+
+def tables(house: House) -> list[str]:
+    """All that is stored, as DynamoDB shows it."""
+    dynamodb = house.aws.client("dynamodb")
+    names = [house.aws.resource(table) for table in ("Ledger", "Audit", "Grants", "Directory")]
+    return [str(dynamodb.scan(TableName=name)["Items"]) for name in names]
+
+
+def histories(house: House) -> list[str]:
+    """All that Step Functions remembers of the executions."""
+    states = house.aws.client("stepfunctions")
+    machines = [machine["stateMachineArn"] for machine in states.list_state_machines()["stateMachines"]]
+    executions = [one for arn in machines for one in states.list_executions(stateMachineArn=arn)["executions"]]
+    return [str(states.get_execution_history(executionArn=one["executionArn"])["events"]) for one in executions]

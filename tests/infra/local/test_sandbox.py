@@ -53,7 +53,8 @@ def handler(event, context):
     return {
         "calls": calls, "pid": os.getpid(), "parent": os.getppid(), "imported_by": imported_by, "hooks": hooks,
         "cwd": os.getcwd(), "path": sys.path, "environment": dict(os.environ), "arn": context.invoked_function_arn,
-        "wakes": os.fstat(loop._ssock.fileno()).st_ino, "id": context.aws_request_id, "left_ms": context.get_remaining_time_in_millis(),
+        "wakes": os.fstat(loop._ssock.fileno()).st_ino,
+        "id": context.aws_request_id, "left_ms": context.get_remaining_time_in_millis(),
     }
 
 def meet(me, other):

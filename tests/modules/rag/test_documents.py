@@ -39,6 +39,9 @@ def test_the_text_keeps_the_front_matter_and_the_body_leaves_it_out() -> None:
     [
         ("# First\n\n# Second\n", "First"),
         ("intro\n\n### Deep ###\n", "Deep"),
+        ("# C#\n", "C#"),
+        ("# " + " " * 50_000 + "far\n", "far"),
+        ("- a list\n---\n\n# Heading\n", "Heading"),
         ("Underlined\n==========\n\ntext", "Underlined"),
         ("```sh\n# a comment\n```\n\n## Real\n", "Real"),
         ("~~~\n# not closed\n", "the-file"),

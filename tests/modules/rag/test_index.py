@@ -27,7 +27,7 @@ def library() -> Index:
         database="# Database\n\nThe schema and its migrations. A password is needed.",
         design="# 認証基盤の設計\n\nトークンはKMSで暗号化する。合鍵はない。",
         review="# レビューの手順\n\n設計書を読んでからコードを見る。",
-        accounts="# 会計書類\n\n税の計算。",
+        accounts="# 会計書類\n\n帳簿と消費税。",
         mixed="# API設計ガイド\n\n\uff32\uff25\uff33\uff34 APIの命名。ﾊﾝｶｸのカナ。",
     )
 
@@ -110,9 +110,9 @@ def test_an_operators_name_is_a_word() -> None:
     assert paths(index, "OR") == ["a"]
 
 
-def test_a_very_long_query_is_answered(library: Index) -> None:
-    assert paths(library, " ".join(f"w{n}" for n in range(400)) + " rotate") == ["rotate"]
-    assert "design" in paths(library, "認証基盤" * 250)
+def test_a_very_long_query_is_answered_by_its_beginning(library: Index) -> None:
+    assert paths(library, "rotate " + " ".join(f"w{n}" for n in range(400))) == ["rotate"]
+    assert paths(library, "認証基盤" * 250)[0] == "design"
 
 
 @settings(deadline=None)

@@ -237,6 +237,15 @@ def test_a_changed_document_is_the_only_one_read_again(shelf: Shelf, sent: list[
     assert stored_index().entries["plain.md"]["title"] == "Plain"
 
 
+def test_a_change_does_not_disturb_who_is_reading(shelf: Shelf, clock: Clock) -> None:
+    reading = shelf.index()
+    store("new.md")
+    delete("docs/plain.md")
+    clock.pass_by()
+    assert "new.md" in paths(shelf)
+    assert set(reading.etags()) == {"design.md", "guides/deploy.md", "guides/review.md", "plain.md"}
+
+
 def test_a_removed_document_is_forgotten(shelf: Shelf, clock: Clock) -> None:
     shelf.index()
     delete("docs/plain.md")
@@ -323,16 +332,15 @@ def test_who_loses_a_later_race_overwrites_nothing(shelf: Shelf, clock: Clock) -
     assert {"one.md", "two.md"} <= set(paths(shelf))
 
 
-def test_a_document_that_is_removed_while_it_is_read_is_left_out(shelf: Shelf) -> None:
-    done: list[bool] = []
-
-    def hook(**_: Any) -> None:
-        if not done:
-            done.append(True)
+def test_a_document_that_is_removed_just_before_it_is_read_is_left_out(shelf: Shelf) -> None:
+    def hook(params: dict[str, str], **_: Any) -> None:
+        if params["Key"].endswith("plain.md"):
             delete("docs/plain.md")
 
-    client("s3").meta.events.register("before-call.s3.GetObject", hook)
+    events = client("s3").meta.events
+    events.register("before-parameter-build.s3.GetObject", hook)
     assert "plain.md" not in paths(shelf)
+    events.unregister("before-parameter-build.s3.GetObject", hook)
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all", b"x" * 5000])

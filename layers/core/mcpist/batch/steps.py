@@ -48,7 +48,7 @@ _WORDS = {
     "extra_forbidden": f"there is no such field (fields: {', '.join(_Line.model_fields)})",
     "missing": "it is missing",
     "model_type": "a step is one JSON object",
-    "recursion_loop": TOO_DEEP,
+    "recursion_depth_exceeded": TOO_DEEP,
     "string_pattern_mismatch": "it begins with a letter or _, and has up to 64 letters, digits, - and _",
 }
 

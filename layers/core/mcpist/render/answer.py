@@ -26,6 +26,8 @@ def document(row: Row, text: str) -> str:
 
 def smallest(value: Any) -> str:
     """Compact JSON, or TOON with the lists and objects inside rows flattened: whichever is shorter."""
+    if not value:
+        return minified(value)
     from toon_format import encode
 
     flat = _table(value) if isinstance(value, list) else _flat(value)

@@ -37,7 +37,7 @@ def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
     annotation = parameter.annotation
     kind, *notes = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
     fields = [Field(description=note) if isinstance(note, str) else note for note in notes]
-    return Annotated[kind, *fields], Field(default, alias=parameter.name)
+    return Annotated[kind, *fields, Field(alias=parameter.name)], default
 
 
 def _slim(schema: Any) -> Any:

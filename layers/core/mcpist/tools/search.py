@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from heapq import nlargest
+from operator import itemgetter
 
 from mcpist.tools.tool import Tool
 
@@ -14,13 +15,12 @@ _WORD = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
 def search(query: str, tools: Iterable[Tool], most: int = 10) -> list[Tool]:
     """The tools whose names, descriptions and parameters have most of the query's words, best first."""
     words = _words(query)
-    scored = [(_score(words, tool), tool) for tool in tools]
-    return [tool for score, tool in nlargest(most, scored, key=lambda hit: hit[0]) if score]
+    hits = [(score, tool) for tool in tools if (score := _score(words, _weights(tool)))]
+    return [tool for _, tool in nlargest(most, hits, key=itemgetter(0))]
 
 
-def _score(words: set[str], tool: Tool) -> int:
-    weights = _weights(tool)
-    return sum(weights.get(word, 0) for word in words)
+def _score(words: set[str], weights: Mapping[str, int]) -> int:
+    return sum([weights[word] for word in words if word in weights])  # a list: half the time of a generator
 
 
 @cache

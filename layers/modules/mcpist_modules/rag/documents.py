@@ -13,7 +13,8 @@ TITLE_CHARACTERS = 200
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,5000}?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FENCED = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$|^(?=\S)(.+)\n(?:=+|--+)[ \t]*$", re.MULTILINE)
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*)$|^(?=[^\s>|*+-])(.+)\n(?:=+|--+)[ \t]*$", re.MULTILINE)
+_CLOSING = re.compile(r"[ \t]#+$")
 _DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 
 
@@ -76,7 +77,7 @@ def _front_matter(text: str) -> dict[str, Any]:
 
 def _heading(text: str) -> str:
     found = _HEADING.search(_FENCED.sub("", body(text)))
-    return _line(found[1] or found[2]) if found else ""
+    return _line(_CLOSING.sub("", (found[1] or found[2] or "").strip())) if found else ""
 
 
 def _tags(value: Any) -> Iterator[str]:

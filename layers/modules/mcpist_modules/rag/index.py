@@ -17,6 +17,7 @@ from mcpist_modules.rag.documents import Document, body, normal
 
 FORMAT = 1
 SNIPPET_CHARACTERS = 200
+MOST_PARTS = 100  # of a query; a whole text as a query would take seconds
 
 # A word in the title counts as eight in the text, one in the tags as four, one in the path as two.
 _SCHEMA = """
@@ -119,7 +120,7 @@ class Index:
         First those with every word as it is written, then those with any word, or any pair of a CJK word.
         """
         words = _WORD.findall(normal(query))
-        parts = list(dict.fromkeys(part for word in words for part in (word, *_pairs(word))))
+        parts = list(dict.fromkeys(part for word in words for part in (word, *_pairs(word))))[:MOST_PARTS]
         seen: set[int] = set()
         for expression in (" AND ".join(map(_phrase, words)), " OR ".join(map(_phrase, parts))):
             for (rowid,) in self._connection.execute(_FOUND, [expression]) if expression else ():

@@ -1,0 +1,99 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mcpist.render.answer import compact, document, minified
+from mcpist.render.project import project
+from mcpist.render.shows import shows
+from toon_format import decode
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+ROW = st.fixed_dictionaries({"a": VALUES, "b": VALUES, "c": VALUES})
+ABC = shows("a", "b", "c")
+
+
+def issues(count: int) -> list[dict[str, Any]]:
+    return [
+        {"number": n, "title": f"Issue {n}", "state": "open", "labels": [{"name": "bug"}, {"name": "ui"}], "body": None}
+        for n in range(count)
+    ]
+
+
+ISSUES = shows("number", "title", "state", "labels[*].name as labels", "body")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(ROW, max_size=4) | ROW)
+def test_an_answer_is_never_longer_than_the_minified_json_of_its_projection(raw: Any) -> None:
+    rows = project(raw, ABC)
+    assert len(compact(raw, ABC)) <= len(minified(rows))
+    if isinstance(raw, dict):
+        assert len(compact(raw, ABC)) <= len(minified(rows[0]))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.fixed_dictionaries({"a": VALUES, "b": VALUES, "t": st.text() | st.none()}))
+def test_a_document_is_never_longer_than_its_json(row: Any) -> None:
+    assert len(document(row, "t")) <= len(minified(row))
+    if row["t"]:
+        assert document(row, "t").endswith(row["t"])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.fixed_dictionaries({"a": st.text(), "b": st.integers(), "c": st.booleans()}), min_size=2))
+def test_flat_rows_lose_nothing(raw: Any) -> None:
+    text = compact(raw, ABC)
+    found = json.loads(text) if text.startswith("[{") else decode(text)
+    assert [{"a": "", **row} | {"a": row.get("a") or ""} for row in found] == raw
+
+
+def test_flat_rows_become_a_table_whose_names_stand_once() -> None:
+    assert compact(issues(3), ISSUES) == (
+        "[3]{number,title,state,labels}:\n"
+        '  0,Issue 0,open,"bug, ui"\n'
+        '  1,Issue 1,open,"bug, ui"\n'
+        '  2,Issue 2,open,"bug, ui"'
+    )
+
+
+def test_a_table_is_half_of_its_json() -> None:
+    projected = minified(project(issues(50), ISSUES))
+    assert len(compact(issues(50), ISSUES)) < 0.45 * len(projected)
+
+
+def test_objects_in_rows_become_dotted_columns() -> None:
+    raw = [{"a": n, "b": {"x": n, "y": "why"}, "c": None} for n in range(5)]
+    assert compact(raw, ABC).startswith('[5]{a,"b.x","b.y"}:' if '"b.x"' in compact(raw, ABC) else "[5]{a,b.x,b.y}:")
+
+
+def test_one_object_is_no_list() -> None:
+    assert compact({"a": 1, "b": None, "c": ""}, ABC) == "a: 1"
+    assert compact({"a": 0, "b": False, "c": []}, ABC) == "a: 0\nb: false"
+
+
+def test_a_list_of_one_row_stays_a_list() -> None:
+    assert compact([{"a": 1}], ABC) == '[{"a":1}]'
+
+
+@pytest.mark.parametrize("raw", [None, [], {}, "", 0, [None], {"items": None}])
+def test_what_is_empty_is_short(raw: Any) -> None:
+    assert compact(raw, shows("a", rows="items")) == "[]"
+    assert compact(raw, ABC) in {"[]", "{}"}
+
+
+def test_a_document_is_its_text_under_its_other_columns() -> None:
+    page = shows("title", "tags", "owner", "version", "content", text="content")
+    raw = {"title": "Plan", "tags": ["a", "b"], "owner": {"id": 1}, "version": 0, "content": "# Plan\n\nDo."}
+    assert compact(raw, page) == 'title: Plan\ntags: a, b\nowner: {"id":1}\nversion: 0\n\n# Plan\n\nDo.'
+    assert compact(raw | {"content": None}, page) == 'title: Plan\ntags: a, b\nowner: {"id":1}\nversion: 0'
+    assert compact({"content": "Only."}, page) == "Only."
+
+
+def test_minified_keeps_every_character() -> None:
+    assert minified({"ü": ["設計", 1]}) == '{"ü":["設計",1]}'

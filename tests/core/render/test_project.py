@@ -1,0 +1,59 @@
+from typing import Any
+
+import pytest
+from mcpist.render.project import project
+from mcpist.render.shows import Column, at, shows, steps
+
+ISSUE = {"key": "A-1", "fields": {"name": "x", "labels": [{"n": "a"}, {"n": "b"}, {}], "grid": [[1, 2], [3]]}}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("key", "A-1"),
+        ("fields.name", "x"),
+        ("fields.labels[0].n", "a"),
+        ("fields.labels[*].n", ["a", "b", None]),
+        ("fields.labels[*]", [{"n": "a"}, {"n": "b"}, {}]),
+        ("fields.grid[*][0]", [1, 3]),
+        ("fields.grid[1]", [3]),
+        ("fields.labels[9].n", None),
+        ("fields.nothing.n", None),
+        ("fields.name[0]", None),
+        ("key.x", None),
+        ("fields[*].n", None),
+        ("fields.labels.n", None),
+    ],
+)
+def test_a_path_leads_to_its_value_or_nowhere(path: str, value: Any) -> None:
+    assert at(ISSUE, path) == value
+
+
+def test_a_path_is_its_keys_and_indexes() -> None:
+    assert list(steps("a.b-c[0][*].d e")) == ["a", "b-c", 0, "*", "d e"]
+
+
+def test_a_column_is_named_as_declared() -> None:
+    declared = shows("id", "user.login as author", text="id")
+    assert declared.columns == (Column("id", "id"), Column("author", "user.login"))
+    assert declared.fields == ["id", "author"]
+    assert declared.format == "markdown"
+    assert shows("id").format == "rows"
+
+
+@pytest.mark.parametrize(
+    ("raw", "rows", "projected"),
+    [
+        ({"id": 1, "x": 2}, "", [{"id": 1}]),
+        ([{"id": 1}, {"id": 2}, None], "", [{"id": 1}, {"id": 2}]),
+        ({"items": [{"id": 1}]}, "items", [{"id": 1}]),
+        ({"a": {"b": [{"id": 1}]}}, "a.b", [{"id": 1}]),
+        ({"other": []}, "items", []),
+        ({"items": {"id": 1}}, "items", [{"id": 1}]),
+        (None, "", []),
+        ("text", "", [{"id": None}]),
+        ([], "", []),
+    ],
+)
+def test_an_answer_becomes_rows(raw: Any, rows: str, projected: list[Any]) -> None:
+    assert project(raw, shows("id", rows=rows)) == projected

@@ -1,0 +1,61 @@
+import pytest
+from mcpist.render.shows import shows
+from mcpist.tools.call import Call
+from mcpist.tools.catalogue import nearest
+from mcpist.tools.module import Module
+
+from tests.core.sample import CATALOGUE
+from tests.core.sample.shop import shop
+
+
+def ping() -> Call:
+    """Ping."""
+    return Call("GET", "/ping")
+
+
+def test_a_module_is_described_by_the_first_line_of_its_docstring() -> None:
+    assert (shop.name, shop.description, shop.api_version) == ("shop", "A shop. It sells what tests need.", "1")
+    assert Module("empty", None, api_version="1").description == ""
+
+
+def test_tools_stand_in_the_order_of_their_declaration() -> None:
+    assert list(shop.tools) == ["list_items", "get_item", "get_key", "create_item", "delete_item"]
+
+
+def test_a_name_declared_twice_is_refused_at_import() -> None:
+    module = Module("twice", "x", api_version="1")
+    module.reads(shows("id"))(ping)
+    with pytest.raises(ValueError, match=r"twice\.ping is declared twice"):
+        module.writes(shows("id"))(ping)
+
+
+@pytest.mark.parametrize(
+    ("effect", "idempotent", "reveals"), [("reads", True, False), ("writes", False, False), ("destroys", False, False)]
+)
+def test_a_declaration_marks_what_a_tool_does(effect: str, idempotent: bool, reveals: bool) -> None:
+    module = Module("marks", "x", api_version="1")
+    assert getattr(module, effect)(shows("id"))(ping) is ping
+    tool = module.tools["ping"]
+    assert (tool.effect, tool.idempotent, tool.reveals) == (effect, idempotent, reveals)
+
+
+def test_only_a_module_with_a_host_needs_a_grant() -> None:
+    assert shop.service == "shop"
+    assert Module("own", "x", api_version="1", opens=list).service is None
+
+
+def test_a_catalogue_imports_a_module_once_when_it_is_asked_for() -> None:
+    assert CATALOGUE.module("shop") is shop
+    assert CATALOGUE.module("shop") is shop
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("isues", "issues"), ("x", "issues, pulls, labels"), ("", "issues, pulls, labels")],
+)
+def test_the_nearest_words_come_first_and_else_some(word: str, expected: str) -> None:
+    assert nearest(word, iter(["issues", "pulls", "labels"])) == expected
+
+
+def test_where_there_is_no_word_none_is_named() -> None:
+    assert nearest("x", []) == "none"

@@ -1,0 +1,221 @@
+import io
+import json
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+import pytest
+from mcpist.caller import Caller, Proof, Role
+from mcpist.errors import (
+    ConnectionRequired,
+    InvalidArguments,
+    McpistError,
+    ReconnectRequired,
+    StoreUnavailable,
+    ToolExecutionError,
+    to_message,
+)
+from mcpist.render.shows import shows
+from mcpist.settings import settings
+from mcpist.stores import Item, Table
+from mcpist.tools import send as sending
+from mcpist.tools.call import Call, Calls, Lookup
+from mcpist.tools.module import Module
+from mcpist.tools.run import run
+
+from tests.core.loopback import Reply, Service, said, serving
+from tests.core.sample import caller
+
+UMA: Caller = replace(caller(Role("members")), proof=Proof("jwt", "j.w.t"))
+
+
+class Vendor:
+    """A service, the broker in front of its credentials, and the rows that its use leaves."""
+
+    def __init__(self, service: Service, sent: list[str]) -> None:
+        self.service = service
+        self.sent = sent
+        self.tokens: list[Any] = ["t1", "t2", "t3"]
+        self.module = declared(service.url)
+        boto3.DEFAULT_SESSION.events.register("before-call.lambda.Invoke", self.resolve)
+
+    def resolve(self, **_: Any) -> Any:
+        """The broker's answer: the next token, or an error."""
+        token = self.tokens.pop(0)
+        account = {"account_id": "7", "account_name": "uma@shop", "owner": "user#uma", "expires_at": None}
+        known = not isinstance(token, McpistError)
+        answer = {"result": {"token": token, **account}} if known else {"error": to_message(token)}
+        payload = {"Payload": io.BytesIO(json.dumps(answer).encode()), "ResponseMetadata": {"RequestId": "i1"}}
+        return type("Response", (), {"status_code": 200}), payload
+
+    def run(self, tool: str, **arguments: Any) -> Any:
+        return run(UMA, self.module, self.module.tools[tool], arguments, request="r1", batch="b1")
+
+    def rows(self) -> list[Item]:
+        return Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+
+    def outcomes(self) -> list[str]:
+        return [row["outcome"] for row in self.rows()]
+
+    def loses_rows(self, *outcomes: str) -> None:
+        """Let DynamoDB refuse the rows with these outcomes, as it does where a permission is missing."""
+
+        def refuse(params: Any, **_: Any) -> Any:
+            if any(f'"{outcome}"' in str(params["body"]) for outcome in outcomes):
+                error = {"Error": {"Code": "AccessDeniedException", "Message": "no"}, "ResponseMetadata": {}}
+                return type("Response", (), {"status_code": 400}), error
+            return None
+
+        boto3.DEFAULT_SESSION.events.register("before-call.dynamodb.PutItem", refuse)
+
+
+def declared(host: str) -> Module:
+    module = Module("shop", "A shop.", api_version="1", host=host, opens=lambda organization: [organization])
+
+    @module.reads(shows("id"))
+    def get_item(item_id: str) -> Call:
+        """Read one item."""
+        return Call("GET", f"/items/{item_id}")
+
+    @module.writes(shows("id"))
+    def create_item(name: str) -> Call:
+        """Put an item on sale."""
+        return Call("POST", "/items", json={"name": name})
+
+    @module.reads(shows("id"))
+    def list_items() -> Calls:
+        """List the items, page after page."""
+        first = yield Call("GET", "/items")
+        second = yield Call("GET", "/items", {"page": first.json["next"]})
+        return first.json["items"] + second.json["items"]
+
+    @module.reads(shows("id"))
+    def broken() -> Calls:
+        """Fail by a defect."""
+        yield Call("GET", "/items")
+        raise KeyError("defect")
+
+    @module.reads(shows("id"))
+    def look(word: str) -> Lookup:
+        """Ask a store of our own."""
+        return Lookup(lambda store, word: [*store, word], word=word)
+
+    return module
+
+
+@pytest.fixture
+def vendor(aws: list[str]) -> Iterator[Vendor]:
+    with serving() as service:
+        vendor = Vendor(service, aws)
+        yield vendor
+    sending.http().close()
+    sending.http.cache_clear()
+
+
+def test_a_read_brings_the_services_json_and_leaves_one_row(vendor: Vendor) -> None:
+    vendor.service.says(said({"id": 1}))
+    assert vendor.run("get_item", item_id="1") == {"id": 1}
+    assert vendor.sent == ["PutItem"]
+    (row,) = vendor.rows()
+    assert (row["tool"], row["outcome"], row["account"], row["request"], row["batch"]) == (
+        "shop.get_item",
+        "succeeded",
+        "uma@shop",
+        "r1",
+        "b1",
+    )
+
+
+def test_a_warm_read_costs_one_aws_request(vendor: Vendor) -> None:
+    vendor.run("get_item", item_id="1")
+    vendor.sent.clear()
+    vendor.run("get_item", item_id="1")
+    assert vendor.sent == ["PutItem"]
+    assert vendor.service.received[-1].headers["authorization"] == "Bearer t1"
+
+
+def test_a_write_leaves_its_intent_and_its_outcome(vendor: Vendor) -> None:
+    vendor.run("create_item", name="a")
+    assert vendor.outcomes() == ["started", "succeeded"]
+
+
+def test_without_its_intent_nothing_is_written(vendor: Vendor) -> None:
+    vendor.loses_rows("started")
+    with pytest.raises(StoreUnavailable):
+        vendor.run("create_item", name="a")
+    assert vendor.service.received == []
+
+
+@pytest.mark.parametrize("tool", ["get_item", "create_item"])
+def test_a_lost_row_afterwards_neither_loses_nor_hides_the_result(
+    vendor: Vendor, tool: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    vendor.loses_rows("succeeded")
+    vendor.service.says(said({"id": 1}))
+    assert vendor.run(tool, **{"item_id": "1"} if tool == "get_item" else {"name": "a"}) == {"id": 1}
+    (record,) = [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert record.__dict__["metric"] == "AuditRowsLost"
+
+
+def test_a_lost_row_does_not_hide_why_the_call_failed(vendor: Vendor) -> None:
+    vendor.loses_rows("TOOL_EXECUTION_ERROR")
+    vendor.service.says(said({"message": "no"}, 404))
+    with pytest.raises(ToolExecutionError):
+        vendor.run("get_item", item_id="1")
+
+
+def test_a_failure_stands_in_the_row(vendor: Vendor) -> None:
+    vendor.service.says(said({"message": "no"}, 404))
+    with pytest.raises(ToolExecutionError):
+        vendor.run("get_item", item_id="1")
+    assert vendor.outcomes() == ["TOOL_EXECUTION_ERROR"]
+
+
+def test_a_defect_is_not_written_down_as_a_success(vendor: Vendor) -> None:
+    with pytest.raises(KeyError):
+        vendor.run("broken")
+    assert vendor.outcomes() == ["INTERNAL_ERROR"]
+
+
+def test_wrong_arguments_send_nothing(vendor: Vendor) -> None:
+    with pytest.raises(InvalidArguments):
+        vendor.run("create_item")
+    assert vendor.sent == []
+    assert vendor.service.received == []
+
+
+def test_a_refused_token_is_asked_for_again_once(vendor: Vendor) -> None:
+    vendor.service.says(Reply(b"", 401), said({"id": 1}))
+    assert vendor.run("get_item", item_id="1") == {"id": 1}
+    assert [asked.headers["authorization"] for asked in vendor.service.received] == ["Bearer t1", "Bearer t2"]
+
+
+def test_a_token_refused_twice_must_be_connected_again(vendor: Vendor) -> None:
+    vendor.service.says(Reply(b"", 401))
+    with pytest.raises(ReconnectRequired) as refused:
+        vendor.run("get_item", item_id="1")
+    assert refused.value.details["url"] == "https://mcp.example.com/connect/shop"
+    assert len(vendor.service.received) == 2
+    assert vendor.outcomes() == ["RECONNECT_REQUIRED"]
+
+
+def test_without_an_account_nothing_is_sent(vendor: Vendor) -> None:
+    vendor.tokens = [ConnectionRequired(service="shop", url="https://x")]
+    with pytest.raises(ConnectionRequired):
+        vendor.run("get_item", item_id="1")
+    assert vendor.service.received == []
+    assert vendor.outcomes() == ["CONNECTION_REQUIRED"]
+
+
+def test_several_calls_are_one_conversation(vendor: Vendor) -> None:
+    vendor.service.says(said({"items": [1], "next": "b"}), said({"items": [2]}))
+    assert vendor.run("list_items") == [1, 2]
+    assert [asked.path for asked in vendor.service.received] == ["/items", "/items?page=b"]
+
+
+def test_a_lookup_asks_the_organizations_own_store_and_no_broker(vendor: Vendor) -> None:
+    assert vendor.run("look", word="x") == ["acme", "x"]
+    assert vendor.sent == ["PutItem"]

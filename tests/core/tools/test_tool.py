@@ -1,0 +1,145 @@
+from typing import Annotated, Any
+
+import pytest
+from mcpist.errors import InvalidArguments
+from mcpist.render.shows import shows
+from mcpist.tools.call import Call
+from mcpist.tools.module import Module
+from mcpist.tools.tool import Tool
+from pydantic import BaseModel, Field
+
+from tests.core.sample.shop import shop
+
+
+class Point(BaseModel):
+    """A place."""
+
+    x: int
+
+
+def declared() -> Module:
+    module = Module("odd", "Odd names.", api_version="1", host="https://odd.example.com")
+
+    @module.reads(shows("id"))
+    def odd(
+        schema: str,
+        copy: Annotated[str | int | None, "What to copy"] = None,
+        json: dict[str, Any] | None = None,
+        points: list[Point] | None = None,
+        names: Annotated[list[str], Field(max_length=2)] = [],  # noqa: B006
+        empty: str = "",
+    ) -> Call:
+        """Take names that a model knows already."""
+        return Call("GET", f"/{schema}", {"copy": copy, "json": json, "names": names, "points": points, "e": empty})
+
+    return module
+
+
+CREATE, LIST, ODD = shop.tools["create_item"], shop.tools["list_items"], declared().tools["odd"]
+
+
+def refusal(tool: Tool, arguments: dict[str, Any]) -> InvalidArguments:
+    with pytest.raises(InvalidArguments) as refused:
+        tool.validate(arguments)
+    return refused.value
+
+
+@pytest.mark.parametrize(
+    ("tool", "line"),
+    [
+        (LIST, "list_items(query?, limit?: integer = 50) -> id, name, price"),
+        (shop.tools["get_item"], "get_item(item_id) -> id, name"),
+        (shop.tools["get_key"], "get_key() -> value"),
+        (
+            CREATE,
+            "create_item(name, price: number, size?: big|small = small, tags?: [string], new?: boolean = true) -> id",
+        ),
+        (
+            ODD,
+            "odd(schema, copy?: string|integer, json?: object, points?: [object], names?: [string] = [], "
+            'empty? = "") -> id',
+        ),
+    ],
+)
+def test_a_signature_is_one_line(tool: Tool, line: str) -> None:
+    assert tool.signature == line
+
+
+def test_a_schema_has_descriptions_bounds_and_no_noise() -> None:
+    assert LIST.input_schema == {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "query": {"type": "string", "description": "Words in the name"},
+            "limit": {"type": "integer", "minimum": 1, "maximum": 500, "default": 50},
+        },
+    }
+    assert CREATE.input_schema["required"] == ["name", "price"]
+    assert CREATE.input_schema["properties"]["size"] == {
+        "type": "string",
+        "enum": ["big", "small"],
+        "default": "small",
+    }
+    assert CREATE.input_schema["properties"]["tags"] == {"type": "array", "items": {"type": "string"}}
+    assert ODD.input_schema["properties"]["copy"] == {
+        "anyOf": [{"type": "string"}, {"type": "integer"}],
+        "description": "What to copy",
+    }
+
+
+def test_a_tool_is_named_and_described_once() -> None:
+    assert (LIST.module, LIST.name, LIST.description) == ("shop", "list_items", "List the items on sale.")
+    assert LIST.output_schema == {"format": "rows", "fields": ["id", "name", "price"]}
+    assert (LIST.reads, CREATE.reads) == (True, False)
+
+
+def test_defaults_are_filled_in() -> None:
+    assert LIST.validate({}) == {"query": None, "limit": 50}
+    assert CREATE.validate({"name": "a", "price": 1})["size"] == "small"
+
+
+def test_names_that_a_model_knows_already_are_arguments_like_others() -> None:
+    found = ODD.validate({"schema": "s", "copy": 1, "json": {}, "points": [{"x": 1}]})
+    assert (found["schema"], found["copy"], found["json"], found["points"]) == ("s", 1, {}, [Point(x=1)])
+    assert isinstance(ODD.describe_work(found), Call)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field", "problem"),
+    [
+        ({"price": 1}, "name", "Field required"),
+        ({"name": "a", "price": 1, "colour": "red"}, "colour", "there is no such field"),
+        ({"name": "a", "price": "dear"}, "price", "Input should be a valid number"),
+        ({"name": "a", "price": 1, "size": "huge"}, "size", "Input should be 'big' or 'small'"),
+        ({"name": "a", "price": 1, "tags": [1]}, "tags.0", "Input should be a valid string"),
+    ],
+)
+def test_wrong_arguments_are_refused_with_the_schema(arguments: dict[str, Any], field: str, problem: str) -> None:
+    details = refusal(CREATE, arguments).details
+    assert details["field"] == field
+    assert problem in details["problem"]
+    assert details["schema"] == CREATE.input_schema
+
+
+def test_an_alias_is_no_second_name() -> None:
+    assert refusal(LIST, {"field_0": "a"}).details["field"] == "field_0"
+
+
+def test_what_is_not_known_yet_is_not_checked() -> None:
+    CREATE.check({"name": "${a.items[0].name}", "price": "${a.raw.price}"}, {"name", "price"})
+    CREATE.check({"name": "a", "price": 1, "tags": ["${a.raw.tag}"]}, {"tags"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unresolved", "field"),
+    [
+        ({"name": "${a.raw.b}"}, {"name"}, "price"),
+        ({"name": "${a.raw.b}", "price": "dear"}, {"name"}, "price"),
+        ({"name": "a", "price": 1, "colour": "${a.raw.b}"}, {"colour"}, "colour"),
+        ({"name": "${a.raw.b}", "price": 1, "colour": "red"}, {"name"}, "colour"),
+    ],
+)
+def test_what_is_wrong_already_is_refused(arguments: dict[str, Any], unresolved: set[str], field: str) -> None:
+    with pytest.raises(InvalidArguments) as refused:
+        CREATE.check(arguments, unresolved)
+    assert refused.value.details["field"] == field
