@@ -4,16 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import boto3
-import botocore.session
 import pytest
 from botocore.loaders import create_loader
-from mcpist import broker, directory, identity, settings, stores
-from mcpist.caller import Role, Subject
-from mcpist_modules import NAMES
 from moto import mock_aws
 
 from infra.local.login import LocalLogin
 from infra.local.template import REGION, Template, read_template
+from mcpist import broker, directory, identity, settings, stores
+from mcpist.caller import Role, Subject
+from mcpist_modules import NAMES
 
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 PUBLIC_URL = "https://mcp.example.com"
@@ -39,12 +38,12 @@ def aws(login: LocalLogin, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     sent: list[str] = []
     with mock_aws():
-        session = botocore.session.Session()
+        forget()
+        session = stores.session()
         session.register_component("data_loader", LOADER)
         boto3.setup_default_session(botocore_session=session)
         build(template)
         session.register("request-created", lambda operation_name, **_: sent.append(operation_name))
-        forget()
         yield sent
     boto3.DEFAULT_SESSION = None
     forget()
@@ -73,7 +72,8 @@ def build(template: Template) -> None:
 
 def forget() -> None:
     """Drop what a sandbox keeps in memory, as a new one would begin."""
-    for kept in (settings.settings, stores.client, identity.keys_of, broker._lambda):
+    for kept in (settings.settings, stores.session, stores.client, identity.keys_of):
         kept.cache_clear()
     directory._cache.clear()
+    identity._verified.clear()
     broker._memory.clear()

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcpist.batch.graph import Graph
-from mcpist.batch.machine import TYPE, machine
 
 from infra.local.template import read_template
+from mcpist.batch.graph import Graph
+from mcpist.batch.machine import TYPE, machine
 
 type Json = dict[str, Any]
 type Statement = dict[str, Any]

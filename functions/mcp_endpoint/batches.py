@@ -3,6 +3,7 @@
 import time
 from typing import Any
 
+from mcp_endpoint.exchange import Exchange
 from mcpist.batch import ledger
 from mcpist.batch.ledger import Entry, Header
 from mcpist.batch.machine import machine
@@ -14,8 +15,6 @@ from mcpist.files import fit
 from mcpist.render.answer import compact, minified
 from mcpist.settings import settings
 from mcpist.sieve import Sieve
-
-from mcp_endpoint.exchange import Exchange
 
 BUDGET_SECONDS = 20.0
 ANSWER_MARGIN_SECONDS = 3.0

@@ -8,17 +8,23 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from mcpist.errors import InternalError, McpistError, PayloadTooLarge
-from mcpist.settings import settings
 
 from mcp_endpoint.authorization import METADATA_PATH, authorize, challenge, locale, metadata
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.protocol import Protocol
+from mcpist.errors import InternalError, McpistError, PayloadTooLarge
+from mcpist.settings import settings
+from mcpist.snapshot import prepare
+from mcpist_modules import NAMES
 
 MOST_BODY_BYTES = 1_000_000
 
 logger = Logger()
 protocol = cache(Protocol)
+prepare(
+    services=("dynamodb", "lambda", "s3", "stepfunctions"),
+    modules=("mcpist.tools.send", "toon_format", *(f"mcpist_modules.{name}" for name in NAMES)),
+)
 
 type Event = dict[str, Any]
 type Response = dict[str, Any]

@@ -3,6 +3,10 @@
 from typing import Annotated, Any
 
 from mcp_types import Tool, ToolAnnotations
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mcp_endpoint import batches
+from mcp_endpoint.exchange import Exchange
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest
 from mcpist.files import fit
@@ -15,10 +19,6 @@ from mcpist.tools.schema import schema_of
 from mcpist.tools.search import search
 from mcpist.tools.tool import Tool as ModuleTool
 from mcpist_modules import NAMES
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from mcp_endpoint import batches
-from mcp_endpoint.exchange import Exchange
 
 MOST_CHARACTERS = 100_000
 

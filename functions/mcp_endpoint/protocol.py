@@ -18,12 +18,12 @@ from mcp_types import (
     PaginatedRequestParams,
     TextContent,
 )
-from mcpist.errors import McpistError
-from mcpist.render.answer import minified
 from starlette.requests import Request
 
 from mcp_endpoint import meta_tools
 from mcp_endpoint.exchange import Exchange
+from mcpist.errors import McpistError
+from mcpist.render.answer import minified
 
 NAME, VERSION = "mcpist", "0.1.0"
 LIST_MILLISECONDS = 60_000

@@ -4,11 +4,17 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from mcpist.batch.settling import Entrance, StepBusy, enter
 
+from mcpist.batch.settling import Entrance, StepBusy, enter
+from mcpist.snapshot import prepare
+from mcpist_modules import NAMES
 from step_runner.step import work
 
 logger = Logger()
+prepare(
+    services=("dynamodb", "lambda", "s3"),
+    modules=("mcpist.tools.send", "toon_format", *(f"mcpist_modules.{name}" for name in NAMES)),
+)
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:

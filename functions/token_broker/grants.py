@@ -16,11 +16,12 @@ from typing import Any, Literal
 from uuid import uuid4
 
 from botocore.exceptions import ClientError
+from pydantic import SecretStr
+
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest
 from mcpist.settings import settings
 from mcpist.stores import Item, Table, refused
-from pydantic import SecretStr
 
 from . import vault
 

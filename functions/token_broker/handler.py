@@ -4,12 +4,16 @@ from dataclasses import asdict
 from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
+
 from mcpist.errors import InternalError, McpistError, to_message
+from mcpist.snapshot import prepare
 
 from . import connections, credentials, warrant
 from .log import Line
 from .message import IssueWarrant, Message, Put, Resolve, Revoke, Status, parse
 from .proof import prove
+
+prepare(services=("dynamodb", "kms"))
 
 
 def perform(message: Message) -> dict[str, Any]:

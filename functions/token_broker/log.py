@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aws_lambda_powertools import Logger
+
 from mcpist.errors import DefectError, InternalError, McpistError
 
 from .message import OPERATIONS, IssueWarrant, Message, Status

@@ -7,7 +7,6 @@ caller's, so somebody else's cannot even be asked for.
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from mcpist.errors import InvalidRequest
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -19,6 +18,8 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+
+from mcpist.errors import InvalidRequest
 
 LONGEST_SECRET = 16_384
 OPERATIONS = ("resolve", "warrant", "put", "revoke", "status")

@@ -15,19 +15,17 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import cache
 from typing import Any
 
-import boto3
 from aws_lambda_powertools.metrics import MetricUnit, single_metric
-from botocore.config import Config
 from botocore.exceptions import ClientError
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from pydantic import SecretStr
+
 from mcpist.errors import IntegrityError, StoreUnavailable
 from mcpist.settings import settings
-from mcpist.stores import reaching
-from pydantic import SecretStr
+from mcpist.stores import client, reaching
 
 # Two silent attempts end after 2.7 s; a throttled one is answered at once, and the pause after it is up to 1 s.
 CONNECT_SECONDS = 0.4
@@ -119,13 +117,5 @@ def _counted(place: Place) -> IntegrityError:
         return IntegrityError(what=f"{place.service} {place.field}")
 
 
-@cache
 def _kms() -> Any:
-    return boto3.client(
-        "kms",
-        config=Config(
-            connect_timeout=CONNECT_SECONDS,
-            read_timeout=READ_SECONDS,
-            retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
-        ),
-    )
+    return client("kms", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)

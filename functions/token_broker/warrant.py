@@ -9,10 +9,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, SecretStr
+
 from mcpist.caller import Caller, Subject
 from mcpist.directory import identify
 from mcpist.errors import AuthenticationError, AuthorizationError, IntegrityError
-from pydantic import BaseModel, ConfigDict, SecretStr
 
 from . import vault
 

@@ -31,7 +31,8 @@ def main() -> None:
     """Measure everything on one seeded house."""
     with tempfile.TemporaryDirectory() as folder, stub_service() as host:
         root = with_modules(Path(folder), ROOT / "infra/bench/stub.py")
-        os.environ["STUB_HOST"] = host
+        stub = root / "layers/modules/mcpist_modules/stub.py"
+        stub.write_text(stub.read_text("utf-8").replace("http://stub.invalid", host), "utf-8")
         with open_house(docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), say=_say) as house:
             rows = [*sandboxes(house, Path(folder)), *requests(house), *batches(house)]
     text = table(rows)

@@ -67,7 +67,8 @@ def bare() -> Callable[[Any], Any]:
     )
     manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
     loop = asyncio.new_event_loop()
-    loop.run_until_complete(manager.run().__aenter__())
+    running = manager.run()  # kept for as long as the process lives
+    loop.run_until_complete(running.__aenter__())
 
     async def exchange(event: Any) -> Any:
         sent: list[Any] = []
@@ -83,7 +84,10 @@ def bare() -> Callable[[Any], Any]:
         await manager.handle_request({**scope, "http_version": "1.1", "scheme": "https"}, receive, send)
         return {"statusCode": sent[0]["status"], "body": sent[1]["body"].decode()}
 
-    return lambda event: loop.run_until_complete(exchange(event))
+    def serve(event: Any, _: Any = running) -> Any:
+        return loop.run_until_complete(exchange(event))
+
+    return serve
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """A stub service: one tool that answers at once, and one that needs a grant."""
 
-import os
-
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call, Lookup
 from mcpist.tools.module import Module
 
-stub = Module("stub", __doc__, api_version="1", host=os.environ.get("STUB_HOST", ""), opens=lambda _: None)
+HOST = "http://stub.invalid"  # the bench writes its own service's address here
+
+stub = Module("stub", __doc__, api_version="1", host=HOST, opens=lambda _: None)
 
 
 def nothing(_: None) -> list[str]:

@@ -1,13 +1,12 @@
 """`mcpist plan`: check a batch and show its machine, without any server."""
 
+from infra.cli.document import Done
 from mcpist.batch.machine import machine
 from mcpist.batch.plan import plan
 from mcpist.caller import Caller, Role, Subject
 from mcpist.sieve import Sieve
 from mcpist.tools.catalogue import Catalogue
 from mcpist_modules import NAMES
-
-from infra.cli.document import Done
 
 STEP_RUNNER = "arn:aws:lambda:us-east-1:123456789012:function:step_runner:live"
 

@@ -31,4 +31,5 @@ def operating(aws: EmbeddedAws) -> Iterator[None]:
 
 def _forget() -> None:
     settings.settings.cache_clear()
+    stores.session.cache_clear()
     stores.client.cache_clear()

@@ -2,12 +2,12 @@ from datetime import UTC, datetime
 
 import boto3
 import pytest
+
 from mcpist import audit
 from mcpist.caller import Role
 from mcpist.errors import StoreUnavailable
 from mcpist.settings import settings
 from mcpist.stores import Table
-
 from tests.core.sample import caller
 
 pytestmark = pytest.mark.usefixtures("aws")

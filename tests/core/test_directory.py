@@ -1,11 +1,11 @@
 import pytest
+
+from infra.local.login import LocalLogin
 from mcpist import directory
 from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import AuthorizationError, InvalidRequest, MembershipRequired, OrganizationUnclear
 from mcpist.settings import settings
 from mcpist.stores import Item, Table
-
-from infra.local.login import LocalLogin
 
 pytestmark = pytest.mark.usefixtures("organization")
 

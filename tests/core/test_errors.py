@@ -3,6 +3,7 @@ import re
 from typing import Any
 
 import pytest
+
 from mcpist import errors
 from mcpist.errors import McpistError, Text, from_message, leaves, to_message
 

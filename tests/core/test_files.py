@@ -2,6 +2,7 @@ import hashlib
 import json
 
 import pytest
+
 from mcpist import files
 from mcpist.errors import FileNotFound
 

@@ -10,12 +10,12 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from infra.local.login import LocalLogin
 from mcpist import identity
 from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError, UpstreamUnavailable
 from mcpist.identity import Keys, verify
-
-from infra.local.login import LocalLogin
 from tests.core.loopback import Reply, Service, said, serving
 
 AUDIENCE = "https://mcp.example.com/mcp"

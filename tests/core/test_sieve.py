@@ -1,10 +1,10 @@
 import sys
 
 import pytest
+
 from mcpist.caller import Role
 from mcpist.errors import AuthorizationError, McpistError, ModuleNotFound, ToolDisabled, ToolNotFound
 from mcpist.sieve import Sieve
-
 from tests.core.sample import CATALOGUE, EVERYTHING, sieve
 
 NEW = Role("new", modules=("shop",))

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
+
 from mcpist import stores
 from mcpist.errors import StoreUnavailable
 from mcpist.settings import settings

@@ -10,11 +10,11 @@ from typing import Any
 import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
+
+from infra.local.login import LocalLogin
 from mcp_endpoint import handler as door
 from mcpist import directory
 from mcpist.caller import Role, Subject
-
-from infra.local.login import LocalLogin
 
 PUBLIC_URL = "https://mcp.example.com"
 EVENTS = Path(__file__).parents[2] / "events"

@@ -4,6 +4,7 @@ from urllib.parse import unquote
 
 import pytest
 from jsonschema import Draft202012Validator
+
 from mcpist.errors import InvalidRequest
 from mcpist.tools.call import Call, Lookup, Work
 from mcpist.tools.catalogue import Catalogue

@@ -4,6 +4,7 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
+
 from mcpist.errors import InvalidArguments, InvalidRequest
 from mcpist.tools.call import Answer, Call, Calls, Work
 from mcpist_modules.github import github

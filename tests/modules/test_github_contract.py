@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+
 from mcpist.render.shows import at, steps
 from mcpist.tools.call import Answer, Call, Work
 from mcpist_modules.github import github

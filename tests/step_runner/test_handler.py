@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from infra.local.login import LocalLogin
 from mcpist import directory
 from mcpist.batch import ledger
 from mcpist.batch.ledger import Claim, Entry, Header
 from mcpist.batch.settling import StepBusy
 from mcpist.caller import Role
 from step_runner.handler import handler
-
-from infra.local.login import LocalLogin
 
 EVENTS = Path(__file__).parents[2] / "events"
 PK = "acme#b_0123456789abcdef"

@@ -16,13 +16,12 @@ import jwt
 import pytest
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from cryptography.hazmat.primitives.asymmetric import rsa
-from mcpist import broker, directory, identity, settings, stores
-from mcpist.caller import Role, Subject
 from moto import mock_aws
-from token_broker import vault
-from token_broker.handler import handler
 
 from infra.local.template import read_template
+from mcpist import broker, directory, identity, settings, stores
+from mcpist.caller import Role, Subject
+from token_broker.handler import handler
 
 ROOT = Path(__file__).parents[2]
 PUBLIC_URL = "https://mcp.example.com"
@@ -113,10 +112,11 @@ class Broker:
 
 def forget(*, clients: bool = False) -> None:
     """Drop what a sandbox keeps in memory; its clients too, where they would reach another AWS."""
-    made = (stores.client, vault._kms, broker._lambda, identity.keys_of) if clients else ()
+    made = (stores.session, stores.client, identity.keys_of) if clients else ()
     for kept in (settings.settings, *made):
         kept.cache_clear()
     directory._cache.clear()
+    identity._verified.clear()
     broker._memory.clear()
 
 
@@ -165,11 +165,9 @@ def aws(issuer: Issuer) -> Iterator[list[str]]:
             if table.id in {"Directory", "Grants"}:
                 boto3.client("dynamodb").create_table(TableName=table.name, **table.definition)
         monkeypatch.setenv("VAULT_KEY", boto3.client("kms").create_key()["KeyMetadata"]["Arn"])
-        boto3.setup_default_session()
-        boto3.DEFAULT_SESSION.events.register(
-            "request-created", lambda operation_name, **_: sent.append(operation_name)
-        )
         forget(clients=True)
+        boto3.setup_default_session(botocore_session=stores.session())
+        stores.session().register("request-created", lambda operation_name, **_: sent.append(operation_name))
         yield sent
     boto3.DEFAULT_SESSION = None
     forget(clients=True)

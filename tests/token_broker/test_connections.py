@@ -4,10 +4,10 @@ from typing import Any
 
 import boto3
 import pytest
-from mcpist.stores import client
-from token_broker import vault
 
 from infra.local.intrinsics import read_yaml
+from mcpist import stores
+from mcpist.stores import client
 
 from .conftest import ROOT, Broker, error_of
 
@@ -229,7 +229,7 @@ def test_a_kms_outage_is_an_answer_that_may_be_tried_again(door: Broker, monkeyp
     door.ask("put_personal")
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", f"http://127.0.0.1:{server.getsockname()[1]}")
-    vault._kms.cache_clear()
+    stores.client.cache_clear()
     answer = door.ask("resolve")
-    vault._kms.cache_clear()
+    stores.client.cache_clear()
     assert answer["error"] == {"type": "StoreUnavailable", "details": {"store": "vault"}}

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mcpist.errors import InvalidRequest, McpistError
 from token_broker.message import OPERATIONS, parse
 

@@ -6,6 +6,7 @@ from typing import Any
 import boto3
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
+
 from mcpist.broker import Credential
 
 from .conftest import Broker, error_of, put_person

@@ -7,6 +7,7 @@ from typing import Any
 
 import boto3
 import pytest
+
 from token_broker import grants, log, vault
 from token_broker.grants import Tokens
 from token_broker.message import Put, parse

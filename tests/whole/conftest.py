@@ -14,12 +14,12 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
-from mcpist import directory
-from tests.whole.privileges import missing_rights
-from mcpist.caller import Role
 
 from infra.local.house import ADMINISTRATOR, ORGANIZATION, ROLE, USER, House, open_house, with_modules
 from infra.local.operator import operating
+from mcpist import directory
+from mcpist.caller import Role
+from tests.whole.privileges import missing_rights
 
 HERE = Path(__file__).parent
 MODULES = ("github", "probe", "rag")

@@ -6,22 +6,19 @@ the way, and quotes neither the message nor the answer.
 """
 
 import json
-import logging
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 from mcpist.caller import Caller
 from mcpist.errors import InternalError, McpistError, RateLimitExceeded, UpstreamUnavailable, from_message
 from mcpist.settings import settings
-from mcpist.stores import reaching, refused
+from mcpist.stores import client, reaching, refused
 
 CACHE_SECONDS = 60
 MOST_CACHED_CREDENTIALS = 1_000
 # Two attempts end before the caller's own function does (29 s).
-CONNECT_SECONDS = 1
 ANSWER_SECONDS = 12
 ATTEMPTS = 2
 THROTTLED_SECONDS = 1
@@ -53,7 +50,7 @@ def resolve(caller: Caller, service: str, *, fresh: bool = False) -> Credential:
     credential = _credential(ask(caller, "resolve", service=service))
     if len(_memory) >= MOST_CACHED_CREDENTIALS:
         _memory.clear()
-    _memory[key] = (time.monotonic(), credential)
+    _memory[key] = (time.time(), credential)
     return credential
 
 
@@ -92,7 +89,9 @@ def _invoke(message: dict[str, Any]) -> tuple[str, bool, bytes]:
 
     try:
         with reaching("token broker"):
-            answer = _lambda().invoke(FunctionName=settings().token_broker, Payload=json.dumps(message))
+            answer = client("lambda", read_seconds=ANSWER_SECONDS, attempts=ATTEMPTS).invoke(
+                FunctionName=settings().token_broker, Payload=json.dumps(message)
+            )
             body = answer["Payload"].read()
     except ClientError as error:
         if refused(error, "TooManyRequestsException"):
@@ -117,24 +116,6 @@ def _credential(result: dict[str, Any]) -> Credential:
         raise UpstreamUnavailable(service="token broker", problem="it answered in another release's words") from None
 
 
-@cache
-def _lambda() -> Any:
-    import boto3
-    from botocore.config import Config
-
-    # At DEBUG these print requests, and a request carries the caller's proof.
-    for library in ("botocore", "urllib3"):
-        logging.getLogger(library).setLevel(logging.WARNING)
-    return boto3.client(
-        "lambda",
-        config=Config(
-            connect_timeout=CONNECT_SECONDS,
-            read_timeout=ANSWER_SECONDS,
-            retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
-        ),
-    )
-
-
 def _alive(kept_at: float, credential: Credential) -> bool:
     expired = credential.expires_at is not None and credential.expires_at <= time.time()
-    return not expired and time.monotonic() - kept_at < CACHE_SECONDS
+    return not expired and 0 <= time.time() - kept_at < CACHE_SECONDS

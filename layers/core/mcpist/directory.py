@@ -199,12 +199,12 @@ def _check_roles(roles: Iterable[str], items: dict[str, Item]) -> None:
 def _accesses(subject: Subject, *, fresh: bool) -> list[Item]:
     """The subject's access items, from memory for some seconds."""
     known = _cache.get(subject)
-    if known and not fresh and time.monotonic() - known[0] < CACHE_SECONDS:
+    if known and not fresh and 0 <= time.time() - known[0] < CACHE_SECONDS:
         return known[1]
     accesses = _table().query(f"subject#{subject.issuer}#{subject.sub}")
     if len(_cache) >= MOST_CACHED_SUBJECTS:
         _cache.clear()
-    _cache[subject] = (time.monotonic(), accesses)
+    _cache[subject] = (time.time(), accesses)
     return accesses
 
 

@@ -4,12 +4,15 @@ Refused: no signature or a symmetric one, another issuer or audience, no expiry,
 Source: https://www.rfc-editor.org/rfc/rfc9068
 """
 
+import hashlib
+import json
 import logging
 import time
 from functools import cache
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
-import httpx
 import jwt
 
 from mcpist.caller import Subject
@@ -23,6 +26,8 @@ KEYS_SECONDS = 3600
 UNKNOWN_KEY_SECONDS = 60
 RETRY_SECONDS = 5
 FETCH_SECONDS = 5
+VERIFIED_SECONDS = 60
+MOST_VERIFIED_TOKENS = 1_000
 ACCESS_TOKEN_TYPES = {"", "jwt", "at+jwt", "application/at+jwt"}
 ID_TOKEN_MARKS = ("nonce", "at_hash", "c_hash")
 METADATA_PATHS = ("/.well-known/openid-configuration", "/.well-known/oauth-authorization-server")
@@ -54,9 +59,8 @@ class Keys:
     def fetch(self) -> None:
         """Read the keys from where the issuer's metadata says they are."""
         try:
-            with httpx.Client(timeout=FETCH_SECONDS) as client:
-                self.keys = _keys(client, self._jwks_uri(client))
-        except (httpx.HTTPError, ValueError, jwt.PyJWTError):
+            self.keys = _keys(self._jwks_uri())
+        except (OSError, ValueError, jwt.PyJWTError):
             logger.exception("issuer's keys not read", extra={"issuer": self.issuer})
             self.reachable = False
             self.quiet_until = time.monotonic() + RETRY_SECONDS
@@ -65,19 +69,37 @@ class Keys:
             self.stale_at = time.monotonic() + KEYS_SECONDS
             self.quiet_until = time.monotonic() + UNKNOWN_KEY_SECONDS
 
-    def _jwks_uri(self, client: httpx.Client) -> str:
+    def _jwks_uri(self) -> str:
         for path in METADATA_PATHS:
-            answer = client.get(self.issuer + path)
-            if answer.status_code == httpx.codes.OK and "jwks_uri" in (metadata := answer.json()):
+            try:
+                metadata = _read(self.issuer + path)
+            except HTTPError as error:
+                error.close()
+                continue
+            if "jwks_uri" in metadata:
                 return str(metadata["jwks_uri"])
         raise ValueError("no jwks_uri in the issuer's metadata")
 
 
 keys_of = cache(Keys)
 
+_verified: dict[bytes, tuple[float, Subject]] = {}
+
 
 def verify(token: str, *, issuer: str, audience: str) -> Subject:
-    """The subject of a valid access token, or AuthenticationError saying in general what is wrong.
+    """The subject of a valid access token; one that was verified within the last minute is not verified again."""
+    key = hashlib.sha256("\n".join((issuer, audience, token)).encode()).digest()
+    good_until, subject = _verified.get(key, (0.0, None))
+    if subject is None or time.time() >= good_until:
+        subject, expires_at = _verify(token, issuer=issuer, audience=audience)
+        if len(_verified) >= MOST_VERIFIED_TOKENS:
+            _verified.clear()
+        _verified[key] = min(expires_at, time.time() + VERIFIED_SECONDS), subject
+    return subject
+
+
+def _verify(token: str, *, issuer: str, audience: str) -> tuple[Subject, float]:
+    """The subject and the end of a valid access token, or AuthenticationError saying in general what is wrong.
 
     `issuer` has no slash at its end; tokens of issuers that write one are its tokens too.
     """
@@ -105,13 +127,22 @@ def verify(token: str, *, issuer: str, audience: str) -> Subject:
         raise AuthenticationError(problem="it cannot be verified") from None
     if not _is_access_token(header, claims):
         raise AuthenticationError(problem="it is an ID token or another kind, not an access token")
-    return Subject(issuer=issuer, sub=str(claims["sub"]))
+    return Subject(issuer=issuer, sub=str(claims["sub"])), float(claims["exp"])
 
 
-def _keys(client: httpx.Client, uri: str) -> dict[str, jwt.PyJWK]:
-    answer = client.get(uri).raise_for_status()
-    keys = jwt.PyJWKSet.from_dict(answer.json()).keys
-    return {key.key_id: key for key in keys if key.key_id and key.key_type != "oct"}
+def _keys(uri: str) -> dict[str, jwt.PyJWK]:
+    return {key.key_id: key for key in jwt.PyJWKSet.from_dict(_read(uri)).keys if key.key_id}
+
+
+def _read(url: str) -> dict[str, Any]:
+    """A JSON object that the issuer publishes; urllib, since the first request of a sandbox waits for its import."""
+    if not url.startswith(("https://", "http://")):
+        raise ValueError("an issuer's metadata is read by HTTP")
+    with urlopen(url, timeout=FETCH_SECONDS) as answer:  # noqa: S310 - the scheme is checked above
+        found = json.load(answer)
+    if not isinstance(found, dict):
+        raise ValueError("an issuer's metadata is an object")  # noqa: TRY004 - its value is wrong, not our type
+    return found
 
 
 def _is_access_token(header: dict[str, Any], claims: dict[str, Any]) -> bool:

@@ -1,10 +1,10 @@
 """Clients of AWS's stores, made once per sandbox; a store that is down is one typed error."""
 
+import logging
 import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from decimal import Decimal
 from functools import cache
 from typing import Any
 
@@ -35,17 +35,33 @@ _TRANSIENT = {
 
 
 @cache
-def client(service: str, *, read_seconds: int = READ_SECONDS) -> Any:
-    """A low-level client with short timeouts and few retries."""
-    import boto3
+def session() -> Any:
+    """The sandbox's AWS session: botocore's, since importing boto3 costs as much CPU again and adds nothing here."""
+    import botocore.session
+
+    # At DEBUG these print requests, and requests carry what is nobody else's business.
+    for library in ("botocore", "urllib3"):
+        logging.getLogger(library).setLevel(logging.WARNING)
+    return botocore.session.get_session()
+
+
+@cache
+def client(
+    service: str,
+    *,
+    connect_seconds: float = CONNECT_SECONDS,
+    read_seconds: float = READ_SECONDS,
+    attempts: int = ATTEMPTS,
+) -> Any:
+    """A low-level client with short timeouts and few attempts."""
     from botocore.config import Config
 
-    return boto3.client(
+    return session().create_client(
         service,
         config=Config(
-            connect_timeout=CONNECT_SECONDS,
+            connect_timeout=connect_seconds,
             read_timeout=read_seconds,
-            retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+            retries={"mode": "standard", "total_max_attempts": attempts},
         ),
     )
 
@@ -187,25 +203,45 @@ def _conditional(condition: str, values: Mapping[str, Any] | None, expressions: 
 
 
 def _pack(item: Mapping[str, Any]) -> dict[str, Any]:
-    from boto3.dynamodb.types import TypeSerializer
-
-    serializer = TypeSerializer()
-    return {name: serializer.serialize(value) for name, value in item.items()}
+    return {name: _typed(value) for name, value in item.items()}
 
 
 def _unpack(item: Mapping[str, Any]) -> Item:
-    from boto3.dynamodb.types import TypeDeserializer
-
-    deserializer = TypeDeserializer()
-    return {name: _plain(deserializer.deserialize(value)) for name, value in item.items()}
+    return {name: _plain(value) for name, value in item.items()}
 
 
-def _plain(value: Any) -> Any:
-    """DynamoDB's decimals and binaries as Python's own numbers and bytes."""
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, dict):
-        return {name: _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    return bytes(value) if hasattr(value, "value") and isinstance(value.value, bytes) else value
+def _typed(value: Any) -> dict[str, Any]:
+    """A value with the name of its DynamoDB type."""
+    match value:
+        case None:
+            return {"NULL": True}
+        case bool():
+            return {"BOOL": value}
+        case int() | float():
+            return {"N": repr(value)}
+        case str():
+            return {"S": value}
+        case bytes():
+            return {"B": value}
+        case Mapping():
+            return {"M": _pack(value)}
+        case list() | tuple():
+            return {"L": [_typed(inner) for inner in value]}
+        case _:
+            raise TypeError(f"{type(value).__name__} cannot be kept in a table")
+
+
+def _plain(typed: Mapping[str, Any]) -> Any:
+    """The value of DynamoDB's `{type: value}`."""
+    ((kind, value),) = typed.items()
+    match kind:
+        case "NULL":
+            return None
+        case "N":
+            return int(value) if value.lstrip("-").isdecimal() else float(value)
+        case "M":
+            return _unpack(value)
+        case "L":
+            return [_plain(inner) for inner in value]
+        case _:
+            return value

@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
+from pydantic import Field
+
 from mcpist.render.shows import shows
 from mcpist.tools.call import Answer, Call, Calls, given, path
 from mcpist.tools.module import Module
-from pydantic import Field
 
 github = Module(
     "github",

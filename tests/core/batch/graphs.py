@@ -1,6 +1,7 @@
 """Graphs for properties: layered, series-parallel, N-shaped and anything else, of 1 to 25 steps."""
 
 from hypothesis import strategies as st
+
 from mcpist.batch.graph import Graph
 
 MAX_STEPS = 25

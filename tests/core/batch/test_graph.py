@@ -5,8 +5,8 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mcpist.batch.graph import Graph, components, find_cycle, opened, series
 
+from mcpist.batch.graph import Graph, components, find_cycle, opened, series
 from tests.core.batch.graphs import graphs
 
 ONE_SECOND = settings(max_examples=80, deadline=None)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from mcpist.batch.graph import Graph
 from mcpist.batch.machine import MAX_STATES, Machine, machine
 from mcpist.errors import GraphTooLarge
-
 from tests.core.batch.graphs import graphs
 from tests.core.batch.simulator import StepRunner
 from tests.peers.npm import node

@@ -3,10 +3,10 @@ import time
 from typing import Any
 
 import pytest
+
 from mcpist.batch.plan import Plan, plan
 from mcpist.caller import Role
 from mcpist.errors import CyclicSteps, McpistError
-
 from tests.core.sample import EVERYTHING, sieve
 from tests.core.sample.shop import shop
 

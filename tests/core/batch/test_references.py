@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mcpist.batch.references import Reference, Result, check, references, resolve
 from mcpist.errors import UnresolvedReference
 from mcpist.render.shows import shows

@@ -2,6 +2,7 @@ import json
 from typing import Any
 
 import pytest
+
 from mcpist.batch.steps import MOST_STEPS, Problems, Step, parse
 from mcpist.errors import DuplicateStep, EmptyBatch, InvalidLine, TooManySteps
 

@@ -4,10 +4,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toon_format import decode
+
 from mcpist.render.answer import compact, document, minified
 from mcpist.render.project import project
 from mcpist.render.shows import shows
-from toon_format import decode
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

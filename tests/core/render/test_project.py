@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+
 from mcpist.render.project import project
 from mcpist.render.shows import Column, at, shows, steps
 

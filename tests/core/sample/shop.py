@@ -5,10 +5,11 @@ This line is not shown.
 
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call, given, path
 from mcpist.tools.module import Module
-from pydantic import Field
 
 shop = Module("shop", __doc__, api_version="1", host="https://shop.example.com")
 

@@ -3,6 +3,7 @@ from urllib.parse import unquote
 import pytest
 from hypothesis import given as examples
 from hypothesis import strategies as st
+
 from mcpist.errors import InvalidRequest
 from mcpist.tools.call import Call, given, path
 

@@ -1,9 +1,9 @@
 import pytest
+
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call
 from mcpist.tools.catalogue import nearest
 from mcpist.tools.module import Module
-
 from tests.core.sample import CATALOGUE
 from tests.core.sample.shop import shop
 

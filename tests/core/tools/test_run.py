@@ -6,8 +6,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-import boto3
 import pytest
+
+from mcpist import stores
 from mcpist.caller import Caller, Proof, Role
 from mcpist.errors import (
     ConnectionRequired,
@@ -25,7 +26,6 @@ from mcpist.tools import send as sending
 from mcpist.tools.call import Call, Calls, Lookup
 from mcpist.tools.module import Module
 from mcpist.tools.run import run
-
 from tests.core.loopback import Reply, Service, said, serving
 from tests.core.sample import caller
 
@@ -40,7 +40,7 @@ class Vendor:
         self.sent = sent
         self.tokens: list[Any] = ["t1", "t2", "t3"]
         self.module = declared(service.url)
-        boto3.DEFAULT_SESSION.events.register("before-call.lambda.Invoke", self.resolve)
+        stores.session().register("before-call.lambda.Invoke", self.resolve)
 
     def resolve(self, **_: Any) -> Any:
         """The broker's answer: the next token, or an error."""
@@ -69,7 +69,7 @@ class Vendor:
                 return type("Response", (), {"status_code": 400}), error
             return None
 
-        boto3.DEFAULT_SESSION.events.register("before-call.dynamodb.PutItem", refuse)
+        stores.session().register("before-call.dynamodb.PutItem", refuse)
 
 
 def declared(host: str) -> Module:

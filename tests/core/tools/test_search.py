@@ -1,11 +1,11 @@
 import time
 
 import pytest
+
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call
 from mcpist.tools.search import search
 from mcpist.tools.tool import Tool
-
 from tests.core.sample.shop import shop
 
 TOOLS = list(shop.tools.values())

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from mcpist.errors import (
     InvalidRequest,
     McpistError,
@@ -16,7 +17,6 @@ from mcpist.tools import send as sending
 from mcpist.tools.call import Answer, Call
 from mcpist.tools.module import Module
 from mcpist.tools.send import Unauthorized, send
-
 from tests.core.loopback import Reply, Service, said, serving
 
 ITEM = Call("GET", "/items/1")
@@ -63,7 +63,7 @@ def test_without_a_token_there_is_no_authorization(service: Service, module: Mod
 
 def test_no_module_and_no_tool_can_replace_the_token(service: Service, module: Module) -> None:
     service.says(said({}))
-    send(module, Call("GET", "/", headers={"authorization": "Bearer other"}), "t0ken")
+    send(module, Call("GET", "/", headers={"Authorization": "Bearer other"}), "t0ken")
     assert service.received[0].headers["authorization"] == "Bearer t0ken"
 
 

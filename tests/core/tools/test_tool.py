@@ -1,13 +1,13 @@
 from typing import Annotated, Any
 
 import pytest
+from pydantic import BaseModel, Field
+
 from mcpist.errors import InvalidArguments
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call
 from mcpist.tools.module import Module
 from mcpist.tools.tool import Tool
-from pydantic import BaseModel, Field
-
 from tests.core.sample.shop import shop
 
 

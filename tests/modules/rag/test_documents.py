@@ -3,6 +3,7 @@ from datetime import date
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from mcpist_modules.rag.documents import Document, body, read
 
 FULL = """---

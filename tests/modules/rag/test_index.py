@@ -5,6 +5,7 @@ import warnings
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from mcpist_modules.rag.documents import read
 from mcpist_modules.rag.index import SNIPPET_CHARACTERS, Index, snippet
 

@@ -3,9 +3,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
+from moto import mock_aws
+
 from mcpist import stores
 from mcpist.errors import FileNotFound
 from mcpist.settings import settings
@@ -14,7 +15,6 @@ from mcpist_modules.rag import rag
 from mcpist_modules.rag.index import Index
 from mcpist_modules.rag.local import load
 from mcpist_modules.rag.shelf import FRESH_SECONDS, READ_SECONDS, Shelf
-from moto import mock_aws
 
 NUMBERS = count()
 LIST, GET, PUT = "ListObjectsV2", "GetObject", "PutObject"
@@ -36,16 +36,17 @@ class Clock:
 @pytest.fixture(scope="module")
 def operations() -> Iterator[list[str]]:
     """moto, and the operations that were sent to it."""
-    stores.client.cache_clear()
+    forget()
     sent: list[str] = []
     with pytest.MonkeyPatch.context() as environment, mock_aws():
         environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        boto3.setup_default_session()
-        boto3.DEFAULT_SESSION.events.register(
-            "request-created", lambda operation_name, **_: sent.append(operation_name)
-        )
+        stores.session().register("request-created", lambda operation_name, **_: sent.append(operation_name))
         yield sent
-    boto3.DEFAULT_SESSION = None
+    forget()
+
+
+def forget() -> None:
+    stores.session.cache_clear()
     stores.client.cache_clear()
 
 

@@ -10,7 +10,6 @@ from mcpist.errors import InternalError, McpistError, ReconnectRequired
 from mcpist.settings import settings
 from mcpist.tools.call import Answer, Call, Calls, Lookup, Work
 from mcpist.tools.module import Module
-from mcpist.tools.send import Unauthorized, send
 from mcpist.tools.tool import Tool
 
 logger = logging.getLogger(__name__)
@@ -51,6 +50,8 @@ class Service:
 
     def ask(self, call: Call) -> Answer:
         """Send a Call with the caller's credential; a refused token is resolved afresh once."""
+        from mcpist.tools.send import Unauthorized, send  # only a module that speaks HTTP waits for httpx
+
         try:
             return send(self.module, call, self.token())
         except Unauthorized:

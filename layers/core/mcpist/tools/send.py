@@ -69,7 +69,9 @@ def send(module: Module, call: Call, token: str | None, *, seconds: float = TIME
 
 
 def _request(module: Module, call: Call, token: str | None, seconds: float) -> httpx.Request:
-    headers = {"user-agent": "mcpist", **module.headers, **call.headers}
+    headers = httpx.Headers({"user-agent": "mcpist"})
+    headers.update(module.headers)
+    headers.update(call.headers)
     if token:
         headers["authorization"] = f"Bearer {token}"
     try:

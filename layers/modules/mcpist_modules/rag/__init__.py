@@ -5,11 +5,11 @@ They are files with YAML front matter (title, tags, date) in the owner's bucket,
 
 from typing import Annotated
 
+from pydantic import Field
+
 from mcpist.render.shows import shows
 from mcpist.tools.call import Lookup
 from mcpist.tools.module import Module
-from pydantic import Field
-
 from mcpist_modules.rag.shelf import Shelf
 
 rag = Module("rag", __doc__, api_version="1", opens=Shelf.of)

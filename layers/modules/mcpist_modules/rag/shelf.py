@@ -19,7 +19,6 @@ from urllib.parse import quote
 
 from mcpist.errors import FileNotFound
 from mcpist.tools.catalogue import nearest
-
 from mcpist_modules.rag.documents import SUFFIXES, Document, folded, read
 from mcpist_modules.rag.folder import Folder, each
 from mcpist_modules.rag.index import Index
