@@ -117,3 +117,7 @@ def _json(text: str) -> Any:
     except ValueError as error:
         hint = "Write a JSON object."
         raise Failed({"code": "VALIDATION_ERROR", "message": f"--params: {error}", "hint": hint}) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -12,7 +12,13 @@ from collections.abc import Iterator
 from infra.cli.document import Document, Done, Failed
 from infra.cli.endpoint import LAST_UP
 from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house
-from infra.local.stack import PortBusy
+from infra.local.stack import HandlerBroken, PortBusy, TemplateError
+
+NEXT = """\
+ready: {mcp_url} is waiting for MCP clients; the login lets you choose a person
+from another shell: uv run mcpist schema rag
+                    uv run mcpist call rag search_docs --params '{{"query": "token broker"}}'
+Ctrl-C stops everything"""
 
 
 def up(options: argparse.Namespace, document: Document) -> Done:
@@ -27,12 +33,15 @@ def up(options: argparse.Namespace, document: Document) -> Done:
     try:
         with open_house(host=options.host, port=options.port, docs=docs, say=_say) as house, _remembered(house):
             document.succeed(Done(metadata=_facts(house)))
-            _say("ready; Ctrl-C stops everything")
+            _say(NEXT.format(mcp_url=house.mcp_url))
             stop.wait()
             _say("stopping")
     except PortBusy as error:
         hint = "Stop what uses the port, or choose another with --port."
         raise Failed({"code": "VALIDATION_ERROR", "message": str(error), "hint": hint}) from None
+    except (HandlerBroken, TemplateError) as error:
+        hint = "Correct it and start again."
+        raise Failed({"code": "INTERNAL_ERROR", "message": str(error), "hint": hint}) from None
     sys.exit(0)
 
 

@@ -1,0 +1,175 @@
+"""The command line: one JSON document for every command, and an exit code that says how it went."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.cli.main import run
+from infra.local.house import ROOT
+
+BATCH = """\
+{"id":"find","module":"rag","tool":"search_docs","params":{"query":"token broker","limit":3}}
+{"id":"first","module":"rag","tool":"get_doc","params":{"path":"${find.items[0].path}"},"output":true}
+{"id":"tags","module":"rag","tool":"list_tags","output":true}
+"""
+READY_SECONDS = 60
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which nothing is up."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    code = run(list(arguments))
+    (line,) = capsys.readouterr().out.splitlines()
+    document: dict[str, Any] = json.loads(line)
+    return code, document
+
+
+def test_a_plan_needs_no_server(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
+    (nowhere / "batch.jsonl").write_text(BATCH)
+    code, document = command(capsys, "plan", "batch.jsonl")
+    assert code == 0
+    assert set(document) == {"success", "command", "timestamp", "execution_time_ms", "outputs", "metadata"}
+    metadata = document["metadata"]
+    assert [step["needs"] for step in metadata["steps"]] == [[], ["find"], []]
+    assert metadata["machine"]["States"]["fork"]["Type"] == "Parallel"
+    assert (metadata["exact"], metadata["states"], metadata["depth"]) == (True, 9, 2)
+
+
+def test_a_plan_names_the_line_that_is_wrong(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
+    (nowhere / "batch.jsonl").write_text('{"module":"rag","tool":"list_tags"}\n{"module":"rag","tool":"list_tag"}\n')
+    code, document = command(capsys, "plan", "batch.jsonl")
+    assert code == 1
+    assert set(document) == {"success", "error", "command", "timestamp"}
+    assert document["error"]["code"] == "TOOL_NOT_FOUND"
+    assert document["error"]["details"]["line"] == 2
+    assert "list_tags" in document["error"]["hint"]
+
+
+def test_errors_come_in_japanese_when_asked_for(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
+    (nowhere / "batch.jsonl").write_text("")
+    _, document = command(capsys, "--locale", "ja", "plan", "batch.jsonl")
+    assert document["error"]["message"] == "バッチにステップがありません。"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["plan", "none.jsonl"], "FILE_NOT_FOUND"),
+        (["nope"], "VALIDATION_ERROR"),
+        (["call", "rag"], "VALIDATION_ERROR"),
+        (["schema", "rag"], "VALIDATION_ERROR"),
+        (["up", "--docs", "none"], "FILE_NOT_FOUND"),
+    ],
+)
+@pytest.mark.usefixtures("nowhere")
+def test_a_command_that_cannot_run_says_so(capsys: pytest.CaptureFixture[str], arguments: list[str], code: str) -> None:
+    exit_code, document = command(capsys, *arguments)
+    assert exit_code == 1
+    assert document["error"]["code"] == code
+    assert document["error"]["hint"]
+
+
+def test_an_endpoint_that_is_not_there_is_a_typed_error(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/mcp"
+    code, document = command(capsys, "schema", "rag", "--url", url, "--token", "t")
+    assert (code, document["error"]["code"]) == (1, "UPSTREAM_UNAVAILABLE")
+    assert nowhere.exists()
+
+
+@contextmanager
+def up(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """`mcpist up` in a folder, as a newcomer starts it."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "infra.cli.main", "up", *arguments],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return str(server.getsockname()[1])
+
+
+def test_up_serves_the_other_commands_until_it_is_told_to_stop(nowhere: Path) -> None:
+    with up(nowhere, "--port", free_port()) as process:
+        assert process.stdout
+        ready = json.loads(process.stdout.readline())["metadata"]
+        assert {"mcp_url", "api_url", "issuer", "access_token", "organization", "user"} <= set(ready)
+        remembered = nowhere / ".mcpist/up.json"
+        assert remembered.stat().st_mode & 0o777 == 0o600
+        asked = [sys.executable, "-m", "infra.cli.main", "batch"]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            asked, cwd=nowhere, env=environment, input=BATCH, capture_output=True, text=True, check=False
+        )
+        document = json.loads(done.stdout)
+        assert document["success"], document
+        assert "done, 3 of 3 steps" in document["outputs"][0]
+        assert document["outputs"][1].startswith("first: succeeded\npath: ")
+        sandboxes = descendants(process.pid)
+        assert len(sandboxes) > 3
+        process.send_signal(signal.SIGINT)
+        assert process.wait(READY_SECONDS) == 0
+        assert not remembered.exists()
+        assert all_gone(sandboxes)
+
+
+def test_a_busy_port_is_a_clear_error(nowhere: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, up(nowhere, "--port", str(taken.getsockname()[1])) as process:
+        assert process.stdout
+        document = json.loads(process.stdout.readline())
+        assert document["error"]["code"] == "VALIDATION_ERROR"
+        assert "--port" in document["error"]["hint"]
+        assert process.wait(READY_SECONDS) == 1
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes below a process."""
+    statuses = [status for folder in Path("/proc").glob("[0-9]*") if (status := _status(folder))]
+    children = [child for child, parent in statuses if parent == pid]
+    return [*children, *(below for child in children for below in descendants(child))]
+
+
+def _status(folder: Path) -> tuple[int, int] | None:
+    """A process's id and its parent's, unless it has just ended."""
+    try:
+        fields = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
+    except (OSError, ValueError):
+        return None
+    return int(fields["Pid"]), int(fields["PPid"])
+
+
+def all_gone(pids: list[int]) -> bool:
+    """Whether these processes have ended, within a second."""
+    until = time.monotonic() + 1
+    while time.monotonic() < until:
+        if not any(Path(f"/proc/{pid}").exists() for pid in pids):
+            return True
+    return False
