@@ -5,12 +5,12 @@ from typing import Any
 
 from mcp_endpoint.exchange import Exchange
 from mcpist.batch import ledger
-from mcpist.batch.ledger import Entry, Header
 from mcpist.batch.machine import machine
 from mcpist.batch.plan import Plan, plan
+from mcpist.batch.records import Entry, Header
 from mcpist.batch.start import start
 from mcpist.caller import Caller
-from mcpist.errors import BatchNotFound
+from mcpist.errors import BatchNotFound, from_message
 from mcpist.files import fit
 from mcpist.render.answer import compact, minified
 from mcpist.settings import settings
@@ -97,7 +97,7 @@ def _block(head: Header, entry: Entry, sieve: Sieve) -> str:
     status = head.outcome[entry.index]
     title = f"{entry.id}: {status}"
     if entry.error is not None:
-        return f"{title}\n{minified(entry.error)}"
+        return f"{title}\n{minified(from_message(entry.error).as_dict(sieve.caller.locale))}"
     if status != "succeeded":
         return title
     raw = ledger.raw(head, entry)

@@ -5,7 +5,7 @@ from typing import Any
 
 from mcpist import directory
 from mcpist.batch import ledger
-from mcpist.batch.ledger import Entry, Header
+from mcpist.batch.records import Entry, Header
 from mcpist.batch.references import Result, resolve
 from mcpist.caller import Caller, Proof, Subject
 from mcpist.sieve import Sieve

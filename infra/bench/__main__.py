@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.cli.endpoint import Endpoint
+from infra.cli.plan import planned
 from infra.local.house import ROOT, USER, House, open_house, with_modules
 
 ROUNDS = 5
@@ -34,7 +35,7 @@ def main() -> None:
         stub = root / "layers/modules/mcpist_modules/stub.py"
         stub.write_text(stub.read_text("utf-8").replace("http://stub.invalid", host), "utf-8")
         with open_house(docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), say=_say) as house:
-            rows = [*sandboxes(house, Path(folder)), *requests(house), *batches(house)]
+            rows = [*sandboxes(house, Path(folder)), *requests(house), *planning(), *batches(house)]
     text = table(rows)
     print(text)
     keep(text)
@@ -104,6 +105,21 @@ def connect(house: House) -> None:
     payload = json.load(answer["Payload"])
     if "error" in payload:
         raise RuntimeError(payload["error"])
+
+
+def planning() -> list[Row]:
+    """CPU of planning a hundred steps, each referring to one and waiting for another, with their machine."""
+    lines = [{"id": "s0", "module": "rag", "tool": "search_docs", "params": {"query": "batch"}}]
+    for number in range(1, 100):
+        path = f"${{s{number // 2}.items[0].path}}"
+        lines.append({"id": f"s{number}", "module": "rag", "tool": "get_doc", "params": {"path": path}})
+    text = "\n".join(map(json.dumps, lines))
+    planned(text)
+    started = time.process_time()
+    for _ in range(ROUNDS):
+        planned(text)
+    seconds = (time.process_time() - started) / ROUNDS
+    return [("CPU of planning 100 steps, with their machine", f"{seconds * 1000:.0f} ms", "50 ms")]
 
 
 def batches(house: House) -> list[Row]:

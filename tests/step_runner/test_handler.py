@@ -12,9 +12,10 @@ import pytest
 from infra.local.login import LocalLogin
 from mcpist import directory
 from mcpist.batch import ledger
-from mcpist.batch.ledger import Claim, Entry, Header
+from mcpist.batch.records import Claim, Entry, Header
 from mcpist.batch.settling import StepBusy
 from mcpist.caller import Role
+from mcpist.errors import McpistError, from_message
 from step_runner.handler import handler
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -58,11 +59,9 @@ def write(organization: str, login: LocalLogin) -> Write:
             needs=tuple(frozenset(needs) for *_, needs in steps),
             started_at=now,
             closes_at=now + closes_in,
-            seq={},
-            outcome={},
         )
         entries = [
-            Entry(index, head.ids[index], "rag", tool, effect, params, True, False, *[None] * 7)
+            Entry(index, head.ids[index], "rag", tool, effect, params, output=True, raw_output=False)
             for index, (tool, params, _) in enumerate(steps)
         ]
         ledger.write(head, entries)
@@ -73,6 +72,12 @@ def write(organization: str, login: LocalLogin) -> Write:
 
 def outcome(step: int = 0) -> str:
     return ledger.header(PK).outcome[step]
+
+
+def error_of(step: int) -> McpistError:
+    error = ledger.entries(PK, [step])[0].error
+    assert error is not None
+    return from_message(error)
 
 
 def claim_by(sandbox: str, step: int = 0, *, execution: str = "another", retry: int = 0, lives: float = 60) -> None:
@@ -148,19 +153,15 @@ def test_a_failed_step_skips_only_what_needs_it(write: Write) -> None:
     for step in range(3):
         enter(step=step)
     assert [outcome(step) for step in range(3)] == ["failed", "skipped", "succeeded"]
-    error = ledger.entries(PK, [0])[0].error
-    assert error is not None
-    assert error["code"] == "FILE_NOT_FOUND"
+    assert error_of(0).code == "FILE_NOT_FOUND"
 
 
 def test_a_reference_that_leads_nowhere_fails_its_step(write: Write) -> None:
     write(("list_tags", {}, set()), ("get_doc", {"path": "${step0.items[0].tag}"}, {0}))
     enter()
     enter(step=1)
-    error = ledger.entries(PK, [1])[0].error
-    assert error is not None
-    assert error["code"] == "VALIDATION_ERROR"
-    assert "step0.items[0].tag" in error["message"]
+    assert error_of(1).code == "VALIDATION_ERROR"
+    assert "step0.items[0].tag" in error_of(1).text().message
 
 
 def test_the_sieve_is_asked_again_when_the_step_runs(write: Write) -> None:
@@ -168,9 +169,7 @@ def test_the_sieve_is_asked_again_when_the_step_runs(write: Write) -> None:
     directory.put_role("acme", Role("members", modules=()))
     directory._cache.clear()
     enter()
-    error = ledger.entries(PK, [0])[0].error
-    assert error is not None
-    assert error["code"] == "AUTHORIZATION_ERROR"
+    assert error_of(0).code == "AUTHORIZATION_ERROR"
 
 
 def test_a_batch_closes_after_its_time_and_spares_who_still_works(write: Write) -> None:

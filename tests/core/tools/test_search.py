@@ -1,5 +1,3 @@
-import time
-
 import pytest
 
 from mcpist.render.shows import shows
@@ -57,12 +55,9 @@ def test_words_in_japanese_are_found() -> None:
     assert search("設計 検索", [tool("a", "Read."), tool("b", "設計 を 検索")])[0].name == "b"
 
 
-def test_five_thousand_tools_are_searched_in_some_milliseconds() -> None:
-    many = [tool(f"tool_{number}", f"Do the thing {number} with some words.") for number in range(5_000)]
-    search("warm", many)
-    took = []
-    for _ in range(7):
-        started = time.process_time()
-        search("do thing 77 words", many)
-        took.append(time.process_time() - started)
-    assert min(took) < 0.01
+def test_a_rare_word_counts_more_than_common_ones_and_what_fits_badly_is_left_out() -> None:
+    many = [tool(f"read_{number}", "Read a thing of the list.") for number in range(8)]
+    rare = tool("merge", "Merge a thing.")
+    assert search("merge a thing", [*many, rare])[0] == rare
+    best = tool("merge_thing", "Merge the thing.")
+    assert search("merge the thing", [*many, best]) == [best]

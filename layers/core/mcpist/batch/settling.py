@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mcpist.batch import ledger
-from mcpist.batch.ledger import Claim, Entry, Header
-from mcpist.errors import InternalError, McpistError
+from mcpist.batch.records import Claim, Entry, Header
+from mcpist.errors import InternalError, McpistError, to_message
 
 CLAIM_MARGIN_SECONDS = 2
 
@@ -75,7 +75,7 @@ def _work(entrance: Entrance, head: Header, entry: Entry, run: Run) -> Entry:
     try:
         raw = run(head, entry)
     except McpistError as error:
-        return ledger.finish(head, entry, entrance.request, "failed", error=error.as_dict())
+        return ledger.finish(head, entry, entrance.request, "failed", error=to_message(error))
     return ledger.finish(head, entry, entrance.request, "succeeded", raw=raw)
 
 
@@ -93,7 +93,7 @@ def _standing(entrance: Entrance, entry: Entry) -> Literal["free", "busy", "dead
 
 
 def _lost(entrance: Entrance) -> dict[str, Any]:
-    return InternalError(request_id=entrance.request).as_dict()
+    return to_message(InternalError(request_id=entrance.request))
 
 
 def _owner(entry: Entry) -> str | None:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from mcpist import broker
 from mcpist.batch import ledger
-from mcpist.batch.ledger import Entry, Header
 from mcpist.batch.machine import TYPE, Machine, machine
 from mcpist.batch.plan import Plan
+from mcpist.batch.records import Entry, Header
 from mcpist.caller import Caller
 from mcpist.errors import UpstreamUnavailable
 from mcpist.settings import settings
@@ -50,8 +50,6 @@ def _header(plan: Plan, caller: Caller, now: float) -> Header:
         needs=plan.graph.needs,
         started_at=now,
         closes_at=now + CLOSES_SECONDS,
-        seq={},
-        outcome={},
     )
 
 
@@ -66,13 +64,6 @@ def _entries(plan: Plan) -> list[Entry]:
             params=step.params,
             output=step.output,
             raw_output=step.raw_output,
-            claim=None,
-            status=None,
-            content=None,
-            file=None,
-            error=None,
-            started_at=None,
-            ended_at=None,
         )
         for index, (step, tool) in enumerate(zip(plan.steps, plan.tools, strict=True))
     ]

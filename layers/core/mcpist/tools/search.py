@@ -5,22 +5,35 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from heapq import nlargest
+from math import log
 from operator import itemgetter
 
 from mcpist.tools.tool import Tool
+
+ENOUGH = 0.3
 
 _WORD = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
 
 
 def search(query: str, tools: Iterable[Tool], most: int = 10) -> list[Tool]:
-    """The tools whose names, descriptions and parameters have most of the query's words, best first."""
-    words = _words(query)
-    hits = [(score, tool) for tool in tools if (score := _score(words, _weights(tool)))]
-    return [tool for _, tool in nlargest(most, hits, key=itemgetter(0))]
+    """The tools that fit a task, best first: rare words count more than common ones, words of names most.
+
+    What fits less than a third as well as the best is left out.
+    """
+    known = [(tool, _weights(tool)) for tool in tools]
+    rarity = {word: _rarity(word, [weights for _, weights in known]) for word in _words(query)}
+    scored = [(score, tool) for tool, weights in known if (score := _score(rarity, weights))]
+    best = nlargest(most, scored, key=itemgetter(0))
+    return [tool for score, tool in best if score >= best[0][0] * ENOUGH]
 
 
-def _score(words: set[str], weights: Mapping[str, int]) -> int:
-    return sum([weights[word] for word in words if word in weights])  # a list: half the time of a generator
+def _rarity(word: str, all_weights: list[Mapping[str, int]]) -> float:
+    found = sum([word in weights for weights in all_weights])
+    return log(1 + len(all_weights) / found) if found else 0.0
+
+
+def _score(rarity: Mapping[str, float], weights: Mapping[str, int]) -> float:
+    return sum([count * weights[word] for word, count in rarity.items() if word in weights])
 
 
 @cache
