@@ -9,7 +9,7 @@ from typing import Any
 
 from mcpist import directory, identity
 from mcpist.caller import Caller, Proof
-from mcpist.errors import AuthenticationError, AuthorizationError, Locale, McpistError
+from mcpist.errors import AuthenticationError, AuthorizationError, Locale, McpistError, TokenMissing
 from mcpist.settings import settings
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
@@ -20,7 +20,7 @@ def authorize(headers: Mapping[str, str], public_url: str, organization: str) ->
     """The Caller that the request's bearer token stands for."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
-        raise AuthenticationError(problem="there is none")
+        raise TokenMissing
     subject = identity.verify(token.strip(), issuer=settings().issuer, audience=audience(public_url))
     role = headers.get(ROLE_HEADER, "")
     proof = Proof("jwt", token.strip())
@@ -56,7 +56,7 @@ def challenge(error: McpistError, public_url: str) -> dict[str, str]:
     """
     where = f'resource_metadata="{public_url}{METADATA_PATH}/mcp"'
     match error:
-        case AuthenticationError() if error.details.get("problem") == "there is none":
+        case TokenMissing():
             value = f"Bearer {where}"
         case AuthenticationError():
             value = f'Bearer error="invalid_token", error_description="{error.text().message}", {where}'

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from aws_lambda_powertools import Logger
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -22,8 +23,10 @@ from starlette.requests import Request
 
 from mcp_endpoint import meta_tools
 from mcp_endpoint.exchange import Exchange
-from mcpist.errors import McpistError
+from mcpist.errors import InternalError, McpistError
 from mcpist.render.answer import minified
+
+logger = Logger(child=True)
 
 NAME, VERSION = "mcpist", "0.1.0"
 LIST_MILLISECONDS = 60_000
@@ -112,8 +115,15 @@ async def _call_tool(context: Context, params: CallToolRequestParams) -> CallToo
     try:
         texts = meta_tools.answer(exchange, params.name, params.arguments or {})
     except McpistError as error:
-        return _result([minified(error.as_dict(exchange.caller.locale))], is_error=True)
+        return _failure(exchange, error)
+    except Exception:  # the SDK would answer it, too, but without a code, a hint and the request's id
+        logger.exception("tool failed", request=exchange.request)
+        return _failure(exchange, InternalError(request_id=exchange.request))
     return _result(texts)
+
+
+def _failure(exchange: Exchange, error: McpistError) -> CallToolResult:
+    return _result([minified(error.as_dict(exchange.caller.locale))], is_error=True)
 
 
 def _result(texts: list[str], *, is_error: bool = False) -> CallToolResult:

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import serialization
 
 from infra.local.login import LocalLogin
 from mcp_endpoint import handler as door
-from mcpist import directory
+from mcpist import directory, settings
 from mcpist.caller import Role, Subject
 
 PUBLIC_URL = "https://mcp.example.com"
@@ -238,8 +238,9 @@ def test_signatures_come_first_and_full_schemas_by_name(endpoint: Door) -> None:
 
 def test_a_query_finds_the_tools_for_a_task(endpoint: Door) -> None:
     _, (text,) = endpoint.call("get_module_schema", query="list pull requests of a repository")
-    (module,) = json.loads(text)["modules"]
-    assert any(line.startswith("list_pulls(") for line in module["tools"])
+    found = {module["module"]: module["tools"] for module in json.loads(text)["modules"]}
+    assert any(line.startswith("list_pulls(") for line in found["github"])
+    assert not any(line.startswith("get_me(") for line in found["github"])
 
 
 @pytest.mark.parametrize(
@@ -258,6 +259,17 @@ def test_a_wrong_question_about_modules_is_a_typed_error(
     error = endpoint.error("get_module_schema", **arguments)
     assert error["code"] == code
     assert error["details"].get("field") == field
+
+
+def test_a_defect_in_a_tool_is_a_typed_error_with_the_requests_id(
+    endpoint: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FILES_BUCKET", "nobodys-bucket")
+    settings.settings.cache_clear()
+    error = endpoint.error("call", module="rag", tool="list_tags")
+    assert error["code"] == "INTERNAL_ERROR"
+    assert "request-1" in error["hint"]
+    assert "bucket" not in json.dumps(error)
 
 
 def test_a_call_refused_for_its_arguments_brings_the_tools_schema(endpoint: Door) -> None:

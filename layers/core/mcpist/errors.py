@@ -14,6 +14,7 @@ McpistError
 │   │   │   └── GraphTooLarge
 │   │   └── UnresolvedReference
 │   ├── AuthenticationError        AUTHENTICATION_ERROR 401
+│   │   └── TokenMissing
 │   ├── ModuleNotFound             MODULE_NOT_FOUND 404
 │   ├── ToolNotFound               TOOL_NOT_FOUND 404
 │   ├── FileNotFound               FILE_NOT_FOUND 404
@@ -208,6 +209,15 @@ class AuthenticationError(CallerError):
     texts = {
         "en": Text("A valid access token is needed: {problem}.", "Log in again to get a new access token."),
         "ja": Text("有効なアクセストークンが必要です: {problem}。", "もう一度ログインしてください。"),
+    }
+
+
+class TokenMissing(AuthenticationError):
+    """A request that brings no access token: a client's first."""
+
+    texts = {
+        "en": Text("No access token was sent.", "Log in: the challenge says where."),
+        "ja": Text("アクセストークンが送られていません。", "ログインしてください。場所は認証要求にあります。"),
     }
 
 
