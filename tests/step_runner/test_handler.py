@@ -107,6 +107,14 @@ def test_a_result_without_its_settling_is_settled_by_the_next_entry(write: Write
     assert enter() == {"batch": PK, "go": {"s1": True}}
 
 
+def test_a_step_settles_once_in_the_headers_order_whoever_comes_again(write: Write) -> None:
+    write(("list_tags", {}, set()), ("list_docs", {}, set()))
+    ledger.settle(PK, 0, "succeeded")
+    ledger.settle(PK, 1, "failed")
+    head = ledger.settle(PK, 0, "failed")
+    assert (head.seq, head.outcome) == ({0: 0, 1: 1}, {0: "succeeded", 1: "failed"})
+
+
 def test_a_step_before_its_needs_is_left_alone(write: Write) -> None:
     write(("list_tags", {}, set()), ("list_docs", {}, {0}))
     assert enter(step=1) == {"batch": PK, "go": {}}

@@ -35,7 +35,7 @@ def test_a_batch_of_dependent_steps_answers_with_rendered_results(user: Visitor)
 
 def test_a_batch_is_seen_in_step_functions_with_its_parallel_branches(house: House, user: Visitor) -> None:
     (summary, *_) = user.texts("batch", commands=BATCH)
-    batch = summary.split()[1].rstrip(":")
+    batch = batch_of(summary)
     states = house.aws.client("stepfunctions")
     for machine in states.list_state_machines()["stateMachines"]:
         arn = machine["stateMachineArn"]
@@ -58,10 +58,17 @@ def test_a_dry_run_shows_the_plan_and_runs_nothing(house: House, user: Visitor) 
     assert not [request for request in house.aws.requests[before:] if request.service in {"states", "lambda"}]
 
 
-def test_a_batch_is_fetched_again_by_its_id_and_by_nobody_else(user: Visitor) -> None:
-    (summary, *_) = user.texts("batch", commands=BATCH)
-    batch = summary.split()[1].rstrip(":")
-    assert user.texts("batch", batch_id=batch)[0] == summary
-    result = user.call("batch", batch_id="b_0000000000000000")
-    assert result.is_error
-    assert json.loads(result.content[0].text)["code"] == "BATCH_NOT_FOUND"
+def test_a_batch_is_fetched_again_by_who_started_it_and_by_an_administrator(
+    user: Visitor, administrator: Visitor
+) -> None:
+    of_user, of_administrator = (visitor.texts("batch", commands=BATCH)[0] for visitor in (user, administrator))
+    assert user.texts("batch", batch_id=batch_of(of_user))[0] == of_user
+    assert administrator.texts("batch", batch_id=batch_of(of_user))[0] == of_user
+    for batch in (batch_of(of_administrator), "b_0000000000000000"):
+        result = user.call("batch", batch_id=batch)
+        assert result.is_error
+        assert json.loads(result.content[0].text)["code"] == "BATCH_NOT_FOUND"
+
+
+def batch_of(summary: str) -> str:
+    return summary.split()[1].rstrip(":")
