@@ -16,8 +16,8 @@ from infra.local.stack import HandlerBroken, PortBusy, TemplateError
 
 NEXT = """\
 ready: {mcp_url} is waiting for MCP clients; the login lets you choose a person
-from another shell: uv run mcpist schema rag
-                    uv run mcpist call rag search_docs --params '{{"query": "token broker"}}'
+from another shell: .venv/bin/mcpist schema rag
+                    .venv/bin/mcpist call rag search_docs --params '{{"query": "token broker"}}'
 Ctrl-C stops everything"""
 
 
