@@ -17,7 +17,6 @@ from mcpist.settings import settings
 from mcpist.sieve import Sieve
 
 BUDGET_SECONDS = 20.0
-ANSWER_MARGIN_SECONDS = 3.0
 FIRST_POLL_SECONDS = 0.1
 SLOWEST_POLL_SECONDS = 1.0
 POLL_GROWTH = 1.3
@@ -40,7 +39,7 @@ def answer(exchange: Exchange, sieve: Sieve, commands: Commands, *, dry_run: boo
 
 def wait(exchange: Exchange, head: Header) -> Header:
     """The header once the batch is done, or when the time budget is spent."""
-    until = time.monotonic() + min(BUDGET_SECONDS, exchange.remaining - ANSWER_MARGIN_SECONDS)
+    until = time.monotonic() + min(BUDGET_SECONDS, exchange.remaining)
     pause = FIRST_POLL_SECONDS
     while not head.done and time.monotonic() + pause < until:
         time.sleep(pause)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from mcpist.caller import Caller
 
+ANSWER_SECONDS = 3.0
+
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
@@ -16,5 +18,5 @@ class Exchange:
 
     @property
     def remaining(self) -> float:
-        """The seconds until the invocation ends."""
-        return self.deadline - time.monotonic()
+        """The seconds for the work, so that its answer still goes out before the invocation ends."""
+        return self.deadline - time.monotonic() - ANSWER_SECONDS

@@ -173,7 +173,9 @@ def _full(tool: ModuleTool) -> dict[str, Any]:
 
 def _call(exchange: Exchange, sieve: Sieve, asked: Call) -> str:
     tool = sieve.tool(asked.module, asked.tool)
-    raw = run(exchange.caller, CATALOGUE.module(asked.module), tool, asked.params, request=exchange.request)
+    module = CATALOGUE.module(asked.module)
+    left = exchange.remaining
+    raw = run(exchange.caller, module, tool, asked.params, request=exchange.request, seconds=left)
     return minified(raw) if asked.raw_output else compact(raw, tool.shows)
 
 

@@ -31,7 +31,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     fields = {"batch": entrance.pk, "step": entrance.step, "request": entrance.request}
     logger.info("step entered", extra={**fields, "retry": entrance.retry, "lost": entrance.lost})
     try:
-        head = enter(entrance, lambda head, entry: work(head, entry, entrance.request))
+        head = enter(entrance, lambda head, entry: work(head, entry, entrance))
     except StepBusy:
         logger.info("step busy", extra=fields)
         raise

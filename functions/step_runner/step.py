@@ -7,6 +7,7 @@ from mcpist import directory
 from mcpist.batch import ledger
 from mcpist.batch.records import Entry, Header
 from mcpist.batch.references import Result, resolve
+from mcpist.batch.settling import Entrance
 from mcpist.caller import Caller, Proof, Subject
 from mcpist.sieve import Sieve
 from mcpist.tools.catalogue import Catalogue
@@ -16,12 +17,17 @@ from mcpist_modules import NAMES
 CATALOGUE = Catalogue("mcpist_modules", NAMES)
 
 
-def work(head: Header, entry: Entry, request: str) -> Any:
+SETTLING_SECONDS = 5.0
+
+
+def work(head: Header, entry: Entry, entrance: Entrance) -> Any:
     """The JSON that the step's tool brings; the sieve is asked again, since roles may have changed meanwhile."""
     caller = _caller(head)
     tool = Sieve(caller, CATALOGUE).tool(entry.module, entry.tool)
     params = resolve(entry.params, _results(head, entry))
-    return run(caller, CATALOGUE.module(entry.module), tool, params, request=request, batch=head.batch)
+    module = CATALOGUE.module(entry.module)
+    left = entrance.remaining - SETTLING_SECONDS
+    return run(caller, module, tool, params, request=entrance.request, batch=head.batch, seconds=left)
 
 
 def _caller(head: Header) -> Caller:

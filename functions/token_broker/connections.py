@@ -3,9 +3,8 @@
 from typing import Any
 
 from mcpist.caller import Caller
+from mcpist.directory import has_role
 from mcpist.errors import AuthorizationError, InvalidRequest
-from mcpist.settings import settings
-from mcpist.stores import Table
 
 from . import grants
 from .grants import Account, Grant, Tokens
@@ -15,8 +14,8 @@ from .message import Put
 def put(caller: Caller, asked: Put) -> dict[str, Any]:
     """Store the caller's own grant, or as an administrator a role's; answers its row without secrets."""
     owner = _owner(caller, asked.service, asked.role)
-    if asked.role:
-        _check_role(caller.organization, asked.role)
+    if asked.role and not has_role(caller.organization, asked.role):
+        raise InvalidRequest(field="role", problem=f'there is no role "{asked.role}"')
     for role in asked.open_to:
         if role not in caller.role_names:
             raise AuthorizationError(name=f"role {role}")
@@ -52,12 +51,6 @@ def _owner(caller: Caller, service: str, role: str | None) -> str:
     if caller.system_role != "admin":
         raise AuthorizationError(name=f"the shared {service} account")
     return grants.shared(role)
-
-
-def _check_role(organization: str, role: str) -> None:
-    items = Table(settings().directory_table, "directory").query(f"org#{organization}", f"role#{role}")
-    if not any(item["sk"] == f"role#{role}" for item in items):
-        raise InvalidRequest(field="role", problem=f'there is no role "{role}"')
 
 
 def _row(caller: Caller, grant: Grant) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from .grants import Grant
 def resolve(caller: Caller, service: str) -> Credential:
     """What a call of this service is sent with; ConnectionRequired or ReconnectRequired carry the URL to go to."""
     grant = choose(caller, grants.fetch(caller, [service]))
-    url = f"{settings().public_url}/connect/{service}"
+    url = settings().connect_url(service)
     if grant is None:
         raise ConnectionRequired(service=service, url=url)
     if grant.expired:

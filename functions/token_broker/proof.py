@@ -33,10 +33,9 @@ def _of_jwt(message: Message) -> Caller:
 
 
 def _audience() -> str:
-    audience = settings().audience or (settings().public_url and settings().public_url + "/mcp")
-    if not audience:
+    if not settings().audience:
         raise AuthenticationError(problem="no audience is configured: set Audience or PublicUrl")
-    return audience
+    return settings().audience
 
 
 def _acting(caller: Caller, roles: Sequence[str]) -> Caller:

@@ -29,7 +29,7 @@ from mcpist.stores import client, reaching
 
 # Two silent attempts end after 2.7 s; a throttled one is answered at once, and the pause after it is up to 1 s.
 CONNECT_SECONDS = 0.4
-READ_SECONDS = 0.9
+READ_SECONDS = 0.8
 ATTEMPTS = 2
 
 FORMAT = 1

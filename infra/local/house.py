@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.local.login import LocalLogin, Person
-from infra.local.operator import operating
+from infra.local.operating import operating
 from infra.local.stack import EmbeddedAws
 from mcpist import directory
 from mcpist.caller import Role, Subject

@@ -26,7 +26,7 @@ SECRET = SecretStr("ghu_canary_of_the_vault")
 
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 places = st.builds(Place, organization=text, owner=text, service=text, field=text, version=st.integers(1, 10**9))
-quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 pytestmark = pytest.mark.usefixtures("aws")
 

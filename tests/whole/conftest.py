@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
 from infra.local.house import ADMINISTRATOR, ORGANIZATION, ROLE, USER, House, open_house, with_modules
-from infra.local.operator import operating
+from infra.local.operating import operating
 from mcpist import directory
 from mcpist.caller import Role
 from tests.whole.privileges import missing_rights

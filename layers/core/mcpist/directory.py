@@ -115,6 +115,11 @@ def put_user(
     publish(organization, user)
 
 
+def has_role(organization: str, role: str) -> bool:
+    """Whether the organization has a role of this name."""
+    return any(item["sk"] == f"role#{role}" for item in _table().query(f"org#{organization}", f"role#{role}"))
+
+
 def members(organization: str, role: str) -> list[str]:
     """The users that have a role."""
     return [item["user"] for item in _table().query(f"org#{organization}", f"member#{role}#")]

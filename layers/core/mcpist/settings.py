@@ -7,7 +7,10 @@ from functools import cache
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Names of the stack's own resources; a function that may not reach one has it empty."""
+    """Names of the stack's own resources; a function that may not reach one has it empty.
+
+    `audience` is what a token must be issued for: the endpoint's URL, unless the parameter says otherwise.
+    """
 
     stack: str
     public_url: str
@@ -23,6 +26,10 @@ class Settings:
     step_runner: str
     machines_role: str
 
+    def connect_url(self, service: str) -> str:
+        """Where a person connects an account of a service."""
+        return f"{self.public_url}/connect/{service}"
+
 
 @cache
 def settings() -> Settings:
@@ -31,11 +38,12 @@ def settings() -> Settings:
     def value(name: str) -> str:
         return os.environ.get(name, "").rstrip("/")
 
+    public_url = value("PUBLIC_URL")
     return Settings(
         stack=value("STACK_NAME"),
-        public_url=value("PUBLIC_URL"),
+        public_url=public_url,
         issuer=value("ISSUER"),
-        audience=value("AUDIENCE"),
+        audience=value("AUDIENCE") or (public_url and f"{public_url}/mcp"),
         directory_table=value("DIRECTORY_TABLE"),
         grants_table=value("GRANTS_TABLE"),
         ledger_table=value("LEDGER_TABLE"),

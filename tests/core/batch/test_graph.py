@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mcpist.batch.graph import Graph, components, find_cycle, opened, series
 from tests.core.batch.graphs import graphs
 
-ONE_SECOND = settings(max_examples=80, deadline=None)
+ONE_SECOND = settings(max_examples=80)
 
 
 def sets(*parts: Sequence[int]) -> tuple[frozenset[int], ...]:

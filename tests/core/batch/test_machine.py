@@ -21,7 +21,7 @@ STEP_RUNNER = "arn:aws:lambda:eu-central-1:123456789012:function:mcpist-step-run
 ROLE = "arn:aws:iam::123456789012:role/mcpist-machines"
 FUNCTION_TIMEOUT_SECONDS = 60
 CLAIM_MARGIN_SECONDS = 2
-A_FEW_SECONDS = settings(max_examples=120, deadline=None)
+A_FEW_SECONDS = settings(max_examples=120)
 
 
 def graph(*needs: Iterable[int]) -> Graph:

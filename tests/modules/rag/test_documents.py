@@ -1,7 +1,7 @@
 from datetime import date
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpist_modules.rag.documents import Document, body, read
@@ -120,7 +120,6 @@ def test_bytes_that_are_no_text_are_marked() -> None:
     assert read("a.md", b"# caf\xe9\n").title == "caf\ufffd"
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=300), st.sampled_from([b"", b"---\n", b"---\ntitle: x\ntags: "]))
 def test_any_bytes_are_a_document(content: bytes, start: bytes) -> None:
     document = read("folder/name.md", start + content)

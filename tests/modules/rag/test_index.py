@@ -3,7 +3,7 @@ import sqlite3
 import warnings
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpist_modules.rag.documents import read
@@ -116,19 +116,16 @@ def test_a_very_long_query_is_answered_by_its_beginning(library: Index) -> None:
     assert paths(library, "認証基盤" * 250)[0] == "design"
 
 
-@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_no_query_raises(library: Index, query: str) -> None:
     list(library.search(query))
 
 
-@settings(deadline=None)
 @given(st.text(alphabet='"*():^-+{}ANDORNEAT 設計a\0', max_size=40))
 def test_no_query_of_operators_raises(library: Index, query: str) -> None:
     list(library.search(query))
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=40))
 def test_a_document_is_found_by_all_of_its_own_text(text: str) -> None:
     index = index_of(own=f"# T\n{text}")

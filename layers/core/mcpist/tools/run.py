@@ -1,12 +1,13 @@
 """Running one tool for a caller: from checked arguments to the service's JSON."""
 
 import logging
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from mcpist import audit, broker
 from mcpist.caller import Caller
-from mcpist.errors import InternalError, McpistError, ReconnectRequired
+from mcpist.errors import InternalError, McpistError, ReconnectRequired, Timeout
 from mcpist.settings import settings
 from mcpist.tools.call import Answer, Call, Calls, Lookup, Work
 from mcpist.tools.module import Module
@@ -15,16 +16,26 @@ from mcpist.tools.tool import Tool
 logger = logging.getLogger(__name__)
 
 
+MOST_SECONDS = 20.0
+
+
 def run(
-    caller: Caller, module: Module, tool: Tool, arguments: Mapping[str, Any], *, request: str, batch: str = ""
+    caller: Caller,
+    module: Module,
+    tool: Tool,
+    arguments: Mapping[str, Any],
+    *,
+    request: str,
+    batch: str = "",
+    seconds: float = MOST_SECONDS,
 ) -> Any:
-    """The JSON that the tool brought, written into the audit table whatever the outcome.
+    """The JSON that the tool brought within some seconds, written into the audit table whatever the outcome.
 
     A tool that writes has an intent row before anything is sent: without a trail nothing is changed.
     """
     name = f"{tool.module}.{tool.name}"
     work = tool.describe_work(tool.validate(arguments))
-    service = Service(caller, module)
+    service = Service(caller, module, time.monotonic() + seconds)
     if not tool.reads:
         audit.record(caller, tool=name, outcome="started", request=request, batch=batch)
     outcome = InternalError.code
@@ -41,11 +52,12 @@ def run(
 
 
 class Service:
-    """A module's service as one caller reaches it."""
+    """A module's service as one caller reaches it, until a moment on the monotonic clock."""
 
-    def __init__(self, caller: Caller, module: Module) -> None:
+    def __init__(self, caller: Caller, module: Module, until: float) -> None:
         self.caller = caller
         self.module = module
+        self.until = until
         self.account = ""
 
     def ask(self, call: Call) -> Answer:
@@ -53,13 +65,14 @@ class Service:
         from mcpist.tools.send import Unauthorized, send  # only a module that speaks HTTP waits for httpx
 
         try:
-            return send(self.module, call, self.token())
+            return send(self.module, call, self.token(), seconds=self._seconds())
         except Unauthorized:
             pass
         try:
-            return send(self.module, call, self.token(fresh=True))
+            return send(self.module, call, self.token(fresh=True), seconds=self._seconds())
         except Unauthorized:
-            raise self._reconnect() from None
+            url = settings().connect_url(self.module.name)
+            raise ReconnectRequired(service=self.module.name, url=url) from None
 
     def token(self, *, fresh: bool = False) -> str | None:
         """The bearer token, for a service that needs one."""
@@ -75,8 +88,12 @@ class Service:
             raise TypeError(f"the module {self.module.name} opens no store")
         return lookup.function(self.module.opens(self.caller.organization), **lookup.arguments)
 
-    def _reconnect(self) -> ReconnectRequired:
-        return ReconnectRequired(service=self.module.name, url=f"{settings().public_url}/connect/{self.module.name}")
+    def _seconds(self) -> float:
+        """What is left for one more Call: the invocation must outlive it, or nobody hears how it ended."""
+        left = min(self.until - time.monotonic(), MOST_SECONDS)
+        if left <= 0:
+            raise Timeout(service=self.module.name, seconds=0)
+        return left
 
 
 def perform(service: Service, work: Work) -> Any:

@@ -23,7 +23,6 @@ from mcpist.errors import (
 from mcpist.tools.call import Answer, Call
 from mcpist.tools.module import Module
 
-TIMEOUT_SECONDS = 20.0
 RETRY_AFTER_SECONDS = 30
 MOST_ANSWER_BYTES = 10_000_000
 MESSAGE_CHARACTERS = 500
@@ -50,7 +49,7 @@ def http() -> httpx.Client:
     return httpx.Client(follow_redirects=False, cookies=no_cookies)
 
 
-def send(module: Module, call: Call, token: str | None, *, seconds: float = TIMEOUT_SECONDS) -> Answer:
+def send(module: Module, call: Call, token: str | None, *, seconds: float = 20.0) -> Answer:
     """Perform one Call at its module's host within some seconds; every failure is a typed error."""
     request = _request(module, call, token, seconds)
     until = time.monotonic() + seconds
