@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import boto3
@@ -36,8 +37,7 @@ def login() -> Iterator[LocalLogin]:
 @pytest.fixture
 def aws(login: LocalLogin, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """moto with the template's tables and bucket, and the environment of all functions; the operations sent to it."""
-    parameters = {"Issuer": login.issuer, "PublicUrl": PUBLIC_URL, "Audience": AUDIENCE}
-    template = read_template(TEMPLATE, parameters)
+    template = template_of(login.issuer)
     for function in template.functions:
         for name, value in function.environment.items():
             monkeypatch.setenv(name, value)
@@ -66,6 +66,12 @@ def organization(aws: list[str], login: LocalLogin) -> str:
     directory.put_user("acme", "uma", name="Uma", subject=Subject(login.issuer, "uma"), roles=["members"])
     aws.clear()
     return "acme"
+
+
+@cache
+def template_of(issuer: str) -> Template:
+    """The template as a stack behind this issuer has it."""
+    return read_template(TEMPLATE, {"Issuer": issuer, "PublicUrl": PUBLIC_URL, "Audience": AUDIENCE})
 
 
 def build(template: Template) -> None:

@@ -79,8 +79,8 @@ def requests(house: House) -> list[Row]:
     rows: list[Row] = []
     for state in ("cold", "warm"):
         if state == "cold":
-            for sandbox in list(house.aws._sandboxes):  # noqa: SLF001 - only the bench freezes all sandboxes
-                house.aws.kill(sandbox)
+            for pool in house.aws.functions.values():
+                pool.retire()
         house.aws.requests.clear()
         endpoint.call("call", {"module": "stub", "tool": "ask"})
         counted = Counter(request.function for request in house.aws.requests)

@@ -30,8 +30,8 @@ def tell_broker(visitor: Visitor, operation: str, **fields: Any) -> dict[str, An
 
 def forget(house: House) -> None:
     """New sandboxes for everybody, with nothing in their memory."""
-    for sandbox in list(house.aws._sandboxes):
-        house.aws.kill(sandbox)
+    for pool in house.aws.functions.values():
+        pool.retire()
 
 
 @pytest.fixture

@@ -77,8 +77,10 @@ class McpistError(Exception):
         return Text(where + message.format_map(self.details), hint.format_map(self.details))
 
     def as_dict(self, locale: Locale = "en") -> dict[str, Any]:
-        """`{code, message, hint, details}` as every door answers it."""
+        """`{code, message, hint, details}` as every door answers it, with `retryable` in the details where it is so."""
         details = {name: _shown(value, locale) for name, value in self.details.items()}
+        if self.retryable:
+            details["retryable"] = True
         return {"code": self.code, **self.text(locale)._asdict(), "details": details}
 
     def at(self, **place: Any) -> Self:

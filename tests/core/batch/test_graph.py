@@ -26,10 +26,6 @@ DIAMOND = graph([], [0], [0], [1, 2])
 N_SHAPE = graph([], [], [0], [0, 1])
 
 
-def test_a_graph_knows_who_waits_for_a_step() -> None:
-    assert DIAMOND.successors == sets([1, 2], [3], [3], [])
-
-
 def test_a_graph_knows_all_that_a_step_comes_after() -> None:
     assert DIAMOND.ancestors == sets([], [0], [0], [0, 1, 2])
 

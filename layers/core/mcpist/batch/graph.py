@@ -28,11 +28,6 @@ class Graph:
         return frozenset(range(len(self.needs)))
 
     @property
-    def successors(self) -> tuple[Steps, ...]:
-        """For each step the steps that wait for it."""
-        return tuple(frozenset(j for j in self.steps if i in self.needs[j]) for i in range(len(self.needs)))
-
-    @property
     def ancestors(self) -> tuple[Steps, ...]:
         """For each step all that must have settled before it: its needs, their needs, and so on."""
         found: dict[int, Steps] = {}
