@@ -30,14 +30,13 @@ def identify(
     organization: str = "",
     roles: Collection[str] = (),
     proof: Proof | None = None,
-    fresh: bool = False,
 ) -> Caller:
     """The Caller that a subject is, in the roles named, or else in all that it has, in their order.
 
     MembershipRequired where it is a member of no such organization, OrganizationUnclear where it must name one of
     several; AuthorizationError for a role that it does not have.
     """
-    accesses = _accesses(subject, fresh=fresh)
+    accesses = _accesses(subject)
     chosen = [access for access in accesses if not organization or access["organization"] == organization]
     if not chosen:
         raise MembershipRequired(organization=organization)
@@ -120,11 +119,6 @@ def has_role(organization: str, role: str) -> bool:
     return any(item["sk"] == f"role#{role}" for item in _table().query(f"org#{organization}", f"role#{role}"))
 
 
-def members(organization: str, role: str) -> list[str]:
-    """The users that have a role."""
-    return [item["user"] for item in _table().query(f"org#{organization}", f"member#{role}#")]
-
-
 def publish(organization: str, user: str = "", *, role: str = "") -> None:
     """Write anew the access items of one user, or of all who have a role, or of all.
 
@@ -201,10 +195,10 @@ def _check_roles(roles: Iterable[str], items: dict[str, Item]) -> None:
             raise InvalidRequest(field="roles", problem=f'there is no role "{role}" (roles: {known})')
 
 
-def _accesses(subject: Subject, *, fresh: bool) -> list[Item]:
+def _accesses(subject: Subject) -> list[Item]:
     """The subject's access items, from memory for some seconds."""
     known = _cache.get(subject)
-    if known and not fresh and 0 <= time.time() - known[0] < CACHE_SECONDS:
+    if known and 0 <= time.time() - known[0] < CACHE_SECONDS:
         return known[1]
     accesses = _table().query(f"subject#{subject.issuer}#{subject.sub}")
     if len(_cache) >= MOST_CACHED_SUBJECTS:
