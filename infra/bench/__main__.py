@@ -22,6 +22,7 @@ from infra.cli.plan import planned
 from infra.local.house import ROOT, USER, House, open_house, with_modules
 
 ROUNDS = 5
+SLOW_SECONDS = 0.5
 BEGIN, END = "<!-- bench -->\n", "<!-- /bench -->\n"
 REPORT = ROOT / "docs/benchmarks.md"
 
@@ -127,8 +128,13 @@ def batches(house: House) -> list[Row]:
     endpoint = Endpoint(house.mcp_url, house.token(USER))
     ten = [{"id": f"s{n}", "module": "rag", "tool": "search_docs", "params": {"query": "batch"}} for n in range(10)]
     five = [{**step, "after": [f"s{n - 1}"] if n else []} for n, step in enumerate(ten[:5])]
+    slow = [{**step, "module": "stub", "tool": "ask_slowly", "params": {}} for step in ten]
     rows: list[Row] = []
-    for name, steps in (("ten independent `rag` calls", ten), ("a chain of five `rag` calls", five)):
+    for name, steps in (
+        ("ten independent `rag` calls", ten),
+        ("a chain of five `rag` calls", five),
+        (f"ten independent calls of a service that takes {SLOW_SECONDS} s", slow),
+    ):
         endpoint.call("batch", {"commands": steps})  # creates the machine and warms the sandboxes
         together = _seconds(lambda steps=steps: endpoint.call("batch", {"commands": steps}))
         single = _seconds(lambda steps=steps: [endpoint.call("call", _call(step)) for step in steps])
@@ -144,6 +150,8 @@ def stub_service() -> Iterator[str]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
+            if self.path == "/slow":
+                time.sleep(SLOW_SECONDS)
             self.send_response(200 if self.headers["authorization"] else 401)
             self.send_header("content-length", "2")
             self.end_headers()

@@ -1,4 +1,4 @@
-"""A stub service: one tool that answers at once, and one that needs a grant."""
+"""A stub service: a tool that answers at once, and two that need a grant, one of them for a slow answer."""
 
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call, Lookup
@@ -24,3 +24,9 @@ def idle() -> Lookup:
 def ask() -> Call:
     """Ask the stub's service with the caller's grant."""
     return Call("GET", "/")
+
+
+@stub.reads(shows("name"))
+def ask_slowly() -> Call:
+    """Ask the stub's service for what takes it a while."""
+    return Call("GET", "/slow")
