@@ -13,6 +13,7 @@ import gc
 import http.client  # noqa: F401 - the runtime client wants it in each sandbox
 import importlib
 import json
+import logging
 import os
 import selectors
 import signal
@@ -26,6 +27,8 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 PR_SET_PDEATHSIG = 1
+# Lambda has its handler on the root logger before it imports ours, and libraries put filters on what they find there.
+_ROOT_HANDLER = logging.NullHandler()
 
 
 def main() -> None:
@@ -56,6 +59,7 @@ def _enter(job: dict[str, Any]) -> None:
 
 
 def _prepare(job: dict[str, Any]) -> None:
+    logging.getLogger().addHandler(_ROOT_HANDLER)
     module, _, name = job["handler"].rpartition(".")
     getattr(importlib.import_module(module), name)
     if job["snap_start"]:
@@ -208,6 +212,14 @@ def _loop(handler: str) -> None:
         def call_rapid(self, method: str, endpoint: str, *rest: Any, **named: Any) -> None:
             super().call_rapid(method, f"/{prefix}{endpoint}", *rest, **named)
 
+    set_up = bootstrap._setup_logging  # noqa: SLF001 - as above
+
+    def set_up_with_filters(*arguments: Any) -> None:
+        set_up(*arguments)
+        for made in logging.getLogger().handlers:
+            made.filters.extend(_ROOT_HANDLER.filters)
+
+    bootstrap._setup_logging = set_up_with_filters  # noqa: SLF001
     host, _, prefix = api.partition("/")
     bootstrap.run(handler, Client(host))
 
