@@ -45,6 +45,7 @@ def main() -> None:
     if threading.active_count() > 1:
         print("threads started before the snapshot do not live in the sandboxes", flush=True)  # noqa: T201
     _preload_runtime()
+    _hang_up()
     nursery = Nursery(control, job)
     gc.freeze()
     _say(control, {"ready": True})
@@ -69,6 +70,14 @@ def _prepare(job: dict[str, Any]) -> None:
         while hooks:
             hook, arguments, named = hooks.pop()
             hook(*arguments, **named)
+
+
+def _hang_up() -> None:
+    """End the connections that were opened on import: they do not outlive a snapshot, and forks would share them."""
+    for found in gc.get_objects():
+        if issubclass(type(found), socket.socket) and found.family in {socket.AF_INET, socket.AF_INET6}:
+            with contextlib.suppress(OSError):
+                found.shutdown(socket.SHUT_RDWR)
 
 
 class Nursery:

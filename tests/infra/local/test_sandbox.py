@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -211,6 +212,23 @@ def test_a_timeout_kills_the_sandbox(tmp_path: Path) -> None:
         assert (error, seen["errorType"]) == ("Unhandled", "Sandbox.Timedout")
         assert seen["errorMessage"].endswith("Task timed out after 1.00 seconds")
         assert made()[1]["calls"] == 1
+
+
+CONNECTED = """
+import socket
+connection = socket.create_connection(("127.0.0.1", PORT))
+def handler(event, context):
+    return connection.recv(1).decode()
+"""
+
+
+def test_a_connection_that_was_opened_on_import_is_at_its_end_in_every_sandbox(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        source = CONNECTED.replace("PORT", str(server.getsockname()[1]))
+        with lambdas(tmp_path, source, timeout=5) as made:
+            assert made() == (None, "")
+            made.pool.retire()
+            assert made() == (None, "")
 
 
 def test_an_import_error_is_reported_on_start(tmp_path: Path) -> None:
