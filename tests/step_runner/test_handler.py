@@ -12,10 +12,10 @@ import pytest
 from infra.local.login import LocalLogin
 from mcpist import directory
 from mcpist.batch import ledger
-from mcpist.batch.records import Claim, Entry, Header
+from mcpist.batch.records import KEEP_SECONDS, Claim, Entry, Header
 from mcpist.batch.settling import StepBusy
 from mcpist.caller import Role
-from mcpist.errors import McpistError, from_message
+from mcpist.errors import BatchNotFound, McpistError, from_message
 from step_runner.handler import handler
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -194,6 +194,13 @@ def test_a_step_that_is_entered_after_the_batch_has_closed_does_not_run(write: W
     write(("list_tags", {}, set()), closes_in=-1)
     enter()
     assert outcome() == "cancelled"
+
+
+def test_a_batch_whose_day_is_over_is_not_found(write: Write) -> None:
+    head = write(("list_tags", {}, set()))
+    ledger.write(replace(head, started_at=head.started_at - KEEP_SECONDS), [])
+    with pytest.raises(BatchNotFound):
+        ledger.header(PK)
 
 
 def test_a_large_result_becomes_a_file(write: Write) -> None:

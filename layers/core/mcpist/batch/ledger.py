@@ -44,9 +44,9 @@ def write(header: Header, entries: Iterable[Entry]) -> None:
 
 
 def header(pk: str) -> Header:
-    """A batch's header as it is now."""
+    """A batch's header as it is now; one whose day is over is gone, even before DynamoDB has removed it."""
     item = _table().get(pk, "batch")
-    if item is None:
+    if item is None or item["expires_at"] <= time.time():
         raise BatchNotFound(batch=pk.partition("#")[2])
     return read_header(item)
 
