@@ -2,22 +2,17 @@
 
 import json
 import re
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import boto3
-import jwt
 import pytest
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from cryptography.hazmat.primitives.asymmetric import rsa
 from moto import mock_aws
 
+from infra.local.login import LocalLogin
 from infra.local.template import read_template
 from mcpist import broker, directory, identity, settings, stores
 from mcpist.caller import Role, Subject
@@ -25,53 +20,14 @@ from token_broker.handler import handler
 
 ROOT = Path(__file__).parents[2]
 PUBLIC_URL = "https://mcp.example.com"
-AUDIENCE = PUBLIC_URL + "/mcp"
 PEOPLE = {"ada": "acme", "bob": "acme", "grace": "acme", "hal": "globex", "eve": ""}
-
-
-class Issuer:
-    """An identity provider that signs tokens and publishes its key on loopback."""
-
-    def __init__(self) -> None:
-        issuer = self
-
-        class Pages(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                body = json.dumps(issuer.pages[self.path]).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *args: Any) -> None:
-                """Silent."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-    @cached_property
-    def key(self) -> rsa.RSAPrivateKey:
-        return rsa.generate_private_key(public_exponent=65537, key_size=2048)
-
-    @cached_property
-    def pages(self) -> dict[str, Any]:
-        public = jwt.algorithms.RSAAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
-        return {
-            "/.well-known/openid-configuration": {"jwks_uri": f"{self.url}/jwks"},
-            "/jwks": {"keys": [public | {"kid": "k1", "use": "sig", "alg": "RS256"}]},
-        }
-
-    def token(self, sub: str, *, key: rsa.RSAPrivateKey | None = None, **claims: Any) -> str:
-        """An access token of this subject for our endpoint, for five minutes unless the claims say otherwise."""
-        standard = {"iss": self.url, "aud": AUDIENCE, "sub": sub, "exp": int(time.time()) + 300}
-        return jwt.encode(standard | claims, key or self.key, algorithm="RS256", headers={"kid": "k1"})
 
 
 @dataclass
 class Broker:
     """The door, and what stands behind it."""
 
-    issuer: Issuer
+    login: LocalLogin
     requests: list[str] = field(default_factory=list)
 
     def event(self, name: str, **changes: Any) -> dict[str, Any]:
@@ -82,13 +38,13 @@ class Broker:
     def fill(self, event: dict[str, Any]) -> dict[str, Any]:
         proof = event["proof"]["value"]
         if found := re.fullmatch(r"<access token of (\w+)>", proof):
-            proof = self.issuer.token(found[1])
+            proof = self.login.mint(found[1])
         elif found := re.fullmatch(r"<warrant of (\w+)>", proof):
             proof = self.ask("warrant", proof=self.jwt(found[1]))["result"]["warrant"]
         return event | {"proof": event["proof"] | {"value": proof}}
 
     def jwt(self, who: str, **claims: Any) -> dict[str, str]:
-        return {"kind": "jwt", "value": self.issuer.token(who, **claims)}
+        return {"kind": "jwt", "value": self.login.mint(who, **claims)}
 
     def ask(self, name: str, **changes: Any) -> dict[str, Any]:
         """The door's answer to an event."""
@@ -126,36 +82,25 @@ def error_of(answer: dict[str, Any]) -> str:
     return str(answer["error"]["type"])
 
 
-def populate(issuer: Issuer) -> None:
+def populate(login: LocalLogin) -> None:
     for organization in ("acme", "globex"):
         directory.put_organization(organization, name=organization.title())
         for role in ("engineering", "support"):
             directory.put_role(organization, Role(role, modules=("github", "notion")))
-    put_person(issuer, "ada", roles=["engineering", "support"])
-    put_person(issuer, "bob", roles=["engineering"])
-    put_person(issuer, "grace", roles=["engineering"], system_role="admin")
-    put_person(issuer, "hal", roles=["engineering"])
+    put_person(login, "ada", roles=["engineering", "support"])
+    put_person(login, "bob", roles=["engineering"])
+    put_person(login, "grace", roles=["engineering"], system_role="admin")
+    put_person(login, "hal", roles=["engineering"])
 
 
-def put_person(issuer: Issuer, who: str, **given: Any) -> None:
-    directory.put_user(PEOPLE[who], who, name=who.title(), subject=Subject(issuer.url, who), **given)
-
-
-@pytest.fixture(scope="session")
-def issuer() -> Iterator[Issuer]:
-    issuer = Issuer()
-    thread = Thread(target=issuer.server.serve_forever, args=[0.01])
-    thread.start()
-    yield issuer
-    issuer.server.shutdown()
-    issuer.server.server_close()
-    thread.join()
+def put_person(login: LocalLogin, who: str, **given: Any) -> None:
+    directory.put_user(PEOPLE[who], who, name=who.title(), subject=Subject(login.issuer, who), **given)
 
 
 @pytest.fixture(scope="module")
-def aws(issuer: Issuer) -> Iterator[list[str]]:
+def aws(login: LocalLogin) -> Iterator[list[str]]:
     """moto with the template's tables and key; the operations that are sent to it."""
-    template = read_template(ROOT / "template.yaml", {"Issuer": issuer.url, "PublicUrl": PUBLIC_URL})
+    template = read_template(ROOT / "template.yaml", {"Issuer": login.issuer, "PublicUrl": PUBLIC_URL})
     environment = next(one for one in template.functions if one.id == "TokenBrokerFunction").environment
     sent: list[str] = []
     with pytest.MonkeyPatch.context() as monkeypatch, mock_aws():
@@ -174,15 +119,15 @@ def aws(issuer: Issuer) -> Iterator[list[str]]:
 
 
 @pytest.fixture(scope="module")
-def people(aws: list[str], issuer: Issuer) -> list[dict[str, Any]]:
+def people(aws: list[str], login: LocalLogin) -> list[dict[str, Any]]:
     """The directory's items as every test finds them."""
-    populate(issuer)
-    return Broker(issuer, aws).items("mcpist-Directory")
+    populate(login)
+    return Broker(login, aws).items("mcpist-Directory")
 
 
 @pytest.fixture
-def door(aws: list[str], issuer: Issuer, people: list[dict[str, Any]]) -> Broker:
-    door = Broker(issuer, aws)
+def door(aws: list[str], login: LocalLogin, people: list[dict[str, Any]]) -> Broker:
+    door = Broker(login, aws)
     table = boto3.client("dynamodb")
     for item in door.items():
         table.delete_item(TableName="mcpist-Grants", Key={"pk": item["pk"], "sk": item["sk"]})

@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 import boto3
+import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -142,8 +143,11 @@ def test_a_token_that_is_not_for_us_now_is_refused(door: Broker, claims: dict[st
 
 def test_a_token_signed_by_somebody_else_is_refused(door: Broker) -> None:
     connect(door, own="alive")
+    genuine = door.login.mint("ada")
+    claims = jwt.decode(genuine, options={"verify_signature": False})
     foreign = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    assert error_of(door.ask("resolve", proof=door.jwt("ada", key=foreign))) == "AuthenticationError"
+    forged = jwt.encode(claims, foreign, "RS256", headers=jwt.get_unverified_header(genuine))
+    assert error_of(door.ask("resolve", proof={"kind": "jwt", "value": forged})) == "AuthenticationError"
     assert error_of(door.ask("resolve", proof={"kind": "jwt", "value": "x"})) == "AuthenticationError"
 
 
@@ -184,7 +188,7 @@ def test_a_warrant_resolves_no_other_service(door: Broker) -> None:
 
 
 def test_a_warrant_opens_in_its_own_organization_only(door: Broker) -> None:
-    put_person(door.issuer, "ada", roles=["engineering"])
+    put_person(door.login, "ada", roles=["engineering"])
     proof = warrant_of(door, "hal", organization="globex", roles=["engineering"])
     assert error_of(door.ask("resolve", proof=proof, roles=["engineering"])) == "AuthenticationError"
     own = door.ask("resolve", proof=proof, organization="globex", roles=["engineering"])
@@ -219,7 +223,7 @@ def test_the_warrant_of_a_removed_user_is_refused(door: Broker) -> None:
     event = door.event("resolve_by_warrant")
     boto3.client("dynamodb").delete_item(
         TableName="mcpist-Directory",
-        Key={"pk": {"S": f"subject#{door.issuer.url}#ada"}, "sk": {"S": "org#acme"}},
+        Key={"pk": {"S": f"subject#{door.login.issuer}#ada"}, "sk": {"S": "org#acme"}},
     )
     door.cool()
     assert error_of(door.send(event)) == "MembershipRequired"
@@ -227,7 +231,7 @@ def test_the_warrant_of_a_removed_user_is_refused(door: Broker) -> None:
 
 def test_the_warrant_of_a_user_who_lost_the_role_is_refused(door: Broker) -> None:
     event = door.event("resolve_by_warrant")
-    put_person(door.issuer, "ada", roles=["support"])
+    put_person(door.login, "ada", roles=["support"])
     door.cool()
     assert error_of(door.send(event)) == "AuthorizationError"
 
@@ -235,7 +239,7 @@ def test_the_warrant_of_a_user_who_lost_the_role_is_refused(door: Broker) -> Non
 def test_the_warrant_of_a_subject_who_became_another_user_is_refused(door: Broker) -> None:
     event = door.event("resolve_by_warrant")
     table = boto3.client("dynamodb")
-    key = {"pk": {"S": f"subject#{door.issuer.url}#ada"}, "sk": {"S": "org#acme"}}
+    key = {"pk": {"S": f"subject#{door.login.issuer}#ada"}, "sk": {"S": "org#acme"}}
     item = table.get_item(TableName="mcpist-Directory", Key=key)["Item"]
     table.put_item(TableName="mcpist-Directory", Item=item | {"user": {"S": "lovelace"}})
     door.cool()

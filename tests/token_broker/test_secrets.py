@@ -43,7 +43,7 @@ def test_no_log_line_holds_a_secret_even_at_debug(
     keys: list[str] = []
     remember_data_keys(keys)
     events = [door.event(name) for name in ("put_personal", "put_shared", "resolve", "resolve_by_warrant", "status")]
-    events += [door.event("put_personal", proof={"kind": "jwt", "value": door.issuer.token("ada", exp=1)})]
+    events += [door.event("put_personal", proof={"kind": "jwt", "value": door.login.mint("ada", exp=1)})]
     events += [door.event("revoke_personal"), {**events[0], "operation": ACCESS}, {**events[0], "service": 7}]
     answers = [door.send(event) for event in events]
     assert answers[2]["result"]["token"] == ACCESS
