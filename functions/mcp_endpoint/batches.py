@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.exchange import MOST_CHARACTERS, Exchange
 from mcpist.batch import ledger
 from mcpist.batch.machine import machine
 from mcpist.batch.plan import Plan, plan
@@ -20,7 +20,6 @@ BUDGET_SECONDS = 20.0
 FIRST_POLL_SECONDS = 0.1
 SLOWEST_POLL_SECONDS = 1.0
 POLL_GROWTH = 1.3
-MOST_CHARACTERS = 100_000
 
 type Commands = str | list[dict[str, Any]]
 
@@ -58,7 +57,7 @@ def _own(caller: Caller, batch: str) -> Header:
 
 def _shown_plan(planned: Plan) -> dict[str, Any]:
     made = machine(planned.graph, settings().step_runner)
-    return {"steps": planned.as_dict(), "states": made.states, "depth": planned.graph.depth, "exact": True}
+    return planned.as_dict(made)
 
 
 def _shown(head: Header, sieve: Sieve) -> list[str]:

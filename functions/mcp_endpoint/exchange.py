@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from mcpist.caller import Caller
 
 ANSWER_SECONDS = 3.0
+MOST_CHARACTERS = 100_000  # of an answer, over all its blocks: about 25,000 tokens
 
 
 @dataclass(frozen=True, slots=True)

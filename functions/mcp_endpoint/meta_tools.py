@@ -6,23 +6,18 @@ from mcp_types import Tool, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mcp_endpoint import batches
-from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.exchange import MOST_CHARACTERS, Exchange
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest
 from mcpist.files import fit
 from mcpist.render.answer import compact, minified
 from mcpist.sieve import Sieve
-from mcpist.tools.catalogue import Catalogue
 from mcpist.tools.module import Module
 from mcpist.tools.run import run
 from mcpist.tools.schema import schema_of
 from mcpist.tools.search import search
 from mcpist.tools.tool import Tool as ModuleTool
-from mcpist_modules import NAMES
-
-MOST_CHARACTERS = 100_000
-
-CATALOGUE = Catalogue("mcpist_modules", NAMES)
+from mcpist_modules import CATALOGUE
 
 
 class _Arguments(BaseModel):

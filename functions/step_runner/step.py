@@ -10,12 +10,8 @@ from mcpist.batch.references import Result, resolve
 from mcpist.batch.settling import Entrance
 from mcpist.caller import Caller, Proof, Subject
 from mcpist.sieve import Sieve
-from mcpist.tools.catalogue import Catalogue
 from mcpist.tools.run import run
-from mcpist_modules import NAMES
-
-CATALOGUE = Catalogue("mcpist_modules", NAMES)
-
+from mcpist_modules import CATALOGUE
 
 SETTLING_SECONDS = 5.0
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from infra.cli.endpoint import Endpoint
 from infra.cli.plan import planned
-from infra.local.house import ROOT, USER, House, open_house, with_modules
+from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house, with_modules
 
 ROUNDS = 5
 SLOW_SECONDS = 0.5
@@ -96,7 +96,7 @@ def connect(house: House) -> None:
     message = {
         "operation": "put",
         "proof": {"kind": "jwt", "value": house.token(USER)},
-        "organization": "demo",
+        "organization": ORGANIZATION,
         "roles": [],
         "service": "stub",
         "access_token": "stub-token",

@@ -5,24 +5,16 @@ from mcpist.batch.machine import machine
 from mcpist.batch.plan import plan
 from mcpist.caller import Caller, Role, Subject
 from mcpist.sieve import Sieve
-from mcpist.tools.catalogue import Catalogue
-from mcpist_modules import NAMES
+from mcpist_modules import CATALOGUE, NAMES
 
 STEP_RUNNER = "arn:aws:lambda:us-east-1:123456789012:function:step_runner:live"
 
 
 def planned(commands: str) -> Done:
     """The plan as somebody has it who may use everything."""
-    checked = plan(commands, Sieve(_anybody(), Catalogue("mcpist_modules", NAMES)))
+    checked = plan(commands, Sieve(_anybody(), CATALOGUE))
     made = machine(checked.graph, STEP_RUNNER)
-    metadata = {
-        "steps": checked.as_dict(),
-        "machine": made.definition,
-        "states": made.states,
-        "depth": checked.graph.depth,
-        "exact": True,
-    }
-    return Done(metadata=metadata)
+    return Done(metadata={**checked.as_dict(made), "machine": made.definition})
 
 
 def _anybody() -> Caller:

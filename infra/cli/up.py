@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from typing import NoReturn
 
 from infra.cli.document import Document, Done, Failed
 from infra.cli.endpoint import LAST_UP
@@ -21,7 +22,7 @@ from another shell: .venv/bin/mcpist schema rag
 Ctrl-C stops everything"""
 
 
-def up(options: argparse.Namespace, document: Document) -> Done:
+def up(options: argparse.Namespace, document: Document) -> NoReturn:
     """Print one line when ready, then serve until the process is told to stop."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

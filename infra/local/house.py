@@ -1,5 +1,6 @@
 """The whole house on one machine: the embedded AWS, a login, and one organization with two people."""
 
+import re
 import shutil
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -63,7 +64,7 @@ def open_house(
     url = f"http://{host}:{port}"
     say(f"starting the login and the embedded AWS on {url}")
     with LocalLogin(people=[ADMINISTRATOR, USER], audience=f"{url}/mcp") as login:
-        parameters = {"PublicUrl": url, "Issuer": login.issuer, "Audience": f"{url}/mcp"}
+        parameters = {"PublicUrl": url, "Issuer": login.issuer}
         with EmbeddedAws(root, host=host, port=port, parameters=parameters) as aws:
             with operating(aws):
                 say(f"seeding the organization {ORGANIZATION}")
@@ -84,7 +85,8 @@ def with_modules(target: Path, *files: Path) -> Path:
     for file in files:
         shutil.copy(file, package)
     names = sorted({*NAMES, *(file.stem for file in files)})
-    (package / "__init__.py").write_text(f'"""The real modules and {len(files)} more."""\n\nNAMES = {tuple(names)!r}\n')
+    face = package / "__init__.py"
+    face.write_text(re.sub("(?m)^NAMES = .*$", f"NAMES = {tuple(names)!r}", face.read_text("utf-8")), "utf-8")
     return target
 
 

@@ -7,15 +7,13 @@ from jsonschema import Draft202012Validator
 
 from mcpist.errors import InvalidRequest
 from mcpist.tools.call import Call, Lookup, Work
-from mcpist.tools.catalogue import Catalogue
 from mcpist.tools.tool import Tool
-from mcpist_modules import NAMES
+from mcpist_modules import CATALOGUE, NAMES
 
 MOST_NAME_CHARACTERS = 63
 SELF_EVIDENT = {"limit", "issue_number", "pull_number"}
 HOSTILE = "a b/ü?x=1#y%2e"
 
-CATALOGUE = Catalogue("mcpist_modules", NAMES)
 TOOLS = [
     pytest.param(tool, id=f"{name}.{tool.name}") for name in NAMES for tool in CATALOGUE.module(name).tools.values()
 ]

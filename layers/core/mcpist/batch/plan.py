@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcpist.batch.graph import Graph, find_cycle
+from mcpist.batch.machine import Machine
 from mcpist.batch.references import Reference, check, references
 from mcpist.batch.steps import Problems, Step, parse
 from mcpist.errors import CyclicSteps, McpistError, UnknownStep
@@ -21,10 +22,10 @@ class Plan:
     tools: tuple[Tool, ...]
     graph: Graph
 
-    def as_dict(self) -> list[dict[str, Any]]:
-        """The plan for people and models: each step, its tool, what it does and what it waits for."""
+    def as_dict(self, made: Machine) -> dict[str, Any]:
+        """The plan with its machine for people and models: each step, what it does and waits for, and the sizes."""
         ids = [step.id for step in self.steps]
-        return [
+        steps = [
             {
                 "id": step.id,
                 "line": step.line,
@@ -35,6 +36,7 @@ class Plan:
             }
             for index, (step, tool) in enumerate(zip(self.steps, self.tools, strict=True))
         ]
+        return {"steps": steps, "states": made.states, "depth": self.graph.depth, "exact": True}
 
 
 def plan(commands: str | list[Any], sieve: Sieve) -> Plan:
