@@ -1,0 +1,1 @@
+"""Markdown as a tree: what every service's rich text is turned into, and made from."""
