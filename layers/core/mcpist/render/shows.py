@@ -66,3 +66,7 @@ def steps(path: str) -> Iterator[str | int]:
 def _column(text: str) -> Column:
     path, _, name = text.partition(" as ")
     return Column(name or path, path)
+
+
+# Of a write that the service answers with nothing.
+DONE = shows("done")

@@ -1,20 +1,34 @@
-"""A module: one service's tools, declared with its decorators."""
+"""A module: one service's tools, resources and prompts, declared with its decorators."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from mcpist.render.shows import Shows
 from mcpist.tools.call import Work
-from mcpist.tools.tool import Effect, Tool
+from mcpist.tools.paging import Paging
+from mcpist.tools.prompt import Prompt
+from mcpist.tools.resource import Resource
+from mcpist.tools.tool import About, Effect, Tool
 
 type Function = Callable[..., Work]
+type Address = Callable[..., Mapping[str, Any]]
+type Saying = Callable[..., str]
+
+
+class More(About, total=False):
+    """What may be said of a single tool besides."""
+
+    cache_seconds: int
+    uses: tuple[Mapping[str, Any], ...]
 
 
 class Module:
     """A service: where it is, how it is spoken to, and what it offers.
 
-    `host` is the fixed origin that its Calls and its tokens go to; `opens` gives the store of an organization
-    to its Lookups. A module with a host needs a grant of the service of its own name.
+    `host` is the fixed origin that its Calls and its tokens go to, with a base path if it has one; `{account}` in it
+    is the connected account's id. `origins` is a pattern of the service's other origins, which get no token. `opens`
+    gives the store of an organization to its Lookups. A module with a host needs a grant of the service of its own
+    name. What `about` says holds for every tool that says nothing else.
     """
 
     def __init__(
@@ -24,42 +38,113 @@ class Module:
         *,
         api_version: str,
         host: str = "",
+        origins: str = "",
         headers: Mapping[str, str] | None = None,
+        paging: Paging | None = None,
         opens: Callable[[str], Any] | None = None,
+        **about: Unpack[About],
     ) -> None:
         self.name = name
         self.description = (doc or "").strip().partition("\n")[0]
         self.api_version = api_version
         self.host = host
+        self.origins = origins
         self.headers = dict(headers or {})
+        self.paging = paging
         self.opens = opens
+        self.about = About(version="1.0.0", category="productivity", author="MCPist", tags=())
+        self.about.update(about)
         self.tools: dict[str, Tool] = {}
+        self.resources: dict[str, Resource] = {}
+        self.prompts: dict[str, Prompt] = {}
+        self.completions: dict[str, tuple[Tool, str]] = {}
 
     @property
     def service(self) -> str | None:
         """The service whose grant its tools need."""
         return self.name if self.host else None
 
-    def reads(self, shows: Shows, *, reveals: bool = False) -> Callable[[Function], Function]:
+    def reads(
+        self, shows: Shows, operation: str = "", *, reveals: bool = False, **more: Unpack[More]
+    ) -> Callable[[Function], Function]:
         """Declare a tool that changes nothing; `reveals` marks one that shows secrets."""
-        return self._declare("reads", shows, idempotent=True, reveals=reveals)
+        return self._declare("reads", shows, operation, more, idempotent=True, reveals=reveals)
 
-    def writes(self, shows: Shows, *, idempotent: bool = False) -> Callable[[Function], Function]:
+    def lists(
+        self, shows: Shows, operation: str = "", *, paging: Paging | None = None, **more: Unpack[More]
+    ) -> Callable[[Function], Function]:
+        """Declare a tool that reads a list: its function describes the first page, `paging` does the rest."""
+        paging = paging or self.paging
+        if paging is None:
+            raise ValueError(f"{self.name} does not say how it pages")
+        return self._declare("reads", shows, operation, more, idempotent=True, paging=paging)
+
+    def writes(
+        self, shows: Shows, operation: str = "", *, idempotent: bool = False, **more: Unpack[More]
+    ) -> Callable[[Function], Function]:
         """Declare a tool that creates or updates."""
-        return self._declare("writes", shows, idempotent=idempotent)
+        return self._declare("writes", shows, operation, more, idempotent=idempotent)
 
-    def destroys(self, shows: Shows, *, idempotent: bool = False) -> Callable[[Function], Function]:
+    def destroys(
+        self, shows: Shows, operation: str = "", *, idempotent: bool = False, **more: Unpack[More]
+    ) -> Callable[[Function], Function]:
         """Declare a tool that removes something or cannot be undone."""
-        return self._declare("destroys", shows, idempotent=idempotent)
+        return self._declare("destroys", shows, operation, more, idempotent=idempotent)
+
+    def resource(self, template: str, function: Function) -> Callable[[Address], Address]:
+        """Declare a resource: the decorated function turns the variables of its address into a tool's arguments."""
+
+        def declare(address: Address) -> Address:
+            resource = Resource(template, address, self._tool(function))
+            _enter(self.resources, resource.name, resource, self.name)
+            return address
+
+        return declare
+
+    def prompt(self, *functions: Function) -> Callable[[Saying], Saying]:
+        """Declare a prompt with the tools that it needs."""
+
+        def declare(saying: Saying) -> Saying:
+            prompt = Prompt(self.name, saying, tuple(map(self._tool, functions)))
+            _enter(self.prompts, prompt.name, prompt, self.name)
+            return saying
+
+        return declare
+
+    def completes(self, argument: str, function: Function, column: str) -> None:
+        """Declare that an argument of prompts and addresses takes its values from a column of a list."""
+        _enter(self.completions, argument, (self._tool(function), column), self.name)
 
     def _declare(
-        self, effect: Effect, shows: Shows, *, idempotent: bool, reveals: bool = False
+        self, effect: Effect, shows: Shows, operation: str, more: More, *, idempotent: bool, **marks: Any
     ) -> Callable[[Function], Function]:
+        cache_seconds, uses = more.pop("cache_seconds", 0), more.pop("uses", ())
+        about = About(**{**self.about, **more})  # type: ignore[typeddict-unknown-key]
+
         def declare(function: Function) -> Function:
-            tool = Tool(self.name, function, effect, shows, idempotent, reveals)
-            if tool.name in self.tools:
-                raise ValueError(f"{self.name}.{tool.name} is declared twice")
-            self.tools[tool.name] = tool
+            tool = Tool(
+                self.name,
+                function,
+                effect,
+                shows,
+                operation,
+                about,
+                idempotent=idempotent,
+                cache_seconds=cache_seconds,
+                uses=uses,
+                **marks,
+            )
+            _enter(self.tools, tool.name, tool, self.name)
             return function
 
         return declare
+
+    def _tool(self, function: Function) -> Tool:
+        """The tool that a function of this module declares."""
+        return self.tools[function.__name__]
+
+
+def _enter[Thing](things: dict[str, Thing], name: str, thing: Thing, module: str) -> None:
+    if name in things:
+        raise ValueError(f"{module}.{name} is declared twice")
+    things[name] = thing

@@ -2,21 +2,31 @@
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, get_args, get_origin
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 
-def model_of(function: Callable[..., Any], name: str) -> type[BaseModel]:
-    """The model of a function's arguments; a plain string in `Annotated` is the parameter's description.
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """A function's parameters with their types."""
+    return list(inspect.signature(function, eval_str=True).parameters.values())
+
+
+def model_of(parameters: Iterable[inspect.Parameter], name: str) -> type[BaseModel]:
+    """The model of arguments; a plain string in `Annotated` is the parameter's description.
 
     A field is named after its place and has the parameter's name as alias, since a model knows some names already
     (`schema`, `copy`).
     """
-    parameters = inspect.signature(function, eval_str=True).parameters.values()
     fields: dict[str, Any] = {f"field_{place}": _field(parameter) for place, parameter in enumerate(parameters)}
     return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def values_of(arguments: BaseModel) -> dict[str, Any]:
+    """Checked arguments, with defaults, under their own names."""
+    return {str(field.alias): getattr(arguments, name) for name, field in type(arguments).model_fields.items()}
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
@@ -26,18 +36,59 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     return slim
 
 
-def one_line(schema: Mapping[str, Any]) -> str:
-    """`owner, repo, number: integer, state?: open|closed = open`; plain strings stand without a type."""
+def one_line(schema: Mapping[str, Any], *, leave_out: Collection[str] = ()) -> list[str]:
+    """`owner`, `number: integer`, `state?: open|closed = open`; plain strings stand without a type."""
     required = schema.get("required", [])
-    return ", ".join(_parameter(name, spec, name in required) for name, spec in schema.get("properties", {}).items())
+    properties = schema.get("properties", {})
+    return [_parameter(name, spec, name in required) for name, spec in properties.items() if name not in leave_out]
+
+
+def example_of(spec: Mapping[str, Any]) -> Any:
+    """A value for a parameter: what its description ends with after `e.g.`, else the first that its schema names.
+
+    A list is written with commas, an object as JSON.
+    """
+    _, marked, text = spec.get("description", "").rpartition("e.g. ")
+    kinds = {option.get("type", "object") for option in spec.get("anyOf", [spec])}
+    if marked:
+        return _read(text, kinds)
+    if "enum" in spec:
+        return spec["enum"][0]
+    if kinds == {"array"}:
+        return [example_of(spec["items"])]
+    if "default" in spec or "const" in spec:
+        return spec.get("default", spec.get("const"))
+    if kinds == {"boolean"}:
+        return True
+    if kinds <= {"integer", "number"}:
+        return spec.get("minimum", 1)
+    raise ValueError(f"no example can be made of {json.dumps(dict(spec))}: end the description with e.g. and a value")
+
+
+def _read(text: str, kinds: Collection[str]) -> Any:
+    if kinds == {"string"}:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text.split(", ") if "array" in kinds else text
 
 
 def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
     default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-    annotation = parameter.annotation
-    kind, *notes = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
-    fields = [Field(description=note) if isinstance(note, str) else note for note in notes]
-    return Annotated[kind, *fields, Field(alias=parameter.name)], default
+    return Annotated[_described(parameter.annotation), Field(alias=parameter.name)], default
+
+
+def _described(annotation: Any) -> Any:
+    """A type whose plain strings in `Annotated`, also inside unions and lists, are descriptions."""
+    kind = get_origin(annotation)
+    if kind is Annotated:
+        inner, *notes = get_args(annotation)
+        fields = [Field(description=note) if isinstance(note, str) else note for note in notes]
+        return Annotated[_described(inner), *fields]
+    if kind in {Union, UnionType}:
+        return Union[tuple(map(_described, get_args(annotation)))]  # noqa: UP007
+    return list[_described(get_args(annotation)[0])] if kind is list else annotation  # type: ignore[misc]
 
 
 def _slim(schema: Any) -> Any:

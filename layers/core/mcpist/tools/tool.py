@@ -4,29 +4,59 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from mcpist.errors import InvalidArguments
 from mcpist.render.shows import Shows
-from mcpist.tools.call import Work
-from mcpist.tools.schema import model_of, one_line, schema_of
+from mcpist.tools.call import Call, Work
+from mcpist.tools.paging import Paging, Wish, pages, wanted
+from mcpist.tools.schema import example_of, model_of, one_line, parameters_of, schema_of, values_of
 
 type Effect = Literal["reads", "writes", "destroys"]
+
+PAGING_PARAMETERS = tuple(inspect.signature(wanted).parameters)
+
+
+class About(TypedDict, total=False):
+    """What is said of a whole module, and of a tool only where it differs."""
+
+    version: str
+    category: str
+    author: str
+    tags: tuple[str, ...]
+
+
+class Example(TypedDict):
+    """One use of a tool."""
+
+    description: str
+    parameters: dict[str, Any]
+    expectedResult: str
 
 
 @dataclass(frozen=True, eq=False)
 class Tool:
-    """A function's signature is the schema, its docstring the description, `shows` the answer; each is unique."""
+    """A function's signature is the schema, its docstring the description, `shows` the answer; each is unique.
+
+    `operation` is the vendor's name of what it stands for. A tool with `paging` describes the first page of a list. A
+    tool that `reveals` shows secrets. Its answers may be kept for `cache_seconds`. `uses` are
+    optional arguments that make an example, for a tool that needs one of several.
+    """
 
     module: str
     function: Callable[..., Work]
     effect: Effect
     shows: Shows
-    idempotent: bool
-    reveals: bool
+    operation: str
+    about: About
+    idempotent: bool = False
+    reveals: bool = False
+    paging: Paging | None = None
+    cache_seconds: int = 0
+    uses: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def name(self) -> str:
@@ -46,7 +76,8 @@ class Tool:
     @cached_property
     def arguments(self) -> type[BaseModel]:
         """The model that arguments are checked against, built when it is first needed."""
-        return model_of(self.function, f"{self.module}_{self.name}")
+        parameters = parameters_of(self.function) + (parameters_of(wanted) if self.paging else [])
+        return model_of(parameters, f"{self.module}_{self.name}")
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
@@ -60,8 +91,20 @@ class Tool:
 
     @cached_property
     def signature(self) -> str:
-        """One line: `get_issue(owner, repo, number: integer, state?: open|closed) -> fields`."""
-        return f"{self.name}({one_line(self.input_schema)}) -> {', '.join(self.shows.fields)}"
+        """One line: `get_issue(owner, repo, number: integer, state?: open|closed) -> fields`; lists end in `paging`."""
+        own = one_line(self.input_schema, leave_out=PAGING_PARAMETERS if self.paging else ())
+        parameters = ", ".join([*own, *(["...paging"] if self.paging else [])])
+        return f"{self.name}({parameters}) -> {', '.join(self.shows.fields)}"
+
+    @cached_property
+    def examples(self) -> list[Example]:
+        """The least call; where the declaration gives `uses`, that with each of them instead."""
+        properties, required = self.input_schema["properties"], self.input_schema.get("required", [])
+        least = {name: example_of(properties[name]) for name in required}
+        brings = f"{self.shows.format}: {', '.join(self.shows.fields)}"
+        first = self.description.partition("\n")[0]
+        uses = [{**least, **use} for use in self.uses or ({},)]
+        return [Example(description=first, parameters=use, expectedResult=brings) for use in uses]
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments with defaults, or InvalidArguments with the tool's schema for the next try."""
@@ -69,7 +112,7 @@ class Tool:
             model = self.arguments.model_validate(arguments)
         except ValidationError as error:
             raise self._invalid(error.errors(include_url=False)[0]) from None
-        return {str(field.alias): getattr(model, name) for name, field in type(model).model_fields.items()}
+        return values_of(model)
 
     def check(self, arguments: Mapping[str, Any], unresolved: Collection[str]) -> None:
         """Refuse what is wrong already, while the values of the `unresolved` fields are not known yet."""
@@ -94,4 +137,11 @@ class Tool:
 
     def describe_work(self, arguments: Mapping[str, Any]) -> Work:
         """The work that these arguments, once validated, stand for."""
-        return self.function(**arguments)
+        if self.paging is None:
+            return self.function(**arguments)
+        own = {name: value for name, value in arguments.items() if name not in PAGING_PARAMETERS}
+        wish = Wish(**{name: arguments[name] for name in PAGING_PARAMETERS})
+        first = self.function(**own)
+        if not isinstance(first, Call):
+            raise TypeError(f"{self.module}.{self.name} is a list, and describes no first page")
+        return pages(self.module, first, self.paging, self.shows.rows, wish)

@@ -1,0 +1,55 @@
+"""A prompt: a task that people often give, with the tools that it needs."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from mcpist.errors import InvalidRequest
+from mcpist.tools.schema import model_of, parameters_of, schema_of, values_of
+from mcpist.tools.tool import Tool
+
+
+@dataclass(frozen=True, eq=False)
+class Prompt:
+    """A function from arguments, which the protocol sends as text, to what is said to the model.
+
+    Whoever may use all its tools may use the prompt.
+    """
+
+    module: str
+    function: Callable[..., str]
+    tools: tuple[Tool, ...]
+
+    @property
+    def name(self) -> str:
+        """The function's own name."""
+        return self.function.__name__
+
+    @property
+    def description(self) -> str:
+        """The docstring, as people read it."""
+        return inspect.getdoc(self.function) or ""
+
+    @cached_property
+    def model(self) -> type[BaseModel]:
+        """The model that arguments are checked against."""
+        return model_of(parameters_of(self.function), f"{self.module}_{self.name}")
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments."""
+        return schema_of(self.model)
+
+    def say(self, arguments: Mapping[str, str]) -> str:
+        """The text for the model, or InvalidRequest naming the argument that is wrong."""
+        try:
+            model = self.model.model_validate(arguments)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            field = ".".join(map(str, first["loc"])) or "arguments"
+            raise InvalidRequest(field=field, problem=first["msg"]) from None
+        return self.function(**values_of(model))

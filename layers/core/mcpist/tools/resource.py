@@ -1,0 +1,60 @@
+"""A resource: an address that stands for a reading tool with certain arguments."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import unquote
+
+from mcpist.tools.tool import Tool
+
+_VARIABLE = re.compile(r"\{(\+?)(\w+)\}")
+
+
+@dataclass(frozen=True, eq=False)
+class Resource:
+    """An address template (RFC 6570, `{name}` and `{+path}`), and the function from its variables to arguments.
+
+    Whoever may use the tool may read the resource.
+    """
+
+    template: str
+    function: Callable[..., Mapping[str, Any]]
+    tool: Tool
+
+    @property
+    def name(self) -> str:
+        """The function's own name."""
+        return self.function.__name__
+
+    @property
+    def description(self) -> str:
+        """The docstring, as the model reads it."""
+        return inspect.getdoc(self.function) or ""
+
+    @property
+    def mime_type(self) -> str:
+        """What reading it brings: a document, or compact rows."""
+        return "text/markdown" if self.tool.shows.text else "text/plain"
+
+    @property
+    def variables(self) -> list[str]:
+        """The names in the template, in their order."""
+        return [name for _, name in _VARIABLE.findall(self.template)]
+
+    def arguments(self, uri: str) -> Mapping[str, Any] | None:
+        """The tool's arguments that an address stands for; None if it is not one of these."""
+        found = self._pattern.fullmatch(uri)
+        if found is None:
+            return None
+        return self.function(**{name: unquote(value) for name, value in found.groupdict().items()})
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        parts = _VARIABLE.split(self.template)
+        pattern = re.escape(parts[0])
+        for plus, name, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+            pattern += f"(?P<{name}>{'.+' if plus else '[^/?#]+'}){re.escape(text)}"
+        return re.compile(pattern)
