@@ -2,7 +2,7 @@
 # packages into .venv, and the SAM CLI beside the lock, since its pins would drag boto3 back.
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check build bench lock clean
+.PHONY: help up test check build bench docs lock clean
 .DELETE_ON_ERROR:
 
 UV_VERSION := 0.13.9
@@ -47,6 +47,9 @@ build: .venv/.synced ## Build what `sam deploy` uploads: functions and layers wi
 
 bench: .venv/.synced ## Measure the design's numbers on this machine.
 	@$(RUN) python -m infra.bench $(ARGS)
+
+docs: .venv/.synced ## Write the pages of docs/tools from the code.
+	@$(RUN) python -m infra.reference
 
 lock: $(OWN_UV) ## Bring uv.lock and the layer's requirements in step with pyproject.toml.
 	@$(UV) lock

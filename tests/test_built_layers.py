@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from mcpist.tools.catalogue import INDEX_FILE
+from mcpist_modules import CATALOGUE
+
 ROOT = Path(__file__).parents[1]
 UNZIPPED_LIMIT_BYTES = 250 * 2**20
 # The only function that a fresh interpreter needs: import one handler and say where everything came from.
@@ -139,6 +142,11 @@ def test_layers_hold_what_their_folders_say_and_nothing_that_only_developers_nee
     dependencies = {path.name for path in code(built, "DependenciesLayer").iterdir()}
     assert {"boto3", "httpx", "mcp", "pydantic"} <= dependencies
     assert not {"bin", "tests", "pytest", "moto", "mypy", "hypothesis"} & dependencies
+
+
+def test_the_index_of_the_catalogue_is_what_the_code_says(built: Path) -> None:
+    index = code(built, "ModulesLayer") / "mcpist_modules" / INDEX_FILE
+    assert index.read_text("utf-8") == CATALOGUE.read().dump()
 
 
 @pytest.mark.parametrize("id_", FUNCTIONS)

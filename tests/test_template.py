@@ -208,6 +208,20 @@ def test_a_function_that_uses_an_encrypted_store_may_use_its_key_through_that_st
         assert [service["Fn::Sub"] for service in services] == through
 
 
+def test_of_the_files_only_documents_are_deleted_and_only_by_functions_that_run_tools(resources: Json) -> None:
+    deleted = {
+        role: {resource for action, resource in allowed(resources, role) if action.startswith("s3:Delete")}
+        for role in of_type(resources, "AWS::IAM::Role")
+    }
+    documents = json.dumps({"Fn::Sub": "${FilesBucket.Arn}/rag/*"})
+    assert {role for role, found in deleted.items() if found} == {"McpEndpointRole", "StepRunnerRole"}
+    assert set().union(*deleted.values()) == {documents}
+    for role in ("McpEndpointRole", "StepRunnerRole"):
+        # A conditional delete needs to read, a document that is replaced to be written.
+        on_files = {action for action, resource in allowed(resources, role) if "${FilesBucket.Arn}/*" in resource}
+        assert {"s3:GetObject", "s3:PutObject"} <= on_files
+
+
 # -- keys ---------------------------------------------------------------------------------------------------
 
 

@@ -100,4 +100,5 @@ def _block(head: Header, entry: Entry, sieve: Sieve) -> str:
         return title
     raw = ledger.raw(head, entry)
     shows = sieve.catalogue.module(entry.module).tools[entry.tool].shows
-    return f"{title}\n{minified(raw) if entry.raw_output else compact(raw, shows)}"
+    text = minified(raw) if entry.raw_output else compact(raw, shows)
+    return "\n".join(filter(None, [title, entry.more, text]))

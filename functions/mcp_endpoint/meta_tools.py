@@ -3,20 +3,19 @@
 from typing import Annotated, Any
 
 from mcp_types import Tool, ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from mcp_endpoint import batches
 from mcp_endpoint.exchange import MOST_CHARACTERS, Exchange
+from mcp_endpoint.schemas import schemas
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest
 from mcpist.files import fit
 from mcpist.render.answer import compact, minified
 from mcpist.sieve import Sieve
-from mcpist.tools.module import Module
+from mcpist.tools.options import Options
 from mcpist.tools.run import run
 from mcpist.tools.schema import schema_of
-from mcpist.tools.search import search
-from mcpist.tools.tool import Tool as ModuleTool
 from mcpist_modules import CATALOGUE
 
 
@@ -33,6 +32,13 @@ class GetModuleSchema(_Arguments):
     full: bool = False
 
 
+# What a schema with every bound would say in three times the tokens.
+OPTIONS = {
+    "type": "object",
+    "description": "timeout: 1-30 s, retry: 0-3 (only what is safe to repeat), retry_delay: 0-10 s",
+}
+
+
 class Call(_Arguments):
     """The arguments of `call`."""
 
@@ -40,6 +46,7 @@ class Call(_Arguments):
     tool: str
     params: dict[str, Any] = {}
     raw_output: bool = False
+    options: Annotated[Options, WithJsonSchema(OPTIONS)] = Field(default_factory=Options)
 
 
 class Batch(_Arguments):
@@ -92,9 +99,10 @@ def answer(exchange: Exchange, name: str, arguments: dict[str, Any]) -> list[str
     sieve = Sieve(exchange.caller, CATALOGUE)
     match parse(name, arguments):
         case GetModuleSchema() as asked:
-            return [minified({"modules": schemas(sieve, asked)})]
+            found = schemas(sieve, asked.modules, asked.tools, asked.query, full=asked.full)
+            return [minified({"modules": found})]
         case Call() as asked:
-            return [fit(exchange.caller.organization, _call(exchange, sieve, asked), MOST_CHARACTERS)]
+            return _call(exchange, sieve, asked)
         case Batch() as asked:
             return batches.answer(exchange, sieve, asked.commands, dry_run=asked.dry_run, batch=asked.batch_id)
         case other:
@@ -111,67 +119,17 @@ def parse(name: str, arguments: dict[str, Any]) -> BaseModel:
         raise InvalidRequest(field=field, problem=first["msg"], schema=SCHEMAS[name]) from None
 
 
-def schemas(sieve: Sieve, asked: GetModuleSchema) -> list[dict[str, Any]]:
-    """The modules asked for; with a query alone, those of the tools that fit it."""
-    if not asked.modules and not asked.query:
-        known = ", ".join(module.name for module in sieve.modules())
-        raise InvalidRequest(field="modules", problem=f"name at least one module ({known}), or give a query")
-    modules = [sieve.module(name) for name in dict.fromkeys(asked.modules)] or list(sieve.modules())
-    tools = {module.name: list(sieve.tools(module)) for module in modules}
-    if asked.query:
-        hits = search(asked.query, (tool for some in tools.values() for tool in some))
-        tools = {name: [tool for tool in some if tool in hits] for name, some in tools.items()}
-        modules = [module for module in modules if tools[module.name]]
-    named = {name.rpartition(".")[2] for name in asked.tools}
-    _refuse_unknown(sieve, asked, modules)
-    return [_schema(module, tools[module.name], named, full=asked.full) for module in modules]
-
-
-def _refuse_unknown(sieve: Sieve, asked: GetModuleSchema, modules: list[Module]) -> None:
-    """Raise the sieve's error for a tool that is named but in none of the modules asked for."""
-    for name in asked.tools:
-        module, _, tool = name.rpartition(".")
-        homes = [module] if module else [home.name for home in modules if tool in home.tools]
-        for home in homes or [home.name for home in modules[:1]]:
-            sieve.tool(home, tool)
-
-
-def _schema(module: Module, tools: list[ModuleTool], named: set[str], *, full: bool) -> dict[str, Any]:
-    return {
-        "module": module.name,
-        "description": module.description,
-        "api_version": module.api_version,
-        "tools": [_full(tool) if full or tool.name in named else _line(tool) for tool in tools],
-        "resources": [],
-        "prompts": [],
-    }
-
-
-def _line(tool: ModuleTool) -> str:
-    mark = "" if tool.reads else f"[{tool.effect}] "
-    return f"{tool.signature}: {mark}{tool.description.partition(chr(10))[0]}"
-
-
-def _full(tool: ModuleTool) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "inputSchema": tool.input_schema,
-        "outputSchema": tool.output_schema,
-        "annotations": {
-            "readOnlyHint": tool.reads,
-            "destructiveHint": tool.effect == "destroys",
-            "idempotentHint": tool.idempotent,
-        },
-    }
-
-
-def _call(exchange: Exchange, sieve: Sieve, asked: Call) -> str:
+def _call(exchange: Exchange, sieve: Sieve, asked: Call) -> list[str]:
+    """The answer, and of a list that was cut a second text on how to go on: raw output stays JSON."""
     tool = sieve.tool(asked.module, asked.tool)
     module = CATALOGUE.module(asked.module)
     left = exchange.remaining
-    raw = run(exchange.caller, module, tool, asked.params, request=exchange.request, seconds=left)
-    return minified(raw) if asked.raw_output else compact(raw, tool.shows)
+    brought = run(
+        exchange.caller, module, tool, asked.params, request=exchange.request, seconds=left, options=asked.options
+    )
+    text = minified(brought.json) if asked.raw_output else compact(brought.json, tool.shows)
+    more = [brought.more] if brought.more else []
+    return [fit(exchange.caller.organization, text, MOST_CHARACTERS - len(brought.more)), *more]
 
 
 def _declaration(name: str, description: str, annotations: ToolAnnotations) -> Tool:

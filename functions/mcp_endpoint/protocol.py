@@ -1,34 +1,49 @@
 """The MCP server: the official SDK's lowlevel server, driven as ASGI on one event loop per sandbox."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 from aws_lambda_powertools import Logger
-from mcp.server.caching import CacheHint
+from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    CompleteRequestParams,
+    CompleteResult,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
     TextContent,
 )
 from starlette.requests import Request
 
-from mcp_endpoint import meta_tools
+from mcp_endpoint import meta_tools, prompts, resources
 from mcp_endpoint.exchange import Exchange
-from mcpist.errors import InternalError, McpistError
+from mcpist.errors import CallerError, InternalError, McpistError
 from mcpist.render.answer import minified
+from mcpist.sieve import Sieve
+from mcpist_modules import CATALOGUE
 
 logger = Logger(child=True)
 
 NAME, VERSION = "mcpist", "0.1.0"
+LISTS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
 LIST_MILLISECONDS = 60_000
 
 type Context = ServerRequestContext[Any, Any]
@@ -42,10 +57,16 @@ class Protocol:
         server = Server(
             NAME,
             version=VERSION,
-            cache_hints={"tools/list": CacheHint(ttl_ms=LIST_MILLISECONDS, scope="private")},
+            cache_hints=dict.fromkeys(LISTS, CacheHint(ttl_ms=LIST_MILLISECONDS, scope="private")),
             get_tool_input_schema=meta_tools.SCHEMAS.get,
             on_list_tools=_list_tools,
             on_call_tool=_call_tool,
+            on_list_resources=_list_resources,
+            on_list_resource_templates=_list_resource_templates,
+            on_read_resource=_read_resource,
+            on_list_prompts=_list_prompts,
+            on_get_prompt=_get_prompt,
+            on_completion=_complete,
         )
         self._manager = StreamableHTTPSessionManager(
             server, json_response=True, stateless=True, security_settings=_security(public_url)
@@ -120,6 +141,56 @@ async def _call_tool(context: Context, params: CallToolRequestParams) -> CallToo
         logger.exception("tool failed", request=exchange.request)
         return _failure(exchange, InternalError(request_id=exchange.request))
     return _result(texts)
+
+
+async def _list_resources(context: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
+    return ListResourcesResult(resources=resources.fixed(_sieve(context)))
+
+
+async def _list_resource_templates(context: Context, _: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+    return ListResourceTemplatesResult(resource_templates=resources.templates(_sieve(context)))
+
+
+async def _read_resource(context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+    with _protocol_errors(context):
+        return resources.read(_exchange(context), _sieve(context), params.uri)
+
+
+async def _list_prompts(context: Context, _: PaginatedRequestParams | None) -> ListPromptsResult:
+    return ListPromptsResult(prompts=prompts.listed(_sieve(context)))
+
+
+async def _get_prompt(context: Context, params: GetPromptRequestParams) -> GetPromptResult:
+    with _protocol_errors(context):
+        return prompts.get(_sieve(context), params.name, params.arguments or {})
+
+
+async def _complete(context: Context, params: CompleteRequestParams) -> CompleteResult:
+    known = (params.context and params.context.arguments) or {}
+    argument = params.argument
+    with _protocol_errors(context):
+        found = prompts.complete(_exchange(context), _sieve(context), params.ref, argument.name, argument.value, known)
+    return CompleteResult(completion=found)
+
+
+@contextmanager
+def _protocol_errors(context: Context) -> Iterator[None]:
+    """Answer our errors as the protocol's, with code, message, hint and details as their data."""
+    exchange = _exchange(context)
+    try:
+        yield
+    except McpistError as error:
+        code = INVALID_PARAMS if isinstance(error, CallerError) else INTERNAL_ERROR
+        text = error.text(exchange.caller.locale)
+        raise MCPError(code, text.message, error.as_dict(exchange.caller.locale)) from None
+    except Exception:
+        logger.exception("request failed", request=exchange.request)
+        defect = InternalError(request_id=exchange.request)
+        raise MCPError(INTERNAL_ERROR, defect.text().message, defect.as_dict()) from None
+
+
+def _sieve(context: Context) -> Sieve:
+    return Sieve(_exchange(context).caller, CATALOGUE)
 
 
 def _failure(exchange: Exchange, error: McpistError) -> CallToolResult:

@@ -10,14 +10,14 @@ from mcpist.batch.references import Result, resolve
 from mcpist.batch.settling import Entrance
 from mcpist.caller import Caller, Proof, Subject
 from mcpist.sieve import Sieve
-from mcpist.tools.run import run
+from mcpist.tools.run import Brought, run
 from mcpist_modules import CATALOGUE
 
 SETTLING_SECONDS = 5.0
 
 
-def work(head: Header, entry: Entry, entrance: Entrance) -> Any:
-    """The JSON that the step's tool brings; the sieve is asked again, since roles may have changed meanwhile."""
+def work(head: Header, entry: Entry, entrance: Entrance) -> Brought:
+    """What the step's tool brings; the sieve is asked again, since roles may have changed meanwhile."""
     caller = _caller(head)
     tool = Sieve(caller, CATALOGUE).tool(entry.module, entry.tool)
     params = resolve(entry.params, _results(head, entry))

@@ -17,9 +17,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from infra.bench import catalogue
 from infra.cli.endpoint import Endpoint
 from infra.cli.plan import planned
 from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house, with_modules
+from mcpist.tools.catalogue import INDEX_FILE
 
 ROUNDS = 5
 SLOW_SECONDS = 0.5
@@ -36,7 +38,7 @@ def main() -> None:
         stub = root / "layers/modules/mcpist_modules/stub.py"
         stub.write_text(stub.read_text("utf-8").replace("http://stub.invalid", host), "utf-8")
         with open_house(docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), say=_say) as house:
-            rows = [*sandboxes(house, Path(folder)), *requests(house), *planning(), *batches(house)]
+            rows = [*catalogue.rows(), *sandboxes(house, Path(folder)), *requests(house), *planning(), *batches(house)]
     text = table(rows)
     print(text)
     keep(text)
@@ -55,19 +57,26 @@ def sandboxes(house: House, folder: Path) -> list[Row]:
         "PYTHONDONTWRITEBYTECODE": "",
         "LOG_LEVEL": "ERROR",
     }
-    found: dict[str, list[dict[str, float]]] = {"ours": [], "bare": []}
+    crowd = with_modules(folder / "crowd", ROOT / "infra/bench/stub.py") / "layers/modules"
+    (crowd / "mcpist_modules" / INDEX_FILE).write_text(catalogue.crowded().dump(), "utf-8")
+    paths = {"crowd": os.pathsep.join([str(crowd), environment["PYTHONPATH"]])}
+    found: dict[str, list[dict[str, float]]] = {"ours": [], "bare": [], "crowd": []}
     for number in range(ROUNDS + 1):  # the first round writes the bytecode and does not count
         _say(f"sandboxes: round {number} of {ROUNDS}")
         for which, values in found.items():
-            command = [sys.executable, "-m", "infra.bench.sandbox", which, events["list_tools"], events["call"]]
-            done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603
+            server = "bare" if which == "bare" else "ours"
+            command = [sys.executable, "-m", "infra.bench.sandbox", server, events["list_tools"], events["call"]]
+            path = {"PYTHONPATH": paths.get(which, environment["PYTHONPATH"])}
+            done = subprocess.run(command, env=environment | path, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603
             if number:
                 values.append(json.loads(done.stdout.splitlines()[-1]))
     cold, bare_cold = (_median(found[which], "cold_ms") for which in ("ours", "bare"))
     warm, bare_warm = (_median(found[which], "warm_us") for which in ("ours", "bare"))
     own = _median(found["ours"], "own_us")
+    crowded = _median(found["crowd"], "cold_ms")
     return [
         ("cold CPU to the first `tools/list`, against a bare SDK server", _ratio(cold, bare_cold, "ms"), "1.5"),
+        ("cold CPU with 5,000 more tools in the catalogue, against without", _ratio(crowded, cold, "ms"), "1.1"),
         ("warm CPU of a `tools/call` of a stub tool, against the bare server", _ratio(warm, bare_warm, "us"), "3"),
         ("the same without the audit row, which is one PutItem of botocore's", _ratio(own, bare_warm, "us"), "3"),
     ]

@@ -1,8 +1,11 @@
 """The whole house on one machine: the embedded AWS, a login, and one organization with two people."""
 
+import os
 import re
 import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -75,7 +78,11 @@ def open_house(
 
 
 def with_modules(target: Path, *files: Path) -> Path:
-    """A root like this project's, in an empty folder, whose modules layer has these files' modules besides."""
+    """A root like this project's, in an empty folder, whose modules layer has these files' modules besides.
+
+    Its catalogue has an index, as a built layer has.
+    """
+    target.mkdir(exist_ok=True)
     for name in ("template.yaml", "functions"):
         (target / name).symlink_to(ROOT / name)
     (target / "layers").mkdir()
@@ -87,6 +94,8 @@ def with_modules(target: Path, *files: Path) -> Path:
     names = sorted({*NAMES, *(file.stem for file in files)})
     face = package / "__init__.py"
     face.write_text(re.sub("(?m)^NAMES = .*$", f"NAMES = {tuple(names)!r}", face.read_text("utf-8")), "utf-8")
+    write = "from mcpist_modules import CATALOGUE; CATALOGUE.write()"
+    subprocess.run([sys.executable, "-c", write], env={**os.environ, "PYTHONPATH": str(package.parent)}, check=True)  # noqa: S603
     return target
 
 

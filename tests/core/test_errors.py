@@ -142,3 +142,10 @@ def test_only_what_may_succeed_later_is_retryable() -> None:
         "UPSTREAM_UNAVAILABLE",
         "STORE_UNAVAILABLE",
     }
+
+
+def test_what_may_have_happened_is_not_to_be_tried_again() -> None:
+    error = errors.Timeout(service="shop", seconds=20)
+    assert error.as_dict()["details"]["retryable"]
+    error.details["may_have_happened"] = True
+    assert "retryable" not in error.as_dict()["details"]

@@ -49,6 +49,18 @@ class Door:
     def ask(self, name: str, **changes: Any) -> tuple[int, dict[str, str], Any]:
         return self.send(self.event(name, **changes))
 
+    def request(self, method: str, **params: Any) -> dict[str, Any]:
+        """The whole answer to any request of the protocol."""
+        name = params.get("name") or params.get("uri", "")
+        event = self.event("call", mcp_method=method, mcp_name=name)
+        if not name:
+            del event["headers"]["mcp-name"]
+        message = json.loads(event["body"])
+        message["method"] = method
+        message["params"] = {"_meta": message["params"]["_meta"], **params}
+        answer: dict[str, Any] = self.send(event | {"body": json.dumps(message)})[2]
+        return answer
+
     def call(self, name: str, **arguments: Any) -> tuple[bool, list[str]]:
         """Whether a meta-tool failed, and the texts of its answer."""
         event = self.event("call", mcp_name=name)
@@ -221,6 +233,85 @@ def test_a_member_of_two_organizations_names_one_in_the_path(endpoint: Door, log
 def test_a_role_may_be_named_by_header(endpoint: Door) -> None:
     assert endpoint.ask("list_tools", x_mcpist_role="members")[0] == 200
     assert endpoint.ask("list_tools", x_mcpist_role="owners")[0] == 403
+
+
+# -- resources, prompts, completions --------------------------------------------------------------------
+
+
+def test_resources_are_offered_under_the_sieve(endpoint: Door) -> None:
+    offered = endpoint.request("resources/templates/list")["result"]
+    assert offered["cacheScope"] == "private"
+    templates = {one["name"]: one for one in offered["resourceTemplates"]}
+    assert templates["github.file"]["uriTemplate"] == "github://{owner}/{repo}/files/{+path}"
+    assert templates["github.file"]["mimeType"] == "text/markdown"
+    directory.put_role("acme", Role("members", modules=("github", "rag"), deny=("github.get_file",)))
+    directory._cache.clear()
+    left = endpoint.request("resources/templates/list")["result"]["resourceTemplates"]
+    assert "github.file" not in {one["name"] for one in left}
+    assert "github.issue" in {one["name"] for one in left}
+
+
+@pytest.mark.parametrize("uri", ["github://octocat", "nowhere://x", "rag://nothing", "file:///etc/passwd"])
+def test_an_address_that_stands_for_nothing_is_a_typed_error(endpoint: Door, uri: str) -> None:
+    error = endpoint.request("resources/read", uri=uri)["error"]
+    assert (error["code"], error["data"]["code"]) == (-32602, "FILE_NOT_FOUND")
+
+
+def test_a_resource_of_a_service_that_is_not_connected_says_how_to_connect_it(endpoint: Door) -> None:
+    uri = "github://octocat/hello/issues/7"
+    error = endpoint.request("resources/read", uri=uri)["error"]
+    assert error["data"]["code"] in {"CONNECTION_REQUIRED", "UPSTREAM_UNAVAILABLE"}
+
+
+def test_prompts_are_offered_with_their_arguments_and_say_what_to_do(endpoint: Door) -> None:
+    prompts = {one["name"]: one for one in endpoint.request("prompts/list")["result"]["prompts"]}
+    assert [argument["name"] for argument in prompts["github.triage_issues"]["arguments"]] == ["owner", "repo"]
+    said = endpoint.request(
+        "prompts/get", name="github.triage_issues", arguments={"owner": "octocat", "repo": "hello"}
+    )["result"]
+    assert "octocat/hello" in said["messages"][0]["content"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "field"),
+    [
+        ("github.nothing", {}, "name"),
+        ("github.triage_issues", {}, "owner"),
+        ("github.triage_issues", {"owner": "a b", "repo": "x"}, "owner"),
+        ("github.review_pull", {"owner": "a", "repo": "x", "pull_number": "many"}, "pull_number"),
+    ],
+)
+def test_a_wrong_question_about_prompts_is_a_typed_error(
+    endpoint: Door, name: str, arguments: dict[str, str], field: str
+) -> None:
+    error = endpoint.request("prompts/get", name=name, arguments=arguments)["error"]
+    assert (error["code"], error["data"]["details"]["field"]) == (-32602, field)
+
+
+def test_a_prompt_is_only_for_those_who_may_use_all_its_tools(endpoint: Door) -> None:
+    directory.put_role("acme", Role("members", modules=("github",), deny=("github.list_labels",)))
+    directory._cache.clear()
+    names = {one["name"] for one in endpoint.request("prompts/list")["result"]["prompts"]}
+    assert "github.triage_issues" not in names
+    assert "github.review_pull" in names
+    asked = {"owner": "octocat", "repo": "hello"}
+    assert "error" in endpoint.request("prompts/get", name="github.triage_issues", arguments=asked)
+
+
+def test_an_argument_that_cannot_be_completed_has_no_values(endpoint: Door) -> None:
+    for reference in (
+        {"type": "ref/prompt", "name": "github.triage_issues"},
+        {"type": "ref/resource", "uri": "github://{owner}/{repo}/files/{+path}"},
+    ):
+        asked = {"name": "owner", "value": "oct"}
+        answer = endpoint.request("completion/complete", ref=reference, argument=asked)
+        assert answer["result"]["completion"]["values"] == []
+
+
+def test_completing_what_does_not_exist_is_a_typed_error(endpoint: Door) -> None:
+    for reference in ({"type": "ref/prompt", "name": "no.such"}, {"type": "ref/resource", "uri": "no://such"}):
+        error = endpoint.request("completion/complete", ref=reference, argument={"name": "a", "value": ""})["error"]
+        assert error["data"]["code"] == "VALIDATION_ERROR"
 
 
 # -- the meta-tools -------------------------------------------------------------------------------------

@@ -1,11 +1,23 @@
-"""What the three meta-tools cost a client's context."""
+"""What the three meta-tools cost a client's context, and what `call` does with its options and with cut lists."""
 
 import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from infra.local.login import LocalLogin
-from mcp_endpoint.meta_tools import declare
-from mcpist import directory
-from mcpist.caller import Subject
+from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.meta_tools import answer, declare
+from mcpist import broker, directory
+from mcpist.broker import Credential
+from mcpist.caller import Proof, Subject
+from mcpist.errors import InvalidRequest, UpstreamUnavailable
+from mcpist.tools import send as sending
+from mcpist_modules import CATALOGUE
+from tests.core.loopback import Reply, Service, said, serving
 from tests.peers.tokens import o200k
 
 # One line a module, as the vendors would be described.
@@ -28,3 +40,64 @@ def test_the_three_meta_tools_with_ten_modules_stay_under_900_tokens(organizatio
     assert listed[0]["description"].count("\n- ") == 10
     (tokens,) = o200k(json.dumps(listed, ensure_ascii=False, separators=(",", ":")))
     assert tokens < 900
+
+
+@pytest.fixture
+def exchange(organization: str, login: LocalLogin) -> Exchange:
+    caller = directory.identify(Subject(login.issuer, "uma"), organization=organization)
+    return Exchange(replace(caller, proof=Proof("jwt", "j.w.t")), "r1", time.monotonic() + 29)
+
+
+@pytest.fixture
+def github(exchange: Exchange, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """GitHub on loopback, and uma's account there."""
+    caller = exchange.caller
+    credential = Credential("t", account_id="7", account_name="uma", owner="user#uma", expires_at=None)
+    broker._memory[caller.organization, caller.user, caller.role_names, "github"] = (time.time(), credential)
+    with serving() as service:
+        monkeypatch.setattr(CATALOGUE.module("github"), "host", service.url)
+        yield service
+    sending.http().close()
+    sending.http.cache_clear()
+
+
+def branches(exchange: Exchange, **more: Any) -> list[str]:
+    params = {"owner": "octocat", "repo": "hello-world"} | more.pop("params", {})
+    return answer(exchange, "call", {"module": "github", "tool": "list_branches", "params": params, **more})
+
+
+def test_a_cut_list_has_a_second_text_so_that_raw_output_stays_json(github: Service, exchange: Exchange) -> None:
+    page = said([{"name": "main"}], link=f'<{github.url}/x?page=2>; rel="next"')
+    github.says(page)
+    text, more = branches(exchange, params={"limit": 1}, raw_output=True)
+    assert json.loads(text) == [{"name": "main"}]
+    assert "cursor=" in more
+    github.says(said([{"name": "main"}]))
+    (text,) = branches(exchange)
+    assert "main" in text
+
+
+def test_a_call_retries_as_often_as_its_options_say(github: Service, exchange: Exchange) -> None:
+    github.says(Reply(b"", 502), said([]))
+    branches(exchange, options={"retry": 1, "retry_delay": 0})
+    assert len(github.received) == 2
+    github.says(Reply(b"", 502))
+    with pytest.raises(UpstreamUnavailable):
+        branches(exchange)
+    assert len(github.received) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"timeout": 31}, "options.timeout"),
+        ({"retry": 4}, "options.retry"),
+        ({"retry_delay": -1}, "options.retry_delay"),
+        ({"retries": 1}, "options.retries"),
+        (7, "options"),
+    ],
+)
+def test_options_out_of_bounds_or_unknown_are_refused(exchange: Exchange, options: Any, field: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        branches(exchange, options=options)
+    assert refused.value.details["field"] == field

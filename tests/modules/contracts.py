@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -50,6 +50,7 @@ def contract() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules["contract"] = module
     spec.loader.exec_module(module)
+    _let_words_pass(module.Contract)
     monkeypatch.undo()
     return module
 
@@ -57,7 +58,8 @@ def contract() -> ModuleType:
 class Vendor:
     """One module's services: requests that a description does not allow are refused, the others answered from it.
 
-    `answers/<module>.py` may hold ANSWERS, from an operation to what it answers: a body, or a function of the request.
+    `answers/<module>.py` may hold ANSWERS, from an operation to what it answers: a body, or a function of the request;
+    and MOVED, from the end of a path to the one that a description of older days has for it.
     """
 
     def __init__(self, name: str) -> None:
@@ -68,7 +70,9 @@ class Vendor:
             contract().ContractTransport(description, **base)
             for description, base in zip(DESCRIPTIONS[name], bases, strict=False)
         ]
-        for operation, answer in _answers(name).items():
+        told = _told(name)
+        self.moved: dict[str, str] = getattr(told, "MOVED", {})
+        for operation, answer in getattr(told, "ANSWERS", {}).items():
             next(each for each in self.transports if operation in each.contract.operations()).on(operation, answer)
 
     @property
@@ -86,7 +90,11 @@ class Vendor:
         transport = self.transports[1 if call.origin else 0]
         headers = {"authorization": "Bearer x", **self.module.headers, **call.headers}
         with httpx.Client(transport=transport, headers=headers) as client:
-            url = (call.origin or self.host) + call.path
+            path = next(
+                (call.path.removesuffix(new) + old for new, old in self.moved.items() if call.path.endswith(new)),
+                call.path,
+            )
+            url = (call.origin or self.host) + path
             response = client.request(call.method, url, params=dict(call.query) or None, json=call.json)
         return Answer(response.status_code, dict(response.headers), response.json() if response.content else None)
 
@@ -99,7 +107,7 @@ class Vendor:
         first = self.send(next(work))
         with suppress(StopIteration):
             self.send(work.send(first))
-        return first.json
+        return told(tool, first.json)
 
     def _all(self, work: Work) -> Any:
         assert not isinstance(work, Lookup)
@@ -121,25 +129,53 @@ class Vendor:
         return media is not None and any(_known(described, media.get("schema", {}), list(steps(path))))
 
 
+def told(tool: Tool, page: Any) -> Any:
+    """A page with what the module puts beside its items."""
+    tells = tool.paging.tells if tool.paging else None
+    if tells is None:
+        return page
+    items = [{**item, **tells(item, page)} for item in shown(tool, page)]
+    return {**page, tool.shows.rows: items} if tool.shows.rows else items
+
+
 def done(json: Any) -> Any:
     """What a service that answers nothing is taken to have said."""
     return {"done": True} if json is None else json
 
 
 def uses(tool: Tool) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Ways to call a tool: its examples, and with all arguments where these do not exclude each other."""
+    """Ways to call a tool: its examples, and with all arguments where these do not exclude each other.
+
+    With all arguments, claims are once as the declaration has them and once the contrary.
+    """
     for number, example in enumerate(tool.examples, 1):
         yield f"use {number}", example["parameters"]
     every = all_arguments(tool)
-    with suppress(InvalidRequest):
-        tool.describe_work(tool.validate(every))
-        yield "all", every
+    contrary = every | {name: not value for name, value in every.items() if isinstance(value, bool)}
+    for use, arguments in {"all": every, "contrary": contrary}.items():
+        if use == "contrary" and contrary == every:
+            continue
+        with suppress(InvalidRequest):
+            tool.describe_work(tool.validate(arguments))
+            yield use, arguments
 
 
 def all_arguments(tool: Tool) -> dict[str, Any]:
     """An example of every argument that is the tool's own."""
     own = {name: spec for name, spec in tool.input_schema["properties"].items() if not _is_paging(tool, name)}
     return {name: example_of(spec) for name, spec in own.items()}
+
+
+def _let_words_pass(described: Any) -> None:
+    """Let any word pass for a parameter that is described as an object without any property.
+
+    So the description of Jira's boards, of 2022, has `type` and `state`, whose values it lists in its text.
+    """
+    parameter_error = described._parameter_error
+    nothing = {"type": "object", "additionalProperties": False}
+    described._parameter_error = lambda self, schema, value: (
+        None if schema == nothing else parameter_error(self, schema, value)
+    )
 
 
 def leads_somewhere(value: Any, keys: list[Any]) -> bool:
@@ -163,11 +199,10 @@ def _is_paging(tool: Tool, name: str) -> bool:
     return tool.paging is not None and name in PAGING_PARAMETERS
 
 
-def _answers(name: str) -> dict[str, Any | Callable[[Any], Any]]:
-    if not (Path(__file__).parent / "answers" / f"{name}.py").exists():
-        return {}
-    answers: dict[str, Any] = import_module(f"tests.modules.answers.{name}").ANSWERS
-    return answers
+def _told(name: str) -> ModuleType | None:
+    """What is told of a vendor's answers."""
+    there = (Path(__file__).parent / "answers" / f"{name}.py").exists()
+    return import_module(f"tests.modules.answers.{name}") if there else None
 
 
 def _known(described: Any, schema: Any, keys: list[Any], depth: int = 0) -> Iterator[bool]:

@@ -20,9 +20,10 @@ from infra.local.operating import operating
 from mcpist import directory
 from mcpist.caller import Role
 from tests.whole.privileges import missing_rights
+from tests.whole.vendors import HOSTS, Vendors
 
 HERE = Path(__file__).parent
-MODULES = ("github", "probe", "rag")
+MODULES = ("github", "probe", "rag", *HOSTS)
 
 
 @dataclass(frozen=True)
@@ -95,13 +96,28 @@ def github() -> Iterator[GitHub]:
 
 
 @pytest.fixture(scope="session")
-def house(tmp_path_factory: pytest.TempPathFactory, github: GitHub) -> Iterator[House]:
+def vendors() -> Iterator[Vendors]:
+    vendors = Vendors()
+    thread = Thread(target=vendors.server.serve_forever, args=[0.01])
+    thread.start()
+    yield vendors
+    vendors.server.shutdown()
+    vendors.server.server_close()
+    thread.join()
+
+
+@pytest.fixture(scope="session")
+def house(tmp_path_factory: pytest.TempPathFactory, github: GitHub, vendors: Vendors) -> Iterator[House]:
     root = with_modules(tmp_path_factory.mktemp("house"), HERE / "probe.py")
-    module = root / "layers/modules/mcpist_modules/github.py"
-    module.write_text(module.read_text("utf-8").replace("https://api.github.com", github.url), "utf-8")
+    moved = {"github": ("https://api.github.com", github.url)}
+    moved |= {name: (host, f"{vendors.url}/{name}") for name, host in HOSTS.items()}
+    for name, (host, place) in moved.items():
+        package = root / "layers/modules/mcpist_modules"
+        file = package / name / "__init__.py" if (package / name).is_dir() else package / f"{name}.py"
+        file.write_text(file.read_text("utf-8").replace(host, place), "utf-8")
     with open_house(docs=HERE / "documents", root=root, modules=MODULES) as house:
         with operating(house.aws):
-            everything = Role(ROLE, modules=MODULES, allow=("probe.*",))
+            everything = Role(ROLE, modules=MODULES, allow=("probe.*", *(f"{name}.create_*" for name in HOSTS)))
             directory.put_role(ORGANIZATION, everything)
         house.aws.requests.clear()
         yield house

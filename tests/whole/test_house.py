@@ -21,7 +21,8 @@ def test_a_client_of_either_era_lists_three_tools_loads_a_schema_and_calls(house
     (schema,) = client.texts("get_module_schema", modules=["rag"], tools=["get_doc"])
     get_doc = next(tool for tool in json.loads(schema)["modules"][0]["tools"] if isinstance(tool, dict))
     assert get_doc["inputSchema"]["required"] == ["path"]
-    assert get_doc["outputSchema"] == {"format": "markdown", "fields": ["path", "title", "tags", "date", "content"]}
+    fields = ["path", "title", "tags", "date", "version", "content"]
+    assert get_doc["outputSchema"] == {"format": "markdown", "fields": fields}
     (found,) = client.texts("call", module="rag", tool="search_docs", params={"query": "設計"})
     assert "design.md" in found
 

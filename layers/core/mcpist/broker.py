@@ -7,7 +7,7 @@ the way, and quotes neither the message nor the answer.
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,7 @@ class Credential:
 
 
 _memory: dict[Owner, tuple[float, Credential]] = {}
+_statuses: dict[Owner, tuple[float, frozenset[str]]] = {}
 
 
 def resolve(caller: Caller, service: str, *, fresh: bool = False) -> Credential:
@@ -52,6 +53,20 @@ def resolve(caller: Caller, service: str, *, fresh: bool = False) -> Credential:
         _memory.clear()
     _memory[key] = (time.time(), credential)
     return credential
+
+
+def connected(caller: Caller, services: Sequence[str]) -> frozenset[str]:
+    """Those of the services that the caller has a working grant of, as of a minute ago at most."""
+    key = (caller.organization, caller.user, caller.role_names, " ".join(services))
+    known = _statuses.get(key)
+    if known and 0 <= time.time() - known[0] < CACHE_SECONDS:
+        return known[1]
+    rows = ask(caller, "status", services=list(services))["grants"]
+    found = frozenset(row["service"] for row in rows if row["usable"])
+    if len(_statuses) >= MOST_CACHED_CREDENTIALS:
+        _statuses.clear()
+    _statuses[key] = (time.time(), found)
+    return found
 
 
 def warrant(caller: Caller, services: Iterable[str], *, expires_at: int) -> str:

@@ -29,6 +29,7 @@ McpistError
 │   ├── ConnectionRequired         CONNECTION_REQUIRED 409
 │   ├── ReconnectRequired          RECONNECT_REQUIRED 409
 │   └── ScopeMissing               SCOPE_MISSING 409
+│       └── UnnamedScopeMissing
 ├── TransientError                 nobody: trying again helps
 │   ├── Timeout                    TIMEOUT 408
 │   ├── RateLimitExceeded          RATE_LIMIT_EXCEEDED 429
@@ -77,9 +78,12 @@ class McpistError(Exception):
         return Text(where + message.format_map(self.details), hint.format_map(self.details))
 
     def as_dict(self, locale: Locale = "en") -> dict[str, Any]:
-        """`{code, message, hint, details}` as every door answers it, with `retryable` in the details where it is so."""
+        """`{code, message, hint, details}` as every door answers it, with `retryable` in the details where it is so.
+
+        Who tries again what may have happened does it twice.
+        """
         details = {name: _shown(value, locale) for name, value in self.details.items()}
-        if self.retryable:
+        if self.retryable and not self.details.get("may_have_happened"):
             details["retryable"] = True
         return {"code": self.code, **self.text(locale)._asdict(), "details": details}
 
@@ -354,6 +358,21 @@ class ScopeMissing(AccountError):
     texts = {
         "en": Text("The {service} account lacks the permission {scope}.", "Connect it again with it: {url}"),
         "ja": Text("{service} アカウントに権限 {scope} がありません。", "権限を付けて接続し直してください: {url}"),
+    }
+
+
+class UnnamedScopeMissing(ScopeMissing):
+    """The account lacks a permission, and its service does not say which."""
+
+    texts = {
+        "en": Text(
+            "The {service} account lacks a permission that this needs: {problem}",
+            "Connect it again with all permissions: {url}",
+        ),
+        "ja": Text(
+            "{service} アカウントに必要な権限がありません: {problem}",
+            "すべての権限を付けて接続し直してください: {url}",
+        ),
     }
 
 

@@ -9,7 +9,8 @@ from functools import cache
 class Settings:
     """Names of the stack's own resources; a function that may not reach one has it empty.
 
-    `audience` is what a token must be issued for: the endpoint's URL, unless the parameter says otherwise.
+    `audience` is what a token must be issued for: the endpoint's URL, unless the parameter says otherwise. With
+    `response_cache` reads that repeat are answered from memory.
     """
 
     stack: str
@@ -25,6 +26,7 @@ class Settings:
     token_broker: str
     step_runner: str
     machines_role: str
+    response_cache: bool
 
     def connect_url(self, service: str) -> str:
         """Where a person connects an account of a service."""
@@ -53,4 +55,5 @@ def settings() -> Settings:
         token_broker=value("TOKEN_BROKER"),
         step_runner=value("STEP_RUNNER"),
         machines_role=value("MACHINES_ROLE"),
+        response_cache=value("RESPONSE_CACHE") == "on",
     )

@@ -2,12 +2,36 @@
 
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Protocol
 
 from mcpist.caller import Caller, Role
 from mcpist.errors import AdministratorError, AuthorizationError, ModuleNotFound, ToolDisabled, ToolNotFound
 from mcpist.tools.catalogue import Catalogue, nearest
-from mcpist.tools.module import Module
-from mcpist.tools.tool import Tool
+from mcpist.tools.index import Index, ModuleEntry, PromptEntry, ResourceEntry, ToolEntry
+from mcpist.tools.tool import Effect, Tool
+
+MOST_VIEWS = 256
+
+
+class Sifted(Protocol):
+    """What the sieve asks of a tool, whether it is imported or only listed."""
+
+    @property
+    def module(self) -> str:
+        """Its module's name."""
+
+    @property
+    def name(self) -> str:
+        """Its own name."""
+
+    @property
+    def effect(self) -> Effect:
+        """What it does."""
+
+    @property
+    def reveals(self) -> bool:
+        """Whether it shows secrets."""
 
 
 class Sieve:
@@ -17,28 +41,39 @@ class Sieve:
         self.caller = caller
         self.catalogue = catalogue
 
-    def modules(self) -> Iterator[Module]:
+    def modules(self) -> Iterator[ModuleEntry]:
         """The modules with at least one tool for this caller."""
-        for name in self.catalogue.names:
-            if self._enabled(name):
-                module = self.catalogue.module(name)
-                if any(self.tools(module)):
-                    yield module
+        return (module for module in self.catalogue.index.modules.values() if self.tools(module))
 
-    def module(self, name: str) -> Module:
+    def module(self, name: str) -> ModuleEntry:
         """A module by its name, or the error that says why not."""
-        if name not in self.catalogue.names:
+        module = self.catalogue.index.modules.get(name)
+        if module is None:
             raise ModuleNotFound(module=name, known=nearest(name, (module.name for module in self.modules())))
-        module = self.catalogue.module(name) if self._enabled(name) else None
-        if module is None or not any(self._permits(tool) for tool in module.tools.values()):
+        if not any(self._permits(tool) for tool in module.tools.values()):
             raise AuthorizationError(name=name)
-        if not any(self.tools(module)):
+        if not self.tools(module):
             raise ToolDisabled(name=name)
         return module
 
-    def tools(self, module: Module) -> Iterator[Tool]:
+    def tools(self, module: ModuleEntry) -> list[ToolEntry]:
         """The module's tools for this caller, in their order."""
-        return (tool for tool in module.tools.values() if self.allows(tool))
+        tools = self.catalogue.index.tools
+        return [tools[number] for number in self._view.get(module.name, ())]
+
+    def resources(self, module: ModuleEntry) -> list[ResourceEntry]:
+        """The module's resources whose tool this caller may use."""
+        return [one for one in module.resources.values() if self.allows(module.tools[one.tool])]
+
+    def prompts(self, module: ModuleEntry) -> list[PromptEntry]:
+        """The module's prompts all of whose tools this caller may use."""
+        return [one for one in module.prompts.values() if all(self.allows(module.tools[tool]) for tool in one.tools)]
+
+    def search(self, query: str) -> list[ToolEntry]:
+        """The caller's tools that fit a task, best first."""
+        index = self.catalogue.index
+        allowed = {number for numbers in self._view.values() for number in numbers}
+        return [index.tools[number] for number in index.words.rank(query, allowed)]
 
     def tool(self, module_name: str, name: str) -> Tool:
         """A tool by its names, or the error that says why not; of a module that is not theirs it tells nothing."""
@@ -55,30 +90,44 @@ class Sieve:
             raise AuthorizationError(name=full_name)
         if not self.allows(tool):
             raise ToolDisabled(name=full_name)
-        return tool
+        return self.catalogue.module(module_name).tools[name]
 
-    def allows(self, tool: Tool) -> bool:
+    def allows(self, tool: Sifted) -> bool:
         """Whether this caller may use the tool."""
-        return self._permits(tool) and not _matches(f"{tool.module}.{tool.name}", self.caller.disabled)
+        return _allows(self.caller.roles, self.caller.disabled, tool)
 
-    def _permits(self, tool: Tool) -> bool:
+    def _permits(self, tool: Sifted) -> bool:
         return any(permits(role, tool) for role in self.caller.roles)
 
-    def _enabled(self, module: str) -> bool:
-        """Whether a role has the module at all; where none has, it need not be imported."""
-        return any(module in role.modules for role in self.caller.roles)
+    @property
+    def _view(self) -> dict[str, tuple[int, ...]]:
+        return _view(self.catalogue.index, self.caller.roles, self.caller.disabled)
 
 
-def permits(role: Role, tool: Tool) -> bool:
+def permits(role: Role, tool: Sifted) -> bool:
     """Whether a role's pattern lets a tool through: deny wins, and reading without secrets needs no allow."""
     name = f"{tool.module}.{tool.name}"
-    harmless = tool.reads and not tool.reveals
+    harmless = tool.effect == "reads" and not tool.reveals
     return (
         tool.module in role.modules
         and not _matches(name, role.deny)
         and (harmless or _matches(name, role.allow))
         and (tool.effect != "destroys" or role.destructive)
     )
+
+
+@lru_cache(MOST_VIEWS)
+def _view(index: Index, roles: tuple[Role, ...], disabled: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    """The numbers of the tools that callers with these roles may use, by their modules."""
+    view: dict[str, list[int]] = {}
+    for number, tool in enumerate(index.tools):
+        if _allows(roles, disabled, tool):
+            view.setdefault(tool.module, []).append(number)
+    return {module: tuple(numbers) for module, numbers in view.items()}
+
+
+def _allows(roles: Iterable[Role], disabled: Iterable[str], tool: Sifted) -> bool:
+    return any(permits(role, tool) for role in roles) and not _matches(f"{tool.module}.{tool.name}", disabled)
 
 
 def _matches(name: str, masks: Iterable[str]) -> bool:

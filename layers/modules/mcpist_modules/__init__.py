@@ -2,5 +2,5 @@
 
 from mcpist.tools.catalogue import Catalogue
 
-NAMES = ("github", "rag")
+NAMES = ("confluence", "github", "google_calendar", "jira", "microsoft_todo", "notion", "rag", "supabase")
 CATALOGUE = Catalogue(__name__, NAMES)

@@ -36,7 +36,7 @@ def test_a_path_is_its_keys_and_indexes() -> None:
 
 def test_a_column_is_named_as_declared() -> None:
     declared = shows("id", "user.login as author", text="id")
-    assert declared.columns == (Column("id", "id"), Column("author", "user.login"))
+    assert declared.columns == (Column("id", ("id",)), Column("author", ("user.login",)))
     assert declared.fields == ["id", "author"]
     assert declared.format == "markdown"
     assert shows("id").format == "rows"
@@ -58,3 +58,15 @@ def test_a_column_is_named_as_declared() -> None:
 )
 def test_an_answer_becomes_rows(raw: Any, rows: str, projected: list[Any]) -> None:
     assert project(raw, shows("id", rows=rows)) == projected
+
+
+def test_a_column_with_several_paths_takes_the_first_that_leads_to_a_value() -> None:
+    declared = shows("start.dateTime|start.date as start")
+    timed, whole, none = {"start": {"dateTime": "T", "date": None}}, {"start": {"date": "D"}}, {"start": {}}
+    assert project([timed, whole, none], declared) == [{"start": "T"}, {"start": "D"}, {"start": None}]
+
+
+def test_rows_that_nobody_knows_are_shown_as_they_are() -> None:
+    assert project([{"a": 1, "b": {"c": 2}}, 7], shows("*")) == [{"a": 1, "b": {"c": 2}}, {"value": 7}]
+    assert shows("*").knows("anything")
+    assert not shows("id").knows("anything")

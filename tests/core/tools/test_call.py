@@ -52,3 +52,7 @@ def test_a_path_must_begin_with_a_slash_or_it_would_change_the_host() -> None:
 
 def test_only_what_is_given_is_sent() -> None:
     assert given(a=None, b=0, c="", d=False, e=[]) == {"b": 0, "c": "", "d": False, "e": []}
+
+
+def test_a_call_does_not_show_its_headers() -> None:
+    assert "s3cret" not in repr(Call("GET", "/", headers={"apikey": "s3cret"}, origin="https://a.example"))

@@ -16,16 +16,19 @@ from mcpist.errors import (
     McpistError,
     ReconnectRequired,
     StoreUnavailable,
+    Timeout,
     ToolExecutionError,
+    UpstreamUnavailable,
     to_message,
 )
 from mcpist.render.shows import shows
 from mcpist.settings import settings
 from mcpist.stores import Item, Table
 from mcpist.tools import send as sending
-from mcpist.tools.call import Call, Calls, Lookup
+from mcpist.tools.call import Call, Calls, Cut, Lookup
 from mcpist.tools.module import Module
-from mcpist.tools.run import run
+from mcpist.tools.options import USUAL, Options
+from mcpist.tools.run import Brought, run
 from tests.core.loopback import Reply, Service, said, serving
 from tests.core.sample import caller
 
@@ -51,8 +54,12 @@ class Vendor:
         payload = {"Payload": io.BytesIO(json.dumps(answer).encode()), "ResponseMetadata": {"RequestId": "i1"}}
         return type("Response", (), {"status_code": 200}), payload
 
+    def brought(self, tool: str, options: Options = USUAL, **arguments: Any) -> Brought:
+        module = self.module
+        return run(UMA, module, module.tools[tool], arguments, request="r1", batch="b1", options=options)
+
     def run(self, tool: str, **arguments: Any) -> Any:
-        return run(UMA, self.module, self.module.tools[tool], arguments, request="r1", batch="b1")
+        return self.brought(tool, **arguments).json
 
     def rows(self) -> list[Item]:
         return Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
@@ -96,7 +103,16 @@ def declared(host: str) -> Module:
     def broken() -> Calls:
         """Fail by a defect."""
         yield Call("GET", "/items")
-        raise KeyError("defect")
+        raise ZeroDivisionError("defect")
+
+    @module.reads(shows("id"))
+    def patient() -> Calls:
+        """List the items, and keep those of the first page where the second fails."""
+        first = yield Call("GET", "/items")
+        try:
+            yield Call("GET", "/items", {"page": 2})
+        except McpistError as error:
+            return Cut(first.json["items"], f"{error.code}: go on with page=2")
 
     @module.reads(shows("id"))
     def look(word: str) -> Lookup:
@@ -175,9 +191,20 @@ def test_a_failure_stands_in_the_row(vendor: Vendor) -> None:
 
 
 def test_a_defect_is_not_written_down_as_a_success(vendor: Vendor) -> None:
-    with pytest.raises(KeyError):
+    with pytest.raises(ZeroDivisionError):
         vendor.run("broken")
     assert vendor.outcomes() == ["INTERNAL_ERROR"]
+
+
+@pytest.mark.parametrize("answer", [[], "text", 7, {"items": []}, {"next": "b"}])
+def test_json_of_another_shape_is_the_services_fault(
+    vendor: Vendor, answer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    vendor.service.says(said(answer))
+    with pytest.raises(UpstreamUnavailable, match="JSON of another shape"):
+        vendor.run("list_items")
+    assert vendor.outcomes() == ["UPSTREAM_UNAVAILABLE"]
+    assert "answer of another shape" in caplog.text
 
 
 def test_wrong_arguments_send_nothing(vendor: Vendor) -> None:
@@ -194,10 +221,11 @@ def test_a_refused_token_is_asked_for_again_once(vendor: Vendor) -> None:
 
 
 def test_a_token_refused_twice_must_be_connected_again(vendor: Vendor) -> None:
-    vendor.service.says(Reply(b"", 401))
+    vendor.service.says(said({"message": "Bad credentials"}, 401))
     with pytest.raises(ReconnectRequired) as refused:
         vendor.run("get_item", item_id="1")
     assert refused.value.details["url"] == "https://mcp.example.com/connect/shop"
+    assert refused.value.details["problem"] == "Bad credentials"
     assert len(vendor.service.received) == 2
     assert vendor.outcomes() == ["RECONNECT_REQUIRED"]
 
@@ -214,6 +242,38 @@ def test_several_calls_are_one_conversation(vendor: Vendor) -> None:
     vendor.service.says(said({"items": [1], "next": "b"}), said({"items": [2]}))
     assert vendor.run("list_items") == [1, 2]
     assert [asked.path for asked in vendor.service.received] == ["/items", "/items?page=b"]
+
+
+def test_a_list_that_ends_early_is_brought_with_how_to_go_on(vendor: Vendor) -> None:
+    vendor.service.says(said({"items": [1]}), said({"message": "no"}, 404))
+    assert vendor.brought("patient") == Brought([1], "TOOL_EXECUTION_ERROR: go on with page=2")
+    assert vendor.outcomes() == ["succeeded"]
+    vendor.service.says(said({"items": [1]}), Reply(b"", 401))
+    assert vendor.brought("patient").more == "RECONNECT_REQUIRED: go on with page=2"
+
+
+def test_an_error_that_no_generator_keeps_ends_the_tool(vendor: Vendor) -> None:
+    vendor.service.says(said({"items": [1], "next": "b"}), said({"message": "no"}, 404))
+    with pytest.raises(ToolExecutionError, match="answered 404: no"):
+        vendor.run("list_items")
+    assert vendor.outcomes() == ["TOOL_EXECUTION_ERROR"]
+
+
+def test_the_callers_options_reach_the_service(vendor: Vendor) -> None:
+    vendor.service.says(Reply(b"", 502), said({"id": 1}))
+    assert vendor.brought("get_item", Options(retry=1, retry_delay=0), item_id="1") == Brought({"id": 1})
+    vendor.service.says(Reply(b"", 502), said({"id": 1}))
+    with pytest.raises(UpstreamUnavailable):
+        vendor.brought("create_item", Options(retry=1, retry_delay=0), name="a")
+
+
+def test_the_invocation_bounds_the_work(vendor: Vendor) -> None:
+    tool = vendor.module.tools["list_items"]
+    vendor.service.says(said({"items": [1], "next": "b"}), Reply(b"", length=1, waits=True))
+    with pytest.raises(Timeout):
+        run(UMA, vendor.module, tool, {}, request="r1", seconds=0.2)
+    with pytest.raises(Timeout):
+        run(UMA, vendor.module, tool, {}, request="r1", seconds=-1)
 
 
 def test_a_lookup_asks_the_organizations_own_store_and_no_broker(vendor: Vendor) -> None:

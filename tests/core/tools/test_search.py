@@ -1,24 +1,24 @@
 import pytest
 
-from mcpist.render.shows import shows
-from mcpist.tools.call import Call
-from mcpist.tools.search import search
-from mcpist.tools.tool import Tool
+from mcpist.tools.search import Words, asked, stems
 from tests.core.sample.shop import shop
 
-TOOLS = list(shop.tools.values())
+NAMES = list(shop.tools)
+SHOP = Words.of([tool.words for tool in shop.tools.values()])
 
 
-def tool(name: str, description: str) -> Tool:
-    def function(issue_key: str) -> Call:
-        return Call("GET", f"/{issue_key}")
+def words(*tools: tuple[str, str]) -> Words:
+    """The words of tools of jira, each with a name and a description."""
+    return Words.of(
+        [
+            {"name": name, "service": "jira", "description": description, "parameters": "issue_key"}
+            for name, description in tools
+        ]
+    )
 
-    function.__name__, function.__doc__ = name, description
-    return Tool("jira", function, "reads", shows("id"), idempotent=True, reveals=False)
 
-
-def names(query: str) -> list[str]:
-    return [found.name for found in search(query, TOOLS)]
+def rank(known: Words, query: str, *, most: int = 10) -> list[int]:
+    return known.rank(query, range(100), most)
 
 
 @pytest.mark.parametrize(
@@ -27,37 +27,67 @@ def names(query: str) -> list[str]:
         ("put an item on sale", "create_item"),
         ("remove items", "delete_item"),
         ("KEY of the till", "get_key"),
-        ("list", "list_items"),
         ("price size", "create_item"),
+        ("商品itemを削除して", "delete_item"),
     ],
 )
 def test_the_tool_with_most_of_the_words_comes_first(query: str, first: str) -> None:
-    assert names(query)[0] == first
+    assert NAMES[rank(SHOP, query)[0]] == first
 
 
 def test_a_word_in_the_name_counts_more_than_one_elsewhere() -> None:
-    elsewhere, named = tool("count", "Search all issues."), tool("search", "Find them.")
-    assert search("search", [elsewhere, named]) == [named, elsewhere]
+    assert rank(words(("count", "Search all issues."), ("search", "Find them.")), "search") == [1, 0]
 
 
 def test_equal_tools_keep_their_order_and_only_the_best_are_given() -> None:
-    many = [tool(f"issue_{number}", "Read.") for number in range(20)]
-    assert search("issues", many) == many[:10]
-    assert search("issue 7", many, most=1) == [many[7]]
+    many = words(*[(f"issue_{number}", "Read.") for number in range(20)])
+    assert rank(many, "issues") == list(range(10))
+    assert rank(many, "issue 7", most=1) == [7]
 
 
-@pytest.mark.parametrize("query", ["", "!?", "zebra", "設計"])
+def test_only_allowed_tools_are_ranked_so_that_others_take_no_place() -> None:
+    many = words(*[(f"issue_{number}", "Read.") for number in range(20)])
+    assert many.rank("issues", {3, 17, 19}, most=2) == [3, 17]
+
+
+@pytest.mark.parametrize("query", ["", "!?", "zebra", "縞馬", "the of and"])
 def test_what_fits_nothing_finds_nothing(query: str) -> None:
-    assert names(query) == []
+    assert rank(SHOP, query) == []
 
 
-def test_words_in_japanese_are_found() -> None:
-    assert search("設計 検索", [tool("a", "Read."), tool("b", "設計 を 検索")])[0].name == "b"
+def test_words_in_japanese_are_found_by_their_pairs_of_characters() -> None:
+    assert rank(words(("a", "Read."), ("b", "設計書を読む")), "設計") == [1]
 
 
 def test_a_rare_word_counts_more_than_common_ones_and_what_fits_badly_is_left_out() -> None:
-    many = [tool(f"read_{number}", "Read a thing of the list.") for number in range(8)]
-    rare = tool("merge", "Merge a thing.")
-    assert search("merge a thing", [*many, rare])[0] == rare
-    best = tool("merge_thing", "Merge the thing.")
-    assert search("merge the thing", [*many, best]) == [best]
+    many = [(f"read_{number}", "Read a thing of the list.") for number in range(8)]
+    assert rank(words(*many, ("merge", "Merge a thing.")), "merge a thing")[0] == 8
+    assert rank(words(*many, ("merge_thing", "Merge the thing.")), "merge the thing") == [8]
+
+
+def test_forms_of_a_word_are_one_word() -> None:
+    assert stems("merging merged merges") == stems("merge merge merge")
+    assert stems("get_page_property") == ["page", "properti"]
+
+
+@pytest.mark.parametrize(
+    ("query", "meant"),
+    [
+        ("file a ticket", {"creat", "issu"}),
+        ("チケットを起票したい", {"creat", "issu"}),
+        ("空き時間を調べる", {"free", "busi", "search"}),
+        ("プルリクのレビュー", {"pull", "review"}),
+        ("Pull Requests", {"pull"}),
+    ],
+)
+def test_a_query_also_asks_for_what_its_words_mean(query: str, meant: set[str]) -> None:
+    assert meant <= set(asked(query))
+
+
+def test_a_phrase_in_latin_letters_is_no_part_of_a_word() -> None:
+    assert "pull" not in asked("express")
+
+
+def test_hostile_queries_cost_little_and_raise_nothing() -> None:
+    for query in ("a" * 100_000, "設" * 100_000, "\x00\ud800", "(" * 1000, "pull request " * 10_000):
+        assert isinstance(rank(SHOP, query), list)

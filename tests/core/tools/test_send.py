@@ -1,26 +1,41 @@
 import json
+import logging
+import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from threading import Thread
 from typing import Any
 
 import pytest
 
+from mcpist.broker import Credential
 from mcpist.errors import (
     InvalidRequest,
     McpistError,
     RateLimitExceeded,
+    ReconnectRequired,
+    ScopeMissing,
     Timeout,
     ToolExecutionError,
     UpstreamUnavailable,
 )
 from mcpist.tools import send as sending
+from mcpist.tools.account import Account
 from mcpist.tools.call import Answer, Call
+from mcpist.tools.limits import holds
 from mcpist.tools.module import Module
+from mcpist.tools.options import Options
 from mcpist.tools.send import Unauthorized, send
 from tests.core.loopback import Reply, Service, said, serving
 
 ITEM = Call("GET", "/items/1")
-TOKEN = "t0ken"
+NEW = Call("POST", "/items", json={"name": "a"})
+UMA = Credential("t0ken", account_id="site 7", account_name="uma", owner="user#uma", expires_at=None)
+PATIENT = Options(retry=3, retry_delay=0)
+OUTAGE = Reply(b"", 502)
 
 
 @pytest.fixture(scope="module")
@@ -32,21 +47,30 @@ def service() -> Iterator[Service]:
 
 
 @pytest.fixture
-def module(service: Service) -> Module:
-    return Module("shop", "A shop.", api_version="1", host=service.url, headers={"x-version": "7"})
+def account(service: Service) -> Iterator[Account]:
+    module = Module("shop", "A shop.", api_version="1", host=service.url, headers={"X-Version": "7"})
+    yield Account("acme", module, UMA)
+    holds.clear()
 
 
-def failure(module: Module, call: Call = ITEM, token: str | None = TOKEN, **given: Any) -> McpistError:
+def ask(account: Account, call: Call = ITEM, *, seconds: float = 5, **given: Any) -> Answer:
+    return send(account, call, until=time.monotonic() + seconds, **given)
+
+
+def failure(account: Account, call: Call = ITEM, **given: Any) -> McpistError:
     with pytest.raises(McpistError) as failed:
-        send(module, call, token, **given)
-    assert "t0ken" not in str(failed.value.as_dict())
+        ask(account, call, **given)
+    assert "t0ken" not in json.dumps(failed.value.as_dict())
     return failed.value
 
 
-def test_a_call_is_sent_as_it_was_described(service: Service, module: Module) -> None:
+# -- what is sent -------------------------------------------------------------------------------------
+
+
+def test_a_call_is_sent_as_it_was_described(service: Service, account: Account) -> None:
     service.says(said({"id": 1}, 201, link="<x>"))
     query = {"q": "a b/ü", "page": 2, "new": True, "state": ["open", "closed"]}
-    answer = send(module, Call("POST", "/a%2Fb", query, {"ü": None}, {"x-own": "1"}), "t0ken")
+    answer = ask(account, Call("POST", "/a%2Fb", query, {"ü": None}, {"x-own": "1"}))
     assert (answer.status, answer.json, answer.headers["link"]) == (201, {"id": 1}, "<x>")
     (asked,) = service.received
     assert (asked.method, asked.path) == ("POST", "/a%2Fb?q=a+b%2F%C3%BC&page=2&new=true&state=open&state=closed")
@@ -55,164 +79,53 @@ def test_a_call_is_sent_as_it_was_described(service: Service, module: Module) ->
     assert expected.items() <= asked.headers.items()
 
 
-def test_without_a_token_there_is_no_authorization(service: Service, module: Module) -> None:
+def test_without_a_credential_there_is_no_authorization(service: Service, account: Account) -> None:
     service.says(said([]))
-    assert send(module, ITEM, None).json == []
+    assert ask(replace(account, credential=None)).json == []
     assert "authorization" not in service.received[0].headers
 
 
-def test_no_module_and_no_tool_can_replace_the_token(service: Service, module: Module) -> None:
+def test_no_module_and_no_tool_can_replace_the_token(service: Service, account: Account) -> None:
     service.says(said({}))
-    send(module, Call("GET", "/", headers={"Authorization": "Bearer other"}), "t0ken")
+    ask(account, Call("GET", "/", headers={"Authorization": "Bearer other"}))
     assert service.received[0].headers["authorization"] == "Bearer t0ken"
 
 
-@pytest.mark.parametrize("status", [200, 202, 204])
-def test_an_empty_answer_is_nothing(service: Service, module: Module, status: int) -> None:
-    service.says(Reply(b"", status))
-    assert send(module, ITEM, None) == Answer(status, send(module, ITEM, None).headers, None)
+def test_a_host_with_a_base_path_is_completed_by_the_accounts_escaped_id(service: Service, account: Account) -> None:
+    account.module.host = f"{service.url}/ex/jira/{{account}}"
+    service.says(said({}))
+    ask(account, Call("GET", "/rest/api/3/myself"))
+    assert service.received[0].path == "/ex/jira/site%207/rest/api/3/myself"
+    for nobody in (None, replace(UMA, account_id="")):
+        assert isinstance(failure(replace(account, credential=nobody)), ReconnectRequired)
+    assert len(service.received) == 1
 
 
-@pytest.mark.parametrize(
-    ("body", "problem"),
-    [
-        (b"<html>Sign in</html>", "it answered text/html that is no JSON"),
-        (b'{"id": 1', "it answered text/html that is no JSON"),
-        (b"\xff\xfe\xff", "it answered text/html that is no JSON"),
-        (b"[" * 100_000, "it answered text/html that is no JSON"),
-    ],
-)
-def test_what_is_no_json_is_an_outage(service: Service, module: Module, body: bytes, problem: str) -> None:
-    service.says(Reply(body, headers={"content-type": "text/html"}))
-    error = failure(module)
-    assert isinstance(error, UpstreamUnavailable)
-    assert error.details["problem"] == problem
-
-
-def test_half_a_character_becomes_a_question_mark(service: Service, module: Module) -> None:
-    service.says(Reply(rb'{"cut": "ab\ud83d", "whole": "\ud83d\ude00"}'))
-    assert send(module, ITEM, None).json == {"cut": "ab?", "whole": "😀"}
-
-
-def test_an_answer_that_ends_too_early_is_an_outage(service: Service, module: Module) -> None:
-    service.says(Reply(b'{"id": 1}', headers={"connection": "close"}, length=100))
-    assert isinstance(failure(module), UpstreamUnavailable)
-
-
-def test_an_answer_over_ten_megabytes_is_not_read_to_its_end(service: Service, module: Module) -> None:
-    service.says(Reply(b'"' + b"x" * 10_000_000 + b'"'))
-    error = failure(module)
-    assert isinstance(error, ToolExecutionError)
-    assert "larger than 10000000 bytes" in error.text().message
-
-
-def test_a_refused_token_is_a_signal_and_no_error_yet(service: Service, module: Module) -> None:
-    service.says(said({"message": "Bad credentials"}, 401))
-    with pytest.raises(Unauthorized):
-        send(module, ITEM, "t0ken")
-    assert isinstance(failure(module, token=None), ToolExecutionError)
-
-
-@pytest.mark.parametrize(
-    ("status", "body", "message"),
-    [
-        (403, {"message": "Forbidden"}, "shop answered 403: Forbidden"),
-        (404, {"error": "no such item"}, "shop answered 404: no such item"),
-        (
-            422,
-            {"message": "Validation Failed", "errors": [{"field": "title", "code": "missing"}]},
-            'shop answered 422: Validation Failed; [{"field": "title", "code": "missing"}]',
-        ),
-        (
-            400,
-            {"errorMessages": [], "errors": {"summary": "必須です"}},
-            'shop answered 400: {"summary": "必須です"}',
-        ),
-        (400, {"error": {"code": 400, "message": "Bad time"}}, "shop answered 400: Bad time"),
-        (400, {"error": "invalid_scope", "error_description": "No."}, "shop answered 400: No.; invalid_scope"),
-        (400, {"code": 7}, 'shop answered 400: {"code": 7}'),
-        (400, ["a"], 'shop answered 400: ["a"]'),
-        (400, "plain", "shop answered 400: plain"),
-        (409, {"message": "m" * 900}, "shop answered 409: " + "m" * 500),
-    ],
-)
-def test_a_refusal_has_the_services_own_words(
-    service: Service, module: Module, status: int, body: Any, message: str
-) -> None:
-    service.says(said(body, status))
-    error = failure(module)
-    assert isinstance(error, ToolExecutionError)
-    assert error.text().message == message
-    assert error.details["http_status"] == status
-
-
-def test_a_refusal_without_words_says_so(service: Service, module: Module) -> None:
-    service.says(Reply(b"<html>", 404))
-    assert failure(module).text().message == "shop answered 404: no readable message"
-
-
-@pytest.mark.parametrize(
-    ("reply", "seconds"),
-    [
-        (said({}, 429, retry_after="7"), 7),
-        (said({}, 429), 30),
-        (said({}, 429, retry_after="soon"), 30),
-        (said({}, 429, retry_after="-1"), 30),
-        (said({}, 429, retry_after="9" * 5000), 30),
-        (said({}, 403, retry_after="60"), 60),
-        (said({}, 403, x_ratelimit_remaining="0"), 30),
-        (said({"error": {"errors": [{"reason": "userRateLimitExceeded"}]}}, 403), 30),
-    ],
-)
-def test_a_rate_limit_says_when_to_try_again(service: Service, module: Module, reply: Reply, seconds: int) -> None:
-    service.says(reply)
-    error = failure(module)
-    assert isinstance(error, RateLimitExceeded)
-    assert error.details["retry_after"] == seconds
-
-
-def test_githubs_moment_of_the_reset_counts(service: Service, module: Module) -> None:
-    service.says(said({}, 403, x_ratelimit_remaining="0", x_ratelimit_reset=str(int(time.time()) + 100)))
-    assert 98 <= failure(module).details["retry_after"] <= 100
-
-
-@pytest.mark.parametrize("status", [500, 502, 503, 529])
-def test_a_service_out_of_order_is_unavailable(service: Service, module: Module, status: int) -> None:
-    service.says(Reply(b"<html>", status))
-    error = failure(module)
-    assert isinstance(error, UpstreamUnavailable)
-    assert error.retryable
-
-
-@pytest.mark.parametrize("reply", [Reply(b"", length=10, waits=True), Reply(b'{"id"', length=10, waits=True)])
-def test_a_service_that_does_not_answer_in_time_is_a_timeout(service: Service, module: Module, reply: Reply) -> None:
-    service.says(reply)
-    error = failure(module, seconds=0.2)
-    assert isinstance(error, Timeout)
-    assert error.text().message == "shop did not answer within 0.2 s."
-
-
-def test_a_service_that_nobody_hears_is_unavailable() -> None:
-    with serving() as gone:
-        pass
-    error = failure(Module("shop", "A shop.", api_version="1", host=gone.url))
-    assert isinstance(error, UpstreamUnavailable)
-
-
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_a_redirect_is_not_followed_so_no_other_host_gets_the_token(
-    service: Service, module: Module, status: int
-) -> None:
+def test_another_origin_of_the_service_gets_the_calls_own_headers_and_never_the_token(account: Account) -> None:
     with serving() as other:
-        service.says(Reply(b"", status, {"location": f"{other.url}/steal"}))
-        assert isinstance(failure(module), ToolExecutionError)
-        assert other.received == []
+        account.module.origins = r"http://127\.0\.0\.1:[0-9]+"
+        call = Call("GET", "/rows", headers={"apikey": "service key", "authorization": "Bearer service"})
+        ask(account, replace(call, origin=other.url))
+        headers = other.received[0].headers
+        assert (headers["apikey"], headers["authorization"]) == ("service key", "Bearer service")
+        assert "t0ken" not in str(headers)
+        assert "x-version" not in headers
+        other.says(said({"message": "JWT expired"}, 401))
+        assert isinstance(failure(account, replace(call, origin=other.url)), ToolExecutionError)
 
 
-def test_a_cookie_of_one_caller_is_not_sent_with_the_next(service: Service, module: Module) -> None:
+@pytest.mark.parametrize("pattern", ["", r"https://[a-z]+\.supabase\.co"])
+def test_an_origin_that_the_module_does_not_allow_gets_nothing(account: Account, pattern: str) -> None:
+    account.module.origins = pattern
+    for origin in ("https://evil.example", "https://abc.supabase.co.evil.example", "http://abc.supabase.co"):
+        with pytest.raises(ValueError, match="has no origin"):
+            ask(account, replace(ITEM, origin=origin))
+
+
+def test_a_cookie_of_one_caller_is_not_sent_with_the_next(service: Service, account: Account) -> None:
     service.says(said({}, set_cookie="session=uma; Path=/"), said({}))
-    send(module, ITEM, "t0ken")
-    send(module, ITEM, "other")
+    ask(account)
+    ask(replace(account, credential=replace(UMA, token="other")))
     assert "cookie" not in service.received[1].headers
 
 
@@ -223,7 +136,337 @@ def test_a_cookie_of_one_caller_is_not_sent_with_the_next(service: Service, modu
         Call("POST", "/x", json={"q": "\ud800"}),
         Call("POST", "/x", json=float("nan")),
         Call("GET", "/x", {"q": "x" * 70_000}),
+        Call("GET", "/x", headers={"apikey": "鍵t0ken"}),
+        Call("GET", "/x", headers={"apikey": "t0ken\n"}),
     ],
 )
-def test_what_can_be_no_request_is_the_callers_to_correct(module: Module, call: Call) -> None:
-    assert isinstance(failure(module, call), InvalidRequest)
+def test_what_can_be_no_request_is_the_callers_to_correct(account: Account, call: Call) -> None:
+    assert isinstance(failure(account, call), InvalidRequest)
+
+
+def test_neither_a_call_nor_a_credential_shows_its_secrets() -> None:
+    call = replace(ITEM, headers={"apikey": "t0ken"})
+    assert "t0ken" not in f"{call!r} {UMA!r}"
+
+
+# -- what is answered ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [201, 202, 204])
+def test_an_empty_answer_is_nothing(service: Service, account: Account, status: int) -> None:
+    service.says(Reply(b"", status))
+    answer = ask(account)
+    assert (answer.status, answer.json) == (status, None)
+    service.says(Reply(b"", 200))
+    assert ask(account, NEW).json is None
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (b"<html>Sign in</html>", "it answered text/html that is no JSON"),
+        (b'{"id": 1', "it answered text/html that is no JSON"),
+        (b"\xff\xfe\xff", "it answered text/html that is no JSON"),
+        (b"[" * 100_000, "it answered text/html that is no JSON"),
+        (b"", "its answer is empty"),
+    ],
+)
+def test_what_is_no_json_is_an_outage(service: Service, account: Account, body: bytes, problem: str) -> None:
+    service.says(Reply(body, headers={"content-type": "text/html"}))
+    error = failure(account)
+    assert isinstance(error, UpstreamUnavailable)
+    assert error.details["problem"] == problem
+
+
+def test_half_a_character_becomes_a_question_mark(service: Service, account: Account) -> None:
+    service.says(Reply(rb'{"cut": "ab\ud83d", "whole": "\ud83d\ude00"}'))
+    assert ask(account).json == {"cut": "ab?", "whole": "😀"}
+
+
+def test_an_answer_that_ends_too_early_is_an_outage(service: Service, account: Account) -> None:
+    service.says(Reply(b'{"id": 1}', headers={"connection": "close"}, length=100))
+    assert isinstance(failure(account), UpstreamUnavailable)
+
+
+def test_an_answer_over_ten_megabytes_is_not_read_to_its_end(service: Service, account: Account) -> None:
+    service.says(Reply(b'"' + b"x" * 10_000_000 + b'"'))
+    error = failure(account, reads=True, options=PATIENT)
+    assert isinstance(error, ToolExecutionError)
+    assert "larger than 10000000 bytes" in error.text().message
+    assert len(service.received) == 1
+
+
+def test_a_refused_token_is_a_signal_and_no_error_yet(service: Service, account: Account) -> None:
+    service.says(said({"message": "Bad credentials"}, 401))
+    with pytest.raises(Unauthorized, match="Bad credentials"):
+        ask(account)
+    assert isinstance(failure(replace(account, credential=None)), ToolExecutionError)
+
+
+def test_a_token_without_the_needed_scope_is_no_refused_token(service: Service, account: Account) -> None:
+    service.says(said({"code": 401, "message": "Unauthorized; scope does not match"}, 401))
+    error = failure(account)
+    assert isinstance(error, ScopeMissing)
+    assert error.details["url"].endswith("/connect/shop")
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "retryable"),
+    [
+        (said({"message": "no"}, 403), ToolExecutionError, False),
+        (said({"message": "no"}, 404), ToolExecutionError, False),
+        (said({"message": "no"}, 409), ToolExecutionError, False),
+        (said({"message": "no"}, 422), ToolExecutionError, False),
+        (said({"message": "no"}, 429), RateLimitExceeded, True),
+        (said({"message": "no"}, 429, retry_after="7"), RateLimitExceeded, True),
+        (said({"message": "no"}, 500), UpstreamUnavailable, True),
+        (said({"message": "no", "code": "service_overload"}, 529), UpstreamUnavailable, True),
+        (Reply(b"<html>", 500), UpstreamUnavailable, True),
+        (Reply(b"<html>", 404), ToolExecutionError, False),
+        (Reply(b"", 503), UpstreamUnavailable, True),
+    ],
+)
+def test_a_refusal_is_a_typed_error_that_says_whether_a_retry_helps(
+    service: Service, account: Account, reply: Reply, kind: type[McpistError], retryable: bool
+) -> None:
+    service.says(reply)
+    error = failure(account, reads=True)
+    assert type(error) is kind
+    assert error.as_dict()["details"].get("retryable", False) is retryable
+    assert b"no" not in reply.body or "no" in error.details["problem"]
+
+
+def test_a_service_that_repeats_the_token_does_not_show_it(service: Service, account: Account) -> None:
+    service.says(said({"message": "bad header: Bearer t0ken", "errors": ["t0ken"]}, 400))
+    assert failure(account).text().message == "shop answered 400: bad header: ..."
+    service.says(said({"message": "no key s3cret"}, 500))
+    assert "s3cret" not in str(failure(account, replace(ITEM, headers={"apikey": "s3cret"})))
+
+
+def test_nothing_secret_is_logged(service: Service, account: Account, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    service.says(said({"message": "t0ken"}, 500))
+    failure(account, replace(ITEM, query={"q": "private"}), reads=True, options=PATIENT)
+    assert "t0ken" not in caplog.text
+    assert "private" not in caplog.text
+
+
+# -- redirects ----------------------------------------------------------------------------------------
+
+
+def moved(place: str, status: int = 301) -> Reply:
+    return Reply(b"", status, {"location": place})
+
+
+def test_a_read_follows_redirects_within_the_origin(service: Service, account: Account) -> None:
+    service.says(moved("/repositories/1"), moved(f"{service.url}/repositories/2", 307), said({"id": 2}))
+    assert ask(account).json == {"id": 2}
+    assert [asked.path for asked in service.received] == ["/items/1", "/repositories/1", "/repositories/2"]
+    assert {asked.headers["authorization"] for asked in service.received} == {"Bearer t0ken"}
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_to_another_origin_is_not_followed_so_none_gets_the_token(
+    service: Service, account: Account, status: int
+) -> None:
+    with serving() as other:
+        service.says(moved(f"{other.url}/steal?signature=s3cret", status))
+        error = failure(account)
+        assert isinstance(error, ToolExecutionError)
+        assert "it redirects to 127.0.0.1" in error.text().message
+        assert "s3cret" not in str(error.as_dict())
+        assert other.received == []
+
+
+@pytest.mark.parametrize("call", [NEW, Call("DELETE", "/items/1")])
+def test_a_write_is_not_sent_to_another_place(service: Service, account: Account, call: Call) -> None:
+    service.says(moved("/elsewhere", 307))
+    failure(account, call)
+    assert len(service.received) <= 1
+
+
+@pytest.mark.parametrize("place", ["/items/1", "", "http://[broken", "//:x"])
+def test_redirects_that_never_end_or_lead_nowhere_are_an_error(service: Service, account: Account, place: str) -> None:
+    service.says(moved(place, 302))
+    failure(account)
+    assert len(service.received) <= 4
+
+
+# -- time ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reply", [Reply(b"", length=10, waits=True), Reply(b'{"id"', length=10, waits=True)])
+def test_a_service_that_does_not_answer_in_time_is_a_timeout(service: Service, account: Account, reply: Reply) -> None:
+    service.says(reply)
+    error = failure(account, seconds=0.2)
+    assert isinstance(error, Timeout)
+    assert error.text().message == "shop did not answer within 0.2 s."
+
+
+def test_the_phases_of_a_request_share_its_time(service: Service, account: Account) -> None:
+    service.says(Reply(b"", 302, {"location": "/items/1"}), Reply(b"", length=10, waits=True))
+    begun = time.monotonic()
+    assert isinstance(failure(account, seconds=0.2), Timeout)
+    assert time.monotonic() - begun < 0.35
+
+
+def test_without_time_nothing_is_sent(service: Service, account: Account) -> None:
+    service.says(said({}))
+    assert isinstance(failure(account, seconds=-1), Timeout)
+    assert service.received == []
+
+
+# -- sending again ------------------------------------------------------------------------------------
+
+
+def test_by_default_nothing_is_sent_again(service: Service, account: Account) -> None:
+    service.says(Reply(b"", 503, {"retry-after": "0"}), said({}))
+    failure(account, reads=True)
+    assert len(service.received) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        said({}, 429, retry_after="0"),
+        Reply(b"", 503, {"retry-after": "0"}),
+        Reply(b"", 529, {"retry-after": "0"}),
+        said({}, 403, x_ratelimit_remaining="0", x_ratelimit_reset="1700000000"),
+        said({}, 429, ratelimit_reset="0"),
+    ],
+)
+@pytest.mark.parametrize("reads", [True, False])
+def test_what_a_service_put_off_is_sent_again_when_it_says_even_if_it_writes(
+    service: Service, account: Account, reply: Reply, reads: bool
+) -> None:
+    service.says(reply, reply, said({"id": 1}))
+    assert ask(account, NEW, reads=reads, options=Options(retry=3, retry_delay=10)).json == {"id": 1}
+    assert len(service.received) == 3
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        OUTAGE,
+        said({"message": "no"}, 500),
+        Reply(b"", 503),
+        said({}, 429),
+        Reply(b'{"id": 1}', length=100),
+        Reply(b"<html>"),
+    ],
+)
+def test_what_may_have_happened_is_sent_again_only_by_a_read(service: Service, account: Account, reply: Reply) -> None:
+    service.says(reply, said({"id": 1}))
+    assert ask(account, NEW, reads=True, options=PATIENT).json == {"id": 1}
+    service.says(reply, said({"id": 1}))
+    error = failure(account, NEW, options=PATIENT)
+    assert len(service.received) == 1
+    assert error.details["may_have_happened"]
+    assert "retryable" not in error.as_dict()["details"]
+
+
+def test_a_read_that_times_out_is_sent_again(service: Service, account: Account) -> None:
+    service.says(Reply(b"", length=10, waits=True), said({"id": 1}))
+    options = Options.model_construct(timeout=0.1, retry=1, retry_delay=0)
+    assert ask(account, reads=True, options=options).json == {"id": 1}
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 409, 422])
+def test_a_refusal_is_never_sent_again(service: Service, account: Account, status: int) -> None:
+    service.says(said({}, status), said({}))
+    failure(account, reads=True, options=PATIENT)
+    assert len(service.received) == 1
+
+
+def test_no_more_is_sent_than_the_caller_asked_for(service: Service, account: Account) -> None:
+    service.says(OUTAGE)
+    failure(account, reads=True, options=Options(retry=2, retry_delay=0))
+    assert len(service.received) == 3
+
+
+def test_a_write_that_found_nobody_is_sent_again() -> None:
+    door = socket.socket()
+    door.bind(("127.0.0.1", 0))  # bound but deaf: it refuses until it listens
+
+    def wake() -> None:
+        time.sleep(0.05)
+        door.listen()
+        with door.accept()[0] as line:
+            line.recv(65_536)
+            line.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\nconnection: close\r\n\r\n" + b'{"id": 1}')
+
+    thread = Thread(target=wake)
+    thread.start()
+    module = Module("shop", "A shop.", api_version="1", host=f"http://127.0.0.1:{door.getsockname()[1]}")
+    account = Account("acme", module, None)
+    assert ask(account, NEW, options=Options(retry=3, retry_delay=0.1)).json == {"id": 1}
+    thread.join()
+    door.close()
+
+
+def test_a_service_that_nobody_hears_is_unavailable_and_did_nothing() -> None:
+    with serving() as gone:
+        pass
+    account = Account("acme", Module("shop", "A shop.", api_version="1", host=gone.url), None)
+    error = failure(account, NEW)
+    assert isinstance(error, UpstreamUnavailable)
+    assert "may_have_happened" not in error.details
+
+
+@pytest.mark.parametrize(
+    ("reply", "options"),
+    [
+        (said({}, 429, retry_after="60"), PATIENT),
+        (OUTAGE, Options(retry=3, retry_delay=10)),
+    ],
+)
+def test_nobody_sleeps_longer_than_the_time_that_is_left(
+    service: Service, account: Account, reply: Reply, options: Options
+) -> None:
+    service.says(reply)
+    begun = time.monotonic()
+    failure(account, reads=True, options=options)
+    assert time.monotonic() - begun < 1
+    assert len(service.received) == 1
+
+
+# -- limits -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        lambda _: said({}, 429, retry_after="60"),
+        lambda soon: said({}, 429, retry_after=format_datetime(soon, usegmt=True)),
+        lambda _: said({}, 403, retry_after="60"),
+        lambda _: Reply(b"", 529, {"retry-after": "60"}),
+        lambda _: Reply(b"", 503, {"retry-after": "60"}),
+        lambda soon: said({}, 429, x_ratelimit_reset=soon.isoformat()),
+        lambda soon: said({}, 403, x_ratelimit_remaining="0", x_ratelimit_reset=str(int(soon.timestamp()))),
+    ],
+)
+def test_an_account_that_a_service_put_off_sends_nothing_until_then(
+    service: Service, account: Account, reply: Callable[[datetime], Reply]
+) -> None:
+    service.says(reply(datetime.now(UTC) + timedelta(seconds=60)), said({"id": 1}))
+    failure(account)
+    error = failure(account, NEW)
+    assert isinstance(error, RateLimitExceeded)
+    assert 55 <= error.details["retry_after"] <= 60
+    assert len(service.received) == 1
+    assert ask(replace(account, credential=replace(UMA, owner="user#ada"))).json == {"id": 1}
+    assert ask(replace(account, organization="globex")).json == {"id": 1}
+
+
+def test_a_limit_without_a_time_holds_nobody(service: Service, account: Account) -> None:
+    service.says(said({}, 429), said({"id": 1}))
+    assert failure(account).details["retry_after"] == 30
+    assert ask(account).json == {"id": 1}
+
+
+def test_a_limit_of_searches_holds_searches_alone(service: Service, account: Account) -> None:
+    service.says(said({}, 403, x_ratelimit_resource="search", retry_after="60"), said({"id": 1}))
+    search = Call("GET", "/search/issues", {"q": "a"})
+    failure(account, search)
+    assert isinstance(failure(account, replace(search, query={"q": "b"})), RateLimitExceeded)
+    assert ask(account).json == {"id": 1}

@@ -38,6 +38,16 @@ def test_environments_hold_local_names_and_arns(template: Template) -> None:
     assert environment["TOKEN_BROKER"] == broker
 
 
+def test_the_response_cache_is_off_until_the_owner_switches_it_on(template: Template) -> None:
+    on = read_template(ROOT / "template.yaml", {"ResponseCache": "on", **ISSUER})
+    for id_ in ("McpEndpointFunction", "StepRunnerFunction"):
+        values = [
+            next(one for one in made.functions if one.id == id_).environment["RESPONSE_CACHE"]
+            for made in (template, on)
+        ]
+        assert values == ["off", "on"]
+
+
 def test_the_vault_key_has_the_same_arn_in_every_run(template: Template) -> None:
     environment = next(one for one in template.functions if one.id == "TokenBrokerFunction").environment
     key = next(key for key in template.keys if key.id == "VaultKey")

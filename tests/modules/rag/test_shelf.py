@@ -1,132 +1,33 @@
-from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
-from mcpist import stores
 from mcpist.errors import FileNotFound
 from mcpist.settings import settings
 from mcpist.stores import client
-from mcpist_modules.rag import rag
-from mcpist_modules.rag.index import Index
+from mcpist.tools.call import Cut
 from mcpist_modules.rag.local import load
-from mcpist_modules.rag.shelf import FRESH_SECONDS, READ_SECONDS, Shelf
+from mcpist_modules.rag.shelf import READ_SECONDS, Shelf
+from tests.modules.rag.bucket import (
+    GET,
+    LIST,
+    PUT,
+    Clock,
+    answer,
+    before_the_next,
+    delete,
+    paths,
+    rows,
+    store,
+    stored_index,
+)
 
-NUMBERS = count()
-LIST, GET, PUT = "ListObjectsV2", "GetObject", "PutObject"
-
-
-class Clock:
-    """A clock that stands still until it is told."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def __call__(self) -> float:
-        return self.seconds
-
-    def pass_by(self) -> None:
-        self.seconds += FRESH_SECONDS
-
-
-@pytest.fixture(scope="module")
-def operations() -> Iterator[list[str]]:
-    """moto, and the operations that were sent to it."""
-    forget()
-    sent: list[str] = []
-    with pytest.MonkeyPatch.context() as environment, mock_aws():
-        environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        stores.session().register("request-created", lambda operation_name, **_: sent.append(operation_name))
-        yield sent
-    forget()
-
-
-def forget() -> None:
-    stores.session.cache_clear()
-    stores.client.cache_clear()
-
-
-@pytest.fixture
-def sent(operations: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The operations of this test, which has an empty bucket of its own and remembers nothing of others."""
-    bucket = f"files-{next(NUMBERS)}"
-    client("s3").create_bucket(Bucket=bucket)
-    monkeypatch.setenv("FILES_BUCKET", bucket)
-    settings.cache_clear()
-    Shelf.of.cache_clear()
-    operations.clear()
-    yield operations
-    settings.cache_clear()
-    Shelf.of.cache_clear()
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-def store(path: str, text: str = "# A\n\ntext", organization: str = "acme") -> None:
-    """Put a document into the bucket as the console does, past the shelf."""
-    key = f"rag/{organization}/docs/{path}"
-    client("s3").put_object(Bucket=settings().files_bucket, Key=key, Body=text.encode())
-
-
-def delete(key: str) -> None:
-    client("s3").delete_object(Bucket=settings().files_bucket, Key=f"rag/acme/{key}")
-
-
-def stored_index() -> Index:
-    answer = client("s3").get_object(Bucket=settings().files_bucket, Key="rag/acme/index.sqlite")
-    index = Index.load(answer["Body"].read())
-    assert index is not None
-    return index
-
-
-def paths(shelf: Shelf) -> list[str]:
-    return [row["path"] for row in shelf.documents(limit=500)]
-
-
-def before_the_next_put(action: Callable[[], Any]) -> None:
-    """Do something at the moment in which the next object would be stored."""
-    events, waiting = client("s3").meta.events, [action]
-
-    def hook(**_: Any) -> None:
-        if waiting:
-            waiting.pop()()
-
-    events.register("before-call.s3.PutObject", hook)
-
+HINT = "raise limit (at most 500) or ask for something narrower."
 
 # -- questions ----------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def documents(sent: list[str]) -> str:
-    """Four documents of acme, which is returned; nothing counted yet."""
-    store("guides/deploy.md", "---\ntitle: Deploying\ntags: [ops, 運用]\ndate: 2026-01-05\n---\nHow to deploy.")
-    store("guides/review.md", "---\ntitle: レビュー手順\ntags: [ops]\ndate: 2026-03-01\n---\n設計書を読む。")
-    store("design.md", "---\ntags: [運用]\ndate: 2026-01-05\n---\n# Design of deploying\n\n設計。")
-    store("plain.md", "Nothing much.")
-    sent.clear()
-    return "acme"
-
-
-@pytest.fixture
-def shelf(documents: str, clock: Clock) -> Shelf:
-    """The shelf of a sandbox that has not looked yet."""
-    return Shelf(documents, clock)
-
-
-def answer(tool: str, **arguments: Any) -> Any:
-    """What a tool of the module answers for acme, as `run` asks it."""
-    declared = rag.tools[tool]
-    lookup: Any = declared.describe_work(declared.validate(arguments))
-    assert rag.opens is not None
-    return lookup.function(rag.opens("acme"), **lookup.arguments)
 
 
 @pytest.mark.usefixtures("documents")
@@ -143,9 +44,9 @@ def test_a_search_answers_with_rows() -> None:
 
 @pytest.mark.usefixtures("documents")
 def test_a_search_keeps_to_tags_and_limit() -> None:
-    assert [row["path"] for row in answer("search_docs", query="deploy")] == ["guides/deploy.md", "design.md"]
-    assert [row["path"] for row in answer("search_docs", query="deploy", tags=["運用", "OPS"])] == ["guides/deploy.md"]
-    assert [row["path"] for row in answer("search_docs", query="deploy", limit=1)] == ["guides/deploy.md"]
+    assert [row["path"] for row in rows("search_docs", query="deploy")] == ["guides/deploy.md", "design.md"]
+    assert [row["path"] for row in rows("search_docs", query="deploy", tags=["運用", "OPS"])] == ["guides/deploy.md"]
+    assert [row["path"] for row in rows("search_docs", query="deploy", limit=1)] == ["guides/deploy.md"]
     assert answer("search_docs", query="deploy", tags=["none"]) == []
 
 
@@ -166,41 +67,70 @@ def test_a_missing_document_names_the_nearest() -> None:
 
 @pytest.mark.usefixtures("documents")
 def test_lists_are_sorted_by_path_and_cut() -> None:
-    assert [row["path"] for row in answer("list_docs")] == [
+    assert [row["path"] for row in rows("list_docs")] == [
         "design.md",
         "guides/deploy.md",
         "guides/review.md",
         "plain.md",
     ]
-    assert [row["path"] for row in answer("list_docs", folder="guides/", limit=1)] == ["guides/deploy.md"]
+    assert [row["path"] for row in rows("list_docs", folder="guides/", limit=1)] == ["guides/deploy.md"]
 
 
 @pytest.mark.usefixtures("documents")
 def test_tags_are_counted() -> None:
     assert answer("list_tags") == [{"tag": "ops", "count": 2}, {"tag": "運用", "count": 2}]
-    assert [row["path"] for row in answer("list_docs_by_tag", tag="OPS")] == ["guides/deploy.md", "guides/review.md"]
+    assert [row["path"] for row in rows("list_docs_by_tag", tag="OPS")] == ["guides/deploy.md", "guides/review.md"]
 
 
 @pytest.mark.usefixtures("documents")
 def test_titles_are_found_by_parts_of_words() -> None:
-    assert [row["path"] for row in answer("search_by_title", title="deploy DESIGN")] == ["design.md"]
-    assert [row["path"] for row in answer("search_by_title", title="手順")] == ["guides/review.md"]
+    assert [row["path"] for row in rows("search_by_title", title="deploy DESIGN")] == ["design.md"]
+    assert [row["path"] for row in rows("search_by_title", title="手順")] == ["guides/review.md"]
 
 
 @pytest.mark.usefixtures("documents")
 def test_dates_are_listed_newest_first() -> None:
-    assert [row["date"] for row in answer("list_docs_by_date")] == ["2026-03-01", "2026-01-05", "2026-01-05"]
-    assert [row["path"] for row in answer("list_docs_by_date", since="2026-01-06")] == ["guides/review.md"]
-    assert [row["path"] for row in answer("list_docs_by_date", until="2026-01-05", limit=1)] == ["design.md"]
+    assert [row["date"] for row in rows("list_docs_by_date")] == ["2026-03-01", "2026-01-05", "2026-01-05"]
+    assert [row["path"] for row in rows("list_docs_by_date", since="2026-01-06")] == ["guides/review.md"]
+    assert [row["path"] for row in rows("list_docs_by_date", until="2026-01-05", limit=1)] == ["design.md"]
+
+
+@pytest.mark.usefixtures("documents")
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("search_docs", {"query": "deploy"}),
+        ("list_docs", {}),
+        ("list_tags", {}),
+        ("list_docs_by_tag", {"tag": "ops"}),
+        ("search_by_title", {"title": "e"}),
+        ("list_docs_by_date", {}),
+    ],
+)
+def test_a_list_that_is_cut_says_so_and_one_that_is_whole_does_not(tool: str, arguments: dict[str, Any]) -> None:
+    whole = answer(tool, **arguments)
+    assert len(whole) > 1
+    cut = answer(tool, **arguments, limit=len(whole) - 1)
+    assert cut == Cut(whole[:-1], f"Cut after {len(whole) - 1} items (there are more): {HINT}")
+    assert answer(tool, **arguments, limit=len(whole)) == whole
+
+
+@pytest.mark.usefixtures("sent")
+def test_at_the_largest_limit_a_cut_list_names_no_larger_one() -> None:
+    store("a.md", f"---\ntags: {list(range(501))}\n---\n")
+    cut = answer("list_tags", limit=500)
+    assert len(cut.json) == 500
+    assert cut.more == "Cut after 500 items (there are more): ask for something narrower."
 
 
 def test_an_empty_bucket_gives_empty_lists(sent: list[str]) -> None:
     assert answer("search_docs", query="anything") == []
     assert answer("list_docs") == answer("list_tags") == answer("list_docs_by_date") == []
     assert answer("list_docs_by_tag", tag="x") == answer("search_by_title", title="x") == []
+    assert sent == [LIST]
     with pytest.raises(FileNotFound):
         answer("get_doc", path="a.md")
-    assert sent == [LIST]
+    assert sent == [LIST, LIST]
 
 
 # -- what is sent -------------------------------------------------------------------------------------
@@ -223,7 +153,7 @@ def test_a_warm_shelf_asks_nothing_for_some_seconds_and_then_lists_once(
     assert sent == []
     clock.pass_by()
     shelf.document("plain.md")
-    shelf.tags()
+    shelf.tags(limit=1)
     assert sent == [LIST]
 
 
@@ -306,7 +236,7 @@ def test_who_loses_the_first_race_answers_right_and_takes_the_winners_index(
     shelf: Shelf, sent: list[str], clock: Clock
 ) -> None:
     winner = Shelf("acme", clock)
-    before_the_next_put(winner.index)
+    before_the_next("PutObject", winner.index)
     assert len(paths(shelf)) == 4
     assert stored_index().dump() == winner.index().dump()
     sent.clear()
@@ -326,7 +256,7 @@ def test_who_loses_a_later_race_overwrites_nothing(shelf: Shelf, clock: Clock) -
         store("two.md")
         winner.index()
 
-    before_the_next_put(win)
+    before_the_next("PutObject", win)
     assert "one.md" in paths(shelf)
     assert {"one.md", "two.md"} <= set(stored_index().entries)
     clock.pass_by()

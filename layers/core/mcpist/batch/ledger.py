@@ -88,7 +88,14 @@ def claim(pk: str, entry: Entry, mine: Claim) -> bool:
 
 
 def finish(
-    head: Header, entry: Entry, owner: str | None, status: Status, *, raw: Any = None, error: Item | None = None
+    head: Header,
+    entry: Entry,
+    owner: str | None,
+    status: Status,
+    *,
+    raw: Any = None,
+    more: str = "",
+    error: Item | None = None,
 ) -> Entry:
     """Store how a step ended, for the claim's owner, or for nobody's claim; the item as it then is.
 
@@ -96,7 +103,7 @@ def finish(
     """
     change: Item = {"status": status, "ended_at": milliseconds()}
     if status == "succeeded":
-        change |= _result(head.organization, raw)
+        change |= _result(head.organization, raw) | ({"more": more} if more else {})
     if error is not None:
         change["error"] = json.dumps(error)
     held = "#claim.#owner = :owner" if owner else "attribute_not_exists(#claim)"

@@ -70,7 +70,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A step: what it was asked for, who runs it, and how it ended, with a result, a file or an error message."""
+    """A step: what it was asked for, who runs it, and how it ended, with a result, a file or an error message.
+
+    `more` is how to go on with a result that is a list and was cut.
+    """
 
     index: int
     id: str
@@ -84,6 +87,7 @@ class Entry:
     status: Status | None = None
     content: bytes | None = field(default=None, repr=False)
     file: Mapping[str, Any] | None = None
+    more: str = ""
     error: Mapping[str, Any] | None = None
     started_at: float | None = None
     ended_at: float | None = None
@@ -169,6 +173,7 @@ def read_entry(item: Item) -> Entry:
         status=item.get("status"),
         content=item.get("content"),
         file=item.get("file"),
+        more=item.get("more", ""),
         error=json.loads(item["error"]) if "error" in item else None,
         started_at=_seconds(item.get("started_at")),
         ended_at=_seconds(item.get("ended_at")),

@@ -63,7 +63,7 @@ def check(reference: Reference, shows: Shows) -> None:
     if not reference.keys or reference.keys[0] != "items":
         return
     columns = [key for key in reference.keys[1:] if isinstance(key, str) and key != "*"]
-    if columns and columns[0] not in shows.fields:
+    if columns and not shows.knows(columns[0]):
         problem = f"{reference.step} shows no column {columns[0]}"
         raise _unresolved(reference, problem, f"Columns: {nearest(columns[0], shows.fields)}.")
     if columns and reference.keys[1] == columns[0]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from mcpist.batch import ledger
 from mcpist.batch.records import Claim, Entry, Header
 from mcpist.errors import InternalError, McpistError, to_message
+from mcpist.tools.run import Brought
 
 CLAIM_MARGIN_SECONDS = 2
 
@@ -34,14 +35,14 @@ class Entrance:
         return Claim(owner=self.request, execution=self.execution, retry=self.retry, until=until)
 
 
-type Run = Callable[[Header, Entry], Any]
+type Run = Callable[[Header, Entry], Brought]
 
 
 def enter(entrance: Entrance, run: Run) -> Header:
     """Bring a step to its end and settle it; the header afterwards says what that opened.
 
     A step that is entered before all that it needs has settled is left alone: somebody else will open it.
-    `run` does the step's work and gives its JSON, or raises the McpistError that it failed with.
+    `run` does the step's work and gives what it brought, or raises the McpistError that it failed with.
     """
     head, entry = ledger.enter(entrance.pk, entrance.step)
     if entrance.step in head.seq or not head.ready(entrance.step):
@@ -73,10 +74,10 @@ def _end(entrance: Entrance, head: Header, entry: Entry, run: Run) -> Entry:
 
 def _work(entrance: Entrance, head: Header, entry: Entry, run: Run) -> Entry:
     try:
-        raw = run(head, entry)
+        brought = run(head, entry)
     except McpistError as error:
         return ledger.finish(head, entry, entrance.request, "failed", error=to_message(error))
-    return ledger.finish(head, entry, entrance.request, "succeeded", raw=raw)
+    return ledger.finish(head, entry, entrance.request, "succeeded", raw=brought.json, more=brought.more)
 
 
 def _standing(entrance: Entrance, entry: Entry) -> Literal["free", "busy", "dead"]:

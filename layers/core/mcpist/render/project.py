@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mcpist.render.shows import Shows, at
+from mcpist.render.shows import ANYTHING, Shows, at
 
 type Row = dict[str, Any]
 
@@ -11,4 +11,16 @@ def project(raw: Any, shows: Shows) -> list[Row]:
     """The rows of an answer; an answer that is one object is one row."""
     found = at(raw, shows.rows) if shows.rows else raw
     items = found if isinstance(found, list) else [found]
-    return [{column.name: at(item, column.path) for column in shows.columns} for item in items if item is not None]
+    return [_row(item, shows) for item in items if item is not None]
+
+
+def _row(item: Any, shows: Shows) -> Row:
+    row: Row = {}
+    for column in shows.columns:
+        if column.name != ANYTHING:
+            row[column.name] = column.of(item)
+        elif isinstance(item, dict):
+            row |= item
+        else:
+            row["value"] = item
+    return row

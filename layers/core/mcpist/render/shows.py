@@ -10,10 +10,14 @@ _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+|\*)\]")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A name for the model and the path of its value in the service's JSON."""
+    """A name for the model and the paths of its value in the service's JSON: the first that leads to one counts."""
 
     name: str
-    path: str
+    paths: tuple[str, ...]
+
+    def of(self, item: Any) -> Any:
+        """Its value in one row's JSON."""
+        return next((found for path in self.paths if (found := at(item, path)) is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +33,25 @@ class Shows:
         """`markdown` for a document, else `rows`."""
         return "markdown" if self.text else "rows"
 
+    def knows(self, name: str) -> bool:
+        """Whether a row can have a column of this name."""
+        return name in self.fields or ANYTHING in self.fields
+
     @property
     def fields(self) -> list[str]:
         """The names that references and the model may use."""
         return [column.name for column in self.columns]
 
 
+# Of rows whose columns nobody knows before: each as it is.
+ANYTHING = "*"
+
+
 def shows(*columns: str, rows: str = "", text: str = "") -> Shows:
-    """Declare an answer: `"fields.summary as summary"`; `rows` is the path of the list, `text` a Markdown column."""
+    """Declare an answer: `"fields.summary as summary"`, `"start.dateTime|start.date as start"`.
+
+    `rows` is the path of the list, `text` a Markdown column. `"*"` stands for all that a row has.
+    """
     return Shows(tuple(_column(column) for column in columns), rows, text)
 
 
@@ -65,7 +80,7 @@ def steps(path: str) -> Iterator[str | int]:
 
 def _column(text: str) -> Column:
     path, _, name = text.partition(" as ")
-    return Column(name or path, path)
+    return Column(name or path, tuple(path.split("|")))
 
 
 # Of a write that the service answers with nothing.

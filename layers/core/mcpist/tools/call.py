@@ -15,13 +15,18 @@ type Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One HTTP request to the module's service; `path` begins with a slash and is escaped already."""
+    """One HTTP request to the module's service; `path` begins with a slash and is escaped already.
+
+    `origin` is another origin of the service, one that the module allows. The grant's token never goes there: such a
+    Call brings its own headers, which are secret.
+    """
 
     method: Method
     path: str
     query: Mapping[str, Any] = field(default_factory=dict)
     json: Any = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    origin: str = ""
 
     def __post_init__(self) -> None:
         """Refuse a path that would become part of the host: it must begin with a slash."""
@@ -36,6 +41,14 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     json: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A list that ends before the service's own end: its JSON, and how to go on."""
+
+    json: Any
+    more: str
 
 
 class Lookup:
@@ -66,6 +79,14 @@ def path(template: str, **parts: str | int | list[str]) -> str:
 def given(**fields: Any) -> dict[str, Any]:
     """The fields that have a value."""
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def changes(**fields: Any) -> dict[str, Any]:
+    """The fields that have a value, for an update; InvalidRequest if there is none."""
+    found = given(**fields)
+    if not found:
+        raise InvalidRequest(field=" or ".join(fields), problem="say at least one thing to change")
+    return found
 
 
 def _part(name: str, value: str | int | list[str]) -> str:

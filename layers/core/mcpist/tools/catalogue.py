@@ -1,11 +1,16 @@
-"""The catalogue: every module by its name, imported when it is first used."""
+"""The catalogue: every module by its name, imported when a tool of it is first used; listed without importing any."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 
+from mcpist.tools.index import Index
 from mcpist.tools.module import Module
+
+INDEX_FILE = "index.json"
 
 
 class Catalogue:
@@ -15,6 +20,28 @@ class Catalogue:
         self.package = package
         self.names = tuple(names)
         self.module = cache(self._module)
+
+    @cached_property
+    def index(self) -> Index:
+        """What the build wrote down of the modules; where none was made, what they say themselves."""
+        file = self.folder / INDEX_FILE
+        return Index.load(file.read_text("utf-8")) if file.exists() else self.read()
+
+    @property
+    def folder(self) -> Path:
+        """Where the package is."""
+        spec = find_spec(self.package)
+        if spec is None or spec.origin is None:
+            raise ImportError(f"{self.package} is no package")
+        return Path(spec.origin).parent
+
+    def read(self) -> Index:
+        """The index of the modules as they are now; this imports them all."""
+        return Index.of(map(self.module, self.names))
+
+    def write(self) -> None:
+        """Write down the index, as the build does."""
+        (self.folder / INDEX_FILE).write_text(self.read().dump(), "utf-8")
 
     def _module(self, name: str) -> Module:
         module: Module = getattr(import_module(f"{self.package}.{name}"), name)

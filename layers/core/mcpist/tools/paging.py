@@ -18,6 +18,7 @@ MOST_BYTES = 5_000_000  # of fetch_all
 
 type Place = dict[str, Any]
 type Following = Callable[[Call, Answer, int], Place]
+type Tells = Callable[[Any, Any], dict[str, Any]]
 
 
 def wanted(
@@ -36,14 +37,15 @@ class Paging:
     """How a service pages.
 
     `size` names the parameter of a page's length, `most` its largest value; `places` are the parameters that say
-    where a page begins, and `following` reads them for the next page out of an answer: none at the end. A request
-    with a body takes them there.
+    where a page begins, and `following(request, answer, items)` reads them for the next page: none at the end. A POST
+    takes them in its body. `tells(item, page)` is what is put beside each item, in words that people read.
     """
 
     size: str
     most: int
     places: tuple[str, ...]
     following: Following
+    tells: Tells | None = None
 
     def page(self, call: Call, place: Place, items: int) -> Call:
         """The request for one page."""
@@ -85,7 +87,10 @@ def by_offset(place: str, *, last: Callable[[Any, int], bool]) -> Following:
 
     def following(call: Call, answer: Answer, items: int) -> Place:
         words = call.json if call.method == "POST" else call.query
-        end = int(words.get(place, 0)) + items
+        begin = str(words.get(place, 0))
+        if not begin.isdecimal():
+            raise InvalidRequest(field="cursor", problem="it is no number")
+        end = int(begin) + items
         return {place: end} if items and not last(answer.json, end) else {}
 
     return following
@@ -109,7 +114,7 @@ class Wish:
 def pages(service: str, call: Call, paging: Paging, rows: str, wish: Wish) -> Calls:
     """The list that begins with this Call, in the shape of its last page; a Cut where more of it is left."""
     place = paging.parse(wish.cursor) if wish.cursor else {}
-    read = _Read(service, rows, wish)
+    read = _Read(service, paging, rows, wish)
     while True:
         request = paging.page(call, place, wish.items_a_page(paging.most))
         try:
@@ -129,8 +134,9 @@ def pages(service: str, call: Call, paging: Paging, rows: str, wish: Wish) -> Ca
 class _Read:
     """What has been read of a list."""
 
-    def __init__(self, service: str, rows: str, wish: Wish) -> None:
+    def __init__(self, service: str, paging: Paging, rows: str, wish: Wish) -> None:
         self.service = service
+        self.paging = paging
         self.rows = rows
         self.wish = wish
         self.items: list[Any] = []
@@ -144,7 +150,8 @@ class _Read:
         if not isinstance(found, list):
             problem = "it answered JSON of another shape, without the list"
             raise UpstreamUnavailable(service=self.service, problem=problem)
-        self.items += found
+        tells = self.paging.tells
+        self.items += [{**item, **tells(item, page)} for item in found] if tells else found
         self.pages += 1
         self.size_bytes += len(json.dumps(found))
         self.last = page

@@ -3,20 +3,33 @@
 import logging
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from mcpist import audit, broker
 from mcpist.caller import Caller
-from mcpist.errors import InternalError, McpistError, ReconnectRequired, Timeout
+from mcpist.errors import InternalError, McpistError, ReconnectRequired, UpstreamUnavailable
 from mcpist.settings import settings
-from mcpist.tools.call import Answer, Call, Calls, Lookup, Work
+from mcpist.tools.account import Account
+from mcpist.tools.cache import answers
+from mcpist.tools.call import Answer, Call, Calls, Cut, Lookup, Work
 from mcpist.tools.module import Module
+from mcpist.tools.options import USUAL, Options
 from mcpist.tools.tool import Tool
 
 logger = logging.getLogger(__name__)
 
 
 MOST_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What a tool brought: its JSON, and of a list that was cut how to go on."""
+
+    json: Any
+    more: str = ""
 
 
 def run(
@@ -28,72 +41,88 @@ def run(
     request: str,
     batch: str = "",
     seconds: float = MOST_SECONDS,
-) -> Any:
-    """The JSON that the tool brought within some seconds, written into the audit table whatever the outcome.
+    options: Options = USUAL,
+) -> Brought:
+    """What the tool brought within some seconds, written into the audit table whatever the outcome.
 
     A tool that writes has an intent row before anything is sent: without a trail nothing is changed.
     """
     name = f"{tool.module}.{tool.name}"
     work = tool.describe_work(tool.validate(arguments))
-    service = Service(caller, module, time.monotonic() + seconds)
+    service = Service(caller, module, tool, time.monotonic() + seconds, options)
     if not tool.reads:
         audit.record(caller, tool=name, outcome="started", request=request, batch=batch)
     outcome = InternalError.code
     try:
-        raw = perform(service, work)
+        with nullcontext() if tool.reads else answers.changing((caller.organization, module.name)):
+            brought = perform(service, work)
         outcome = "succeeded"
     except McpistError as error:
         outcome = error.code
         raise
     else:
-        return raw
+        return Brought(brought.json, brought.more) if isinstance(brought, Cut) else Brought(brought)
     finally:
         _record(caller, tool=name, outcome=outcome, request=request, account=service.account, batch=batch)
 
 
 class Service:
-    """A module's service as one caller reaches it, until a moment on the monotonic clock."""
+    """A module's service as one caller's tool reaches it, until a moment on the monotonic clock."""
 
-    def __init__(self, caller: Caller, module: Module, until: float) -> None:
+    def __init__(self, caller: Caller, module: Module, tool: Tool, until: float, options: Options = USUAL) -> None:
         self.caller = caller
         self.module = module
+        self.tool = tool
         self.until = until
-        self.account = ""
+        self.options = options
+        self.acting = Account(caller.organization, module, None)
+
+    @property
+    def account(self) -> str:
+        """The name of the account that acted last; empty where none was needed."""
+        return self.acting.credential.account_name if self.acting.credential else ""
 
     def ask(self, call: Call) -> Answer:
+        """The answer to a Call, from the service or, for a tool that allows it, from the cache."""
+        self.identify()
+        seconds = self.tool.cache_seconds
+        if not (settings().response_cache and seconds and self.tool.reads and not self.tool.reveals):
+            return self.send(call)
+        kept = answers.find(self.acting, call)
+        if kept and answers.is_alive(kept):
+            return kept.answer()
+        answer = self.send(kept.conditional(call) if kept else call)
+        if kept and answer.status == 304:
+            return answers.renew(kept, seconds)
+        answers.keep(self.acting, call, answer, seconds)
+        return answer
+
+    def send(self, call: Call) -> Answer:
         """Send a Call with the caller's credential; a refused token is resolved afresh once."""
         from mcpist.tools.send import Unauthorized, send  # only a module that speaks HTTP waits for httpx
 
+        patience: Any = {"until": self.until, "options": self.options, "reads": self.tool.reads}
         try:
-            return send(self.module, call, self.token(), seconds=self._seconds())
+            return send(self.acting, call, **patience)
         except Unauthorized:
-            pass
+            self.identify(fresh=True)
         try:
-            return send(self.module, call, self.token(fresh=True), seconds=self._seconds())
-        except Unauthorized:
+            return send(self.acting, call, **patience)
+        except Unauthorized as refused:
             url = settings().connect_url(self.module.name)
-            raise ReconnectRequired(service=self.module.name, url=url) from None
+            raise ReconnectRequired(service=self.module.name, url=url, problem=str(refused)) from None
 
-    def token(self, *, fresh: bool = False) -> str | None:
-        """The bearer token, for a service that needs one."""
-        if self.module.service is None:
-            return None
-        credential = broker.resolve(self.caller, self.module.service, fresh=fresh)
-        self.account = credential.account_name
-        return credential.token
+    def identify(self, *, fresh: bool = False) -> None:
+        """Learn which account acts, for a service that needs one."""
+        if self.module.service is not None:
+            credential = broker.resolve(self.caller, self.module.service, fresh=fresh)
+            self.acting = Account(self.caller.organization, self.module, credential)
 
     def look_up(self, lookup: Lookup) -> Any:
         """Answer a Lookup from the organization's own store."""
         if self.module.opens is None:
             raise TypeError(f"the module {self.module.name} opens no store")
         return lookup.function(self.module.opens(self.caller.organization), **lookup.arguments)
-
-    def _seconds(self) -> float:
-        """What is left for one more Call: the invocation must outlive it, or nobody hears how it ended."""
-        left = min(self.until - time.monotonic(), MOST_SECONDS)
-        if left <= 0:
-            raise Timeout(service=self.module.name, seconds=0)
-        return left
 
 
 def perform(service: Service, work: Work) -> Any:
@@ -106,13 +135,28 @@ def perform(service: Service, work: Work) -> Any:
 
 
 def _converse(service: Service, calls: Calls) -> Any:
-    """Send each Call that the generator yields and hand it the Answer; its return value is the JSON."""
+    """Send each Call that the generator yields and hand it the Answer, or the error; its return value is the JSON."""
     try:
         call = next(calls)
         while True:
-            call = calls.send(service.ask(call))
+            try:
+                answer = service.ask(call)
+            except McpistError as error:
+                call = calls.throw(error)
+            else:
+                call = _hear(service, calls, answer)
     except StopIteration as end:
         return end.value
+
+
+def _hear(service: Service, calls: Calls, answer: Answer) -> Call:
+    """Hand the generator an Answer; where it stumbles over what it reads there, the service has changed."""
+    try:
+        return calls.send(answer)
+    except (AttributeError, LookupError, TypeError) as error:
+        logger.exception("answer of another shape", extra={"tool": f"{service.tool.module}.{service.tool.name}"})
+        problem = "it answered JSON of another shape than this tool reads"
+        raise UpstreamUnavailable(service=service.module.name, problem=problem) from error
 
 
 def _record(caller: Caller, **row: str) -> None:

@@ -1,49 +1,129 @@
-"""Search over tools by the words of a task."""
+"""Search over tools by the words of a task: BM25F, on stems, with synonyms in English and Japanese.
 
-import inspect
+Source of the formula: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009).
+"""
+
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from heapq import nlargest
+from itertools import batched
 from math import log
-from operator import itemgetter
+from typing import Any, Literal, Self
 
-from mcpist.tools.tool import Tool
+from mcpist.tools.synonyms import meanings
 
+type Field = Literal["name", "service", "description", "parameters"]
+
+WEIGHTS: Mapping[Field, float] = {"name": 3.0, "service": 2.0, "description": 1.5, "parameters": 0.5}
+SATURATION = 1.2
+LENGTH = 0.4
+OF_SYNONYMS = 0.8
+OF_PLURALS = 0.4  # who names several things wants a list of them
+OF_SERVICES = 2.0  # who names a service means that one
 ENOUGH = 0.3
+QUERY_CHARACTERS = 1000
+SCALE = 1000  # impacts are kept as integers
 
-_WORD = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
+_WORD = re.compile(r"[A-Za-z]+|[0-9]+|[^\x00-\x7f]+")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_PLURAL = re.compile(r"\b(?!does\b|this\b|says\b)[a-z]{2,}[^su\W\d_]s\b")
+_FILE = re.compile(r"\w\.(?:css|csv|html?|js|json|md|py|sql|toml|ts|txt|ya?ml)\b", re.IGNORECASE)
+# What is only to be written: it tells nothing of the task.
+_QUOTED = re.compile(
+    r"\b(?:(?:called|named|titled) (?=[A-Z'\"])|saying\b|that says\b).*|'[^']{3,}'|\"[^\"]+\"|「[^」]+」"
+)
+_UNIMPORTANT = frozenset(
+    _WORD.findall(
+        "a an all and any are as at be by can do does for from get has have how i if in into is it its me my of on or our "
+        "so some that the their them then there they this to up us was we what when where which who will with you your"
+    )
+)
 
 
-def search(query: str, tools: Iterable[Tool], most: int = 10) -> list[Tool]:
-    """The tools that fit a task, best first: rare words count more than common ones, words of names most.
+_CHANGES = frozenset(("add", "creat", "delet", "move", "remov", "updat", "merg", "run"))
 
-    What fits less than a third as well as the best is left out.
+
+class Words:
+    """The stems of all tools' words: for each one the tools that have it, by number, and how much it says of each."""
+
+    def __init__(self, postings: Mapping[str, Sequence[int]]) -> None:
+        self.postings = postings
+
+    @classmethod
+    def of(cls, texts: Iterable[Mapping[Field, str]]) -> Self:
+        """The words of tools, each told by its fields."""
+        counted = [{field: Counter(stems(_HUMP.sub(" ", text))) for field, text in fields.items()} for fields in texts]
+        usual = {field: _mean([fields[field].total() for fields in counted]) for field in WEIGHTS}
+        impacts: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        for number, fields in enumerate(counted):
+            for stem, frequency in _frequencies(fields, usual).items():
+                factor = OF_SERVICES if stem in fields["service"] else 1.0
+                impacts[stem].append((number, factor * frequency / (SATURATION + frequency)))
+        return cls({stem: _posting(known, len(counted)) for stem, known in sorted(impacts.items())})
+
+    def rank(self, query: str, allowed: Collection[int], most: int = 10) -> list[int]:
+        """The numbers of the tools that fit a task, best first; what fits much less than the best is left out."""
+        scores: dict[int, float] = defaultdict(float)
+        for stem, weight in asked(query).items():
+            for number, impact in batched(self.postings.get(stem, ()), 2, strict=True):
+                scores[number] += weight * impact
+        best = nlargest(most, ((score, -number) for number, score in scores.items() if number in allowed))
+        return [-number for score, number in best if score >= best[0][0] * ENOUGH]
+
+
+def asked(query: str) -> dict[str, float]:
+    """The stems that a query asks for, and how much each counts: its own words fully, what they mean a little less."""
+    query = query[:QUERY_CHARACTERS].encode(errors="replace").decode()
+    task = _QUOTED.sub(" ", query).strip() or query
+    own = stems(task)
+    meant = stems(" ".join([*meanings(task), *(["file"] if _FILE.search(task) else [])]))
+    several = stems("list search") if _PLURAL.search(task) and not _CHANGES.intersection(own + meant) else []
+    return dict.fromkeys(several, OF_PLURALS) | dict.fromkeys(meant, OF_SYNONYMS) | dict.fromkeys(own, 1.0)
+
+
+def stems(text: str) -> list[str]:
+    """The stems of a text's words that mean something.
+
+    Text without spaces between words falls apart in pairs of characters.
     """
-    known = [(tool, _weights(tool)) for tool in tools]
-    rarity = {word: _rarity(word, [weights for _, weights in known]) for word in _words(query)}
-    scored = [(score, tool) for tool, weights in known if (score := _score(rarity, weights))]
-    best = nlargest(most, scored, key=itemgetter(0))
-    return [tool for score, tool in best if score >= best[0][0] * ENOUGH]
+    words = [part for word in _WORD.findall(text) for part in _parts(word)]
+    stemmed: list[str] = _stemmer().stemWords([word for word in words if word not in _UNIMPORTANT])
+    return stemmed
 
 
-def _rarity(word: str, all_weights: list[Mapping[str, int]]) -> float:
-    found = sum([word in weights for weights in all_weights])
-    return log(1 + len(all_weights) / found) if found else 0.0
-
-
-def _score(rarity: Mapping[str, float], weights: Mapping[str, int]) -> float:
-    return sum([count * weights[word] for word, count in rarity.items() if word in weights])
+def _parts(word: str) -> list[str]:
+    if word.isascii() or len(word) < 3:
+        return [word.lower()]
+    return [word[start : start + 2] for start in range(len(word) - 1)]
 
 
 @cache
-def _weights(tool: Tool) -> Mapping[str, int]:
-    """What each word of a tool counts: three in its name, one elsewhere."""
-    name = _words(f"{tool.module} {tool.name}")
-    text = _words(f"{tool.description} {' '.join(inspect.signature(tool.function).parameters)}")
-    return {word: 3 * (word in name) + (word in text) for word in {*name, *text}}
+def _stemmer() -> Any:
+    from Stemmer import Stemmer
+
+    return Stemmer("english")
 
 
-def _words(text: str) -> set[str]:
-    """The words of a text, by their stems: an s at the end does not count."""
-    return {word.removesuffix("s") for word in _WORD.findall(text.lower())}
+def _frequencies(fields: Mapping[Field, Counter[str]], usual: Mapping[Field, float]) -> dict[str, float]:
+    """How often a tool has each stem, weighted by the fields, which count less the longer they are.
+
+    A text that names its own service says nothing by that.
+    """
+    found: dict[str, float] = defaultdict(float)
+    for field, counter in fields.items():
+        norm = 1 - LENGTH + LENGTH * counter.total() / usual[field]
+        said = counter if field in {"name", "service"} else counter - fields["service"]
+        for stem, times in said.items():
+            found[stem] += WEIGHTS[field] * times / norm
+    return found
+
+
+def _posting(known: list[tuple[int, float]], count: int) -> list[int]:
+    rarity = log(1 + (count - len(known) + 0.5) / (len(known) + 0.5))
+    return [value for number, impact in known for value in (number, round(SCALE * rarity * impact))]
+
+
+def _mean(values: Sequence[int]) -> float:
+    return (sum(values) / len(values) if values else 0) or 1.0

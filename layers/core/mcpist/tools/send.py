@@ -4,43 +4,42 @@ import json
 import logging
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from itertools import count
 from typing import Any
 
 import httpx
 
-from mcpist.errors import (
-    InvalidRequest,
-    McpistError,
-    RateLimitExceeded,
-    Timeout,
-    ToolExecutionError,
-    UpstreamUnavailable,
-)
+from mcpist.errors import InvalidRequest, RateLimitExceeded, Timeout, ToolExecutionError, UpstreamUnavailable
+from mcpist.tools.account import Account
 from mcpist.tools.call import Answer, Call
-from mcpist.tools.module import Module
+from mcpist.tools.failures import Failure, failure
+from mcpist.tools.limits import Key, holds, whole
+from mcpist.tools.options import USUAL, Options
+from mcpist.tools.words import MESSAGE_CHARACTERS
 
-RETRY_AFTER_SECONDS = 30
 MOST_ANSWER_BYTES = 10_000_000
-MESSAGE_CHARACTERS = 500
+MOST_REDIRECTS = 3
+CONNECT_SECONDS = 5.0
+SHORTEST_SECONDS = 0.001  # a socket takes 0 for "do not wait at all"
 
-# Where services put their own words, the one for people first.
-_WORDS = ("message", "error_description", "errorMessages", "errors", "detail", "error")
 _HALF_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
+# With these the service has not heard of the request.
+_UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 class Unauthorized(Exception):  # a signal between send and run, not an error of ours
-    """The service refused the token; perhaps another process has just refreshed it."""
+    """The service refused the token, in these words; perhaps another process has just refreshed it."""
 
 
 @cache
 def http() -> httpx.Client:
     """The sandbox's one client.
 
-    It follows no redirect, so a token never leaves its module's host, and keeps no cookie, since many callers share it.
+    It follows no redirect itself, so a token never leaves its host, and keeps no cookie, since many callers share it.
     """
     # At INFO and DEBUG these print addresses and headers, which carry arguments and tokens.
     for library in ("httpx", "httpcore"):
@@ -49,41 +48,116 @@ def http() -> httpx.Client:
     return httpx.Client(follow_redirects=False, cookies=no_cookies)
 
 
-def send(module: Module, call: Call, token: str | None, *, seconds: float = 20.0) -> Answer:
-    """Perform one Call at its module's host within some seconds; every failure is a typed error."""
-    request = _request(module, call, token, seconds)
-    until = time.monotonic() + seconds
+def send(account: Account, call: Call, *, until: float, options: Options = USUAL, reads: bool = False) -> Answer:
+    """Perform one Call before a moment on the monotonic clock; every failure is a typed error.
+
+    As often as the options say, it is sent again: after a failure that changed nothing, and for a tool that `reads`
+    after any that may pass.
+    """
+    for retries in count():
+        outcome = _attempt(account, call, min(until, time.monotonic() + options.timeout))
+        if isinstance(outcome, Answer):
+            return outcome
+        error = outcome.error
+        if error.retryable and not (reads or outcome.harmless):
+            error.details["may_have_happened"] = True
+        pause = options.pause(retries) if outcome.wait is None else outcome.wait
+        again = retries < options.retry and (outcome.harmless or (reads and error.retryable))
+        if not again or time.monotonic() + pause >= until:
+            raise error
+        time.sleep(pause)
+    raise AssertionError
+
+
+def _attempt(account: Account, call: Call, until: float) -> Answer | Failure:
+    """One request, unless its time is over or the service has asked for none."""
+    service, seconds = account.module.name, until - time.monotonic()
+    held = holds.left(*_holds(account, call))
+    if held:
+        return Failure(RateLimitExceeded(service=service, retry_after=whole(held)), harmless=True, wait=held)
+    if seconds <= 0:
+        return Failure(Timeout(service=service, seconds=0), harmless=True)
+    request = _request(account, call, until)
     try:
-        with closing(http().send(request, stream=True)) as response:
-            body = _read(response, module.name, until)
-    except httpx.TimeoutException:
-        raise Timeout(service=module.name, seconds=seconds) from None
+        response, body = _exchange(request, service, until)
+    except httpx.LocalProtocolError:
+        raise InvalidRequest(field="params", problem="no request can be made of them") from None
+    except httpx.TimeoutException as error:
+        return Failure(Timeout(service=service, seconds=round(seconds, 1)), harmless=isinstance(error, _UNSENT))
     except httpx.HTTPError as error:
-        raise UpstreamUnavailable(service=module.name, problem=f"no answer ({type(error).__name__})") from None
-    if response.is_success:
-        return Answer(response.status_code, dict(response.headers), _parse(body, response, module.name))
-    if response.status_code == httpx.codes.UNAUTHORIZED and token:
-        raise Unauthorized
-    raise _failure(module.name, response, body)
+        problem = f"no answer ({type(error).__name__})"
+        return Failure(UpstreamUnavailable(service=service, problem=problem), harmless=isinstance(error, _UNSENT))
+    return _outcome(account, call, response, body)
 
 
-def _request(module: Module, call: Call, token: str | None, seconds: float) -> httpx.Request:
-    headers = httpx.Headers({"user-agent": "mcpist"})
-    headers.update(module.headers)
-    headers.update(call.headers)
-    if token:
-        headers["authorization"] = f"Bearer {token}"
+def _outcome(account: Account, call: Call, response: httpx.Response, body: bytes) -> Answer | Failure:
+    service, status, headers = account.module.name, response.status_code, dict(response.headers)
+    unchanged = status == httpx.codes.NOT_MODIFIED and "if-none-match" in call.headers
+    if unchanged or response.is_success:
+        try:
+            return Answer(status, headers, None if unchanged else _parse(body, response, service))
+        except UpstreamUnavailable as error:
+            return Failure(error)
+    failed = failure(service, status, headers, body, account.secrets(call))
+    if status == httpx.codes.UNAUTHORIZED and account.token(call) and isinstance(failed.error, ToolExecutionError):
+        raise Unauthorized(failed.error.details["problem"])
+    if failed.wait:
+        wide, narrow = _holds(account, call)
+        holds.hold(narrow if failed.narrow else wide, failed.wait)
+    return failed
+
+
+def _holds(account: Account, call: Call) -> tuple[Key, Key]:
+    """The names of an account at an origin, and of one path there."""
+    wide = (*account.key, call.origin)
+    return wide, (*wide, call.path)
+
+
+def _request(account: Account, call: Call, until: float) -> httpx.Request:
+    url = account.url(call)
+    try:
+        headers = httpx.Headers({"user-agent": "mcpist", **account.headers(call)})
+    except ValueError:  # its text quotes the header
+        raise InvalidRequest(field="params", problem="no headers can be made of them") from None
     try:
         return http().build_request(
             call.method,
-            module.host + call.path,
+            url,
             params=dict(call.query) or None,
             json=call.json,
             headers=headers,
-            timeout=seconds,
+            extensions=_within(until),
         )
     except (httpx.InvalidURL, ValueError) as error:
         raise InvalidRequest(field="params", problem=f"no request can be made of them ({error})") from None
+
+
+def _within(until: float) -> dict[str, Any]:
+    """Timeouts that shrink: httpx bounds each phase of a request by its own, and their sum must end in time."""
+    left = max(until - time.monotonic(), SHORTEST_SECONDS)
+    timeouts = {"connect": min(left, CONNECT_SECONDS), "pool": left, "read": left, "write": left}
+
+    def cut(event: str, _: Mapping[str, Any]) -> None:
+        if event.endswith(".started"):
+            timeouts["read"] = timeouts["write"] = max(until - time.monotonic(), SHORTEST_SECONDS)
+
+    return {"timeout": timeouts, "trace": cut}
+
+
+def _exchange(request: httpx.Request, service: str, until: float) -> tuple[httpx.Response, bytes]:
+    """The last answer of a request and of the redirects that may be followed: reads, within one origin."""
+    for redirects in count():
+        with closing(http().send(request, stream=True)) as response:
+            following = response.next_request
+            own = following is not None and request.method == "GET" and _origin(following.url) == _origin(request.url)
+            if following is None or not own or redirects == MOST_REDIRECTS:
+                return response, _read(response, service, until)
+        request = following
+    raise AssertionError
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
 
 
 def _read(response: httpx.Response, service: str, until: float) -> bytes:
@@ -103,7 +177,10 @@ def _read(response: httpx.Response, service: str, until: float) -> bytes:
 
 
 def _parse(body: bytes, response: httpx.Response, service: str) -> Any:
+    """The JSON of a success; one that answers a read with a page of HTML, or with nothing at all, is none."""
     if not body:
+        if response.request.method == "GET" and response.status_code == httpx.codes.OK:
+            raise UpstreamUnavailable(service=service, problem="its answer is empty")
         return None
     try:
         found = json.loads(body)
@@ -113,48 +190,3 @@ def _parse(body: bytes, response: httpx.Response, service: str) -> Any:
         kind = response.headers.get("content-type", "content without a type")[:MESSAGE_CHARACTERS]
         raise UpstreamUnavailable(service=service, problem=f"it answered {kind} that is no JSON") from None
     return found
-
-
-def _failure(service: str, response: httpx.Response, body: bytes) -> McpistError:
-    status = response.status_code
-    if status == httpx.codes.TOO_MANY_REQUESTS or (status == httpx.codes.FORBIDDEN and _is_limit(response, body)):
-        return RateLimitExceeded(service=service, retry_after=_retry_after(response.headers))
-    if status >= httpx.codes.INTERNAL_SERVER_ERROR:
-        return UpstreamUnavailable(service=service, problem=f"it answered {status}")
-    return ToolExecutionError(service=service, http_status=status, problem=_message(body))
-
-
-def _is_limit(response: httpx.Response, body: bytes) -> bool:
-    """Whether a 403 means a rate limit: GitHub says so in headers, Google by `rateLimitExceeded` in the body."""
-    headers = response.headers
-    return "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0" or b"ateLimitExceeded" in body
-
-
-def _retry_after(headers: Mapping[str, str]) -> int:
-    """Seconds; services that name none get a fixed wait, GitHub's name the moment of the reset."""
-    after, reset = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")
-    if re.fullmatch(r"[0-9]{1,6}", after):
-        return int(after)
-    if headers.get("x-ratelimit-remaining") == "0" and re.fullmatch(r"[0-9]{10}", reset):
-        return max(1, int(reset) - int(time.time()))
-    return RETRY_AFTER_SECONDS
-
-
-def _message(body: bytes) -> str:
-    """The service's own words, wherever it puts them."""
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        return "no readable message"
-    return "; ".join(_words(found))[:MESSAGE_CHARACTERS] or "no message"
-
-
-def _words(found: Any) -> Iterator[str]:
-    if not isinstance(found, dict):
-        yield found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
-        return
-    if isinstance(found.get("error"), dict):
-        found = found["error"]
-    said = [found[key] for key in _WORDS if found.get(key)] or [found]
-    for words in said:
-        yield words if isinstance(words, str) else json.dumps(words, ensure_ascii=False)

@@ -14,6 +14,7 @@ from mcpist.render.shows import Shows
 from mcpist.tools.call import Call, Work
 from mcpist.tools.paging import Paging, Wish, pages, wanted
 from mcpist.tools.schema import example_of, model_of, one_line, parameters_of, schema_of, values_of
+from mcpist.tools.search import Field
 
 type Effect = Literal["reads", "writes", "destroys"]
 
@@ -95,6 +96,16 @@ class Tool:
         own = one_line(self.input_schema, leave_out=PAGING_PARAMETERS if self.paging else ())
         parameters = ", ".join([*own, *(["...paging"] if self.paging else [])])
         return f"{self.name}({parameters}) -> {', '.join(self.shows.fields)}"
+
+    @property
+    def words(self) -> dict[Field, str]:
+        """What it is found by."""
+        return {
+            "name": self.name,
+            "service": self.module,
+            "description": self.description,
+            "parameters": " ".join([*self.input_schema["properties"], *self.shows.fields, *self.about.get("tags", ())]),
+        }
 
     @cached_property
     def examples(self) -> list[Example]:

@@ -42,6 +42,16 @@ class Folder:
         with reaching("documents"), answer["Body"] as body:
             return body.read(), answer["ETag"]
 
+    def etag(self, name: str) -> str | None:
+        """An object's ETag, or None where there is none."""
+        try:
+            etag: str = self._ask("head_object", Key=self.prefix + name)["ETag"]
+        except Exception as error:
+            if refused(error, "404"):  # without a body there is no other code
+                return None
+            raise
+        return etag
+
     def put(self, name: str, content: bytes, **conditions: str) -> str:
         """Store an object and return its ETag."""
         etag: str = self._ask("put_object", Key=self.prefix + name, Body=content, **conditions)["ETag"]
@@ -55,6 +65,18 @@ class Folder:
             if any(refused(error, code) for code in _OUTRUN):
                 return None
             raise
+
+    def delete(self, name: str, etag: str) -> bool:
+        """Remove the object with this ETag, which may be gone already; False where another stands in its place."""
+        try:
+            self._ask("delete_object", Key=self.prefix + name, IfMatch=etag)
+        except Exception as error:
+            if refused(error, "NoSuchKey"):
+                return True
+            if any(refused(error, code) for code in _OUTRUN):
+                return False
+            raise
+        return True
 
     def _ask(self, operation: str, **arguments: Any) -> Any:
         with reaching("documents"):

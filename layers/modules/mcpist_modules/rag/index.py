@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from mcpist_modules.rag.documents import Document, body, normal
 
@@ -83,8 +83,15 @@ class Index:
 
     def text(self, path: str) -> str:
         """The text of a document that is in the index."""
-        (text,) = self._connection.execute("SELECT text FROM documents WHERE path = ?", [path]).fetchone()
-        return str(text)
+        return self._column("text", path)
+
+    def etag(self, path: str) -> str:
+        """The version of that text."""
+        return self._column("etag", path)
+
+    def _column(self, name: Literal["text", "etag"], path: str) -> str:
+        (value,) = self._connection.execute(f"SELECT {name} FROM documents WHERE path = ?", [path]).fetchone()  # noqa: S608
+        return str(value)
 
     def holds(self, document: Document) -> bool:
         """Whether exactly this document is in the index."""

@@ -1,0 +1,91 @@
+"""What `get_module_schema` answers: modules with their tools, resources and prompts, in the fewest tokens."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mcpist import broker
+from mcpist.errors import InvalidRequest, McpistError
+from mcpist.sieve import Sieve
+from mcpist.tools.index import ModuleEntry, PromptEntry, ToolEntry
+from mcpist.tools.paging import MOST_ITEMS
+from mcpist.tools.tool import Tool
+
+PAGING = f"limit?: integer = 50 (at most {MOST_ITEMS}), fetch_all?: boolean, cursor?, page_size?: integer"
+
+
+def schemas(
+    sieve: Sieve, modules: Sequence[str] = (), tools: Sequence[str] = (), query: str = "", *, full: bool = False
+) -> list[dict[str, Any]]:
+    """The modules asked for; with a query, those with tools that fit it, and whether their accounts are connected."""
+    if not modules and not query:
+        known = ", ".join(module.name for module in sieve.modules())
+        raise InvalidRequest(field="modules", problem=f"name at least one module ({known}), or give a query")
+    entries = [sieve.module(name) for name in dict.fromkeys(modules)]
+    hits = [hit for hit in sieve.search(query) if not entries or hit.module in modules] if query else None
+    if hits is not None:
+        entries = [sieve.module(name) for name in dict.fromkeys(hit.module for hit in hits)]
+    _refuse_unknown(sieve, tools, entries)
+    named = {name.rpartition(".")[2] for name in tools}
+    answers = [_module(sieve, entry, hits, set(entry.tools) if full else named) for entry in entries]
+    return answers if hits is None else _with_connections(sieve, entries, answers)
+
+
+def _refuse_unknown(sieve: Sieve, tools: Sequence[str], entries: Sequence[ModuleEntry]) -> None:
+    """Raise the sieve's error for a tool that is named but in none of the modules asked for."""
+    for name in tools:
+        module, _, tool = name.rpartition(".")
+        homes = [module] if module else [home.name for home in entries if tool in home.tools]
+        for home in homes or [home.name for home in entries[:1]]:
+            sieve.tool(home, tool)
+
+
+def _module(sieve: Sieve, entry: ModuleEntry, hits: Sequence[ToolEntry] | None, full: set[str]) -> dict[str, Any]:
+    tools = sieve.tools(entry) if hits is None else [hit for hit in hits if hit.module == entry.name]
+    answer = {
+        "module": entry.name,
+        "description": entry.description,
+        "api_version": entry.api_version,
+        "tools": [_full(sieve.tool(entry.name, tool.name)) if tool.name in full else tool.line for tool in tools],
+    }
+    if any("...paging" in tool.line for tool in tools):
+        answer["paging"] = PAGING
+    if hits is None:
+        answer["resources"] = [f"{one.template}: {one.description}" for one in sieve.resources(entry)]
+        answer["prompts"] = [_prompt(one) for one in sieve.prompts(entry)]
+    return answer
+
+
+def _prompt(prompt: PromptEntry) -> str:
+    arguments = [one["name"] if one["required"] else f"{one['name']}?" for one in prompt.arguments]
+    return f"{prompt.name}({', '.join(arguments)}): {prompt.description}"
+
+
+def _full(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        "outputSchema": tool.output_schema,
+        "annotations": {
+            "readOnlyHint": tool.reads,
+            "destructiveHint": tool.effect == "destroys",
+            "idempotentHint": tool.idempotent,
+        },
+        "examples": tool.examples,
+        **tool.about,
+    }
+
+
+def _with_connections(
+    sieve: Sieve, entries: Sequence[ModuleEntry], answers: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Say of each module whether its account is connected; where the broker cannot say, nothing is said."""
+    services = [entry.service for entry in entries if entry.service]
+    try:
+        connected = broker.connected(sieve.caller, services) if services else frozenset()
+    except McpistError:
+        return answers
+    return [
+        {**answer, "connected": entry.service in connected} if entry.service else answer
+        for entry, answer in zip(entries, answers, strict=True)
+    ]

@@ -1,0 +1,154 @@
+"""The index: what is known of every module without importing it, written by the build and read at the first use."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+from mcpist.tools.module import Module
+from mcpist.tools.prompt import Prompt
+from mcpist.tools.resource import Resource
+from mcpist.tools.search import Words
+from mcpist.tools.tool import Effect, Tool
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEntry:
+    """A tool as it is listed: one line for the model, and what the sieve asks."""
+
+    module: str
+    name: str
+    effect: Effect
+    reveals: bool
+    line: str
+
+    @property
+    def reads(self) -> bool:
+        """Whether it changes nothing."""
+        return self.effect == "reads"
+
+    @classmethod
+    def of(cls, tool: Tool) -> Self:
+        """The entry of a tool."""
+        mark = "" if tool.reads else f"[{tool.effect}] "
+        line = f"{tool.signature}: {mark}{tool.description.partition(chr(10))[0]}"
+        return cls(tool.module, tool.name, tool.effect, tool.reveals, line)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceEntry:
+    """A resource as it is listed, with the tool that reads it."""
+
+    name: str
+    template: str
+    description: str
+    mime_type: str
+    variables: tuple[str, ...]
+    tool: str
+
+    @classmethod
+    def of(cls, resource: Resource) -> Self:
+        """The entry of a resource."""
+        return cls(
+            resource.name,
+            resource.template,
+            resource.description,
+            resource.mime_type,
+            tuple(resource.variables),
+            resource.tool.name,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PromptEntry:
+    """A prompt as it is listed, with the tools that it needs; an argument is `{name, description?, required}`."""
+
+    name: str
+    description: str
+    arguments: tuple[dict[str, Any], ...]
+    tools: tuple[str, ...]
+
+    @classmethod
+    def of(cls, prompt: Prompt) -> Self:
+        """The entry of a prompt."""
+        schema = prompt.input_schema
+        arguments = [
+            {"name": name, "required": name in schema.get("required", [])}
+            | ({"description": spec["description"]} if "description" in spec else {})
+            for name, spec in schema["properties"].items()
+        ]
+        return cls(prompt.name, prompt.description, tuple(arguments), tuple(tool.name for tool in prompt.tools))
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleEntry:
+    """A module as it is listed; `service` is the one whose grant its tools need."""
+
+    name: str
+    description: str
+    api_version: str
+    service: str | None
+    about: dict[str, Any]
+    tools: dict[str, ToolEntry] = field(default_factory=dict)
+    resources: dict[str, ResourceEntry] = field(default_factory=dict)
+    prompts: dict[str, PromptEntry] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, module: Module) -> Self:
+        """The entry of a module."""
+        return cls(
+            module.name,
+            module.description,
+            module.api_version,
+            module.service,
+            {**module.about, "tags": list(module.about.get("tags", ()))},
+            {name: ToolEntry.of(tool) for name, tool in module.tools.items()},
+            {name: ResourceEntry.of(resource) for name, resource in module.resources.items()},
+            {name: PromptEntry.of(prompt) for name, prompt in module.prompts.items()},
+        )
+
+
+class Index:
+    """The entries of all modules, and the words that their tools are found by."""
+
+    def __init__(self, modules: Iterable[ModuleEntry], words: Words) -> None:
+        self.modules = {module.name: module for module in modules}
+        self.words = words
+
+    @cached_property
+    def tools(self) -> list[ToolEntry]:
+        """All tools in their order, which is the order that the words count them in."""
+        return [tool for module in self.modules.values() for tool in module.tools.values()]
+
+    @classmethod
+    def of(cls, modules: Iterable[Module]) -> Self:
+        """The index as the code is now."""
+        modules = list(modules)
+        words = Words.of(tool.words for module in modules for tool in module.tools.values())
+        return cls(map(ModuleEntry.of, modules), words)
+
+    def dump(self) -> str:
+        """The index as one line of JSON."""
+        content = {"modules": [asdict(module) for module in self.modules.values()], "words": self.words.postings}
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def load(cls, text: str) -> Self:
+        """The index that `dump` wrote."""
+        content = json.loads(text)
+        return cls(map(_module, content["modules"]), Words(content["words"]))
+
+
+def _module(content: dict[str, Any]) -> ModuleEntry:
+    tools, resources, prompts = content.pop("tools"), content.pop("resources"), content.pop("prompts")
+    return ModuleEntry(
+        **content,
+        tools={name: ToolEntry(**tool) for name, tool in tools.items()},
+        resources={name: ResourceEntry(**_tuples(resource)) for name, resource in resources.items()},
+        prompts={name: PromptEntry(**_tuples(prompt)) for name, prompt in prompts.items()},
+    )
+
+
+def _tuples(content: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}

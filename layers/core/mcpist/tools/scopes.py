@@ -1,0 +1,60 @@
+"""Missing scopes: which permission an account lacks, where its service says so."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from mcpist.tools.words import MESSAGE_CHARACTERS, reasons, words
+
+_GOOGLE_SCOPES = {"ACCESS_TOKEN_SCOPE_INSUFFICIENT", "insufficientPermissions"}
+_CHALLENGED = re.compile(r'\berror="?insufficient_scope\b')
+_SCOPE = re.compile(r'\bscope="([^"]*)"')
+_HIGHER = {"read": ("write:", "admin:", ""), "write": ("admin:",)}
+_WIDER = {"public_repo": "repo", "repo_deployment": "repo"}
+
+
+def missing_scope(status: int, headers: Mapping[str, str], found: Any) -> str | None:
+    """The permission that is missing: empty where the service does not name it, None where it is not about that."""
+    if status not in {401, 403, 404}:
+        return None
+    if status == 404:
+        return _github(headers)
+    challenge = headers.get("www-authenticate", "")
+    if _CHALLENGED.search(challenge):
+        named = _SCOPE.search(challenge)
+        return named[1][:MESSAGE_CHARACTERS] if named else ""
+    if reasons(found) & _GOOGLE_SCOPES or "scope does not match" in words(found):  # the latter is Atlassian's
+        return ""
+    return None if status == 401 else _github(headers) or _github_app(headers, found)
+
+
+def _github(headers: Mapping[str, str]) -> str | None:
+    """The scopes any of which GitHub wants of an OAuth token that has none of them.
+
+    https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/scopes-for-oauth-apps
+    """
+    held, accepted = _listed(headers.get("x-oauth-scopes", "")), _listed(headers.get("x-accepted-oauth-scopes", ""))
+    is_app = not held and "x-accepted-github-permissions" in headers
+    if "x-oauth-scopes" not in headers or is_app or any(_covers(held, scope) for scope in accepted):
+        return None
+    return " or ".join(sorted(accepted)) or None
+
+
+def _github_app(headers: Mapping[str, str], found: Any) -> str | None:
+    """The permissions that GitHub wants of an App; it names them in every answer.
+
+    https://docs.github.com/en/rest/using-the-rest-api/troubleshooting-the-rest-api
+    """
+    refused = "not accessible by integration" in words(found)
+    return headers.get("x-accepted-github-permissions") if refused else None
+
+
+def _listed(text: str) -> set[str]:
+    return {scope.strip() for scope in text.split(",")} - {""}
+
+
+def _covers(held: set[str], scope: str) -> bool:
+    """Whether a scope is held, or one that includes it: `repo` has `repo:status`, `admin:org` has `read:org`."""
+    level, _, thing = scope.rpartition(":")
+    wider = {level or _WIDER.get(thing, ""), *(f"{rank}{thing}" for rank in _HIGHER.get(level, ()))}
+    return not held.isdisjoint({scope, *wider})

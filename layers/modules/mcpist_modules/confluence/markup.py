@@ -1,0 +1,104 @@
+"""Markup as a tree of elements. None is refused, and all is read in one pass.
+
+What is no markup is text, as in `a < b`; what is never closed ends with what it stands in. No entity is ever defined: a
+document can only use those that HTML knows. (An XML parser refuses broken markup, and html.parser takes quadratic time
+for some of it.)
+"""
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+MOST_NESTED = 100  # elements in elements; deeper ones give their text to the deepest that there is
+
+# All loops are possessive, and none goes past a `<`: so a tag that never ends is looked at once.
+_TAG = re.compile(r"""<(/?)([A-Za-z][\w:.-]*+)((?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+)>""")
+_ATTRIBUTE = re.compile(r"""([\w:.-]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'))?+""")
+_DECLARATION = re.compile(r"<[!?][^<>]*+>")
+_REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_CDATA = "<![CDATA["
+_VOID = {"br", "col", "hr", "img"}
+
+
+@dataclass(slots=True)
+class Element:
+    """An element: its name and those of its attributes are lower-case."""
+
+    name: str
+    attributes: dict[str, str] = field(default_factory=dict)
+    children: list["Element | str"] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """All text inside."""
+        return "".join(child if isinstance(child, str) else child.text for child in self.children)
+
+    @property
+    def elements(self) -> list["Element"]:
+        """The elements directly inside."""
+        return [child for child in self.children if isinstance(child, Element)]
+
+    def first(self, *names: str) -> "Element | None":
+        """The first element directly inside that has one of these names."""
+        return next((element for element in self.elements if element.name in names), None)
+
+
+def parse(source: str) -> Element:
+    """The elements of a piece of markup, in one without a name."""
+    stack = [Element("")]
+    too_deep = 0
+    for token in _tokens(source):
+        if isinstance(token, str):
+            stack[-1].children.append(token)
+            continue
+        closing, name, rest = token[1], token[2].lower(), token[3]
+        closed = bool(closing) or rest.endswith("/") or name in _VOID
+        if closing:
+            too_deep = max(too_deep - 1, 0) if too_deep else _close(stack, name)
+        elif len(stack) > MOST_NESTED:
+            too_deep += not closed
+        else:
+            stack[-1].children.append(element := Element(name, _attributes(rest)))
+            stack += [] if closed else [element]
+    return stack[0]
+
+
+def _close(stack: list[Element], name: str) -> int:
+    """Close the innermost element of this name, and what stands open in it; there may be none."""
+    place = next((place for place in range(len(stack) - 1, 0, -1) if stack[place].name == name), len(stack))
+    del stack[place:]
+    return 0
+
+
+def _tokens(source: str) -> Iterator[str | re.Match[str]]:
+    """Texts and tags in their order."""
+    last_comment, place = source.rfind("-->"), 0
+    while (start := source.find("<", place)) >= 0:
+        if start > place:
+            yield _decoded(source[place:start])
+        if source.startswith(_CDATA, start):
+            end = source.find("]]>", start)
+            end = len(source) if end < 0 else end
+            yield source[start + len(_CDATA) : end]
+            place = end + len("]]>")
+        elif start + len("<!--") <= last_comment and source.startswith("<!--", start):
+            place = source.index("-->", start + len("<!--")) + len("-->")
+        elif tag := _TAG.match(source, start):
+            yield tag
+            place = tag.end()
+        elif declaration := _DECLARATION.match(source, start):
+            place = declaration.end()
+        else:
+            yield "<"
+            place = start + 1
+    if place < len(source):
+        yield _decoded(source[place:])
+
+
+def _attributes(text: str) -> dict[str, str]:
+    return {name.lower(): _decoded(double or single) for name, double, single in _ATTRIBUTE.findall(text)}
+
+
+def _decoded(text: str) -> str:
+    return _REFERENCE.sub(lambda reference: html.unescape(reference[0]), text)

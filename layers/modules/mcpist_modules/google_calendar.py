@@ -1,0 +1,454 @@
+"""Google Calendar: calendars, events and their guests, free time.
+
+Reference: https://developers.google.com/workspace/calendar/api/v3/reference
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from email.utils import parsedate_to_datetime
+from typing import Annotated, Any, Literal
+from uuid import NAMESPACE_URL, uuid5
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import Field
+
+from mcpist.errors import InvalidRequest
+from mcpist.render.shows import DONE, shows
+from mcpist.tools.call import Answer, Call, Calls, Work, changes, given, path
+from mcpist.tools.module import Module
+from mcpist.tools.paging import Paging, by_field
+
+google_calendar = Module(
+    "google_calendar",
+    __doc__,
+    api_version="v3",
+    host="https://www.googleapis.com/calendar/v3",
+    paging=Paging(size="maxResults", most=250, places=("pageToken",), following=by_field("nextPageToken", "pageToken")),
+    category="productivity",
+    tags=("calendar", "meetings", "scheduling"),
+)
+
+CALENDAR = ("id", "summary", "timeZone as timezone", "accessRole as access", "primary")
+# An event has a time, or is all day and has dates.
+EVENT = (
+    "id",
+    "summary",
+    "start.dateTime|start.date as start",
+    "end.dateTime|end.date as end",
+    "status",
+)
+WRITTEN = shows("id", "status", "hangoutLink as meet", "htmlLink as url")
+
+CalendarId = Annotated[str, Field(min_length=1), "An id that list_calendars shows; primary is your own"]
+EventId = Annotated[str, Field(min_length=1), "The id that list_events shows, e.g. 7k3f9q0m2a"]
+Moment = Annotated[
+    str,
+    Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$"),
+    "With an offset or Z, e.g. 2026-01-31T09:00:00+09:00",
+]
+When = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?)?$")]
+Start = Annotated[
+    When, "A date for all day; else a time with an offset, or in timezone, e.g. 2026-01-31T09:00:00+09:00"
+]
+End = Annotated[When, "As start; of all days the day after the last one, e.g. 2026-01-31T10:00:00+09:00"]
+Timezone = Annotated[str, Field(pattern=r"^[\w+-]+(/[\w+-]+)*$")]
+AnswerTimezone = Annotated[Timezone, "For the times in the answer; the calendar's own if left out, e.g. Asia/Tokyo"]
+Attendees = Annotated[
+    list[Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")]], "Guests' e-mail addresses, e.g. ada@example.com"
+]
+Recurrence = Annotated[
+    list[Annotated[str, Field(pattern=r"^(RRULE|EXRULE|RDATE|EXDATE)[:;].+$")]],
+    'RFC 5545 lines without DTSTART, e.g. ["RRULE:FREQ=WEEKLY;BYDAY=MO"]',
+]
+Reminders = Annotated[
+    list[Annotated[int, Field(ge=0, le=40_320)]],
+    Field(max_length=5),
+    "Minutes before the start at which it pops up; [] for never, e.g. [10, 60]",
+]
+Text = Annotated[str, "May hold HTML, e.g. Agenda: ..."]
+Title = Annotated[str, "In one line, e.g. Lunch with Ada"]
+Place = Annotated[str, "An address or a room, e.g. Room 4"]
+Color = Annotated[str, "The id that list_colors shows, e.g. 7"]
+Visibility = Literal["default", "public", "private", "confidential"]
+Transparency = Annotated[Literal["opaque", "transparent"], "Whether it blocks the time, or leaves you free"]
+Conference = Annotated[bool, "With a Google Meet link"]
+SendUpdates = Annotated[Literal["all", "externalOnly", "none"], "Which guests get an e-mail; if left out none"]
+
+
+# -- calendars ----------------------------------------------------------------------------------------
+
+
+@google_calendar.lists(shows(*CALENDAR, rows="items"), "calendar.calendarList.list")
+def list_calendars(
+    min_access_role: Annotated[
+        Literal["freeBusyReader", "reader", "writerWithoutPrivateAccess", "writer", "owner"] | None,
+        "Only calendars that you may use at least so",
+    ] = None,
+    show_hidden: Annotated[bool, "Also those that you have hidden"] = False,
+) -> Call:
+    """List your calendars: your own, and those that others share with you."""
+    return Call("GET", "/users/me/calendarList", given(minAccessRole=min_access_role, showHidden=show_hidden))
+
+
+@google_calendar.reads(
+    shows(
+        *CALENDAR,
+        "description",
+        "location",
+        "summaryOverride as own_name",
+        "defaultReminders[*].minutes as reminders",
+    ),
+    "calendar.calendarList.get",
+)
+def get_calendar(calendar_id: CalendarId = "primary") -> Call:
+    """Read one calendar of your list: its name, time zone, and what you may do there."""
+    return Call("GET", path("/users/me/calendarList/{calendar_id}", calendar_id=calendar_id))
+
+
+@google_calendar.reads(shows("id", "background", "foreground"), "calendar.colors.get")
+def list_colors() -> Calls:
+    """List the colours that an event can have."""
+    answer = yield Call("GET", "/colors")
+    return [{"id": color, **shades} for color, shades in answer.json["event"].items()]
+
+
+@google_calendar.reads(shows("time", "weekday", "timezone"), "calendar.settings.get")
+def get_current_time() -> Calls:
+    """Tell the date and time now, in the time zone that your calendar is set to."""
+    answer = yield Call("GET", "/users/me/settings/timezone")
+    name = answer.json["value"]
+    now = _now(answer).astimezone(_zone(name))
+    return {"time": now.isoformat(timespec="seconds"), "weekday": f"{now:%A}", "timezone": name}
+
+
+# -- events -------------------------------------------------------------------------------------------
+
+
+@google_calendar.lists(shows(*EVENT, rows="items"), "calendar.events.list")
+def list_events(
+    calendar_id: CalendarId = "primary",
+    time_min: Annotated[
+        Moment | None, "Events that end after it; without it from the first one ever, e.g. 2026-01-31T00:00:00+09:00"
+    ] = None,
+    time_max: Annotated[Moment | None, "Events that start before it, e.g. 2026-02-01T00:00:00+09:00"] = None,
+    q: Annotated[str | None, "Words in title, description, place or guests, e.g. budget"] = None,
+    single_events: Annotated[bool, "Each time of a repeating event by itself, not the series"] = True,
+    order_by: Annotated[
+        Literal["startTime", "updated"] | None, "By start if left out; series cannot be ordered so"
+    ] = None,
+    timezone: AnswerTimezone | None = None,
+) -> Call:
+    """List or search the events of a calendar, the earliest first. Say time_min for what is to come."""
+    if order_by == "startTime" and not single_events:
+        raise InvalidRequest(field="order_by", problem="only with single_events is there an order by start")
+    order = order_by or ("startTime" if single_events else None)
+    query = given(timeMin=time_min, timeMax=time_max, q=q, singleEvents=single_events, orderBy=order, timeZone=timezone)
+    return Call("GET", _events(calendar_id), query)
+
+
+@google_calendar.reads(
+    shows(
+        *EVENT,
+        "start.timeZone as timezone",
+        "location",
+        "organizer.email as organizer",
+        "attendees[*].email as attendees",
+        "attendees[*].responseStatus as responses",
+        "recurrence",
+        "recurringEventId as series",
+        "reminders.overrides[*].minutes as reminders",
+        "transparency",
+        "visibility",
+        "colorId as color_id",
+        "hangoutLink as meet",
+        "htmlLink as url",
+        "description",
+        text="description",
+    ),
+    "calendar.events.get",
+)
+def get_event(event_id: EventId, calendar_id: CalendarId = "primary", timezone: AnswerTimezone | None = None) -> Call:
+    """Read one event: when, where, who comes, and its description."""
+    return Call("GET", _event(calendar_id, event_id), given(timeZone=timezone))
+
+
+@google_calendar.lists(shows(*EVENT, rows="items"), "calendar.events.instances")
+def list_instances(
+    event_id: Annotated[EventId, "A repeating event: what get_event shows as series, e.g. 7k3f9q0m2a"],
+    calendar_id: CalendarId = "primary",
+    time_min: Annotated[Moment | None, "Those that end after it, e.g. 2026-01-31T00:00:00+09:00"] = None,
+    time_max: Annotated[Moment | None, "Those that start before it, e.g. 2026-12-31T00:00:00+09:00"] = None,
+    timezone: AnswerTimezone | None = None,
+) -> Call:
+    """List the single times of a repeating event; each has an id of its own."""
+    query = given(timeMin=time_min, timeMax=time_max, timeZone=timezone)
+    return Call("GET", _event(calendar_id, event_id, "/instances"), query)
+
+
+@google_calendar.reads(shows("calendar", "start", "end", "error"), "calendar.freebusy.query")
+def free_busy(
+    time_min: Moment,
+    time_max: Annotated[Moment, "With an offset or Z, e.g. 2026-01-31T18:00:00+09:00"],
+    calendar_ids: Annotated[
+        list[Annotated[str, Field(min_length=1)]] | None,
+        Field(min_length=1, max_length=50),
+        "Ids of calendars, or people's e-mail addresses; your own if left out, e.g. primary, ada@example.com",
+    ] = None,
+    timezone: Annotated[Timezone | None, "For the times in the answer; UTC if left out, e.g. Asia/Tokyo"] = None,
+) -> Calls:
+    """Find out when people are busy: a row for each busy time. Who has no row is free."""
+    items = [{"id": calendar} for calendar in calendar_ids or ["primary"]]
+    body = given(timeMin=time_min, timeMax=time_max, timeZone=timezone, items=items)
+    answer = yield Call("POST", "/freeBusy", json=body)
+    return [row for calendar, found in answer.json["calendars"].items() for row in _busy(calendar, found)]
+
+
+@google_calendar.writes(
+    WRITTEN,
+    "calendar.events.insert",
+    uses=(
+        {},
+        {"start": "2026-01-31", "end": "2026-02-01"},
+        {"attendees": ["ada@example.com"], "conference": True, "send_updates": "all"},
+    ),
+)
+def create_event(
+    summary: Title,
+    start: Start,
+    end: End,
+    calendar_id: CalendarId = "primary",
+    timezone: Annotated[
+        Timezone | None, "Where start and end are, if they have no offset or repeat, e.g. Asia/Tokyo"
+    ] = None,
+    description: Text | None = None,
+    location: Place | None = None,
+    attendees: Attendees | None = None,
+    recurrence: Recurrence | None = None,
+    reminders: Reminders | None = None,
+    conference: Conference = False,
+    visibility: Visibility | None = None,
+    transparency: Transparency | None = None,
+    color_id: Color | None = None,
+    send_updates: SendUpdates | None = None,
+) -> Call:
+    """Put an event into a calendar, and invite people to it."""
+    if timezone is None and "T" in start and (recurrence or not (_has_offset(start) and _has_offset(end))):
+        raise InvalidRequest(field="timezone", problem="a time without an offset, or that repeats, needs a time zone")
+    fields = {"summary": summary, "start": _when(start, timezone), "end": _when(end, timezone)}
+    fields |= given(description=description, location=location, recurrence=recurrence, reminders=_popups(reminders))
+    fields |= given(attendees=_guests(attendees), visibility=visibility, transparency=transparency, colorId=color_id)
+    if conference:
+        fields["conferenceData"] = _meet(f"{calendar_id} {fields}")
+    return Call("POST", _events(calendar_id), _asking(conference, send_updates), json=fields)
+
+
+@google_calendar.writes(shows(*EVENT, "htmlLink as url"), "calendar.events.quickAdd")
+def quick_add(
+    text: Annotated[str, Field(min_length=1), "What, when and where, e.g. Lunch with Ada on Friday at noon"],
+    calendar_id: CalendarId = "primary",
+    send_updates: SendUpdates | None = None,
+) -> Call:
+    """Put an event into a calendar from a sentence that Google reads; the answer says what it understood."""
+    return Call("POST", _events(calendar_id, "/quickAdd"), given(text=text, sendUpdates=send_updates))
+
+
+@google_calendar.writes(
+    WRITTEN, "calendar.events.patch", idempotent=True, uses=({"summary": "Lunch with Ada"}, {"conference": True})
+)
+def update_event(
+    event_id: EventId,
+    calendar_id: CalendarId = "primary",
+    summary: Title | None = None,
+    start: Annotated[Start | None, "As in create_event; the end stays, e.g. 2026-01-31T09:00:00+09:00"] = None,
+    end: Annotated[End | None, "As in create_event, e.g. 2026-01-31T10:00:00+09:00"] = None,
+    timezone: Annotated[
+        Timezone | None, "Where a new start or end is; the event's own if left out, e.g. Asia/Tokyo"
+    ] = None,
+    description: Annotated[Text | None, "Replaces the text; may hold HTML, e.g. Agenda: ..."] = None,
+    location: Place | None = None,
+    attendees: Annotated[Attendees | None, "All guests; who stays keeps the answer given, e.g. ada@example.com"] = None,
+    recurrence: Annotated[
+        Recurrence | None, 'As in create_event; [] to repeat no more, e.g. ["RRULE:FREQ=DAILY"]'
+    ] = None,
+    reminders: Reminders | None = None,
+    conference: Conference = False,
+    visibility: Visibility | None = None,
+    transparency: Transparency | None = None,
+    color_id: Color | None = None,
+    send_updates: SendUpdates | None = None,
+) -> Work:
+    """Change an event, or with a series' id all its times. What you leave out stays as it is."""
+    if timezone and not (start or end):
+        raise InvalidRequest(field="timezone", problem="it says where a new start or end is: give one of these too")
+    fields = changes(
+        summary=summary,
+        start=start and _when(start, timezone),
+        end=end and _when(end, timezone),
+        description=description,
+        location=location,
+        attendees=_guests(attendees),
+        recurrence=recurrence,
+        reminders=_popups(reminders),
+        conferenceData=_meet(event_id) if conference else None,
+        visibility=visibility,
+        transparency=transparency,
+        colorId=color_id,
+    )
+    call = Call("PATCH", _event(calendar_id, event_id), _asking(conference, send_updates), json=fields)
+    return _upon_what_is(call) if fields.keys() & {"start", "end", "attendees"} else call
+
+
+@google_calendar.writes(WRITTEN, "calendar.events.move")
+def move_event(
+    event_id: EventId,
+    destination: Annotated[str, Field(min_length=1), "The calendar it goes to, e.g. team@group.calendar.google.com"],
+    calendar_id: CalendarId = "primary",
+    send_updates: SendUpdates | None = None,
+) -> Call:
+    """Move an event to another calendar, which becomes its organizer. Not to another time: that is update_event."""
+    query = given(destination=destination, sendUpdates=send_updates)
+    return Call("POST", _event(calendar_id, event_id, "/move"), query)
+
+
+@google_calendar.destroys(DONE, "calendar.events.delete", idempotent=True)
+def delete_event(
+    event_id: EventId, calendar_id: CalendarId = "primary", send_updates: SendUpdates | None = None
+) -> Call:
+    """Delete an event, or with a series' id all its times."""
+    return Call("DELETE", _event(calendar_id, event_id), given(sendUpdates=send_updates))
+
+
+# -- resources and prompts ----------------------------------------------------------------------------
+
+
+@google_calendar.resource("google-calendar://{calendar_id}/{day}", list_events)
+def day(calendar_id: str, day: str) -> Mapping[str, Any]:
+    """The events of a day: 2026-01-31 in UTC, or 2026-01-31+09:00 with an offset."""
+    offset = day[10:] or "Z"
+    try:
+        after = date.fromisoformat(day[:10]) + timedelta(days=1)
+    except (ValueError, OverflowError):
+        raise InvalidRequest(field="day", problem="it is no date such as 2026-01-31 or 2026-01-31+09:00") from None
+    return {
+        "calendar_id": calendar_id,
+        "time_min": f"{day[:10]}T00:00:00{offset}",
+        "time_max": f"{after}T00:00:00{offset}",
+    }
+
+
+@google_calendar.resource("google-calendar://{calendar_id}/events/{event_id}", get_event)
+def event(calendar_id: str, event_id: str) -> Mapping[str, Any]:
+    """An event with its guests and its description."""
+    return {"calendar_id": calendar_id, "event_id": event_id}
+
+
+@google_calendar.prompt(get_current_time, list_calendars, list_events)
+def plan_week(
+    goals: Annotated[str | None, "What you want to find time for, e.g. two hours of writing a day"] = None,
+) -> str:
+    """Look at the coming week and plan it."""
+    wish = f" I want to find time for: {goals}." if goals else ""
+    return (
+        f"Plan my coming week with Google Calendar.{wish} First ask for the time and its zone "
+        "(google_calendar.get_current_time) and for my calendars (google_calendar.list_calendars) in one batch, then "
+        "in another for the next seven days of those that matter (google_calendar.list_events with time_min and "
+        "time_max). Show the week day by day, name overlaps, days without a break and meetings without a purpose, and "
+        "propose blocks for what I want to do. Create, move or delete nothing before I agree."
+    )
+
+
+@google_calendar.prompt(get_current_time, free_busy)
+def find_meeting_time(
+    people: Annotated[str, "Their e-mail addresses, e.g. ada@example.com, bob@example.com"],
+    minutes: Annotated[int, Field(ge=5, le=1_440), "How long"] = 30,
+    days: Annotated[int, Field(ge=1, le=31), "How many days from now to look at"] = 7,
+) -> str:
+    """Find a time when everybody can meet."""
+    return (
+        f"Find a time of {minutes} minutes within the next {days} days when {people} and I can meet. Ask for the time "
+        "and my zone (google_calendar.get_current_time), then in one batch for my busy times and theirs "
+        "(google_calendar.free_busy with primary and all addresses, in my zone). Say whose calendar cannot be read. "
+        "Propose three times within usual working hours, the best first, and why. Invite nobody before I agree."
+    )
+
+
+google_calendar.completes("calendar_id", list_calendars, "id")
+
+
+# -- how Google Calendar speaks -----------------------------------------------------------------------
+
+
+def _events(calendar_id: str, rest: str = "") -> str:
+    return path(f"/calendars/{{calendar_id}}/events{rest}", calendar_id=calendar_id)
+
+
+def _event(calendar_id: str, event_id: str, rest: str = "") -> str:
+    return path(f"/calendars/{{calendar_id}}/events/{{event_id}}{rest}", calendar_id=calendar_id, event_id=event_id)
+
+
+def _asking(conference: bool, send_updates: str | None) -> dict[str, Any]:
+    """The query of a write; without the version Google passes over a wish for a conference."""
+    return given(conferenceDataVersion=1 if conference else None, sendUpdates=send_updates)
+
+
+def _when(text: str, timezone: str | None) -> dict[str, str | None]:
+    return given(dateTime=text, timeZone=timezone) if "T" in text else {"date": text}
+
+
+def _has_offset(time: str) -> bool:
+    return datetime.fromisoformat(time).tzinfo is not None
+
+
+def _guests(emails: list[str] | None) -> list[dict[str, Any]] | None:
+    return None if emails is None else [{"email": email} for email in emails]
+
+
+def _popups(minutes: list[int] | None) -> dict[str, Any] | None:
+    if minutes is None:
+        return None
+    return {"useDefault": False, "overrides": [{"method": "popup", "minutes": each} for each in minutes]}
+
+
+def _meet(seed: str) -> dict[str, Any]:
+    """The wish for a Meet link; its id follows from what is asked for, since a tool is a pure function."""
+    wish = {"requestId": str(uuid5(NAMESPACE_URL, seed)), "conferenceSolutionKey": {"type": "hangoutsMeet"}}
+    return {"createRequest": wish}
+
+
+def _upon_what_is(call: Call) -> Calls:
+    """Send a PATCH whose new times and guests fit the event as it is.
+
+    Google merges a new time into the old one, and refuses one that has a date and a time; and it takes a guest
+    without an answer for one who has not answered yet.
+    """
+    present = (yield Call("GET", call.path)).json
+    fields = dict(call.json)
+    for side in {"start", "end"} & fields.keys():
+        other = "date" if "dateTime" in fields[side] else "dateTime"
+        fields[side] = fields[side] | dict.fromkeys({other} & present.get(side, {}).keys())
+    if "attendees" in fields:
+        known = {guest.get("email", "").lower(): guest for guest in present.get("attendees", [])}
+        fields["attendees"] = [known.get(guest["email"].lower(), guest) for guest in fields["attendees"]]
+    return (yield replace(call, json=fields)).json
+
+
+def _busy(calendar: str, found: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for span in found.get("busy", []):
+        yield {"calendar": calendar, "start": span["start"], "end": span["end"], "error": None}
+    for error in found.get("errors", []):
+        yield {"calendar": calendar, "start": None, "end": None, "error": error["reason"]}
+
+
+def _now(answer: Answer) -> datetime:
+    """The service's clock, else ours."""
+    told = answer.headers.get("date")
+    return parsedate_to_datetime(told) if told else datetime.now(UTC)
+
+
+def _zone(name: str) -> tzinfo:
+    """A time zone; UTC where this machine does not know it, which the time's offset then tells."""
+    try:
+        return ZoneInfo(name)
+    except (ValueError, ZoneInfoNotFoundError):
+        return UTC

@@ -1,0 +1,392 @@
+"""Microsoft To Do: lists, tasks, their steps and links.
+
+Reference: https://learn.microsoft.com/en-us/graph/api/resources/todo-overview?view=graph-rest-1.0
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from mcpist.errors import InvalidRequest
+from mcpist.render.shows import DONE, shows
+from mcpist.tools.call import Answer, Call, Calls, changes, given, path
+from mcpist.tools.module import Module
+from mcpist.tools.paging import Paging, by_link
+
+
+def _next_link(answer: Answer) -> str | None:
+    link: str | None = answer.json.get("@odata.nextLink")
+    return link
+
+
+# Asked for no number of items, Graph answers with some lists and with no link to the rest; paging always asks.
+microsoft_todo = Module(
+    "microsoft_todo",
+    __doc__,
+    api_version="v1.0",
+    host="https://graph.microsoft.com/v1.0",
+    paging=Paging(
+        size="$top",
+        most=100,
+        places=("$skip", "$skiptoken"),
+        following=by_link(_next_link, "$skip", "$skiptoken"),
+    ),
+    category="productivity",
+    tags=("tasks", "todo"),
+)
+
+LIST = ("id", "displayName as name", "wellknownListName as kind", "isOwner as is_owner", "isShared as is_shared")
+TASK = ("id", "title", "status", "importance", "dueDateTime.dateTime as due")
+STEP = ("id", "displayName as name", "isChecked as is_checked")
+LINK = ("id", "displayName as name", "applicationName as application", "webUrl as url")
+NAMED = shows("id", "displayName as name")
+CHANGED = shows("id", "title", "status")
+
+Id = Annotated[str, Field(pattern=r"^[\w=+-]+$")]
+ListId = Annotated[Id, "The id that list_lists shows, e.g. AAMkADIyAAAAABrJAAA="]
+TaskId = Annotated[Id, "The id that list_tasks shows, e.g. AlMKXwbQAAAJws6wcAAAA="]
+StepId = Annotated[Id, "The id that list_checklist shows, e.g. 51d8a471-2e9d-4f53-9937-c33a8742d28f"]
+ListName = Annotated[str, Field(min_length=1), "e.g. Groceries"]
+StepName = Annotated[str, Field(min_length=1), "What is to be done, e.g. Ask for a quote"]
+Title = Annotated[str, Field(min_length=1), "In one line, e.g. Send the offer"]
+Body = Annotated[str, "Plain text, e.g. With the new prices"]
+Status = Literal["notStarted", "inProgress", "completed", "waitingOnOthers", "deferred"]
+Importance = Literal["low", "normal", "high"]
+Due = Annotated[
+    str,
+    Field(pattern=r"^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d)?$"),
+    "A day; of a time To Do keeps the day alone, e.g. 2026-01-31",
+]
+NewDue = Annotated[
+    str, Field(pattern=r"^(none|\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d)?)$"), "A day; or none to clear it, e.g. 2026-01-31"
+]
+Reminder = Annotated[
+    str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$"), "A time in timezone, e.g. 2026-01-31T09:00:00"
+]
+NewReminder = Annotated[
+    str,
+    Field(pattern=r"^(none|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)$"),
+    "A time in timezone; or none to clear it, e.g. 2026-01-31T09:00:00",
+]
+Timezone = Annotated[str, Field(pattern=r"^[\w/+ .()-]+$")]
+GivenTimezone = Annotated[Timezone, "Where due and reminder are; an IANA or a Windows name"]
+AnswerTimezone = Annotated[Timezone, "For due and the like in the answer; UTC if left out, e.g. Asia/Tokyo"]
+Categories = Annotated[
+    list[Annotated[str, Field(min_length=1)]], "Names of Outlook's categories, e.g. Work, Red category"
+]
+Recurrence = Annotated[
+    dict[str, Any],
+    Field(min_length=1),
+    "Graph's recurrencePattern; needs due, which is the first time, "
+    'e.g. {"type": "weekly", "interval": 1, "daysOfWeek": ["monday"]}',
+]
+NewRecurrence = Annotated[
+    dict[str, Any],
+    "As in create_task, together with due; or {} to repeat no more, "
+    'e.g. {"type": "weekly", "interval": 1, "daysOfWeek": ["monday"]}',
+]
+
+
+# -- lists --------------------------------------------------------------------------------------------
+
+
+@microsoft_todo.lists(shows(*LIST, rows="value"), "me.todo.lists.List")
+def list_lists() -> Call:
+    """List your to-do lists: your own, and those that others share with you."""
+    return Call("GET", "/me/todo/lists")
+
+
+@microsoft_todo.reads(shows(*LIST), "me.todo.lists.Get")
+def get_list(list_id: ListId) -> Call:
+    """Read one to-do list: its name, and whether it is yours or shared."""
+    return Call("GET", _list(list_id))
+
+
+@microsoft_todo.writes(NAMED, "me.todo.lists.Create")
+def create_list(display_name: ListName) -> Call:
+    """Create a to-do list."""
+    return Call("POST", "/me/todo/lists", json={"displayName": display_name})
+
+
+@microsoft_todo.writes(NAMED, "me.todo.lists.Update", idempotent=True)
+def update_list(list_id: ListId, display_name: ListName) -> Call:
+    """Rename a to-do list."""
+    return Call("PATCH", _list(list_id), json={"displayName": display_name})
+
+
+@microsoft_todo.destroys(DONE, "me.todo.lists.Delete", idempotent=True)
+def delete_list(list_id: ListId) -> Call:
+    """Delete a to-do list with all its tasks."""
+    return Call("DELETE", _list(list_id))
+
+
+# -- tasks --------------------------------------------------------------------------------------------
+
+
+@microsoft_todo.lists(shows(*TASK, rows="value"), "me.todo.lists.tasks.List")
+def list_tasks(
+    list_id: ListId,
+    filter: Annotated[  # noqa: A002
+        str | None, "OData, also on importance, title or dueDateTime/dateTime, e.g. status ne 'completed'"
+    ] = None,
+    orderby: Annotated[str | None, "OData, e.g. dueDateTime/dateTime desc"] = None,
+    timezone: AnswerTimezone | None = None,
+) -> Call:
+    """List the tasks of a to-do list, also those that are done."""
+    query = given(**{"$filter": filter, "$orderby": orderby})
+    return Call("GET", _list(list_id, "/tasks"), query, headers=_told_in(timezone))
+
+
+@microsoft_todo.reads(
+    shows(
+        *TASK,
+        "dueDateTime.timeZone as timezone",
+        "reminderDateTime.dateTime as reminder",
+        "recurrence.pattern.type as repeats",
+        "recurrence.pattern.interval as interval",
+        "recurrence.pattern.daysOfWeek as days",
+        "completedDateTime.dateTime as completed",
+        "categories",
+        "linkedResources[*].webUrl as links",
+        "text",
+        text="text",
+    ),
+    "me.todo.lists.tasks.Get",
+)
+def get_task(list_id: ListId, task_id: TaskId, timezone: AnswerTimezone | None = None) -> Calls:
+    """Read one task with its text, its steps and its links."""
+    query = {"$expand": "checklistItems,linkedResources"}
+    task = (yield Call("GET", _task(list_id, task_id), query, headers=_told_in(timezone))).json
+    return {**task, "text": _document(task)}
+
+
+@microsoft_todo.writes(CHANGED, "me.todo.lists.tasks.Create")
+def create_task(
+    list_id: ListId,
+    title: Title,
+    body: Body | None = None,
+    status: Status | None = None,
+    importance: Importance | None = None,
+    due: Due | None = None,
+    reminder: Reminder | None = None,
+    recurrence: Recurrence | None = None,
+    timezone: GivenTimezone = "UTC",
+    categories: Categories | None = None,
+) -> Call:
+    """Put a task on a to-do list."""
+    fields = given(title=title, body=_text(body), status=status, importance=importance, categories=categories)
+    return Call("POST", _list(list_id, "/tasks"), json=fields | _times(due, reminder, recurrence, timezone))
+
+
+@microsoft_todo.writes(
+    CHANGED,
+    "me.todo.lists.tasks.Update",
+    idempotent=True,
+    uses=({"status": "inProgress", "importance": "high"},),
+)
+def update_task(
+    list_id: ListId,
+    task_id: TaskId,
+    title: Title | None = None,
+    body: Annotated[Body | None, "Plain text; replaces the text, e.g. With the new prices"] = None,
+    status: Status | None = None,
+    importance: Importance | None = None,
+    due: NewDue | None = None,
+    reminder: NewReminder | None = None,
+    recurrence: NewRecurrence | None = None,
+    timezone: GivenTimezone = "UTC",
+    categories: Annotated[Categories | None, "Replaces all, e.g. Work, Red category"] = None,
+) -> Call:
+    """Change a task. What you leave out stays as it is."""
+    fields = given(title=title, body=_text(body), status=status, importance=importance, categories=categories)
+    fields |= _times(due, reminder, recurrence, timezone)
+    if not fields:
+        raise InvalidRequest(field="title", problem="say at least one thing to change, this or another")
+    return Call("PATCH", _task(list_id, task_id), json=fields)
+
+
+@microsoft_todo.writes(CHANGED, "me.todo.lists.tasks.Update", idempotent=True)
+def complete_task(list_id: ListId, task_id: TaskId) -> Call:
+    """Mark a task as done. Of one that repeats, To Do makes the next."""
+    return Call("PATCH", _task(list_id, task_id), json={"status": "completed"})
+
+
+@microsoft_todo.destroys(DONE, "me.todo.lists.tasks.Delete", idempotent=True)
+def delete_task(list_id: ListId, task_id: TaskId) -> Call:
+    """Delete a task."""
+    return Call("DELETE", _task(list_id, task_id))
+
+
+# -- the steps of a task ------------------------------------------------------------------------------
+
+
+@microsoft_todo.lists(shows(*STEP, rows="value"), "me.todo.lists.tasks.checklistItems.List")
+def list_checklist(list_id: ListId, task_id: TaskId) -> Call:
+    """List the steps (sub-tasks) of a task."""
+    return Call("GET", _task(list_id, task_id, "/checklistItems"))
+
+
+@microsoft_todo.writes(shows(*STEP), "me.todo.lists.tasks.checklistItems.Create")
+def add_checklist_item(
+    list_id: ListId, task_id: TaskId, display_name: StepName, is_checked: Annotated[bool, "Done already"] = False
+) -> Call:
+    """Add a step (sub-task) to a task."""
+    fields = {"displayName": display_name, "isChecked": is_checked}
+    return Call("POST", _task(list_id, task_id, "/checklistItems"), json=fields)
+
+
+@microsoft_todo.writes(
+    shows(*STEP), "me.todo.lists.tasks.checklistItems.Update", idempotent=True, uses=({"is_checked": True},)
+)
+def update_checklist_item(
+    list_id: ListId,
+    task_id: TaskId,
+    checklist_item_id: StepId,
+    display_name: StepName | None = None,
+    is_checked: Annotated[bool | None, "Whether it is done"] = None,
+) -> Call:
+    """Rename a step of a task, or tick it."""
+    fields = changes(displayName=display_name, isChecked=is_checked)
+    return Call("PATCH", _step(list_id, task_id, checklist_item_id), json=fields)
+
+
+@microsoft_todo.destroys(DONE, "me.todo.lists.tasks.checklistItems.Delete", idempotent=True)
+def delete_checklist_item(list_id: ListId, task_id: TaskId, checklist_item_id: StepId) -> Call:
+    """Delete a step of a task."""
+    return Call("DELETE", _step(list_id, task_id, checklist_item_id))
+
+
+# -- the links of a task ------------------------------------------------------------------------------
+
+
+@microsoft_todo.lists(shows(*LINK, rows="value"), "me.todo.lists.tasks.linkedResources.List")
+def list_links(list_id: ListId, task_id: TaskId) -> Call:
+    """List what a task is linked with: an e-mail, an issue, a page."""
+    return Call("GET", _task(list_id, task_id, "/linkedResources"))
+
+
+@microsoft_todo.writes(shows("id", "webUrl as url"), "me.todo.lists.tasks.linkedResources.Create")
+def add_link(
+    list_id: ListId,
+    task_id: TaskId,
+    web_url: Annotated[str, Field(min_length=1), "e.g. https://example.atlassian.net/browse/ENG-42"],
+    display_name: Annotated[str, Field(min_length=1), "The link's title, e.g. ENG-42: Login fails on Safari"],
+    application_name: Annotated[str, Field(min_length=1), "Where it leads, e.g. Jira"],
+    external_id: Annotated[str | None, "Its id there, e.g. ENG-42"] = None,
+) -> Call:
+    """Link a task with something elsewhere: an issue, a page, an e-mail."""
+    fields = given(webUrl=web_url, displayName=display_name, applicationName=application_name, externalId=external_id)
+    return Call("POST", _task(list_id, task_id, "/linkedResources"), json=fields)
+
+
+# -- resources and prompts ----------------------------------------------------------------------------
+
+
+@microsoft_todo.resource("microsoft-todo://lists/{list_id}", list_tasks)
+def open_tasks(list_id: str) -> Mapping[str, Any]:
+    """The tasks of a list that are not done."""
+    return {"list_id": list_id, "filter": _OPEN}
+
+
+@microsoft_todo.resource("microsoft-todo://lists/{list_id}/tasks/{task_id}", get_task)
+def task(list_id: str, task_id: str) -> Mapping[str, Any]:
+    """A task with its text and its steps."""
+    return {"list_id": list_id, "task_id": task_id}
+
+
+@microsoft_todo.prompt(list_lists, list_tasks)
+def plan_day(
+    timezone: Annotated[Timezone, "Your time zone, e.g. Asia/Tokyo"],
+    hours: Annotated[int, Field(ge=1, le=16), "How many hours you have"] = 6,
+) -> str:
+    """Plan your day from your to-do lists."""
+    return (
+        f"Plan my day: I have {hours} hours for tasks. List my to-do lists (microsoft_todo.list_lists), then in one "
+        f"batch the open tasks of all of them (microsoft_todo.list_tasks with the filter {_OPEN} and the timezone "
+        f"{timezone}). Take what is overdue, due today or important first; guess how long each takes, and leave out "
+        "what does not fit. Show the day in order with times, and what has to wait and why. Change nothing before I "
+        "agree."
+    )
+
+
+@microsoft_todo.prompt(list_lists, list_tasks)
+def tidy_up() -> str:
+    """Go through your to-do lists and clear out what is stale."""
+    return (
+        "Help me to tidy up Microsoft To Do. List my to-do lists (microsoft_todo.list_lists), then in one batch the "
+        f"open tasks of all of them (microsoft_todo.list_tasks with the filter {_OPEN}). Show what is overdue, what "
+        "stands on two lists, what is no single action, and what waits for others. Propose for each: do, reschedule, "
+        "split, complete or delete. Change nothing before I agree."
+    )
+
+
+@microsoft_todo.prompt(get_task, list_checklist)
+def break_down(list_id: ListId, task_id: TaskId) -> str:
+    """Break a task down into steps."""
+    return (
+        f"Break the task {task_id} of the list {list_id} in Microsoft To Do down into steps. In one batch, read it "
+        "(microsoft_todo.get_task) and the steps that it has (microsoft_todo.list_checklist). Propose steps that each "
+        "take less than half an hour and begin with a verb, in their order, without those that are there. Add none "
+        "before I agree."
+    )
+
+
+microsoft_todo.completes("list_id", list_lists, "id")
+
+
+# -- how Microsoft To Do speaks -----------------------------------------------------------------------
+
+_OPEN = "status ne 'completed'"
+
+
+def _list(list_id: str, rest: str = "") -> str:
+    return path(f"/me/todo/lists/{{list_id}}{rest}", list_id=list_id)
+
+
+def _task(list_id: str, task_id: str, rest: str = "", **parts: str) -> str:
+    return path(f"/me/todo/lists/{{list_id}}/tasks/{{task_id}}{rest}", list_id=list_id, task_id=task_id, **parts)
+
+
+def _step(list_id: str, task_id: str, step: str) -> str:
+    return _task(list_id, task_id, "/checklistItems/{step}", step=step)
+
+
+def _told_in(timezone: str | None) -> dict[str, str]:
+    """The headers that ask for times in a zone; else all are in UTC, where a day can be the one before."""
+    return {"prefer": f'outlook.timezone="{timezone}"'} if timezone else {}
+
+
+def _text(body: str | None) -> dict[str, str] | None:
+    return None if body is None else {"content": body, "contentType": "text"}
+
+
+def _times(due: str | None, reminder: str | None, recurrence: dict[str, Any] | None, timezone: str) -> dict[str, Any]:
+    """When a task is due, reminds and repeats; null for what is to be cleared.
+
+    A range has no dates, since Graph refuses those of a task; it takes the first one from when the task is due.
+    """
+    if recurrence and due in {None, "none"}:
+        raise InvalidRequest(field="due", problem="a task that repeats needs a day when it is first due")
+    fields: dict[str, Any] = {}
+    if due is not None:
+        fields["dueDateTime"] = _at(due, timezone)
+    if reminder is not None:
+        fields |= {"reminderDateTime": _at(reminder, timezone)} | given(isReminderOn=reminder != "none" or None)
+    if recurrence is not None:
+        fields["recurrence"] = {"pattern": recurrence, "range": {"type": "noEnd"}} if recurrence else None
+    return fields
+
+
+def _at(time: str, timezone: str) -> dict[str, str] | None:
+    if time == "none":
+        return None
+    return {"dateTime": time if "T" in time else f"{time}T00:00:00", "timeZone": timezone}
+
+
+def _document(task: Mapping[str, Any]) -> str:
+    """A task's text, then its steps as a list to tick."""
+    steps: Sequence[Mapping[str, Any]] = task.get("checklistItems", [])
+    ticks = "\n".join(f"- [{'x' if step['isChecked'] else ' '}] {step['displayName']}" for step in steps)
+    text = ((task.get("body") or {}).get("content") or "").strip()
+    return "\n\n".join(part for part in (text, ticks) if part)

@@ -1,0 +1,134 @@
+"""Notion's rich text, and the runs of a Markdown tree.
+
+Reference: https://developers.notion.com/reference/rich-text
+
+Colours and underlines are looks only, and are left out. A mention of a page is a link to it. What else Markdown has no
+word for (a date that reminds, an equation) shows its text, followed by Lost.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+from mcpist.errors import InvalidRequest
+from mcpist.markdown.tree import Break, Image, Lost, Mark, Mention, Run, Runs, Text
+
+MOST_CHARACTERS = 2000  # of one text object, as UTF-16 counts them
+MOST_TEXTS = 100  # in one array
+MOST_ADDRESS = 2000
+
+# With a scheme, or a page of the same workspace.
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s].*|/[0-9a-fA-F-]{32,36}.*", re.DOTALL)
+_MARKS: Mapping[Mark, str] = {"strong": "bold", "emphasis": "italic", "strike": "strikethrough", "code": "code"}
+
+type Json = dict[str, Any]
+
+
+def rich_text(runs: Iterable[Run]) -> list[Json]:
+    """Runs as rich text; InvalidRequest for what would be lost, or is in too many pieces for one block."""
+    texts = long_rich_text(runs)
+    if len(texts) > MOST_TEXTS:
+        problem = f"one block holds at most {MOST_TEXTS} pieces of different style; split this text"
+        raise InvalidRequest(field="markdown", problem=problem)
+    return texts
+
+
+def long_rich_text(runs: Iterable[Run]) -> list[Json]:
+    """Runs as rich text of any length. A picture is a link to it."""
+    return [made for run in _together(_unbroken(runs)) for made in _written(run)]
+
+
+def runs_of(texts: Iterable[Json]) -> Runs:
+    """Rich text as runs."""
+    return tuple(_together(run for text in texts for run in _read(text)))
+
+
+def plain(texts: Iterable[Json] | None) -> str:
+    """Rich text as its words alone."""
+    return "".join(text["plain_text"] for text in texts or [])
+
+
+def pieces(text: str) -> Iterator[str]:
+    """A text in parts that are short enough for one text object."""
+    start = width = 0
+    for place, character in enumerate(text):
+        width += 1 + (character > "\uffff")
+        if width > MOST_CHARACTERS:
+            yield text[start:place]
+            start, width = place, 1 + (character > "\uffff")
+    if text[start:]:
+        yield text[start:]
+
+
+def address(link: str) -> Json:
+    """Where a link leads; InvalidRequest for one that Notion refuses, and with it all that stands around it."""
+    if len(link) > MOST_ADDRESS or not _ADDRESS.fullmatch(link):
+        problem = f'Notion takes no link to "{link[:80]}": say a whole address, as https://...'
+        raise InvalidRequest(field="markdown", problem=problem)
+    return {"url": link}
+
+
+def refused(lost: Lost) -> InvalidRequest:
+    """The refusal of what Markdown only names: to write would destroy what stands there."""
+    problem = f'"{lost.name}" cannot be written from Markdown: leave it out, or change only the blocks around it'
+    return InvalidRequest(field="markdown", problem=problem)
+
+
+def text_object(content: str) -> Json:
+    """One plain text."""
+    return {"type": "text", "text": {"content": content}}
+
+
+def _unbroken(runs: Iterable[Run]) -> Iterator[Run]:
+    """Line breaks as part of the text before them, so that they take no text object of their own."""
+    before = Text("")
+    for run in runs:
+        now = Text("\n", before.marks, before.link) if isinstance(run, Break) else run
+        before = now if isinstance(now, Text) else Text("")
+        yield now
+
+
+def _written(run: Run) -> Iterator[Json]:
+    match run:
+        case Text(text, marks, link):
+            style = {_MARKS[mark]: True for mark in sorted(marks)}
+            for piece in pieces(text):
+                made = text_object(piece)
+                if link:
+                    made["text"]["link"] = address(link)
+                yield made | ({"annotations": style} if style else {})
+        case Image(source, alt):
+            link = address(source)["url"]
+            yield from _written(Text(alt or link, link=link))
+        case Mention(id_):
+            yield {"type": "mention", "mention": {"type": "user", "user": {"id": id_}}}
+        case Lost():
+            raise refused(run)
+
+
+def _read(text: Json) -> Iterator[Run]:
+    kind = text["type"]
+    if kind == "equation":
+        yield from (Text(text["equation"]["expression"]), Lost("equation"))
+        return
+    mention: Json = text.get("mention") or {"type": "text"}
+    if mention["type"] == "user":
+        yield Mention(mention["user"]["id"], text["plain_text"].removeprefix("@"))
+        return
+    marks = frozenset(mark for mark, word in _MARKS.items() if text["annotations"][word])
+    for place, line in enumerate(text["plain_text"].split("\n")):
+        if place:
+            yield Break()
+        yield Text(line, marks, text["href"] or "")
+    if kind == "mention" and not text["href"]:
+        yield Lost(mention["type"].replace("_", " "))
+
+
+def _together(runs: Iterable[Run]) -> Iterator[Run]:
+    """Neighbours of one style as one run, and none that is empty."""
+    for style, alike in groupby(runs, lambda run: (run.marks, run.link) if isinstance(run, Text) else None):
+        if style is None:
+            yield from alike
+        elif text := "".join(run.text for run in alike if isinstance(run, Text)):
+            yield Text(text, *style)

@@ -1,0 +1,35 @@
+import pytest
+from pydantic import ValidationError
+
+from mcpist.tools.options import USUAL, Options
+
+
+def test_a_call_waits_half_a_minute_and_is_not_repeated_unless_asked() -> None:
+    assert (USUAL.timeout, USUAL.retry, USUAL.retry_delay) == (30, 0, 1)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"timeout": 0.5},
+        {"timeout": 31},
+        {"timeout": float("nan")},
+        {"retry": -1},
+        {"retry": 4},
+        {"retry": 1.5},
+        {"retry_delay": -1},
+        {"retry_delay": 11},
+        {"retries": 1},
+    ],
+)
+def test_what_is_out_of_bounds_or_unknown_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValidationError):
+        Options(**wrong)
+
+
+def test_each_pause_is_longer_and_no_two_are_in_step() -> None:
+    options = Options(retry_delay=2)
+    for retries, least in enumerate((2, 4, 8)):
+        pauses = {options.pause(retries) for _ in range(50)}
+        assert len(pauses) > 1
+        assert all(least <= pause <= least * 1.5 for pause in pauses)

@@ -1,0 +1,74 @@
+"""Confluence's answers."""
+
+from typing import Any
+
+SITE = "https://acme.atlassian.net/wiki"
+PAGE: dict[str, Any] = {
+    "id": "65551",
+    "status": "current",
+    "title": "Release plan",
+    "spaceId": "98306",
+    "parentId": "65549",
+    "parentType": "page",
+    "authorId": "712020:70035bdf",
+    "createdAt": "2026-01-30T09:00:00.000Z",
+    "version": {"number": 4, "message": "", "minorEdit": False, "createdAt": "2026-01-31T09:00:00.000Z"},
+    "body": {"storage": {"representation": "storage", "value": "<p>We ship on <strong>Friday</strong>.</p>"}},
+    "_links": {"webui": "/spaces/ENG/pages/65551/Release+plan", "base": SITE},
+}
+FOUND: dict[str, Any] = {
+    "title": "@@@hl@@@Release@@@endhl@@@ plan",
+    "excerpt": "We @@@hl@@@release@@@endhl@@@ R&amp;D\non Friday",
+    "url": "/spaces/ENG/pages/65551/Release+plan",
+    "entityType": "content",
+    "iconCssClass": "aui-icon",
+    "lastModified": "2026-01-31T09:00:00.000Z",
+    "breadcrumbs": [],
+    "content": {
+        "id": "65551",
+        "type": "page",
+        "status": "current",
+        "title": "Release plan",
+        "space": {
+            "key": "ENG",
+            "name": "Engineering",
+            "type": "global",
+            "status": "current",
+            "_expandable": {},
+            "_links": {},
+        },
+    },
+    "resultGlobalContainer": {"title": "Engineering", "displayUrl": "/spaces/ENG"},
+}
+
+ANSWERS: dict[str, Any] = {
+    "getPageById": PAGE,
+    "createPage": PAGE,
+    "updatePage": PAGE,
+    "searchByCQL": {
+        "results": [FOUND],
+        "start": 0,
+        "limit": 25,
+        "size": 1,
+        "totalSize": 2,
+        "cqlQuery": "type = page",
+        "searchDuration": 12,
+        "_links": {"base": SITE, "next": "/rest/api/search?next=true&cursor=_sa_Wyc%3D&limit=1&start=1&cql=type"},
+    },
+    "getPageInlineComments": {
+        "results": [
+            {
+                "id": "131074",
+                "status": "current",
+                "title": "Re: Release plan",
+                "pageId": "65551",
+                "version": {"number": 1, "createdAt": "2026-01-31T10:00:00.000Z", "authorId": "712020:70035bdf"},
+                "body": {"storage": {"representation": "storage", "value": "<p>Really?</p>"}},
+                "resolutionStatus": "open",
+                "properties": {"inlineMarkerRef": "a1", "inlineOriginalSelection": "Friday"},
+                "_links": {"webui": "/spaces/ENG/pages/65551?focusedCommentId=131074"},
+            }
+        ],
+        "_links": {"base": SITE, "next": "/wiki/api/v2/pages/65551/inline-comments?limit=1&cursor=eyJpZCI6MX0%3D"},
+    },
+}

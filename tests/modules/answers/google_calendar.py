@@ -1,0 +1,50 @@
+"""Google Calendar's answers."""
+
+from typing import Any
+
+ANSWERS: dict[str, Any] = {
+    "calendar.events.get": {
+        "kind": "calendar#event",
+        "etag": '"3547620000000000"',
+        "id": "7k3f9q0m2a",
+        "status": "confirmed",
+        "htmlLink": "https://www.google.com/calendar/event?eid=N2szZjlxMG0yYQ",
+        "summary": "Budget",
+        "description": "Agenda: <b>numbers</b>",
+        "location": "Room 4",
+        "creator": {"email": "ada@example.com", "self": True},
+        "organizer": {"email": "ada@example.com", "self": True},
+        "start": {"dateTime": "2026-01-30T09:00:00+09:00", "timeZone": "Asia/Tokyo"},
+        "end": {"dateTime": "2026-01-30T10:00:00+09:00", "timeZone": "Asia/Tokyo"},
+        "attendees": [
+            {"email": "ada@example.com", "organizer": True, "self": True, "responseStatus": "accepted"},
+            {"email": "bob@example.com", "responseStatus": "declined"},
+        ],
+        "reminders": {"useDefault": False, "overrides": [{"method": "popup", "minutes": 10}]},
+    },
+    "calendar.colors.get": {
+        "kind": "calendar#colors",
+        "updated": "2026-01-15T09:30:00.000Z",
+        "calendar": {"1": {"background": "#ac725e", "foreground": "#1d1d1d"}},
+        "event": {
+            "1": {"background": "#a4bdfc", "foreground": "#1d1d1d"},
+            "2": {"background": "#7ae7bf", "foreground": "#1d1d1d"},
+        },
+    },
+    "calendar.freebusy.query": {
+        "kind": "calendar#freeBusy",
+        "timeMin": "2026-01-31T00:00:00.000Z",
+        "timeMax": "2026-01-31T09:00:00.000Z",
+        "calendars": {
+            "primary": {"busy": [{"start": "2026-01-31T01:00:00Z", "end": "2026-01-31T02:00:00Z"}]},
+            "bob@example.com": {"errors": [{"domain": "global", "reason": "notFound"}], "busy": []},
+            "eve@example.com": {"busy": []},
+        },
+    },
+    "calendar.settings.get": {
+        "kind": "calendar#setting",
+        "etag": '"1"',
+        "id": "timezone",
+        "value": "Asia/Tokyo",
+    },
+}

@@ -1,0 +1,95 @@
+"""Jira's answers, and one correction of its description."""
+
+from typing import Any
+
+PERSON = {"accountId": "5b10a2844c20165700ede21g", "displayName": "Mia Krystof", "active": True}
+
+
+def paragraph(text: str) -> dict[str, Any]:
+    return {
+        "type": "doc",
+        "version": 1,
+        "content": [{"type": "paragraph", "content": [{"type": "text", "text": text}]}],
+    }
+
+
+def issue(key: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "id": "10002",
+        "key": key,
+        "self": "https://api.atlassian.com/ex/jira/1/rest/api/3/issue/10002",
+        "fields": {
+            "summary": "Login fails on Safari",
+            "status": {"name": "In Progress", "statusCategory": {"key": "indeterminate"}},
+            "priority": {"name": "High"},
+            "assignee": PERSON,
+            "updated": "2026-01-18T23:45:00.000+0000",
+            **fields,
+        },
+    }
+
+
+def found(call: Any) -> dict[str, Any]:
+    """Two pages, each with what was asked for."""
+    fields = {"customfield_10016": 3.0} if "customfield_10016" in call.json["fields"] else {}
+    if "nextPageToken" in call.json:
+        return {"isLast": True, "issues": [issue("ENG-43", **fields)]}
+    return {"isLast": False, "nextPageToken": "Q2h8+/==", "issues": [issue("ENG-42", **fields)]}
+
+
+ANSWERS: dict[str, Any] = {
+    "findUsers": [PERSON | {"accountType": "atlassian", "emailAddress": "mia@example.com"}],
+    "searchAndReconsileIssuesUsingJqlPost": found,
+    "getIssue": issue(
+        "ENG-42",
+        issuetype={"name": "Bug"},
+        resolution=None,
+        reporter=PERSON,
+        labels=["ui", "safari"],
+        components=[{"name": "Web"}],
+        fixVersions=[],
+        duedate="2026-01-31",
+        created="2026-01-17T12:34:00.000+0000",
+        subtasks=[{"key": "ENG-44"}],
+        issuelinks=[
+            {"type": {"inward": "is blocked by", "outward": "blocks"}, "outwardIssue": {"key": "ENG-43"}},
+            {"type": {"inward": "is cloned by", "outward": "clones"}, "inwardIssue": {"key": "ENG-9"}},
+        ],
+        attachment=[{"filename": "screen.png"}],
+        environment=paragraph("Safari 19"),
+        description=paragraph("Steps: ..."),
+        parent={"key": "ENG-7"},
+        customfield_10016=3.0,
+    ),
+    "getTransitions": {
+        "transitions": [
+            {
+                "id": "21",
+                "name": "Start",
+                "hasScreen": False,
+                "to": {"name": "In Progress", "statusCategory": {"name": "In Progress"}},
+            },
+            {
+                "id": "31",
+                "name": "Close",
+                "hasScreen": True,
+                "to": {"name": "Done", "statusCategory": {"name": "Done"}},
+            },
+        ]
+    },
+    "getAllSprints": {
+        "maxResults": 50,
+        "startAt": 0,
+        "isLast": True,
+        "values": [
+            {
+                "id": 37,
+                "state": "active",
+                "name": "Sprint 9",
+                "startDate": "2026-01-11T15:22:00.000Z",
+                "endDate": "2026-01-25T15:22:00.000Z",
+                "goal": "Log in everywhere",
+            }
+        ],
+    },
+}

@@ -1,0 +1,47 @@
+"""An example of what people do: from Jira issues to a Confluence page, a To Do task and time in the calendar."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.modules.contracts import needs_descriptions
+from tests.whole.conftest import Visitor
+from tests.whole.test_grants import forget, tell_broker
+from tests.whole.vendors import ACCOUNT, HOSTS, Vendors
+
+pytestmark = needs_descriptions
+
+BATCH = Path(__file__).with_name("four_services.jsonl").read_text("utf-8")
+
+
+@pytest.fixture
+def connected(user: Visitor, vendors: Vendors) -> Iterator[Visitor]:
+    """Uma with an account of each service."""
+    for service in HOSTS:
+        account = {"access_token": f"{service}-canary-token", "account_id": ACCOUNT, "account_name": f"uma@{service}"}
+        stored = tell_broker(user, "put", service=service, **account)
+        assert "result" in stored, stored
+    forget(user.house)
+    vendors.refused.clear()
+    yield user
+    for service in HOSTS:
+        tell_broker(user, "revoke", service=service)
+    forget(user.house)
+
+
+def test_a_batch_goes_through_four_services(connected: Visitor, vendors: Vendors) -> None:
+    summary, *blocks = connected.texts("batch", commands=BATCH)
+    assert "done, 5 of 5 steps" in summary, (summary, blocks, vendors.refused)
+    assert not vendors.refused
+    assert [block.partition(":")[0] for block in blocks] == ["find", "page", "task", "time"]
+    (found,) = [call for call in vendors.asked("jira") if "jql" in str(call.operation).lower()][-1:]
+    assert found.query["jql"] == ["assignee = currentUser() AND statusCategory != Done"]
+    task = vendors.asked("microsoft_todo")[-1].json
+    event = vendors.asked("google_calendar")[-1].json
+    key = task["title"].partition(":")[0]
+    assert key
+    assert event["summary"] == f"Work on {key}"
+    assert all(vendors.tokens[service] == {f"Bearer {service}-canary-token"} for service in HOSTS)
+    assert "canary" not in json.dumps(blocks)
