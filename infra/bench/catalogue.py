@@ -66,11 +66,12 @@ def answer_tokens() -> Iterator[Row]:
 def document_tokens() -> Iterator[Row]:
     """Characters of a document as Markdown, and tokens of a flat list as TOON."""
     from mcpist.markdown.write import write
-    from mcpist_modules.notion.blocks import blocks_of
+    from mcpist_modules.notion.contents import tree_of
+    from tests.modules.answers.notion import SMALL_PAGE
 
-    page = json.loads(Path(__file__).with_name("notion_page.json").read_text("utf-8"))
-    ratio = len(write(blocks_of(page))) / len(minified(page))
-    yield f"a Notion page of {len(minified(page)):,} characters of JSON, as Markdown", f"{ratio:.2f}", "0.1"
+    size = len(minified(SMALL_PAGE))
+    ratio = len(write(tree_of(SMALL_PAGE))) / size
+    yield f"characters of a Notion page as Markdown, against its {size:,} characters of JSON", f"{ratio:.2f}", "0.1"
     tool = CATALOGUE.module("github").tools["list_issues"]
     issues = [_issue(number) for number in range(1, 51)]
     projected = minified(project(issues, tool.shows))
@@ -127,7 +128,7 @@ def crowded() -> Index:
     texts: list[Any] = [tool.words for tool in real]
     for number in range(SYNTHETIC_MODULES):
         name = f"service{number}"
-        entries = {}
+        entries: dict[str, ToolEntry] = {}
         for tool in chance.choices(real, k=SYNTHETIC_TOOLS):
             own = f"{tool.name}_{chance.choice(vocabulary).lower().strip('.,:()')}_{len(entries)}"
             entries[own] = replace(ToolEntry.of(tool), module=name, name=own)

@@ -15,7 +15,7 @@ import pytest
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import at, steps
-from mcpist.tools.call import Answer, Call, Lookup, Work
+from mcpist.tools.call import Answer, Call, Cut, Lookup, Work
 from mcpist.tools.module import Module
 from mcpist.tools.schema import example_of
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
@@ -118,7 +118,7 @@ class Vendor:
             while True:
                 call = work.send(self.send(call))
         except StopIteration as end:
-            return done(end.value)
+            return done(end.value.json if isinstance(end.value, Cut) else end.value)
 
     def shows(self, operation: str, path: str) -> bool:
         """Whether the description of an operation's answer knows a path."""

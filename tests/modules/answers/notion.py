@@ -216,3 +216,19 @@ ANSWERS: dict[str, Any] = {
     "get-block-children": _children,
     "patch-block-children": _appended,
 }
+
+# A page of about 2,000 characters of JSON.
+SMALL_PAGE = [
+    block("heading_2", 1, rich_text=[text("Release")], color="default", is_toggleable=False),
+    block(
+        "paragraph",
+        2,
+        rich_text=[
+            text("We ship every second Monday, after the tests of "),
+            text("all", bold=True),
+            text(" teams."),
+        ],
+        color="default",
+        icon=None,
+    ),
+]

@@ -15,7 +15,7 @@ from mcpist_modules.notion.blocks import blocks_of, changes_to, one_of
 from mcpist_modules.notion.contents import tree_of
 from mcpist_modules.notion.languages import LANGUAGES, language_of
 from tests.core.markdown.trees import markdown, trees
-from tests.modules.answers.notion import PAGE_ID, USER_ID, block, text
+from tests.modules.answers.notion import PAGE_ID, SMALL_PAGE, USER_ID, block, text
 from tests.modules.notion.echo import echoed, held
 
 
@@ -229,22 +229,8 @@ def test_a_block_that_is_not_shared_is_named() -> None:
 
 
 def test_markdown_is_a_tenth_of_a_pages_blocks() -> None:
-    page = [
-        block("heading_2", 1, rich_text=[text("Release")], color="default", is_toggleable=False),
-        block(
-            "paragraph",
-            2,
-            rich_text=[
-                text("We ship every second Monday, after the tests of "),
-                text("all", bold=True),
-                text(" teams."),
-            ],
-            color="default",
-            icon=None,
-        ),
-    ]
-    raw = json.dumps(page, separators=(",", ":"))
-    said = write(tree_of(page))
+    raw = json.dumps(SMALL_PAGE, separators=(",", ":"))
+    said = write(tree_of(SMALL_PAGE))
     assert said == "## Release\n\nWe ship every second Monday, after the tests of **all** teams."
     assert 1_800 < len(raw) < 2_200
     assert len(said) * 10 < len(raw)

@@ -16,7 +16,7 @@ from mcpist.tools.call import Answer, Call, Calls, changes, given, path
 from mcpist.tools.module import Module
 from mcpist.tools.paging import Paging, by_link
 from mcpist_modules.confluence.storage import storage
-from mcpist_modules.confluence.told import attached, found, page, remark, told
+from mcpist_modules.confluence.told import attached, found, page, remark
 
 
 def _next_link(answer: Answer) -> str | None:
@@ -41,9 +41,9 @@ confluence = Module(
     tags=("documents", "wiki"),
 )
 
-REMARKS = Paging("limit", 250, ("cursor",), told(_AFTER, remark))
-FILES = Paging("limit", 250, ("cursor",), told(_AFTER, attached))
-FOUND = Paging("limit", 100, ("cursor", "next", "start"), told(_AFTER_FOUND, found))
+REMARKS = Paging("limit", 250, ("cursor",), _AFTER, remark)
+FILES = Paging("limit", 250, ("cursor",), _AFTER, attached)
+FOUND = Paging("limit", 100, ("cursor", "next", "start"), _AFTER_FOUND, found)
 
 SPACE = ("id", "key", "name", "type", "status", "homepageId as homepage_id")
 PAGE = ("id", "title", "status", "spaceId as space_id", "parentId as parent_id", "version.createdAt as updated")
@@ -174,12 +174,12 @@ def list_descendants(page_id: PageId, depth: Annotated[int, Field(ge=1, le=10), 
 
 @confluence.lists(
     shows(
-        "id",
-        "name as title",
-        "type",
-        "space",
-        "address as url",
-        "words as excerpt",
+        "words.id as id",
+        "words.title as title",
+        "words.type as type",
+        "words.space as space",
+        "words.url as url",
+        "words.excerpt as excerpt",
         "lastModified as updated",
         rows="results",
     ),

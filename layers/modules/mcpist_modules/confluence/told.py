@@ -2,28 +2,14 @@
 
 import html
 import re
-from collections.abc import Callable
 from typing import Any
 
 from mcpist.render.shows import at
-from mcpist.tools.call import Answer, Call
-from mcpist.tools.paging import Following, Place
 from mcpist_modules.confluence.storage import markdown
 
 _HIGHLIGHT = re.compile("@@@(?:end)?hl@@@")
 
 type Thing = dict[str, Any]
-
-
-def told(following: Following, tell: Callable[[Thing, str | None], Thing]) -> Following:
-    """Paging that puts beside each item of a page, as the page is read, what `tell` makes of it and the site."""
-
-    def read(call: Call, answer: Answer, items: int) -> Place:
-        for item in answer.json["results"]:
-            item.update(tell(item, at(answer.json, "_links.base")))
-        return following(call, answer, items)
-
-    return read
 
 
 def page(thing: Thing) -> Thing:
@@ -33,7 +19,7 @@ def page(thing: Thing) -> Thing:
     return thing | {"url": url} | ({} if text is None else {"markdown": markdown(text)})
 
 
-def remark(thing: Thing, _: str | None) -> Thing:
+def remark(thing: Thing, _: Thing) -> Thing:
     """The text of a comment or a task, and of a comment inside a page what it is about."""
     return {
         "markdown": markdown(at(thing, "body.storage.value") or ""),
@@ -42,22 +28,23 @@ def remark(thing: Thing, _: str | None) -> Thing:
     }
 
 
-def attached(thing: Thing, site: str | None) -> Thing:
+def attached(thing: Thing, page: Thing) -> Thing:
     """Where a file is."""
-    return {"url": _url(site, thing.get("downloadLink"))}
+    return {"url": _url(at(page, "_links.base"), thing.get("downloadLink"))}
 
 
-def found(thing: Thing, site: str | None) -> Thing:
+def found(thing: Thing, page: Thing) -> Thing:
     """What a search found, in words without marks; a thing that is no content has no id."""
     content = thing.get("content") or {}
-    return {
+    words = {
         "id": content.get("id"),
+        "title": content.get("title") or _plain(thing.get("title")),
         "type": content.get("type") or thing.get("entityType"),
-        "name": content.get("title") or _plain(thing.get("title")),
         "space": at(content, "space.key") or at(thing, "resultGlobalContainer.title"),
-        "words": _plain(thing.get("excerpt")),
-        "address": _url(site, thing.get("url")),
+        "url": _url(at(page, "_links.base"), thing.get("url")),
+        "excerpt": _plain(thing.get("excerpt")),
     }
+    return {"words": words}
 
 
 def _url(site: str | None, place: str | None) -> str | None:

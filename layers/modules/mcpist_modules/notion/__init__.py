@@ -13,9 +13,9 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest
 from mcpist.markdown.read import read
 from mcpist.render.shows import shows
-from mcpist.tools.call import Answer, Call, Calls, Work, given, path
+from mcpist.tools.call import Call, Calls, Work, given, path
 from mcpist.tools.module import Module
-from mcpist.tools.paging import Paging, Place, by_field
+from mcpist.tools.paging import Paging, by_field
 from mcpist_modules.notion import properties as values
 from mcpist_modules.notion.blocks import blocks_of, changes_to, one_of
 from mcpist_modules.notion.comments import comment, said
@@ -25,14 +25,18 @@ from mcpist_modules.notion.rich_text import Json, plain
 
 _MENTION = re.compile(r"\[[^\[\]]*\]\(mention:([0-9a-fA-F-]{32,36})\)")
 
-_next_page = by_field("next_cursor", "start_cursor", more="has_more")
 
-
-def _following(call: Call, answer: Answer, items: int) -> Place:
-    """Where the next page begins. On the way each item gets its `row`, the words that people read of it."""
-    for item in answer.json["results"]:
-        item.update(_row(item))
-    return _next_page(call, answer, items)
+def _row(item: Json, _: Json | None = None) -> Json:
+    """The words that people read of a thing, as its `row`; nothing for a person."""
+    match item["object"]:
+        case "page":
+            return {"row": values.row(item)}
+        case "database" | "data_source":
+            return {"row": {"title": plain(item.get("title")), "description": plain(item.get("description"))}}
+        case "comment":
+            return {"row": {"text": said(item["rich_text"])}}
+        case _:
+            return {}
 
 
 notion = Module(
@@ -41,7 +45,13 @@ notion = Module(
     api_version="2026-03-11",
     host="https://api.notion.com",
     headers={"notion-version": "2026-03-11"},
-    paging=Paging(size="page_size", most=100, places=("start_cursor",), following=_following),
+    paging=Paging(
+        size="page_size",
+        most=100,
+        places=("start_cursor",),
+        following=by_field("next_cursor", "start_cursor", more="has_more"),
+        tells=_row,
+    ),
     category="productivity",
     tags=("documents", "notes", "databases"),
 )
@@ -493,19 +503,6 @@ def _source(data_source_id: str, rest: str = "") -> str:
 
 def _block(block_id: str) -> str:
     return path("/v1/blocks/{block_id}", block_id=block_id)
-
-
-def _row(item: Json) -> Json:
-    """The words that people read of a thing, as its `row`; nothing for a person."""
-    match item["object"]:
-        case "page":
-            return {"row": values.row(item)}
-        case "database" | "data_source":
-            return {"row": {"title": plain(item.get("title")), "description": plain(item.get("description"))}}
-        case "comment":
-            return {"row": {"text": said(item["rich_text"])}}
-        case _:
-            return {}
 
 
 def _parent(**ids: str | None) -> Json:
