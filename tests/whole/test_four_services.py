@@ -36,12 +36,12 @@ def test_a_batch_goes_through_four_services(connected: Visitor, vendors: Vendors
     assert "done, 5 of 5 steps" in summary, (summary, blocks, vendors.refused)
     assert not vendors.refused
     assert [block.partition(":")[0] for block in blocks] == ["find", "page", "task", "time"]
-    (found,) = [call for call in vendors.asked("jira") if "jql" in str(call.operation).lower()][-1:]
-    assert found.query["jql"] == ["assignee = currentUser() AND statusCategory != Done"]
+    assert vendors.asked("jira")[-1].json["jql"] == "assignee = currentUser() AND statusCategory != Done"
     task = vendors.asked("microsoft_todo")[-1].json
     event = vendors.asked("google_calendar")[-1].json
-    key = task["title"].partition(":")[0]
-    assert key
+    key, _, title = task["title"].partition(": ")
+    assert title
+    assert key in vendors.asked("confluence")[0].query["cql"][0]
     assert event["summary"] == f"Work on {key}"
     assert all(vendors.tokens[service] == {f"Bearer {service}-canary-token"} for service in HOSTS)
     assert "canary" not in json.dumps(blocks)

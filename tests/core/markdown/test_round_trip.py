@@ -1,17 +1,39 @@
-from hypothesis import given, settings
+import pytest
+from hypothesis import example, given, settings
 
-from mcpist.markdown.normal import normal
+from mcpist.markdown.normal import MOST_NESTED, normal
 from mcpist.markdown.read import read
-from mcpist.markdown.tree import Blocks, Paragraph, Run
+from mcpist.markdown.tree import (
+    Block,
+    Blocks,
+    Break,
+    Heading,
+    Image,
+    Item,
+    List,
+    Lost,
+    Mark,
+    Mention,
+    Paragraph,
+    Quote,
+    Rule,
+    Run,
+    Table,
+    Text,
+)
 from mcpist.markdown.write import write
 from tests.core.markdown.trees import markdown, runs, trees
 
-import os
+MANY = settings(max_examples=150, deadline=None)
 
-MANY = settings(max_examples=int(os.environ.get("N", 200)), deadline=None)
+
+def text(text: str, *marks: Mark, link: str = "") -> Text:
+    return Text(text, frozenset(marks), link)
 
 
 @given(runs)
+@example((text("a"), text(" ", "code", link="b")))
+@example((text("a ", "strong"), text("b", "strong", "emphasis"), text(" c", "emphasis")))
 @MANY
 def test_runs_read_back_in_their_normal_form(runs: tuple[Run, ...]) -> None:
     tree = (Paragraph(runs),)
@@ -22,17 +44,61 @@ def test_runs_read_back_in_their_normal_form(runs: tuple[Run, ...]) -> None:
 @MANY
 def test_a_tree_reads_back_in_its_normal_form(tree: Blocks) -> None:
     assert read(write(tree)) == normal(tree)
-
-
-@given(trees)
-@MANY
-def test_the_normal_form_of_a_normal_tree_is_itself(tree: Blocks) -> None:
     assert normal(normal(tree)) == normal(tree)
 
 
 @given(markdown)
+@example("[<a:b>](c)")
+@example("![" * 50 + "](a)" * 50)
 @MANY
-def test_any_text_is_stable_after_it_was_read_and_written_once(text: str) -> None:
-    once = write(read(text))
+def test_any_text_is_stable_once_it_was_read_and_written(markdown: str) -> None:
+    once = write(read(markdown))
     assert write(read(once)) == once
-    assert read(once) == read(text)
+    assert read(once) == read(markdown)
+
+
+NORMAL: dict[tuple[Run, ...], tuple[Run, ...]] = {
+    (text("a", "strong"), text(""), text("b", "strong")): (text("ab", "strong"),),
+    (text(" a\r\n\tb\n\n"),): (text("a"), Break(), text("b")),
+    (text(" a ", "strong"), text("b")): (text("a", "strong"), text(" b")),
+    (text("a", "strong"), text(" ", "strong", "strike"), text("b", "strong")): (text("a b", "strong"),),
+    (text("a", link="b"), text(" ", link="b"), text("c")): (text("a", link="b"), text(" c")),
+    (text(" a ", "code"),): (text(" a ", "code"),),
+    (text("@a", link="mention:b%20c"),): (Mention("b c", "a"),),
+    (Mention("", "a"), text("b", link=" c\n")): (text("@a"), text("b", link="c")),
+    (Image(" a\nb", " c\n d "),): (Image("ab", "c d"),),
+    (Break(), text("a\0\f\x7f")): (text("a\ufffd \ufffd"),),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("runs", "kept"), NORMAL.items())
+def test_the_normal_form_is_what_markdown_can_hold(runs: tuple[Run, ...], kept: tuple[Run, ...]) -> None:
+    assert normal((Paragraph(runs),)) == (Paragraph(kept),)
+
+
+def test_blocks_that_hold_nothing_are_not_in_the_normal_form() -> None:
+    nothing = Paragraph((text(" "), Break()))
+    assert normal((nothing, List(()), Table(((), ())), Quote((nothing,)))) == (Quote(()),)
+
+
+def test_a_paragraph_of_one_lost_is_that_lost() -> None:
+    assert normal((Paragraph((text(" "), Lost("a -->\n b"))),)) == (Lost("a -- b"),)
+
+
+def test_numbers_are_brought_into_their_bounds_and_rows_to_one_length() -> None:
+    a = (text("a"),)
+    assert normal((Heading(9, a), List((Item(()),), -1), Table((((a,)), (a, a))))) == (
+        Heading(6, a), List((Item(()),), 0), Table(((a, ()), (a, a))),
+    )  # fmt: skip
+
+
+def test_what_is_nested_too_deep_stands_in_what_it_is_nested_in() -> None:
+    block: Block = List((Item((Paragraph((text("a"),)), Rule())),))
+    for _ in range(MOST_NESTED):
+        block = Quote((block,))
+    (kept,) = normal((block,))
+    for _ in range(MOST_NESTED - 1):
+        assert isinstance(kept, Quote)
+        (kept,) = kept.blocks
+    assert kept == Quote((Paragraph((text("a"),)), Rule()))
+    assert read(write((block,))) == normal((block,))

@@ -197,6 +197,7 @@ def test_a_missing_scope_without_a_name_has_the_services_words(status: int, body
         (403, {"x_oauth_scopes": "repo", "x_accepted_oauth_scopes": "repo:status"}),
         (404, {"x_oauth_scopes": "", "x_accepted_oauth_scopes": "repo", "x_accepted_github_permissions": "a=read"}),
         (403, {"x_accepted_github_permissions": "issues=write"}),
+        (403, {"x_accepted_oauth_scopes": "repo"}),
         (422, {"x_oauth_scopes": "gist", "x_accepted_oauth_scopes": "repo"}),
         (401, {"www_authenticate": 'Bearer error="invalid_token", scope="a"'}),
     ],

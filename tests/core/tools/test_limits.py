@@ -70,6 +70,8 @@ def test_nobody_is_held_longer_than_an_hour_whatever_a_service_or_a_clock_says()
     assert holds.left(("acme",)) == MOST_HOLD_SECONDS
     clock.now -= 10**6
     assert holds.left(("acme",)) == MOST_HOLD_SECONDS
+    clock.now += 10**6 + MOST_HOLD_SECONDS
+    assert holds.left(("acme",)) == 0
 
 
 def test_the_oldest_hold_makes_room_for_the_newest() -> None:

@@ -129,18 +129,20 @@ def _runs(tokens: Iterator[Token]) -> Runs:
     inline, _ = next(tokens), next(tokens)
     runs: list[Run] = []
     marks: Counter[Mark] = Counter()
-    link, begin = Token("", "", 0), 0
+    links: list[Token] = []  # more than one is an autolink in a link's text, and text there
+    begin = 0
     for token in inline.children or ():
         if token.type == "link_open":
-            link, begin = token, len(runs)
+            begin = begin if links else len(runs)
+            links.append(token)
         elif token.type == "link_close":
-            runs[begin:] = _link(runs[begin:], link)
-            link = Token("", "", 0)
+            link = links.pop()
+            runs[begin:] = runs[begin:] if links else _link(runs[begin:], link)
         elif token.tag in _MARKS:
             marks[_MARKS[token.tag]] += token.nesting
         else:
             style = frozenset(mark for mark, depth in marks.items() if depth)
-            runs += _leaf(token, style, str(link.attrs.get("href", "")))
+            runs += _leaf(token, style, str(links[0].attrs["href"]) if links else "")
     return tuple(runs)
 
 

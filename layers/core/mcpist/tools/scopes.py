@@ -17,8 +17,6 @@ def missing_scope(status: int, headers: Mapping[str, str], found: Any) -> str | 
     """The permission that is missing: empty where the service does not name it, None where it is not about that."""
     if status not in {401, 403, 404}:
         return None
-    if status == 404:
-        return _github(headers)
     challenge = headers.get("www-authenticate", "")
     if _CHALLENGED.search(challenge):
         named = _SCOPE.search(challenge)

@@ -115,7 +115,7 @@ def get_page(
     version: Annotated[int | None, Field(ge=1), "An older version, as list_versions shows"] = None,
     get_draft: Annotated[bool, "What is not published yet"] = False,
 ) -> Calls:
-    """Read one page as Markdown."""
+    """Read one page as Markdown; what that cannot say is named as not carried."""
     query = {"body-format": "storage", "version": version, "get-draft": get_draft or None}
     return _told(Call("GET", _page(page_id), given(**query)))
 

@@ -76,7 +76,7 @@ def _tokens(source: str) -> Iterator[str | re.Match[str]]:
     last_comment, place = source.rfind("-->"), 0
     while (start := source.find("<", place)) >= 0:
         if start > place:
-            yield _decoded(source[place:start])
+            yield decoded(source[place:start])
         if source.startswith(_CDATA, start):
             end = source.find("]]>", start)
             end = len(source) if end < 0 else end
@@ -93,12 +93,13 @@ def _tokens(source: str) -> Iterator[str | re.Match[str]]:
             yield "<"
             place = start + 1
     if place < len(source):
-        yield _decoded(source[place:])
+        yield decoded(source[place:])
 
 
 def _attributes(text: str) -> dict[str, str]:
-    return {name.lower(): _decoded(double or single) for name, double, single in _ATTRIBUTE.findall(text)}
+    return {name.lower(): decoded(double or single) for name, double, single in _ATTRIBUTE.findall(text)}
 
 
-def _decoded(text: str) -> str:
+def decoded(text: str) -> str:
+    """Text with the characters that its references stand for."""
     return _REFERENCE.sub(lambda reference: html.unescape(reference[0]), text)

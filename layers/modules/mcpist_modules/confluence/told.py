@@ -1,10 +1,10 @@
 """What is put beside Confluence's own JSON for people: text as Markdown, and whole addresses."""
 
-import html
 import re
 from typing import Any
 
 from mcpist.render.shows import at
+from mcpist_modules.confluence.markup import decoded
 from mcpist_modules.confluence.storage import markdown
 
 _HIGHLIGHT = re.compile("@@@(?:end)?hl@@@")
@@ -52,4 +52,4 @@ def _url(site: str | None, place: str | None) -> str | None:
 
 
 def _plain(text: str | None) -> str:
-    return " ".join(html.unescape(_HIGHLIGHT.sub("", text or "")).split())
+    return " ".join(decoded(_HIGHLIGHT.sub("", text or "")).split())
