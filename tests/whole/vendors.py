@@ -35,7 +35,9 @@ class Vendors:
             def do_GET(self) -> None:
                 _, name, rest = self.path.split("/", 2)
                 body = self.rfile.read(int(self.headers.get("content-length") or 0))
-                answer = vendors.answer(name, self.command, rest, dict(self.headers), body)
+                answer = vendors.answer(
+                    name, self.command, rest, {name.lower(): value for name, value in self.headers.items()}, body
+                )
                 self.send_response(answer.status_code)
                 self.send_header("content-length", str(len(answer.content)))
                 self.end_headers()
@@ -51,9 +53,9 @@ class Vendors:
 
     def answer(self, name: str, method: str, rest: str, headers: dict[str, str], body: bytes) -> httpx.Response:
         """What the service answers; a request that its description does not allow is refused and kept."""
-        self.tokens[name].add(headers.get("Authorization", ""))
+        self.tokens[name].add(headers.get("authorization", ""))
         transport = self.vendor(name).transports[0]
-        del headers["Host"]
+        del headers["host"]
         request = httpx.Request(method, f"{HOSTS[name]}/{rest}", headers=headers, content=body or None)
         with self._one_at_a_time:
             try:

@@ -159,7 +159,7 @@ def _image(flow: Flow, element: Element, style: Style) -> None:
     source = target.attributes.get("ri:value") or address(target, "")[0] if target else attributes.get("src", "")
     alt = attributes.get("ac:alt") or attributes.get("alt") or attributes.get("ac:title") or ""
     flow.say(Image(source, alt) if source else Lost(words("image", [alt])))
-    if False:
+    if target and target.children:
         flow.say(Lost(words("image", [said(target)])))
     if style.link:
         flow.say(Text(" "), Text(style.link, link=style.link))
