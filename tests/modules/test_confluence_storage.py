@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mcpist.errors import InvalidRequest
 from mcpist.markdown.normal import normal
-from mcpist.markdown.tree import Blocks, Code, Image, Paragraph, Run, Text
+from mcpist.markdown.tree import Blocks, Code, Image, Item, List, Paragraph, Run, Table, Text
 from mcpist_modules.confluence.markup import Element, parse
 from mcpist_modules.confluence.reading import from_storage
 from mcpist_modules.confluence.storage import markdown, storage
@@ -164,6 +164,10 @@ def test_links_to_other_things_than_addresses_are_links(source: str, expected: s
         (
             '<ac:image><ri:url ri:value="u" /><ac:caption>c</ac:caption></ac:image>',
             "![](u)<!-- not carried: caption -->\\\nc",
+        ),
+        (
+            '<ac:image><ri:attachment ri:filename="a.png"><ri:page ri:content-title="B" /></ri:attachment></ac:image>',
+            "![](attachment:a.png)<!-- not carried: image: a.png B -->",
         ),
         ("<ac:placeholder>type here</ac:placeholder>", "<!-- not carried: placeholder: type here -->"),
         ('<p><ac:emoticon ac:name="x" ac:emoji-fallback=":bufo:" /></p>', "<!-- not carried: emoticon :bufo: -->"),
@@ -373,6 +377,24 @@ def test_no_entity_is_defined_by_a_document() -> None:
 def test_elements_in_more_elements_than_any_page_has_keep_their_text() -> None:
     assert "deep" in markdown("<div>" * 5000 + "deep" + "</div>" * 5000 + "<p>behind</p>")
     assert markdown("<div>" * 5000 + "</div>" * 5000 + "<p>behind</p>") == "behind"
+
+
+def test_a_row_longer_than_any_page_has_keeps_its_text_and_makes_no_other_row_as_long() -> None:
+    (table,) = from_storage(f"<table><tr><th>a</th></tr><tr>{'<td>b</td>' * 150}</tr></table>")
+    assert isinstance(table, Table)
+    assert {len(row) for row in table.rows} == {100}
+    assert sum(run == Text("b") for cell in table.rows[1] for run in cell) == 150
+
+
+def test_lists_of_tasks_under_a_task_stay_in_their_order() -> None:
+    tasks = tuple(List((Item((Paragraph((Text(text),)),), done=False),)) for text in "bc")
+    tree = (List((Item((Paragraph((Text("a"),)), *tasks), done=True),)),)
+    assert from_storage(to_storage(tree, "body")) == tree
+
+
+def test_halves_of_characters_in_names_are_replaced() -> None:
+    (paragraph,) = from_storage('<ac:link><ri:page ri:content-title="a\ud800" /></ac:link>')
+    assert paragraph == Paragraph((Text("a\ufffd", link="page:a%3F"),))
 
 
 def test_what_is_no_tag_is_text() -> None:

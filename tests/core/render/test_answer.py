@@ -98,3 +98,17 @@ def test_a_document_is_its_text_under_its_other_columns() -> None:
 
 def test_minified_keeps_every_character() -> None:
     assert minified({"ü": ["設計", 1]}) == '{"ü":["設計",1]}'
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("2026-12-01T00:00:00.0000000", "2026-12-01T00:00:00"),
+        ("2026-01-18T23:45:00.000+0000", "2026-01-18T23:45:00+0000"),
+        ("2026-01-18T23:45:00.000Z", "2026-01-18T23:45:00Z"),
+        ("2026-01-18T23:45:00.050Z", "2026-01-18T23:45:00.050Z"),
+        ("at 2026-01-18T23:45:00.000Z", "at 2026-01-18T23:45:00.000Z"),
+    ],
+)
+def test_a_moment_is_shown_without_a_fraction_of_zeros(written: str, read: str) -> None:
+    assert json.loads(compact([{"due": written}], shows("due")).replace("[1]{due}:\n  ", "")) in (read, [{"due": read}])

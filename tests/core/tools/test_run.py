@@ -279,3 +279,8 @@ def test_the_invocation_bounds_the_work(vendor: Vendor) -> None:
 def test_a_lookup_asks_the_organizations_own_store_and_no_broker(vendor: Vendor) -> None:
     assert vendor.run("look", word="x") == ["acme", "x"]
     assert vendor.sent == ["PutItem"]
+
+
+def test_a_write_that_the_service_answers_with_nothing_is_done(vendor: Vendor) -> None:
+    vendor.service.says(Reply(204))
+    assert vendor.run("create_item", name="chair") == {"done": True}

@@ -1,10 +1,13 @@
 """The compact answer: the smallest of compact JSON, TOON and Markdown."""
 
 import json
+import re
 from typing import Any
 
 from mcpist.render.project import Row, project
 from mcpist.render.shows import Shows
+
+_ZEROS = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.0+(?=Z?$|[+-]\d\d:?\d\d$)")
 
 
 def compact(raw: Any, shows: Shows) -> str:
@@ -13,7 +16,7 @@ def compact(raw: Any, shows: Shows) -> str:
     single = len(rows) == 1 and not isinstance(raw, list) and not shows.rows
     if shows.text and single:
         return document(rows[0], shows.text)
-    filled = [{name: value for name, value in row.items() if not is_empty(value)} for row in rows]
+    filled = [{name: _brief(value) for name, value in row.items() if not is_empty(value)} for row in rows]
     return smallest(filled[0] if single else filled)
 
 
@@ -37,6 +40,11 @@ def smallest(value: Any) -> str:
 def minified(value: Any) -> str:
     """JSON without spaces, with every character as it is."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _brief(value: Any) -> Any:
+    """A moment without a fraction of zeros, which several services write out to seven digits."""
+    return _ZEROS.sub(r"\1", value) if isinstance(value, str) else value
 
 
 def is_empty(value: Any) -> bool:

@@ -61,9 +61,15 @@ def run(
         outcome = error.code
         raise
     else:
-        return Brought(brought.json, brought.more) if isinstance(brought, Cut) else Brought(brought)
+        return _brought(brought)
     finally:
         _record(caller, tool=name, outcome=outcome, request=request, account=service.account, batch=batch)
+
+
+def _brought(found: Any) -> Brought:
+    """What a tool returned; a service that answers a write with nothing has done it."""
+    cut = found if isinstance(found, Cut) else Cut(found, "")
+    return Brought({"done": True} if cut.json is None else cut.json, cut.more)
 
 
 class Service:

@@ -51,4 +51,4 @@ def resource(address: str) -> tuple[str, Resource, str] | None:
 
 
 def _encoded(text: str) -> str:
-    return _SIGN.sub(lambda sign: quote(sign[0], safe="", errors="strict"), text)
+    return _SIGN.sub(lambda sign: quote(sign[0], safe="", errors="replace"), text)
