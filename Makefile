@@ -48,8 +48,9 @@ build: .venv/.synced ## Build what `sam deploy` uploads: functions and layers wi
 bench: .venv/.synced ## Measure the design's numbers on this machine.
 	@$(RUN) python -m infra.bench $(ARGS)
 
-docs: .venv/.synced ## Write the pages of docs/tools from the code.
+docs: .venv/.synced ## Write the pages of docs/tools, and the exact requests that tests compare, from the code.
 	@$(RUN) python -m infra.reference
+	@$(RUN) python -m tests.modules.test_requests
 
 lock: $(OWN_UV) ## Bring uv.lock and the layer's requirements in step with pyproject.toml.
 	@$(UV) lock

@@ -21,10 +21,19 @@ from infra.bench import catalogue
 from infra.cli.endpoint import Endpoint
 from infra.cli.plan import planned
 from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house, with_modules
+from mcpist.broker import Credential
+from mcpist.caller import Caller, Subject
+from mcpist.render.shows import shows
+from mcpist.settings import settings
+from mcpist.tools.account import Account
+from mcpist.tools.call import Call
 from mcpist.tools.catalogue import INDEX_FILE
+from mcpist.tools.module import Module
+from mcpist.tools.run import Service
 
 ROUNDS = 5
 SLOW_SECONDS = 0.5
+CALLS = 200
 BEGIN, END = "<!-- bench -->\n", "<!-- /bench -->\n"
 REPORT = ROOT / "docs/benchmarks.md"
 
@@ -38,7 +47,8 @@ def main() -> None:
         stub = root / "layers/modules/mcpist_modules/stub.py"
         stub.write_text(stub.read_text("utf-8").replace("http://stub.invalid", host), "utf-8")
         with open_house(docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), say=_say) as house:
-            rows = [*catalogue.rows(), *sandboxes(house, Path(folder)), *requests(house), *planning(), *batches(house)]
+            rows = [*catalogue.rows(), *caching(host), *sandboxes(house, Path(folder))]
+            rows += [*requests(house), *planning(), *batches(house)]
     text = table(rows)
     print(text)
     keep(text)
@@ -98,6 +108,43 @@ def requests(house: House) -> list[Row]:
         aim = "3 + 3" if state == "cold" else "1 + 0"
         rows.append((f"AWS requests of a {state} `call` with a grant (endpoint + broker)", f"{ours} + {broker}", aim))
     return rows
+
+
+def caching(host: str) -> list[Row]:
+    """CPU of a read that repeats: from the sandbox's memory, against asking a service on loopback."""
+    module = Module("stub", "A stub.", api_version="1", host=host)
+    module.reads(shows("*"), cache_seconds=60)(ask)
+    seen: dict[str, float] = {}
+    for state in ("off", "on"):
+        os.environ["RESPONSE_CACHE"] = state
+        settings.cache_clear()
+        service = Known(module)
+        service.ask(ask())
+        started = time.process_time()
+        for _ in range(CALLS):
+            service.ask(ask())
+        seen[state] = (time.process_time() - started) / CALLS * 1_000_000
+    settings.cache_clear()
+    ratio = _ratio(seen["on"], seen["off"], "us")
+    return [("CPU of a read that repeats, with the response cache against without", ratio, "")]
+
+
+class Known(Service):
+    """A service whose account is known without asking the broker."""
+
+    def __init__(self, module: Module) -> None:
+        caller = Caller(ORGANIZATION, USER.sub, Subject("bench", USER.sub), "user", ())
+        super().__init__(caller, module, module.tools["ask"], time.monotonic() + 60)
+
+    def identify(self, *, fresh: bool = False) -> None:  # noqa: ARG002 - it is never another one
+        """Act with the stub's account."""
+        credential = Credential("stub-token", account_id="1", account_name="stub", owner="user#uma", expires_at=None)
+        self.acting = Account(ORGANIZATION, self.module, credential)
+
+
+def ask() -> Call:
+    """Ask the stub's service."""
+    return Call("GET", "/")
 
 
 def connect(house: House) -> None:

@@ -5,7 +5,8 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from mcpist.tools.call import Call
+from infra.reference import page
+from tests.modules.test_requests import requests
 
 ROOT = Path(__file__).parents[2]
 
@@ -14,8 +15,10 @@ def test_a_tool_is_added_as_the_guide_says(tmp_path: Path) -> None:
     guide = (ROOT / "docs/tools.md").read_text("utf-8")
     place = re.search(r"`(layers/modules/\S+\.py)`", guide)
     snippet = re.search(r"```python\n(.*?)```", guide, re.DOTALL)
+    request = re.search(r"```\n +(list_topics .*)\n", guide)
     assert place
     assert snippet
+    assert request
     source = (ROOT / place[1]).read_text("utf-8")
     tool = "\n".join(line.removeprefix("   ") for line in snippet[1].splitlines())
     edited = tmp_path / "github_of_the_guide.py"
@@ -30,7 +33,7 @@ def test_a_tool_is_added_as_the_guide_says(tmp_path: Path) -> None:
         added = module.github.tools["list_topics"]
         assert added.signature == "list_topics(owner, repo) -> names"
         assert added.description == "List the topics of a repository."
-        work = added.describe_work(added.validate({"owner": "octocat", "repo": "hello"}))
-        assert work == Call("GET", "/repos/octocat/hello/topics")
+        assert request[1] in list(requests(module.github))
+        assert "## list_topics\n\nList the topics of a repository." in page(module.github)
     finally:
         del sys.modules[edited.stem]

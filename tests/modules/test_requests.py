@@ -1,7 +1,7 @@
 """The exact first request of every tool, called with its examples: one line each in `requests/<module>.txt`.
 
 A line is `tool use: METHOD /path?query {"body"} +header: value`. After a change that is meant,
-`python -m tests.modules.test_requests` writes the files anew: read the difference.
+`make docs` writes the files anew: read the difference.
 """
 
 import json
@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import pytest
 
 from mcpist.tools.call import Call, Lookup
+from mcpist.tools.module import Module
 from mcpist_modules import CATALOGUE, NAMES
 from tests.modules.contracts import uses
 
@@ -20,12 +21,12 @@ FOLDER = Path(__file__).parent / "requests"
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_tool_sends_exactly_what_is_written_down(name: str) -> None:
-    assert list(requests(name)) == (FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
+    assert list(requests(CATALOGUE.module(name))) == (FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
 
 
-def requests(name: str) -> Iterator[str]:
+def requests(module: Module) -> Iterator[str]:
     """A module's requests, line by line."""
-    for tool in CATALOGUE.module(name).tools.values():
+    for tool in module.tools.values():
         for use, arguments in uses(tool):
             work = tool.describe_work(tool.validate(arguments))
             yield f"{tool.name} {use}: {line(work if isinstance(work, Call | Lookup) else next(work))}"
@@ -43,5 +44,5 @@ def line(work: Call | Lookup) -> str:
 
 
 if __name__ == "__main__":
-    for module in NAMES:
-        (FOLDER / f"{module}.txt").write_text("\n".join([*requests(module), ""]), "utf-8")
+    for each in NAMES:
+        (FOLDER / f"{each}.txt").write_text("\n".join([*requests(CATALOGUE.module(each)), ""]), "utf-8")

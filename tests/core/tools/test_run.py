@@ -282,5 +282,5 @@ def test_a_lookup_asks_the_organizations_own_store_and_no_broker(vendor: Vendor)
 
 
 def test_a_write_that_the_service_answers_with_nothing_is_done(vendor: Vendor) -> None:
-    vendor.service.says(Reply(204))
+    vendor.service.says(Reply(b"", 204))
     assert vendor.run("create_item", name="chair") == {"done": True}

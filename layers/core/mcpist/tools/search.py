@@ -36,8 +36,9 @@ _QUOTED = re.compile(
 )
 _UNIMPORTANT = frozenset(
     _WORD.findall(
-        "a an all and any are as at be by can do does for from get has have how i if in into is it its me my of on or our "
-        "so some that the their them then there they this to up us was we what when where which who will with you your"
+        "a an all and any are as at be by can do does for from get has have how i if in into is it its me my of on "
+        "or our so some that the their them then there they this to up us was we what when where which who will with "
+        "you your"
     )
 )
 

@@ -19,7 +19,8 @@ show, display, view, see, look at, details, what is, what does, fetch, look up: 
 show all, see all, which, overview, browse, all my, all the, my: list
 find, look for, where is, seek: search find
 how many, number of: count
-created by, created in, in the last, last week, this week, since, older than, assigned to me, assigned to, waiting for, still open, with no, across all, that match, where: search list
+created by, created in, in the last, last week, this week, since, older than: search list
+assigned to me, assigned to, waiting for, still open, with no, across all, that match, where: search list
 re-run, run again: rerun
 rewrite: update content
 section, sections: content
