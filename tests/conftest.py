@@ -15,8 +15,8 @@ from infra.local.login import LocalLogin
 from infra.local.template import REGION, Template, read_template
 from mcpist import broker, directory, identity, settings, stores
 from mcpist.caller import Role, Subject
-from mcpist.tools.cache import answers
-from mcpist.tools.limits import holds
+from mcpist.running.cache import answers
+from mcpist.running.limits import holds
 from mcpist_modules import NAMES
 
 # A loaded machine is no failure, and what is taken must not depend on the dice.

@@ -23,7 +23,7 @@ logger = Logger()
 protocol = cache(Protocol)
 prepare(
     services=("dynamodb", "lambda", "s3", "stepfunctions"),
-    modules=("mcpist.tools.send", "toon_format", *(f"mcpist_modules.{name}" for name in NAMES)),
+    modules=("mcpist.running.send", "toon_format", *(f"mcpist_modules.{name}" for name in NAMES)),
 )
 
 type Event = dict[str, Any]

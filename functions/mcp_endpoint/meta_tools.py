@@ -12,9 +12,9 @@ from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest
 from mcpist.files import fit
 from mcpist.render.answer import compact, minified
+from mcpist.running.options import Options
+from mcpist.running.run import run
 from mcpist.sieve import Sieve
-from mcpist.tools.options import Options
-from mcpist.tools.run import run
 from mcpist.tools.schema import schema_of
 from mcpist_modules import CATALOGUE
 

@@ -17,9 +17,9 @@ from mcp_types import (
 from mcp_endpoint.exchange import Exchange
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.render.project import project
+from mcpist.running.run import run
 from mcpist.sieve import Sieve
 from mcpist.tools.index import ModuleEntry, PromptEntry
-from mcpist.tools.run import run
 
 MOST_VALUES = 100
 READ_ITEMS = 100

@@ -8,9 +8,9 @@ from mcp_endpoint.exchange import MOST_CHARACTERS, Exchange
 from mcpist.errors import FileNotFound
 from mcpist.files import fit
 from mcpist.render.answer import compact
+from mcpist.running.run import run
 from mcpist.sieve import Sieve
 from mcpist.tools.index import ModuleEntry, ResourceEntry
-from mcpist.tools.run import run
 
 
 def fixed(sieve: Sieve) -> list[Resource]:

@@ -13,7 +13,7 @@ from step_runner.step import work
 logger = Logger()
 prepare(
     services=("dynamodb", "lambda", "s3"),
-    modules=("mcpist.tools.send", *(f"mcpist_modules.{name}" for name in NAMES)),
+    modules=("mcpist.running.send", *(f"mcpist_modules.{name}" for name in NAMES)),
 )
 
 

@@ -9,8 +9,8 @@ from mcpist.batch.records import Entry, Header
 from mcpist.batch.references import Result, resolve
 from mcpist.batch.settling import Entrance
 from mcpist.caller import Caller, Proof, Subject
+from mcpist.running.run import Brought, run
 from mcpist.sieve import Sieve
-from mcpist.tools.run import Brought, run
 from mcpist_modules import CATALOGUE
 
 SETTLING_SECONDS = 5.0

@@ -24,12 +24,12 @@ from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house, with_
 from mcpist.broker import Credential
 from mcpist.caller import Caller, Subject
 from mcpist.render.shows import shows
+from mcpist.running.account import Account
+from mcpist.running.run import Service
 from mcpist.settings import settings
-from mcpist.tools.account import Account
 from mcpist.tools.call import Call
 from mcpist.tools.catalogue import INDEX_FILE
 from mcpist.tools.module import Module
-from mcpist.tools.run import Service
 
 ROUNDS = 5
 SLOW_SECONDS = 0.5

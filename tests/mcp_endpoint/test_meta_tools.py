@@ -15,7 +15,7 @@ from mcpist import broker, directory
 from mcpist.broker import Credential
 from mcpist.caller import Proof, Role, Subject
 from mcpist.errors import InvalidRequest, UpstreamUnavailable
-from mcpist.tools import send as sending
+from mcpist.running import send as sending
 from mcpist_modules import CATALOGUE, NAMES
 from tests.core.loopback import Reply, Service, said, serving
 from tests.peers.tokens import o200k

@@ -10,7 +10,7 @@ import pytest
 from mcpist.broker import Credential
 from mcpist.errors import InvalidArguments, InvalidRequest, ToolExecutionError
 from mcpist.render.answer import compact
-from mcpist.tools.account import Account
+from mcpist.running.account import Account
 from mcpist.tools.call import Answer, Call, Calls, Cut, Work
 from mcpist_modules.supabase import supabase
 from tests.modules.answers.supabase import KEYS, ROWS, SECRET

@@ -10,10 +10,10 @@ import pytest
 from mcpist.caller import Caller, Role
 from mcpist.errors import FileNotFound, InvalidRequest
 from mcpist.render.answer import compact
+from mcpist.running.run import Brought, run
 from mcpist.settings import settings
 from mcpist.sieve import permits
 from mcpist.stores import Table
-from mcpist.tools.run import Brought, run
 from mcpist_modules.rag import rag
 from mcpist_modules.rag.shelf import Shelf
 from tests.core.sample import caller

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from mcpist.batch import ledger
 from mcpist.batch.records import Claim, Entry, Header
 from mcpist.errors import InternalError, McpistError, to_message
-from mcpist.tools.run import Brought
+from mcpist.running.run import Brought
 
 CLAIM_MARGIN_SECONDS = 2
 

@@ -1,1 +1,1 @@
-"""Tools: how they are declared, found and run."""
+"""Tools: how they are declared and found."""

@@ -11,10 +11,10 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest, ToolExecutionError
 from mcpist.render.shows import DONE, shows
+from mcpist.running.words import words
 from mcpist.tools.call import Call, Calls, Cut, given, path
 from mcpist.tools.module import Module
 from mcpist.tools.paging import MOST_ITEMS
-from mcpist.tools.words import words
 from mcpist_modules.supabase.keys import masked
 from mcpist_modules.supabase.rows import answered, conditions, listed, page, preferred, same_keys, written
 from mcpist_modules.supabase.sql import TABLES, LogSource, logs_of

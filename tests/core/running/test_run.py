@@ -22,13 +22,13 @@ from mcpist.errors import (
     to_message,
 )
 from mcpist.render.shows import shows
+from mcpist.running import send as sending
+from mcpist.running.options import USUAL, Options
+from mcpist.running.run import Brought, run
 from mcpist.settings import settings
 from mcpist.stores import Item, Table
-from mcpist.tools import send as sending
 from mcpist.tools.call import Call, Calls, Cut, Lookup
 from mcpist.tools.module import Module
-from mcpist.tools.options import USUAL, Options
-from mcpist.tools.run import Brought, run
 from tests.core.loopback import Reply, Service, said, serving
 from tests.core.sample import caller
 

@@ -14,12 +14,12 @@ from typing import Any
 import httpx
 
 from mcpist.errors import InvalidRequest, RateLimitExceeded, Timeout, ToolExecutionError, UpstreamUnavailable
-from mcpist.tools.account import Account
+from mcpist.running.account import Account
+from mcpist.running.failures import Failure, failure
+from mcpist.running.limits import Key, holds, whole
+from mcpist.running.options import USUAL, Options
+from mcpist.running.words import MESSAGE_CHARACTERS
 from mcpist.tools.call import Answer, Call
-from mcpist.tools.failures import Failure, failure
-from mcpist.tools.limits import Key, holds, whole
-from mcpist.tools.options import USUAL, Options
-from mcpist.tools.words import MESSAGE_CHARACTERS
 
 MOST_ANSWER_BYTES = 10_000_000
 MOST_REDIRECTS = 3

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcpist.errors import RateLimitExceeded, ScopeMissing, ToolExecutionError, UnnamedScopeMissing, UpstreamUnavailable
-from mcpist.tools.failures import Failure, failure
+from mcpist.running.failures import Failure, failure
 
 
 def refused(status: int, body: Any, **headers: str) -> Failure:

@@ -12,11 +12,11 @@ from mcpist.errors import (
     UnnamedScopeMissing,
     UpstreamUnavailable,
 )
+from mcpist.running.limits import is_limit, reset, retry_after, whole
+from mcpist.running.scopes import missing_scope
+from mcpist.running.words import parse, words
 from mcpist.settings import settings
 from mcpist.tools.call import given
-from mcpist.tools.limits import is_limit, reset, retry_after, whole
-from mcpist.tools.scopes import missing_scope
-from mcpist.tools.words import parse, words
 
 # Where a service limits without saying for how long.
 RETRY_AFTER_SECONDS = 30

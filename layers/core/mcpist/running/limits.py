@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from mcpist.tools.words import reasons, words
+from mcpist.running.words import reasons, words
 
 MOST_HOLD_SECONDS = 3600.0  # GitHub's window; whoever says more is asked again after it
 MOST_HOLDS = 1_000

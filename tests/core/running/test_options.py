@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from mcpist.tools.options import USUAL, Options
+from mcpist.running.options import USUAL, Options
 
 
 def test_a_call_waits_half_a_minute_and_is_not_repeated_unless_asked() -> None:

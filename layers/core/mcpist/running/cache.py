@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from mcpist.tools.account import Account
+from mcpist.running.account import Account
 from mcpist.tools.call import Answer, Call
 
 MOST_ANSWERS = 256

@@ -11,13 +11,13 @@ from mcpist.broker import Credential
 from mcpist.caller import Caller, Proof, Role
 from mcpist.errors import McpistError, ReconnectRequired, ToolExecutionError, to_message
 from mcpist.render.shows import shows
+from mcpist.running import send as sending
+from mcpist.running.account import Account
+from mcpist.running.cache import MOST_ANSWERS, MOST_BYTES, Answers, answers
+from mcpist.running.run import run
 from mcpist.settings import settings
-from mcpist.tools import send as sending
-from mcpist.tools.account import Account
-from mcpist.tools.cache import MOST_ANSWERS, MOST_BYTES, Answers, answers
 from mcpist.tools.call import Answer, Call, Calls
 from mcpist.tools.module import Module
-from mcpist.tools.run import run
 from tests.core.loopback import Reply, Service, said, serving
 from tests.core.sample import caller
 

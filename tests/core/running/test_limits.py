@@ -1,6 +1,6 @@
 import pytest
 
-from mcpist.tools.limits import MOST_HOLD_SECONDS, MOST_HOLDS, Holds, reset, retry_after
+from mcpist.running.limits import MOST_HOLD_SECONDS, MOST_HOLDS, Holds, reset, retry_after
 
 NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
 

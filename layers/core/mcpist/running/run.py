@@ -10,12 +10,12 @@ from typing import Any
 from mcpist import audit, broker
 from mcpist.caller import Caller
 from mcpist.errors import InternalError, McpistError, ReconnectRequired, UpstreamUnavailable
+from mcpist.running.account import Account
+from mcpist.running.cache import answers
+from mcpist.running.options import USUAL, Options
 from mcpist.settings import settings
-from mcpist.tools.account import Account
-from mcpist.tools.cache import answers
 from mcpist.tools.call import Answer, Call, Calls, Cut, Lookup, Work
 from mcpist.tools.module import Module
-from mcpist.tools.options import USUAL, Options
 from mcpist.tools.tool import Tool
 
 logger = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ class Service:
 
     def send(self, call: Call) -> Answer:
         """Send a Call with the caller's credential; a refused token is resolved afresh once."""
-        from mcpist.tools.send import Unauthorized, send  # only a module that speaks HTTP waits for httpx
+        from mcpist.running.send import Unauthorized, send  # only a module that speaks HTTP waits for httpx
 
         patience: Any = {"until": self.until, "options": self.options, "reads": self.tool.reads}
         try:

@@ -22,13 +22,13 @@ from mcpist.errors import (
     ToolExecutionError,
     UpstreamUnavailable,
 )
-from mcpist.tools import send as sending
-from mcpist.tools.account import Account
+from mcpist.running import send as sending
+from mcpist.running.account import Account
+from mcpist.running.limits import holds
+from mcpist.running.options import Options
+from mcpist.running.send import Unauthorized, send
 from mcpist.tools.call import Answer, Call
-from mcpist.tools.limits import holds
 from mcpist.tools.module import Module
-from mcpist.tools.options import Options
-from mcpist.tools.send import Unauthorized, send
 from tests.core.loopback import Reply, Service, said, serving
 
 ITEM = Call("GET", "/items/1")

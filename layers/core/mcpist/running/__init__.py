@@ -1,0 +1,1 @@
+"""Running one tool for a caller: the account that acts, sending, what can go wrong, and the response cache."""
