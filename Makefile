@@ -46,7 +46,7 @@ build: .venv/.synced ## Build what `sam deploy` uploads: functions and layers wi
 	@$(SAM) build --build-dir "$(BUILD_DIR)"
 
 bench: .venv/.synced ## Measure the design's numbers on this machine.
-	@$(RUN) python -m infra.bench $(ARGS)
+	@PYTHONPATH=functions $(RUN) python -m infra.bench $(ARGS)
 
 docs: .venv/.synced ## Write the pages of docs/tools, and the exact requests that tests compare, from the code.
 	@$(RUN) python -m infra.reference

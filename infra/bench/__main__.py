@@ -29,6 +29,7 @@ from mcpist.running.run import Service
 from mcpist.settings import settings
 from mcpist.tools.call import Call
 from mcpist.tools.catalogue import INDEX_FILE
+from mcpist.tools.index import Index
 from mcpist.tools.module import Module
 
 ROUNDS = 5
@@ -68,16 +69,19 @@ def sandboxes(house: House, folder: Path) -> list[Row]:
         "LOG_LEVEL": "ERROR",
     }
     crowd = with_modules(folder / "crowd", ROOT / "infra/bench/stub.py") / "layers/modules"
-    (crowd / "mcpist_modules" / INDEX_FILE).write_text(catalogue.crowded().dump(), "utf-8")
+    index = crowd / "mcpist_modules" / INDEX_FILE
+    stub = Index.load(index.read_text("utf-8")).modules["stub"]
+    index.write_text(catalogue.crowded(stub).dump(), "utf-8")
     paths = {"crowd": os.pathsep.join([str(crowd), environment["PYTHONPATH"]])}
     found: dict[str, list[dict[str, float]]] = {"ours": [], "bare": [], "crowd": []}
+    pipe = subprocess.PIPE
     for number in range(ROUNDS + 1):  # the first round writes the bytecode and does not count
         _say(f"sandboxes: round {number} of {ROUNDS}")
         for which, values in found.items():
             server = "bare" if which == "bare" else "ours"
             command = [sys.executable, "-m", "infra.bench.sandbox", server, events["list_tools"], events["call"]]
             path = {"PYTHONPATH": paths.get(which, environment["PYTHONPATH"])}
-            done = subprocess.run(command, env=environment | path, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603
+            done = subprocess.run(command, env=environment | path, cwd=ROOT, stdout=pipe, text=True, check=True)  # noqa: S603
             if number:
                 values.append(json.loads(done.stdout.splitlines()[-1]))
     cold, bare_cold = (_median(found[which], "cold_ms") for which in ("ours", "bare"))

@@ -93,6 +93,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
     "**[a](b)**": (text("a", "strong", link="b"),),
     "<https://a.b/ä%20?c=d>": (text("https://a.b/ä%20?c=d", link="https://a.b/ä%20?c=d"),),
     "<a@b.c>": (text("a@b.c", link="mailto:a@b.c"),),
+    "[a](javascript:b)": (text("a", link="javascript:b"),),
     "[a](<b c> )": (text("a", link="b c"),),
     "[a](b_(c))": (text("a", link="b_(c)"),),
     "[a]\n\n[a]: b": (text("a", link="b"),),
@@ -100,6 +101,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
     "a\\\nb  \nc<br/>d": (text("a"), Break(), text("b"), Break(), text("c"), Break(), text("d")),
     "[@Ada L.](mention:a%2Fb%29)": (Mention("a/b)", "Ada L."),),
     "[<https://a.b> c](d)": (text("https://a.b c", link="d"),),
+    "[a <bb:c>](mention:1)": (Mention("1", "a bb:c"),),
     "[*ada*](mention:1)": (Mention("1", "ada"),),
     "<mention:1>": (Mention("1"),),
     "[a](mention:)": (text("a", link="mention:"),),
@@ -203,7 +205,7 @@ def test_however_deep_a_text_is_nested_nothing_of_it_is_lost(markdown: str) -> N
 PROSE = "The **quick** `fox` [jumps](http://a.b/c) 2 * 3.\n\n- a\n  - b\n\n| a | b |\n|---|---|\n| c | d |\n\n"
 LONG = {
     "prose": PROSE, "brackets": "[a](", "marks": "*a **b ", "ticks": "` `` ``` ", "tags": "<!-- not carried: ",
-    "autolinks": "<a:", "references": "&#1", "spaces": "   ", "breaks": "a\\\n", "quotes": "> a\n", "labels": "[a\n",
+    "autolinks": "<aa:", "references": "&#1", "spaces": "   ", "breaks": "a\\\n", "quotes": "> a\n", "labels": "[a\n",
 }  # fmt: skip
 
 

@@ -33,6 +33,7 @@ def text(text: str, *marks: Mark, link: str = "") -> Text:
 
 @given(runs)
 @example((text("a"), text(" ", "code", link="b")))
+@example((text("a"), text("b", "strong"), text("(c)", "strong", "strike")))
 @example((text("a ", "strong"), text("b", "strong", "emphasis"), text(" c", "emphasis")))
 @MANY
 def test_runs_read_back_in_their_normal_form(runs: tuple[Run, ...]) -> None:
@@ -48,7 +49,7 @@ def test_a_tree_reads_back_in_its_normal_form(tree: Blocks) -> None:
 
 
 @given(markdown)
-@example("[<a:b>](c)")
+@example("[<aa:b>](c)")
 @example("![" * 50 + "](a)" * 50)
 @MANY
 def test_any_text_is_stable_once_it_was_read_and_written(markdown: str) -> None:
@@ -60,6 +61,7 @@ def test_any_text_is_stable_once_it_was_read_and_written(markdown: str) -> None:
 NORMAL: dict[tuple[Run, ...], tuple[Run, ...]] = {
     (text("a", "strong"), text(""), text("b", "strong")): (text("ab", "strong"),),
     (text(" a\r\n\tb\n\n"),): (text("a"), Break(), text("b")),
+    (text("a \n b "),): (text("a"), Break(), text("b")),
     (text(" a ", "strong"), text("b")): (text("a", "strong"), text(" b")),
     (text("a", "strong"), text(" ", "strong", "strike"), text("b", "strong")): (text("a b", "strong"),),
     (text("a", link="b"), text(" ", link="b"), text("c")): (text("a", link="b"), text(" c")),
@@ -102,3 +104,12 @@ def test_what_is_nested_too_deep_stands_in_what_it_is_nested_in() -> None:
         (kept,) = kept.blocks
     assert kept == Quote((Paragraph((text("a"),)), Rule()))
     assert read(write((block,))) == normal((block,))
+
+
+@pytest.mark.parametrize("levels", range(MOST_NESTED // 2 - 1, MOST_NESTED // 2 + 2))
+@pytest.mark.parametrize("inside", [List((Item(()),)), Quote(())])
+def test_the_deepest_lists_read_back(levels: int, inside: Block) -> None:
+    a = Paragraph((text("a"),))
+    for _ in range(levels):
+        inside = List((Item((a, inside)), Item((a,))))
+    assert read(write((inside,))) == normal((inside,))

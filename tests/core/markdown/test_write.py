@@ -52,6 +52,8 @@ BLOCKS: dict[str, Blocks] = {
     "- ```\n  a\n\n   b\n  ```": (List((Item((Code("a\n\n b"),)),)),),
     "````sh\n```\n````": (Code("```", "sh"),),
     "~~~ a`b\n\n\n~~~": (Code("\n", "a`b"),),
+    "```a&#124;b\n---\n```": (Code("---", "a|b"),),
+    "~~~ ~`\n~~~": (Code("", "~`"),),
     "| a | b |\n| --- | --- |\n| c\\|d<br>`\\|` |  |": (
         Table((((text("a"),), (text("b"),)), ((text("c|d"), Break(), text("|", "code")),))),
     ),
@@ -81,6 +83,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
     "これは**「強調」**です": (text("これは"), text("「強調」", "strong"), text("です")),
     "foo**bar.**&#98;az": (text("foo"), text("bar.", "strong"), text("baz")),
     "**a _b_**_&#32;c_": (text("a ", "strong"), text("b", "strong", "emphasis"), text(" c", "emphasis")),
+    "a&#126;~~b~~": (text("a~"), text("b", "strike")),
     "[a **b**](c)": (text("a ", link="c"), text("b", "strong", link="c")),
     "**a**[**b**c](d)": (text("a", "strong"), text("b", "strong", link="d"), text("c", link="d")),
     "<https://a.b>": (text("https://a.b", link="https://a.b"),),
@@ -101,7 +104,7 @@ def test_runs_are_written(markdown: str) -> None:
 
 AS_THEY_ARE = [
     "a_b snake_case 2 * 3 ~5 a < b > c AT&T R&D; x<y> Vec<T> C:\\dir\\file [WIP] [1] a [b] (c) 50% #1 1.5 - x | y",
-    "#tag", "-5", "+1", "1.5", "a. b", "(a)", "e = mc^2", "$5", "@ada", "https://a.b/c_d?e=f&g=h", "<div>",
+    "#tag", "a__b", "-5", "+1", "1.5", "a. b", "(a)", "e = mc^2", "$5", "@ada", "https://a.b/c_d?e=f&g=h", "<div>",
     "<!-- a -->", "[^1]: a", "強調 * です", "“quoted” — it's…",
 ]  # fmt: skip
 
@@ -114,8 +117,9 @@ def test_text_that_cannot_be_misread_stays_as_it_is(line: str) -> None:
 ESCAPED = {
     "- a": r"\- a", "+": r"\+", "* a": r"\* a", "1. a": r"1\. a", "12) a": r"12\) a", "# a": r"\# a", "> a": r"\> a",
     "---": r"\---", "- - -": r"\- - -", "```": r"\`\`\`", "~~~": r"\~\~\~", "[a]: b": r"\[a]: b", "[x] a": r"\[x] a",
-    "| --- |": r"\| --- |", "===": r"\===", "*a*": r"\*a\*", "_a_": r"\_a\_", "~~a~~": r"\~\~a\~\~", "`a`": r"\`a\`",
-    "[a](b)": r"\[a\](b)", "![a](b)": r"!\[a\](b)", "<a:b>": r"\<a:b>", "<a@b.c>": r"\<a@b.c>", "&amp;": r"\&amp;",
+    "| --- |": r"\| --- |", ":-|-:": r"\:-|-:", "===": r"\===",
+    "*a*": r"\*a\*", "_a_": r"\_a\_", "~~a~~": r"\~\~a\~\~", "`a`": r"\`a\`",
+    "[a](b)": r"\[a\](b)", "![a](b)": r"!\[a\](b)", "<aa:b>": r"\<aa:b>", "<a@b.c>": r"\<a@b.c>", "&amp;": r"\&amp;",
     r"\*": r"\\\*", "<br>": r"\<br>", "<!-- not carried: a -->": r"\<!-- not carried: a -->",
 }  # fmt: skip
 

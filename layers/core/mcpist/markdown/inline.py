@@ -17,7 +17,6 @@ from mcpist.markdown.normal import MENTION
 from mcpist.markdown.tree import Break, Image, Lost, Mark, Mention, Run, Runs, Text
 
 _DELIMITERS: dict[Mark, str] = {"strong": "**", "emphasis": "*", "strike": "~~"}
-_ORDER = ["**", "*", "_", "~~"]  # of marks that end together, the outermost first; a link is outside of all
 _AUTOLINK = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,31}:[^<>\x00-\x20]*")
 _BARE_ADDRESS = re.compile(r"(?:[^\x00-\x20\x7f<>()\\]++|\([^\x00-\x20\x7f<>()\\]*+\))+")
 _REFERENCE = r"&(?=\#[0-9]{1,7};|\#[xX][0-9a-fA-F]{1,6};|[A-Za-z][A-Za-z0-9]{1,31};)"
@@ -73,7 +72,8 @@ def _parts(runs: Runs, line_break: str) -> list[_Part]:
     for run, style, ends in zip(runs, styles, _ends(styles), strict=True):
         kept = _kept(opened, style, ends)
         parts += map(_closing, reversed(opened[kept:]))
-        new = sorted(style.difference(opened[:kept]), key=lambda mark: (-ends[mark], mark in _ORDER, mark))
+        # What ends last stands outermost; of marks that end together, the link.
+        new = sorted(style.difference(opened[:kept]), key=lambda mark: (-ends[mark], mark[0] != "]", mark))
         parts += map(_opening, new)
         opened = opened[:kept] + new
         parts.append(_body(run, style, line_break))
@@ -82,15 +82,7 @@ def _parts(runs: Runs, line_break: str) -> list[_Part]:
 
 def _styles(runs: Runs) -> list[set[str]]:
     """What stands around each run: the delimiters of its marks, and the end of its link."""
-    links = ["", *(run.link if isinstance(run, Text) else "" for run in runs), ""]
-    styles: list[set[str]] = []
-    for position, run in enumerate(runs, 1):
-        marks = run.marks if isinstance(run, Text) else frozenset[Mark]()
-        style = {delimiter for mark, delimiter in _DELIMITERS.items() if mark in marks}
-        alone = links[position] not in (links[position - 1], links[position + 1])
-        if links[position] and not (alone and _is_autolink(run)):
-            style.add(f"]({_address(links[position])})")
-        styles.append(style)
+    styles = [_style(run) if isinstance(run, Text) else set[str]() for run in runs]
     for emphasized, places in groupby(range(len(styles)), lambda place: "*" in styles[place]):
         stretch = list(places)
         near = styles[max(stretch[0] - 1, 0) : stretch[-1] + 2]
@@ -98,6 +90,11 @@ def _styles(runs: Runs) -> list[set[str]]:
             for place in stretch:
                 styles[place] = styles[place] - {"*"} | {"_"}
     return styles
+
+
+def _style(text: Text) -> set[str]:
+    style = {delimiter for mark, delimiter in _DELIMITERS.items() if mark in text.marks}
+    return style | {f"]({_address(text.link)})"} if text.link and not _is_autolink(text) else style
 
 
 def _ends(styles: list[set[str]]) -> list[dict[str, int]]:
@@ -152,19 +149,20 @@ def _settle(parts: list[_Part]) -> None:
         inner, outer = (place + 1, place - 1) if opening else (place - 1, place + 1)
         inside, outside = parts[inner].end(first=opening), parts[outer].end(first=not opening)
         if inside in SPACES or inside == delimiter[0] == "~":
-            waiting.extend(_refer(parts, inner, first=opening))
+            _refer(parts[inner], first=opening)
             inside = "&"
-        if not opens(delimiter, outside, inside) or outside == delimiter[0] == "~":
-            waiting.extend(_refer(parts, outer, first=not opening))
+        unfit = not opens(delimiter, outside, inside) or outside == delimiter[0] == "~"
+        if unfit and _refer(parts[outer], first=not opening):
+            waiting += [outer - 1, outer + 1]  # to whom a letter may have been what they need
 
 
-def _refer(parts: list[_Part], place: int, *, first: bool) -> tuple[int, int]:
-    """Make one end of a text a character reference; the places that this may unsettle."""
-    part = parts[place]
+def _refer(part: _Part, *, first: bool) -> bool:
+    """Make the first or the last character of a text a reference; whether it was none."""
     alone = len(part.text) == 1
+    before = part.first, part.last
     part.first |= first or alone
     part.last |= not first or alone
-    return place - 1, place + 1
+    return before != (part.first, part.last)
 
 
 def _markdown(before: _Part, part: _Part, after: _Part) -> str:
@@ -207,13 +205,8 @@ def _code(text: str) -> str:
     return f"{fence} {text} {fence}" if padded else f"{fence}{text}{fence}"
 
 
-def _is_autolink(run: Run) -> bool:
-    return (
-        isinstance(run, Text)
-        and run.text == run.link
-        and not run.marks & {"code"}
-        and bool(_AUTOLINK.fullmatch(run.link))
-    )
+def _is_autolink(text: Text) -> bool:
+    return text.text == text.link and "code" not in text.marks and bool(_AUTOLINK.fullmatch(text.link))
 
 
 def _address(address: str) -> str:

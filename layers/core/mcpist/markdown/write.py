@@ -29,7 +29,8 @@ from mcpist.markdown.tree import (
 )
 
 # Beside another list a list would be more of that, and directly behind its marker `- - -` and `- ---` are rules.
-_OTHER = {"-": "*", ".": ")", "---": "***"}
+_RULE = "---"
+_OTHER = {"-": "*", ".": ")", _RULE: "***"}
 _BREAK_IN_LINE = "<br>"
 
 
@@ -70,7 +71,8 @@ def _blocks(blocks: Blocks, marker: str = "") -> str:
             taken = _OTHER[own] if own == taken else own
             parts.append(_list(block, taken))
         else:
-            parts.append(_OTHER["---"] if block == Rule() and not before and marker == "-" else _block(block))
+            text = _block(block)
+            parts.append(_OTHER[text] if text == _RULE and before is None and marker == "-" else text)
             taken = ""
         before = block
     return "".join(parts)
@@ -84,7 +86,7 @@ def _interrupts(block: Block) -> bool:
     return bool(first.blocks) or first.done is not None
 
 
-def _block(block: Block) -> str:
+def _block(block: Paragraph | Heading | Code | Quote | Table | Rule | Lost) -> str:
     match block:
         case Paragraph(runs):
             return inline(runs)
@@ -99,10 +101,8 @@ def _block(block: Block) -> str:
             return _table(rows)
         case Lost(name):
             return f"<!-- not carried: {name} -->"
-        case List():
-            return _list(block, "-")
         case Rule():
-            return "---"
+            return _RULE
 
 
 def _list(block: List, mark: str) -> str:
@@ -134,7 +134,9 @@ def _behind(first: str, others: str, text: str) -> str:
 def _code(text: str, language: str) -> str:
     mark = "~" if "`" in language else "`"
     fence = mark * max(3, 1 + max(map(len, re.findall(f"{mark}+", text)), default=0))
-    opening = f"{fence}{' ' * (mark == '~')}{unmarked(language)}".rstrip(" ")
+    # A pipe and a first line such as `---` would be the head of a table.
+    named = unmarked(language).replace("|", "&#124;")
+    opening = f"{fence}{' ' * (mark == '~')}{named}".rstrip(" ")
     return "\n".join([opening, *([text] if text else []), fence])
 
 

@@ -130,7 +130,10 @@ class Index:
 
     def dump(self) -> str:
         """The index as one line of JSON."""
-        content = {"modules": [asdict(module) for module in self.modules.values()], "words": self.words.postings}
+        modules = [asdict(module) for module in self.modules.values()]
+        for module in modules:
+            module["tools"] = [list(tool.values())[1:] for tool in module["tools"].values()]
+        content = {"modules": modules, "words": self.words.packed}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
@@ -144,7 +147,7 @@ def _module(content: dict[str, Any]) -> ModuleEntry:
     tools, resources, prompts = content.pop("tools"), content.pop("resources"), content.pop("prompts")
     return ModuleEntry(
         **content,
-        tools={name: ToolEntry(**tool) for name, tool in tools.items()},
+        tools={tool[0]: ToolEntry(content["name"], *tool) for tool in tools},
         resources={name: ResourceEntry(**_tuples(resource)) for name, resource in resources.items()},
         prompts={name: PromptEntry(**_tuples(prompt)) for name, prompt in prompts.items()},
     )

@@ -4,8 +4,10 @@ Source of the formula: Robertson and Zaragoza, "The Probabilistic Relevance Fram
 """
 
 import re
+from array import array
+from base64 import b64decode, b64encode
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from heapq import nlargest
 from itertools import batched
@@ -47,10 +49,13 @@ _CHANGES = frozenset(("add", "creat", "delet", "move", "remov", "updat", "merg",
 
 
 class Words:
-    """The stems of all tools' words: for each one the tools that have it, by number, and how much it says of each."""
+    """The stems of all tools' words: for each one the tools that have it, by number, and how much it says of each.
 
-    def __init__(self, postings: Mapping[str, Sequence[int]]) -> None:
-        self.postings = postings
+    These pairs are kept packed, so that reading an index costs little: a search unpacks those of its own stems.
+    """
+
+    def __init__(self, packed: Mapping[str, str]) -> None:
+        self.packed = packed
 
     @classmethod
     def of(cls, texts: Iterable[Mapping[Field, str]]) -> Self:
@@ -68,10 +73,15 @@ class Words:
         """The numbers of the tools that fit a task, best first; what fits much less than the best is left out."""
         scores: dict[int, float] = defaultdict(float)
         for stem, weight in asked(query).items():
-            for number, impact in batched(self.postings.get(stem, ()), 2, strict=True):
+            for number, impact in self.postings(stem):
                 scores[number] += weight * impact
         best = nlargest(most, ((score, -number) for number, score in scores.items() if number in allowed))
         return [-number for score, number in best if score >= best[0][0] * ENOUGH]
+
+    def postings(self, stem: str) -> Iterator[tuple[int, ...]]:
+        """The tools that have a stem, each as (number, impact)."""
+        values = memoryview(b64decode(self.packed.get(stem, ""))).cast("I")
+        return batched(values, 2, strict=True)
 
 
 def asked(query: str) -> dict[str, float]:
@@ -121,9 +131,10 @@ def _frequencies(fields: Mapping[Field, Counter[str]], usual: Mapping[Field, flo
     return found
 
 
-def _posting(known: list[tuple[int, float]], count: int) -> list[int]:
+def _posting(known: list[tuple[int, float]], count: int) -> str:
     rarity = log(1 + (count - len(known) + 0.5) / (len(known) + 0.5))
-    return [value for number, impact in known for value in (number, round(SCALE * rarity * impact))]
+    pairs = array("I", [value for number, impact in known for value in (number, round(SCALE * rarity * impact))])
+    return b64encode(pairs).decode()
 
 
 def _mean(values: Sequence[int]) -> float:
