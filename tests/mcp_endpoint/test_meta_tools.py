@@ -96,3 +96,23 @@ def test_options_out_of_bounds_or_unknown_are_refused(exchange: Exchange, option
     with pytest.raises(InvalidRequest) as refused:
         branches(exchange, options=options)
     assert refused.value.details["field"] == field
+
+
+def found(exchange: Exchange, query: str) -> dict[str, Any]:
+    (text,) = answer(exchange, "get_module_schema", {"query": query})
+    return {module["module"]: module for module in json.loads(text)["modules"]}
+
+
+def test_a_hit_says_whether_its_account_is_connected(exchange: Exchange) -> None:
+    caller = exchange.caller
+    services = tuple(module for module in found(exchange, "list pull requests on GitHub") if module != "rag")
+    broker._statuses[caller.organization, caller.user, caller.role_names, " ".join(services)] = (
+        time.time(),
+        frozenset({"github"}),
+    )
+    assert found(exchange, "list pull requests on GitHub")["github"]["connected"] is True
+    broker._statuses.clear()
+
+
+def test_where_the_broker_cannot_say_a_hit_says_nothing_of_its_account(exchange: Exchange) -> None:
+    assert "connected" not in found(exchange, "list pull requests on GitHub")["github"]

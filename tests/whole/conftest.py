@@ -47,7 +47,11 @@ class Visitor:
 
     def tools(self) -> list[Any]:
         """The tools as the endpoint lists them."""
-        return asyncio.run(self._ask(lambda client: client.list_tools())).tools
+        return self.ask(lambda client: client.list_tools()).tools
+
+    def ask(self, question: Any) -> Any:
+        """What the endpoint answers to anything that a client can ask."""
+        return asyncio.run(self._ask(question))
 
     async def _ask(self, question: Any) -> Any:
         headers = {"authorization": f"Bearer {self.token}"}

@@ -3,6 +3,9 @@
 import json
 
 import pytest
+from mcp.client.client import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import ResourceTemplateReference
 
 from infra.local.house import USER, House
 from tests.whole.conftest import Visitor
@@ -73,3 +76,28 @@ def test_a_batch_is_fetched_again_by_who_started_it_and_by_an_administrator(
 
 def batch_of(summary: str) -> str:
     return summary.split()[1].rstrip(":")
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_client_reads_resources_gets_prompts_and_has_arguments_completed(house: House, mode: str) -> None:
+    client = Visitor(house, house.token(USER), mode)
+    offered = client.ask(lambda asked: asked.list_resource_templates()).resource_templates
+    templates = {one.name: one.uri_template for one in offered}
+    assert templates["rag.document"] == "rag://docs/{+path}"
+    read = client.ask(lambda asked: asked.read_resource("rag://docs/broker.md"))
+    assert read.contents[0].text.startswith("path: broker.md\ntitle: The token broker\n")
+    assert "rag.answer_from_documents" in {one.name for one in client.ask(lambda asked: asked.list_prompts()).prompts}
+    said = client.ask(lambda asked: asked.get_prompt("rag.summarise_document", {"path": "broker.md"}))
+    assert "broker.md" in said.messages[0].content.text
+    reference = ResourceTemplateReference(uri=templates["rag.document"])
+    typed = client.ask(lambda asked: asked.complete(reference, {"name": "path", "value": "bro"}))
+    assert typed.completion.values == ["broker.md"]
+
+
+def test_an_address_of_nothing_is_the_protocols_error(user: Visitor) -> None:
+    async def read(asked: Client) -> MCPError:
+        with pytest.raises(MCPError, match="There is no file") as refused:
+            await asked.read_resource("rag://docs/nothing.md")
+        return refused.value
+
+    assert user.ask(read).error.data["code"] == "FILE_NOT_FOUND"
