@@ -14,6 +14,7 @@ from moto import mock_aws
 from infra.local.login import LocalLogin
 from infra.local.template import REGION, Template, read_template
 from mcpist import broker, directory, identity, settings, stores
+from mcpist.batch import uses
 from mcpist.caller import Role, Subject
 from mcpist.running.cache import answers
 from mcpist.running.limits import holds
@@ -92,5 +93,6 @@ def forget() -> None:
     identity._verified.clear()
     broker._memory.clear()
     broker._statuses.clear()
+    uses._noted.clear()
     answers.forget()
     holds.clear()

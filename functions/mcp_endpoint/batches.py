@@ -1,39 +1,143 @@
-"""The meta-tool `batch`: plan, start, wait, and show."""
+"""The meta-tool `batch`: plan, agree, start, wait, and show; a batch that takes longer goes on as a task."""
 
 import time
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from mcp_endpoint.exchange import MOST_CHARACTERS, Exchange
+from mcp_types import CallToolResult, ContentBlock, TextContent
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+
+from mcp_endpoint import report
+from mcp_endpoint.confirmation import Question, destructions, settle, with_accounts
+from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.tasks import Status, Task
 from mcpist.batch import ledger
-from mcpist.batch.machine import machine
 from mcpist.batch.plan import Plan, plan
-from mcpist.batch.records import Entry, Header
-from mcpist.batch.start import start
+from mcpist.batch.records import Header
+from mcpist.batch.resume import Resumption, resumption
+from mcpist.batch.start import LEAST_TIMEOUT_SECONDS, MOST_TIMEOUT_SECONDS, TIMEOUT_SECONDS, is_id, resume, start
+from mcpist.batch.steps import Step
 from mcpist.caller import Caller
-from mcpist.errors import BatchNotFound, from_message
-from mcpist.files import fit
-from mcpist.render.answer import compact, minified
-from mcpist.settings import settings
+from mcpist.errors import BatchNotFound, InvalidRequest, StaleConfirmation
+from mcpist.render.answer import minified
 from mcpist.sieve import Sieve
+from mcpist.tools.tool import Tool
 
 BUDGET_SECONDS = 20.0
 FIRST_POLL_SECONDS = 0.1
 SLOWEST_POLL_SECONDS = 1.0
 POLL_GROWTH = 1.3
+# How often a task's client shall ask: a tenth of its age so far, within these bounds.
+SOONEST_ASK_SECONDS, LATEST_ASK_SECONDS = 1.0, 10.0
 
-type Commands = str | list[dict[str, Any]]
+
+COMMANDS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}]}
 
 
-def answer(exchange: Exchange, sieve: Sieve, commands: Commands, *, dry_run: bool, batch: str) -> list[str]:
-    """The texts for a batch: a summary, then each step that is returned or has failed."""
-    if batch:
-        head = _own(exchange.caller, batch)
-    else:
-        planned = plan(commands, sieve)
-        if dry_run:
-            return [minified(_shown_plan(planned))]
-        head = start(planned, sieve)
-    return _shown(wait(exchange, head), sieve)
+class Batch(BaseModel):
+    """The arguments of `batch`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    commands: Annotated[str | list[dict[str, Any]], WithJsonSchema(COMMANDS)] = ""
+    dry_run: bool = False
+    confirm: Annotated[bool, Field(description="the user agrees to what it destroys")] = False
+    timeout: Annotated[
+        int,
+        Field(ge=LEAST_TIMEOUT_SECONDS, le=MOST_TIMEOUT_SECONDS),
+        WithJsonSchema({"type": "integer", "description": f"{LEAST_TIMEOUT_SECONDS}-{MOST_TIMEOUT_SECONDS} s"}),
+    ] = TIMEOUT_SECONDS
+    batch_id: Annotated[str, Field(description="fetch one still running")] = ""
+    resume: Annotated[str, Field(description="rerun what failed of this batch_id")] = ""
+    again: Annotated[list[str], Field(description="its unknown steps to repeat")] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A batch as it is when the answer goes out; a client that takes tasks follows one that is not done as a task."""
+
+    head: Header
+    texts: list[str]
+
+    def as_result(self, *, links: bool) -> CallToolResult:
+        """The texts; and where it is still under way, a link to what they will be."""
+        content: list[ContentBlock] = [TextContent(type="text", text=text) for text in self.texts]
+        if links and not self.head.done:
+            content.append(report.link(self.head.batch))
+        return CallToolResult(content=content)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """A batch that is to run: its plan, the steps of it that will, and what it goes on from if it resumes another."""
+
+    plan: Plan
+    runs: list[tuple[Step, Tool]]
+    again: Resumption | None = None
+
+    def begin(self, sieve: Sieve, timeout: float, batch: str) -> Header:
+        """Start it."""
+        if self.again:
+            return resume(self.again, sieve, timeout, batch)
+        return start(self.plan, sieve, timeout, batch)
+
+
+def answer(exchange: Exchange, sieve: Sieve, asked: Batch) -> list[str] | Shown | Question:
+    """The plan of a dry run, a batch as it is after some seconds, or a question that comes before it."""
+    _check(asked)
+    if asked.batch_id:
+        return _follow(exchange, sieve, own(exchange.caller, asked.batch_id))
+    wish = _wish(exchange.caller, sieve, asked)
+    found = destructions(wish.runs)
+    if asked.dry_run:
+        return [minified(report.plan(wish.plan, wish.runs, with_accounts(found, sieve)))]
+    about = minified([asked.timeout, asked.resume, asked.again])
+    leave = settle(exchange, sieve, wish.plan, found, confirmed=asked.confirm, about=about)
+    if isinstance(leave, Question):
+        return leave
+    if leave.used:
+        return _follow(exchange, sieve, _started(exchange.caller, leave.batch))
+    return _follow(exchange, sieve, wish.begin(sieve, asked.timeout, leave.batch))
+
+
+def own(caller: Caller, batch: str) -> Header:
+    """A batch that this caller started, or any of the organization for an administrator."""
+    if not is_id(batch):
+        raise BatchNotFound(batch=batch)
+    head = ledger.header(ledger.partition(caller.organization, batch))
+    if head.user != caller.user and caller.system_role != "admin":
+        raise BatchNotFound(batch=batch)
+    return ledger.close(head)
+
+
+def cancel(caller: Caller, batch: str) -> None:
+    """Stop a batch; one that is done stays as it is."""
+    ledger.cancel(own(caller, batch).pk)
+
+
+def task(caller: Caller, sieve: Sieve, batch: str) -> Task:
+    """A batch as the task that it is to a client, with its answer once it is done."""
+    head = own(caller, batch)
+    if not head.done or head.cancelled_at is not None:
+        return as_task(head)
+    result = Shown(head, report.texts(head, sieve)).as_result(links=False)
+    return as_task(head, {"result": result.model_dump(mode="json", by_alias=True, exclude_none=True)})
+
+
+def as_task(head: Header, outcome: Mapping[str, Any] | None = None) -> Task:
+    """A batch as the task that it is to a client."""
+    age = time.time() - head.started_at
+    return Task(
+        id=head.batch,
+        status=_status(head),
+        says=f"{report.state(head)}: {report.settled(head)}",
+        created_at=head.started_at,
+        updated_at=head.changed_at or head.started_at,
+        lives_seconds=head.expires_at - head.started_at,
+        poll_seconds=min(max(age / 10, SOONEST_ASK_SECONDS), LATEST_ASK_SECONDS),
+        outcome=outcome or {},
+    )
 
 
 def wait(exchange: Exchange, head: Header) -> Header:
@@ -47,58 +151,41 @@ def wait(exchange: Exchange, head: Header) -> Header:
     return head
 
 
-def _own(caller: Caller, batch: str) -> Header:
-    """A batch that this caller started, or any of the organization for an administrator."""
-    head = ledger.close(ledger.header(ledger.partition(caller.organization, batch)))
-    if head.user != caller.user and caller.system_role != "admin":
-        raise BatchNotFound(batch=batch)
-    return head
+def _follow(exchange: Exchange, sieve: Sieve, head: Header) -> Shown:
+    """The batch once it is done, or at the end of the time for it: at once for a client that asked for a task."""
+    client = exchange.client
+    if not (client.tasks and client.at_once):
+        head = wait(exchange, head)
+    return Shown(head, [] if client.tasks and not head.done else report.texts(head, sieve))
 
 
-def _shown_plan(planned: Plan) -> dict[str, Any]:
-    made = machine(planned.graph, settings().step_runner)
-    return planned.as_dict(made)
+def _wish(caller: Caller, sieve: Sieve, asked: Batch) -> _Wish:
+    """What is to run, checked; raises before anything does."""
+    if asked.resume:
+        again = resumption(own(caller, asked.resume), sieve, asked.again)
+        return _Wish(again.plan, again.runs, again)
+    planned = plan(asked.commands, sieve)
+    return _Wish(planned, [(step, tool) for _, step, tool in planned.lines])
 
 
-def _shown(head: Header, sieve: Sieve) -> list[str]:
-    entries = ledger.entries(head.pk)
-    returned = [entry for entry in entries if _is_returned(head, entry)]
-    share = MOST_CHARACTERS // max(1, len(returned))
-    blocks = [fit(head.organization, _block(head, entry, sieve), share) for entry in returned]
-    return [_summary(head, entries), *blocks]
+def _started(caller: Caller, batch: str) -> Header:
+    """The batch that an answer has started before; where its start failed, it must be asked about anew."""
+    try:
+        return own(caller, batch)
+    except BatchNotFound:
+        raise StaleConfirmation(field="requestState") from None
 
 
-def _is_returned(head: Header, entry: Entry) -> bool:
-    wanted = entry.output or entry.raw_output
-    return entry.index in head.outcome and (wanted or entry.error is not None)
+def _check(asked: Batch) -> None:
+    """Refuse arguments that belong to different wishes."""
+    wishes = [name for name in ("commands", "batch_id", "resume") if getattr(asked, name)]
+    if len(wishes) > 1:
+        raise InvalidRequest(field=wishes[1], problem=f"give {wishes[0]} or {wishes[1]}, not both")
+    if asked.again and not asked.resume:
+        raise InvalidRequest(field="again", problem="it belongs to resume")
 
 
-def _summary(head: Header, entries: list[Entry]) -> str:
-    """`batch b_12: done, 3 of 3 steps: find succeeded, first succeeded, tags skipped (find did not succeed)`."""
-    state = "done" if head.done else "running"
-    steps = ", ".join(f"{entry.id} {_status(head, entry)}" for entry in entries)
-    more = "" if head.done else f" Call batch with batch_id {head.batch} to fetch the rest."
-    return f"batch {head.batch}: {state}, {len(head.seq)} of {len(head.ids)} steps: {steps}.{more}"
-
-
-def _status(head: Header, entry: Entry) -> str:
-    match head.outcome.get(entry.index, "open"):
-        case "skipped":
-            return f"skipped ({', '.join(head.failed_needs(entry.index))} did not succeed)"
-        case "unknown":
-            return "unknown (it may have happened: its sandbox was lost)"
-        case status:
-            return status
-
-
-def _block(head: Header, entry: Entry, sieve: Sieve) -> str:
-    status = head.outcome[entry.index]
-    title = f"{entry.id}: {status}"
-    if entry.error is not None:
-        return f"{title}\n{minified(from_message(entry.error).as_dict(sieve.caller.locale))}"
-    if status != "succeeded":
-        return title
-    raw = ledger.raw(head, entry)
-    shows = sieve.catalogue.module(entry.module).tools[entry.tool].shows
-    text = minified(raw) if entry.raw_output else compact(raw, shows)
-    return "\n".join(filter(None, [title, entry.more, text]))
+def _status(head: Header) -> Status:
+    if not head.done:
+        return "working"
+    return "completed" if head.cancelled_at is None else "cancelled"

@@ -1,12 +1,37 @@
-"""One HTTP request under way: who asks, under which id, and until when."""
+"""One HTTP request under way: who asks, under which id, until when, and what the client can do with the answer."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast
 
+from mcp_types import CallToolRequestParams, ElicitResult
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.requests import Request
+
+from mcp_endpoint import tasks
+from mcp_endpoint.tasks import Context
 from mcpist.caller import Caller
 
 ANSWER_SECONDS = 3.0
 MOST_CHARACTERS = 100_000  # of an answer, over all its blocks: about 25,000 tokens
+LINKS_SINCE = "2025-06-18"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """What a request's client can do, and what it answers to a question that we asked before.
+
+    `tasks`: it takes a task instead of an answer, and `at_once` would rather have it now; `forms`: it shows a person a
+    form; `links`: it knows resource links. `state` and `replies` come back with a retry of what we asked about.
+    """
+
+    tasks: bool = False
+    at_once: bool = False
+    forms: bool = False
+    links: bool = False
+    state: str = ""
+    replies: Mapping[str, ElicitResult] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +41,35 @@ class Exchange:
     caller: Caller
     request: str
     deadline: float
+    client: Client = Client()
 
     @property
     def remaining(self) -> float:
         """The seconds for the work, so that its answer still goes out before the invocation ends."""
         return self.deadline - time.monotonic() - ANSWER_SECONDS
+
+
+def exchange_of(context: Context) -> Exchange:
+    """The exchange that the door put beside the request."""
+    exchange: Exchange = cast("Request", context.request).scope["mcpist.exchange"]
+    return exchange
+
+
+def client_of(context: Context, params: CallToolRequestParams) -> Client:
+    """What the client of a tool's call can do.
+
+    Questions and tasks are the protocol's of 2026-07-28, where each request says what its client can do. It has no
+    field for wishing a task: the one of 2025-11-25 is taken for it.
+    """
+    modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+    can = context.session.client_capabilities
+    asks = can.elicitation if can and modern else None
+    replies = params.input_responses or {}
+    return Client(
+        tasks=tasks.declared(context),
+        at_once=params.task is not None,
+        forms=asks is not None and (asks.form is not None or asks.url is None),  # an empty capability means forms
+        links=context.protocol_version >= LINKS_SINCE,
+        state=params.request_state or "",
+        replies={key: reply for key, reply in replies.items() if isinstance(reply, ElicitResult)},
+    )

@@ -6,6 +6,8 @@ from mcp_types import Tool, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from mcp_endpoint import batches
+from mcp_endpoint.batches import Batch, Shown
+from mcp_endpoint.confirmation import Question
 from mcp_endpoint.exchange import MOST_CHARACTERS, Exchange
 from mcp_endpoint.schemas import schemas
 from mcpist.caller import Caller
@@ -49,15 +51,7 @@ class Call(_Arguments):
     options: Annotated[Options, WithJsonSchema(OPTIONS)] = Field(default_factory=Options)
 
 
-class Batch(_Arguments):
-    """The arguments of `batch`."""
-
-    commands: Annotated[str | list[dict[str, Any]], Field(description="JSONL")] = ""
-    dry_run: bool = False
-    batch_id: Annotated[str, Field(description="fetch a batch that was still running")] = ""
-
-
-ARGUMENTS: dict[str, type[_Arguments]] = {"get_module_schema": GetModuleSchema, "call": Call, "batch": Batch}
+ARGUMENTS: dict[str, type[BaseModel]] = {"get_module_schema": GetModuleSchema, "call": Call, "batch": Batch}
 SCHEMAS = {name: schema_of(model) for name, model in ARGUMENTS.items()}
 
 GET_MODULE_SCHEMA = (
@@ -66,11 +60,13 @@ GET_MODULE_SCHEMA = (
 )
 CALL = "Run one tool of a module. The answer is compact; raw_output gives the service's own JSON."
 BATCH = (
-    "Run many tool calls at once. JSONL, one step a line: "
+    "Run many tool calls at once. commands: JSONL, one step a line: "
     '{"id":"find","module":"m","tool":"t","params":{},"after":["id"],"output":true}. '
     "`${find.items[0].field}` in params takes a field of another step's rows and waits for it (${find.raw.path}: its "
-    "own JSON); all else runs in parallel. A failed step skips only what needs it. Only steps with output (compact) "
-    "or raw_output (JSON) come back. dry_run checks and shows the plan."
+    'own JSON); all else runs in parallel. "each":"${find.items}" runs a step per element, ${each.field}; '
+    '"when":"${find.items}" only if not empty. A failed step skips what needs it, unless '
+    '"on_error":"continue". Only steps with output (compact) or raw_output (JSON) come back. '
+    "dry_run checks and shows the plan."
 )
 
 
@@ -94,8 +90,11 @@ def declare(caller: Caller) -> list[Tool]:
     ]
 
 
-def answer(exchange: Exchange, name: str, arguments: dict[str, Any]) -> list[str]:
-    """The texts that a meta-tool answers, one a content block; a McpistError says why it cannot."""
+def answer(exchange: Exchange, name: str, arguments: dict[str, Any]) -> list[str] | Shown | Question:
+    """The texts that a meta-tool answers, one a content block, or what a batch has instead of them.
+
+    A McpistError says why it cannot.
+    """
     sieve = Sieve(exchange.caller, CATALOGUE)
     match parse(name, arguments):
         case GetModuleSchema() as asked:
@@ -104,7 +103,7 @@ def answer(exchange: Exchange, name: str, arguments: dict[str, Any]) -> list[str
         case Call() as asked:
             return _call(exchange, sieve, asked)
         case Batch() as asked:
-            return batches.answer(exchange, sieve, asked.commands, dry_run=asked.dry_run, batch=asked.batch_id)
+            return batches.answer(exchange, sieve, asked)
         case other:
             raise TypeError(other)
 

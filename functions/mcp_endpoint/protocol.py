@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 
 from aws_lambda_powertools import Logger
 from mcp.server.caching import CacheableMethod, CacheHint
-from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
@@ -31,11 +31,13 @@ from mcp_types import (
     ReadResourceResult,
     TextContent,
 )
-from starlette.requests import Request
 
-from mcp_endpoint import meta_tools, prompts, resources
-from mcp_endpoint.exchange import Exchange
-from mcpist.errors import CallerError, InternalError, McpistError
+from mcp_endpoint import batches, meta_tools, prompts, resources, tasks
+from mcp_endpoint.batches import Shown
+from mcp_endpoint.confirmation import Question
+from mcp_endpoint.exchange import Exchange, client_of, exchange_of
+from mcp_endpoint.tasks import Context, Task, TaskParams, UpdateParams
+from mcpist.errors import CallerError, InternalError, McpistError, StaleConfirmation
 from mcpist.render.answer import minified
 from mcpist.sieve import Sieve
 from mcpist_modules import CATALOGUE
@@ -46,7 +48,6 @@ NAME, VERSION = "mcpist", "0.1.0"
 LISTS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
 LIST_MILLISECONDS = 60_000
 
-type Context = ServerRequestContext[Any, Any]
 type Answer = tuple[int, dict[str, str], bytes]
 
 
@@ -68,6 +69,7 @@ class Protocol:
             on_get_prompt=_get_prompt,
             on_completion=_complete,
         )
+        tasks.install(server, get=_get_task, update=_update_task, cancel=_cancel_task)
         self._manager = StreamableHTTPSessionManager(
             server, json_response=True, stateless=True, security_settings=_security(public_url)
         )
@@ -126,21 +128,51 @@ class Protocol:
 
 
 async def _list_tools(context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
-    return ListToolsResult(tools=meta_tools.declare(_exchange(context).caller))
+    return ListToolsResult(tools=meta_tools.declare(exchange_of(context).caller))
 
 
-async def _call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
-    exchange = _exchange(context)
+async def _call_tool(context: Context, params: CallToolRequestParams) -> Any:
     if params.name not in meta_tools.ARGUMENTS:
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}. Tools: {', '.join(meta_tools.ARGUMENTS)}")
+    exchange = replace(exchange_of(context), client=client_of(context, params))
     try:
-        texts = meta_tools.answer(exchange, params.name, params.arguments or {})
+        return _answered(exchange, meta_tools.answer(exchange, params.name, params.arguments or {}))
+    except StaleConfirmation as error:  # the protocol wants a state that is not ours refused, not answered
+        raise _protocol_error(exchange, error) from None
     except McpistError as error:
         return _failure(exchange, error)
     except Exception:  # the SDK would answer it, too, but without a code, a hint and the request's id
         logger.exception("tool failed", request=exchange.request)
         return _failure(exchange, InternalError(request_id=exchange.request))
-    return _result(texts)
+
+
+def _answered(exchange: Exchange, answer: list[str] | Shown | Question) -> Any:
+    """A meta-tool's answer in the protocol's words: of what the client declared only."""
+    match answer:
+        case Question():
+            return answer.as_result()
+        case Shown(head) if exchange.client.tasks and not head.done:
+            return batches.as_task(head).created()
+        case Shown():
+            return answer.as_result(links=exchange.client.links)
+        case texts:
+            return _result(texts)
+
+
+async def _get_task(context: Context, params: TaskParams) -> Task:
+    with _protocol_errors(context):
+        return batches.task(exchange_of(context).caller, _sieve(context), params.task_id)
+
+
+async def _update_task(context: Context, params: UpdateParams) -> None:
+    """A batch asks before it begins, and never again: there is nothing that could be answered."""
+    with _protocol_errors(context):
+        batches.own(exchange_of(context).caller, params.task_id)
+
+
+async def _cancel_task(context: Context, params: TaskParams) -> None:
+    with _protocol_errors(context):
+        batches.cancel(exchange_of(context).caller, params.task_id)
 
 
 async def _list_resources(context: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
@@ -153,7 +185,7 @@ async def _list_resource_templates(context: Context, _: PaginatedRequestParams |
 
 async def _read_resource(context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
     with _protocol_errors(context):
-        return resources.read(_exchange(context), _sieve(context), params.uri)
+        return resources.read(exchange_of(context), _sieve(context), params.uri)
 
 
 async def _list_prompts(context: Context, _: PaginatedRequestParams | None) -> ListPromptsResult:
@@ -169,28 +201,34 @@ async def _complete(context: Context, params: CompleteRequestParams) -> Complete
     known = (params.context and params.context.arguments) or {}
     argument = params.argument
     with _protocol_errors(context):
-        found = prompts.complete(_exchange(context), _sieve(context), params.ref, argument.name, argument.value, known)
+        found = prompts.complete(
+            exchange_of(context), _sieve(context), params.ref, argument.name, argument.value, known
+        )
     return CompleteResult(completion=found)
 
 
 @contextmanager
 def _protocol_errors(context: Context) -> Iterator[None]:
     """Answer our errors as the protocol's, with code, message, hint and details as their data."""
-    exchange = _exchange(context)
+    exchange = exchange_of(context)
     try:
         yield
     except McpistError as error:
-        code = INVALID_PARAMS if isinstance(error, CallerError) else INTERNAL_ERROR
-        text = error.text(exchange.caller.locale)
-        raise MCPError(code, text.message, error.as_dict(exchange.caller.locale)) from None
+        raise _protocol_error(exchange, error) from None
     except Exception:
         logger.exception("request failed", request=exchange.request)
         defect = InternalError(request_id=exchange.request)
         raise MCPError(INTERNAL_ERROR, defect.text().message, defect.as_dict()) from None
 
 
+def _protocol_error(exchange: Exchange, error: McpistError) -> MCPError:
+    code = INVALID_PARAMS if isinstance(error, CallerError) else INTERNAL_ERROR
+    locale = exchange.caller.locale
+    return MCPError(code, error.text(locale).message, error.as_dict(locale))
+
+
 def _sieve(context: Context) -> Sieve:
-    return Sieve(_exchange(context).caller, CATALOGUE)
+    return Sieve(exchange_of(context).caller, CATALOGUE)
 
 
 def _failure(exchange: Exchange, error: McpistError) -> CallToolResult:
@@ -199,11 +237,6 @@ def _failure(exchange: Exchange, error: McpistError) -> CallToolResult:
 
 def _result(texts: list[str], *, is_error: bool = False) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text) for text in texts], is_error=is_error)
-
-
-def _exchange(context: Context) -> Exchange:
-    exchange: Exchange = cast("Request", context.request).scope["mcpist.exchange"]
-    return exchange
 
 
 def _security(public_url: str) -> TransportSecuritySettings:

@@ -1,16 +1,36 @@
-"""Resources: addresses that stand for reading tools, under the same sieve."""
+"""Resources: addresses that stand for reading tools and for batches, under the same sieve."""
 
+import re
+import time
 from collections.abc import Iterator
 
 from mcp_types import ReadResourceResult, Resource, ResourceTemplate, TextResourceContents
 
+from mcp_endpoint import batches, report
 from mcp_endpoint.exchange import MOST_CHARACTERS, Exchange
+from mcpist.batch import ledger
+from mcpist.batch.progress import progress
 from mcpist.errors import FileNotFound
 from mcpist.files import fit
-from mcpist.render.answer import compact
+from mcpist.render.answer import compact, minified
 from mcpist.running.run import run
 from mcpist.sieve import Sieve
 from mcpist.tools.index import ModuleEntry, ResourceEntry
+
+BATCH = ResourceTemplate(
+    name="batch",
+    uri_template=report.URI,
+    description="A batch as it is now: how far it is, and what it has brought",
+    mime_type=report.MIME_TYPE,
+)
+PROGRESS = ResourceTemplate(
+    name="batch_progress",
+    uri_template=f"{report.URI}/progress",
+    description="How each step of a batch stands, for programs that watch",
+    mime_type="application/json",
+)
+
+_BATCH = re.compile(r"mcpist://batches/(?P<id>[^/]+)(?P<progress>/progress)?")
 
 
 def fixed(sieve: Sieve) -> list[Resource]:
@@ -24,15 +44,32 @@ def fixed(sieve: Sieve) -> list[Resource]:
 
 def templates(sieve: Sieve) -> list[ResourceTemplate]:
     """The caller's resources that stand at an address of their own for each value."""
-    return [
+    offered = [
         ResourceTemplate(name=name, uri_template=one.template, description=one.description, mime_type=one.mime_type)
         for name, _, one in _offered(sieve)
         if one.variables
     ]
+    return [*offered, BATCH, PROGRESS]
 
 
 def read(exchange: Exchange, sieve: Sieve, uri: str) -> ReadResourceResult:
     """What a resource holds, as the model reads it; a McpistError says why it cannot be read."""
+    mime_type, text = _batch(exchange, sieve, uri) or _tool(exchange, sieve, uri)
+    text = fit(exchange.caller.organization, text, MOST_CHARACTERS)
+    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
+
+
+def _batch(exchange: Exchange, sieve: Sieve, uri: str) -> tuple[str, str] | None:
+    found = _BATCH.fullmatch(uri)
+    if found is None:
+        return None
+    head = batches.own(exchange.caller, found["id"])
+    if found["progress"]:
+        return "application/json", minified(progress(head, ledger.entries(head.pk), time.time()))
+    return report.MIME_TYPE, "\n\n".join(report.texts(head, sieve))
+
+
+def _tool(exchange: Exchange, sieve: Sieve, uri: str) -> tuple[str, str]:
     for _, module, entry in _offered(sieve):
         if not uri.startswith(f"{module.name.replace('_', '-')}://"):
             continue
@@ -42,9 +79,7 @@ def read(exchange: Exchange, sieve: Sieve, uri: str) -> ReadResourceResult:
         if arguments is not None:
             tool, left = resource.tool, exchange.remaining
             brought = run(exchange.caller, home, tool, arguments, request=exchange.request, seconds=left)
-            text = "\n".join(filter(None, [compact(brought.json, tool.shows), brought.more]))
-            text = fit(exchange.caller.organization, text, MOST_CHARACTERS)
-            return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=entry.mime_type, text=text)])
+            return entry.mime_type, "\n".join(filter(None, [compact(brought.json, tool.shows), brought.more]))
     raise FileNotFound(path=uri)
 
 

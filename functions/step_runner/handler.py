@@ -1,5 +1,12 @@
-"""The door of the step runner: `{batch, step, retry, execution, lost?}` in, `{batch, go}` out."""
+"""The door of the step runner: `{batch, step, retry, execution, ...}` in, `{batch, go}` out.
 
+Besides: `lost` for a step whose attempts all came to nothing, `element` for one element of a step with `each`, `gather`
+for what follows its elements, `relay` on the machine of one step, where `step` -1 stands for a batch's beginning.
+The answer names in `each` the elements that must run first.
+"""
+
+import time
+from datetime import datetime
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -8,33 +15,68 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from mcpist.batch.settling import Entrance, StepBusy, enter
 from mcpist.snapshot import prepare
 from mcpist_modules import NAMES
-from step_runner.step import work
+from step_runner import going_on
+from step_runner.step import StepWork
+
+TOLD = ("batch", "step", "element", "gather", "retry", "lost")
 
 logger = Logger()
 prepare(
-    services=("dynamodb", "lambda", "s3"),
+    services=("dynamodb", "lambda", "s3", "stepfunctions"),
     modules=("mcpist.running.send", *(f"mcpist_modules.{name}" for name in NAMES)),
 )
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Settle one step and name the steps that this opened."""
-    entrance = Entrance(
+    """Settle one step, or bring one element to its end, and name the steps that this opened."""
+    entrance = _entrance(event, context)
+    fields = {"request": entrance.request} | {name: event[name] for name in TOLD if name in event}
+    logger.info("step entered", extra=fields)
+    try:
+        answer = _answer(entrance, event)
+    except StepBusy:
+        logger.info("step busy", extra=fields)
+        raise
+    logger.info("step left", extra={**fields, "opened": list(answer["go"])})
+    return answer
+
+
+def _answer(entrance: Entrance, event: dict[str, Any]) -> dict[str, Any]:
+    """What the machine is told; on the relay nothing, since what was opened has been started."""
+    answer: dict[str, Any] = {"batch": entrance.pk, "go": {}}
+    relayed = event.get("relay", False)
+    if entrance.step < 0:
+        going_on.begin(entrance.pk, event["machine"])
+        return answer
+    entered = enter(entrance, StepWork(entrance))
+    if entered.late:
+        going_on.continue_(entrance, entered.head, event["machine"], relayed=relayed)
+        return answer
+    if entered.each is not None:
+        return {**answer, "each": list(entered.each)}
+    if entrance.element is not None:
+        return answer
+    if relayed:
+        going_on.relay(entrance, entered, event["machine"])
+        return answer
+    return {**answer, "go": {f"s{step}": True for step in entered.head.go(entrance.step)}}
+
+
+def _entrance(event: dict[str, Any], context: LambdaContext) -> Entrance:
+    return Entrance(
         pk=event["batch"],
         step=event["step"],
         execution=event["execution"],
         retry=event.get("retry", 0),
         request=context.aws_request_id,
         remaining=context.get_remaining_time_in_millis() / 1000,
+        age=_age(event.get("started", "")),
         lost=event.get("lost", False),
+        element=event.get("element"),
+        gather=event.get("gather", False),
     )
-    fields = {"batch": entrance.pk, "step": entrance.step, "request": entrance.request}
-    logger.info("step entered", extra={**fields, "retry": entrance.retry, "lost": entrance.lost})
-    try:
-        head = enter(entrance, lambda head, entry: work(head, entry, entrance))
-    except StepBusy:
-        logger.info("step busy", extra=fields)
-        raise
-    opened = head.go(entrance.step)
-    logger.info("step settled", extra={**fields, "outcome": head.outcome.get(entrance.step), "opened": opened})
-    return {"batch": entrance.pk, "go": {f"s{step}": True for step in opened}}
+
+
+def _age(started: str) -> float:
+    """The seconds since the execution began; a machine of an older release does not say when."""
+    return time.time() - datetime.fromisoformat(started).timestamp() if started else 0

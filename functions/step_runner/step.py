@@ -1,29 +1,77 @@
 """One step's work: who it is done for, with which arguments, by which tool."""
 
-from functools import cache
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from mcpist import directory
-from mcpist.batch import ledger
+from mcpist.batch.conditions import holds, is_of_element
 from mcpist.batch.records import Entry, Header
-from mcpist.batch.references import Result, resolve
+from mcpist.batch.references import resolve
 from mcpist.batch.settling import Entrance
 from mcpist.caller import Caller, Proof, Subject
+from mcpist.errors import CallerError, NoList
 from mcpist.running.run import Brought, run
 from mcpist.sieve import Sieve
 from mcpist_modules import CATALOGUE
+from step_runner.sources import Sources
 
 SETTLING_SECONDS = 5.0
+LEAST_SECONDS = 1.0
 
 
-def work(head: Header, entry: Entry, entrance: Entrance) -> Brought:
-    """What the step's tool brings; the sieve is asked again, since roles may have changed meanwhile."""
-    caller = _caller(head)
-    tool = Sieve(caller, CATALOGUE).tool(entry.module, entry.tool)
-    params = resolve(entry.params, _results(head, entry))
-    module = CATALOGUE.module(entry.module)
-    left = entrance.remaining - SETTLING_SECONDS
-    return run(caller, module, tool, params, request=entrance.request, batch=head.batch, seconds=left)
+class StepWork:
+    """The work of the step, or the element of it, that one invocation enters."""
+
+    def __init__(self, entrance: Entrance) -> None:
+        self._request = entrance.request
+        self._until = time.monotonic() + entrance.remaining - SETTLING_SECONDS
+
+    def is_wanted(self, head: Header, entry: Entry) -> bool:
+        """Whether its `when` holds: one about the element is asked of each element, any other of the step, once."""
+        if entry.when is None:
+            return True
+        asked_of_element = is_of_element(entry.when)
+        if entry.each and asked_of_element != (entry.element is not None):
+            return True
+        return holds(entry.when, Sources(head, entry))
+
+    def list(self, head: Header, entry: Entry) -> list[Any]:
+        """What its `each` leads to."""
+        with _placing(entry):
+            found = resolve(entry.each, Sources(head, entry), "each")
+            if not isinstance(found, list):
+                raise NoList(field="each", reference=entry.each, kind=_kind(found))
+        return found
+
+    def prepare(self, head: Header, entry: Entry) -> Callable[[], Brought]:
+        """What its tool will bring; the sieve is asked again, since roles may have changed meanwhile."""
+        caller = _caller(head)
+        tool = Sieve(caller, CATALOGUE).tool(entry.module, entry.tool)
+        with _placing(entry):
+            params = resolve(entry.params, Sources(head, entry))
+        module = CATALOGUE.module(entry.module)
+
+        def bring() -> Brought:
+            seconds = self._seconds(head, entry)
+            return run(caller, module, tool, params, request=self._request, batch=head.batch, seconds=seconds)
+
+        return bring
+
+    def _seconds(self, head: Header, entry: Entry) -> float:
+        """How long the tool may take: as its line says, and no longer than the sandbox lives or the batch is open."""
+        left = min(self._until - time.monotonic(), head.closes_at - time.time())
+        return max(LEAST_SECONDS, left if entry.timeout is None else min(left, entry.timeout))
+
+
+@contextmanager
+def _placing(entry: Entry) -> Iterator[None]:
+    """Say of what is wrong with a line which one it is."""
+    try:
+        yield
+    except CallerError as error:
+        raise error.at(line=entry.line, id=entry.id) from None
 
 
 def _caller(head: Header) -> Caller:
@@ -35,14 +83,7 @@ def _caller(head: Header) -> Caller:
     )
 
 
-def _results(head: Header, entry: Entry) -> Any:
-    """The results of other steps by their ids, each read when a reference first needs it."""
-    indexes = {head.ids[need]: need for need in head.needs[entry.index]}
-
-    @cache
-    def result(step: str) -> Result:
-        source = ledger.entries(head.pk, [indexes[step]])[0]
-        shows = CATALOGUE.module(source.module).tools[source.tool].shows
-        return Result(ledger.raw(head, source), shows, source.file)
-
-    return result
+def _kind(value: Any) -> str:
+    """JSON's name of a value's type."""
+    names = {dict: "object", str: "string", bool: "boolean", int: "number", float: "number"}
+    return names.get(type(value), "null")

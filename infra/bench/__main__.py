@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from infra.bench import catalogue
+from infra.bench import catalogue, machines
 from infra.cli.endpoint import Endpoint
 from infra.cli.plan import planned
 from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house, with_modules
@@ -49,7 +49,7 @@ def main() -> None:
         stub.write_text(stub.read_text("utf-8").replace("http://stub.invalid", host), "utf-8")
         with open_house(docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), say=_say) as house:
             rows = [*catalogue.rows(), *caching(host), *sandboxes(house, Path(folder))]
-            rows += [*requests(house), *planning(), *batches(house)]
+            rows += [*requests(house), *planning(), *batches(house), *machines.rows()]
     text = table(rows)
     print(text)
     keep(text)

@@ -13,10 +13,14 @@ from mcpist.errors import Locale, McpistError
 
 @dataclass(frozen=True)
 class Done:
-    """What a command brought: texts or files for people in `outputs`, facts for programs in `metadata`."""
+    """What a command brought: texts or files for people in `outputs`, facts for programs in `metadata`.
+
+    A `drawing` takes the document's place where it goes to a terminal: only people read there.
+    """
 
     outputs: list[Any] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
+    drawing: str = ""
 
 
 class Failed(Exception):
@@ -41,6 +45,9 @@ class Document:
 
     def succeed(self, done: Done) -> int:
         """Print the success; the exit code."""
+        if done.drawing and self.out.isatty():
+            print(done.drawing, file=self.out, flush=True)
+            return 0
         elapsed = round((time.monotonic() - self.started) * 1000)
         self._print(
             {

@@ -2,20 +2,87 @@
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
 from mcp.client.client import Client
+from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult, TextContent
+from mcp_types import (
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    Result,
+    TaskMetadata,
+    TextContent,
+    TextResourceContents,
+)
+from pydantic import TypeAdapter
 
 from infra.cli.document import Done, Failed
 
 LAST_UP = Path(".mcpist/up.json")
 TIMEOUT_SECONDS = 60
+
+
+class Task(Result):
+    """A task instead of an answer: https://modelcontextprotocol.io/seps/2663-tasks-extension."""
+
+    result_type: Literal["task"] = "task"
+    task_id: str
+
+
+class Tasks(ClientExtension):
+    """Says that this client takes tasks."""
+
+    identifier = "io.modelcontextprotocol/tasks"
+
+    def claims(self) -> Sequence[ResultClaim[Any]]:
+        """A task is never waited for here: `Session.begin` hands it on."""
+
+        async def resolve(task: Task, _: ClaimContext) -> CallToolResult:
+            raise Failed({"message": f"{task.task_id} became a task, and nobody had asked for one."})
+
+        return [ResultClaim(result_type="task", model=Task, resolve=resolve)]
+
+
+_ANSWER: TypeAdapter[Task | CallToolResult] = TypeAdapter(Task | CallToolResult)
+
+
+@dataclass(frozen=True)
+class Session:
+    """A connection to an endpoint."""
+
+    client: Client
+    url: str
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> Done:
+        """Call one of the meta-tools; its error is a Failed."""
+        return self._done(await self.client.call_tool(tool, arguments))
+
+    async def begin(self, tool: str, arguments: dict[str, Any]) -> str | Done:
+        """Call one of the meta-tools as a task and give its id; or the answer, where there is one at once."""
+        params = CallToolRequestParams(name=tool, arguments=arguments, task=TaskMetadata())
+        answer = await self.client.session.send_request(CallToolRequest(params=params), _ANSWER)
+        return answer.task_id if isinstance(answer, Task) else self._done(answer)
+
+    async def read(self, uri: str) -> Any:
+        """A resource's JSON as it is now."""
+        (content,) = (await self.client.read_resource(uri, cache_mode="bypass")).contents
+        assert isinstance(content, TextResourceContents)
+        return json.loads(content.text)
+
+    def _done(self, result: CallToolResult) -> Done:
+        texts = [block.text for block in result.content if isinstance(block, TextContent)]
+        if result.is_error:
+            raise Failed(json.loads(texts[0]))
+        return Done(
+            [_value(text) for text in texts], {"url": self.url, "protocol_version": self.client.protocol_version}
+        )
 
 
 @dataclass(frozen=True)
@@ -30,43 +97,47 @@ class Endpoint:
         """The endpoint of the command line, or of the last `mcpist up`."""
         if url and token:
             return cls(url, token)
-        try:
-            last = json.loads(LAST_UP.read_text("utf-8"))
-        except (OSError, ValueError):
-            message = "No endpoint is known."
-            hint = "Start one with `mcpist up`, or give --url and --token."
-            raise Failed({"code": "VALIDATION_ERROR", "message": message, "hint": hint}) from None
+        last = last_up("give --url and --token")
         return cls(url or last["mcp_url"], token or last["access_token"])
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Done:
         """Call one of the meta-tools; its error is a Failed."""
-        return asyncio.run(self._call(tool, arguments))
+        return self.ask(lambda session: session.call(tool, arguments))
 
-    async def _call(self, tool: str, arguments: dict[str, Any]) -> Done:
-        headers = {"authorization": f"Bearer {self.token}"}
-        try:
+    def ask[Answer](self, question: Callable[[Session], Awaitable[Answer]], *, tasks: bool = False) -> Answer:
+        """What comes of asking over one connection, as a client that takes tasks or does not; else a Failed."""
+
+        async def asked() -> Answer:
+            headers = {"authorization": f"Bearer {self.token}"}
             async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_SECONDS) as http:
                 transport = streamable_http_client(self.url, http_client=http)
-                async with Client(transport) as client:
-                    result = await client.call_tool(tool, arguments)
-                    version = client.protocol_version
-        except* MCPError as group:
-            raise self._failed(group) from None
-        except* (httpx2.HTTPError, OSError) as group:
-            raise self._failed(group) from None
-        return _done(result, {"url": self.url, "protocol_version": version})
+                async with Client(transport, extensions=[Tasks()] if tasks else []) as client:
+                    return await question(Session(client, self.url))
 
-    def _failed(self, group: BaseExceptionGroup[Exception]) -> Failed:
-        message = f"{self.url} could not be asked: {_innermost(group)}"
+        try:
+            return asyncio.run(asked())
+        except (Failed, MCPError, httpx2.HTTPError, OSError, BaseExceptionGroup) as error:
+            raise self._failed(_innermost(error)) from None
+
+    def _failed(self, error: BaseException) -> BaseException:
+        """The failure that an error stands for; a defect of ours stays what it is."""
+        if isinstance(error, MCPError) and isinstance(error.data, dict) and "code" in error.data:
+            return Failed(error.data)
+        if not isinstance(error, MCPError | httpx2.HTTPError | OSError):
+            return error
+        message = f"{self.url} could not be asked: {error}"
         hint = "Is it running, and is the token still valid? See `mcpist up`."
         return Failed({"code": "UPSTREAM_UNAVAILABLE", "message": message, "hint": hint})
 
 
-def _done(result: CallToolResult, metadata: dict[str, Any]) -> Done:
-    texts = [block.text for block in result.content if isinstance(block, TextContent)]
-    if result.is_error:
-        raise Failed(json.loads(texts[0]))
-    return Done([_value(text) for text in texts], metadata)
+def last_up(instead: str) -> dict[str, Any]:
+    """The facts of the `mcpist up` that runs in this folder; a Failed says what to do where none does."""
+    try:
+        facts: dict[str, Any] = json.loads(LAST_UP.read_text("utf-8"))
+    except (OSError, ValueError):
+        hint = f"Start one with `mcpist up`, or {instead}."
+        raise Failed({"code": "VALIDATION_ERROR", "message": "No endpoint is known.", "hint": hint}) from None
+    return facts
 
 
 def _value(text: str) -> Any:

@@ -1,7 +1,6 @@
 """`mcpist plan`: check a batch and show its machine, without any server."""
 
 from infra.cli.document import Done
-from mcpist.batch.machine import machine
 from mcpist.batch.plan import plan
 from mcpist.caller import Caller, Role, Subject
 from mcpist.sieve import Sieve
@@ -13,7 +12,7 @@ STEP_RUNNER = "arn:aws:lambda:us-east-1:123456789012:function:step_runner:live"
 def planned(commands: str) -> Done:
     """The plan as somebody has it who may use everything."""
     checked = plan(commands, Sieve(_anybody(), CATALOGUE))
-    made = machine(checked.graph, STEP_RUNNER)
+    made = checked.made(STEP_RUNNER)
     return Done(metadata={**checked.as_dict(made), "machine": made.definition})
 
 

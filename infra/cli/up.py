@@ -13,7 +13,9 @@ from typing import NoReturn
 from infra.cli.document import Document, Done, Failed
 from infra.cli.endpoint import LAST_UP
 from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house
+from infra.local.names import PSEUDO
 from infra.local.stack import HandlerBroken, PortBusy, TemplateError
+from mcpist.batch.machine import own_name
 
 NEXT = """\
 ready: {mcp_url} is waiting for MCP clients; the login lets you choose a person
@@ -56,6 +58,7 @@ def _facts(house: House) -> dict[str, object]:
         "user": USER.sub,
         "documents": house.documents,
         "aws": house.aws.environment,
+        "stack": {"STACK_NAME": own_name(PSEUDO["AWS::StackId"]), "LEDGER_TABLE": house.aws.resource("Ledger")},
     }
 
 

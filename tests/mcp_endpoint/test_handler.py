@@ -3,8 +3,6 @@
 import base64
 import json
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import jwt
@@ -15,83 +13,7 @@ from infra.local.login import LocalLogin
 from mcp_endpoint import handler as door
 from mcpist import directory, settings
 from mcpist.caller import Role, Subject
-
-PUBLIC_URL = "https://mcp.example.com"
-EVENTS = Path(__file__).parents[2] / "events"
-
-
-class Context:
-    """The part of Lambda's context that the door reads."""
-
-    aws_request_id = "request-1"
-
-    def get_remaining_time_in_millis(self) -> int:
-        return 29_000
-
-
-class Door:
-    """The endpoint as API Gateway reaches it."""
-
-    def __init__(self, login: LocalLogin) -> None:
-        self.login = login
-
-    def event(self, name: str, *, token: str | None = None, **headers: str) -> dict[str, Any]:
-        event = json.loads((EVENTS / f"mcp_endpoint_{name}.json").read_text("utf-8"))
-        if "authorization" in event["headers"]:
-            event["headers"]["authorization"] = f"Bearer {token or self.login.mint('uma')}"
-        event["headers"] |= {name.replace("_", "-"): value for name, value in headers.items()}
-        return event
-
-    def send(self, event: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
-        response = door.handler(event, Context())
-        return response["statusCode"], response["headers"], json.loads(response["body"] or "null")
-
-    def ask(self, name: str, **changes: Any) -> tuple[int, dict[str, str], Any]:
-        return self.send(self.event(name, **changes))
-
-    def request(self, method: str, **params: Any) -> dict[str, Any]:
-        """The whole answer to any request of the protocol."""
-        name = params.get("name") or params.get("uri", "")
-        event = self.event("call", mcp_method=method, mcp_name=name)
-        if not name:
-            del event["headers"]["mcp-name"]
-        message = json.loads(event["body"])
-        message["method"] = method
-        message["params"] = {"_meta": message["params"]["_meta"], **params}
-        answer: dict[str, Any] = self.send(event | {"body": json.dumps(message)})[2]
-        return answer
-
-    def call(self, name: str, **arguments: Any) -> tuple[bool, list[str]]:
-        """Whether a meta-tool failed, and the texts of its answer."""
-        event = self.event("call", mcp_name=name)
-        message = json.loads(event["body"])
-        message["params"] |= {"name": name, "arguments": arguments}
-        status, _, answer = self.send(event | {"body": json.dumps(message)})
-        assert status == 200, answer
-        result = answer["result"]
-        return result.get("isError", False), [block["text"] for block in result["content"]]
-
-    def error(self, name: str, **arguments: Any) -> dict[str, Any]:
-        """The error that a meta-tool answers with."""
-        failed, (text,) = self.call(name, **arguments)
-        assert failed, text
-        error: dict[str, Any] = json.loads(text)
-        assert set(error) == {"code", "message", "hint", "details"}
-        return error
-
-
-@pytest.fixture(scope="module", autouse=True)
-def sandbox() -> Iterator[None]:
-    """One sandbox for all tests, closed at the end as Lambda never does."""
-    yield
-    door.protocol(PUBLIC_URL).close()
-    door.protocol.cache_clear()
-
-
-@pytest.fixture
-def endpoint(organization: str, login: LocalLogin) -> Door:  # noqa: ARG001 - the door needs its members
-    return Door(login)
-
+from tests.mcp_endpoint.door import Context, Door
 
 # -- the protocol --------------------------------------------------------------------------------------
 

@@ -56,7 +56,7 @@ def github(exchange: Exchange, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serv
     sending.http.cache_clear()
 
 
-def branches(exchange: Exchange, **more: Any) -> list[str]:
+def branches(exchange: Exchange, **more: Any) -> Any:
     params = {"owner": "octocat", "repo": "hello-world"} | more.pop("params", {})
     return answer(exchange, "call", {"module": "github", "tool": "list_branches", "params": params, **more})
 

@@ -10,6 +10,8 @@ from infra.local.stack import AwsRequest, EmbeddedAws
 type Right = tuple[str, str]
 """An action, and the logical id of what it is done to."""
 
+S3_ACTIONS = {"GET": "GetObject", "HEAD": "GetObject", "PUT": "PutObject", "DELETE": "DeleteObject"}
+
 
 def missing_rights(aws: EmbeddedAws, requests: Iterable[AwsRequest]) -> set[tuple[str, str, str]]:
     """What functions asked of AWS that their roles do not allow: function, action, resource."""
@@ -27,7 +29,7 @@ def rights(aws: EmbeddedAws, request: AwsRequest) -> Iterator[Right]:
         case "s3":
             method, _, path = request.operation.partition(" ")
             whole_bucket = path.strip("/").count("/") == 0
-            action = "ListBucket" if whole_bucket else {"GET": "GetObject", "PUT": "PutObject"}[method]
+            action = "ListBucket" if whole_bucket else S3_ACTIONS[method]
             yield f"s3:{action}", "FilesBucket"
         case "lambda":
             yield "lambda:InvokeFunction", "TokenBrokerFunction.Alias"

@@ -12,16 +12,21 @@ import pytest
 
 from infra.local.house import ORGANIZATION, House
 from infra.local.stack import AwsRequest, FaultyAnswer, Moment
-from tests.whole.conftest import Visitor
+from tests.whole.conftest import HERE, Visitor
+
+DOCUMENTS = [path.relative_to(HERE / "documents").as_posix() for path in (HERE / "documents").rglob("*.md")]
+MOST_DELIVERIES = 20
 
 type Point = tuple[str, Moment]
 
+# Steps are numbered by the graph: alone, then in a row. So of the three below `other` is 0, `first` 1 and `next` 2.
+FIRST = 1
 POINTS: dict[str, Point] = {
     "before its claim": ("#claim = :claim", "before"),
     "after its claim": ("#claim = :claim", "after"),
     "after its call, before its result is kept": ("#status = :status", "before"),
-    "before its settling": ("#seq.#s0", "before"),
-    "after its settling": ("#seq.#s0", "after"),
+    "before its settling": (f"#seq.#s{FIRST}", "before"),
+    "after its settling": (f"#seq.#s{FIRST}", "after"),
 }
 # What a step that writes comes to, and how often its write has happened.
 WRITES = {
@@ -33,9 +38,30 @@ WRITES = {
 }
 
 
+# The same of an element, whose settling is its result: its step, and how often the write has happened for all three.
+ELEMENTS = {
+    "before its claim": ("succeeded", 3),
+    "after its claim": ("unknown", 2),
+    "after its call, before its result is kept": ("unknown", 3),
+    "after its result is kept": ("succeeded", 3),
+}
+ELEMENT_POINTS: dict[str, Point] = {
+    **{name: point for name, point in POINTS.items() if name in ELEMENTS},
+    "after its result is kept": ("#status = :status", "after"),
+}
+# What happens around the elements.
+FAN_POINTS: dict[str, Point] = {
+    "before the list is counted": ("#counted", "before"),
+    "after the list is counted": ("#counted", "after"),
+    "after the list is kept": ("#count = :count", "after"),
+    "before the step is gathered": ("#statuses = :statuses", "before"),
+    "after the step is gathered": ("#statuses = :statuses", "after"),
+}
+
+
 @contextmanager
-def killing(house: House, point: Point) -> Iterator[list[AwsRequest]]:
-    """The first sandbox that comes to this point of step 0 is killed there."""
+def killing(house: House, point: Point, *, of: str = f"step#{FIRST:03}") -> Iterator[list[AwsRequest]]:
+    """The first sandbox that comes to this point of the step `first`, or of an element, is killed there."""
     expression, moment = point
     killed: list[AwsRequest] = []
     lock = threading.Lock()
@@ -44,9 +70,9 @@ def killing(house: House, point: Point) -> Iterator[list[AwsRequest]]:
         if request.function != "StepRunnerFunction" or request.operation != "UpdateItem" or now != moment:
             return
         body = request.body
-        of_step_0 = body["Key"]["sk"]["S"] in {"step#000", "batch"}
+        of_first = body["Key"]["sk"]["S"] in {of, "batch"}
         with lock:
-            if killed or not of_step_0 or expression not in body["UpdateExpression"]:
+            if killed or not of_first or expression not in body["UpdateExpression"]:
                 return
             killed.append(request)
         house.aws.kill(request.caller)
@@ -66,6 +92,11 @@ def steps(tool: str, trace: Path) -> str:
         {"id": "other", "module": "probe", "tool": "note", "params": {"file": f"{trace}.other"}},
     ]
     return "\n".join(map(json.dumps, lines))
+
+
+def notes(trace: Path) -> str:
+    """Such steps, all of which write."""
+    return steps("note", trace)
 
 
 def count(trace: Path, name: str) -> int:
@@ -97,6 +128,78 @@ def test_a_write_whose_sandbox_is_killed_never_happens_twice(
     assert count(trace, "first") == written
     assert count(trace, "next") == (1 if status == "succeeded" else 0)
     assert count(trace, "other") == 1
+
+
+def each(trace: Path) -> str:
+    """A step that leaves a trace for each of three documents, and one that waits for it."""
+    lines = [
+        {"id": "find", "module": "rag", "tool": "list_docs"},
+        {"id": "each", "module": "probe", "tool": "note", "params": {"file": f"{trace}.${{each.path}}"}},
+        {"id": "next", "module": "probe", "tool": "note", "params": {"file": f"{trace}.next"}, "after": ["notes"]},
+    ]
+    lines[1] |= {"id": "notes", "each": "${find.items}"}
+    return "\n".join(map(json.dumps, lines))
+
+
+def traces(trace: Path) -> list[int]:
+    """How often each of the three traces was left."""
+    return [count(trace, name) for name in DOCUMENTS]
+
+
+@pytest.mark.parametrize("point", ELEMENT_POINTS)
+def test_a_write_for_an_element_never_happens_twice(house: House, user: Visitor, tmp_path: Path, point: str) -> None:
+    trace = tmp_path / "trace"
+    status, written = ELEMENTS[point]
+    with killing(house, ELEMENT_POINTS[point], of="element#001#0001") as killed:
+        (summary, *_) = user.texts("batch", commands=each(trace))
+    assert killed
+    assert f"notes {status}" in summary
+    assert "done, 3 of 3 steps" in summary
+    assert (sum(traces(trace)), max(traces(trace))) == (written, 1)
+    assert count(trace, "next") == (1 if status == "succeeded" else 0)
+
+
+@pytest.mark.parametrize("point", FAN_POINTS)
+def test_around_its_elements_a_step_loses_no_write_and_does_none_twice(
+    house: House, user: Visitor, tmp_path: Path, point: str
+) -> None:
+    trace = tmp_path / "trace"
+    with killing(house, FAN_POINTS[point]) as killed:
+        (summary, *_) = user.texts("batch", commands=each(trace))
+    assert killed
+    assert "done, 3 of 3 steps: find succeeded, notes succeeded (3 elements: 3 succeeded), next succeeded" in summary
+    assert [*traces(trace), count(trace, "next")] == [1, 1, 1, 1]
+
+
+def test_every_invocation_of_a_batch_with_elements_may_be_delivered_twice(
+    house: House, user: Visitor, tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace"
+    machine = house.aws.client("lambda")
+    runner = house.aws.resource("StepRunnerFunction.Alias")
+    pools: list[threading.Thread] = []
+
+    def again(event: dict[str, Any]) -> None:
+        machine.invoke(FunctionName=runner, Payload=json.dumps(event))
+
+    def hook(request: AwsRequest, moment: Moment) -> None:
+        if request.operation != "UpdateItem" or request.function != "StepRunnerFunction" or moment != "after":
+            return
+        batch, key = request.body["Key"]["pk"]["S"], request.body["Key"]["sk"]["S"].split("#")
+        event = {"batch": batch, "retry": 0, "execution": "another", "step": int(key[1]) if len(key) > 1 else FIRST}
+        event |= {"element": int(key[2])} if len(key) > 2 else {"gather": True} if key[0] == "batch" else {}
+        if len(pools) < MOST_DELIVERIES:
+            pools.append(threading.Thread(target=again, args=[event]))
+            pools[-1].start()
+
+    house.aws.on_request = hook
+    (summary, *_) = user.texts("batch", commands=each(trace))
+    house.aws.on_request = None
+    for pool in pools:
+        pool.join()
+    assert len(pools) > 8
+    assert "done, 3 of 3 steps: find succeeded, notes succeeded (3 elements: 3 succeeded), next succeeded" in summary
+    assert [*traces(trace), count(trace, "next")] == [1, 1, 1, 1]
 
 
 def together(*works: Callable[[], Any]) -> list[Any]:
@@ -146,7 +249,10 @@ def test_a_step_that_is_invoked_twice_at_once_runs_once(house: House, user: Visi
     assert trace.stat().st_size == 1
 
 
-def test_a_batch_that_is_executed_twice_settles_each_step_once(house: House, user: Visitor, tmp_path: Path) -> None:
+@pytest.mark.parametrize("lines", [notes, each])
+def test_a_batch_that_is_executed_twice_settles_each_step_once(
+    house: House, user: Visitor, tmp_path: Path, lines: Callable[[Path], str]
+) -> None:
     states = house.aws.client("stepfunctions")
     trace = tmp_path / "trace"
     twins: list[str] = []
@@ -161,11 +267,13 @@ def test_a_batch_that_is_executed_twice_settles_each_step_once(house: House, use
             twins.append(twin["executionArn"])
 
     house.aws.on_request = hook
-    (summary, *_) = user.texts("batch", commands=steps("note", trace))
+    (summary, *_) = user.texts("batch", commands=lines(trace))
     house.aws.on_request = None
     assert twins
-    assert "done, 3 of 3 steps: first succeeded, next succeeded, other succeeded" in summary
-    assert [count(trace, name) for name in ("first", "next", "other")] == [1, 1, 1]
+    assert "done, 3 of 3 steps" in summary
+    assert "next succeeded" in summary
+    names = ("first", "next", "other") if lines is notes else (*DOCUMENTS, "next")
+    assert [count(trace, name) for name in names] == [1] * len(names)
     batch = f"{ORGANIZATION}#{summary.split()[1].rstrip(':')}"
     header = house.aws.client("dynamodb").get_item(
         TableName=house.aws.resource("Ledger"), Key={"pk": {"S": batch}, "sk": {"S": "batch"}}

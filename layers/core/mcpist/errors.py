@@ -12,13 +12,18 @@ McpistError
 │   │   │   ├── UnknownStep
 │   │   │   ├── CyclicSteps
 │   │   │   └── GraphTooLarge
-│   │   └── UnresolvedReference
+│   │   ├── UnresolvedReference
+│   │   ├── NoList
+│   │   ├── TooManyElements
+│   │   └── StaleConfirmation
 │   ├── AuthenticationError        AUTHENTICATION_ERROR 401
 │   │   └── TokenMissing
 │   ├── ModuleNotFound             MODULE_NOT_FOUND 404
 │   ├── ToolNotFound               TOOL_NOT_FOUND 404
 │   ├── FileNotFound               FILE_NOT_FOUND 404
 │   ├── BatchNotFound              BATCH_NOT_FOUND 404
+│   ├── ConfirmationRequired       CONFIRMATION_REQUIRED 428
+│   │   └── ConfirmationDeclined
 │   └── PayloadTooLarge            PAYLOAD_TOO_LARGE 413
 ├── AdministratorError             an administrator changes a permission
 │   ├── AuthorizationError         AUTHORIZATION_ERROR 403
@@ -35,6 +40,7 @@ McpistError
 │   ├── RateLimitExceeded          RATE_LIMIT_EXCEEDED 429
 │   ├── UpstreamUnavailable        UPSTREAM_UNAVAILABLE 503
 │   └── StoreUnavailable           STORE_UNAVAILABLE 503
+│       └── NewerFormat
 ├── ToolExecutionError             TOOL_EXECUTION_ERROR 500, as the service's message says
 └── DefectError                    us
     ├── IntegrityError             INTEGRITY_ERROR 500
@@ -208,6 +214,45 @@ class UnresolvedReference(InvalidRequest):
     }
 
 
+class StaleConfirmation(InvalidRequest):
+    """An answer to a question that was not asked, or of another batch, or too long ago."""
+
+    texts = {
+        "en": Text("This confirmation is not for this batch, or it is too old.", "Send the batch again without it."),
+        "ja": Text("この確認はこのバッチのものではないか、古すぎます。", "確認を付けずにもう一度送ってください。"),
+    }
+
+
+class NoList(InvalidRequest):
+    """An `each` that leads to something else than a list."""
+
+    texts = {
+        "en": Text(
+            "{field}: {reference} is of the type {kind}, not a list.",
+            "Name a list: the items of a step, or a list in its JSON.",
+        ),
+        "ja": Text(
+            "{field}: {reference} はリストではありません({kind})。",
+            "ステップの items など、リストを指定してください。",
+        ),
+    }
+
+
+class TooManyElements(InvalidRequest):
+    """An `each` over a longer list than the step, or than the batch, may run over."""
+
+    texts = {
+        "en": Text(
+            "{field}: {reference} has {elements} elements; at most {limit} are allowed.",
+            "Find fewer, raise each_limit (up to 1,000), or split the batch: it may have 1,000 elements in all.",
+        ),
+        "ja": Text(
+            "{field}: {reference} の要素は {elements} 個です。上限は {limit} 個です。",
+            "要素を減らすか、each_limit を上げる(バッチ全体で 1,000 まで)か、バッチを分けてください。",
+        ),
+    }
+
+
 class AuthenticationError(CallerError):
     """No valid access token."""
 
@@ -264,6 +309,31 @@ class BatchNotFound(CallerError):
     texts = {
         "en": Text('There is no batch "{batch}".', "Batches are kept for a day and shown to who started them."),
         "ja": Text("バッチ「{batch}」はありません。", "バッチは 1 日間、開始した人だけに表示されます。"),
+    }
+
+
+class ConfirmationRequired(CallerError):
+    """A batch that destroys something, and nobody has agreed to it; `destructive` lists what."""
+
+    code, status = "CONFIRMATION_REQUIRED", 428
+    texts = {
+        "en": Text(
+            "Nothing has run, since the batch destroys: {steps}.",
+            "Show the user what it destroys; if they agree, send it again with confirm: true.",
+        ),
+        "ja": Text(
+            "バッチに破壊的なステップがあるため、何も実行していません: {steps}。",
+            "内容をユーザーに示し、同意を得てから confirm: true を付けて送ってください。",
+        ),
+    }
+
+
+class ConfirmationDeclined(ConfirmationRequired):
+    """The user was asked, and did not agree."""
+
+    texts = {
+        "en": Text("Nothing has run: the user did not agree to {steps}.", "Ask the user what to do instead."),
+        "ja": Text("ユーザーが同意しなかったため、何も実行していません: {steps}。", "代わりの方法を尋ねてください。"),
     }
 
 
@@ -422,6 +492,17 @@ class StoreUnavailable(TransientError):
     texts = {
         "en": Text("The store is not available ({store}).", "Try again later."),
         "ja": Text("ストアを利用できません({store})。", "しばらくしてから試してください。"),
+    }
+
+
+class NewerFormat(StoreUnavailable):
+    """A batch that a newer release wrote, met by an older one during a deployment."""
+
+    texts = {
+        "en": Text("The batch was written by a newer release ({format}) than this one ({known}).", "Try again soon."),
+        "ja": Text(
+            "バッチは新しいリリース({format})で作られました(現在 {known})。", "少し待って、もう一度試してください。"
+        ),
     }
 
 

@@ -4,13 +4,18 @@ import os
 from dataclasses import dataclass
 from functools import cache
 
+KEEP_HOURS = 24
+MACHINE_LIMIT = 10_000
+CONTINUE_SECONDS = 240  # an Express execution ends after 300: one step more, with its retry, still fits
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Names of the stack's own resources; a function that may not reach one has it empty.
 
     `audience` is what a token must be issued for: the endpoint's URL, unless the parameter says otherwise. With
-    `response_cache` reads that repeat are answered from memory.
+    `response_cache` reads that repeat are answered from memory. Batches are kept for `keep_seconds`; after
+    `continue_seconds` of an execution a batch goes on in another one. The account may have `machine_limit` machines.
     """
 
     stack: str
@@ -27,6 +32,9 @@ class Settings:
     step_runner: str
     machines_role: str
     response_cache: bool
+    keep_seconds: int
+    continue_seconds: float
+    machine_limit: int
 
     def connect_url(self, service: str) -> str:
         """Where a person connects an account of a service."""
@@ -56,4 +64,7 @@ def settings() -> Settings:
         step_runner=value("STEP_RUNNER"),
         machines_role=value("MACHINES_ROLE"),
         response_cache=value("RESPONSE_CACHE") == "on",
+        keep_seconds=int(value("KEEP_HOURS") or KEEP_HOURS) * 3600,
+        continue_seconds=float(value("CONTINUE_SECONDS") or CONTINUE_SECONDS),
+        machine_limit=int(value("MACHINE_LIMIT") or MACHINE_LIMIT),
     )

@@ -1,3 +1,4 @@
+import time
 from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
@@ -6,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcpist.batch.graph import Graph, components, find_cycle, opened, series
+from mcpist.batch.graph import Graph, canonical, components, find_cycle, opened, series
 from tests.core.batch.graphs import graphs
 
-ONE_SECOND = settings(max_examples=80)
+ONE_SECOND = settings(max_examples=80, deadline=None)
 
 
 def sets(*parts: Sequence[int]) -> tuple[frozenset[int], ...]:
@@ -175,3 +176,50 @@ def test_each_step_with_needs_is_opened_once_and_by_one_of_them(some: Graph, ord
 def test_the_reduction_opens_the_same_steps_in_any_order_that_respects_the_needs(some: Graph) -> None:
     seq = {i: k for k, i in enumerate(some.order)}
     assert all(opened(some.needs, seq, i) == opened(some.reduced.needs, seq, i) for i in some.steps)
+
+
+def test_batches_that_differ_only_in_the_order_of_their_lines_have_one_graph() -> None:
+    first, second = graph([], [0], [0], [1, 2]), graph([1, 3], [2], [], [2])
+    assert first.renumbered(canonical(first)) == second.renumbered(canonical(second)) == DIAMOND
+
+
+def test_a_step_with_each_makes_another_shape() -> None:
+    of_first, of_second = canonical(INDEPENDENT, frozenset({0})), canonical(INDEPENDENT, frozenset({2}))
+    assert of_first.index(0) == of_second.index(2)
+    head, tail = (canonical(CHAIN, frozenset({i})).index(i) for i in (0, 2))
+    assert head != tail
+
+
+@given(graphs(max_steps=40), st.randoms(use_true_random=False))
+@ONE_SECOND
+def test_the_canonical_order_is_topological_and_the_same_however_the_steps_were_numbered(
+    some: Graph, random: Random
+) -> None:
+    fans = frozenset(i for i in some.steps if random.randint(0, 4) == 0)
+    order = random.sample(sorted(some.steps), len(some.steps))
+    turned, turned_fans = some.renumbered(order), frozenset(order.index(i) for i in fans)
+    shapes = [_shape(some.reduced, fans), _shape(turned.reduced, turned_fans)]
+    assert shapes[0] == shapes[1]
+    assert all(k < i for i, needs in enumerate(shapes[0][0].needs) for k in needs)
+    assert canonical(some, fans) == canonical(some.reduced, fans)
+
+
+def test_steps_that_only_look_alike_are_told_apart_by_trying() -> None:
+    # A ring of six and two rings of three: everybody has two neighbours like everybody else's. The last needs all.
+    six = [[i, (i + 1) % 6] for i in range(6)]
+    three = [[i, i // 3 * 3 + (i + 1) % 3] for i in range(6, 12)]
+    some = graph(*[[]] * 12, *six, *three, range(12))
+    orders = [Random(seed).sample(range(25), 25) for seed in range(20)]  # noqa: S311 - the same every time
+    assert len({_shape(some.renumbered(order)) for order in orders}) == 1
+
+
+def test_a_hundred_steps_that_look_alike_are_ordered_at_once() -> None:
+    ring = graph(*[[]] * 50, *([i, (i + 1) % 50] for i in range(50)))
+    began = time.process_time()
+    canonical(ring)
+    assert time.process_time() - began < 0.5
+
+
+def _shape(some: Graph, fans: frozenset[int] = frozenset()) -> tuple[Graph, frozenset[int]]:
+    order = canonical(some, fans)
+    return some.renumbered(order), frozenset(order.index(i) for i in fans)

@@ -1,27 +1,29 @@
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from mcpist.batch.graph import Graph
-from mcpist.batch.machine import MAX_STATES, Machine, machine
+from infra.local.intrinsics import Intrinsics, read_yaml
+from infra.local.template import read_template
+from mcpist.batch.arrange import MAX_STATES
+from mcpist.batch.graph import Graph, canonical
+from mcpist.batch.machine import Machine, machine, own_name, relay
 from mcpist.errors import GraphTooLarge
-from tests.core.batch.graphs import graphs
-from tests.core.batch.simulator import StepRunner
-from tests.peers.npm import node
+from tests.core.batch.graphs import Batch, batches
 
 MACHINES = Path(__file__).parent / "machines"
+TEMPLATE = Path(__file__).parents[3] / "template.yaml"
 STEP_RUNNER = "arn:aws:lambda:eu-central-1:123456789012:function:mcpist-step-runner:live"
 ROLE = "arn:aws:iam::123456789012:role/mcpist-machines"
 FUNCTION_TIMEOUT_SECONDS = 60
 CLAIM_MARGIN_SECONDS = 2
-A_FEW_SECONDS = settings(max_examples=120)
+A_FEW_SECONDS = settings(max_examples=60, deadline=None)
 
 
 def graph(*needs: Iterable[int]) -> Graph:
@@ -34,8 +36,11 @@ SHAPES = {
     "independent": graph([], [], []),
     "diamond": graph([], [0], [0], [1, 2]),
     "n_shape": graph([], [], [0], [0, 1]),
+    "each": graph([], [0], [1]),
+    "barrier": graph([], [], [], [0, 1, 2], [2]),
     "layered": graph([], [], [], [0, 1], [1, 2], [0, 2], [3, 4, 5]),
 }
+FANS = {"each": frozenset({1})}
 TANGLED = graph(*([] if i < 8 else [i // 8 * 8 - 8 + k % 8 for k in (i, i + 1, i + 3)] for i in range(96)))
 
 
@@ -43,7 +48,7 @@ def states(definition: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], di
     """Every state, however deep, with its name and its scope."""
     for name, state in definition["States"].items():
         yield name, state, definition["States"]
-        for branch in state.get("Branches", []):
+        for branch in [*state.get("Branches", []), *filter(None, [state.get("ItemProcessor")])]:
             yield from states(branch)
 
 
@@ -68,7 +73,7 @@ def types(made: Machine) -> list[str]:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_machine_of_a_known_shape_is_as_drawn(shape: str) -> None:
     golden = json.loads((MACHINES / f"{shape}.json").read_text())
-    assert machine(SHAPES[shape], STEP_RUNNER).definition == golden
+    assert machine(SHAPES[shape], STEP_RUNNER, FANS.get(shape, frozenset())).definition == golden
 
 
 def test_every_golden_machine_is_of_a_known_shape() -> None:
@@ -107,30 +112,89 @@ def test_needs_that_other_needs_imply_change_nothing() -> None:
     assert implied.definition_json == machine(SHAPES["chain"], STEP_RUNNER).definition_json
 
 
-@given(graphs())
+def test_what_waits_for_a_barrier_and_for_another_branch_stands_behind_the_barrier_once() -> None:
+    #    0, 1 -> 3      3 stands once behind both of them, guarded: it may wait longer for 2, in whose branch it
+    #    2 -> 3, 4      stands too
+    made = machine(SHAPES["barrier"], STEP_RUNNER)
+    assert [copies(made, i) for i in range(5)] == [1, 1, 1, 2, 1]
+    behind = made.definition["States"]["fork"]["Branches"][0]["States"]["s3 if opened"]
+    assert [rule["Variable"] for rule in behind["Choices"]] == ["$.go.branches[0].s3", "$.go.branches[1].s3"]
+
+
+@given(batches())
 @A_FEW_SECONDS
-def test_state_names_are_unique_and_every_next_exists_in_its_scope(some: Graph) -> None:
+def test_state_names_are_unique_and_every_next_exists_in_its_scope(batch: Batch) -> None:
     try:
-        made = machine(some, STEP_RUNNER)
+        made = machine(batch.graph, STEP_RUNNER, batch.fans)
     except GraphTooLarge:
         return
     found = list(states(made.definition))
     assert len({name for name, _, _ in found}) == len(found) == made.states
     assert all(target in scope for _, state, scope in found for target in targets(state))
     assert all(len(name) <= 80 for name, _, _ in found)
+    assert made.depth == batch.graph.depth
+
+
+@given(batches())
+@A_FEW_SECONDS
+def test_batches_that_differ_only_in_order_share_one_machine(batch: Batch) -> None:
+    turned = list(reversed(range(len(batch.graph.needs))))
+    definitions = {
+        _definition(batch.graph, batch.fans),
+        _definition(batch.graph.renumbered(turned), frozenset(turned.index(i) for i in batch.fans)),
+    }
+    assert len(definitions) == 1
+
+
+def _definition(some: Graph, fans: frozenset[int]) -> str:
+    order = canonical(some, fans)
+    try:
+        made = machine(some.renumbered(order), STEP_RUNNER, frozenset(order.index(i) for i in fans))
+    except GraphTooLarge:
+        return "relay"
+    return made.definition_json
+
+
+def test_the_partition_of_every_arn_is_the_step_runners() -> None:
+    made = machine(SHAPES["each"], STEP_RUNNER.replace("arn:aws:", "arn:aws-cn:"), FANS["each"])
+    assert set(re.findall(r"arn:[^:]*:", made.definition_json)) == {"arn:aws-cn:"}
+
+
+def test_a_fault_is_retried_for_longer_than_the_function_may_run() -> None:
+    *_, fault = machine(SHAPES["single"], STEP_RUNNER).definition["States"]["s0"]["Retry"]
+    assert (fault["ErrorEquals"], fault["JitterStrategy"]) == (["States.ALL"], "FULL")
+    assert _span(fault) / 2 > FUNCTION_TIMEOUT_SECONDS  # full jitter waits half of each delay on average
+
+
+def test_a_lost_step_is_settled_for_longer_than_a_claim_may_live() -> None:
+    (lost,) = machine(SHAPES["single"], STEP_RUNNER).definition["States"]["s0 lost"]["Retry"]
+    assert lost["ErrorEquals"] == ["States.ALL"]
+    assert "JitterStrategy" not in lost
+    assert _span(lost) > FUNCTION_TIMEOUT_SECONDS + CLAIM_MARGIN_SECONDS
 
 
 def test_the_claim_of_another_execution_is_outlasted() -> None:
     busy = machine(SHAPES["single"], STEP_RUNNER).definition["States"]["s0"]["Retry"][0]
     assert busy["ErrorEquals"] == ["StepBusy"]
     assert "JitterStrategy" not in busy
-    waits = [busy["IntervalSeconds"] * busy["BackoffRate"] ** k for k in range(busy["MaxAttempts"])]
-    span = sum(min(wait, busy["MaxDelaySeconds"]) for wait in waits)
-    assert span > FUNCTION_TIMEOUT_SECONDS + CLAIM_MARGIN_SECONDS
+    assert _span(busy) > FUNCTION_TIMEOUT_SECONDS + CLAIM_MARGIN_SECONDS
+
+
+def _span(retrier: dict[str, Any]) -> float:
+    """The seconds for which a retrier tries again, at most."""
+    waits = [retrier["IntervalSeconds"] * retrier["BackoffRate"] ** k for k in range(retrier["MaxAttempts"])]
+    return float(sum(min(wait, retrier["MaxDelaySeconds"]) for wait in waits))
 
 
 def test_a_machine_holds_nothing_of_a_batch_but_its_shape() -> None:
-    payload = {"batch.$": "$.batch", "step": 0, "retry.$": "$$.State.RetryCount", "execution.$": "$$.Execution.Name"}
+    payload = {
+        "batch.$": "$.batch",
+        "step": 0,
+        "retry.$": "$$.State.RetryCount",
+        "execution.$": "$$.Execution.Id",
+        "started.$": "$$.Execution.StartTime",
+        "machine.$": "$$.StateMachine.Id",
+    }
     task = machine(SHAPES["single"], STEP_RUNNER).definition["States"]["s0"]
     assert task["Parameters"] == {"FunctionName": STEP_RUNNER, "Payload": payload}
 
@@ -160,6 +224,34 @@ def test_a_name_has_at_most_80_plain_characters() -> None:
     assert re.fullmatch(r"[A-Za-z0-9_-]{80}", name)
 
 
+def test_whatever_the_stack_is_called_its_machines_names_are_among_those_that_its_roles_allow() -> None:
+    stack_id = (
+        f"arn:aws:cloudformation:us-east-1:123456789012:stack/{'Long-' * 25}end/5b8f8a40-c6b3-11f0-9b2e-0eae8c3f1f9d"
+    )
+    pseudo = {"AWS::StackId": stack_id, "AWS::Partition": "aws", "AWS::Region": "us-east-1"}
+    pseudo |= {"AWS::AccountId": "123456789012"}
+    document = read_yaml(TEMPLATE)
+    resolve = Intrinsics({}, {}, pseudo.__getitem__, lambda *_: "").resolve
+    stack = resolve(document["Globals"]["Function"]["Environment"]["Variables"]["STACK_NAME"])
+    assert stack == own_name(stack_id)
+    names = [
+        machine(SHAPES["chain"], STEP_RUNNER).name(stack, ROLE),
+        resolve(document["Resources"]["Relay"]["Properties"]["Name"]),
+    ]
+    assert names[1] == f"{stack}-relay"
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,80}", name) for name in names)
+    allowed = [
+        resolve(statement["Resource"])
+        for role in ("McpEndpointRole", "StepRunnerRole", "JanitorRole")
+        for policy in document["Resources"][role]["Properties"]["Policies"]
+        for statement in policy["PolicyDocument"]["Statement"]
+        if statement["Sid"] in {"RunMachines", "ContinueBatches", "RemoveMachines"}
+    ]
+    assert len(allowed) == 3
+    arns = [f"arn:aws:states:us-east-1:123456789012:stateMachine:{name}" for name in names]
+    assert all(fnmatchcase(arn, resource) for arn in arns for resource in allowed)
+
+
 def test_the_definition_is_written_the_same_whatever_the_order_of_its_keys() -> None:
     made = machine(SHAPES["chain"], STEP_RUNNER)
     turned = replace(made, definition=dict(reversed(made.definition.items())))
@@ -175,7 +267,7 @@ def test_a_tangle_is_refused_before_it_grows() -> None:
 
 def test_a_definition_that_one_request_cannot_carry_is_refused() -> None:
     with pytest.raises(GraphTooLarge) as refused:
-        machine(graph(*[[]] * 100), "x" * 10_000)
+        machine(graph(*[[]] * 100), STEP_RUNNER + "x" * 10_000)
     assert refused.value.details["bytes"] > refused.value.details["limit"] == 1_000_000
 
 
@@ -183,119 +275,25 @@ def test_a_hundred_independent_steps_fit() -> None:
     assert machine(graph(*[[]] * 100), STEP_RUNNER).states == 301
 
 
-# -- the run ----------------------------------------------------------------------------------------------
-
-seconds = st.lists(st.integers(0, 9), min_size=25, max_size=25)
+# -- the relay --------------------------------------------------------------------------------------------
 
 
-@given(graphs(), seconds)
-@A_FEW_SECONDS
-def test_each_step_runs_once_and_begins_the_moment_its_last_need_has_settled(some: Graph, took: list[int]) -> None:
-    try:
-        made = machine(some, STEP_RUNNER)
-    except GraphTooLarge:
-        return
-    runner = StepRunner(some, took)
-    runner.run(made.definition)
-    assert sorted(runner.entries()) == sorted(some.steps)
-    assert all(runner.began[i] == max((runner.ended[k] for k in some.needs[i]), default=0) for i in some.steps)
-    assert runner.clock.now == _longest_path(some, took)
+def test_the_template_holds_the_relay_that_is_generated() -> None:
+    template = read_template(TEMPLATE, {"Issuer": "https://login.example.com"})
+    (written,) = (found for found in template.machines if found.id == "Relay")
+    step_runner = template.intrinsics.resolve({"Ref": "StepRunnerFunction.Alias"})
+    assert written.definition == relay(SHAPES["single"], step_runner).definition
 
 
-@given(graphs(), seconds)
-@A_FEW_SECONDS
-def test_a_second_execution_replays_every_step_once(some: Graph, took: list[int]) -> None:
-    try:
-        made = machine(some, STEP_RUNNER)
-    except GraphTooLarge:
-        return
-    runner = StepRunner(some, took)
-    runner.run(made.definition)
-    runner.payloads.clear()
-    runner.run(made.definition, execution="run-2")
-    assert sorted(runner.entries()) == sorted(some.steps)
-    assert runner.clock.now == 0
+def test_the_relay_is_as_exact_and_tells_its_size() -> None:
+    made = relay(TANGLED, STEP_RUNNER)
+    assert (made.form, made.exact, made.depth) == ("relay", True, 12)
+    assert made.states == len(list(states(made.definition)))
+    assert (machine(SHAPES["chain"], STEP_RUNNER).form, machine(SHAPES["chain"], STEP_RUNNER).exact) == (
+        "machine",
+        True,
+    )
 
 
-@given(graphs(), seconds, st.integers(0, 20))
-@A_FEW_SECONDS
-def test_an_execution_that_pauses_is_continued_by_another_one(some: Graph, took: list[int], pause: int) -> None:
-    try:
-        made = machine(some, STEP_RUNNER)
-    except GraphTooLarge:
-        return
-    runner = StepRunner(some, took, pauses_at=pause)
-    runner.run(made.definition)
-    assert all(began < pause for began in runner.began.values())
-    runner.pauses_at = None
-    runner.run(made.definition, execution="run-2")
-    assert sorted(runner.seq) == sorted(some.steps)
-    assert all(runner.seq[k] < runner.seq[i] for i in some.steps for k in some.needs[i])
-
-
-@given(graphs(), st.data())
-@A_FEW_SECONDS
-def test_a_step_that_nobody_can_settle_stops_only_what_comes_after_it(some: Graph, data: st.DataObject) -> None:
-    try:
-        made = machine(some, STEP_RUNNER)
-    except GraphTooLarge:
-        return
-    lost = data.draw(st.integers(0, len(some.needs) - 1))
-    runner = StepRunner(some, [1] * 25, faults={lost: ["KeyError"] * 9}, dead=frozenset({lost}))
-    runner.run(made.definition)
-    assert runner.seq.keys() == {i for i in some.steps if i != lost and lost not in some.ancestors[i]}
-
-
-def test_a_crash_is_retried_and_the_retry_knows_its_number() -> None:
-    runner = StepRunner(SHAPES["chain"], [5, 5, 5], faults={1: ["Runtime.ExitError", "Lambda.Unknown"]})
-    runner.run(machine(SHAPES["chain"], STEP_RUNNER).definition)
-    sent = [payload for payload in runner.payloads if payload["step"] == 1]
-    assert sent == [{"batch": "b1", "step": 1, "retry": retry, "execution": "run-1"} for retry in range(3)]
-    assert sorted(runner.seq) == [0, 1, 2]
-
-
-def test_a_claim_that_lives_a_minute_is_waited_for() -> None:
-    runner = StepRunner(SHAPES["single"], [5], faults={0: ["StepBusy"] * 14})
-    runner.run(machine(SHAPES["single"], STEP_RUNNER).definition)
-    assert runner.began[0] > FUNCTION_TIMEOUT_SECONDS
-    assert runner.seq == {0: 1}
-
-
-def test_a_lost_step_is_settled_and_goes_on_to_what_that_opened() -> None:
-    runner = StepRunner(SHAPES["n_shape"], [5, 40, 5, 5], faults={0: ["KeyError"] * 5})
-    runner.run(machine(SHAPES["n_shape"], STEP_RUNNER).definition)
-    sent = [payload for payload in runner.payloads if payload["step"] == 0]
-    assert sent[-1] == {"batch": "b1", "step": 0, "lost": True, "execution": "run-1"}
-    assert len(sent) == 6
-    assert sorted(runner.seq) == [0, 1, 2, 3]
-
-
-def _longest_path(some: Graph, took: Sequence[int]) -> int:
-    """The seconds that the batch takes at best."""
-    ended: dict[int, int] = {}
-    for i in some.order:
-        ended[i] = took[i] + max((ended[k] for k in some.needs[i]), default=0)
-    return max(ended.values())
-
-
-# -- a second opinion -------------------------------------------------------------------------------------
-
-VALIDATE = """
-const validate = require("asl-validator");
-const definitions = JSON.parse(require("fs").readFileSync(0, "utf8"));
-console.log(JSON.stringify(definitions.map((definition) => validate(definition).errorsText())));
-"""
-
-
-def test_a_validator_by_others_accepts_our_machines_and_would_refuse_a_broken_one() -> None:
-    shapes = [*SHAPES.values(), *(_scattered(size) for size in range(4, 22, 3))]
-    definitions = [machine(shape, STEP_RUNNER).definition for shape in shapes]
-    broken = json.loads(json.dumps(definitions[0]).replace('"Next": "s0 lost"', '"Next": "nowhere"'))
-    *ours, refused = json.loads(node(VALIDATE, json.dumps([*definitions, broken])))
-    assert ours == [""] * len(definitions)
-    assert "nowhere" in refused
-
-
-def _scattered(size: int) -> Graph:
-    """Some graph of so many steps, always the same: each step needs up to two others."""
-    return graph(*({(size + 5) % i, size * 7 % i} if i % 4 else [] for i in range(size)))
+def test_no_definition_holds_a_null_which_cloudformation_would_refuse() -> None:
+    assert "null" not in relay(TANGLED, STEP_RUNNER).definition_json

@@ -1,9 +1,9 @@
+import hashlib
 import json
 from typing import Any
 
 import pytest
 
-from mcpist.batch.machine import machine
 from mcpist.batch.plan import Plan, plan
 from mcpist.caller import Role
 from mcpist.errors import CyclicSteps, McpistError
@@ -11,6 +11,7 @@ from tests.core.sample import EVERYTHING, sieve
 from tests.core.sample.shop import shop
 
 SHOP = sieve(EVERYTHING)
+RUNNER = "arn:aws:lambda:eu-west-1:123456789012:function:runner:live"
 
 
 def step(name: str | None = None, tool: str = "list_items", **fields: Any) -> dict[str, Any]:
@@ -35,8 +36,13 @@ def problems(*steps: dict[str, Any], of: Any = SHOP) -> list[tuple[int, str, str
 
 def shown(made: Plan) -> list[dict[str, Any]]:
     """The plan's steps as people see them."""
-    steps: list[dict[str, Any]] = made.as_dict(machine(made.graph, "runner"))["steps"]
+    steps: list[dict[str, Any]] = made.as_dict(made.made(RUNNER))["steps"]
     return steps
+
+
+def needs(made: Plan) -> dict[str, list[str]]:
+    """What each step waits for, by their ids."""
+    return {entry["id"]: entry["needs"] for entry in shown(made)}
 
 
 def test_a_step_waits_for_those_it_names_and_those_it_refers_to() -> None:
@@ -46,7 +52,7 @@ def test_a_step_waits_for_those_it_names_and_those_it_refers_to() -> None:
         step(None, "get_item", params={"item_id": "x"}, after="get"),
         step("last", "get_item", params={"item_id": "${find.raw.x}-${get.name}"}, after=["find"]),
     )
-    assert [sorted(needs) for needs in made.graph.needs] == [[], [0], [1], [0, 1]]
+    assert needs(made) == {"find": [], "get": ["find"], "line3": ["get"], "last": ["find", "get"]}
     assert shown(made)[1] == {
         "id": "get",
         "line": 2,
@@ -56,7 +62,7 @@ def test_a_step_waits_for_those_it_names_and_those_it_refers_to() -> None:
         "params": {"item_id": "${find.items[0].id}"},
     }
     assert [entry["id"] for entry in shown(made)] == ["find", "get", "line3", "last"]
-    assert made.tools[0] is shop.tools["list_items"]
+    assert made.lines[0][2] is shop.tools["list_items"]
 
 
 def test_everything_that_is_wrong_is_told_at_once_with_its_line() -> None:
@@ -163,3 +169,110 @@ def test_an_argument_that_refers_to_a_result_is_not_checked_yet() -> None:
 def test_a_malformed_reference_is_told_once() -> None:
     (found,) = problems(step("a"), step("b", params={"query": "${a.items[}"}))
     assert found[:2] == (2, "VALIDATION_ERROR")
+
+
+def test_a_list_and_a_condition_are_waited_for_as_references_in_params_are() -> None:
+    made = planned(
+        step("find"),
+        step("flag"),
+        step("get", "get_item", params={"item_id": "${each.id}"}, each="${find.items}", when="${flag.items}"),
+        step("only", when={"equals": ["${flag.raw.x}", "${get.elements[0].status}"]}, on_error="continue", timeout=3),
+    )
+    assert needs(made) == {"find": [], "flag": [], "get": ["find", "flag"], "only": ["flag", "get"]}
+    assert [made.steps[index].id for index in made.fans] == ["get"]
+    assert [made.steps[index].id for index in made.lenient] == ["only"]
+    wishes = {name: value for name, value in shown(made)[3].items() if name in {"when", "on_error", "timeout", "each"}}
+    assert wishes == {
+        "when": {"equals": ["${flag.raw.x}", "${get.elements[0].status}"]},
+        "on_error": "continue",
+        "timeout": 3,
+    }
+    assert shown(made)[2]["each"] == "${find.items}"
+
+
+def test_batches_that_differ_only_in_ids_and_order_have_one_machine() -> None:
+    lines = [step("a"), step("b", after="a"), step("c", after="a", each="${a.items}"), step("d", after=["b", "c"])]
+    names = {"a": "w", "b": "x", "c": "y", "d": "z"}
+    other = [step("z", after=["x", "y"]), step("y", after="w", each="${w.items}"), step("w"), step("x", after="w")]
+    one, two = planned(*lines), planned(*other)
+    assert one.graph == two.graph
+    assert one.fans == two.fans
+    assert one.made(RUNNER) == two.made(RUNNER)
+    assert [names[found.id] for found in one.steps] == [found.id for found in two.steps]
+
+
+def test_a_graph_that_is_too_tangled_for_a_machine_runs_on_the_relay() -> None:
+    layers = [[f"s{layer}_{place}" for place in range(4)] for layer in range(7)]
+    lines = [
+        step(name, after=[before[place], before[place - 1]] if layer else [])
+        for layer, names in enumerate(layers)
+        for place, name in enumerate(names)
+        for before in [layers[layer - 1]]
+    ]
+    made = planned(*lines)
+    found = made.as_dict(made.made(RUNNER))
+    assert (found["form"], found["exact"], found["depth"]) == ("relay", True, 7)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"params": {"item_id": "${each.id}"}},
+            "params.item_id: ${each.id} does not resolve: it stands for an element",
+        ),
+        ({"params": {"item_id": "1"}, "when": "${each.id}"}, "when.not_empty: ${each.id} does not resolve: it stands"),
+        (
+            {"params": {"item_id": "1"}, "each": "${each.items}"},
+            "each: ${each.items} does not resolve: it stands for an element, and here is none.",
+        ),
+        (
+            {"params": {"item_id": "${each.nam}"}, "each": "${find.items}"},
+            "params.item_id: ${each.nam} does not resolve: find shows no column nam.",
+        ),
+        (
+            {"params": {"item_id": "1"}, "each": "${find.items}", "when": "${each[0].nam}"},
+            "when.not_empty: ${each[0].nam} does not resolve: find shows no column nam.",
+        ),
+        ({"params": {"item_id": "1"}, "each": "${fin.items}"}, 'each names the step "fin", but no line has this id.'),
+        ({"params": {"item_id": "1"}, "when": "${fin.items}"}, 'when.not_empty names the step "fin", but no line has'),
+        (
+            {"params": {"item_id": "1"}, "when": "${find..x}"},
+            "when.not_empty: ${find..x} does not resolve: it is not of",
+        ),
+        (
+            {"params": {"item_id": "${each.id}"}, "each": "${find..x}"},
+            "each: ${find..x} does not resolve: it is not of",
+        ),
+        (
+            {"params": {"item_id": "${fan.results}"}},
+            "params.item_id: ${fan.results} does not resolve: fan runs for each element, so its JSON is a list.",
+        ),
+        ({"params": {"item_id": "${fan.items[0].nam}"}}, "params.item_id: ${fan.items[0].nam} does not resolve: fan"),
+    ],
+)
+def test_what_can_lead_nowhere_is_refused_with_its_line(fields: dict[str, Any], message: str) -> None:
+    fan = step("fan", each="${find.items}", params={"query": "${each.name}"})
+    ((line, code, found),) = problems(step("find"), fan, step("get", "get_item", **fields))
+    assert (line, code) == (3, "VALIDATION_ERROR")
+    assert found.startswith(f"Line 3: {message}")
+
+
+def test_a_list_of_the_services_own_json_may_have_any_fields() -> None:
+    get = step("get", "get_item", params={"item_id": "${each.anything}"}, each="${find.raw.results}")
+    assert needs(planned(step("find"), get)) == {"find": [], "get": ["find"]}
+
+
+def test_a_step_may_not_run_for_each_of_its_own_results() -> None:
+    with pytest.raises(CyclicSteps):
+        planned(step("a", each="${a.items}"))
+
+
+def test_params_that_no_item_can_keep_are_refused_with_their_line() -> None:
+    noise = hashlib.shake_256(b"noise").hexdigest(700_000)
+    ((line, code, message),) = problems(step("a"), step("b", params={"query": noise}))
+    assert (line, code) == (2, "PAYLOAD_TOO_LARGE")
+    assert "at most 300000 are allowed" in message
+    ((_, code, _),) = problems(step("a"), step("b", when={"equals": ["${a.raw}", noise]}))
+    assert code == "PAYLOAD_TOO_LARGE"
+    planned(step("a", params={"query": "x" * 1_000_000}))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpist.batch.references import Reference, Result, check, references, resolve
+from mcpist.batch.references import Element, Nothing, Reference, Result, check, references, resolve
 from mcpist.errors import UnresolvedReference
 from mcpist.render.shows import shows
 
@@ -76,6 +76,52 @@ def test_inside_a_longer_string_a_reference_becomes_text(text: str, value: str) 
     assert resolved({"x": text}) == {"x": value}
 
 
+FAN = Result(
+    [RAW, None, {"results": []}, {"results": [{"id": 3}]}],
+    SHOWS,
+    elements=[{"status": "succeeded"}, {"status": "failed"}, {"status": "succeeded"}, {"status": "succeeded"}],
+)
+SOURCES = RESULTS | {"fan": FAN, "none": Nothing(), "each": Element({"id": 7, "raw": 1, "items": [2], "t": "${a}"})}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("fan.items[*].id", [1, 2, 3]),
+        ("fan.items[2]", {"id": 3, "author": None}),
+        ("fan.elements[*].status", ["succeeded", "failed", "succeeded", "succeeded"]),
+        ("fan.elements[1]", {"status": "failed"}),
+        ("fan.raw[3].results[0].id", 3),
+        ("fan[1]", None),
+        ("each", {"id": 7, "raw": 1, "items": [2], "t": "${a}"}),
+        ("each.id", 7),
+        ("each.raw", 1),
+        ("each.items[0]", 2),
+        ("each.t", "${a}"),
+    ],
+)
+def test_a_step_with_each_is_the_list_of_its_elements_and_each_is_the_element(text: str, value: Any) -> None:
+    assert resolve({"x": "${" + text + "}"}, SOURCES.__getitem__) == {"x": value}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("none", None),
+        ("none.raw", None),
+        ("none.items", []),
+        ("none.items[*].id", []),
+        ("none.items[0].id", None),
+        ("none.x.y", None),
+        ("none.file.path", None),
+        ("none.elements", []),
+        ("none.elements[*].status", []),
+    ],
+)
+def test_what_did_not_succeed_is_null_and_has_no_rows(text: str, value: Any) -> None:
+    assert resolve("${" + text + "}", SOURCES.__getitem__) == value
+
+
 def test_references_are_found_however_deep() -> None:
     assert resolved({"x": [{"y": ["${a.it.s}", 1]}], "z": True}) == {"x": [{"y": ["a", 1]}], "z": True}
 
@@ -128,10 +174,24 @@ def test_a_reference_that_leads_nowhere_says_what_is_there(text: str, problem: s
 def test_references_are_listed_with_the_field_that_they_stand_in() -> None:
     found = references({"x": ["${a.items[0].id}", "$${b}"], "y": {"z": "to ${c} and ${d.e}"}, "n": 1})
     assert found == [
-        Reference("a.items[0].id", "x.0", "a", ("items", 0, "id")),
-        Reference("c", "y.z", "c", ()),
-        Reference("d.e", "y.z", "d", ("e",)),
+        Reference("a.items[0].id", "params.x.0", "a", ("items", 0, "id")),
+        Reference("c", "params.y.z", "c", ()),
+        Reference("d.e", "params.y.z", "d", ("e",)),
     ]
+
+
+@pytest.mark.parametrize("text", ["a", "a.items[0].id", "a.raw[0].x", "a[0].x", "a.elements[*].status", "a.file"])
+def test_what_a_step_with_each_has_passes_the_plan(text: str) -> None:
+    (reference,) = references("${" + text + "}")
+    check(reference, SHOWS, fan=True)
+
+
+def test_a_path_past_the_list_of_a_step_with_each_is_refused() -> None:
+    (reference,) = references("${a.results}")
+    with pytest.raises(UnresolvedReference) as refused:
+        check(reference, SHOWS, fan=True)
+    assert refused.value.details["problem"] == "a runs for each element, so its JSON is a list"
+    assert refused.value.details["known"] == "Write a.items, a.raw[0].results or a.elements[0].status."
 
 
 @pytest.mark.parametrize("text", ["a", "a.items", "a.items[0]", "a.items[0].id", "a.items[*].author", "a.x", "a.raw.x"])

@@ -6,6 +6,9 @@ import pytest
 from mcpist.batch.steps import MOST_STEPS, Problems, Step, parse
 from mcpist.errors import DuplicateStep, EmptyBatch, InvalidLine, TooManySteps
 
+EACH = "it is one reference to a list, such as ${find.items}"
+WHEN = 'write "${x.path}", {"exists": "${x.path}"}, {"not_empty": "${x.path}"} or {"equals": ["${x.path}", value]}'
+
 
 def read(commands: str | list[Any]) -> list[Step]:
     problems: Problems = []
@@ -31,6 +34,19 @@ def test_a_line_is_a_step() -> None:
 
 def test_what_is_left_out_has_defaults_and_an_id_made_from_the_line() -> None:
     assert read(f"\n\n{line()}") == [Step(3, "line3", False, "m", "t", {}, (), False, False)]
+
+
+def test_a_line_may_say_for_what_when_how_long_and_what_if_it_fails() -> None:
+    (found,) = read(
+        line(each="${a.items}", each_limit=1000, when={"equals": ["${each.x}", [1]]}, on_error="continue", timeout=2.5)
+    )
+    assert (found.each, found.each_limit) == ("${a.items}", 1000)
+    assert found.when == {"equals": ["${each.x}", [1]]}
+    assert (found.on_error, found.timeout) == ("continue", 2.5)
+
+
+def test_a_when_that_is_one_reference_asks_for_something_there() -> None:
+    assert read(line(when="${a.items}"))[0].when == {"not_empty": "${a.items}"}
 
 
 def test_one_need_may_stand_without_a_list() -> None:
@@ -87,8 +103,27 @@ def test_a_broken_line_is_named_and_the_others_are_read() -> None:
         (
             {"args": {}},
             "args",
-            "there is no such field (fields: id, module, tool, params, after, output, raw_output)",
+            "there is no such field (fields: id, module, tool, params, after, output, raw_output, each, each_limit, "
+            "when, on_error, timeout)",
         ),
+        ({"id": "each"}, "id", "each stands for the element of a list: take another id"),
+        ({"each": "find.items"}, "each", EACH),
+        ({"each": "${a.items}${b.items}"}, "each", EACH),
+        ({"each": " ${a.items}"}, "each", EACH),
+        ({"each": ["a"]}, "each", "Input should be a valid string"),
+        ({"each_limit": 0}, "each_limit", "Input should be greater than or equal to 1"),
+        ({"each_limit": 1001}, "each_limit", "Input should be less than or equal to 1000"),
+        ({"on_error": "ignore"}, "on_error", "Input should be 'stop' or 'continue'"),
+        ({"timeout": 26}, "timeout", "Input should be less than or equal to 25"),
+        ({"timeout": "5"}, "timeout", "Input should be a valid number"),
+        ({"when": "x"}, "when", WHEN),
+        ({"when": True}, "when", WHEN),
+        ({"when": {}}, "when", WHEN),
+        ({"when": {"exists": "a.b"}}, "when", WHEN),
+        ({"when": {"exists": "${a}", "equals": ["${a}", 1]}}, "when", WHEN),
+        ({"when": {"equals": ["${a}"]}}, "when", WHEN),
+        ({"when": {"equals": [1, "${a}"]}}, "when", WHEN),
+        ({"when": {"unless": "${a}"}}, "when", WHEN),
     ],
 )
 def test_a_wrong_field_is_named_with_what_is_right(value: Any, field: str, problem: str) -> None:
@@ -118,9 +153,11 @@ def test_a_number_that_is_none_in_json_is_refused(number: str) -> None:
 
 @pytest.mark.parametrize("depth", [300, 5_000, 100_000])
 def test_what_is_nested_without_end_is_refused(depth: int) -> None:
-    (found,) = wrong('{"module": "m", "tool": "t", "params": {"x": ' + "[" * depth + "]" * depth + "}}")
-    assert found.details["problem"] == "it is nested too deep"
-    assert len(found.details["field"]) < 40
+    bomb = "[" * depth + "]" * depth
+    for place in (f'"params": {{"x": {bomb}}}', f'"when": {{"equals": ["${{a}}", {bomb}]}}'):
+        (found,) = wrong(f'{{"module": "m", "tool": "t", {place}}}')
+        assert found.details["problem"] == "it is nested too deep"
+        assert len(found.details["field"]) < 40
 
 
 def test_an_id_stands_once() -> None:

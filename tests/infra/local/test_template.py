@@ -70,7 +70,7 @@ def test_tables_keep_their_keys_and_indexes(template: Template) -> None:
 
 def test_machines_call_the_alias(template: Template) -> None:
     relay = next(machine for machine in template.machines if machine.id == "Relay")
-    assert (relay.name, relay.type) == ("mcpist-relay", "EXPRESS")
+    assert (relay.name, relay.type) == ("mcpist-local-relay", "EXPRESS")
     runner = "arn:aws:lambda:us-east-1:123456789012:function:mcpist-StepRunnerFunction:live"
     assert relay.definition["States"]["step"]["Parameters"]["FunctionName"] == runner
 

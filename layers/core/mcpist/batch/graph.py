@@ -1,9 +1,11 @@
 """The shape of a batch: which step waits for which."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
+
+from mcpist.batch.shape import Search
 
 type Steps = frozenset[int]
 """Steps by their index in the batch."""
@@ -47,6 +49,11 @@ class Graph:
         ancestors = self.ancestors
         return Graph(tuple(needs.difference(*(ancestors[j] for j in needs)) for needs in self.needs))
 
+    def renumbered(self, order: Sequence[int]) -> "Graph":
+        """The same graph with `order[k]` as its step k."""
+        place = {i: k for k, i in enumerate(order)}
+        return Graph(tuple(frozenset(place[k] for k in self.needs[i]) for i in order))
+
     @property
     def components(self) -> tuple[Steps, ...]:
         """The parts of the batch that have nothing to do with each other."""
@@ -75,6 +82,41 @@ def find_cycle(needs: Sequence[Steps]) -> tuple[int, ...] | None:
         start = ring.index(min(ring))
         return (*ring[start:], *ring[:start], ring[start])
     return None
+
+
+def canonical(graph: Graph, fans: Steps = frozenset()) -> tuple[int, ...]:
+    """Order the steps by structure: in this order, graphs that differ only in the order of their steps are equal.
+
+    `renumbered` gives the graph in it. It is topological, and needs that other needs imply count for nothing; `fans`
+    are the steps with `each`.
+    """
+    return _Canon(graph, fans).read(graph.steps)[1]
+
+
+class _Canon:
+    """Reads the parts of a graph as texts that are equal for equal structures, each with its steps in that order."""
+
+    def __init__(self, graph: Graph, fans: Steps) -> None:
+        self._ancestors = graph.ancestors
+        self._needs = graph.reduced.needs
+        self._fans = fans
+
+    def read(self, members: Steps) -> tuple[str, tuple[int, ...]]:
+        """Read a part: parallel and serial ones by their parts, and what is neither as a whole."""
+        if len(members) == 1:
+            return "*" if members <= self._fans else ".", tuple(members)
+        if len(parts := components(self._needs, members)) > 1:
+            return _joined("()", sorted(map(self.read, parts)))
+        if len(parts := series(self._ancestors, members)) > 1:
+            return _joined("[]", map(self.read, parts))
+        kinds = {i: (len(self._ancestors[i] & members), i in self._fans) for i in members}
+        reading, order = Search({i: self._needs[i] & members for i in members}).order(kinds)
+        return f"{{{reading} {[i in self._fans for i in order]}}}", order
+
+
+def _joined(brackets: str, parts: Iterable[tuple[str, tuple[int, ...]]]) -> tuple[str, tuple[int, ...]]:
+    texts, orders = zip(*parts, strict=True)
+    return brackets[0] + "".join(texts) + brackets[1], tuple(chain.from_iterable(orders))
 
 
 def opened(needs: Sequence[Steps], seq: Mapping[int, int], i: int) -> list[int]:

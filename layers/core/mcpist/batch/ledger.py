@@ -1,9 +1,11 @@
-"""The ledger: a batch's steps and their results in a table, changed only by conditions that let one writer win.
+"""The ledger: a batch in a table, as its readers see it, and how it is ended from outside.
 
 Items, all under `pk` ORGANIZATION#BATCH:
-    batch       the header: who started it, what waits for what, and `seq`, the order in which steps settled
-    step#007    one step: its tool and params, who claims it, and its status with a result, a file or an error
-A step has settled when the header says so; its item has the status before that.
+    batch               the header: who started it, what waits for what, and `seq`, the order in which steps settled
+    step#007            one step: its tool and params, who claims it, and its status with a result, a file or an error
+    element#007#0042    one element of a step with `each`: its claim, and its status as a step's
+    execution#NAME      a further execution of the batch, which one sandbox starts
+A step has settled when the header says so; its item has the status before that. An element has settled with its status.
 """
 
 import json
@@ -13,24 +15,22 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mcpist import files
-from mcpist.batch.records import (
-    Claim,
-    Entry,
-    Header,
-    Status,
-    claim_item,
+from mcpist.batch import facts
+from mcpist.batch.elements import gathered
+from mcpist.batch.items import (
+    element_item,
+    element_key,
     entry_item,
     header_item,
-    milliseconds,
+    read_element,
     read_entry,
     read_header,
     step_key,
 )
+from mcpist.batch.records import Entry, Fan, Header, Status
 from mcpist.errors import BatchNotFound
 from mcpist.settings import settings
-from mcpist.stores import Item, Table, refused
-
-INLINE_BYTES = 16_384
+from mcpist.stores import Item, Table
 
 
 def partition(organization: str, batch: str) -> str:
@@ -38,9 +38,10 @@ def partition(organization: str, batch: str) -> str:
     return f"{organization}#{batch}"
 
 
-def write(header: Header, entries: Iterable[Entry]) -> None:
-    """Keep a new batch: its header and its steps, 25 items a request."""
-    _table().put_many([header_item(header), *(entry_item(header, entry) for entry in entries)])
+def write(header: Header, entries: Iterable[Entry], elements: Iterable[Entry] = ()) -> None:
+    """Keep a new batch: its header, its steps, and elements that ended in another one; 25 items a request."""
+    items = [header_item(header), *(entry_item(header, entry) for entry in entries)]
+    _table().put_many([*items, *(element_item(header, element) for element in elements)])
 
 
 def header(pk: str) -> Header:
@@ -52,130 +53,120 @@ def header(pk: str) -> Header:
 
 
 def entries(pk: str, steps: Sequence[int] | None = None) -> list[Entry]:
-    """The items of some steps, or of all, in the order of the batch."""
+    """The items of some steps, or of all, in the order of the lines that their user wrote."""
     if steps is None:
         items = _table().query(pk, "step#")
     else:
         items = _table().get_many([(pk, step_key(step)) for step in steps])
-    return sorted(map(read_entry, items), key=lambda entry: entry.index)
+    return sorted(map(read_entry, items), key=lambda entry: (entry.line, entry.index))
+
+
+def elements(pk: str, entry: Entry) -> list[Entry]:
+    """All elements of a step with `each`, in the order of its list; none before it has begun."""
+    if entry.fan is None:
+        return []
+    items = {item["element"]: item for item in _table().query(pk, element_key(entry.index))}
+    return [read_element(entry, element, items.get(element)) for element in range(entry.fan.count)]
 
 
 def enter(pk: str, step: int) -> tuple[Header, Entry]:
     """The header and a step's item, in one request."""
-    items = {item["sk"]: item for item in _table().get_many([(pk, "batch"), (pk, step_key(step))])}
-    if len(items) < 2:
-        raise BatchNotFound(batch=pk.partition("#")[2])
-    return read_header(items["batch"]), read_entry(items[step_key(step)])
+    head, entry, _ = _enter(pk, step_key(step))
+    return head, entry
 
 
-def claim(pk: str, entry: Entry, mine: Claim) -> bool:
-    """Claim a step as it was read: unclaimed, or by a claim that is dead now; whether it is ours."""
-    expected = "#claim.#owner = :before" if entry.claim else "attribute_not_exists(#claim)"
-    values: Item = {":claim": claim_item(mine), ":now": milliseconds(), ":mine": mine.owner}
-    try:
-        _table().update(
-            pk,
-            step_key(entry.index),
-            "SET #claim = :claim, #started_at = :now",
-            values=values | ({":before": entry.claim.owner} if entry.claim else {}),
-            condition=f"attribute_not_exists(#status) AND ({expected} OR #claim.#owner = :mine)",
-        )
-    except Exception as error:
-        if refused(error):
-            return False
-        raise
-    return True
+def enter_element(pk: str, step: int, element: int) -> tuple[Header, Entry, Entry]:
+    """The header, a step's item and the element of it, in one request."""
+    head, entry, item = _enter(pk, step_key(step), element_key(step, element))
+    return head, entry, read_element(entry, element, item)
 
 
-def finish(
-    head: Header,
-    entry: Entry,
-    owner: str | None,
-    status: Status,
-    *,
-    raw: Any = None,
-    more: str = "",
-    error: Item | None = None,
-) -> Entry:
-    """Store how a step ended, for the claim's owner, or for nobody's claim; the item as it then is.
+def content(head: Header, kept: Entry | Fan) -> bytes:
+    """The JSON text that a step or an element brought, or that a step with `each` runs over."""
+    if kept.content is not None:
+        return zlib.decompress(kept.content)
+    return files.get(head.organization, (kept.file or {})["path"])
 
-    Where the step has ended already, or another sandbox claims it, that stands.
+
+def raw(head: Header, kept: Entry | Fan) -> Any:
+    """The JSON that a succeeded step brought; of one with `each` the list of its elements'."""
+    return json.loads(content(head, kept))
+
+
+def cancel(pk: str) -> Header:
+    """Stop a batch: no further step starts, and running reads are abandoned; the header afterwards.
+
+    Writes that are running settle by themselves, so the batch may be done a little later. A batch that is done stays as
+    it is, and is not marked as cancelled.
     """
-    change: Item = {"status": status, "ended_at": milliseconds()}
-    if status == "succeeded":
-        change |= _result(head.organization, raw) | ({"more": more} if more else {})
-    if error is not None:
-        change["error"] = json.dumps(error)
-    held = "#claim.#owner = :owner" if owner else "attribute_not_exists(#claim)"
-    try:
-        item = _table().update(
-            head.pk,
-            step_key(entry.index),
-            "SET " + ", ".join(f"#{name} = :{name}" for name in change),
-            values={f":{name}": value for name, value in change.items()} | ({":owner": owner} if owner else {}),
-            condition=f"attribute_not_exists(#status) AND {held}",
-        )
-    except Exception as failure:
-        if refused(failure):
-            return entries(head.pk, [entry.index])[0]
-        raise
-    return read_entry(item)
-
-
-def settle(pk: str, step: int, status: Status) -> Header:
-    """Put a step that has ended into the header's order, once; the header as it is afterwards."""
-    try:
-        item = _table().update(
-            pk,
-            "batch",
-            f"SET #seq.#s{step} = #settled, #outcome.#s{step} = :status, #settled = #settled + :one",
-            values={":status": status, ":one": 1},
-            condition=f"attribute_not_exists(#seq.#s{step})",
-        )
-    except Exception as error:
-        if refused(error):
-            return header(pk)
-        raise
-    return read_header(item)
+    head = header(pk)
+    return head if head.done else _end(facts.stop(head))
 
 
 def close(head: Header) -> Header:
     """Settle what has not settled after `closes_at`; a sandbox that still holds a live claim settles by itself."""
-    if head.done or time.time() < head.closes_at:
-        return head
-    open_steps = [step for step in range(len(head.ids)) if step not in head.seq]
-    for open_entry in entries(head.pk, open_steps):
-        entry = open_entry
-        if entry.status is None:
-            if entry.claim and entry.claim.until > time.time():
-                continue
-            entry = finish(head, entry, entry.claim.owner if entry.claim else None, verdict(entry, "cancelled"))
-        if entry.status is not None:
-            head = settle(head.pk, entry.index, entry.status)
+    return head if head.done or time.time() < head.closes_at else _end(head)
+
+
+def gather(head: Header, entry: Entry, elements: list[Entry]) -> Entry:
+    """End a step with `each` whose elements have all ended; as it then is."""
+    found = gathered(head, entry, elements, lambda element: content(head, element))
+    return facts.finish(
+        head,
+        entry,
+        None,
+        found.status,
+        content=found.content,
+        statuses=found.statuses,
+        more=found.more,
+        error=found.error,
+    )
+
+
+def _end(head: Header) -> Header:
+    """Settle what may be settled of a batch that has been stopped."""
+    for entry in entries(head.pk, head.open):
+        ended = _ended(head, entry)
+        if ended.status is not None:
+            head = facts.settle(head.pk, ended.index, ended.status)
     return head
 
 
-def verdict(entry: Entry, unclaimed: Status) -> Status:
-    """How a step ends whose sandbox is gone: a read has failed, a write may have happened."""
+def _ended(head: Header, entry: Entry) -> Entry:
+    """A step of a stopped batch after it has been ended, if it may be."""
+    if entry.status is not None:
+        return entry
+    if entry.fan is None:
+        return _stopped(head, entry)
+    found = [_stopped(head, element) for element in elements(head.pk, entry)]
+    return entry if any(element.status is None for element in found) else gather(head, entry, found)
+
+
+def _stopped(head: Header, entry: Entry) -> Entry:
+    """A step or an element of a stopped batch after it has been ended, unless a sandbox is to end it."""
+    verdict = entry.status or _verdict(head, entry)
+    if entry.status is not None or verdict is None:
+        return entry
+    return facts.finish(head, entry, entry.claim.owner if entry.claim else None, verdict)
+
+
+def _verdict(head: Header, entry: Entry) -> Status | None:
+    """How a step or an element ends that has not: not at all while a sandbox writes."""
     if entry.claim is None:
-        return unclaimed
-    return "failed" if entry.effect == "reads" else "unknown"
+        return "cancelled"
+    if entry.claim.lives:
+        return "cancelled" if entry.reads and head.cancelled_at is not None else None
+    if entry.reads:
+        return "failed" if head.cancelled_at is None else "cancelled"
+    return "unknown"
 
 
-def raw(head: Header, entry: Entry) -> Any:
-    """The JSON that a succeeded step brought."""
-    if entry.content is not None:
-        return json.loads(zlib.decompress(entry.content))
-    return json.loads(files.get(head.organization, (entry.file or {})["path"]))
-
-
-def _result(organization: str, raw: Any) -> Item:
-    """A result inline up to 16 KB compressed, else as a file."""
-    content = json.dumps(raw, ensure_ascii=False, separators=(",", ":")).encode()
-    packed = zlib.compress(content)
-    if len(packed) <= INLINE_BYTES:
-        return {"content": packed}
-    return {"file": files.put(organization, content).as_dict()}
+def _enter(pk: str, *keys: str) -> tuple[Header, Entry, Item | None]:
+    """The header, the step under the first key, and what there is under the last."""
+    items = {item["sk"]: item for item in _table().get_many([(pk, "batch"), *((pk, key) for key in keys)])}
+    if "batch" not in items or keys[0] not in items:
+        raise BatchNotFound(batch=pk.partition("#")[2])
+    return read_header(items["batch"]), read_entry(items[keys[0]]), items.get(keys[-1])
 
 
 def _table() -> Table:

@@ -2,45 +2,55 @@
 
 A machine holds no params, no results and no secrets, only step indexes: equal shapes share one machine.
 It asks the step runner to settle a step, and the answer's `go` names the steps that this settling opened.
+What follows what is planned in `arrange.py`; here it is put into ASL's words: https://states-language.net/spec.html.
 
-    part          when                                                      in the machine
-    ----          ----                                                      --------------
-    components    no need connects them                                     branches of a Parallel
-    series        each step of one needs all of the one before              a sequence: the barrier is free
-    the rest      steps share some needs, but not all (the N shape)         a branch for each step that can begin
+    a step               Task -> Task for a lost one, if the first fails for good
+    a step with `each`   Task -> are there elements? -> Map of a Task for each -> Task that gathers them
+    a guard              Choice: did what has just settled open this step?
+    a fork               Parallel; afterwards the state's `go` lists those that its branches ended with
 
-In the rest, a step with needs in several branches (a join) stands in each of them behind a Choice on `$.go`.
-Only the branch of the need that settled last finds it there, so it runs once, and at the earliest moment.
+`Relay` is the one machine for graphs that have none: it runs one step, and the step runner starts it anew for each that
+this opened. So it is as exact, for every graph, at the price of an execution for each step.
 """
 
 import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import accumulate, chain
-from typing import Any
+from typing import Any, Literal
 
-from mcpist.batch.graph import Graph, Steps, components, series
+from mcpist.batch.arrange import STATES_OF_A_FAN, Enter, Fork, Plan, arrange, states
+from mcpist.batch.graph import Graph, Steps
 from mcpist.errors import GraphTooLarge
 
 MAX_DEFINITION_BYTES = 1_000_000
-MAX_STATES = 2_500
 MAX_NAME_CHARACTERS = 80
+DIGEST_CHARACTERS = 32
+CONCURRENT_ELEMENTS = 10
 TYPE = "EXPRESS"
 
 type Asl = dict[str, Any]
-"""A part of a definition: https://states-language.net/spec.html."""
+"""A part of a definition."""
+
+type Sight = Mapping[int, Sequence[str]]
+"""Where a state may hold the `go` of the steps that settled just before: the paths of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The definition for one shape of batch, and the number of its states."""
+    """The definition for one shape of batch; how many states it has, and how many steps stand on its longest path."""
 
     definition: Asl
     states: int
+    depth: int = 0
+    form: Literal["machine", "relay"] = "machine"
+
+    @property
+    def exact(self) -> bool:
+        """Whether every step begins the moment all that it needs has settled: both forms keep that."""
+        return True
 
     @property
     def definition_json(self) -> str:
@@ -48,214 +58,188 @@ class Machine:
         return json.dumps(self.definition, separators=(",", ":"), sort_keys=True)
 
     def name(self, stack: str, role_arn: str) -> str:
-        """Name the machine: differently as soon as the definition, its type or its role differs."""
+        """Name the machine: differently as soon as the definition, its type or its role differs.
+
+        `stack` is the stack's `own_name`: the functions' roles allow them the machines whose names begin with it.
+        """
         identity = json.dumps([self.definition_json, TYPE, role_arn])
-        digest = hashlib.sha256(identity.encode()).hexdigest()[:32]
-        prefix = re.sub(r"[^A-Za-z0-9_-]", "-", stack)[: MAX_NAME_CHARACTERS - len(digest) - 1]
+        digest = hashlib.sha256(identity.encode()).hexdigest()[:DIGEST_CHARACTERS]
+        prefix = re.sub(r"[^A-Za-z0-9_-]", "-", stack)[: MAX_NAME_CHARACTERS - DIGEST_CHARACTERS - 1]
         return f"{prefix}-{digest}"
 
 
-def machine(graph: Graph, step_runner: str) -> Machine:
+def own_name(stack_id: str) -> str:
+    """Name a stack, by its id, for what it must name itself: a name may have 128 characters, a machine's only 80.
+
+    The template does the same; CloudFormation cannot shorten a name, but the last part of an id has 36 characters.
+    """
+    return f"mcpist-{stack_id.rpartition('/')[2]}"
+
+
+def machine(graph: Graph, step_runner: str, fans: Steps = frozenset()) -> Machine:
     """Generate the machine for a graph of at least one step; its Tasks invoke the function `step_runner`.
 
-    Raises GraphTooLarge, soon, where the definition would pass its budget: each join is copied into the
-    branches of its needs, so badly tangled graphs grow exponentially.
+    `fans` are the steps with `each`. Raises GraphTooLarge where the definition would pass its budget.
     """
-    plan = arrange(graph)
-    if (states := _states(plan)) > MAX_STATES:
-        raise GraphTooLarge(states=states, limit=MAX_STATES)
-    made = Machine(_Writer(step_runner).scope(plan), states)
+    plan = arrange(graph, fans)
+    writer = _Writer(step_runner, graph.reduced.needs, fans)
+    made = Machine(writer.scope(plan, {}), states(plan), graph.depth)
     # The request carries the definition as a JSON string, with its quotes escaped, and AWS counts the request.
     if (size := len(json.dumps(made.definition_json))) > MAX_DEFINITION_BYTES:
-        raise GraphTooLarge(states=states, bytes=size, limit=MAX_DEFINITION_BYTES)
+        raise GraphTooLarge(states=made.states, bytes=size, limit=MAX_DEFINITION_BYTES)
     return made
 
 
-# -- the plan: what follows what --------------------------------------------------------------------------
+def relay(graph: Graph, step_runner: str) -> Machine:
+    """Describe how a graph runs on the template's `Relay`, whose definition is the same for all graphs."""
+    return Machine(_Writer(step_runner).relay(), STATES_OF_A_FAN + 1, graph.depth, "relay")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Enter:
-    """Settle a step; guarded: only if the step settled just before has opened it, else the sequence ends."""
-
-    step: int
-    guarded: bool
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Fork:
-    """Run plans side by side and wait for all of them; `states` counts the states that it becomes."""
-
-    branches: "tuple[Plan, ...]"
-    states: int
-
-
-type Plan = tuple[Enter | Fork, ...]
-"""A sequence: each part begins when the one before has ended."""
-
-
-def arrange(graph: Graph) -> Plan:
-    """Plan a graph so that every step runs once, and as soon as its needs have settled."""
-    return _Planner(graph).lay(graph.steps, frozenset())
-
-
-class _Planner:
-    """Plans the parts of one graph; equal parts are planned once, so the time stays small where the plan explodes."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._needs = graph.reduced.needs
-        self._ancestors = graph.ancestors
-        self.lay = cache(self._lay)
-
-    def _lay(self, members: Steps, known: Steps) -> Plan:
-        """Plan `members` for a moment when all of `known` has settled.
-
-        A member with an ancestor in neither set also waits for another branch: it is, or follows, a guarded join.
-        """
-        if not members:
-            return ()
-        if len(parts := components(self._needs, members)) > 1:
-            return _fork(self.lay(part, known) for part in parts)
-        if len(stages := self._stages(members, known)) > 1:
-            settled = accumulate(stages, frozenset.union, initial=known)
-            return tuple(chain.from_iterable(map(self.lay, stages, settled)))
-        if len(groups := self._beginnings(members, known)) > 1:
-            return _fork(self.lay(self._onward(group, members), known) for group in groups)
-        (i,) = groups[0]
-        after = self.lay(members - {i}, known | self._ancestors[i] | {i})
-        return (Enter(i, guarded=not self._needs[i] <= known), *after)
-
-    def _stages(self, members: Steps, known: Steps) -> list[Steps]:
-        """Cut `members` where a barrier delays nobody, and nobody right behind it waits for another branch too."""
-        first, *later = series(self._ancestors, members)
-        stages = [first]
-        for part in later:
-            if all(self._ancestors[i] <= members | known for i in self._sources(part)):
-                stages.append(part)
-            else:
-                stages[-1] |= part
-        return stages
-
-    def _beginnings(self, members: Steps, known: Steps) -> list[Steps]:
-        """Group the sources of `members` into branches: each alone, or with those that a free cut soon unites.
-
-        What follows that cut stands once then, not once for each of them.
-        """
-        sources = alone = self._sources(members)
-        united: list[Steps] = []
-        for group in sorted(
-            {self._ancestors[i] & sources for i in members}, key=lambda group: (len(group), *sorted(group))
-        ):
-            soon = self._onward(group, members)
-            if 1 < len(group) < len(sources) and group <= alone and len(self._stages(soon, known)) > 1:
-                alone -= group
-                united.append(group)
-        return sorted([*united, *(frozenset({i}) for i in alone)], key=min)
-
-    def _sources(self, members: Steps) -> Steps:
-        """Find those that need none of the others."""
-        return frozenset(i for i in members if self._needs[i].isdisjoint(members))
-
-    def _onward(self, group: Steps, members: Steps) -> Steps:
-        """Find a group of `members` and all of them that follow from it."""
-        return group.union(i for i in members if not self._ancestors[i].isdisjoint(group))
-
-
-def _fork(plans: Iterable[Plan]) -> Plan:
-    """Put plans side by side; a fork that is all of a branch gives its branches to the fork around it."""
-    branches: list[Plan] = []
-    for plan in plans:
-        match plan:
-            case (Fork(inner),):
-                branches.extend(inner)
-            case _:
-                branches.append(plan)
-    if len(branches) == 1:
-        return branches[0]
-    states = 1 + sum(_states(branch) for branch in branches)
-    if states > MAX_STATES:
-        raise GraphTooLarge(states=states, limit=MAX_STATES)
-    return (Fork(tuple(branches), states),)
-
-
-def _states(plan: Plan) -> int:
-    """Count the states that a plan becomes: two a step, a Choice where it is guarded, and one to stop in."""
-    entered = [part for part in plan if isinstance(part, Enter)]
-    forked = [part for part in plan if isinstance(part, Fork)]
-    return sum(2 + part.guarded for part in entered) + bool(entered) + sum(part.states for part in forked)
-
-
-# -- the definition: the plan in ASL's words --------------------------------------------------------------
+# -- what a Task may meet ---------------------------------------------------------------------------------
 
 BUSY = {"ErrorEquals": ["StepBusy"], "IntervalSeconds": 1, "BackoffRate": 1.5, "MaxDelaySeconds": 5, "MaxAttempts": 20}
 """Another execution runs the step now: its claim ends at the latest with the function's timeout; 88 s outlast it."""
 
-JITTER = {"BackoffRate": 2, "MaxDelaySeconds": 8, "JitterStrategy": "FULL"}
+JITTER = {"BackoffRate": 2, "MaxDelaySeconds": 16, "JitterStrategy": "FULL"}
 
-THROTTLED = {"ErrorEquals": ["Lambda.TooManyRequestsException"], "IntervalSeconds": 1, "MaxAttempts": 30, **JITTER}
+THROTTLED = {"ErrorEquals": ["Lambda.TooManyRequestsException"], "IntervalSeconds": 1, "MaxAttempts": 24, **JITTER}
 """Nothing ran yet; a new account may have only 10 concurrent executions, so waiting may take minutes."""
 
-FAILED = {"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 4, **JITTER}
-"""A fault of Lambda, a crash, a timeout, under whatever name: the step's claim makes every retry safe."""
+FAULT = {"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 11, **JITTER}
+"""A fault of Lambda or a store, a crash, a timeout, under whatever name: the step's claim makes every retry safe.
 
-UNSETTLED = {
-    "ErrorEquals": ["States.ALL"],
-    "IntervalSeconds": 1,
-    "BackoffRate": 2,
-    "MaxDelaySeconds": 8,
-    "MaxAttempts": 12,
-}
-"""Settling a lost step is quick and repeatable, so anything is tried again, for 79 s."""
+Full jitter waits half of each delay on average: 63 s in all, which outlasts a sandbox of which nothing is heard.
+"""
+
+RETRY = [BUSY, THROTTLED, FAULT]
+
+RETRY_LOST = [
+    {"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "BackoffRate": 2, "MaxDelaySeconds": 8, "MaxAttempts": 12}
+]
+"""Settling a lost step is quick and repeatable, so anything is tried again, for 79 s: that outlasts a claim, too."""
 
 STOP = {"Type": "Pass", "Parameters": {"batch.$": "$.batch", "go": {}}, "End": True}
 """The end of a branch whose next step another branch enters, or whose last one nobody could settle."""
+
+ANSWER = {"OutputPath": "$.Payload"}
+"""What the step runner answers becomes the whole state: `{batch, go}`."""
+
+CONTEXT = {
+    "retry.$": "$$.State.RetryCount",
+    "execution.$": "$$.Execution.Id",
+    "started.$": "$$.Execution.StartTime",
+    "machine.$": "$$.StateMachine.Id",
+}
+"""What the step runner wants to know of the execution that calls it."""
+
+GOES = {"ResultSelector": {"branches.$": "$[*].go"}, "ResultPath": "$.go"}
+"""After a fork: every branch ends with a `go`, so its place in this list is the branch's."""
 
 
 class _Writer:
     """Writes plans as states, with names that occur once in the whole definition."""
 
-    def __init__(self, step_runner: str) -> None:
+    def __init__(self, step_runner: str, needs: Sequence[Steps] = (), fans: Steps = frozenset()) -> None:
+        partition = step_runner.split(":")[1]
+        self._invoke = f"arn:{partition}:states:::lambda:invoke"
         self._step_runner = step_runner
+        self._needs = needs
+        self._fans = fans
         self._uses = Counter[str]()
 
-    def scope(self, plan: Plan) -> Asl:
-        """Write a plan as a machine of its own, or as one branch of a Parallel."""
+    def scope(self, plan: Plan, sight: Sight) -> Asl:
+        """Write a plan as a machine of its own, or as one branch of a Parallel that begins with what is in sight."""
         names = [self._name(f"s{part.step}" if isinstance(part, Enter) else "fork") for part in plan]
         starts = [_start(part, name) for part, name in zip(plan, names, strict=True)]
         stop = self._name("stop") if any(isinstance(part, Enter) for part in plan) else ""
-        states: Asl = {}
+        written: Asl = {}
         for part, name, following in zip(plan, names, [*starts[1:], None], strict=True):
             then = {"Next": following} if following else {"End": True}
             match part:
                 case Fork(branches):
-                    states[name] = {"Type": "Parallel", "Branches": [*map(self.scope, branches)], "ResultPath": None}
-                    states[name] |= then
+                    written[name] = {
+                        "Type": "Parallel",
+                        "Branches": [self.scope(branch, sight) for branch in branches],
+                        **GOES,
+                        **then,
+                    }
                 case Enter(step, guarded):
                     if guarded:
-                        states[_start(part, name)] = _choice(step, name, stop)
-                    states |= self._settle(step, name, then, stop)
+                        written[_start(part, name)] = self._guard(step, name, stop, sight)
+                    written |= self._step({"step": step}, name, then, stop, fan=step in self._fans)
+            sight = _ends(part)
         if stop:
-            states[stop] = STOP
-        return {"StartAt": starts[0], "States": states}
+            written[stop] = STOP
+        return {"StartAt": starts[0], "States": written}
 
-    def _settle(self, step: int, name: str, then: Asl, stop: str) -> Asl:
-        """Write the Task of a step and the one that settles it where it was lost; each answers what that opened."""
+    def relay(self) -> Asl:
+        """Write the machine of one step, whose number stands in the execution's input."""
+        step = {"step.$": "$$.Execution.Input.step", "relay": True}
+        written = self._step(step, "step", {"End": True}, "stop", fan=True)
+        return {"StartAt": "step", "States": {**written, "stop": STOP}}
+
+    def _step(self, step: Asl, name: str, then: Asl, stop: str, *, fan: bool) -> Asl:
+        """Write the states of one step; whichever ends it answers what that opened.
+
+        No field is null: CloudFormation takes none in a template, and `Relay` stands in ours.
+        """
         lost = f"{name} lost"
+        settled = ANSWER | then
+        entered = ANSWER | {"Next": f"{name} each"} if fan else settled
+        written = {name: self._task(step, entered, lost), lost: self._task({**step, "lost": True}, settled, stop)}
+        if fan:
+            written |= self._fan(step, name, then)
+        return written
+
+    def _fan(self, step: Asl, name: str, then: Asl) -> Asl:
+        """Write what follows the Task of a step with `each`: its elements, if they must run, and their gathering."""
+        among = {"Variable": "$.each", "IsPresent": True, "Next": f"{name} elements"}
+        elements = {
+            "Type": "Map",
+            "ItemsPath": "$.each",
+            "MaxConcurrency": CONCURRENT_ELEMENTS,
+            "ItemSelector": {"batch.$": "$.batch", **step, "element.$": "$$.Map.Item.Value"},
+            "ItemProcessor": self._element(step, f"{name} element"),
+            "ResultPath": "$.each",
+            "Catch": [_catch(f"{name} lost")],
+            "Next": f"{name} gather",
+        }
         return {
-            name: self._task({"step": step, "retry.$": "$$.State.RetryCount"}, [BUSY, THROTTLED, FAILED], lost) | then,
-            lost: self._task({"step": step, "lost": True}, [UNSETTLED], stop) | then,
+            f"{name} each": {"Type": "Choice", "Choices": [among], "Default": f"{name} settled"},
+            f"{name} settled": {"Type": "Pass", **then},
+            f"{name} elements": elements,
+            f"{name} gather": self._task({**step, "gather": True}, ANSWER | then, f"{name} lost"),
         }
 
-    def _task(self, payload: Asl, retry: list[Asl], otherwise: str) -> Asl:
-        """Call the step runner; its answer becomes the whole state, `{batch, go}`."""
-        sent = {"batch.$": "$.batch", **payload, "execution.$": "$$.Execution.Name"}
+    def _element(self, step: Asl, name: str) -> Asl:
+        """Write the machine of one element; it ends with nothing, so that the results of a thousand stay small."""
+        sent = step | {"element.$": "$.element"}
+        ending = {"ResultSelector": {}, "End": True}
+        written = {
+            name: self._task(sent, ending, f"{name} lost"),
+            f"{name} lost": self._task({**sent, "lost": True}, ending, f"{name} stop"),
+            f"{name} stop": {"Type": "Pass", "Parameters": {}, "End": True},
+        }
+        return {"ProcessorConfig": {"Mode": "INLINE"}, "StartAt": name, "States": written}
+
+    def _guard(self, step: int, name: str, otherwise: str, sight: Sight) -> Asl:
+        """Go on to a step only if what has settled just before opened it."""
+        paths = [path for need in sorted(self._needs[step]) for path in sight.get(need, ())]
+        rules = [{"Variable": f"{path}.s{step}", "IsPresent": True, "Next": name} for path in paths]
+        return {"Type": "Choice", "Choices": rules, "Default": otherwise}
+
+    def _task(self, payload: Asl, ending: Asl, otherwise: str) -> Asl:
+        """Call the step runner."""
         return {
             "Type": "Task",
-            "Resource": "arn:aws:states:::lambda:invoke",
-            "Parameters": {"FunctionName": self._step_runner, "Payload": sent},
-            "OutputPath": "$.Payload",
-            "Retry": retry,
-            "Catch": [{"ErrorEquals": ["States.ALL"], "ResultPath": "$.lost", "Next": otherwise}],
+            "Resource": self._invoke,
+            "Parameters": {
+                "FunctionName": self._step_runner,
+                "Payload": {"batch.$": "$.batch", **payload, **CONTEXT},
+            },
+            "Retry": RETRY_LOST if "lost" in payload else RETRY,
+            "Catch": [_catch(otherwise)],
+            **ending,
         }
 
     def _name(self, base: str) -> str:
@@ -269,10 +253,20 @@ def _start(part: Enter | Fork, name: str) -> str:
     return f"{name} if opened" if isinstance(part, Enter) and part.guarded else name
 
 
-def _choice(step: int, name: str, otherwise: str) -> Asl:
-    """Go on to a step only if the one settled just before has opened it."""
-    return {
-        "Type": "Choice",
-        "Choices": [{"Variable": f"$.go.s{step}", "IsPresent": True, "Next": name}],
-        "Default": otherwise,
-    }
+def _ends(part: Enter | Fork, path: str = "$.go") -> dict[int, list[str]]:
+    """Find where the state holds the `go` of each step that a part ends with.
+
+    A branch that a guard ended early says nothing there, and need not: a step that others in its branch follow is not
+    the last to settle of what anything behind the fork waits for.
+    """
+    if isinstance(part, Enter):
+        return {part.step: [path]}
+    found: dict[int, list[str]] = {}
+    for place, branch in enumerate(part.branches):
+        for step, paths in _ends(branch[-1], f"{path}.branches[{place}]").items():
+            found.setdefault(step, []).extend(paths)
+    return found
+
+
+def _catch(following: str) -> Asl:
+    return {"ErrorEquals": ["States.ALL"], "ResultPath": "$.lost", "Next": following}

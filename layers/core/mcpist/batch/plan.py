@@ -1,14 +1,16 @@
 """The plan: a whole batch, checked before anything runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcpist.batch.graph import Graph, find_cycle
-from mcpist.batch.machine import Machine
-from mcpist.batch.references import Reference, check, references
+from mcpist.batch.graph import Graph, canonical, find_cycle
+from mcpist.batch.items import check_size
+from mcpist.batch.machine import Machine, machine, relay
+from mcpist.batch.picture import picture
+from mcpist.batch.references import EACH, Reference, check, check_element, references
 from mcpist.batch.steps import Problems, Step, parse
-from mcpist.errors import CyclicSteps, McpistError, UnknownStep
+from mcpist.errors import CyclicSteps, GraphTooLarge, McpistError, UnknownStep, UnresolvedReference
 from mcpist.sieve import Sieve
 from mcpist.tools.catalogue import nearest
 from mcpist.tools.tool import Tool
@@ -16,42 +18,97 @@ from mcpist.tools.tool import Tool
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps that may run, their tools, and what each waits for."""
+    """Steps that may run, their tools, and what each waits for.
+
+    Their order is the graph's own: batches that differ only in the order of their lines have one machine.
+    """
 
     steps: tuple[Step, ...]
     tools: tuple[Tool, ...]
     graph: Graph
 
+    @property
+    def fans(self) -> frozenset[int]:
+        """The steps with `each`."""
+        return frozenset(index for index, step in enumerate(self.steps) if step.each)
+
+    @property
+    def lenient(self) -> frozenset[int]:
+        """The steps whose dependents run however they end."""
+        return frozenset(index for index, step in enumerate(self.steps) if step.on_error == "continue")
+
+    @property
+    def lines(self) -> list[tuple[int, Step, Tool]]:
+        """The steps with their numbers and tools, in the order in which they were written."""
+        found = zip(range(len(self.steps)), self.steps, self.tools, strict=True)
+        return sorted(found, key=lambda line: line[1].line)
+
+    def made(self, step_runner: str) -> Machine:
+        """The machine for this graph, or the relay where it is too tangled for one."""
+        try:
+            return machine(self.graph, step_runner, self.fans)
+        except GraphTooLarge:
+            return relay(self.graph, step_runner)
+
     def as_dict(self, made: Machine) -> dict[str, Any]:
         """The plan with its machine for people and models: each step, what it does and waits for, and the sizes."""
-        ids = [step.id for step in self.steps]
-        steps = [
-            {
-                "id": step.id,
-                "line": step.line,
-                "tool": f"{step.module}.{step.tool}",
-                "effect": tool.effect,
-                "needs": [ids[need] for need in sorted(self.graph.needs[index])],
-                "params": step.params,
-            }
-            for index, (step, tool) in enumerate(zip(self.steps, self.tools, strict=True))
-        ]
-        return {"steps": steps, "states": made.states, "depth": self.graph.depth, "exact": True}
+        steps = [self._shown(index, step, tool) for index, step, tool in self.lines]
+        shape = {"form": made.form, "exact": made.exact, "states": made.states, "depth": made.depth}
+        drawn = picture([step.id for step in self.steps], self.graph.needs, self.fans)
+        return {"steps": steps, **shape, "picture": drawn}
+
+    def _shown(self, index: int, step: Step, tool: Tool) -> dict[str, Any]:
+        needs = sorted((self.steps[need] for need in self.graph.needs[index]), key=lambda need: need.line)
+        wishes = {
+            "each": step.each,
+            "when": step.when,
+            "on_error": step.on_error if step.on_error != "stop" else None,
+            "timeout": step.timeout,
+        }
+        return {
+            "id": step.id,
+            "line": step.line,
+            "tool": f"{step.module}.{step.tool}",
+            "effect": tool.effect,
+            "needs": [need.id for need in needs],
+            "params": step.params,
+            **{name: wish for name, wish in wishes.items() if wish},
+        }
 
 
 def plan(commands: str | list[Any], sieve: Sieve) -> Plan:
     """The plan of a batch; the first error is raised with all others in its `problems`."""
     problems: Problems = []
-    steps = parse(commands, problems)
+    return _plan(parse(commands, problems), problems, sieve)
+
+
+def replan(steps: Sequence[Step], sieve: Sieve) -> Plan:
+    """The plan of steps that have been one before: roles may have changed since."""
+    return _plan(steps, [], sieve)
+
+
+def _plan(steps: Sequence[Step], problems: Problems, sieve: Sieve) -> Plan:
     unreadable = {problem.details["id"] for problem in problems if "id" in problem.details}
+    known = {step.id: step for step in steps}
     tools = {step.id: tool for step in steps if (tool := _tool(step, sieve, problems))}
     named = {step.id: index for index, step in enumerate(steps) if step.named}
-    needs = [_needs(step, named, tools, problems) for step in steps]
+    needs = [_needs(step, named, _Known(known, tools), problems) for step in steps]
     problems = [problem for problem in problems if not _names(problem, unreadable)]
     if not problems:
         _refuse_cycle(steps, needs, problems)
     _raise(problems)
-    return Plan(tuple(steps), tuple(tools[step.id] for step in steps), Graph(tuple(needs)))
+    graph = Graph(tuple(needs))
+    order = canonical(graph, frozenset(index for index, step in enumerate(steps) if step.each))
+    ordered = tuple(steps[index] for index in order)
+    return Plan(ordered, tuple(tools[step.id] for step in ordered), graph.renumbered(order))
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The steps of a batch and their tools, as far as they could be read, by id."""
+
+    steps: dict[str, Step]
+    tools: dict[str, Tool]
 
 
 def _tool(step: Step, sieve: Sieve, problems: Problems) -> Tool | None:
@@ -62,47 +119,75 @@ def _tool(step: Step, sieve: Sieve, problems: Problems) -> Tool | None:
         problems.append(error.at(line=step.line, id=step.id))
         return None
     try:
-        unresolved = {reference.field.partition(".")[0] for reference in references(step.params)}
+        unresolved = {reference.field.split(".")[1] for reference in references(step.params)}
+        check_size(step.params, step.when)
         tool.check(step.params, unresolved)
     except McpistError as error:
         problems.append(error.at(line=step.line, id=step.id))
     return tool
 
 
-def _needs(step: Step, named: dict[str, int], tools: dict[str, Tool], problems: Problems) -> frozenset[int]:
+def _needs(step: Step, named: dict[str, int], known: _Known, problems: Problems) -> frozenset[int]:
     """The indexes of the steps that a step waits for: those it names and those it refers to."""
     found: set[int] = set()
-    for field, name in _names_of(step, tools, problems):
+    for field, name in _names_of(step, known, problems):
         if name in named:
             found.add(named[name])
         else:
-            known = nearest(name, named)
-            problems.append(UnknownStep(field=field, line=step.line, id=step.id, step=name, known=known))
+            nearby = nearest(name, named)
+            problems.append(UnknownStep(field=field, line=step.line, id=step.id, step=name, known=nearby))
     return frozenset(found)
 
 
-def _names_of(step: Step, tools: dict[str, Tool], problems: Problems) -> Iterator[tuple[str, str]]:
+def _names_of(step: Step, known: _Known, problems: Problems) -> Iterator[tuple[str, str]]:
     """The fields in which a step names another, and the name; references are checked against what that one shows."""
     for name in step.after:
         yield "after", name
-    for reference in _references(step):
-        yield f"params.{reference.field}", reference.step
-        if tool := tools.get(reference.step):
-            try:
-                check(reference, tool.shows)
-            except McpistError as error:
+    for reference in _references(step, problems):
+        try:
+            _check(reference, step, known)
+        except McpistError as error:
+            problems.append(error.at(line=step.line, id=step.id))
+        if reference.step != EACH:
+            yield reference.field, reference.step
+
+
+def _references(step: Step, problems: Problems) -> Iterator[Reference]:
+    """The step's references; malformed ones in its params have been reported with its tool."""
+    for value, field in ((step.params, "params"), (step.each, "each"), (step.when, "when")):
+        try:
+            yield from references(value, field)
+        except McpistError as error:
+            if field != "params":
                 problems.append(error.at(line=step.line, id=step.id))
 
 
-def _references(step: Step) -> list[Reference]:
-    """The step's references; malformed ones have been reported with its tool."""
+def _check(reference: Reference, step: Step, known: _Known) -> None:
+    """Refuse a reference that can lead nowhere."""
+    if reference.step == EACH:
+        _check_element(reference, step, known)
+    elif tool := known.tools.get(reference.step):
+        check(reference, tool.shows, fan=bool(known.steps[reference.step].each))
+
+
+def _check_element(reference: Reference, step: Step, known: _Known) -> None:
+    """Refuse `${each}` where there is no element, or, over another step's rows, where those have no such column."""
+    if not step.each or reference.field == "each":
+        raise UnresolvedReference(
+            field=reference.field,
+            reference=reference.text,
+            problem="it stands for an element, and here is none",
+            known='Give the step a list: "each": "${find.items}".',
+        )
     try:
-        return references(step.params)
-    except McpistError:
-        return []
+        (source,) = references(step.each, "each")
+    except UnresolvedReference:  # it is reported where it stands
+        return
+    if source.keys == ("items",) and (tool := known.tools.get(source.step)):
+        check_element(reference, tool.shows, source.step)
 
 
-def _refuse_cycle(steps: list[Step], needs: list[frozenset[int]], problems: Problems) -> None:
+def _refuse_cycle(steps: Sequence[Step], needs: list[frozenset[int]], problems: Problems) -> None:
     cycle = find_cycle(needs)
     if cycle:
         first = steps[min(cycle)]

@@ -1,29 +1,26 @@
-"""What the ledger keeps of a batch: the header, its steps and their claims, as values and as items.
+"""What the ledger knows of a batch, as values: the header, its steps, their elements and claims.
 
-Times are seconds since the epoch here, and whole milliseconds in the table.
+Times are seconds since the epoch.
 """
 
-import json
 import time
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mcpist.batch.graph import opened
-from mcpist.errors import PayloadTooLarge
-from mcpist.stores import Item
-
-FORMAT = 1
-PARAMS_BYTES = 300_000
-KEEP_SECONDS = 86_400
 
 type Status = Literal["succeeded", "failed", "skipped", "cancelled", "unknown"]
+type Form = Literal["machine", "relay"]
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A batch as all its readers see it; `seq[i]` is step i's place in the order of settling."""
+    """A batch as all its readers see it; `seq[i]` is step i's place in the order of settling.
+
+    `fans` are the steps that run for each element of a list, `elements` how many they have, once that is known. What
+    needs only `lenient` steps runs however they end. `resumes` is the batch whose results this one began with.
+    """
 
     pk: str
     organization: str
@@ -37,13 +34,31 @@ class Header:
     needs: tuple[frozenset[int], ...]
     started_at: float
     closes_at: float
+    expires_at: float
+    fans: frozenset[int] = frozenset()
+    lenient: frozenset[int] = frozenset()
+    form: Form = "machine"
+    resumes: str = ""
+    cancelled_at: float | None = None
+    changed_at: float | None = None
     seq: Mapping[int, int] = field(default_factory=dict)
     outcome: Mapping[int, Status] = field(default_factory=dict)
+    elements: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def done(self) -> bool:
         """Whether every step has settled."""
         return len(self.seq) == len(self.ids)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether no further step may start: it was cancelled, or its time is over."""
+        return self.cancelled_at is not None or time.time() >= self.closes_at
+
+    @property
+    def open(self) -> list[int]:
+        """The steps that have not settled."""
+        return [step for step in range(len(self.ids)) if step not in self.seq]
 
     def go(self, step: int) -> list[int]:
         """The steps that this step's settling opened."""
@@ -55,24 +70,41 @@ class Header:
 
     def failed_needs(self, step: int) -> list[str]:
         """The ids of the steps that it needs and that did not succeed: for these it is skipped."""
-        return [self.ids[need] for need in sorted(self.needs[step]) if self.outcome.get(need) != "succeeded"]
+        needed = sorted(self.needs[step] - self.lenient)
+        return [self.ids[need] for need in needed if self.outcome.get(need) != "succeeded"]
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sandbox's word that it runs a step, until a moment in seconds since the epoch."""
+    """A sandbox's word that it runs a step or an element, until a moment in seconds since the epoch."""
 
     owner: str
     execution: str
     retry: int
     until: float
 
+    @property
+    def lives(self) -> bool:
+        """Whether that moment is still to come."""
+        return self.until >= time.time()
+
+
+@dataclass(frozen=True, slots=True)
+class Fan:
+    """The list that a step with `each` runs over, as it was evaluated once: its length, and its JSON or file."""
+
+    count: int
+    content: bytes | None = field(default=None, repr=False)
+    file: Mapping[str, Any] | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A step: what it was asked for, who runs it, and how it ended, with a result, a file or an error message.
+    """A step, or one `element` of it: what it was asked for, who runs it, and how it ended.
 
-    `more` is how to go on with a result that is a list and was cut.
+    It ends with a result, a file or an error message. `more` is how to go on with a result that is a list and was cut.
+    A step with `each` has its `fan` once it has begun, and at the end `statuses`: packed, for each element
+    `{"status"}`, with `"error"` where it failed; its result is the list of its elements' results.
     """
 
     index: int
@@ -83,122 +115,24 @@ class Entry:
     params: dict[str, Any]
     output: bool
     raw_output: bool
+    line: int = 0
+    each: str = ""
+    each_limit: int = 0
+    when: Mapping[str, Any] | None = None
+    timeout: float | None = None
+    element: int | None = None
     claim: Claim | None = None
+    fan: Fan | None = None
     status: Status | None = None
     content: bytes | None = field(default=None, repr=False)
     file: Mapping[str, Any] | None = None
+    statuses: bytes | None = field(default=None, repr=False)
     more: str = ""
     error: Mapping[str, Any] | None = None
     started_at: float | None = None
     ended_at: float | None = None
 
-
-def header_item(head: Header) -> Item:
-    """A new batch's header as it is first written; nothing has settled."""
-    return {
-        "pk": head.pk,
-        "sk": "batch",
-        "format": FORMAT,
-        "organization": head.organization,
-        "batch": head.batch,
-        "user": head.user,
-        "issuer": head.issuer,
-        "sub": head.sub,
-        "roles": list(head.roles),
-        "warrant": head.warrant,
-        "ids": list(head.ids),
-        "needs": [sorted(needs) for needs in head.needs],
-        "started_at": int(head.started_at * 1000),
-        "closes_at": int(head.closes_at * 1000),
-        "seq": {},
-        "outcome": {},
-        "settled": 0,
-        "expires_at": int(head.started_at) + KEEP_SECONDS,
-    }
-
-
-def read_header(item: Item) -> Header:
-    """The header of an item."""
-    return Header(
-        pk=item["pk"],
-        organization=item["organization"],
-        batch=item["batch"],
-        user=item["user"],
-        issuer=item["issuer"],
-        sub=item["sub"],
-        roles=tuple(item["roles"]),
-        warrant=item["warrant"],
-        ids=tuple(item["ids"]),
-        needs=tuple(map(frozenset, item["needs"])),
-        started_at=item["started_at"] / 1000,
-        closes_at=item["closes_at"] / 1000,
-        seq={int(key[1:]): place for key, place in item["seq"].items()},
-        outcome={int(key[1:]): status for key, status in item["outcome"].items()},
-    )
-
-
-def entry_item(head: Header, entry: Entry) -> Item:
-    """A step as it is first written; PayloadTooLarge where its params do not fit into an item."""
-    params = zlib.compress(json.dumps(entry.params, ensure_ascii=False).encode())
-    if len(params) > PARAMS_BYTES:
-        raise PayloadTooLarge(size_bytes=len(params), limit_bytes=PARAMS_BYTES)
-    return {
-        "pk": head.pk,
-        "sk": step_key(entry.index),
-        "index": entry.index,
-        "id": entry.id,
-        "module": entry.module,
-        "tool": entry.tool,
-        "effect": entry.effect,
-        "params": params,
-        "output": entry.output,
-        "raw_output": entry.raw_output,
-        "expires_at": int(head.started_at) + KEEP_SECONDS,
-    }
-
-
-def read_entry(item: Item) -> Entry:
-    """The step of an item."""
-    holder = item.get("claim")
-    return Entry(
-        index=item["index"],
-        id=item["id"],
-        module=item["module"],
-        tool=item["tool"],
-        effect=item["effect"],
-        params=json.loads(zlib.decompress(item["params"])),
-        output=item["output"],
-        raw_output=item["raw_output"],
-        claim=Claim(**{**holder, "until": holder["until"] / 1000}) if holder else None,
-        status=item.get("status"),
-        content=item.get("content"),
-        file=item.get("file"),
-        more=item.get("more", ""),
-        error=json.loads(item["error"]) if "error" in item else None,
-        started_at=_seconds(item.get("started_at")),
-        ended_at=_seconds(item.get("ended_at")),
-    )
-
-
-def claim_item(claim: Claim) -> Item:
-    """A claim as it stands in its step's item."""
-    return {
-        "owner": claim.owner,
-        "execution": claim.execution,
-        "retry": claim.retry,
-        "until": int(claim.until * 1000),
-    }
-
-
-def milliseconds() -> int:
-    """Now, as the table keeps it."""
-    return int(time.time() * 1000)
-
-
-def _seconds(milliseconds: int | None) -> float | None:
-    return None if milliseconds is None else milliseconds / 1000
-
-
-def step_key(step: int) -> str:
-    """The sort key of a step's item."""
-    return f"step#{step:03}"
+    @property
+    def reads(self) -> bool:
+        """Whether its tool changes nothing."""
+        return self.effect == "reads"

@@ -1,7 +1,8 @@
-"""References: `${step.path[0].field}` in the params of a step.
+"""References: `${step.path[0].field}` in the params, the `each` and the `when` of a step.
 
 The first word of the path chooses: `items` the projected rows, `raw` the service's JSON, `file` the file of a large
-result, and any other word the service's JSON too. A string that is one reference becomes the value itself; references
+result, and any other word the service's JSON too; of a step with `each` also `elements`, how each of them ended.
+`${each}` is the element that a step runs for. A string that is one reference becomes the value itself; references
 inside a longer string become text; `$${` stands for a plain `${`. Values are put in once: a result that looks like a
 reference stays text.
 """
@@ -10,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from mcpist.errors import UnresolvedReference
@@ -19,6 +21,8 @@ from mcpist.tools.catalogue import nearest
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
 _SHAPE = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)((?:\.[^.\[\]]+|\[(?:[0-9]{1,9}|\*)\])*)")
+EACH = "each"
+_WORDS_OF_A_FAN = ("items", "raw", "file", "elements")
 _MOST_KNOWN = 20
 
 type Key = str | int
@@ -26,7 +30,7 @@ type Key = str | int
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A place in another step's result; `field` is the param it stands in."""
+    """A place in another step's result, or in the element (`step` is `each` then); `field` is where it stands."""
 
     text: str
     field: str
@@ -34,59 +38,106 @@ class Reference:
     keys: tuple[Key, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Result:
-    """What a settled step brought, as references see it."""
+    """What a settled step brought, as references see it.
+
+    A step with `each` has `elements`, how each ended, and `raw` is the list of what they brought.
+    """
 
     raw: Any
     shows: Shows
     file: Mapping[str, Any] | None = None
+    elements: list[Any] | None = None
 
-    @property
+    @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """The projected rows."""
-        return project(self.raw, self.shows)
+        """The projected rows; of a step with `each` those of all its elements, one after the other."""
+        if self.elements is None:
+            return project(self.raw, self.shows)
+        return [row for brought in self.raw for row in project(brought, self.shows)]
 
 
-def references(params: Mapping[str, Any]) -> list[Reference]:
-    """Every reference in the params; UnresolvedReference for one that is not well formed."""
+@dataclass(frozen=True, slots=True)
+class Element:
+    """What `${each}` stands for."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """What a step brought that did not succeed: null, and no rows."""
+
+
+type Find = Callable[[str], Result | Element | Nothing]
+"""What a reference's first word leads to."""
+
+
+def references(value: Any, field: str = "params") -> list[Reference]:
+    """Every reference in a value that stands in `field`; UnresolvedReference for one that is not well formed."""
     return [
-        _parse(match, field)
-        for field, text in _strings(params, "")
+        _parse(match, place)
+        for place, text in _strings(value, field)
         for match in _REFERENCE.finditer(text)
         if match[1] is not None
     ]
 
 
-def check(reference: Reference, shows: Shows) -> None:
-    """Refuse, before anything runs, a reference to a column that the step's tool does not show."""
-    if not reference.keys or reference.keys[0] != "items":
-        return
-    columns = [key for key in reference.keys[1:] if isinstance(key, str) and key != "*"]
+def check(reference: Reference, shows: Shows, *, fan: bool = False) -> None:
+    """Refuse, before anything runs, what leads nowhere: a column that the step's tool does not show.
+
+    A `fan` is a step with `each`: its JSON is a list.
+    """
+    first = reference.keys[0] if reference.keys else 0
+    if first == "items":
+        _check_column(reference, shows, reference.keys[1:])
+    elif fan and isinstance(first, str) and first not in {*_WORDS_OF_A_FAN, "*"}:
+        known = f"Write {reference.step}.items, {reference.step}.raw[0].{first} or {reference.step}.elements[0].status."
+        raise _unresolved(reference, f"{reference.step} runs for each element, so its JSON is a list", known)
+
+
+def check_element(reference: Reference, shows: Shows, source: str) -> None:
+    """Refuse `${each.column}` over the rows of the step `source` where its tool shows no such column."""
+    _check_column(Reference(reference.text, reference.field, source, reference.keys), shows, (0, *reference.keys))
+
+
+def _check_column(reference: Reference, shows: Shows, keys: tuple[Key, ...]) -> None:
+    columns = [key for key in keys if isinstance(key, str) and key != "*"]
     if columns and not shows.knows(columns[0]):
         problem = f"{reference.step} shows no column {columns[0]}"
         raise _unresolved(reference, problem, f"Columns: {nearest(columns[0], shows.fields)}.")
-    if columns and reference.keys[1] == columns[0]:
+    if columns and keys[0] == columns[0]:
         raise _unresolved(reference, "items is a list", f"Write {reference.step}.items[0].{columns[0]}.")
 
 
-def resolve(params: Any, result: Callable[[str], Result], field: str = "") -> Any:
-    """The params with every reference replaced by its value."""
-    if isinstance(params, dict):
-        return {name: resolve(value, result, _join(field, name)) for name, value in params.items()}
-    if isinstance(params, list):
-        return [resolve(value, result, _join(field, index)) for index, value in enumerate(params)]
-    if not isinstance(params, str):
-        return params
-    whole = _REFERENCE.fullmatch(params)
+def resolve(value: Any, find: Find, field: str = "params") -> Any:
+    """A value with every reference replaced by what it leads to."""
+    if isinstance(value, dict):
+        return {name: resolve(inner, find, f"{field}.{name}") for name, inner in value.items()}
+    if isinstance(value, list):
+        return [resolve(inner, find, f"{field}.{index}") for index, inner in enumerate(value)]
+    if not isinstance(value, str):
+        return value
+    whole = _REFERENCE.fullmatch(value)
     if whole and whole[1] is not None:
-        return find(_parse(whole, field), result)
-    return _REFERENCE.sub(lambda match: _text(match, field, result), params)
+        return follow(_parse(whole, field), find)
+    return _REFERENCE.sub(lambda match: _text(match, field, find), value)
 
 
-def find(reference: Reference, result: Callable[[str], Result]) -> Any:
+def follow(reference: Reference, find: Find) -> Any:
     """The value that a reference leads to, or UnresolvedReference."""
-    source = result(reference.step)
+    source = find(reference.step)
+    match source:
+        case Element(value):
+            return _walk(value, reference.keys, reference)
+        case Nothing():
+            return [] if reference.keys in {("items",), ("elements",)} or "*" in reference.keys else None
+        case Result():
+            return _found(reference, source)
+
+
+def _found(reference: Reference, source: Result) -> Any:
     match reference.keys:
         case ():
             return source.raw
@@ -94,6 +145,8 @@ def find(reference: Reference, result: Callable[[str], Result]) -> Any:
             return _walk(source.rows, tuple(rest), reference)
         case ("raw", *rest):
             return _walk(source.raw, tuple(rest), reference)
+        case ("elements", *rest) if source.elements is not None:
+            return _walk(source.elements, tuple(rest), reference)
         case ("file", *rest):
             if source.file is None:
                 hint = f"Write {reference.step}.items or {reference.step}.raw."
@@ -128,10 +181,10 @@ def _shown(key: Key) -> str:
     return f"[{key}]" if isinstance(key, int) or key == "*" else key
 
 
-def _text(match: re.Match[str], field: str, result: Callable[[str], Result]) -> str:
+def _text(match: re.Match[str], field: str, find: Find) -> str:
     if match[1] is None:
         return "${"
-    value = find(_parse(match, field), result)
+    value = follow(_parse(match, field), find)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -145,22 +198,16 @@ def _parse(match: re.Match[str], field: str) -> Reference:
 
 
 def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
-    """Every string in the params with the field it stands in."""
+    """Every string in a value with the field it stands in."""
     if isinstance(value, str):
         yield field, value
     elif isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from _strings(inner, _join(field, name))
+            yield from _strings(inner, f"{field}.{name}")
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _strings(inner, _join(field, index))
-
-
-def _join(field: str, name: str | int) -> str:
-    return f"{field}.{name}" if field else str(name)
+            yield from _strings(inner, f"{field}.{index}")
 
 
 def _unresolved(reference: Reference, problem: str, known: str) -> UnresolvedReference:
-    return UnresolvedReference(
-        field=f"params.{reference.field}", reference=reference.text, problem=problem, known=known
-    )
+    return UnresolvedReference(field=reference.field, reference=reference.text, problem=problem, known=known)

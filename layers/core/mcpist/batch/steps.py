@@ -1,15 +1,20 @@
-"""The steps of a batch, read from JSONL or from a list of objects."""
+"""The steps of a batch, read from JSONL or from a list of objects: the whole language, one line a step."""
 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic_core import PydanticCustomError
 
+from mcpist.batch.conditions import Condition, condition
+from mcpist.batch.references import EACH
 from mcpist.errors import DuplicateStep, EmptyBatch, InvalidLine, McpistError, TooManySteps
 
 MOST_STEPS = 100
+EACH_LIMIT, MOST_EACH = 100, 1_000
+MOST_TIMEOUT_SECONDS = 25
 TOO_DEEP = "it is nested too deep"
 
 type Problems = list[McpistError]
@@ -17,7 +22,10 @@ type Problems = list[McpistError]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line of a batch; `named` is false where the id was made from the line's number."""
+    """One line of a batch; `named` is false where the id was made from the line's number.
+
+    `each` is a reference to the list that it runs over, and empty where it runs once. `timeout` is in seconds.
+    """
 
     line: int
     id: str
@@ -28,6 +36,17 @@ class Step:
     after: tuple[str, ...]
     output: bool
     raw_output: bool
+    each: str = ""
+    each_limit: int = EACH_LIMIT
+    when: Condition | None = None
+    on_error: Literal["stop", "continue"] = "stop"
+    timeout: float | None = None
+
+
+def _free(id_: str) -> str:
+    if id_ == EACH:
+        raise PydanticCustomError("id", "each stands for the element of a list: take another id")
+    return id_
 
 
 class _Line(BaseModel):
@@ -35,13 +54,18 @@ class _Line(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    id: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")] | None = None
+    id: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"), AfterValidator(_free)] | None = None
     module: str
     tool: str
     params: dict[str, JsonValue] = {}
     after: Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)] = []
     output: bool = False
     raw_output: bool = False
+    each: Annotated[str, Field(pattern=r"^\$\{[^{}]*\}$")] = ""
+    each_limit: Annotated[int, Field(ge=1, le=MOST_EACH)] = EACH_LIMIT
+    when: Annotated[dict[str, JsonValue] | None, BeforeValidator(condition)] = None
+    on_error: Literal["stop", "continue"] = "stop"
+    timeout: Annotated[float, Field(ge=1, le=MOST_TIMEOUT_SECONDS)] | None = None
 
 
 _WORDS = {
@@ -49,7 +73,10 @@ _WORDS = {
     "missing": "it is missing",
     "model_type": "a step is one JSON object",
     "recursion_depth_exceeded": TOO_DEEP,
-    "string_pattern_mismatch": "it begins with a letter or _, and has up to 64 letters, digits, - and _",
+}
+_PATTERNS = {
+    "id": "it begins with a letter or _, and has up to 64 letters, digits, - and _",
+    "each": "it is one reference to a list, such as ${find.items}",
 }
 
 
@@ -101,6 +128,11 @@ def _step(number: int, line: Any, problems: Problems, *, written: bool) -> Step 
         after=tuple(found.after),
         output=found.output,
         raw_output=found.raw_output,
+        each=found.each,
+        each_limit=found.each_limit,
+        when=found.when,
+        on_error=found.on_error,
+        timeout=found.timeout,
     )
 
 
@@ -127,4 +159,5 @@ def _problems(number: int, value: Any, error: ValidationError) -> Iterator[Inval
         place["id"] = value["id"]
     for problem in error.errors(include_url=False, include_input=False):
         field = ".".join(map(str, problem["loc"][:2])) or "line"
-        yield InvalidLine(**place, field=field, problem=_WORDS.get(problem["type"], problem["msg"]))
+        words = _PATTERNS.get(field) if problem["type"] == "string_pattern_mismatch" else _WORDS.get(problem["type"])
+        yield InvalidLine(**place, field=field, problem=words or problem["msg"])

@@ -1,0 +1,1 @@
+"""Keeps the account tidy; only a schedule calls it."""

@@ -1,0 +1,143 @@
+"""What a batch looks like to the model: its plan, and later a summary with each step that brings something."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mcp_types import ResourceLink
+
+from mcp_endpoint.confirmation import Destruction
+from mcp_endpoint.exchange import MOST_CHARACTERS
+from mcpist.batch import ledger
+from mcpist.batch.items import unpack
+from mcpist.batch.plan import Plan
+from mcpist.batch.records import Entry, Header
+from mcpist.batch.steps import Step
+from mcpist.errors import from_message
+from mcpist.files import fit
+from mcpist.render.answer import compact, is_empty, minified, smallest
+from mcpist.render.project import project
+from mcpist.render.shows import Shows
+from mcpist.settings import settings
+from mcpist.sieve import Sieve
+from mcpist.tools.tool import Tool
+
+URI, MIME_TYPE = "mcpist://batches/{id}", "text/plain"
+MOST_FAILURES = 20
+
+
+def plan(planned: Plan, runs: Iterable[tuple[Step, Tool]], destroys: Sequence[Destruction]) -> dict[str, Any]:
+    """A plan that has been checked; `destructive` are the steps that ask for confirmation."""
+    shown = planned.as_dict(planned.made(settings().step_runner))
+    running = [step.id for step, _ in runs]
+    resumed = {"runs": running} if len(running) < len(planned.steps) else {}
+    return shown | resumed | {"destructive": [one.as_dict() for one in destroys]}
+
+
+def texts(head: Header, sieve: Sieve) -> list[str]:
+    """The batch as it is now, in the order of the lines that its user wrote."""
+    entries = ledger.entries(head.pk)
+    returned = [entry for entry in entries if _is_returned(head, entry)]
+    share = MOST_CHARACTERS // max(1, len(returned))
+    blocks = [fit(head.organization, _block(head, entry, sieve), share) for entry in returned]
+    return [_summary(head, entries), *blocks]
+
+
+def link(batch: str) -> ResourceLink:
+    """The way to a batch that is still under way."""
+    uri = URI.replace("{id}", batch)
+    return ResourceLink(name=batch, uri=uri, description="The batch as it will be", mime_type=MIME_TYPE)
+
+
+def settled(head: Header) -> str:
+    """`4 of 7 steps`."""
+    return f"{len(head.seq)} of {len(head.ids)} steps"
+
+
+def state(head: Header) -> str:
+    """How the batch stands, in one word."""
+    if head.cancelled_at is not None:
+        return "cancelled" if head.done else "being cancelled"
+    return "done" if head.done else "running"
+
+
+def _is_returned(head: Header, entry: Entry) -> bool:
+    wanted = entry.output or entry.raw_output
+    return entry.index in head.outcome and (wanted or entry.error is not None or bool(_failures(entry)))
+
+
+def _summary(head: Header, entries: list[Entry]) -> str:
+    """`batch b_12: done, 3 of 3 steps: find succeeded, first succeeded, tags skipped (find did not succeed)`."""
+    steps = ", ".join(f"{entry.id} {_status(head, entry)}" for entry in entries)
+    more = "" if head.done else f" Call batch with batch_id {head.batch} to fetch the rest."
+    return f"batch {head.batch}: {state(head)}, {settled(head)}: {steps}.{more}"
+
+
+def _status(head: Header, entry: Entry) -> str:
+    match head.outcome.get(entry.index, "open"):
+        case "skipped":
+            why = ", ".join(head.failed_needs(entry.index))
+            return f"skipped ({why} did not succeed)" if why else "skipped (its `when` did not hold)"
+        case "unknown":
+            return f"unknown (it may have happened: its sandbox was lost){_counted(entry)}"
+        case "open" if entry.index in head.elements:
+            return f"running ({head.elements[entry.index]} elements)"
+        case status:
+            return f"{status}{_counted(entry)}"
+
+
+def _block(head: Header, entry: Entry, sieve: Sieve) -> str:
+    title = f"{entry.id}: {_status(head, entry)}"
+    error = minified(from_message(entry.error).as_dict(sieve.caller.locale)) if entry.error is not None else ""
+    return "\n".join(filter(None, [title, *_named(entry), error, entry.more, _result(head, entry, sieve)]))
+
+
+def _result(head: Header, entry: Entry, sieve: Sieve) -> str:
+    """What the step brought, where it is wanted; of one with `each` what all its elements did."""
+    brought = entry.content is not None or entry.file is not None
+    if not brought or not (entry.output or entry.raw_output):
+        return ""
+    raw = ledger.raw(head, entry)
+    if entry.raw_output:
+        return minified(raw)
+    shows = sieve.catalogue.module(entry.module).tools[entry.tool].shows
+    if not entry.each:
+        return compact(raw, shows)
+    return "\n".join(compact(one, shows) for one in raw if one is not None) if shows.text else _rows(raw, shows)
+
+
+def _rows(raw: list[Any], shows: Shows) -> str:
+    """The rows of all elements as one table."""
+    rows = [row for one in raw if one is not None for row in project(one, shows)]
+    return smallest([{name: value for name, value in row.items() if not is_empty(value)} for row in rows])
+
+
+def _counted(entry: Entry) -> str:
+    """` (10 elements: 9 succeeded, 1 failed)`."""
+    statuses = _statuses(entry)
+    if not entry.each or entry.statuses is None:
+        return ""
+    counts = ", ".join(f"{count} {status}" for status, count in Counter(one["status"] for one in statuses).items())
+    return f" ({len(statuses)} elements: {counts})" if statuses else " (no elements)"
+
+
+def _named(entry: Entry) -> list[str]:
+    """The elements that failed, each by its place in the list, with its error."""
+    failures = _failures(entry)
+    lines = [f"[{place}] {one['status']}: {_error(one)}" for place, one in failures[:MOST_FAILURES]]
+    more = len(failures) - len(lines)
+    return [*lines, f"and {more} more"] if more else lines
+
+
+def _error(one: dict[str, Any]) -> str:
+    error = one.get("error")
+    return f"{error['code']} {error['message']}" if error else "it may have happened: its sandbox was lost"
+
+
+def _failures(entry: Entry) -> list[tuple[int, dict[str, Any]]]:
+    return [(place, one) for place, one in enumerate(_statuses(entry)) if one["status"] in {"failed", "unknown"}]
+
+
+def _statuses(entry: Entry) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = unpack(entry.statuses) if entry.statuses is not None else []
+    return found

@@ -1,0 +1,154 @@
+"""What batches would take and cost on AWS, computed: makespans on a virtual clock, sizes, and costs by count."""
+
+import statistics
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from mcpist.batch.graph import Graph
+from mcpist.batch.machine import Machine, machine, relay
+from mcpist.errors import GraphTooLarge
+from tests.core.batch.graphs import Batch, timed
+from tests.core.batch.shapes import seeded
+from tests.core.batch.stub_runner import StepRunner, alone, ideal
+
+type Row = tuple[str, str, str]
+
+STEP_RUNNER = "arn:aws:lambda:us-east-1:123456789012:function:mcpist-StepRunnerFunction-0123456789AB:live"
+GRAPHS = 300
+LONGEST_MICROSECONDS = 5_000_000
+DECADES = range(1, 61, 10)
+
+# What a step costs, by these counts: a step that reads, in a batch of 30, that asks one directory and one source.
+INVOCATION_SECONDS = 0.4
+READS = {"header and step": 2, "directory": 1, "a source's result": 1}
+WRITES = {
+    "step as planned": 1,
+    "claim": 1,
+    "result of up to 2 KB": 2,
+    "settling, a header of up to 2 KB": 2,
+    "audit": 1,
+}
+# List prices of us-east-1, in dollars.
+MILLION_INVOCATIONS = 0.20
+GIGABYTE_SECOND = 0.0000166667
+MILLION_READS, MILLION_WRITES = 0.125, 0.625
+MILLION_EXECUTIONS, EXECUTION_GIGABYTE_SECOND = 1.00, 0.00001667
+EXECUTION_GIGABYTES = 0.0625  # the least that an execution is billed for
+
+
+def rows() -> Iterator[Row]:
+    """Every number, with what it was seen on and what it may be at most."""
+    batches = [timed(seeded(seed), Random(seed), longest=LONGEST_MICROSECONDS) for seed in range(GRAPHS)]  # noqa: S311
+    machines = [_machine(batch) for batch in batches]
+    yield from makespans(batches, machines)
+    yield from sizes(batches, machines)
+    yield from costs(batches)
+
+
+def makespans(batches: Sequence[Batch], machines: Sequence[Machine | None]) -> Iterator[Row]:
+    """How much longer than the longest path a batch takes, when a step costs nothing but its own time."""
+    best = [max(ideal(batch.graph, batch.seconds)[1].values()) or 1 for batch in batches]
+    on_machines = [
+        _makespan(batch, made) / ends for batch, made, ends in zip(batches, machines, best, strict=True) if made
+    ]
+    relayed = [_makespan(batch, None) / ends for batch, ends in zip(batches, best, strict=True)]
+    waves = [_in_waves(batch) / ends for batch, ends in zip(batches, best, strict=True)]
+    one_by_one = [sum(map(alone, batch.seconds)) / ends for batch, ends in zip(batches, best, strict=True)]
+    for name, ratios, most in (
+        (f"machine ({len(on_machines)} of them fit one)", on_machines, "1.00"),
+        ("relay", relayed, "1.00"),
+        ("waves, level by level", waves, ""),
+        ("one by one", one_by_one, ""),
+    ):
+        worst = statistics.quantiles(ratios, n=20)[-1]
+        seen = f"{statistics.mean(ratios):.2f}, 95th percentile {worst:.2f}"
+        yield f"makespan of {GRAPHS} seeded batches against the ideal: {name}", seen, most
+
+
+def sizes(batches: Sequence[Batch], machines: Sequence[Machine | None]) -> Iterator[Row]:
+    """How large machines are, and which graphs have none."""
+    shares = []
+    for least in DECADES:
+        fit = [made is not None for batch, made in zip(batches, machines, strict=True) if _is_of(batch, least)]
+        shares.append(f"{least}-{least + 9}: {sum(fit) / len(fit):.0%}")
+    yield "seeded graphs that fit a machine, by their steps (a quarter are layered)", ", ".join(shares), ""
+    fitting = [made for made in machines if made]
+    counts = sorted(made.states for made in fitting)
+    kilobytes = sorted(len(made.definition_json) / 1000 for made in fitting)
+    yield "states of their machines: median, largest", f"{statistics.median(counts):.0f}, {counts[-1]}", "2,500"
+    yield (
+        "their definitions: median, largest",
+        f"{statistics.median(kilobytes):.0f} KB, {kilobytes[-1]:.0f} KB",
+        "1,000 KB",
+    )
+    steps = sum(len(batch.graph.needs) for batch, made in zip(batches, machines, strict=True) if made)
+    yield "states of a machine for each step", f"{sum(counts) / steps:.1f}", ""
+
+
+def costs(batches: Sequence[Batch]) -> Iterator[Row]:
+    """What a step without `each` asks of AWS and costs; every element is an invocation more, and a fan one besides."""
+    plain = [Batch(batch.graph, frozenset(), (1,) * len(batch.graph.needs)) for batch in batches]
+    fitting = [(batch, made) for batch in plain if (made := _machine(batch))]
+    steps = sum(len(batch.graph.needs) for batch, _ in fitting)
+    invocations = {
+        "machine": sum(len(_run(batch, made).payloads) for batch, made in fitting) / steps,
+        "relay": sum(len(_run(batch, None).payloads) for batch, _ in fitting) / steps,
+    }
+    executions = {"machine": len(fitting) / steps, "relay": 1 + len(fitting) / steps}
+    yield "Lambda invocations a step: machine, relay", _pair(invocations), "1.00, 1.10"
+    yield "executions a step: machine, relay", _pair(executions), ""
+    units = f"{sum(READS.values())} reads, {sum(WRITES.values())} writes"
+    yield "DynamoDB units a step (a batch of 30, results of up to 2 KB)", units, ""
+    dollars = {form: 1e6 * _dollars(invocations[form], executions[form]) for form in invocations}
+    yield f"dollars a million steps of {INVOCATION_SECONDS} s at 1 GB: machine, relay", _pair(dollars), ""
+
+
+def _machine(batch: Batch) -> Machine | None:
+    try:
+        return machine(batch.graph, STEP_RUNNER, batch.fans)
+    except GraphTooLarge:
+        return None
+
+
+def _run(batch: Batch, made: Machine | None) -> StepRunner:
+    runner = StepRunner(batch.graph, batch.seconds)
+    if made:
+        runner.run(made.definition)
+    else:
+        runner.relay(relay(batch.graph, STEP_RUNNER).definition)
+    return runner
+
+
+def _makespan(batch: Batch, made: Machine | None) -> float:
+    return _run(batch, made).clock.now or 1
+
+
+def _in_waves(batch: Batch) -> float:
+    """The time of a plan that runs level by level."""
+    levels: dict[int, list[float]] = {}
+    for i, level in _levels(batch.graph).items():
+        levels.setdefault(level, []).append(alone(batch.seconds[i]))
+    return sum(map(max, levels.values())) or 1
+
+
+def _levels(graph: Graph) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for i in graph.order:
+        found[i] = 1 + max((found[need] for need in graph.needs[i]), default=0)
+    return found
+
+
+def _is_of(batch: Batch, least: int) -> bool:
+    return least <= len(batch.graph.needs) < least + 10
+
+
+def _dollars(invocations: float, executions: float) -> float:
+    """What one step costs; its execution lasts as long as it does."""
+    compute = invocations * (MILLION_INVOCATIONS / 1e6 + INVOCATION_SECONDS * GIGABYTE_SECOND)
+    table = (sum(READS.values()) * MILLION_READS + sum(WRITES.values()) * MILLION_WRITES) / 1e6
+    running = INVOCATION_SECONDS * EXECUTION_GIGABYTES * EXECUTION_GIGABYTE_SECOND
+    return compute + table + executions * MILLION_EXECUTIONS / 1e6 + running
+
+
+def _pair(values: dict[str, float]) -> str:
+    return ", ".join(f"{value:.2f}" for value in values.values())

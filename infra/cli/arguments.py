@@ -1,0 +1,90 @@
+"""The command line's grammar: commands, their arguments and what each means."""
+
+import argparse
+from pathlib import Path
+from typing import NoReturn
+
+from infra.cli.document import Failed
+
+TEXT_FILE = "JSONL; - is standard input"
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are typed like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing and exiting."""
+        raise Failed({"code": "VALIDATION_ERROR", "message": message, "hint": self.format_usage().strip()})
+
+
+def parser() -> Parser:
+    """The parser of all commands."""
+    whole = Parser(prog="mcpist", description="MCPist on the command line; every command prints one JSON document.")
+    whole.add_argument("--locale", choices=["en", "ja"], default="en", help="language of errors")
+    commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _up(commands.add_parser("up", help="run everything on this machine until Ctrl-C"))
+    _schema(commands.add_parser("schema", help="what modules offer"))
+    _call(commands.add_parser("call", help="run one tool"))
+    _batch(commands.add_parser("batch", help="run a batch, fetch one, or watch one"))
+    _plan(commands.add_parser("plan", help="check a batch and show its machine, without a server"))
+    _timeline(commands.add_parser("timeline", help="who waited for what in a batch"))
+    _machine(commands.add_parser("machine", help="the machines that batches run on"))
+    return whole
+
+
+def _up(up: argparse.ArgumentParser) -> None:
+    up.add_argument("--port", type=int, default=3000)
+    up.add_argument("--host", default="127.0.0.1")
+    up.add_argument("--docs", type=Path, help="a folder of Markdown for the module rag (default: this repository's)")
+
+
+def _schema(schema: argparse.ArgumentParser) -> None:
+    schema.add_argument("modules", nargs="*", metavar="MODULE")
+    schema.add_argument("--tool", action="append", default=[], help="give this tool's full schema")
+    schema.add_argument("--query", default="", help="find tools for a task")
+    schema.add_argument("--full", action="store_true", help="give full schemas")
+    _endpoint(schema)
+
+
+def _call(call: argparse.ArgumentParser) -> None:
+    call.add_argument("module")
+    call.add_argument("tool")
+    call.add_argument("--params", default="{}", help="a JSON object")
+    call.add_argument("--raw", action="store_true", help="the service's own JSON")
+    _endpoint(call)
+
+
+def _batch(batch: argparse.ArgumentParser) -> None:
+    batch.add_argument("file", nargs="?", default="-", help=TEXT_FILE)
+    batch.add_argument("--dry-run", action="store_true", help="check and show the plan")
+    batch.add_argument("--watch", action="store_true", help="show each step while it runs")
+    batch.add_argument("--timeout", type=int, metavar="SECONDS", help="end the batch after this time")
+    batch.add_argument("--confirm", action="store_true", help="run steps that destroy without asking again")
+    batch.add_argument("--id", default="", help="fetch this batch")
+    batch.add_argument("--resume", default="", metavar="ID", help="run again what did not succeed in this batch")
+    batch.add_argument(
+        "--again", action="append", default=[], metavar="STEP", help="with --resume: run this unknown write again, too"
+    )
+    _endpoint(batch)
+
+
+def _plan(plan: argparse.ArgumentParser) -> None:
+    plan.add_argument("file", nargs="?", default="-", help=TEXT_FILE)
+
+
+def _timeline(timeline: argparse.ArgumentParser) -> None:
+    timeline.add_argument("batch_id", metavar="BATCH_ID")
+    _endpoint(timeline)
+
+
+def _machine(machine: argparse.ArgumentParser) -> None:
+    actions = machine.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="the generated machines of a stack, the last used first")
+    listing.add_argument("--stack", help="a stack in AWS (default: the last `up`)")
+    listing.add_argument("--profile", help="the AWS profile to ask with")
+    listing.add_argument("--region", help="the stack's region (default: the profile's)")
+
+
+def _endpoint(client: argparse.ArgumentParser) -> None:
+    client.add_argument("--url", help="the endpoint's MCP URL (default: of the last `up`)")
+    client.add_argument("--token", help="an access token (default: of the last `up`)")

@@ -1,0 +1,59 @@
+"""`mcpist machine list`: the generated machines of a stack, and when each was last used."""
+
+import argparse
+from datetime import UTC, datetime
+from typing import Any
+
+from infra.cli.account import stack
+from infra.cli.document import Done
+from mcpist.batch import uses
+from mcpist.batch.uses import Standing, Use
+from mcpist.settings import settings
+
+
+def listed(options: argparse.Namespace) -> Done:
+    """The machines, the last used first."""
+    with stack(options.stack, options.profile, options.region):
+        name = settings().stack
+        used = uses.uses()
+        all_of_account = list(uses.standing())
+    machines = [
+        _shown(machine, used.get(machine.name)) for machine in all_of_account if uses.generated(machine.name, name)
+    ]
+    machines.sort(key=lambda machine: str(machine["last_used"] or machine["created"]), reverse=True)
+    facts = {"stack": name, "machines": machines, "in_account": len(all_of_account)}
+    return Done(metadata=facts, drawing=_drawn(facts))
+
+
+def _shown(machine: Standing, use: Use | None) -> dict[str, Any]:
+    """A machine for programs; `last_used` may be a day old."""
+    return {
+        "name": machine.name,
+        "created": _moment(machine.created_at),
+        "last_used": _moment(use.used_at) if use and use.used_at else None,
+        "states": use.states if use else None,
+        "leaving": bool(use and use.leaving),
+    }
+
+
+def _drawn(facts: dict[str, Any]) -> str:
+    head = ("name", "created", "last used", "states")
+    rows = [
+        (
+            machine["name"] + (" (leaving)" if machine["leaving"] else ""),
+            machine["created"],
+            machine["last_used"] or "never noted",
+            str(machine["states"] or ""),
+        )
+        for machine in facts["machines"]
+    ]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    table = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)
+    ]
+    ours, all_of_account = len(facts["machines"]), facts["in_account"]
+    return "\n".join([*table, f"{ours} machines of the stack {facts['stack']}, {all_of_account} in the account"])
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,137 @@
+"""`mcpist timeline`: who waited for what in a batch, and the path that made it take as long as it did.
+
+It asks the endpoint, not the table: the same people may see a batch here as everywhere, no right to AWS is needed, and
+the ledger's format stays between the functions.
+"""
+
+import argparse
+import shutil
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.cells import cell_len
+
+from infra.cli.document import Done
+from infra.cli.endpoint import Endpoint
+from infra.cli.faces import title
+from infra.cli.progress import Progress, Step, read, uri
+
+NARROWEST_BAR = 20
+WIDEST_BAR = 80
+
+
+@dataclass(frozen=True)
+class Line:
+    """A step in time, in seconds since the batch's start; `opened` is when the last of its needs had ended.
+
+    `after` is that need: nothing else held the step back. `critical` steps made the batch take as long as it did.
+    """
+
+    id: str
+    tool: str
+    state: str
+    after: str
+    opened: float | None
+    started: float | None
+    ended: float | None
+    critical: bool
+
+    @property
+    def waited(self) -> float | None:
+        """The seconds between being opened and beginning: the machine's own cost."""
+        return None if self.started is None or self.opened is None else max(0.0, self.started - self.opened)
+
+
+def timeline(options: argparse.Namespace) -> Done:
+    """The timeline as a drawing and as facts."""
+    endpoint = Endpoint.chosen(options.url, options.token)
+    progress = read(endpoint.ask(lambda session: session.read(uri(options.batch_id))))
+    lines = arranged(progress)
+    drawing = drawn(progress, lines, shutil.get_terminal_size((100, 24)).columns)
+    return Done([drawing], facts(progress, lines), drawing=drawing)
+
+
+def arranged(progress: Progress) -> list[Line]:
+    """Each step in time, in the order of the batch."""
+    steps = {step.id: step for step in progress.steps}
+    critical = set(path(progress))
+    return [_line(progress, step, steps, critical=step.id in critical) for step in progress.steps]
+
+
+def path(progress: Progress) -> list[str]:
+    """The critical path: from the step that ended last, back to whatever ended last of what each one needs."""
+    steps = {step.id: step for step in progress.steps}
+    found: list[str] = []
+    at = _last(list(steps.values()))
+    while at is not None:
+        found.append(at.id)
+        at = _last([steps[need] for need in at.needs])
+    return found[::-1]
+
+
+def facts(progress: Progress, lines: list[Line]) -> dict[str, Any]:
+    """The timeline for programs."""
+    steps = [
+        {name: round(value, 3) if isinstance(value, float) else value for name, value in asdict(line).items()}
+        for line in lines
+    ]
+    took = round(progress.ended_at - progress.started_at, 3)
+    return {"batch": progress.batch, "done": progress.done, "seconds": took, "critical": path(progress), "steps": steps}
+
+
+def drawn(progress: Progress, lines: list[Line], columns: int) -> str:
+    """The timeline as text: a row and a bar for each step, those of the critical path marked with `*`."""
+    whole = max(progress.ended_at - progress.started_at, 0.001)
+    rows = [_cells(line) for line in lines]
+    head = ["", "step", "tool", "state", "opened", "began", "ended", "after"]
+    widths = [max(map(cell_len, column)) for column in zip(head, *rows, strict=True)]
+    room = min(max(columns - sum(widths) - 2 * len(widths), NARROWEST_BAR), WIDEST_BAR)
+    scale = f"0{f'{whole:.2f} s':>{room - 1}}"
+    critical = " -> ".join(path(progress)) or "nothing ran"
+    return "\n".join(
+        [
+            f"{title(progress)}, {whole:.2f} s; critical path: {critical}",
+            _row(head, widths, scale),
+            *(_row(row, widths, _bar(line, whole, room)) for row, line in zip(rows, lines, strict=True)),
+        ]
+    )
+
+
+def _line(progress: Progress, step: Step, steps: dict[str, Step], *, critical: bool) -> Line:
+    def since(moment: float | None) -> float | None:
+        return None if moment is None else max(0.0, moment - progress.started_at)
+
+    need = _last([steps[need] for need in step.needs])
+    opened = None if step.waits_for else need.ended_at if need else progress.started_at
+    after = need.id if need else ""
+    ended = since(step.ended_at)
+    return Line(step.id, step.tool, step.state, after, since(opened), since(step.started_at), ended, critical)
+
+
+def _last(steps: list[Step]) -> Step | None:
+    """The step that ended last, of those that have."""
+    return max((step for step in steps if step.ended_at is not None), key=lambda step: step.ended_at or 0, default=None)
+
+
+def _cells(line: Line) -> list[str]:
+    times = ["" if moment is None else f"{moment:.2f}" for moment in (line.opened, line.started, line.ended)]
+    return ["*" if line.critical else "", line.id, line.tool, line.state, *times, line.after]
+
+
+def _row(cells: list[str], widths: list[int], bar: str) -> str:
+    padded = [cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True)]
+    return "  ".join([*padded, bar]).rstrip()
+
+
+def _bar(line: Line, whole: float, room: int) -> str:
+    """Dots while it could have begun, a bar while it ran; a step that ended without running is one `|`."""
+
+    def column(moment: float) -> int:
+        return min(round(moment / whole * room), room)
+
+    if line.started is None:
+        return "" if line.ended is None else " " * min(column(line.ended), room - 1) + "|"
+    first = column(line.started)
+    last = max(column(whole if line.ended is None else line.ended), first + 1)
+    opened = min(column(line.started if line.opened is None else line.opened), first)
+    return " " * opened + "·" * (first - opened) + "█" * (last - first)

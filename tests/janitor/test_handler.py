@@ -1,0 +1,186 @@
+"""The janitor's door: machines that nobody uses go, and a batch that wants one meanwhile loses nothing."""
+
+import json
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.local.names import ACCOUNT, REGION
+from janitor.handler import handler
+from janitor.machines import QUIET_SECONDS, UNUSED_SECONDS, Candidate, chosen, remove
+from mcpist.batch import uses
+from mcpist.batch.machine import Machine
+from mcpist.batch.uses import NOTED_SECONDS, Standing, Use
+from mcpist.settings import settings
+from mcpist.stores import Table, client
+
+EVENTS = Path(__file__).parents[2] / "events"
+DAY_SECONDS = 86_400
+LONG_AGO = UNUSED_SECONDS + NOTED_SECONDS + 60
+
+
+class Context:
+    """The part of Lambda's context that the door reads."""
+
+    def __init__(self, milliseconds: int = 29_000) -> None:
+        self.milliseconds = milliseconds
+
+    def get_remaining_time_in_millis(self) -> int:
+        return self.milliseconds
+
+
+def tidy(context: Context | None = None) -> dict[str, Any]:
+    return handler(json.loads((EVENTS / "janitor_schedule.json").read_text("utf-8")), context or Context())
+
+
+def name_of(number: int, stack: str = "mcpist-local") -> str:
+    return Machine({"Comment": str(number)}, 1).name(stack, "role")
+
+
+type Make = Callable[..., str]
+
+
+@pytest.fixture
+def make(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Make:  # noqa: ARG001 - the machines stand there
+    """A machine of a stack as a batch's start leaves it, last used some seconds ago, or never."""
+    from moto.stepfunctions.models import stepfunctions_backends
+
+    def make(number: int, *, used: float | None = None, age: float = LONG_AGO, stack: str = "mcpist-local") -> str:
+        name = name_of(number, stack)
+        client("stepfunctions").create_state_machine(
+            name=name,
+            definition='{"StartAt":"a","States":{"a":{"Type":"Succeed"}}}',
+            roleArn=f"arn:aws:iam::{ACCOUNT}:role/machines",
+            type="EXPRESS",
+            tags=[{"key": "mcpist:stack", "value": stack}],
+        )
+        made = stepfunctions_backends[ACCOUNT][REGION].state_machines[-1]
+        monkeypatch.setattr(made, "creation_date", made.creation_date - timedelta(seconds=age))
+        if used is not None:
+            note(name, used)
+        return name
+
+    return make
+
+
+def note(name: str, ago: float) -> None:
+    used_at = int((time.time() - ago) * 1000)
+    Table(settings().ledger_table, "ledger").put({"pk": "machines", "sk": name, "used_at": used_at, "states": 3})
+
+
+def standing() -> set[str]:
+    return {machine.name for machine in uses.standing()}
+
+
+# -- which go ------------------------------------------------------------------------------------------
+
+
+def test_a_machine_unused_for_a_week_goes_and_others_stay(make: Make) -> None:
+    old, fresh, young = make(1, used=LONG_AGO), make(2, used=DAY_SECONDS), make(3, age=60)
+    answer = tidy()
+    assert answer == {"machines": 3, "candidates": 1, "removed": [old]}
+    assert standing() == {fresh, young}
+
+
+def test_a_machine_without_a_note_counts_from_its_making(make: Make) -> None:
+    never, new = make(1), make(2, age=DAY_SECONDS)
+    assert tidy()["removed"] == [never]
+    assert standing() == {new}
+
+
+def test_only_machines_that_this_stack_generated_are_touched(make: Make) -> None:
+    make(1, stack="mcpist-dev")
+    others = [make(2, stack="another")]
+    for name in ("mcpist-local-relay", "mcpist-local-0123"):
+        client("stepfunctions").create_state_machine(
+            name=name, definition="{}", roleArn=f"arn:aws:iam::{ACCOUNT}:role/machines", type="EXPRESS"
+        )
+        note(name, LONG_AGO)
+        others.append(name)
+    assert tidy() == {"machines": 4, "candidates": 0, "removed": []}
+    assert set(others) < standing()
+
+
+def test_a_name_like_ours_with_another_stacks_tag_stays(make: Make) -> None:
+    name = make(1)
+    (machine,) = uses.standing()
+    client("stepfunctions").tag_resource(
+        resourceArn=machine.arn, tags=[{"key": "mcpist:stack", "value": "mcpist-long"}]
+    )
+    assert tidy()["removed"] == []
+    assert standing() == {name}
+
+
+def test_near_the_accounts_limit_those_unused_longest_go_but_none_that_may_be_running(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MACHINE_LIMIT", "5")
+    days = [6, 3, 5, 4]
+    names = {day: make(day, used=day * DAY_SECONDS) for day in days}
+    running = make(9, used=QUIET_SECONDS - 60)
+    settings.cache_clear()
+    assert tidy()["removed"] == [names[6]]
+    monkeypatch.setenv("MACHINE_LIMIT", "1")
+    settings.cache_clear()
+    assert tidy()["removed"] == [names[5], names[4], names[3]]
+    assert standing() == {running}
+
+
+def test_of_ten_thousand_machines_as_many_are_chosen_as_are_too_many() -> None:
+    now = time.time()
+    machines = [Standing(name_of(number), "", now - LONG_AGO) for number in range(9_500)]
+    used = {
+        machine.name: Use(now - 2 * DAY_SECONDS - number, 1, leaving=False) for number, machine in enumerate(machines)
+    }
+    found = chosen(machines, used, stack="mcpist-local", limit=10_000, now=now)
+    assert [candidate.machine for candidate in found] == machines[:-501:-1]
+
+
+# -- how one goes --------------------------------------------------------------------------------------
+
+
+def test_a_machine_that_a_batch_wants_just_now_stays(make: Make) -> None:
+    name = make(1, used=LONG_AGO)
+    (machine,) = uses.standing()
+    seen = uses.uses()[name]
+    assert uses.use(name, 3)
+    assert not remove(Candidate(machine, seen, 0))
+    assert standing() == {name}
+
+
+def test_a_batch_that_comes_second_is_told_to_run_elsewhere_until_the_machine_is_gone(make: Make) -> None:
+    name = make(1, used=LONG_AGO)
+    assert tidy()["removed"] == [name]
+    assert not uses.use(name, 3)
+    assert tidy() == {"machines": 0, "candidates": 0, "removed": []}
+    assert uses.use(name, 3)
+
+
+def test_a_removal_that_broke_off_is_taken_up_again(make: Make) -> None:
+    name = make(1, used=LONG_AGO)
+    assert uses.leave(name, uses.uses()[name])
+    assert not uses.use(name, 3)
+    assert tidy()["removed"] == [name]
+
+
+def test_a_run_stops_before_its_time_is_over_and_the_next_goes_on(make: Make) -> None:
+    name = make(1, used=LONG_AGO)
+    assert tidy(Context(milliseconds=4_000)) == {"machines": 1, "candidates": 1, "removed": []}
+    assert tidy()["removed"] == [name]
+
+
+# -- notes ---------------------------------------------------------------------------------------------
+
+
+def test_a_use_is_noted_once_a_day_and_sandbox(make: Make, aws: list[str]) -> None:
+    name = make(1, used=LONG_AGO)
+    aws.clear()
+    assert all(uses.use(name, 7) for _ in range(3))
+    assert aws == ["UpdateItem"]
+    noted = uses.uses()[name]
+    assert (noted.states, noted.leaving) == (7, False)
+    assert noted.used_at == pytest.approx(time.time(), abs=5)

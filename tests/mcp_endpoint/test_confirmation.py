@@ -1,0 +1,277 @@
+"""Batches that destroy something: who is asked, what about, and what an answer lets run."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mcp_endpoint.confirmation import Destruction, _acting, _table, _use
+from mcpist import directory
+from mcpist.caller import Caller, Role, Subject
+from mcpist_modules import NAMES
+from tests.mcp_endpoint.door import Door
+from tests.mcp_endpoint.hand import Hand
+
+DROP = '{"id":"drop","module":"rag","tool":"delete_doc","params":{"path":"notes/old.md"}}'
+LINES = f"""\
+{{"id":"find","module":"rag","tool":"list_docs"}}
+{DROP}
+{{"id":"all","module":"rag","tool":"delete_doc","each":"${{find.items}}","params":{{"path":"${{each.path}}"}}}}"""
+YES = {"action": "accept", "content": {"confirm": True}}
+SHORT = 3.6
+
+
+@pytest.fixture
+def door(endpoint: Door, aws: list[str]) -> Door:
+    """A client whose person may destroy, and which must have its answer soon."""
+    directory.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
+    directory._cache.clear()
+    aws.clear()
+    return endpoint.within(SHORT)
+
+
+@pytest.fixture
+def asker(door: Door) -> Door:
+    """One that shows its person a form."""
+    return door.able(elicitation={"form": {}})
+
+
+def answered(door: Door, question: dict[str, Any], reply: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """The answer to a batch that is sent again with what the person said."""
+    params = {"name": "batch", "arguments": {"commands": LINES}} | changes
+    replies = {"requestState": question["requestState"], "inputResponses": {"confirm": reply}}
+    return door.request("tools/call", **{**replies, **params})
+
+
+def batch_of(answer: dict[str, Any]) -> str:
+    text: str = answer["result"]["content"][0]["text"]
+    return text.split()[1].rstrip(":")
+
+
+# -- clients that cannot ask ----------------------------------------------------------------------------
+
+
+def test_a_dry_run_lists_what_destroys_with_its_targets(door: Door, aws: list[str]) -> None:
+    _, (text,) = door.call("batch", commands=LINES, dry_run=True)
+    plan = json.loads(text)
+    assert plan["destructive"] == [
+        {"line": 2, "id": "drop", "tool": "rag.delete_doc", "targets": {"path": "notes/old.md"}},
+        {
+            "line": 3,
+            "id": "all",
+            "tool": "rag.delete_doc",
+            "targets": {"path": "${each.path}"},
+            "each": "${find.items}",
+        },
+    ]
+    assert (plan["form"], plan["exact"], plan["depth"]) == ("machine", True, 2)
+    assert plan["picture"].startswith("flowchart")
+    assert not {"BatchWriteItem", "StartExecution", "UpdateItem"} & set(aws)
+
+
+def test_without_a_form_the_batch_must_say_that_the_user_agreed(door: Door, aws: list[str]) -> None:
+    error = door.error("batch", commands=LINES)
+    assert error["code"] == "CONFIRMATION_REQUIRED"
+    assert 'line 2, drop: rag.delete_doc {"path":"notes/old.md"}' in error["message"]
+    assert "for each of ${find.items}" in error["message"]
+    assert [step["id"] for step in error["details"]["destructive"]] == ["drop", "all"]
+    assert not {"BatchWriteItem", "StartExecution"} & set(aws)
+    failed, (summary, *_) = door.call("batch", commands=LINES, confirm=True)
+    assert not failed
+    assert "running, 0 of 3 steps" in summary
+
+
+def test_a_batch_that_destroys_nothing_needs_no_word(door: Door) -> None:
+    assert not door.call("batch", commands='{"module":"rag","tool":"list_tags"}')[0]
+
+
+@pytest.mark.parametrize("capabilities", [{"elicitation": {"url": {}}}, {"sampling": {}}])
+def test_a_client_with_other_abilities_is_not_asked(door: Door, capabilities: dict[str, Any]) -> None:
+    assert door.able(**capabilities).error("batch", commands=LINES)["code"] == "CONFIRMATION_REQUIRED"
+
+
+def test_an_older_protocol_cannot_be_asked(asker: Door) -> None:
+    event = asker.event("destructive_batch", mcp_protocol_version="2025-11-25")
+    text = asker.send(event)[2]["result"]["content"][0]["text"]
+    assert json.loads(text)["code"] == "CONFIRMATION_REQUIRED"
+
+
+# -- clients that can -----------------------------------------------------------------------------------
+
+
+def test_who_can_be_asked_is_asked_once_before_anything_runs(asker: Door, aws: list[str]) -> None:
+    question = asker.send(asker.event("destructive_batch"))[2]["result"]
+    assert question["resultType"] == "input_required"
+    asked = question["inputRequests"]["confirm"]
+    assert asked["method"] == "elicitation/create"
+    assert 'line 1, drop: rag.delete_doc {"path":"notes/old.md"}' in asked["params"]["message"]
+    assert asked["params"]["requestedSchema"]["required"] == ["confirm"]
+    assert not {"BatchWriteItem", "StartExecution"} & set(aws)
+
+
+def test_an_empty_capability_means_forms(door: Door) -> None:
+    assert door.able(elicitation={}).result("batch", commands=LINES)["resultType"] == "input_required"
+
+
+def test_the_models_word_is_not_the_persons(asker: Door) -> None:
+    assert asker.result("batch", commands=LINES, confirm=True)["resultType"] == "input_required"
+
+
+def test_an_accepted_answer_runs_the_batch_that_was_asked_about(asker: Door) -> None:
+    question = asker.result("batch", commands=LINES)
+    assert batch_of(answered(asker, question, YES)) == question["requestState"]
+
+
+def test_an_answer_that_is_sent_again_runs_nothing_again(asker: Door, aws: list[str]) -> None:
+    question = asker.result("batch", commands=LINES)
+    first = answered(asker, question, YES)
+    _table().update(f"acme#{question['requestState']}", "confirmation", "SET #until = :past", values={":past": 1})
+    aws.clear()
+    assert batch_of(answered(asker, question, YES)) == batch_of(first)
+    assert not {"BatchWriteItem", "StartExecution"} & set(aws)
+
+
+def test_of_two_answers_at_once_one_starts_the_batch(asker: Door) -> None:
+    question = asker.result("batch", commands=LINES)
+    caller = directory.identify(Subject(asker.login.issuer, "uma"))
+    assert [_use(caller, question["requestState"]) for _ in range(2)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"action": "decline"},
+        {"action": "cancel", "content": {"confirm": True}},
+        {"action": "accept"},
+        {"action": "accept", "content": {"confirm": False}},
+        {"action": "accept", "content": {"confirm": "yes"}},
+    ],
+)
+def test_whatever_is_no_yes_is_a_no(asker: Door, aws: list[str], reply: dict[str, Any]) -> None:
+    question = asker.result("batch", commands=LINES)
+    aws.clear()
+    result = answered(asker, question, reply)["result"]
+    error = json.loads(result["content"][0]["text"])
+    assert (result["isError"], error["code"]) == (True, "CONFIRMATION_REQUIRED")
+    assert "did not agree" in error["message"]
+    assert not {"BatchWriteItem", "StartExecution"} & set(aws)
+
+
+def test_no_answer_at_all_is_asked_for_again(asker: Door) -> None:
+    question = asker.result("batch", commands=LINES)
+    again = asker.result("batch", commands=LINES, more={"requestState": question["requestState"]})
+    assert again["resultType"] == "input_required"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"commands": LINES.replace("old.md", "new.md")},
+        {"commands": LINES.replace('"find"', '"seek"').replace("find.", "seek.")},
+        {"commands": LINES, "timeout": 3_000},
+        {"commands": "\n".join([LINES, LINES.splitlines()[1].replace('"drop"', '"more"')])},
+    ],
+    ids=["another target", "another name", "a longer time", "a further step"],
+)
+def test_an_answer_is_for_one_batch_alone(asker: Door, aws: list[str], arguments: dict[str, Any]) -> None:
+    question = asker.result("batch", commands=LINES)
+    aws.clear()
+    error = answered(asker, question, YES, arguments=arguments)["error"]
+    assert (error["code"], error["data"]["details"]["field"]) == (-32602, "requestState")
+    assert not {"BatchWriteItem", "StartExecution"} & set(aws)
+
+
+def test_an_answer_is_for_one_person_alone(asker: Door) -> None:
+    question = asker.result("batch", commands=LINES)
+    assert answered(asker.of("ada"), question, YES)["error"]["code"] == -32602
+
+
+def test_an_answer_is_for_the_roles_that_were_asked(asker: Door) -> None:
+    question = asker.result("batch", commands=LINES)
+    more = Role("more", modules=NAMES, allow=("rag.*",), destructive=True)
+    directory.put_role("acme", more)
+    subject = Subject(asker.login.issuer, "uma")
+    directory.put_user("acme", "uma", name="Uma", subject=subject, roles=["members", "more"])
+    directory._cache.clear()
+    assert answered(asker, question, YES)["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize("state", ["b_0123456789abcdef", "made up", "x" * 5_000])
+def test_a_state_that_nobody_made_is_refused(asker: Door, aws: list[str], state: str) -> None:
+    assert answered(asker, {"requestState": state}, YES)["error"]["code"] == -32602
+    assert not {"BatchWriteItem", "StartExecution"} & set(aws)
+
+
+def test_a_yes_without_a_question_is_asked(asker: Door) -> None:
+    more = {"inputResponses": {"confirm": YES}}
+    assert asker.result("batch", commands=LINES, more=more)["resultType"] == "input_required"
+
+
+def test_an_answer_may_come_too_late(asker: Door) -> None:
+    question = asker.result("batch", commands=LINES)
+    pk = f"acme#{question['requestState']}"
+    _table().update(pk, "confirmation", "SET #until = :past", values={":past": 1})
+    assert answered(asker, question, YES)["error"]["code"] == -32602
+
+
+def test_an_answer_whose_batch_did_not_start_is_used_up(asker: Door) -> None:
+    question = asker.result("batch", commands=LINES)
+    pk = f"acme#{question['requestState']}"
+    _table().update(pk, "confirmation", "SET #accepted_at = :past", values={":past": 1})
+    assert answered(asker, question, YES)["error"]["code"] == -32602
+
+
+def test_a_batch_that_was_agreed_to_may_go_on_as_a_task(asker: Door) -> None:
+    follower = asker.able(extensions={"io.modelcontextprotocol/tasks": {}})
+    question = follower.result("batch", commands=LINES)
+    assert question["resultType"] == "input_required"
+    task = answered(follower, question, YES)["result"]
+    assert (task["resultType"], task["taskId"]) == ("task", question["requestState"])
+    assert "requestState" not in task
+
+
+def test_only_what_runs_again_is_asked_about(asker: Door, door: Door) -> None:
+    lines = f'{DROP}\n{{"id":"tags","module":"rag","tool":"list_tags","after":["drop"]}}'
+    _, (summary, *_) = door.call("batch", commands=lines, confirm=True)
+    hand = Hand(summary.split()[1].rstrip(":"))
+    hand.ends("drop", raw={"path": "notes/old.md"})
+    hand.ends("tags", "failed")
+    assert "content" in asker.result("batch", resume=hand.head.batch)
+
+
+def test_the_question_comes_in_japanese_to_those_who_read_it(asker: Door) -> None:
+    event = asker.event("destructive_batch", accept_language="ja")
+    message = asker.send(event)[2]["result"]["inputRequests"]["confirm"]["params"]["message"]
+    assert "実行しますか" in message
+
+
+# -- whose account ------------------------------------------------------------------------------------
+
+
+def row(owner: str, account: str, *open_to: str) -> dict[str, Any]:
+    return {"service": "github", "owner": owner, "account_name": account, "open_to": list(open_to)}
+
+
+@pytest.mark.parametrize(
+    ("rows", "account"),
+    [
+        ([row("user#uma", "uma-at-github"), row("role#dev", "team")], "uma-at-github"),
+        ([row("user#uma", "uma-at-github", "ops"), row("role#dev", "team")], "team"),
+        ([row("user#uma", "uma-at-github", "dev")], "uma-at-github"),
+        ([row("role#ops", "ops"), row("role#dev", "team")], "team"),
+        ([row("user#ada", "ada-at-github")], ""),
+        ([row("user#uma", "x") | {"service": "jira"}], ""),
+    ],
+)
+def test_the_account_is_the_one_that_will_act(rows: list[dict[str, Any]], account: str) -> None:
+    caller = Caller("acme", "uma", Subject("i", "uma"), "user", (Role("dev"),))
+    assert _acting(caller, rows, "github") == account
+
+
+def test_long_targets_are_cut_and_the_account_is_named() -> None:
+    step = Destruction(2, "drop", "github", "delete_label", {"name": "x" * 1_000}, "")
+    text = replace(step, account="uma-at-github").as_text()
+    assert text.endswith("… (account: uma-at-github)")
+    assert len(text) < 400
+    assert replace(step, account="uma-at-github").as_dict()["account"] == "uma-at-github"

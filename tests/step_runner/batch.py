@@ -1,0 +1,119 @@
+"""A batch in the ledger, and the step runner's door, as the tests of the room enter it."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.local.login import LocalLogin
+from mcpist.batch import facts, ledger
+from mcpist.batch.records import Claim, Entry, Header, Status
+from mcpist.batch.steps import EACH_LIMIT
+from mcpist.errors import McpistError, from_message
+from step_runner.handler import handler
+
+EVENTS = Path(__file__).parents[2] / "events"
+PK = "acme#b_0123456789abcdef"
+EXECUTION = json.loads((EVENTS / "step_runner_step.json").read_text("utf-8"))["execution"]
+
+
+class Context:
+    """The part of Lambda's context that the door reads."""
+
+    def __init__(self, request: str) -> None:
+        self.aws_request_id = request
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 60_000
+
+
+def enter(name: str = "step", request: str = "request-1", **changes: Any) -> dict[str, Any]:
+    """What the door answers an event of `events/`, changed in some fields, in an execution that has just begun."""
+    event = json.loads((EVENTS / f"step_runner_{name}.json").read_text("utf-8"))
+    event |= {"started": datetime.now(UTC).isoformat()} | changes
+    return handler(event, Context(request))
+
+
+type Write = Callable[..., Header]
+
+
+@pytest.fixture
+def write(organization: str, login: LocalLogin) -> Write:
+    """A batch in the ledger; each step is a tool of rag with its params and needs, and wishes by its number."""
+
+    def write(
+        *steps: tuple[str, dict[str, Any], set[int]],
+        closes_in: float = 300,
+        effect: str = "reads",
+        lenient: frozenset[int] = frozenset(),
+        **wishes: dict[str, Any],
+    ) -> Header:
+        now = time.time()
+        wished = {int(name.removeprefix("step")): wish for name, wish in wishes.items()}
+        head = Header(
+            pk=PK,
+            organization=organization,
+            batch="b_0123456789abcdef",
+            user="uma",
+            issuer=login.issuer,
+            sub="uma",
+            roles=("members",),
+            warrant="",
+            ids=tuple(f"step{index}" for index in range(len(steps))),
+            needs=tuple(frozenset(needs) for *_, needs in steps),
+            started_at=now,
+            closes_at=now + closes_in,
+            expires_at=now + 86_400,
+            fans=frozenset(index for index, wish in wished.items() if "each" in wish),
+            lenient=lenient,
+        )
+        entries = [
+            replace(
+                Entry(index, head.ids[index], "rag", tool, effect, params, output=True, raw_output=False),
+                **{"line": index + 1, "each_limit": EACH_LIMIT, **wished.get(index, {})},
+            )
+            for index, (tool, params, _) in enumerate(steps)
+        ]
+        ledger.write(head, entries)
+        return head
+
+    return write
+
+
+def entry(step: int = 0) -> Entry:
+    """A step as it is now."""
+    return ledger.entries(PK, [step])[0]
+
+
+def elements(step: int = 0) -> list[Entry]:
+    """A step's elements as they are now."""
+    return ledger.elements(PK, entry(step))
+
+
+def outcome(step: int = 0) -> str:
+    """How a step has settled."""
+    return ledger.header(PK).outcome[step]
+
+
+def error_of(found: Entry) -> McpistError:
+    """The error that a step or an element ended with."""
+    assert found.error is not None
+    return from_message(found.error)
+
+
+def has_settled(step: int, content: bytes = b"null", status: Status = "succeeded") -> None:
+    """A step that ended and settled before."""
+    facts.finish(ledger.header(PK), entry(step), None, status, content=content if status == "succeeded" else None)
+    facts.settle(PK, step, status)
+
+
+def claim_by(
+    sandbox: str, found: Entry | None = None, *, execution: str = "another", retry: int = 0, lives: float = 60
+) -> Entry:
+    """A claim on a step or an element, as another sandbox makes it."""
+    return facts.claim(ledger.header(PK), found or entry(), Claim(sandbox, execution, retry, time.time() + lives))

@@ -1,0 +1,291 @@
+"""A step that runs for each element of a list, from its entry over its elements to their gathering."""
+
+import json
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mcpist.batch import facts, ledger
+from mcpist.batch.facts import MOST_ELEMENTS
+from mcpist.batch.items import unpack
+from mcpist.batch.settling import StepBusy
+from tests.step_runner.batch import (
+    PK,
+    Write,
+    claim_by,
+    elements,
+    enter,
+    entry,
+    error_of,
+    has_settled,
+    outcome,
+)
+
+SEARCH = ("search_docs", {"query": "${each.q}"}, {0})
+
+
+@pytest.fixture
+def fan(write: Write) -> Any:
+    """A step over the list that another one brought, and one that needs it."""
+
+    def fan(found: Any, tool: Any = SEARCH, **wishes: Any) -> None:
+        made = {name: wishes.pop(name) for name in ("effect", "closes_in", "lenient") if name in wishes}
+        each = {"each": "${step0.raw}", **wishes}
+        write(("list_docs", {}, set()), tool, ("list_docs", {}, {1}), step1=each, **made)
+        has_settled(0, json.dumps(found).encode())
+
+    return fan
+
+
+def run(*numbers: int, **changes: Any) -> None:
+    for number in numbers:
+        assert enter("element", element=number, **changes) == {"batch": PK, "go": {}}
+
+
+def test_a_step_names_its_elements_they_run_and_it_is_gathered(fan: Any) -> None:
+    fan([{"q": "a"}, {"q": "b"}])
+    assert enter(step=1) == {"batch": PK, "go": {}, "each": [0, 1]}
+    run(1, 0)
+    assert enter("gather") == {"batch": PK, "go": {"s2": True}}
+    assert outcome(1) == "succeeded"
+    assert len(ledger.raw(ledger.header(PK), entry(1))) == 2
+    assert [one.status for one in elements(1)] == ["succeeded", "succeeded"]
+
+
+def test_each_element_has_its_row_in_the_audit(fan: Any, aws: list[str]) -> None:
+    fan([{"q": "a"}, {"q": "b"}])
+    enter(step=1)
+    aws.clear()
+    run(0, 1, 1)
+    assert aws.count("PutItem") == 2
+
+
+def test_each_comes_again_and_replays(fan: Any) -> None:
+    fan([{"q": "a"}, {"q": "b"}])
+    enter(step=1)
+    run(0)
+    assert enter(step=1, request="request-2") == {"batch": PK, "go": {}, "each": [1]}
+    before = elements(1)[0]
+    run(0, request="request-3")
+    assert elements(1)[0] == before
+    run(1)
+    gathered = enter("gather")
+    assert enter("gather", request="request-4") == gathered
+    assert enter(step=1) == gathered
+    assert len(ledger.header(PK).seq) == 2
+
+
+def test_the_list_is_made_out_once(fan: Any) -> None:
+    fan([{"q": "a"}])
+    enter(step=1)
+    head, found = ledger.header(PK), entry(1)
+    again = facts.spread(head, found, ["other"])
+    assert again.fan
+    assert ledger.raw(head, again.fan) == [{"q": "a"}]
+    assert facts.count(head, 1, 500) is None
+    assert ledger.header(PK).elements == {1: 1}
+
+
+def test_an_empty_list_succeeds_at_once_with_nothing(fan: Any) -> None:
+    fan([])
+    assert enter(step=1) == {"batch": PK, "go": {"s2": True}}
+    assert outcome(1) == "succeeded"
+    assert ledger.raw(ledger.header(PK), entry(1)) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "kind"), [({}, "object"), ("text", "string"), (7, "number"), (None, "null"), (True, "boolean")]
+)
+def test_what_is_no_list_fails_with_its_line_and_reference(fan: Any, found: Any, kind: str) -> None:
+    fan(found)
+    assert enter(step=1) == {"batch": PK, "go": {"s2": True}}
+    error = error_of(entry(1))
+    assert error.text().message == f"Line 2: each: ${{step0.raw}} is of the type {kind}, not a list."
+    assert error.details["id"] == "step1"
+
+
+def test_a_list_over_the_limit_fails_before_anything_runs(fan: Any) -> None:
+    fan([{"q": "a"}] * 101)
+    enter(step=1)
+    error = error_of(entry(1))
+    assert error.text().message == "Line 2: each: ${step0.raw} has 101 elements; at most 100 are allowed."
+    assert outcome(1) == "failed"
+    fan([{"q": "a"}] * 1001, each_limit=1000)
+    enter(step=1)
+    assert error_of(entry(1)).details["limit"] == 1000
+
+
+def test_a_batch_has_a_thousand_elements_in_all(write: Write) -> None:
+    each = {"each": "${step0.raw}", "each_limit": 1000}
+    write(("list_docs", {}, set()), SEARCH, SEARCH, SEARCH, step1=each, step2=each, step3=each)
+    has_settled(0, json.dumps([{"q": "a"}] * 600).encode())
+    assert len(enter(step=1)["each"]) == 600
+    enter(step=2)
+    assert error_of(entry(2)).details["limit"] == MOST_ELEMENTS - 600
+    assert "each" in enter(step=1)
+
+
+def test_a_long_list_stands_in_a_file_and_each_element_finds_its_own(fan: Any) -> None:
+    fan([{"q": "a", "noise": [number * place * 7919 % 104729 for place in range(200)]} for number in range(100)])
+    enter(step=1)
+    found = entry(1).fan
+    assert found
+    assert found.content is None
+    run(99)
+    assert elements(1)[99].status == "succeeded"
+
+
+def test_a_step_succeeds_with_one_element_and_tells_how_each_ended(fan: Any) -> None:
+    fan([{"q": "a"}, {}, {"q": "c"}])
+    enter(step=1)
+    run(0, 1, 2)
+    enter("gather")
+    assert outcome(1) == "succeeded"
+    raw = ledger.raw(ledger.header(PK), entry(1))
+    assert [one is None for one in raw] == [False, True, False]
+    statuses = unpack(entry(1).statuses or b"")
+    assert [one["status"] for one in statuses] == ["succeeded", "failed", "succeeded"]
+    assert statuses[1]["error"]["code"] == "VALIDATION_ERROR"
+    assert statuses[1]["error"]["message"].startswith("Line 2: params.query: ${each.q} does not resolve")
+
+
+def test_a_step_fails_with_all_its_elements_by_the_first_error(fan: Any) -> None:
+    fan([{}, {}])
+    enter(step=1)
+    run(0, 1)
+    assert enter("gather") == {"batch": PK, "go": {"s2": True}}
+    assert outcome(1) == "failed"
+    assert error_of(entry(1)).details["element"] == 0
+
+
+def test_a_when_about_the_element_skips_elements_and_one_about_the_step_the_step(fan: Any) -> None:
+    wanted = {"equals": ["${each.on}", True]}
+    fan([{"q": "a", "on": True}, {"q": "b"}], when=wanted)
+    enter(step=1)
+    run(0, 1)
+    enter("gather")
+    assert [one.status for one in elements(1)] == ["succeeded", "skipped"]
+    assert outcome(1) == "succeeded"
+    fan([{"q": "a"}], when={"exists": "${step0.raw[1]}"})
+    assert enter(step=1) == {"batch": PK, "go": {"s2": True}}
+    assert outcome(1) == "skipped"
+
+
+def test_a_gathering_waits_for_elements_that_have_not_ended(fan: Any) -> None:
+    fan([{"q": "a"}, {"q": "b"}])
+    enter(step=1)
+    run(0)
+    with pytest.raises(StepBusy):
+        enter("gather")
+    claim_by("living sandbox", elements(1)[1])
+    with pytest.raises(StepBusy):
+        enter("gather", lost=True)
+
+
+def test_a_lost_gathering_ends_what_nobody_runs_any_more(fan: Any) -> None:
+    fan([{"q": "a"}, {"q": "b"}, {"q": "c"}], effect="writes")
+    enter(step=1)
+    run(0)
+    claim_by("dead sandbox", elements(1)[1], lives=-1)
+    assert enter("gather", lost=True) == {"batch": PK, "go": {"s2": True}}
+    assert [one.status for one in elements(1)] == ["succeeded", "unknown", "failed"]
+    assert outcome(1) == "unknown"
+
+
+@pytest.mark.parametrize(("effect", "status"), [("reads", "succeeded"), ("writes", "unknown")])
+def test_a_dead_claim_on_an_element_counts_as_one_on_a_step(fan: Any, effect: str, status: str) -> None:
+    fan([{"q": "a"}], effect=effect)
+    enter(step=1)
+    claim_by("dead sandbox", elements(1)[0], lives=-1)
+    run(0)
+    enter("gather")
+    assert (elements(1)[0].status, outcome(1)) == (status, status)
+
+
+def test_a_live_claim_on_an_element_is_busy(fan: Any) -> None:
+    fan([{"q": "a"}])
+    enter(step=1)
+    claim_by("living sandbox", elements(1)[0])
+    with pytest.raises(StepBusy):
+        run(0)
+
+
+def test_a_write_in_doubt_leaves_a_lenient_step_succeeded_with_the_others(fan: Any) -> None:
+    fan([{"q": "a"}, {"q": "b"}], effect="writes", lenient=frozenset({1}))
+    enter(step=1)
+    run(0)
+    claim_by("dead sandbox", elements(1)[1], lives=-1)
+    run(1)
+    enter("gather")
+    assert outcome(1) == "succeeded"
+
+
+def test_an_element_that_the_list_does_not_have_is_left_alone(fan: Any) -> None:
+    fan([{"q": "a"}])
+    run(0)
+    assert entry(1).fan is None
+    enter(step=1)
+    run(7)
+    assert [one.status for one in elements(1)] == [None]
+
+
+def test_a_gathering_before_the_step_was_entered_is_left_alone(fan: Any) -> None:
+    fan([{"q": "a"}])
+    assert enter("gather") == {"batch": PK, "go": {}}
+    assert enter(step=1)["each"] == [0]
+
+
+def test_a_cancelled_batch_runs_no_further_element_and_lets_writes_end(fan: Any) -> None:
+    fan([{"q": "a"}, {"q": "b"}, {"q": "c"}], effect="writes")
+    enter(step=1)
+    run(0)
+    claim_by("living sandbox", elements(1)[1])
+    head = ledger.cancel(PK)
+    assert 1 not in head.seq
+    run(2)
+    facts.finish(head, elements(1)[1], "living sandbox", "succeeded", content=b"1")
+    enter("gather")
+    assert [one.status for one in elements(1)] == ["succeeded", "succeeded", "cancelled"]
+    assert outcome(1) == "succeeded"
+
+
+def test_cancelling_ends_a_reading_step_at_once(fan: Any) -> None:
+    fan([{"q": "a"}, {"q": "b"}])
+    enter(step=1)
+    claim_by("living sandbox", elements(1)[0])
+    assert ledger.cancel(PK).done
+    assert [one.status for one in elements(1)] == ["cancelled", "cancelled"]
+    late = facts.finish(ledger.header(PK), elements(1)[0], "living sandbox", "succeeded", content=b"1")
+    assert late.status == "cancelled"
+
+
+def test_after_its_time_a_batch_is_closed_with_its_elements(fan: Any) -> None:
+    fan([{"q": "a"}, {"q": "b"}, {"q": "c"}], effect="writes")
+    enter(step=1)
+    run(0)
+    claim_by("dead sandbox", elements(1)[1], lives=-1)
+    head = replace(ledger.header(PK), closes_at=time.time() - 1)
+    assert ledger.close(head).outcome == {0: "succeeded", 1: "unknown", 2: "cancelled"}
+    assert [one.status for one in elements(1)] == ["succeeded", "unknown", "cancelled"]
+
+
+def test_what_needs_a_step_with_each_sees_its_rows_and_statuses(write: Write) -> None:
+    params = {"query": "${step1.elements[*].status} ${step1.items[*].path}"}
+    write(("list_docs", {}, set()), SEARCH, ("search_docs", params, {1}), step1={"each": "${step0.raw}"})
+    has_settled(0, b'[{"q": "a"}, {}]')
+    enter(step=1)
+    run(0, 1)
+    enter("gather")
+    enter(step=2)
+    assert outcome(2) == "succeeded"
+
+
+def test_a_list_that_is_made_out_between_reading_and_cancelling_stands(fan: Any) -> None:
+    fan([{"q": "a"}], effect="writes")
+    seen = entry(1)
+    enter(step=1)
+    assert facts.finish(ledger.header(PK), seen, None, "cancelled").status is None
+    run(0)
+    assert enter("gather") == {"batch": PK, "go": {"s2": True}}

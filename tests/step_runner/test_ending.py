@@ -1,0 +1,174 @@
+"""How a step ends: by its `when`, by what it needs, by its timeout, by a fault, or by a batch that is stopped."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from mcpist import directory
+from mcpist.batch import facts, ledger
+from mcpist.batch.settling import Entrance, StepBusy
+from mcpist.caller import Role
+from mcpist.errors import StoreUnavailable
+from mcpist.stores import client
+from step_runner.step import StepWork
+from tests.step_runner.batch import PK, Write, claim_by, enter, entry, error_of, has_settled, outcome
+
+TAGS: Any = ("list_tags", {}, set())
+
+
+@contextmanager
+def outage(operation: str) -> Iterator[None]:
+    """A time in which a store does not answer one operation."""
+
+    def refuse(**_: Any) -> None:
+        raise EndpointConnectionError(endpoint_url="ledger")
+
+    events = client("dynamodb").meta.events
+    events.register(f"before-call.dynamodb.{operation}", refuse)
+    yield
+    events.unregister(f"before-call.dynamodb.{operation}", refuse)
+
+
+@pytest.mark.parametrize(
+    ("when", "status"),
+    [
+        ({"not_empty": "${step0.items}"}, "skipped"),
+        ({"exists": "${step0.raw}"}, "succeeded"),
+        ({"equals": ["${step0.raw}", []]}, "succeeded"),
+        ({"equals": ["${step0.raw[0]}", None]}, "skipped"),
+    ],
+)
+def test_a_step_is_skipped_unless_its_when_holds(write: Write, when: Any, status: str) -> None:
+    write(TAGS, ("list_tags", {}, {0}), ("list_docs", {}, {1}), step1={"when": when})
+    has_settled(0, b"[]")
+    assert enter(step=1) == {"batch": PK, "go": {"s2": True}}
+    enter(step=2)
+    assert [outcome(1), outcome(2)] == [status, status]
+    assert entry(1).error is None
+
+
+def test_what_needs_a_lenient_step_runs_with_what_there_is(write: Write) -> None:
+    params = {"query": "found: ${step0.items} ${step0.raw.x}", "tags": "${step0.items[*].tag}"}
+    write(TAGS, ("search_docs", params, {0}), lenient=frozenset({0}))
+    has_settled(0, status="failed")
+    enter(step=1)
+    assert outcome(1) == "succeeded"
+
+
+def test_a_lenient_step_that_was_skipped_holds_nobody_back(write: Write) -> None:
+    write(TAGS, ("list_tags", {}, {0}), ("list_docs", {}, {1}), lenient=frozenset({1}))
+    has_settled(0, status="failed")
+    for step in (1, 2):
+        enter(step=step)
+    assert [outcome(step) for step in (1, 2)] == ["skipped", "succeeded"]
+
+
+def test_a_wrong_argument_that_a_result_brings_names_the_line(write: Write) -> None:
+    write(TAGS, ("search_docs", {"query": "${step0.x}"}, {0}))
+    has_settled(0, b'{"y": 1}')
+    enter(step=1)
+    message = error_of(entry(1)).text().message
+    assert message == "Line 2: params.query: ${step0.x} does not resolve: there is no x."
+
+
+@pytest.mark.parametrize(
+    ("timeout", "closes_in", "remaining", "seconds"),
+    [(None, 300, 60, 55), (3, 300, 60, 3), (25, 300, 12, 7), (25, 9, 60, 9), (25, -1, 60, 1)],
+)
+def test_a_tool_has_the_time_of_its_line_its_sandbox_and_its_batch(
+    write: Write, timeout: Any, closes_in: float, remaining: float, seconds: float
+) -> None:
+    head = write(TAGS, closes_in=closes_in, step0={"timeout": timeout})
+    work = StepWork(Entrance(PK, 0, "execution", 0, "request", remaining))
+    assert work._seconds(head, entry()) == pytest.approx(seconds, abs=0.5)
+
+
+def test_an_outage_before_the_claim_is_waited_out(write: Write) -> None:
+    write(TAGS, effect="writes")
+    directory._cache.clear()
+    with outage("Query"), pytest.raises(StoreUnavailable):
+        enter()
+    assert entry().claim is None
+    enter(retry=1)
+    assert outcome() == "succeeded"
+
+
+def test_an_outage_that_lasts_is_the_steps_error(write: Write) -> None:
+    write(TAGS)
+    directory._cache.clear()
+    with outage("Query"):
+        enter(retry=3)
+    assert error_of(entry()).code == "STORE_UNAVAILABLE"
+
+
+def test_an_outage_while_a_write_is_noted_is_its_error_and_not_tried_again(write: Write) -> None:
+    write(("put_doc", {"path": "a.md", "title": "A", "content": "a"}, set()), effect="writes")
+    directory.put_role("acme", Role("members", modules=("rag",), allow=("rag.put_doc",)))
+    directory._cache.clear()
+    with outage("PutItem"):
+        enter()
+    assert error_of(entry()).code == "STORE_UNAVAILABLE"
+    assert entry().claim is not None
+
+
+def test_cancelling_ends_what_has_not_begun_abandons_reads_and_spares_writes(write: Write) -> None:
+    write(TAGS, TAGS, ("list_docs", {}, {0, 1}))
+    has_settled(0)
+    claim_by("living sandbox", entry(1))
+    head = ledger.cancel(PK)
+    assert (head.outcome, head.done) == ({0: "succeeded", 1: "cancelled", 2: "cancelled"}, True)
+    assert head.cancelled_at == pytest.approx(time.time(), abs=60)
+    late = facts.finish(head, entry(1), "living sandbox", "succeeded", content=b"[]")
+    assert late.status == "cancelled"
+
+
+def test_a_write_that_runs_while_its_batch_is_cancelled_ends_as_it_ends(write: Write) -> None:
+    write(TAGS, ("list_docs", {}, {0}), effect="writes")
+    claim_by("living sandbox")
+    assert ledger.cancel(PK).outcome == {1: "cancelled"}
+    facts.finish(ledger.header(PK), entry(), "living sandbox", "succeeded", content=b"[]")
+    enter()
+    assert ledger.header(PK).outcome == {0: "succeeded", 1: "cancelled"}
+
+
+def test_no_step_of_a_cancelled_batch_starts(write: Write) -> None:
+    head = write(TAGS)
+    facts.stop(head)
+    enter()
+    assert outcome() == "cancelled"
+
+
+def test_a_batch_that_is_done_is_not_cancelled(write: Write) -> None:
+    write(TAGS)
+    enter()
+    head = ledger.cancel(PK)
+    assert (head.cancelled_at, head.outcome) == (None, {0: "succeeded"})
+    assert facts.stop(head).cancelled_at is None
+
+
+def test_cancelling_again_changes_nothing(write: Write) -> None:
+    write(TAGS, effect="writes")
+    claim_by("living sandbox")
+    first = ledger.cancel(PK)
+    assert ledger.cancel(PK) == first
+
+
+def test_a_read_that_died_in_a_cancelled_batch_does_not_run_again(write: Write) -> None:
+    head = write(TAGS)
+    claim_by("dead sandbox", lives=-1)
+    facts.stop(head)
+    enter()
+    assert outcome() == "cancelled"
+
+
+def test_a_claim_between_reading_and_cancelling_stands(write: Write) -> None:
+    head = write(TAGS)
+    seen = entry()
+    claim_by("living sandbox")
+    assert facts.finish(head, seen, None, "cancelled").status is None
+    with pytest.raises(StepBusy):
+        enter()

@@ -1,0 +1,114 @@
+"""Batches that outlive an execution: with the limit set to a second they go on in another one, and settle once.
+
+They run on an embedded AWS of their own, which is gone before the whole house's begins: a process has room for one.
+"""
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.local.house import ORGANIZATION, ROLE, House, open_house, with_modules
+from infra.local.operating import operating
+from mcpist import directory
+from mcpist.caller import Role
+from tests.whole.conftest import HERE, Visitor
+
+MODULES = ("probe", "rag")
+CONTINUE_SECONDS = 1
+# A little more: the gate opens when the first execution is too old for another step.
+OPEN_SECONDS = 1.2
+
+
+@pytest.fixture(scope="module")
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A house in which no step begins later than a second after its execution did."""
+    root = with_modules(tmp_path_factory.mktemp("hasty"), HERE / "probe.py")
+    template = (root / "template.yaml").read_text("utf-8")
+    (root / "template.yaml").unlink()
+    hasty = template.replace('CONTINUE_SECONDS: "240"', f'CONTINUE_SECONDS: "{CONTINUE_SECONDS}"')
+    assert hasty != template
+    (root / "template.yaml").write_text(hasty, "utf-8")
+    with open_house(docs=HERE / "documents", root=root, modules=MODULES) as house:
+        with operating(house.aws):
+            directory.put_role(ORGANIZATION, Role(ROLE, modules=MODULES, allow=("probe.*",)))
+        yield house
+
+
+def executions(house: House) -> list[str]:
+    """The names of all executions, in their order."""
+    states = house.aws.client("stepfunctions")
+    machines = [machine["stateMachineArn"] for machine in states.list_state_machines()["stateMachines"]]
+    found = [one for arn in machines for one in states.list_executions(stateMachineArn=arn)["executions"]]
+    return [one["name"] for one in sorted(found, key=lambda one: one["startDate"])]
+
+
+def lines(trace: Path, gate: Path) -> list[dict[str, Any]]:
+    """A step that waits at a gate, then one for each document, and one after all of them."""
+    slow = {"file": f"{trace}.slow", "gate": str(gate)}
+    return [
+        {"id": "slow", "module": "probe", "tool": "look_long", "params": slow},
+        {"id": "find", "module": "rag", "tool": "list_docs", "after": "slow"},
+        {
+            "id": "notes",
+            "module": "probe",
+            "tool": "note",
+            "params": {"file": f"{trace}.${{each.path}}"},
+            "each": "${find.items}",
+        },
+        {"id": "last", "module": "probe", "tool": "note", "params": {"file": f"{trace}.last"}, "after": "notes"},
+    ]
+
+
+def tangled(trace: Path, gate: Path) -> list[dict[str, Any]]:
+    """The same, and a graph beside it that is too tangled for a machine."""
+    names = [[f"s{layer}_{place}" for place in range(4)] for layer in range(7)]
+    tangle: list[dict[str, Any]] = [
+        {
+            "id": name,
+            "module": "rag",
+            "tool": "list_tags",
+            "after": [names[layer - 1][place - back] for back in range(2)] if layer else [],
+        }
+        for layer, row in enumerate(names)
+        for place, name in enumerate(row)
+    ]
+    return [*lines(trace, gate), *tangle]
+
+
+def run(house: House, steps: list[dict[str, Any]], gate: Path) -> tuple[str, list[str]]:
+    """The summary of a batch whose gate opens when its first execution is old, and the names of its executions."""
+    user = Visitor(house, house.token())
+    os.mkfifo(gate)
+    opening = threading.Timer(OPEN_SECONDS, gate.write_text, ["go"])
+    opening.start()
+    (summary, *_) = user.texts("batch", commands=steps)
+    opening.join()
+    batch = summary.split()[1].rstrip(":")
+    while "running" in summary:
+        (summary, *_) = user.texts("batch", batch_id=batch)
+    return summary, [name for name in executions(house) if name.startswith(batch)]
+
+
+ALL = "slow succeeded, find succeeded, notes succeeded (3 elements: 3 succeeded), last succeeded"
+
+
+def test_a_batch_goes_on_in_another_execution_where_what_has_settled_replays(hasty: House, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    summary, names = run(hasty, lines(tmp_path / "trace", gate), gate)
+    assert ALL in summary
+    assert [path.stat().st_size for path in tmp_path.glob("trace.*")] == [1] * 5
+    assert len(names) > 1
+    assert names == [names[0], *(f"{names[0]}-r{number}" for number in range(1, len(names)))]
+
+
+def test_a_graph_without_a_machine_runs_on_the_relay_each_step_once(hasty: House, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    summary, names = run(hasty, tangled(tmp_path / "trace", gate), gate)
+    assert f"done, 32 of 32 steps: {ALL}" in summary
+    assert [path.stat().st_size for path in tmp_path.glob("trace.*")] == [1] * 5
+    batch = names[0]
+    assert {f"{batch}-{step}" for step in range(32)} <= set(names)

@@ -1,0 +1,60 @@
+"""Machines that come and go while batches go on: the janitor on the embedded AWS."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from infra.local.house import ORGANIZATION
+from infra.local.operating import operating
+from mcpist.batch import ledger, uses
+from tests.whole.conftest import Visitor
+
+# A shape that no other test's batch has.
+STEPS = [{"id": f"s{number}", "module": "rag", "tool": "list_tags"} for number in range(5)]
+
+
+@pytest.fixture
+def visitor(user: Visitor) -> Iterator[Visitor]:
+    with operating(user.house.aws):
+        yield user
+
+
+def run(visitor: Visitor) -> str:
+    """Run a batch in fresh sandboxes, as after a day; what it ran on."""
+    visitor.house.aws.functions["McpEndpointFunction"].retire()
+    summary, *_ = visitor.texts("batch", commands=STEPS)
+    assert "done, 5 of 5 steps" in summary, summary
+    batch = summary.removeprefix("batch ").partition(":")[0]
+    return ledger.header(ledger.partition(ORGANIZATION, batch)).form
+
+
+def names() -> set[str]:
+    return {machine.name for machine in uses.standing()}
+
+
+def tidy(visitor: Visitor) -> Any:
+    """What the janitor's schedule brings."""
+    function = visitor.house.aws.resource("JanitorFunction.Alias")
+    answer = visitor.house.aws.client("lambda").invoke(FunctionName=function, Payload=b"{}")
+    told = json.loads(answer["Payload"].read())
+    assert "FunctionError" not in answer, told
+    return told
+
+
+def test_a_batch_that_wants_a_machine_which_is_going_runs_on_the_relay_and_a_later_one_makes_it_anew(
+    visitor: Visitor,
+) -> None:
+    before = names()
+    assert run(visitor) == "machine"
+    (name,) = names() - before
+    assert tidy(visitor)["removed"] == []
+    assert uses.leave(name, uses.uses()[name])
+    assert run(visitor) == "relay"
+    assert tidy(visitor)["removed"] == [name]
+    assert name not in names()
+    assert run(visitor) == "relay"
+    assert tidy(visitor)["removed"] == []
+    assert run(visitor) == "machine"
+    assert name in names()
