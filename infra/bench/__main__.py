@@ -49,7 +49,7 @@ def main() -> None:
         stub.write_text(stub.read_text("utf-8").replace("http://stub.invalid", host), "utf-8")
         with open_house(docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), say=_say) as house:
             rows = [*catalogue.rows(), *caching(host), *sandboxes(house, Path(folder))]
-            rows += [*requests(house), *planning(), *batches(house), *machines.rows()]
+            rows += [*requests(house), *planning(), *batches(house), *shapes(house), *machines.rows()]
     text = table(rows)
     print(text)
     keep(text)
@@ -200,6 +200,30 @@ def batches(house: House) -> list[Row]:
         single = _seconds(lambda steps=steps: [endpoint.call("call", _call(step)) for step in steps])
         rows.append((f"{name}: by `batch` against one by one", _ratio(together, single, "s"), ""))
     return rows
+
+
+def shapes(house: House) -> list[Row]:
+    """What a batch costs beside its tools' work: time for each hop, and the endpoint's requests for each step."""
+    endpoint = Endpoint(house.mcp_url, house.token(USER))
+    idle: dict[str, Any] = {"module": "stub", "tool": "idle", "params": {}}
+    chain = [{**idle, "id": f"s{n}", "after": [f"s{n - 1}"] if n else []} for n in range(30)]
+    fan = [{**idle, "id": "list", "tool": "hundred"}, {**idle, "id": "fan", "each": "${list.items}"}]
+    rows: list[Row] = []
+    for name, steps, hops in (("a chain of 30 steps", chain, 30), ("a fan-out of 100 elements", fan, 100)):
+        endpoint.call("batch", {"commands": steps})
+        seconds = _seconds(lambda steps=steps: endpoint.call("batch", {"commands": steps}))
+        rows.append((f"{name}, on the embedded stack", f"{seconds:.1f} s, {seconds / hops * 1000:.0f} ms a hop", ""))
+    counts = {}
+    for size in (10, 50, 100):
+        steps = [{**idle, "id": f"s{n}"} for n in range(size)]
+        endpoint.call("batch", {"commands": steps})
+        house.aws.requests.clear()
+        endpoint.call("batch", {"commands": steps})
+        asked = [request for request in house.aws.requests if request.function == "McpEndpointFunction"]
+        polls = sum(request.operation == "GetItem" for request in asked)
+        counts[size] = f"{len(asked) - polls} + {polls} polls"
+    seen = ", ".join(f"{size} steps: {count}" for size, count in counts.items())
+    return [*rows, ("AWS requests of the endpoint for a batch", seen, "constant + 1 per 25 steps + polls")]
 
 
 @contextmanager

@@ -20,6 +20,17 @@ def idle() -> Lookup:
     return Lookup(nothing)
 
 
+def many(_: None) -> list[dict[str, int]]:
+    """A hundred rows."""
+    return [{"name": number} for number in range(100)]
+
+
+@stub.reads(shows("name"))
+def hundred() -> Lookup:
+    """Answer a hundred rows at once."""
+    return Lookup(many)
+
+
 @stub.reads(shows("name"))
 def ask() -> Call:
     """Ask the stub's service with the caller's grant."""
