@@ -27,6 +27,7 @@ class StepWork:
     def __init__(self, entrance: Entrance) -> None:
         self._request = entrance.request
         self._until = time.monotonic() + entrance.remaining - SETTLING_SECONDS
+        self._sources: Sources | None = None
 
     def is_wanted(self, head: Header, entry: Entry) -> bool:
         """Whether its `when` holds: one about the element is asked of each element, any other of the step, once."""
@@ -35,12 +36,12 @@ class StepWork:
         asked_of_element = is_of_element(entry.when)
         if entry.each and asked_of_element != (entry.element is not None):
             return True
-        return holds(entry.when, Sources(head, entry))
+        return holds(entry.when, self._found(head, entry))
 
     def list(self, head: Header, entry: Entry) -> list[Any]:
         """What its `each` leads to."""
         with _placing(entry):
-            found = resolve(entry.each, Sources(head, entry), "each")
+            found = resolve(entry.each, self._found(head, entry), "each")
             if not isinstance(found, list):
                 raise NoList(field="each", reference=entry.each, kind=_kind(found))
         return found
@@ -50,7 +51,7 @@ class StepWork:
         caller = _caller(head)
         tool = Sieve(caller, CATALOGUE).tool(entry.module, entry.tool)
         with _placing(entry):
-            params = resolve(entry.params, Sources(head, entry))
+            params = resolve(entry.params, self._found(head, entry))
         module = CATALOGUE.module(entry.module)
 
         def bring() -> Brought:
@@ -58,6 +59,12 @@ class StepWork:
             return run(caller, module, tool, params, request=self._request, batch=head.batch, seconds=seconds)
 
         return bring
+
+    def _found(self, head: Header, entry: Entry) -> Sources:
+        """What `when`, `each` and params refer to; one invocation enters one step or element, and reads it once."""
+        if self._sources is None:
+            self._sources = Sources(head, entry)
+        return self._sources
 
     def _seconds(self, head: Header, entry: Entry) -> float:
         """How long the tool may take: as its line says, and no longer than the sandbox lives or the batch is open."""

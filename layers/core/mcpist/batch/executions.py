@@ -6,7 +6,6 @@ every step settles once, but each would be followed by its own. So one sandbox a
 
 import json
 import re
-import time
 from typing import Any, Literal
 
 from mcpist.batch.items import milliseconds
@@ -66,7 +65,7 @@ def take(head: Header, name: str, owner: str) -> Literal["mine", "taken", "start
 
 def note(head: Header, name: str) -> None:
     """Note that a further execution has been started: nobody needs to start it again."""
-    _table().update(head.pk, _key(name), "SET #started_at = :now", values={":now": int(time.time() * 1000)})
+    _table().update(head.pk, _key(name), "SET #started_at = :now", values={":now": milliseconds()})
 
 
 def _key(name: str) -> str:

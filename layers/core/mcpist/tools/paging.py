@@ -153,7 +153,8 @@ class _Read:
         tells = self.paging.tells
         self.items += [{**item, **tells(item, page)} for item in found] if tells else found
         self.pages += 1
-        self.size_bytes += len(json.dumps(found))
+        if self.wish.fetch_all:  # all else is bounded by its limit
+            self.size_bytes += len(json.dumps(found))
         self.last = page
         return len(found)
 
