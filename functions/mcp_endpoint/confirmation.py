@@ -109,7 +109,8 @@ def with_accounts(found: Iterable[Destruction], sieve: Sieve) -> list[Destructio
         rows = broker.ask(sieve.caller, "status", services=sorted(set(services.values())))["grants"]
     except McpistError:
         return found
-    return [replace(one, account=_acting(sieve.caller, rows, services.get(one.module, ""))) for one in found]
+    acting = {row["service"]: row["account_name"] for row in rows if row["acts"]}
+    return [replace(one, account=acting.get(services.get(one.module, ""), "")) for one in found]
 
 
 def settle(
@@ -192,16 +193,6 @@ def _digest(caller: Caller, plan: Plan, about: str) -> str:
     steps = [asdict(step) for step in plan.steps]
     asked = [caller.organization, caller.user, caller.role_names, about, steps]
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-
-
-def _acting(caller: Caller, rows: Iterable[dict[str, Any]], service: str) -> str:
-    """The account that the broker would take: the caller's own where its roles may use it, else the first role's."""
-    by_owner = {row["owner"]: row for row in rows if row["service"] == service}
-    own = by_owner.get(f"user#{caller.user}")
-    if own and (not own["open_to"] or set(own["open_to"]) & set(caller.role_names)):
-        return str(own["account_name"])
-    owners = (f"role#{name}" for name in caller.role_names)
-    return next((str(by_owner[owner]["account_name"]) for owner in owners if owner in by_owner), "")
 
 
 def _refusal(kind: type[ConfirmationRequired], found: Sequence[Destruction]) -> ConfirmationRequired:

@@ -7,6 +7,7 @@ from mcpist.directory import has_role
 from mcpist.errors import AuthorizationError, InvalidRequest
 
 from . import grants
+from .credentials import choose
 from .grants import Account, Grant, Tokens
 from .message import Put
 
@@ -40,8 +41,10 @@ def revoke(caller: Caller, service: str, role: str | None) -> dict[str, Any]:
 
 
 def status(caller: Caller, services: tuple[str, ...]) -> dict[str, Any]:
-    """`{grants}`: the caller's own and those of its roles."""
-    rows = (_row(caller, grant) for grant in grants.fetch(caller, services))
+    """`{grants}`: the caller's own and those of its roles; of each service one `acts`, whether it works or not."""
+    standing = grants.fetch(caller, services)
+    acting = [choose(caller, [grant for grant in standing if grant.service == service]) for service in services]
+    rows = ({**_row(caller, grant), "acts": grant in acting} for grant in standing)
     return {"grants": sorted(rows, key=lambda row: (row["service"], row["owner"]))}
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mcp_endpoint.confirmation import Destruction, _acting, _table, _use
+from mcp_endpoint.confirmation import Destruction, _table, _use
 from mcpist import directory
-from mcpist.caller import Caller, Role, Subject
+from mcpist.caller import Role, Subject
 from mcpist_modules import NAMES
 from tests.mcp_endpoint.door import Door
 from tests.mcp_endpoint.hand import Hand
@@ -247,26 +247,6 @@ def test_the_question_comes_in_japanese_to_those_who_read_it(asker: Door) -> Non
 
 
 # -- whose account ------------------------------------------------------------------------------------
-
-
-def row(owner: str, account: str, *open_to: str) -> dict[str, Any]:
-    return {"service": "github", "owner": owner, "account_name": account, "open_to": list(open_to)}
-
-
-@pytest.mark.parametrize(
-    ("rows", "account"),
-    [
-        ([row("user#uma", "uma-at-github"), row("role#dev", "team")], "uma-at-github"),
-        ([row("user#uma", "uma-at-github", "ops"), row("role#dev", "team")], "team"),
-        ([row("user#uma", "uma-at-github", "dev")], "uma-at-github"),
-        ([row("role#ops", "ops"), row("role#dev", "team")], "team"),
-        ([row("user#ada", "ada-at-github")], ""),
-        ([row("user#uma", "x") | {"service": "jira"}], ""),
-    ],
-)
-def test_the_account_is_the_one_that_will_act(rows: list[dict[str, Any]], account: str) -> None:
-    caller = Caller("acme", "uma", Subject("i", "uma"), "user", (Role("dev"),))
-    assert _acting(caller, rows, "github") == account
 
 
 def test_long_targets_are_cut_and_the_account_is_named() -> None:

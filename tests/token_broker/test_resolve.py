@@ -54,6 +54,25 @@ def test_the_own_grant_comes_first_and_a_broken_one_never_becomes_the_shared_one
     assert outcome(door.ask("resolve", roles=["engineering"])) == acts
 
 
+@pytest.mark.parametrize(
+    ("own", "shared", "acts"),
+    [
+        ("none", "none", []),
+        ("none", "alive", ["role#engineering"]),
+        ("none", "expired", ["role#engineering"]),
+        ("alive", "none", ["user#ada"]),
+        ("alive", "alive", ["user#ada"]),
+        ("expired", "alive", ["user#ada"]),
+        ("for support", "none", []),
+        ("for support", "alive", ["role#engineering"]),
+    ],
+)
+def test_status_says_of_which_grant_resolve_makes_use(door: Broker, own: str, shared: str, acts: list[str]) -> None:
+    connect(door, own=own, shared=shared)
+    rows = door.ask("status", roles=["engineering"])["result"]["grants"]
+    assert [row["owner"] for row in rows if row["acts"]] == acts
+
+
 def test_a_grant_open_to_one_of_the_roles_acted_with_is_open(door: Broker) -> None:
     connect(door, own="for support", shared="alive")
     assert outcome(door.ask("resolve", roles=["engineering", "support"])) == "user#ada"

@@ -62,7 +62,7 @@ def connected(caller: Caller, services: Sequence[str]) -> frozenset[str]:
     if known and 0 <= time.time() - known[0] < CACHE_SECONDS:
         return known[1]
     rows = ask(caller, "status", services=list(services))["grants"]
-    found = frozenset(row["service"] for row in rows if row["usable"])
+    found = frozenset(row["service"] for row in rows if row["acts"] and row["usable"])
     if len(_statuses) >= MOST_CACHED_CREDENTIALS:
         _statuses.clear()
     _statuses[key] = (time.time(), found)
