@@ -20,6 +20,7 @@ from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, Inpu
 from mcp_endpoint.exchange import Exchange
 from mcpist import broker
 from mcpist.batch import ledger
+from mcpist.batch.items import table
 from mcpist.batch.plan import Plan
 from mcpist.batch.start import is_id, new_id
 from mcpist.batch.steps import Step
@@ -28,7 +29,7 @@ from mcpist.errors import ConfirmationDeclined, ConfirmationRequired, Locale, Mc
 from mcpist.render.answer import minified
 from mcpist.settings import settings
 from mcpist.sieve import Sieve
-from mcpist.stores import Item, Table, refused
+from mcpist.stores import Item, refused
 from mcpist.tools.tool import Tool
 
 KEY = "confirm"
@@ -138,7 +139,7 @@ def settle(
 
 def _ask(caller: Caller, found: Sequence[Destruction], digest: str) -> Question:
     batch, now = new_id(), int(time.time())
-    _table().update(
+    table().update(
         ledger.partition(caller.organization, batch),
         "confirmation",
         "SET #plan = :plan, #user = :user, #until = :until, #expires_at = :expires",
@@ -168,13 +169,13 @@ def _accept(caller: Caller, state: str, digest: str, reply: ElicitResult) -> Agr
 
 
 def _asked(caller: Caller, state: str) -> Item | None:
-    return _table().get(ledger.partition(caller.organization, state), "confirmation")
+    return table().get(ledger.partition(caller.organization, state), "confirmation")
 
 
 def _use(caller: Caller, state: str) -> bool:
     """Use an answer up; whether it was this request that did."""
     try:
-        _table().update(
+        table().update(
             ledger.partition(caller.organization, state),
             "confirmation",
             "SET #accepted_at = :now",
@@ -198,7 +199,3 @@ def _digest(caller: Caller, plan: Plan, about: str) -> str:
 def _refusal(kind: type[ConfirmationRequired], found: Sequence[Destruction]) -> ConfirmationRequired:
     steps = "; ".join(one.as_text() for one in found)
     return kind(steps=steps, destructive=[one.as_dict() for one in found])
-
-
-def _table() -> Table:
-    return Table(settings().ledger_table, "ledger")

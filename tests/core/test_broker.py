@@ -110,6 +110,7 @@ def forget() -> None:
     stores.client.cache_clear()
     settings.settings.cache_clear()
     broker._memory.clear()
+    broker._statuses.clear()
 
 
 def test_a_message_carries_the_proof_the_organization_and_the_roles(api: Lambda) -> None:
@@ -124,6 +125,18 @@ def test_a_message_carries_the_proof_the_organization_and_the_roles(api: Lambda)
         }
     ]
     assert "mcpist-TokenBroker%3Alive" in api.paths[0]
+
+
+def test_a_service_is_connected_by_the_grant_that_acts_and_works_and_by_no_other(api: Lambda) -> None:
+    rows = [
+        {"service": "github", "acts": True, "usable": True},
+        {"service": "jira", "acts": True, "usable": False},
+        {"service": "jira", "acts": False, "usable": True},
+    ]
+    api.answer({"result": {"grants": rows}})
+    assert broker.connected(CALLER, ["github", "jira"]) == {"github"}
+    assert broker.connected(CALLER, ["github", "jira"]) == {"github"}
+    assert len(api.payloads) == 1
 
 
 def test_a_warrant_asks_for_each_service_once(api: Lambda) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from mcp_endpoint.confirmation import Destruction, _table, _use
+from mcp_endpoint.confirmation import Destruction, _use
 from mcpist import directory
+from mcpist.batch.items import table
 from mcpist.caller import Role, Subject
 from mcpist_modules import NAMES
 from tests.mcp_endpoint.door import Door
@@ -126,7 +127,7 @@ def test_an_accepted_answer_runs_the_batch_that_was_asked_about(asker: Door) -> 
 def test_an_answer_that_is_sent_again_runs_nothing_again(asker: Door, aws: list[str]) -> None:
     question = asker.result("batch", commands=LINES)
     first = answered(asker, question, YES)
-    _table().update(f"acme#{question['requestState']}", "confirmation", "SET #until = :past", values={":past": 1})
+    table().update(f"acme#{question['requestState']}", "confirmation", "SET #until = :past", values={":past": 1})
     aws.clear()
     assert batch_of(answered(asker, question, YES)) == batch_of(first)
     assert not {"BatchWriteItem", "StartExecution"} & set(aws)
@@ -211,14 +212,14 @@ def test_a_yes_without_a_question_is_asked(asker: Door) -> None:
 def test_an_answer_may_come_too_late(asker: Door) -> None:
     question = asker.result("batch", commands=LINES)
     pk = f"acme#{question['requestState']}"
-    _table().update(pk, "confirmation", "SET #until = :past", values={":past": 1})
+    table().update(pk, "confirmation", "SET #until = :past", values={":past": 1})
     assert answered(asker, question, YES)["error"]["code"] == -32602
 
 
 def test_an_answer_whose_batch_did_not_start_is_used_up(asker: Door) -> None:
     question = asker.result("batch", commands=LINES)
     pk = f"acme#{question['requestState']}"
-    _table().update(pk, "confirmation", "SET #accepted_at = :past", values={":past": 1})
+    table().update(pk, "confirmation", "SET #accepted_at = :past", values={":past": 1})
     assert answered(asker, question, YES)["error"]["code"] == -32602
 
 

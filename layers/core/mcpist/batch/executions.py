@@ -8,10 +8,9 @@ import json
 import re
 from typing import Any, Literal
 
-from mcpist.batch.items import milliseconds
+from mcpist.batch.items import milliseconds, table
 from mcpist.batch.records import Header
-from mcpist.settings import settings
-from mcpist.stores import Table, client, reaching, refused
+from mcpist.stores import client, reaching, refused
 
 STARTING_SECONDS = 10
 
@@ -42,7 +41,7 @@ def take(head: Header, name: str, owner: str) -> Literal["mine", "taken", "start
     """Take it upon oneself, for some seconds, to start a further execution of the batch."""
     now = milliseconds()
     try:
-        _table().update(
+        table().update(
             head.pk,
             _key(name),
             "SET #owner = :owner, #until = :until, #expires_at = :expires",
@@ -58,19 +57,15 @@ def take(head: Header, name: str, owner: str) -> Literal["mine", "taken", "start
     except Exception as error:
         if not refused(error):
             raise
-        item = _table().get(head.pk, _key(name)) or {}
+        item = table().get(head.pk, _key(name)) or {}
         return "started" if "started_at" in item else "taken"
     return "mine"
 
 
 def note(head: Header, name: str) -> None:
     """Note that a further execution has been started: nobody needs to start it again."""
-    _table().update(head.pk, _key(name), "SET #started_at = :now", values={":now": milliseconds()})
+    table().update(head.pk, _key(name), "SET #started_at = :now", values={":now": milliseconds()})
 
 
 def _key(name: str) -> str:
     return f"execution#{name}"
-
-
-def _table() -> Table:
-    return Table(settings().ledger_table, "ledger")

@@ -18,10 +18,10 @@ from mcpist.batch.items import (
     read_element,
     read_entry,
     read_header,
+    table,
 )
 from mcpist.batch.records import Claim, Entry, Fan, Header, Status
-from mcpist.settings import settings
-from mcpist.stores import Item, Table, refused
+from mcpist.stores import Item, refused
 
 INLINE_BYTES = 16_384
 MOST_ELEMENTS = 1_000
@@ -66,7 +66,7 @@ def finish(
 def count(head: Header, step: int, length: int) -> int | None:
     """Count the elements of a step into the batch's, once; where they do not fit, how many would."""
     try:
-        _table().update(
+        table().update(
             head.pk,
             "batch",
             f"SET #elements.#s{step} = :length, #counted = #counted + :length",
@@ -118,7 +118,7 @@ def _mark(pk: str, change: str, values: Item, condition: str) -> Header:
     """The header after a change, or as it is where the condition does not hold."""
     try:
         change, values = f"{change}, #changed_at = :now", {**values, ":now": milliseconds()}
-        return read_header(_table().update(pk, "batch", change, values=values, condition=condition))
+        return read_header(table().update(pk, "batch", change, values=values, condition=condition))
     except Exception as error:
         if refused(error):
             return _header(pk)
@@ -130,7 +130,7 @@ def _changed(head: Header, entry: Entry, change: Item, condition: str, values: I
     if entry.element is not None:  # its first change makes the item
         change = change | {"element": entry.element, "expires_at": int(head.expires_at)}
     try:
-        item = _table().update(
+        item = table().update(
             head.pk,
             key(entry),
             "SET " + ", ".join(f"#{name} = :{name}" for name in change),
@@ -140,7 +140,7 @@ def _changed(head: Header, entry: Entry, change: Item, condition: str, values: I
     except Exception as error:
         if not refused(error):
             raise
-        item = _table().get(head.pk, key(entry)) or {}
+        item = table().get(head.pk, key(entry)) or {}
     return read_entry(item) if entry.element is None else read_element(entry, entry.element, item)
 
 
@@ -153,8 +153,4 @@ def _kept(head: Header, content: bytes) -> Item:
 
 
 def _header(pk: str) -> Header:
-    return read_header(_table().get(pk, "batch") or {})
-
-
-def _table() -> Table:
-    return Table(settings().ledger_table, "ledger")
+    return read_header(table().get(pk, "batch") or {})

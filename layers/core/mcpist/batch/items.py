@@ -13,10 +13,16 @@ from typing import Any
 
 from mcpist.batch.records import Claim, Entry, Fan, Header
 from mcpist.errors import NewerFormat, PayloadTooLarge
-from mcpist.stores import Item
+from mcpist.settings import settings
+from mcpist.stores import Item, Table
 
 FORMAT = 2
 PARAMS_BYTES = 300_000
+
+
+def table() -> Table:
+    """The table of the ledger."""
+    return Table(settings().ledger_table, "ledger")
 
 
 def step_key(step: int) -> str:

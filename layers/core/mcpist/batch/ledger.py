@@ -26,11 +26,11 @@ from mcpist.batch.items import (
     read_entry,
     read_header,
     step_key,
+    table,
 )
 from mcpist.batch.records import Entry, Fan, Header, Status
 from mcpist.errors import BatchNotFound
-from mcpist.settings import settings
-from mcpist.stores import Item, Table
+from mcpist.stores import Item
 
 
 def partition(organization: str, batch: str) -> str:
@@ -41,12 +41,12 @@ def partition(organization: str, batch: str) -> str:
 def write(header: Header, entries: Iterable[Entry], elements: Iterable[Entry] = ()) -> None:
     """Keep a new batch: its header, its steps, and elements that ended in another one; 25 items a request."""
     items = [header_item(header), *(entry_item(header, entry) for entry in entries)]
-    _table().put_many([*items, *(element_item(header, element) for element in elements)])
+    table().put_many([*items, *(element_item(header, element) for element in elements)])
 
 
 def header(pk: str) -> Header:
     """A batch's header as it is now; one whose day is over is gone, even before DynamoDB has removed it."""
-    item = _table().get(pk, "batch")
+    item = table().get(pk, "batch")
     if item is None or item["expires_at"] <= time.time():
         raise BatchNotFound(batch=pk.partition("#")[2])
     return read_header(item)
@@ -54,10 +54,7 @@ def header(pk: str) -> Header:
 
 def entries(pk: str, steps: Sequence[int] | None = None) -> list[Entry]:
     """The items of some steps, or of all, in the order of the lines that their user wrote."""
-    if steps is None:
-        items = _table().query(pk, "step#")
-    else:
-        items = _table().get_many([(pk, step_key(step)) for step in steps])
+    items = table().query(pk, "step#") if steps is None else table().get_many([(pk, step_key(step)) for step in steps])
     return sorted(map(read_entry, items), key=lambda entry: (entry.line, entry.index))
 
 
@@ -65,7 +62,7 @@ def elements(pk: str, entry: Entry) -> list[Entry]:
     """All elements of a step with `each`, in the order of its list; none before it has begun."""
     if entry.fan is None:
         return []
-    items = {item["element"]: item for item in _table().query(pk, element_key(entry.index))}
+    items = {item["element"]: item for item in table().query(pk, element_key(entry.index))}
     return [read_element(entry, element, items.get(element)) for element in range(entry.fan.count)]
 
 
@@ -163,11 +160,7 @@ def _verdict(head: Header, entry: Entry) -> Status | None:
 
 def _enter(pk: str, *keys: str) -> tuple[Header, Entry, Item | None]:
     """The header, the step under the first key, and what there is under the last."""
-    items = {item["sk"]: item for item in _table().get_many([(pk, "batch"), *((pk, key) for key in keys)])}
+    items = {item["sk"]: item for item in table().get_many([(pk, "batch"), *((pk, key) for key in keys)])}
     if "batch" not in items or keys[0] not in items:
         raise BatchNotFound(batch=pk.partition("#")[2])
     return read_header(items["batch"]), read_entry(items[keys[0]]), items.get(keys[-1])
-
-
-def _table() -> Table:
-    return Table(settings().ledger_table, "ledger")

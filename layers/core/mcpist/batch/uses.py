@@ -12,9 +12,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mcpist.batch.items import table
 from mcpist.batch.machine import DIGEST_CHARACTERS, Machine
-from mcpist.settings import settings
-from mcpist.stores import Item, Table, client, reaching, refused
+from mcpist.stores import Item, client, reaching, refused
 
 PK = "machines"
 STACK_TAG = "mcpist:stack"
@@ -50,7 +50,7 @@ def use(name: str, states: int) -> bool:
     now = time.time()
     if now - _noted.get(name, 0) < NOTED_SECONDS:
         return True
-    item = _table().update(
+    item = table().update(
         PK,
         name,
         "SET #used_at = :now, #states = :states, #expires_at = :later",
@@ -64,14 +64,14 @@ def use(name: str, states: int) -> bool:
 
 def uses() -> dict[str, Use]:
     """What is known of each machine's use, by its name."""
-    return {item["sk"]: _read(item) for item in _table().query(PK)}
+    return {item["sk"]: _read(item) for item in table().query(PK)}
 
 
 def leave(name: str, seen: Use | None) -> bool:
     """Mark a machine as leaving; False if a batch has wanted it since its use was seen."""
     before = seen.used_at if seen else None
     try:
-        _table().update(
+        table().update(
             PK,
             name,
             "SET #leaving = :now, #expires_at = :later",
@@ -88,7 +88,7 @@ def leave(name: str, seen: Use | None) -> bool:
 
 def gone(name: str) -> None:
     """Forget a machine that has been removed: the next batch of its shape makes it anew."""
-    _table().delete(PK, name)
+    table().delete(PK, name)
 
 
 def standing() -> Iterator[Standing]:
@@ -113,7 +113,3 @@ def generated(name: str, stack: str) -> bool:
 def _read(item: Item) -> Use:
     used_at = item.get("used_at")
     return Use(None if used_at is None else used_at / 1000, item.get("states"), "leaving" in item)
-
-
-def _table() -> Table:
-    return Table(settings().ledger_table, "ledger")
