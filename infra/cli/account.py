@@ -9,10 +9,14 @@ from infra.cli.endpoint import last_up
 from mcpist import settings, stores
 from mcpist.batch.machine import own_name
 
+TABLES = {"LEDGER_TABLE": "Ledger", "DIRECTORY_TABLE": "Directory", "GRANTS_TABLE": "Grants"}
+
 
 @contextmanager
 def stack(name: str | None, profile: str | None, region: str | None) -> Iterator[None]:
-    """Point core's settings and clients at a stack, and back again afterwards."""
+    """Point core's settings and clients at a stack, and back again afterwards; what AWS refuses is a Failed."""
+    from botocore.exceptions import ClientError
+
     before = dict(os.environ)
     try:
         if name or profile or region:
@@ -24,6 +28,9 @@ def stack(name: str | None, profile: str | None, region: str | None) -> Iterator
             os.environ |= last["aws"] | last["stack"]
         _forget()
         yield
+    except ClientError as error:
+        hint = "Ask as somebody who may do this in the stack's account."
+        raise Failed({"code": "UPSTREAM_UNAVAILABLE", "message": f"AWS refused: {error}", "hint": hint}) from None
     finally:
         os.environ.clear()
         os.environ |= before
@@ -41,13 +48,17 @@ def _deployed(name: str) -> dict[str, str]:
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        asked = {"StackName": name, "LogicalResourceId": "Ledger"}
-        ledger = stores.client("cloudformation").describe_stack_resource(**asked)["StackResourceDetail"]
+        ask = stores.client("cloudformation").describe_stack_resource
+        found = {
+            variable: ask(StackName=name, LogicalResourceId=table)["StackResourceDetail"]
+            for variable, table in TABLES.items()
+        }
     except (BotoCoreError, ClientError) as error:
         message = f"The stack {name} could not be asked: {error}"
         hint = "Choose an account with --profile and --region, and the stack with --stack."
         raise Failed({"code": "UPSTREAM_UNAVAILABLE", "message": message, "hint": hint}) from None
-    return {"STACK_NAME": own_name(ledger["StackId"]), "LEDGER_TABLE": ledger["PhysicalResourceId"]}
+    tables = {variable: resource["PhysicalResourceId"] for variable, resource in found.items()}
+    return {"STACK_NAME": own_name(found["LEDGER_TABLE"]["StackId"]), **tables}
 
 
 def _forget() -> None:

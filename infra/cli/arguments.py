@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import NoReturn
 
+from infra.cli import directory_arguments
 from infra.cli.document import Failed
 
 TEXT_FILE = "JSONL; - is standard input"
@@ -29,6 +30,9 @@ def parser() -> Parser:
     _plan(commands.add_parser("plan", help="check a batch and show its machine, without a server"))
     _timeline(commands.add_parser("timeline", help="who waited for what in a batch"))
     _machine(commands.add_parser("machine", help="the machines that batches run on"))
+    directory_arguments.org(commands.add_parser("org", help="organizations: tools switched off, export, import"))
+    directory_arguments.user(commands.add_parser("user", help="the users of an organization"))
+    directory_arguments.role(commands.add_parser("role", help="the roles of an organization, and what they see"))
     return whole
 
 

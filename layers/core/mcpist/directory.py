@@ -1,25 +1,41 @@
 """The directory: organizations, their users, roles and memberships.
 
 Items (`pk`, `sk`):
-    org#ACME, org                    the organization: name, disabled tool masks
+    orgs, org#ACME                   that there is this organization
+    org#ACME, org                    the organization: name, disabled tool masks, and the version of all its items
     org#ACME, role#ROLE              a role
-    org#ACME, user#USER              a user: name, system_role, locale, subjects
+    org#ACME, user#USER              a user: name, system_role, locale, subject
     org#ACME, member#ROLE#USER       one user's role, unique per pair, with its position in the user's order
     subject#ISSUER#SUB, org#ACME     the access that all of these add up to: what one Query reads for a request
 
-The access items are derived: `publish` writes them anew from the items above, after every change.
+Every change is made to what was read at a version, and written in a transaction that the version guards. So what must
+hold of the whole organization (each subject one user, no user with a role that is gone, never without its last
+administrator) holds however many people change it at once.
+The access items are derived: they come and go with their users, and `_publish` writes them anew after every change.
 """
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import NoReturn
 
 from mcpist.caller import Caller, Proof, Role, Subject, SystemRole
-from mcpist.errors import AuthorizationError, InvalidRequest, Locale, MembershipRequired, OrganizationUnclear
+from mcpist.errors import (
+    AuthorizationError,
+    InvalidRequest,
+    LastAdministrator,
+    Locale,
+    MembershipRequired,
+    OrganizationUnclear,
+    StoreUnavailable,
+)
+from mcpist.organization import Change, Organization, User
 from mcpist.settings import settings
 from mcpist.stores import Item, Table, refused
 
 CACHE_SECONDS = 5
 MOST_CACHED_SUBJECTS = 1_000
+MOST_TRIES = 10  # to write while others write, too
 
 _cache: dict[Subject, tuple[float, list[Item]]] = {}
 
@@ -59,18 +75,60 @@ def identify(
     )
 
 
+type Edit = Callable[[Organization], Organization]
+
+
+def organizations() -> list[str]:
+    """The ids of all organizations."""
+    return [item["organization"] for item in _table().query("orgs")]
+
+
+def read(organization: str) -> Organization:
+    """An organization as it is; InvalidRequest where there is none."""
+    _, found = _read(organization)
+    return found or _unknown(organization)
+
+
+def change(organization: str, edit: Edit, *, rehearsal: bool = False) -> Change:
+    """Make of an organization what `edit` makes of it; a rehearsal only says what that would be.
+
+    `edit` is asked again where somebody else was quicker. InvalidRequest, with nothing changed, for what must not be;
+    LastAdministrator where none would be left. To repeat a change that ended halfway repairs what it left.
+    """
+    return _change(organization, lambda before: edit(before or _unknown(organization)), rehearsal=rehearsal)
+
+
+def create(organization: Organization, *, rehearsal: bool = False) -> Change:
+    """Create an organization; InvalidRequest where there is one of this id."""
+
+    def new(before: Organization | None) -> Organization:
+        if before is not None:
+            raise InvalidRequest(field="organization", problem=f'there is an organization "{organization.id}" already')
+        return organization
+
+    return _change(organization.id, new, rehearsal=rehearsal)
+
+
+def replace_organization(organization: Organization, *, rehearsal: bool = False) -> Change:
+    """Create an organization, or make one exactly this; LastAdministrator for one without an administrator.
+
+    One of more than some dozens of users is written in several transactions, roles and administrators first: if that
+    breaks off, repeating it brings it to its end.
+    """
+    if not organization.administrators:
+        raise LastAdministrator(field="users", organization=organization.id)
+    return _change(organization.id, lambda _: organization, rehearsal=rehearsal, whole=True)
+
+
 def put_organization(organization: str, *, name: str, disabled: Sequence[str] = ()) -> None:
     """Create or change an organization; `disabled` are masks of tools switched off for everybody."""
-    _check_id("organization", organization)
-    _table().put({"pk": f"org#{organization}", "sk": "org", "name": name, "disabled": list(disabled)})
-    publish(organization)
+    new = Organization(organization, name, tuple(disabled))
+    _change(organization, lambda before: replace(before or new, name=name, disabled=new.disabled))
 
 
 def put_role(organization: str, role: Role) -> None:
     """Create or change a role."""
-    _check_id("role", role.name)
-    _table().put({"pk": f"org#{organization}", "sk": f"role#{role.name}", **role.as_item()})
-    publish(organization, role=role.name)
+    change(organization, lambda before: before.with_role(role))
 
 
 def put_user(
@@ -83,35 +141,9 @@ def put_user(
     roles: Iterable[str] = (),
     locale: Locale = "en",
 ) -> None:
-    """Create or change a user, and set its roles in their order.
-
-    InvalidRequest, with nothing changed, for a role that does not exist and a subject that is another user.
-    """
-    _check_id("user", user)
-    items = _items(organization)
-    profile: Item = {
-        "pk": f"org#{organization}",
-        "sk": f"user#{user}",
-        "user": user,
-        "name": name,
-        "system_role": system_role,
-        "locale": locale,
-        "issuer": subject.issuer,
-        "sub": subject.sub,
-    }
-    before = items.get(profile["sk"], profile)
-    wanted = {f"member#{role}#{user}": role for role in roles}
-    _check_roles(wanted.values(), items)
-    _bind(organization, profile)
-    _table().put(profile)
-    for item in _memberships(items, user):
-        if item["sk"] not in wanted:
-            _table().delete(item["pk"], item["sk"])
-    for position, (key, role) in enumerate(wanted.items()):
-        _table().put({"pk": profile["pk"], "sk": key, "user": user, "role": role, "position": position})
-    if _access_key(organization, before) != _access_key(organization, profile):
-        _table().delete(*_access_key(organization, before))
-    publish(organization, user)
+    """Create or change a user, and set its roles in their order."""
+    new = User(user, name, subject, system_role, tuple(dict.fromkeys(roles)), locale)
+    change(organization, lambda before: before.with_user(new))
 
 
 def has_role(organization: str, role: str) -> bool:
@@ -119,60 +151,64 @@ def has_role(organization: str, role: str) -> bool:
     return any(item["sk"] == f"role#{role}" for item in _table().query(f"org#{organization}", f"role#{role}"))
 
 
-def publish(organization: str, user: str = "", *, role: str = "") -> None:
-    """Write anew the access items of one user, or of all who have a role, or of all.
+def _change(
+    organization: str,
+    edit: Callable[[Organization | None], Organization],
+    *,
+    rehearsal: bool = False,
+    whole: bool = False,
+) -> Change:
+    for _ in range(MOST_TRIES):
+        version, before = _read(organization)
+        made = Change(before or Organization(organization, ""), edit(before).checked())
+        if made.before.administrators and not made.after.administrators:
+            raise LastAdministrator(field="users", organization=organization)
+        if rehearsal:
+            return made
+        written = version if before == made.after else _write(version, made)
+        if written is not None:
+            _publish(written, made.after, set(made.after.users) if whole else made.concerned())
+            return made
+    raise StoreUnavailable(store="directory")
 
-    What they were made from is read again afterwards, until it stands still: so whoever writes an item last has seen
-    every change, however many administrators work at once.
+
+def _read(organization: str) -> tuple[int, Organization | None]:
+    """An organization with its version, read first: what changes while the rest is read makes a write fail."""
+    pk = f"org#{organization}"
+    head = _table().get(pk, "org")
+    return (head or {}).get("version", 0), Organization.from_items(organization, _table().query(pk) if head else ())
+
+
+def _write(version: int, made: Change) -> int | None:
+    """Write what differs and give the new version; None where somebody else has written since `version`."""
+    for puts, deletes in made.parts(first=not version):
+        held = _table().transact(
+            puts,
+            [(item["pk"], item["sk"]) for item in deletes],
+            guard=made.after.head(version + 1),
+            condition="#version = :version" if version else "attribute_not_exists(#version)",
+            values={":version": version} if version else {},
+        )
+        if not held:
+            return None
+        version += 1
+    return version
+
+
+def _publish(version: int, state: Organization, users: set[str]) -> None:
+    """Write anew the access items of these users.
+
+    Whether the organization has changed since is looked up afterwards, until it stands still: so whoever writes an
+    item last has seen every change, however many administrators work at once.
     """
-    before: dict[str, Item] = {}
-    while before != (items := _items(organization)):
-        profiles = [item for key, item in items.items() if key.startswith("user#") and user in {"", item["user"]}]
-        for profile in profiles:
-            if not role or f"member#{role}#{profile['user']}" in items:
-                _rebind(_access(organization, profile, items))
-        before = items
-
-
-def _items(organization: str) -> dict[str, Item]:
-    """An organization's items by their sort keys."""
-    return {item["sk"]: item for item in _table().query(f"org#{organization}")}
-
-
-def _memberships(items: dict[str, Item], user: str) -> list[Item]:
-    """A user's memberships in the user's order."""
-    found = [item for key, item in items.items() if key.startswith("member#") and item["user"] == user]
-    return sorted(found, key=lambda item: item["position"])
-
-
-def _access(organization: str, profile: Item, items: dict[str, Item]) -> Item:
-    """What a user's subject may do, in one item."""
-    pk, sk = _access_key(organization, profile)
-    memberships = _memberships(items, profile["user"])
-    return {
-        "pk": pk,
-        "sk": sk,
-        "organization": organization,
-        "user": profile["user"],
-        "system_role": profile["system_role"],
-        "locale": profile["locale"],
-        "disabled": items.get("org", {}).get("disabled", []),
-        "roles": [Role.from_item(items[f"role#{item['role']}"]).as_item() for item in memberships],
-    }
-
-
-def _bind(organization: str, profile: Item) -> None:
-    """Make the profile's subject this user of the organization, so far without a role; refuse another user's."""
-    access = _access(organization, profile, {})
-    try:
-        _table().put(access, condition="attribute_not_exists(pk)")
-    except Exception as error:
-        if not refused(error):
-            raise
-        bound = _table().get(access["pk"], access["sk"])
-        if bound and bound["user"] != profile["user"]:
-            problem = f"it is another user of {organization} already"
-            raise InvalidRequest(field="subject", problem=problem) from None
+    while True:
+        for access in state.accesses():
+            if access["user"] in users:
+                _rebind(access)
+        latest, found = _read(state.id)
+        if latest == version:
+            return
+        version, state = latest, found or state
 
 
 def _rebind(access: Item) -> None:
@@ -184,15 +220,10 @@ def _rebind(access: Item) -> None:
             raise
 
 
-def _access_key(organization: str, profile: Item) -> tuple[str, str]:
-    return f"subject#{profile['issuer']}#{profile['sub']}", f"org#{organization}"
-
-
-def _check_roles(roles: Iterable[str], items: dict[str, Item]) -> None:
-    for role in roles:
-        if f"role#{role}" not in items:
-            known = ", ".join(item["name"] for key, item in items.items() if key.startswith("role#")) or "none"
-            raise InvalidRequest(field="roles", problem=f'there is no role "{role}" (roles: {known})')
+def _unknown(organization: str) -> NoReturn:
+    known = ", ".join(organizations()) or "none"
+    problem = f'there is no organization "{organization}" (organizations: {known})'
+    raise InvalidRequest(field="organization", problem=problem)
 
 
 def _accesses(subject: Subject) -> list[Item]:
@@ -209,9 +240,3 @@ def _accesses(subject: Subject) -> list[Item]:
 
 def _table() -> Table:
     return Table(settings().directory_table, "directory")
-
-
-def _check_id(field: str, value: str) -> None:
-    """Ids are parts of keys."""
-    if not value or "#" in value or "/" in value:
-        raise InvalidRequest(field=field, problem="an id has at least one character, and no # or /")

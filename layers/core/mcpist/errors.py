@@ -15,7 +15,10 @@ McpistError
 │   │   ├── UnresolvedReference
 │   │   ├── NoList
 │   │   ├── TooManyElements
-│   │   └── StaleConfirmation
+│   │   ├── StaleConfirmation
+│   │   ├── LastAdministrator
+│   │   ├── RoleInUse
+│   │   └── GrantsStand
 │   ├── AuthenticationError        AUTHENTICATION_ERROR 401
 │   │   └── TokenMissing
 │   ├── ModuleNotFound             MODULE_NOT_FOUND 404
@@ -220,6 +223,45 @@ class StaleConfirmation(InvalidRequest):
     texts = {
         "en": Text("This confirmation is not for this batch, or it is too old.", "Send the batch again without it."),
         "ja": Text("この確認はこのバッチのものではないか、古すぎます。", "確認を付けずにもう一度送ってください。"),
+    }
+
+
+class LastAdministrator(InvalidRequest):
+    """A change after which an organization had no administrator."""
+
+    texts = {
+        "en": Text(
+            "{organization} would have no administrator.",
+            "Make somebody else an administrator first.",
+        ),
+        "ja": Text(
+            "{organization} に管理者がいなくなります。",
+            "先に別のユーザーを管理者にしてください。",
+        ),
+    }
+
+
+class RoleInUse(InvalidRequest):
+    """A role that is to be removed while users have it."""
+
+    texts = {
+        "en": Text('These users have the role "{name}": {users}.', "Take it from them first."),
+        "ja": Text("ロール「{name}」を持つユーザーがいます: {users}。", "先にこのロールを外してください。"),
+    }
+
+
+class GrantsStand(InvalidRequest):
+    """A user or a role that is to be removed while accounts are connected for it."""
+
+    texts = {
+        "en": Text(
+            "Accounts are connected for {name}: {services}.",
+            "Disconnect them first, or forget them with --with-grants: whoever gets this id later would have them.",
+        ),
+        "ja": Text(
+            "{name} に接続済みのアカウントがあります: {services}。",
+            "先に切断するか、--with-grants で削除してください。残すと、後で同じ ID を持つ人が使えてしまいます。",
+        ),
     }
 
 

@@ -19,6 +19,8 @@ BATCH_WRITE_ITEMS = 25
 # What DynamoDB has no capacity for comes back from a batch as unprocessed: it is asked for again after these pauses.
 PAUSES_SECONDS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 
+# A transaction that is cancelled for these has met another one.
+_OVERTAKEN = {"ConditionalCheckFailed", "TransactionConflict"}
 _TRANSIENT = {
     "500",
     "503",
@@ -186,6 +188,33 @@ class Table:
                 TableName=self.name, Key=_pack({"pk": pk, "sk": sk}), ReturnValues="ALL_OLD"
             )
         return "Attributes" in answer
+
+    def transact(
+        self,
+        puts: list[Item],
+        deletes: list[tuple[str, str]],
+        *,
+        guard: Item,
+        condition: str,
+        values: Mapping[str, Any],
+    ) -> bool:
+        """Write up to 99 items, and `guard` on its condition: all or nothing; whether the condition held."""
+        from botocore.exceptions import ClientError
+
+        writes: list[dict[str, Any]] = [{"Put": {"Item": _pack(guard), **_conditional(condition, values)}}]
+        writes += [{"Put": {"Item": _pack(item)}} for item in puts]
+        writes += [{"Delete": {"Key": _pack({"pk": pk, "sk": sk})}} for pk, sk in deletes]
+        for write in writes:
+            next(iter(write.values()))["TableName"] = self.name
+        try:
+            with reaching(self.label):
+                self._client.transact_write_items(TransactItems=writes)
+        except ClientError as error:
+            reasons = {reason.get("Code") for reason in error.response.get("CancellationReasons", [])}
+            if not reasons & _OVERTAKEN:
+                raise
+            return False
+        return True
 
     @property
     def _client(self) -> Any:

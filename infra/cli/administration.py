@@ -1,0 +1,101 @@
+"""What the commands of administration share: which organization, how a change is made, and what is said of it."""
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from infra.cli.account import stack
+from infra.cli.document import Done, Failed
+from infra.cli.effects import changes, doubts, effects
+from infra.cli.sheet import dump, plain
+from mcpist import directory, stores
+from mcpist.errors import GrantsStand
+from mcpist.organization import Change, Organization
+from mcpist.settings import settings
+from mcpist.stores import Table
+
+type Make = Callable[[bool], Change]
+
+
+@contextmanager
+def directory_of(options: argparse.Namespace) -> Iterator[str]:
+    """The organization that a command means, while core is pointed at its directory."""
+    with stack(options.stack, options.profile, options.region):
+        yield getattr(options, "organization", None) or _only()
+
+
+def edited(options: argparse.Namespace, organization: str, edit: directory.Edit) -> Done:
+    """Change an organization and say what that did, or with --dry-run what it would."""
+    return made(options, lambda rehearsal: directory.change(organization, edit, rehearsal=rehearsal))
+
+
+def made(options: argparse.Namespace, make: Make) -> Done:
+    """Make a change and say what that did, or with --dry-run what it would; `make` is told whether to rehearse.
+
+    GrantsStand where accounts are connected for what it removes, unless these are to be forgotten, too.
+    """
+    rehearsed = make(True)
+    grants = standing(rehearsed)
+    if grants and not options.with_grants:
+        services = ", ".join(sorted({service for service, _ in grants}))
+        name = ", ".join(sorted({owner.replace("#", " ", 1) for _, owner in grants}))
+        raise GrantsStand(field="grants", name=name, services=services)
+    if options.dry_run:
+        return shown(_facts(rehearsed, dry_run=True, grants=grants))
+    # First the grants: what breaks off in between is repeated, while a user who is gone could not be named again.
+    for service, owner in grants:
+        Table(settings().grants_table, "grants").delete(f"{rehearsed.before.id}#{service}", owner)
+    return shown(_facts(make(False), dry_run=False, grants=grants))
+
+
+def shown(facts: dict[str, Any]) -> Done:
+    """Facts for programs, and for people who read at a terminal."""
+    return Done(metadata=facts, drawing=dump(facts).rstrip())
+
+
+def standing(change: Change) -> list[tuple[str, str]]:
+    """The service and owner of each grant that a change would leave without its user or role."""
+    users, roles = (set(getattr(change.before, kind)) - set(getattr(change.after, kind)) for kind in ("users", "roles"))
+    owners = {*(f"user#{user}" for user in users), *(f"role#{role}" for role in roles)}
+    if not owners:
+        return []
+    # Which services there are, upstream servers among them, no key tells: so the table is read, but no token of it.
+    prefix = f"{change.before.id}#"
+    with stores.reaching("grants"):
+        pages = stores.client("dynamodb").get_paginator("scan")
+        asked = {"FilterExpression": "begins_with(pk, :prefix)", "ProjectionExpression": "pk, sk"}
+        values = {":prefix": {"S": prefix}}
+        found = pages.paginate(TableName=settings().grants_table, ExpressionAttributeValues=values, **asked)
+        items = [item for page in found for item in page["Items"] if item["sk"]["S"] in owners]
+    return [(item["pk"]["S"].removeprefix(prefix), item["sk"]["S"]) for item in items]
+
+
+def _facts(change: Change, *, dry_run: bool, grants: list[tuple[str, str]]) -> dict[str, Any]:
+    """What a change does; warnings are of what it brings."""
+    before, after = change.before, change.after
+    known = doubts(before)
+    return {
+        "organization": after.id,
+        "dry_run": dry_run,
+        "changes": list(changes(_parts(before), _parts(after))),
+        "effects": effects(before, after),
+        "forgotten_grants": [f"{service} of {owner.replace('#', ' ', 1)}" for service, owner in grants],
+        "warnings": [doubt for doubt in doubts(after) if doubt not in known],
+    }
+
+
+def _parts(organization: Organization) -> dict[str, Any]:
+    parts = plain(organization)
+    del parts["organization"]
+    return parts
+
+
+def _only() -> str:
+    """The only organization that there is."""
+    known = directory.organizations()
+    if len(known) == 1:
+        return known[0]
+    message = f"Which organization? There are {', '.join(known)}." if known else "There is no organization."
+    hint = "Name one: mcpist org show ORG, or --org ORG." if known else "Create one: mcpist org create ORG --name NAME."
+    raise Failed({"code": "VALIDATION_ERROR", "message": message, "hint": hint})

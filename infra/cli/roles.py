@@ -1,0 +1,50 @@
+"""`mcpist role`: permission patterns, and what they let people see."""
+
+import argparse
+from dataclasses import replace
+from typing import Any
+
+from infra.cli.administration import directory_of, edited, shown
+from infra.cli.document import Done
+from infra.cli.effects import seen
+from mcpist import directory
+from mcpist.caller import Role
+from mcpist.errors import InvalidRequest
+from mcpist.organization import Organization
+
+FIELDS = ("modules", "allow", "deny", "destructive")
+
+
+def role(options: argparse.Namespace) -> Done:
+    """What the action brings."""
+    with directory_of(options) as organization:
+        match options.action:
+            case "list":
+                found = directory.read(organization)
+                rows = [_row(found, one) for one in found.roles.values()]
+                return shown({"organization": organization, "roles": rows})
+            case "show":
+                found = directory.read(organization)
+                return shown({"organization": organization, **_row(found, found.role(options.id))})
+            case "preview":
+                found = directory.read(organization)
+                preview = seen(found, found.role(options.id), tools=options.tools)
+                return shown({"organization": organization, "role": options.id, **preview})
+            case "remove":
+                return edited(options, organization, lambda before: before.without_role(options.id))
+            case _:
+                return edited(options, organization, lambda before: before.with_role(_role(before, options)))
+
+
+def _role(before: Organization, options: argparse.Namespace) -> Role:
+    """The role as it shall be: a new one, or the present one with what was named."""
+    given = {name: value for name, value in vars(options).items() if name in FIELDS}
+    if options.action == "set":
+        return replace(before.role(options.id), **given)
+    if options.id in before.roles:
+        raise InvalidRequest(field="role", problem=f'there is a role "{options.id}" already')
+    return Role(options.id, **given)
+
+
+def _row(organization: Organization, role: Role) -> dict[str, Any]:
+    return {**role.as_item(), "users": list(organization.holders(role.name))}

@@ -1,0 +1,96 @@
+"""`mcpist role`."""
+
+import pytest
+
+from mcpist import directory
+from mcpist.caller import Role
+from mcpist.errors import InvalidRequest
+from mcpist.settings import settings
+from mcpist.stores import Table
+from tests.infra.cli.conftest import Mcpist
+
+
+def test_a_role_is_created_shown_and_listed(mcpist: Mcpist) -> None:
+    made = mcpist("role", "create", "writers", "--modules", "rag, jira", "--allow", "rag.put_doc", "--destructive")
+    (change,) = made["changes"]
+    assert (change["path"], change["before"]) == ("roles.writers", None)
+    (effect,) = made["effects"]
+    assert (effect["users"], effect["roles"]) == ([], ["writers"])
+    assert {"rag.put_doc", "jira.search"} <= set(effect["appear"])
+    stored = directory.read("acme").role("writers")
+    assert stored == Role("writers", ("rag", "jira"), ("rag.put_doc",), (), destructive=True)
+    shown = mcpist("role", "show", "members")
+    assert (shown["name"], shown["users"], shown["destructive"]) == ("members", ["ada", "uma"], False)
+    assert [row["name"] for row in mcpist("role", "list")["roles"]] == ["members", "writers"]
+    assert "already" in mcpist("role", "create", "writers", fails=True)["message"]
+
+
+def test_only_what_is_named_changes_and_an_empty_list_clears(mcpist: Mcpist) -> None:
+    mcpist(
+        "role", "create", "writers", "--modules", "rag", "--allow", "rag.*", "--deny", "rag.delete_*", "--destructive"
+    )
+    mcpist("role", "set", "writers", "--deny", "", "--no-destructive")
+    assert directory.read("acme").role("writers") == Role("writers", ("rag",), ("rag.*",))
+    assert "(roles: members, writers)" in mcpist("role", "set", "nobody", "--deny", "", fails=True)["message"]
+
+
+def test_a_dry_run_tells_what_would_appear_and_vanish_for_whom(mcpist: Mcpist) -> None:
+    mcpist("role", "create", "readers", "--modules", "rag")
+    mcpist("user", "set", "uma", "--roles", "members,readers")
+    dry = mcpist("role", "set", "members", "--modules", "github", "--allow", "github.create_issue", "--dry-run")
+    ada, uma, role = (
+        next(effect for effect in dry["effects"] if who in effect[kind])
+        for kind, who in (("users", "ada"), ("users", "uma"), ("roles", "members"))
+    )
+    assert ada is role
+    assert ada["appear"] == uma["appear"] == ["github.create_issue"]
+    assert set(ada["vanish"]) - set(uma["vanish"]) == {f"rag.{name}" for name in seen(mcpist, "readers", "rag")}
+    assert mcpist("role", "show", "members")["allow"] == []
+
+
+def seen(mcpist: Mcpist, role: str, module: str) -> dict[str, str]:
+    """The names of a module's tools in a role's preview."""
+    modules = mcpist("role", "preview", role, "--tools")["modules"]
+    names: dict[str, str] = next(one["names"] for one in modules if one["module"] == module)
+    return names
+
+
+def test_a_preview_is_what_the_sieve_lets_through(mcpist: Mcpist) -> None:
+    mcpist("role", "create", "writers", "--modules", "rag", "--allow", "rag.*")
+    names = seen(mcpist, "writers", "rag")
+    assert (names["get_doc"], names["put_doc"]) == ("reads", "writes")
+    assert "delete_doc" not in names
+    mcpist("role", "set", "writers", "--destructive")
+    assert seen(mcpist, "writers", "rag")["delete_doc"] == "destroys"
+    mcpist("org", "set", "--disable", "rag.put_*")
+    preview = mcpist("role", "preview", "writers")
+    assert preview["modules"] == [{"module": "rag", "tools": preview["tools"], "of": preview["tools"] + 1}]
+    assert "put_doc" not in seen(mcpist, "writers", "rag")
+
+
+def test_modules_that_are_not_there_are_done_with_a_warning(mcpist: Mcpist) -> None:
+    warned = mcpist("role", "create", "writers", "--modules", "gihub", "--allow", "gihub.*")["warnings"]
+    assert warned == [
+        "roles.writers.modules: there is no module gihub here",
+        "roles.writers.allow: the mask gihub.* fits no tool here",
+    ]
+
+
+def test_a_role_that_somebody_has_is_not_removed(mcpist: Mcpist) -> None:
+    error = mcpist("role", "remove", "members", fails=True)
+    assert error["message"] == 'These users have the role "members": ada, uma.'
+    for user in ("ada", "uma"):
+        mcpist("user", "set", user, "--roles", "")
+    mcpist("role", "remove", "members")
+    with pytest.raises(InvalidRequest):
+        directory.read("acme").role("members")
+    assert "no role" in mcpist("role", "remove", "members", fails=True)["message"]
+
+
+def test_a_role_with_shared_accounts_is_removed_only_with_them(mcpist: Mcpist) -> None:
+    mcpist("role", "create", "writers")
+    grants = Table(settings().grants_table, "grants")
+    grants.put({"pk": "acme#jira", "sk": "role#writers"})
+    assert "jira" in mcpist("role", "remove", "writers", fails=True)["message"]
+    assert mcpist("role", "remove", "writers", "--with-grants")["forgotten_grants"] == ["jira of role writers"]
+    assert grants.get("acme#jira", "role#writers") is None

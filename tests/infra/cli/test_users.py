@@ -1,0 +1,121 @@
+"""`mcpist user`."""
+
+import pytest
+
+from infra.local.login import LocalLogin
+from mcpist import directory
+from mcpist.caller import Subject
+from mcpist.errors import MembershipRequired
+from mcpist.organization import User
+from mcpist.settings import settings
+from mcpist.stores import Table
+from tests.infra.cli.conftest import Mcpist
+
+
+@pytest.fixture
+def grants() -> Table:
+    return Table(settings().grants_table, "grants")
+
+
+def test_a_user_is_created_shown_and_listed(mcpist: Mcpist, login: LocalLogin) -> None:
+    mcpist("role", "create", "readers", "--modules", "rag")
+    made = mcpist(
+        "user", "create", "eve", "--name", "Eve", "--sub", "e-1", "--roles", "readers,members", "--locale", "ja"
+    )
+    assert [change["path"] for change in made["changes"]] == ["users.eve"]
+    assert made["effects"][0]["users"] == ["eve"]
+    eve = Subject(login.issuer, "e-1")
+    assert directory.read("acme").user("eve") == User("eve", "Eve", eve, "user", ("readers", "members"), "ja")
+    caller = directory.identify(eve)
+    assert (caller.user, caller.role_names, caller.locale) == ("eve", ("readers", "members"), "ja")
+    shown = mcpist("user", "show", "eve")
+    assert (shown["user"], shown["subject"]) == ("eve", {"issuer": login.issuer, "sub": "e-1"})
+    assert [row["user"] for row in mcpist("user", "list")["users"]] == ["ada", "eve", "uma"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["create", "uma", "--name", "Uma", "--sub", "2"], "already"),
+        (
+            ["create", "eve", "--name", "Eve", "--sub", "uma"],
+            "users.eve.subject: it is another user of acme already: uma",
+        ),
+        (["create", "eve", "--name", "Eve", "--sub", "e", "--roles", "bosses"], "(roles: members)"),
+        (["create", "eve", "--name", "Eve"], "--sub"),
+        (["set", "eve", "--name", "Eve"], "(users: ada, uma)"),
+        (["set", "uma", "--locale", "de"], "--locale"),
+        (["show", "eve"], "(users: ada, uma)"),
+        (["preview", "eve"], "(users: ada, uma)"),
+        (["remove", "eve"], "(users: ada, uma)"),
+    ],
+)
+def test_what_cannot_be_is_a_typed_error(mcpist: Mcpist, arguments: list[str], problem: str) -> None:
+    before = directory.read("acme")
+    error = mcpist("user", *arguments, fails=True)
+    assert error["code"] == "VALIDATION_ERROR"
+    assert problem in error["message"]
+    assert directory.read("acme") == before
+
+
+def test_the_first_users_issuer_must_be_named(mcpist: Mcpist) -> None:
+    mcpist("org", "create", "globex", "--name", "Globex")
+    new = ("user", "create", "ada", "--org", "globex", "--name", "Ada", "--sub", "1", "--system-role", "admin")
+    assert "issuer" in mcpist(*new, fails=True)["message"]
+    mcpist(*new, "--issuer", "https://login.example.com/")
+    assert directory.identify(Subject("https://login.example.com", "1")).system_role == "admin"
+
+
+def test_only_what_is_named_changes(mcpist: Mcpist, login: LocalLogin) -> None:
+    mcpist("user", "set", "uma", "--sub", "u-2", "--system-role", "admin")
+    changed = directory.read("acme").user("uma")
+    assert changed == User("uma", "Uma", Subject(login.issuer, "u-2"), "admin", ("members",), "en")
+    with pytest.raises(MembershipRequired):
+        directory.identify(Subject(login.issuer, "uma"))
+
+
+def test_a_preview_is_what_all_roles_of_a_user_let_through(mcpist: Mcpist) -> None:
+    mcpist("role", "create", "writers", "--modules", "rag", "--allow", "rag.put_doc")
+    before = mcpist("user", "preview", "uma")["tools"]
+    dry = mcpist("user", "set", "uma", "--roles", "members,writers", "--dry-run")
+    assert dry["effects"] == [{"users": ["uma"], "roles": [], "appear": ["rag.put_doc"], "vanish": []}]
+    assert mcpist("user", "preview", "uma")["tools"] == before
+    mcpist("user", "set", "uma", "--roles", "members,writers")
+    after = mcpist("user", "preview", "uma", "--tools")
+    assert after["tools"] == before + 1
+    assert "put_doc" in next(one["names"] for one in after["modules"] if one["module"] == "rag")
+
+
+@pytest.mark.parametrize("arguments", [["set", "ada", "--system-role", "user"], ["remove", "ada"]])
+def test_the_last_administrator_stays(mcpist: Mcpist, arguments: list[str]) -> None:
+    for more in ((), ("--dry-run",)):
+        assert mcpist("user", *arguments, *more, fails=True)["message"] == "acme would have no administrator."
+    mcpist("user", "set", "uma", "--system-role", "admin")
+    mcpist("user", *arguments)
+    assert directory.read("acme").administrators == ("uma",)
+
+
+def test_a_user_with_connected_accounts_is_removed_only_with_them(mcpist: Mcpist, grants: Table) -> None:
+    standing = [("acme#github", "user#uma"), ("acme#upstream:x", "user#uma")]
+    others = [("acme#github", "user#ada"), ("globex#github", "user#uma"), ("acme#github", "role#uma")]
+    grants.put_many([{"pk": pk, "sk": sk, "access_token": b"sealed"} for pk, sk in standing + others])
+    error = mcpist("user", "remove", "uma", fails=True)
+    assert error["message"] == "Accounts are connected for user uma: github, upstream:x."
+    assert "--with-grants" in error["hint"]
+    assert "uma" in directory.read("acme").users
+    dry = mcpist("user", "remove", "uma", "--with-grants", "--dry-run")
+    assert sorted(dry["forgotten_grants"]) == ["github of user uma", "upstream:x of user uma"]
+    assert all(grants.get(*key) for key in standing)
+    mcpist("user", "remove", "uma", "--with-grants")
+    assert "uma" not in directory.read("acme").users
+    assert not any(grants.get(*key) for key in standing)
+    assert all(grants.get(*key) for key in others)
+
+
+def test_an_import_that_leaves_somebody_out_asks_for_their_accounts_too(mcpist: Mcpist, grants: Table) -> None:
+    mcpist("org", "export", "--file", "acme.yaml")
+    mcpist("user", "create", "eve", "--name", "Eve", "--sub", "e")
+    grants.put({"pk": "acme#jira", "sk": "user#eve"})
+    assert "user eve: jira" in mcpist("org", "import", "acme.yaml", fails=True)["message"]
+    assert mcpist("org", "import", "acme.yaml", "--with-grants")["forgotten_grants"] == ["jira of user eve"]
+    assert "eve" not in directory.read("acme").users

@@ -1,0 +1,91 @@
+"""The commands of administration on the running house, and what its clients see of them."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from infra.cli.main import run
+from infra.cli.up import _remembered
+from infra.local.house import House
+from infra.local.operating import operating
+from mcpist import directory
+from mcpist.caller import Subject
+from mcpist.errors import LastAdministrator, McpistError
+from mcpist.organization import Organization, User
+from tests.whole.conftest import Visitor
+
+ADMINISTRATORS = [f"boss-{number}" for number in range(6)]
+
+
+@pytest.fixture
+def beside(house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
+    """A folder in which the house is the last `up`."""
+    monkeypatch.chdir(tmp_path)
+    with _remembered(house):
+        yield house
+
+
+def mcpist(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    code = run(list(arguments))
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert code == 0, document
+    return document["metadata"]  # type: ignore[no-any-return]
+
+
+def offered(house: House, sub: str) -> str:
+    """What the module rag offers somebody, from a sandbox that remembers nothing."""
+    house.aws.functions["McpEndpointFunction"].retire()
+    result = Visitor(house, house.login.mint(sub, expires_in=600)).call("get_module_schema", modules=["rag"])
+    return json.dumps([block.model_dump() for block in result.content])
+
+
+def test_what_an_administrator_sets_is_what_a_client_sees(
+    beside: House, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    at = ("--org", "globex")
+    mcpist(capsys, "org", "create", "globex", "--name", "Globex")
+    mcpist(capsys, "role", "create", "readers", *at, "--modules", "rag")
+    who = ("--name", "Zoe", "--sub", "zoe", "--issuer", beside.login.issuer)
+    mcpist(capsys, "user", "create", "zoe", *at, *who, "--system-role", "admin", "--roles", "readers")
+    assert "get_doc(" in offered(beside, "zoe")
+    assert "put_doc(" not in offered(beside, "zoe")
+    mcpist(capsys, "org", "export", "globex", "--file", "globex.yaml")
+    mcpist(capsys, "role", "set", "readers", *at, "--allow", "rag.put_doc")
+    assert "put_doc(" in offered(beside, "zoe")
+    mcpist(capsys, "org", "set", "globex", "--disable", "rag.get_*")
+    assert "get_doc(" not in offered(beside, "zoe")
+    undone = mcpist(capsys, "org", "import", "globex.yaml")
+    assert {change["path"] for change in undone["changes"]} == {"disabled", "roles.readers.allow"}
+    assert "get_doc(" in offered(beside, "zoe")
+    assert "put_doc(" not in offered(beside, "zoe")
+    assert run(["user", "remove", "zoe", *at]) == 1
+    assert json.loads(capsys.readouterr().out)["error"]["message"] == "globex would have no administrator."
+    assert (tmp_path / "globex.yaml").read_text().startswith("organization: globex\n")
+
+
+def test_of_all_administrators_who_step_down_at_the_same_moment_one_stays(house: House) -> None:
+    barrier = Barrier(len(ADMINISTRATORS))
+
+    def step_down(user: str) -> McpistError | None:
+        def edit(before: Organization) -> Organization:
+            return before.with_user(replace(before.user(user), system_role="user"))
+
+        barrier.wait(timeout=30)
+        try:
+            directory.change("initech", edit)
+        except LastAdministrator as error:
+            return error
+        return None
+
+    users = {name: User(name, name, Subject(house.login.issuer, name), "admin") for name in ADMINISTRATORS}
+    with operating(house.aws), ThreadPoolExecutor(len(users)) as threads:
+        directory.replace_organization(Organization("initech", "Initech", users=users))
+        refusals = [error for error in threads.map(step_down, users) if error]
+        assert len(refusals) == 1
+        assert len(directory.read("initech").administrators) == 1

@@ -1,0 +1,27 @@
+"""The examples, as a newcomer runs them."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.whole.conftest import Visitor
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FAILING = {"go_on.jsonl": "FILE_NOT_FOUND"}
+FILES = sorted(EXAMPLES.glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=[file.name for file in FILES])
+def test_an_example_runs(user: Visitor, file: Path) -> None:
+    commands = file.read_text("utf-8")
+    summary, *blocks = user.texts("batch", commands=commands)
+    assert f"done, {len(commands.splitlines())} of {len(commands.splitlines())} steps" in summary
+    errors = [block for block in blocks if "failed" in block.partition("\n")[0]]
+    assert len(errors) == (file.name in FAILING), blocks
+    assert all(FAILING[file.name] in error for error in errors)
+
+
+def test_every_example_is_described() -> None:
+    described = (EXAMPLES / "README.md").read_text("utf-8")
+    assert FILES
+    assert all(f"[{file.name}]({file.name})" in described for file in FILES)
