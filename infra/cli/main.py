@@ -52,6 +52,14 @@ def _command(options: argparse.Namespace, document: Document) -> Done:
             from infra.cli.machines import listed
 
             return listed(options)
+        case "grant":
+            from infra.cli.grant import granted
+
+            return granted(options)
+        case "audit":
+            from infra.cli.audit import audited
+
+            return audited(options)
         case _:
             from infra.cli.endpoint import Endpoint
 

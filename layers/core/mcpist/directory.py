@@ -114,9 +114,9 @@ def put_user(
     publish(organization, user)
 
 
-def has_role(organization: str, role: str) -> bool:
-    """Whether the organization has a role of this name."""
-    return any(item["sk"] == f"role#{role}" for item in _table().query(f"org#{organization}", f"role#{role}"))
+def role_names(organization: str) -> list[str]:
+    """The names of an organization's roles."""
+    return [item["name"] for item in _table().query(f"org#{organization}", "role#")]
 
 
 def publish(organization: str, user: str = "", *, role: str = "") -> None:
