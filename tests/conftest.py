@@ -19,6 +19,7 @@ from mcpist.caller import Role, Subject
 from mcpist.running.cache import answers
 from mcpist.running.limits import holds
 from mcpist_modules import NAMES
+from tests.token_broker.authorization_server import AuthorizationServer, running
 
 # A loaded machine is no failure, and what is taken must not depend on the dice.
 hypothesis.settings.register_profile("steady", derandomize="CI" in os.environ)
@@ -35,6 +36,13 @@ def login() -> Iterator[LocalLogin]:
     """An issuer that mints tokens for any subject."""
     with LocalLogin([], audience=AUDIENCE) as login:
         yield login
+
+
+@pytest.fixture(scope="session")
+def authorization_server() -> Iterator[AuthorizationServer]:
+    """A real authorization server of accounts that people connect; tests reset it before they steer it."""
+    with running() as server:
+        yield server
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ type Json = dict[str, Any]
 type Statement = dict[str, Any]
 
 ROOT = Path(__file__).parents[1]
-DOORS = {"McpEndpoint", "StepRunner", "TokenBroker", "Janitor"}
+DOORS = {"McpEndpoint", "StepRunner", "TokenBroker", "Connect", "Janitor"}
 # The translator wants an older pydantic than ours: it runs in the SAM CLI's environment, beside the lock.
 TRANSLATE = """
 import json, sys
@@ -149,13 +149,25 @@ def test_every_statement_says_what_it_is_for_and_no_action_is_listed_twice(resou
         assert len(set(pairs)) == len(pairs)
 
 
+def test_only_the_broker_reads_who_we_are_at_the_providers(resources: Json) -> None:
+    reach = {
+        role: {one for one in allowed(resources, role) if one[0].startswith("ssm:")}
+        for role in of_type(resources, "AWS::IAM::Role")
+    }
+    ((action, parameters),) = reach.pop("TokenBrokerRole")
+    assert action == "ssm:GetParameter"
+    assert parameters.endswith(':parameter/mcpist/${AWS::StackName}/oauth/*"}')
+    assert not any(reach.values())
+
+
 def test_only_the_broker_reaches_the_grants(resources: Json) -> None:
     reach = {
         role: {action for action, resource in allowed(resources, role) if "Grants" in resource}
         for role in of_type(resources, "AWS::IAM::Role")
     }
     assert reach.pop("TokenBrokerRole") == {
-        f"dynamodb:{verb}" for verb in ("BatchGetItem", "GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem")
+        f"dynamodb:{verb}"
+        for verb in ("BatchGetItem", "GetItem", "Query", "Scan", "PutItem", "UpdateItem", "DeleteItem")
     }
     assert not any(reach.values())
     assert all(
@@ -191,6 +203,7 @@ def test_functions_invoke_each_other_only_by_alias_and_nobody_but_machines_the_s
     assert invoked == {
         "McpEndpointRole": {ref("TokenBrokerFunctionAliaslive")},
         "StepRunnerRole": {ref("TokenBrokerFunctionAliaslive")},
+        "ConnectRole": {ref("TokenBrokerFunctionAliaslive")},
         "TokenBrokerRole": set(),
         "JanitorRole": set(),
         "MachinesRole": {ref("StepRunnerFunctionAliaslive")},
@@ -199,7 +212,7 @@ def test_functions_invoke_each_other_only_by_alias_and_nobody_but_machines_the_s
 
 def test_a_function_that_uses_an_encrypted_store_may_use_its_key_through_that_store_only(resources: Json) -> None:
     through = ["dynamodb.${AWS::Region}.amazonaws.com", "s3.${AWS::Region}.amazonaws.com"]
-    for door in DOORS:
+    for door in DOORS - {"Connect"}:
         (use,) = [s for s in statements(resources, f"{door}Role") if "kms:" in json.dumps(s["Action"])]
         writes_files = ("s3:PutObject", json.dumps({"Fn::Sub": "${FilesBucket.Arn}/*"})) in allowed(
             resources, f"{door}Role"
@@ -208,6 +221,14 @@ def test_a_function_that_uses_an_encrypted_store_may_use_its_key_through_that_st
         assert use["Resource"] == {"Fn::GetAtt": ["DataKey", "Arn"]}
         services = use["Condition"]["StringEquals"]["kms:ViaService"]
         assert [service["Fn::Sub"] for service in services] == through
+
+
+def test_the_pages_hold_no_key_reach_no_store_and_ask_only_the_broker(resources: Json) -> None:
+    writes_logs = {("logs:CreateLogStream", arn("ConnectLogs")), ("logs:PutLogEvents", arn("ConnectLogs"))}
+    asks = {("lambda:InvokeFunction", ref("TokenBrokerFunctionAliaslive"))}
+    assert allowed(resources, "ConnectRole") == writes_logs | asks
+    told = resources["ConnectFunction"]["Properties"]["Environment"]["Variables"]
+    assert not {name for name in told if name.endswith(("_TABLE", "_KEY", "_BUCKET", "_PARAMETERS"))}
 
 
 def test_of_the_files_only_documents_are_deleted_and_only_by_functions_that_run_tools(resources: Json) -> None:
@@ -319,10 +340,11 @@ def test_the_api_serves_exactly_the_functions_events_and_all_by_alias(resources:
         for method in methods
     }
     assert served == {(route.method, route.path) for route in events}
-    for methods in paths.values():
+    for path, methods in paths.items():
         for operation in methods.values():
             integration = operation["x-amazon-apigateway-integration"]
-            assert "McpEndpointFunctionAliaslive" in set(references(integration["uri"]))
+            door = "Connect" if path.startswith("/connect") else "McpEndpoint"
+            assert f"{door}FunctionAliaslive" in set(references(integration["uri"]))
             assert integration["payloadFormatVersion"] == "2.0"
 
 
@@ -347,13 +369,26 @@ def test_the_login_challenge_is_mapped_back_where_a_login_is_asked_for(resources
 
 def test_api_gateway_may_invoke_a_function_only_on_its_own_routes(resources: Json) -> None:
     permissions = list(granted_to(resources, "apigateway.amazonaws.com"))
-    assert {permission["FunctionName"]["Ref"] for permission in permissions} == {"McpEndpointFunctionAliaslive"}
-    assert sorted(permission["SourceArn"]["Fn::Sub"][0].split("${__Stage__}")[1] for permission in permissions) == [
-        "/*/mcp",
-        "/*/mcp/*",
-        "/GET/.well-known/oauth-protected-resource",
-        "/GET/.well-known/oauth-protected-resource/*",
-    ]
+    routes: dict[str, set[str]] = {}
+    for permission in permissions:
+        route = permission["SourceArn"]["Fn::Sub"][0].split("${__Stage__}")[1]
+        routes.setdefault(permission["FunctionName"]["Ref"], set()).add(route)
+    assert routes == {
+        "McpEndpointFunctionAliaslive": {
+            "/*/mcp",
+            "/*/mcp/*",
+            "/GET/.well-known/oauth-protected-resource",
+            "/GET/.well-known/oauth-protected-resource/*",
+        },
+        "ConnectFunctionAliaslive": {
+            "/GET/connect",
+            "/GET/connect/login",
+            "/GET/connect/*",
+            "/POST/connect/*",
+            "/GET/connect/callback/*",
+            "/POST/connect/confirm",
+        },
+    }
 
 
 def granted_to(resources: Json, principal: str) -> Iterator[Json]:
@@ -377,7 +412,7 @@ def test_every_table_is_encrypted_and_recoverable_and_those_that_grow_forget(res
     tables = of_type(resources, "AWS::DynamoDB::Table")
     assert set(tables) == {"Directory", "Grants", "Ledger", "Audit"}
     growing = {name for name, table in tables.items() if "TimeToLiveSpecification" in table}
-    assert growing == {"Ledger", "Audit"}
+    assert growing == {"Ledger", "Audit", "Grants"}
     for name, table in tables.items():
         assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
         if name in growing:

@@ -23,12 +23,14 @@ class Client:
     """What a request's client can do, and what it answers to a question that we asked before.
 
     `tasks`: it takes a task instead of an answer, and `at_once` would rather have it now; `forms`: it shows a person a
-    form; `links`: it knows resource links. `state` and `replies` come back with a retry of what we asked about.
+    form; `urls`: it has a person open an address; `links`: it knows resource links. `state` and `replies` come back
+    with a retry of what we asked about.
     """
 
     tasks: bool = False
     at_once: bool = False
     forms: bool = False
+    urls: bool = False
     links: bool = False
     state: str = ""
     replies: Mapping[str, ElicitResult] = field(default_factory=dict)
@@ -69,6 +71,7 @@ def client_of(context: Context, params: CallToolRequestParams) -> Client:
         tasks=tasks.declared(context),
         at_once=params.task is not None,
         forms=asks is not None and (asks.form is not None or asks.url is None),  # an empty capability means forms
+        urls=asks is not None and asks.url is not None,
         links=context.protocol_version >= LINKS_SINCE,
         state=params.request_state or "",
         replies={key: reply for key, reply in replies.items() if isinstance(reply, ElicitResult)},

@@ -1,5 +1,6 @@
 """The three meta-tools: their declarations, and what each answers."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from mcp_types import Tool, ToolAnnotations
@@ -8,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSche
 from mcp_endpoint import batches
 from mcp_endpoint.batches import Batch, Shown
 from mcp_endpoint.confirmation import Question
+from mcp_endpoint.connecting import Invitation, connected
 from mcp_endpoint.exchange import MOST_CHARACTERS, Exchange
 from mcp_endpoint.schemas import schemas
 from mcpist.caller import Caller
@@ -15,7 +17,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.files import fit
 from mcpist.render.answer import compact, minified
 from mcpist.running.options import Options
-from mcpist.running.run import run
+from mcpist.running.run import Brought, run
 from mcpist.sieve import Sieve
 from mcpist.tools.schema import schema_of
 from mcpist_modules import CATALOGUE
@@ -49,6 +51,14 @@ class Call(_Arguments):
     params: dict[str, Any] = {}
     raw_output: bool = False
     options: Annotated[Options, WithJsonSchema(OPTIONS)] = Field(default_factory=Options)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A tool's answer: its texts, one a content block, and the name of the account that acted."""
+
+    texts: list[str]
+    account: str
 
 
 ARGUMENTS: dict[str, type[BaseModel]] = {"get_module_schema": GetModuleSchema, "call": Call, "batch": Batch}
@@ -90,7 +100,9 @@ def declare(caller: Caller) -> list[Tool]:
     ]
 
 
-def answer(exchange: Exchange, name: str, arguments: dict[str, Any]) -> list[str] | Shown | Question:
+def answer(
+    exchange: Exchange, name: str, arguments: dict[str, Any]
+) -> list[str] | Told | Shown | Question | Invitation:
     """The texts that a meta-tool answers, one a content block, or what a batch has instead of them.
 
     A McpistError says why it cannot.
@@ -118,17 +130,23 @@ def parse(name: str, arguments: dict[str, Any]) -> BaseModel:
         raise InvalidRequest(field=field, problem=first["msg"], schema=SCHEMAS[name]) from None
 
 
-def _call(exchange: Exchange, sieve: Sieve, asked: Call) -> list[str]:
+def _call(exchange: Exchange, sieve: Sieve, asked: Call) -> Told | Invitation:
     """The answer, and of a list that was cut a second text on how to go on: raw output stays JSON."""
     tool = sieve.tool(asked.module, asked.tool)
     module = CATALOGUE.module(asked.module)
-    left = exchange.remaining
-    brought = run(
-        exchange.caller, module, tool, asked.params, request=exchange.request, seconds=left, options=asked.options
-    )
+    caller, request, options = exchange.caller, exchange.request, asked.options
+
+    def bring() -> Brought:
+        seconds = exchange.remaining
+        return run(caller, module, tool, asked.params, request=request, seconds=seconds, options=options)
+
+    brought = connected(exchange, [asked.module, asked.tool, asked.params], bring)
+    if isinstance(brought, Invitation):
+        return brought
     text = minified(brought.json) if asked.raw_output else compact(brought.json, tool.shows)
     more = [brought.more] if brought.more else []
-    return [fit(exchange.caller.organization, text, MOST_CHARACTERS - len(brought.more)), *more]
+    texts = [fit(exchange.caller.organization, text, MOST_CHARACTERS - len(brought.more)), *more]
+    return Told(texts, brought.account)
 
 
 def _declaration(name: str, description: str, annotations: ToolAnnotations) -> Tool:

@@ -32,12 +32,14 @@ from mcp_types import (
     TextContent,
 )
 
-from mcp_endpoint import batches, meta_tools, prompts, resources, tasks
+from mcp_endpoint import batches, connecting, meta_tools, prompts, resources, tasks
 from mcp_endpoint.batches import Shown
 from mcp_endpoint.confirmation import Question
+from mcp_endpoint.connecting import Invitation
 from mcp_endpoint.exchange import Exchange, client_of, exchange_of
+from mcp_endpoint.meta_tools import Told
 from mcp_endpoint.tasks import Context, Task, TaskParams, UpdateParams
-from mcpist.errors import CallerError, InternalError, McpistError, StaleConfirmation
+from mcpist.errors import AccountError, CallerError, InternalError, McpistError, StaleConfirmation
 from mcpist.render.answer import minified
 from mcpist.sieve import Sieve
 from mcpist_modules import CATALOGUE
@@ -47,6 +49,8 @@ logger = Logger(child=True)
 NAME, VERSION = "mcpist", "0.1.0"
 LISTS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
 LIST_MILLISECONDS = 60_000
+# Where a result names the account that acted: for people and programs, no word of it for the model to read.
+ACCOUNT = "mcpist/account"
 
 type Answer = tuple[int, dict[str, str], bytes]
 
@@ -138,19 +142,23 @@ async def _call_tool(context: Context, params: CallToolRequestParams) -> Any:
     try:
         return _answered(exchange, meta_tools.answer(exchange, params.name, params.arguments or {}))
     except StaleConfirmation as error:  # the protocol wants a state that is not ours refused, not answered
-        raise _protocol_error(exchange, error) from None
+        raise _protocol_error(context, error) from None
     except McpistError as error:
+        if isinstance(error, AccountError) and context.protocol_version == connecting.ERROR_VERSION:
+            raise _protocol_error(context, error) from None
         return _failure(exchange, error)
     except Exception:  # the SDK would answer it, too, but without a code, a hint and the request's id
         logger.exception("tool failed", request=exchange.request)
         return _failure(exchange, InternalError(request_id=exchange.request))
 
 
-def _answered(exchange: Exchange, answer: list[str] | Shown | Question) -> Any:
+def _answered(exchange: Exchange, answer: list[str] | Told | Shown | Question | Invitation) -> Any:
     """A meta-tool's answer in the protocol's words: of what the client declared only."""
     match answer:
-        case Question():
+        case Question() | Invitation():
             return answer.as_result()
+        case Told(texts, account):
+            return _result(texts, meta={ACCOUNT: account} if account else None)
         case Shown(head) if exchange.client.tasks and not head.done:
             return batches.as_task(head).created()
         case Shown():
@@ -214,16 +222,18 @@ def _protocol_errors(context: Context) -> Iterator[None]:
     try:
         yield
     except McpistError as error:
-        raise _protocol_error(exchange, error) from None
+        raise _protocol_error(context, error) from None
     except Exception:
         logger.exception("request failed", request=exchange.request)
         defect = InternalError(request_id=exchange.request)
         raise MCPError(INTERNAL_ERROR, defect.text().message, defect.as_dict()) from None
 
 
-def _protocol_error(exchange: Exchange, error: McpistError) -> MCPError:
+def _protocol_error(context: Context, error: McpistError) -> MCPError:
     code = INVALID_PARAMS if isinstance(error, CallerError) else INTERNAL_ERROR
-    locale = exchange.caller.locale
+    locale = exchange_of(context).caller.locale
+    if isinstance(error, AccountError) and context.protocol_version == connecting.ERROR_VERSION:
+        return connecting.as_error(error, locale)
     return MCPError(code, error.text(locale).message, error.as_dict(locale))
 
 
@@ -235,8 +245,9 @@ def _failure(exchange: Exchange, error: McpistError) -> CallToolResult:
     return _result([minified(error.as_dict(exchange.caller.locale))], is_error=True)
 
 
-def _result(texts: list[str], *, is_error: bool = False) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text) for text in texts], is_error=is_error)
+def _result(texts: list[str], *, is_error: bool = False, meta: Any = None) -> CallToolResult:
+    content = [TextContent(type="text", text=text) for text in texts]
+    return CallToolResult(content=list(content), is_error=is_error, _meta=meta)
 
 
 def _security(public_url: str) -> TransportSecuritySettings:

@@ -87,7 +87,7 @@ def _status(head: Header, entry: Entry) -> str:
 
 
 def _block(head: Header, entry: Entry, sieve: Sieve) -> str:
-    title = f"{entry.id}: {_status(head, entry)}"
+    title = f"{entry.id}: {_status(head, entry)}" + (f" (account: {entry.account})" if entry.account else "")
     error = minified(from_message(entry.error).as_dict(sieve.caller.locale)) if entry.error is not None else ""
     return "\n".join(filter(None, [title, *_named(entry), error, entry.more, _result(head, entry, sieve)]))
 

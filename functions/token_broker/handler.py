@@ -5,31 +5,73 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from mcpist.caller import Caller
 from mcpist.errors import InternalError, McpistError, to_message
 from mcpist.snapshot import prepare
 
-from . import connections, credentials, warrant
+from . import administration, connections, credentials, warrant
 from .log import Line
-from .message import IssueWarrant, Message, Put, Resolve, Revoke, Status, parse
+from .message import (
+    Begin,
+    Confirm,
+    Finish,
+    IssueWarrant,
+    Kill,
+    Listing,
+    Login,
+    Message,
+    Offer,
+    Paste,
+    Reencrypt,
+    Resolve,
+    Revoke,
+    Status,
+    parse,
+)
 from .proof import prove
 
-prepare(services=("dynamodb", "kms"))
+prepare(services=("dynamodb", "kms", "ssm"), modules=("httpx", "token_broker.connecting", "token_broker.offers"))
 
 
-def perform(message: Message) -> dict[str, Any]:
-    """Check who asks, then do what the message asks for."""
+def perform(message: Message, request: str) -> dict[str, Any]:
+    """Check who asks, then do what the message asks for, in the request of this id."""
     caller = prove(message)
     match message:
         case Resolve():
-            return asdict(credentials.resolve(caller, message.service))
+            return asdict(credentials.resolve(caller, message.service, refused=message.refused, request=request))
         case IssueWarrant():
             return warrant.issue(caller, message.services, message.expires_at)
-        case Put():
-            return connections.put(caller, message)
         case Revoke():
-            return connections.revoke(caller, message.service, message.role)
+            return administration.revoke(caller, message, request)
+        case Listing():
+            return administration.listed(caller, message)
+        case Kill():
+            return administration.kill(caller, message, request)
+        case Reencrypt():
+            return administration.reencrypt(caller, message)
         case Status():
             return connections.status(caller, message.services)
+        case Login() | Offer() | Begin() | Finish() | Paste() | Confirm():
+            return _connect(caller, message, request)
+
+
+def _connect(caller: Caller, message: Login | Offer | Begin | Finish | Paste | Confirm, request: str) -> dict[str, Any]:
+    """What a person's browser asks for; most sandboxes never do this, and do without the imports."""
+    from . import connecting, offers, session
+
+    match message:
+        case Login():
+            return session.issue(caller)
+        case Offer():
+            return offers.offer(caller, message.services)
+        case Begin():
+            return connecting.begin(caller, message, request)
+        case Finish():
+            return connecting.finish(caller, message, request)
+        case Paste():
+            return connecting.paste(caller, message, request)
+        case Confirm():
+            return connecting.confirm(caller, message, request)
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
@@ -38,7 +80,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     try:
         message = parse(event)
         line.add(message)
-        return line.end({"result": perform(message)})
+        return line.end({"result": perform(message, context.aws_request_id)})
     except McpistError as error:
         return line.end({"error": to_message(error)}, error)
     except Exception as defect:  # noqa: BLE001

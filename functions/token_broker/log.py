@@ -10,7 +10,7 @@ from aws_lambda_powertools import Logger
 
 from mcpist.errors import DefectError, InternalError, McpistError
 
-from .message import OPERATIONS, IssueWarrant, Message, Status
+from .message import OPERATIONS, Message
 
 logger = Logger()
 
@@ -30,7 +30,8 @@ class Line:
 
     def add(self, message: Message) -> None:
         """Quote only what passed the models."""
-        services = message.services if isinstance(message, IssueWarrant | Status) else (message.service,)
+        one = getattr(message, "service", None) or getattr(message, "provider", None)
+        services = getattr(message, "services", None) or tuple(filter(None, [one]))
         self.fields |= {"operation": message.operation, "organization": message.organization, "services": services}
 
     def end(self, answer: dict[str, Any], error: Exception | None = None) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """What the other doors may ask of the broker: one model for each operation; anything else is refused.
 
-Only `resolve` accepts a warrant as proof. No message can name another user: a person's own grant is always the
-caller's, so somebody else's cannot even be asked for.
+Only `resolve` accepts a warrant as proof, and it accepts no browser's session. No message can name another user: a
+person's own grant is always the caller's, so somebody else's cannot even be asked for.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -22,7 +22,21 @@ from pydantic import (
 from mcpist.errors import InvalidRequest
 
 LONGEST_SECRET = 16_384
-OPERATIONS = ("resolve", "warrant", "put", "revoke", "status")
+OPERATIONS = (
+    "resolve",
+    "warrant",
+    "revoke",
+    "status",
+    "list",
+    "kill",
+    "reencrypt",
+    "login",
+    "offer",
+    "begin",
+    "finish",
+    "confirm",
+    "paste",
+)
 
 
 def _sendable(secret: SecretStr) -> SecretStr:
@@ -61,6 +75,16 @@ class WarrantProof(Part):
     value: Secret
 
 
+class SessionProof(Part):
+    """What the broker sealed when a person's browser had logged in."""
+
+    kind: Literal["session"]
+    value: Secret
+
+
+type PersonProof = Annotated[JwtProof | SessionProof, Field(discriminator="kind")]
+
+
 class Ask(Part):
     """What every message says: who asks, and as what."""
 
@@ -70,13 +94,14 @@ class Ask(Part):
 
 
 class Resolve(Part):
-    """The access token that a call of this service is sent with."""
+    """The access token that a call of this service is sent with; `refused` is the version that it did not accept."""
 
     operation: Literal["resolve"]
     proof: Annotated[JwtProof | WarrantProof, Field(discriminator="kind")]
     organization: Id
     roles: Ids
     service: Service
+    refused: Natural | None = None
 
 
 class IssueWarrant(Ask):
@@ -87,41 +112,6 @@ class IssueWarrant(Ask):
     expires_at: Natural
 
 
-class Put(Ask):
-    """Store a grant: the caller's own, or (by an administrator) a role's.
-
-    `replaces` is the version that it replaces, 0 where none stands. `open_to` are the caller's roles that may use
-    the caller's own grant; without any, all may.
-    """
-
-    operation: Literal["put"]
-    service: Service
-    role: Id | None = None
-    open_to: Ids = ()
-    replaces: Natural = 0
-    access_token: Secret
-    refresh_token: Secret | None = None
-    expires_at: Natural | None = None
-    scopes: Annotated[tuple[Label, ...], Field(max_length=200)] = ()
-    account_id: Label = ""
-    account_name: Label = ""
-    client_id: Label = ""
-
-    @model_validator(mode="after")
-    def _a_role_grant_is_its_role_s(self) -> "Put":
-        if self.role and self.open_to:
-            raise ValueError("a role's grant is open to that role: leave open_to out")
-        return self
-
-
-class Revoke(Ask):
-    """Forget a grant: the caller's own, or (by an administrator) a role's."""
-
-    operation: Literal["revoke"]
-    service: Service
-    role: Id | None = None
-
-
 class Status(Ask):
     """Which of these services are connected for the caller, without secrets."""
 
@@ -129,7 +119,138 @@ class Status(Ask):
     services: Services
 
 
-type Message = Resolve | IssueWarrant | Put | Revoke | Status
+class Person(Part):
+    """What a person does about their own accounts; without `roles`, in all that they have."""
+
+    proof: PersonProof
+    organization: Id
+    roles: Ids | None = None
+
+
+class Revoke(Person):
+    """Use a grant no longer for a service: the caller's own, or (by an administrator) a role's."""
+
+    operation: Literal["revoke"]
+    service: Service
+    role: Id | None = None
+
+
+class Administration(Person):
+    """What is done about many grants: of a user or a role, of a service's provider, or of the whole organization."""
+
+    proof: JwtProof
+    user: Id | None = None
+    role: Id | None = None
+    service: Service | None = None
+
+    @model_validator(mode="after")
+    def _one_owner(self) -> Self:
+        if self.user and self.role:
+            raise ValueError("a grant is a user's or a role's")
+        return self
+
+
+class Listing(Administration):
+    """The grants, without secrets; `cursor` is where the page before ended."""
+
+    operation: Literal["list"]
+    cursor: Label = ""
+
+
+class Kill(Administration):
+    """Forget the grants and revoke them at their providers; all of the organization's only by the word `everything`."""
+
+    operation: Literal["kill"]
+    everything: Annotated[bool, Field(strict=True)] = False
+
+    @model_validator(mode="after")
+    def _meant(self) -> Self:
+        if self.everything == bool(self.user or self.role or self.service):
+            raise ValueError("name a user, a role or a service, or everything")
+        return self
+
+
+class Reencrypt(Person):
+    """Seal the organization's grants anew under the present key; `cursor` is where the time before ended."""
+
+    operation: Literal["reencrypt"]
+    proof: JwtProof
+    cursor: Label = ""
+
+
+class Login(Person):
+    """A session for the browser of who sends this; an organization is named by who is in several."""
+
+    operation: Literal["login"]
+    proof: JwtProof
+    organization: Id | Literal[""] = ""
+
+
+class Offer(Person):
+    """What of these services (without any: of all built in) can be connected, and what is."""
+
+    operation: Literal["offer"]
+    services: Services = ()
+
+
+class Begin(Person):
+    """Begin to connect an account that serves these services, all of one provider.
+
+    It becomes the caller's own, or (by an administrator) a role's. `open_to` are the caller's roles that may use it.
+    """
+
+    operation: Literal["begin"]
+    proof: SessionProof
+    services: Annotated[Services, Field(min_length=1)]
+    role: Id | None = None
+    open_to: Ids = ()
+
+
+class Finish(Person):
+    """What the provider sent the browser back with."""
+
+    operation: Literal["finish"]
+    proof: SessionProof
+    provider: Service
+    state: Secret
+    code: Secret | None = None
+    error: Label = ""
+    iss: Label = ""
+
+
+class Paste(Person):
+    """Store a key that the person made at the service, as `begin` would what it consents to."""
+
+    operation: Literal["paste"]
+    service: Service
+    key: Secret
+    role: Id | None = None
+    open_to: Ids = ()
+
+
+class Confirm(Person):
+    """The answer to what `finish` or `paste` asked."""
+
+    operation: Literal["confirm"]
+    question: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+    agreed: Annotated[bool, Field(strict=True)]
+
+
+type Message = (
+    Resolve
+    | IssueWarrant
+    | Revoke
+    | Listing
+    | Kill
+    | Reencrypt
+    | Status
+    | Login
+    | Offer
+    | Begin
+    | Finish
+    | Paste
+    | Confirm
+)
 
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discriminator="operation")])
 

@@ -9,20 +9,25 @@ from mcpist.errors import AuthenticationError, AuthorizationError
 from mcpist.identity import verify
 from mcpist.settings import settings
 
-from . import warrant
-from .message import JwtProof, Message, Resolve, WarrantProof
+from . import session, warrant
+from .message import JwtProof, Message, Resolve, SessionProof, WarrantProof
 
 
 def prove(message: Message) -> Caller:
-    """The caller, acting with the roles that the message names: all of them roles that the directory knows."""
+    """The caller, acting with the roles that the message names: all of them roles that the directory knows.
+
+    What a person does about their own accounts need not name any: then all count.
+    """
     match message:
         case Resolve(proof=WarrantProof(value=value)):
             caller = warrant.redeem(
                 value, organization=message.organization, roles=message.roles, service=message.service
             )
+        case _ if isinstance(message.proof, SessionProof):
+            caller = session.redeem(message.proof.value, message.organization)
         case _:
             caller = _of_jwt(message)
-    return _acting(caller, message.roles)
+    return caller if message.roles is None else _acting(caller, message.roles)
 
 
 def _of_jwt(message: Message) -> Caller:

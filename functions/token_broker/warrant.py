@@ -68,7 +68,7 @@ def redeem(value: SecretStr, *, organization: str, roles: Sequence[str], service
 def _open(value: SecretStr, organization: str) -> Warrant:
     try:
         sealed = base64.b64decode(value.get_secret_value(), altchars=b"-_", validate=True)
-        opened = vault.unseal(sealed, _place(organization))
+        opened = vault.unseal_proof(sealed, _place(organization))
     except (ValueError, IntegrityError):
         raise AuthenticationError(problem="the batch's warrant cannot be opened") from None
     return Warrant.model_validate_json(opened.get_secret_value())

@@ -1,5 +1,6 @@
 """Which AWS a command acts on: the one of the last `mcpist up`, or a stack in an account of yours."""
 
+import argparse
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,24 @@ from infra.cli.endpoint import last_up
 from mcpist import settings, stores
 from mcpist.batch.machine import own_name
 
-TABLES = {"LEDGER_TABLE": "Ledger", "DIRECTORY_TABLE": "Directory", "GRANTS_TABLE": "Grants"}
+# The stack's own things that commands act on, by the variables in which core reads their names.
+TABLES = {
+    "LEDGER_TABLE": "Ledger",
+    "DIRECTORY_TABLE": "Directory",
+    "GRANTS_TABLE": "Grants",
+    "AUDIT_TABLE": "Audit",
+}
+RESOURCES = {**TABLES, "TOKEN_BROKER": "TokenBrokerFunctionAliaslive"}
+
+
+def organization(options: argparse.Namespace) -> str:
+    """The organization of the command line, or that of the last `mcpist up`."""
+    if options.organization:
+        return str(options.organization)
+    if options.stack or options.profile or options.region:
+        hint = "Name one with --organization."
+        raise Failed({"code": "VALIDATION_ERROR", "message": "No organization was named.", "hint": hint})
+    return str(last_up("name one with --organization")["organization"])
 
 
 @contextmanager
@@ -47,18 +65,21 @@ def _deployed(name: str) -> dict[str, str]:
     """The names of a deployed stack's own things; a Failed where it cannot be asked for them."""
     from botocore.exceptions import BotoCoreError, ClientError
 
+    formation = stores.client("cloudformation")
     try:
-        ask = stores.client("cloudformation").describe_stack_resource
-        found = {
-            variable: ask(StackName=name, LogicalResourceId=table)["StackResourceDetail"]
-            for variable, table in TABLES.items()
-        }
+        (found,) = formation.describe_stacks(StackName=name)["Stacks"]
+        pages = formation.get_paginator("list_stack_resources").paginate(StackName=name)
+        made = {one["LogicalResourceId"]: one for page in pages for one in page["StackResourceSummaries"]}
     except (BotoCoreError, ClientError) as error:
         message = f"The stack {name} could not be asked: {error}"
         hint = "Choose an account with --profile and --region, and the stack with --stack."
         raise Failed({"code": "UPSTREAM_UNAVAILABLE", "message": message, "hint": hint}) from None
-    tables = {variable: resource["PhysicalResourceId"] for variable, resource in found.items()}
-    return {"STACK_NAME": own_name(found["LEDGER_TABLE"]["StackId"]), **tables}
+    outputs = {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", ())}
+    return {
+        "STACK_NAME": own_name(found["StackId"]),
+        "PUBLIC_URL": outputs.get("McpUrl", "").removesuffix("/mcp"),
+        **{variable: made[id_]["PhysicalResourceId"] for variable, id_ in RESOURCES.items() if id_ in made},
+    }
 
 
 def _forget() -> None:

@@ -33,6 +33,8 @@ def parser() -> Parser:
     directory_arguments.org(commands.add_parser("org", help="organizations: tools switched off, export, import"))
     directory_arguments.user(commands.add_parser("user", help="the users of an organization"))
     directory_arguments.role(commands.add_parser("role", help="the roles of an organization, and what they see"))
+    _grant(commands.add_parser("grant", help="the accounts that are connected"))
+    _audit(commands.add_parser("audit", help="who used which account for what"))
     return whole
 
 
@@ -84,9 +86,57 @@ def _timeline(timeline: argparse.ArgumentParser) -> None:
 def _machine(machine: argparse.ArgumentParser) -> None:
     actions = machine.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="the generated machines of a stack, the last used first")
-    listing.add_argument("--stack", help="a stack in AWS (default: the last `up`)")
-    listing.add_argument("--profile", help="the AWS profile to ask with")
-    listing.add_argument("--region", help="the stack's region (default: the profile's)")
+    _account(listing)
+
+
+def _grant(grant: argparse.ArgumentParser) -> None:
+    actions = grant.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="whose accounts are connected")
+    _whose(listing)
+    connecting = actions.add_parser("connect", help="where to connect an account, or connect a key that you made")
+    connecting.add_argument("service", metavar="SERVICE")
+    connecting.add_argument("--role", help="for everybody with this role, not for yourself")
+    connecting.add_argument("--key", metavar="-", help="connect the key that stands on standard input")
+    connecting.add_argument("--replace", action="store_true", help="with --key: also in the place of another account")
+    connecting.add_argument("--open", action="store_true", help="open the page in a browser")
+    revoking = actions.add_parser("revoke", help="take your account away, or a role's")
+    revoking.add_argument("service", metavar="SERVICE")
+    revoking.add_argument("--role", help="the role's account")
+    killing = actions.add_parser("kill", help="take many away at once, with proof of each")
+    _whose(killing)
+    killing.add_argument("--everything", action="store_true", help="all of the organization")
+    sealing = actions.add_parser("reencrypt", help="seal all of the organization anew under the present key")
+    sealing.add_argument("--cursor", default="", help="go on behind this one")
+    for action in (listing, connecting, revoking, killing, sealing):
+        action.add_argument("--token", help="an access token of who does it (default: of the last `up`)")
+        _organization(action)
+
+
+def _whose(action: argparse.ArgumentParser) -> None:
+    action.add_argument("--user", help="a user's own")
+    action.add_argument("--role", help="a role's")
+    action.add_argument("--service", help="those of this service's provider")
+
+
+def _audit(audit: argparse.ArgumentParser) -> None:
+    audit.add_argument("--user", default="", help="what this user did")
+    audit.add_argument("--service", default="", help="what was done at this service")
+    audit.add_argument("--since", default="7d", metavar="TIME", help="a day, a time, or so long ago: 12h (default: 7d)")
+    audit.add_argument("--until", metavar="TIME", help="as --since (default: now)")
+    audit.add_argument("--limit", type=int, default=100, help="rows of a page (default: 100)")
+    audit.add_argument("--cursor", default="", help="the next page, as the one before says")
+    _organization(audit)
+
+
+def _organization(action: argparse.ArgumentParser) -> None:
+    action.add_argument("--organization", help="default: of the last `up`")
+    _account(action)
+
+
+def _account(action: argparse.ArgumentParser) -> None:
+    action.add_argument("--stack", help="a stack in AWS (default: the last `up`)")
+    action.add_argument("--profile", help="the AWS profile to ask with")
+    action.add_argument("--region", help="the stack's region (default: the profile's)")
 
 
 def _endpoint(client: argparse.ArgumentParser) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from infra.cli.account import stack
 from infra.cli.document import Done
+from infra.cli.table import drawn
 from mcpist.batch import uses
 from mcpist.batch.uses import Standing, Use
 from mcpist.settings import settings
@@ -47,12 +48,10 @@ def _drawn(facts: dict[str, Any]) -> str:
         )
         for machine in facts["machines"]
     ]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    table = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)
-    ]
     ours, all_of_account = len(facts["machines"]), facts["in_account"]
-    return "\n".join([*table, f"{ours} machines of the stack {facts['stack']}, {all_of_account} in the account"])
+    return "\n".join(
+        [drawn(head, rows), f"{ours} machines of the stack {facts['stack']}, {all_of_account} in the account"]
+    )
 
 
 def _moment(seconds: float) -> str:

@@ -64,6 +64,14 @@ def _command(options: argparse.Namespace, document: Document) -> Done:
             from infra.cli.roles import role
 
             return role(options)
+        case "grant":
+            from infra.cli.grant import granted
+
+            return granted(options)
+        case "audit":
+            from infra.cli.audit import audited
+
+            return audited(options)
         case _:
             from infra.cli.endpoint import Endpoint
 

@@ -13,13 +13,14 @@ from typing import NoReturn
 from infra.cli.account import TABLES
 from infra.cli.document import Document, Done, Failed
 from infra.cli.endpoint import LAST_UP
-from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house
+from infra.local.house import ADMINISTRATOR, ORGANIZATION, ROOT, USER, House, open_house
 from infra.local.names import PSEUDO
 from infra.local.stack import HandlerBroken, PortBusy, TemplateError
 from mcpist.batch.machine import own_name
 
 NEXT = """\
 ready: {mcp_url} is waiting for MCP clients; the login lets you choose a person
+accounts are connected on {connect_url}
 from another shell: .venv/bin/mcpist schema rag
                     .venv/bin/mcpist call rag search_docs --params '{{"query": "token broker"}}'
 Ctrl-C stops everything"""
@@ -37,7 +38,7 @@ def up(options: argparse.Namespace, document: Document) -> NoReturn:
     try:
         with open_house(host=options.host, port=options.port, docs=docs, say=_say) as house, _remembered(house):
             document.succeed(Done(metadata=_facts(house)))
-            _say(NEXT.format(mcp_url=house.mcp_url))
+            _say(NEXT.format(mcp_url=house.mcp_url, connect_url=house.connect_url))
             stop.wait()
             _say("stopping")
     except PortBusy as error:
@@ -53,14 +54,20 @@ def _facts(house: House) -> dict[str, object]:
     return {
         "mcp_url": house.mcp_url,
         "api_url": house.aws.api_url,
+        "connect_url": house.connect_url,
         "issuer": house.login.issuer,
         "access_token": house.token(),
+        "administrator_token": house.token(ADMINISTRATOR),
         "organization": ORGANIZATION,
         "user": USER.sub,
         "documents": house.documents,
         "aws": house.aws.environment,
-        "stack": {"STACK_NAME": own_name(PSEUDO["AWS::StackId"])}
-        | {variable: house.aws.resource(table) for variable, table in TABLES.items()},
+        "stack": {
+            "STACK_NAME": own_name(PSEUDO["AWS::StackId"]),
+            "PUBLIC_URL": house.aws.api_url,
+            **{variable: house.aws.resource(table) for variable, table in TABLES.items()},
+            "TOKEN_BROKER": house.aws.resource("TokenBrokerFunction.Alias"),
+        },
     }
 
 

@@ -25,6 +25,7 @@ ORGANIZATION = "demo"
 ROLE = "members"
 ADMINISTRATOR = Person(sub="ada", name="Ada Admin", email="ada@example.com", role="admin")
 USER = Person(sub="uma", name="Uma User", email="uma@example.com", role="user")
+CONNECT_CLIENT = "connect"
 TOKEN_SECONDS = 86_400
 
 type Say = Callable[[str], None]
@@ -43,6 +44,11 @@ class House:
     def mcp_url(self) -> str:
         """Where MCP clients connect."""
         return f"{self.aws.api_url}/mcp"
+
+    @property
+    def connect_url(self) -> str:
+        """Where people connect their accounts."""
+        return f"{self.aws.api_url}/connect"
 
     def token(self, person: Person = USER, **claims: Any) -> str:
         """An access token of one of the people."""
@@ -67,7 +73,8 @@ def open_house(
     url = f"http://{host}:{port}"
     say(f"starting the login and the embedded AWS on {url}")
     with LocalLogin(people=[ADMINISTRATOR, USER], audience=f"{url}/mcp") as login:
-        parameters = {"PublicUrl": url, "Issuer": login.issuer}
+        login.register(CONNECT_CLIENT, name="MCPist", redirect_uri=f"{url}/connect/login")
+        parameters = {"PublicUrl": url, "Issuer": login.issuer, "ConnectClientId": CONNECT_CLIENT}
         with EmbeddedAws(root, host=host, port=port, parameters=parameters) as aws:
             with operating(aws):
                 say(f"seeding the organization {ORGANIZATION}")

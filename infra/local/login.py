@@ -94,6 +94,10 @@ class LocalLogin:
         """Let clients ask for tokens for one more resource."""
         self._provider.resources.append(resource.rstrip("/"))
 
+    def register(self, client_id: str, *, name: str, redirect_uri: str) -> None:
+        """A public client that is known beforehand, as an administrator would register it at an issuer."""
+        self._provider.keep(client_id, name=name, redirect_uri=redirect_uri)
+
     def mint(self, sub: str, *, audience: str | None = None, expires_in: int = TOKEN_SECONDS, **claims: Any) -> str:
         """An access token (RFC 9068) for any subject; `claims` add to or replace the usual ones."""
         now = int(time.time())

@@ -62,6 +62,11 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
                 raise RegistrationError("invalid_redirect_uri", f"{uri} cannot be redirected to")
         self._clients[client_info.client_id] = _Client.model_validate(client_info.model_dump())
 
+    def keep(self, client_id: str, *, name: str, redirect_uri: str) -> None:
+        """Keep a public client that did not register itself."""
+        known = {"client_id": client_id, "client_name": name, "redirect_uris": [redirect_uri]}
+        self._clients[client_id] = _Client.model_validate({**known, "token_endpoint_auth_method": "none"})
+
     async def authorize(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:
         """The page on which a person decides."""
         wanted = (params.resource or self.resources[0]).rstrip("/")

@@ -1,4 +1,4 @@
-"""moto's server as a function from a request to an answer: DynamoDB, KMS, S3 and Step Functions in this process.
+"""moto's server as a function from a request to an answer: DynamoDB, KMS, S3, SSM and Step Functions, in this process.
 
 Importing this module takes seconds of CPU: import it late.
 """
@@ -39,7 +39,8 @@ def moto_running(address: str) -> Iterator["Moto"]:
     os.environ["MOTO_PORT"] = f"x@{address}"
     default_user_config["stepfunctions"] = {"execute_state_machine": True}
     try:
-        _import_interpreter()
+        _import_lean("moto.stepfunctions.parser.models", without="moto.batch")
+        _import_lean("moto.ssm.models", without="moto.ec2", ec2_backends=None)  # which would find instances by tags
         yield Moto()
     finally:
         _stop_executions()
@@ -51,17 +52,18 @@ def moto_running(address: str) -> Iterator["Moto"]:
         _running.release()
 
 
-def _import_interpreter() -> None:
-    """Load Step Functions' interpreter without AWS Batch, of which it wants one enum and gets all of EC2: a second."""
-    if "moto.batch" in sys.modules:
+def _import_lean(wanted: str, without: str, **names: Any) -> None:
+    """Import a part of moto without another one, of which it wants a name or two and gets a second of imports."""
+    if without in sys.modules:
         return
-    package = ModuleType("moto.batch")
-    package.__path__ = [str(Path(folder) / "batch") for folder in moto.__path__]
-    sys.modules["moto.batch"] = package
+    package = ModuleType(without)
+    package.__path__ = [str(Path(folder) / without.removeprefix("moto.")) for folder in moto.__path__]
+    vars(package).update(names)
+    sys.modules[without] = package
     try:
-        importlib.import_module("moto.stepfunctions.parser.models")
+        importlib.import_module(wanted)
     finally:
-        for name in [name for name in sys.modules if name == "moto.batch" or name.startswith("moto.batch.")]:
+        for name in [name for name in sys.modules if name == without or name.startswith(f"{without}.")]:
             del sys.modules[name]
 
 

@@ -33,6 +33,9 @@ CREDENTIAL: dict[str, Any] = {
     "account_name": "octocat",
     "owner": "user#ada",
     "expires_at": None,
+    "version": 3,
+    "scopes": ["repo"],
+    "keep_seconds": 60,
 }
 CALLER = Caller(
     organization="acme",
@@ -114,7 +117,7 @@ def forget() -> None:
 
 
 def test_a_message_carries_the_proof_the_organization_and_the_roles(api: Lambda) -> None:
-    assert broker.resolve(CALLER, "github") == broker.Credential(**CREDENTIAL)
+    assert broker.resolve(CALLER, "github") == broker.Credential(**CREDENTIAL | {"scopes": ("repo",)})
     assert api.payloads == [
         {
             "operation": "resolve",
@@ -168,20 +171,37 @@ def test_a_credential_is_remembered_for_its_caller_service_and_roles(api: Lambda
     assert len(api.payloads) == 5
 
 
-def test_fresh_asks_again_and_replaces_what_was_remembered(api: Lambda) -> None:
+def test_a_version_that_was_refused_is_told_and_replaced(api: Lambda) -> None:
     broker.resolve(CALLER, "github")
-    api.answer({"result": CREDENTIAL | {"token": "renewed"}})
-    assert broker.resolve(CALLER, "github", fresh=True).token == "renewed"
+    api.answer({"result": CREDENTIAL | {"token": "renewed", "version": 4}})
+    assert broker.resolve(CALLER, "github", refused=3).token == "renewed"
+    assert [payload.get("refused") for payload in api.payloads] == [None, 3]
     assert broker.resolve(CALLER, "github").token == "renewed"
     assert len(api.payloads) == 2
+
+
+def test_a_version_that_was_refused_before_another_was_learnt_asks_nobody(api: Lambda) -> None:
+    broker.resolve(CALLER, "github")
+    assert broker.resolve(CALLER, "github", refused=2).version == 3
+    assert len(api.payloads) == 1
+
+
+def test_what_is_forgotten_is_asked_for_again(api: Lambda) -> None:
+    broker.resolve(CALLER, "github")
+    broker.resolve(CALLER, "notion")
+    api.answer({"result": {"grants": []}})
+    broker.connected(CALLER, ["github"])
+    broker.forget(CALLER, "github")
+    assert [key[3] for key in broker._memory] == ["notion"]
+    assert not broker._statuses
 
 
 def test_a_credential_that_was_refused_is_forgotten_even_if_there_is_no_other(api: Lambda) -> None:
     broker.resolve(CALLER, "github")
     api.answer({"error": {"type": "ReconnectRequired", "details": {"service": "github", "url": "u"}}})
-    for fresh in (True, False):
+    for refused in (3, None):
         with pytest.raises(McpistError):
-            broker.resolve(CALLER, "github", fresh=fresh)
+            broker.resolve(CALLER, "github", refused=refused)
 
 
 def test_an_expired_credential_is_not_remembered(api: Lambda) -> None:
@@ -194,6 +214,17 @@ def test_an_expired_credential_is_not_remembered(api: Lambda) -> None:
 def test_the_memory_lasts_a_minute(api: Lambda) -> None:
     broker.resolve(CALLER, "github")
     grow_older(broker.CACHE_SECONDS - 5)
+    broker.resolve(CALLER, "github")
+    assert len(api.payloads) == 1
+    grow_older(5)
+    broker.resolve(CALLER, "github")
+    assert len(api.payloads) == 2
+
+
+def test_the_broker_says_how_much_longer_a_credential_may_be_remembered(api: Lambda) -> None:
+    api.answer({"result": CREDENTIAL | {"keep_seconds": 20}})
+    broker.resolve(CALLER, "github")
+    grow_older(15)
     broker.resolve(CALLER, "github")
     assert len(api.payloads) == 1
     grow_older(5)
@@ -319,7 +350,7 @@ def test_no_secret_stands_in_a_repr_an_error_or_a_log_line_at_debug(
     credential = broker.resolve(CALLER, "github")
     api.answer({"errorMessage": TOKEN}, X_Amz_Function_Error="Unhandled")
     with pytest.raises(UpstreamUnavailable) as failed:
-        broker.resolve(CALLER, "github", fresh=True)
+        broker.resolve(CALLER, "github", refused=3)
     api.answer({"result": {"token": TOKEN}})
     with pytest.raises(UpstreamUnavailable) as unread:
         broker.resolve(CALLER, "github")

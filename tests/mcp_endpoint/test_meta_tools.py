@@ -10,7 +10,7 @@ import pytest
 
 from infra.local.login import LocalLogin
 from mcp_endpoint.exchange import Exchange
-from mcp_endpoint.meta_tools import answer, declare
+from mcp_endpoint.meta_tools import Told, answer, declare
 from mcpist import broker, directory
 from mcpist.broker import Credential
 from mcpist.caller import Proof, Role, Subject
@@ -58,7 +58,10 @@ def github(exchange: Exchange, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serv
 
 def branches(exchange: Exchange, **more: Any) -> Any:
     params = {"owner": "octocat", "repo": "hello-world"} | more.pop("params", {})
-    return answer(exchange, "call", {"module": "github", "tool": "list_branches", "params": params, **more})
+    told = answer(exchange, "call", {"module": "github", "tool": "list_branches", "params": params, **more})
+    assert isinstance(told, Told)
+    assert told.account == "uma"
+    return told.texts
 
 
 def test_a_cut_list_has_a_second_text_so_that_raw_output_stays_json(github: Service, exchange: Exchange) -> None:

@@ -5,21 +5,31 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from moto import mock_aws
+from pydantic import SecretStr
 
 from infra.local.login import LocalLogin
 from infra.local.template import read_template
 from mcpist import broker, directory, identity, settings, stores
 from mcpist.caller import Role, Subject
+from token_broker import apps, grants, memory, vault
+from token_broker.grants import Account, Grant, Tokens
 from token_broker.handler import handler
+
+from .authorization_server import AuthorizationServer
+
+if TYPE_CHECKING:
+    from .stack import Stack
 
 ROOT = Path(__file__).parents[2]
 PUBLIC_URL = "https://mcp.example.com"
+ACCESS, REFRESH = "ghu_personal_access_canary", "ghr_personal_refresh_canary"
+LATER = 4102444800
 PEOPLE = {"ada": "acme", "bob": "acme", "grace": "acme", "hal": "globex", "eve": ""}
 
 
@@ -41,7 +51,14 @@ class Broker:
             proof = self.login.mint(found[1])
         elif found := re.fullmatch(r"<warrant of (\w+)>", proof):
             proof = self.ask("warrant", proof=self.jwt(found[1]))["result"]["warrant"]
+        elif found := re.fullmatch(r"<session of (\w+)>", proof):
+            proof = self.session(found[1])["value"]
         return event | {"proof": event["proof"] | {"value": proof}}
+
+    def session(self, who: str) -> dict[str, str]:
+        """The proof that a person's browser has after its login."""
+        made = self.send({"operation": "login", "proof": self.jwt(who), "organization": PEOPLE[who]})
+        return {"kind": "session", "value": made["result"]["session"]}
 
     def jwt(self, who: str, **claims: Any) -> dict[str, str]:
         return {"kind": "jwt", "value": self.login.mint(who, **claims)}
@@ -55,6 +72,24 @@ class Broker:
         context._aws_request_id = "request-1"
         answer: dict[str, Any] = json.loads(json.dumps(handler(event, context)))
         return answer
+
+    def store(
+        self,
+        owner: str = "user#ada",
+        service: str = "github",
+        *,
+        access_token: str = ACCESS,
+        refresh_token: str | None = None,
+        organization: str = "acme",
+        replaces: int = 0,
+        **account: Any,
+    ) -> Grant:
+        """Keep a grant as the connect flow would; without a refresh token unless one is given."""
+        tokens = Tokens(SecretStr(access_token), SecretStr(refresh_token) if refresh_token else None)
+        about: dict[str, Any] = {"services": (service,), "account_id": "583231", "account_name": "octocat"}
+        provider = grants.provider_name(service)
+        stored = Account(**about | {"expires_at": LATER} | account)
+        return grants.save(organization, provider, owner, account=stored, tokens=tokens, replaces=replaces)
 
     def cool(self) -> None:
         """A new sandbox: nothing remembered, no request counted."""
@@ -74,6 +109,20 @@ def forget(*, clients: bool = False) -> None:
     directory._cache.clear()
     identity._verified.clear()
     broker._memory.clear()
+    memory._kept.clear()
+    vault._keys.clear()
+    apps.forget()
+
+
+@pytest.fixture(scope="module")
+def stack(authorization_server: AuthorizationServer) -> Iterator["Stack"]:
+    """AWS for several processes, with the authorization server as a provider."""
+    from .stack import standing
+
+    authorization_server.reset()
+    with standing(authorization_server) as stack:
+        yield stack
+    authorization_server.reset()
 
 
 def error_of(answer: dict[str, Any]) -> str:
@@ -107,7 +156,7 @@ def aws(login: LocalLogin) -> Iterator[list[str]]:
         for name, value in {**environment, "AWS_DEFAULT_REGION": "us-east-1"}.items():
             monkeypatch.setenv(name, value)
         for table in template.tables:
-            if table.id in {"Directory", "Grants"}:
+            if table.id in {"Directory", "Grants", "Audit"}:
                 boto3.client("dynamodb").create_table(TableName=table.name, **table.definition)
         monkeypatch.setenv("VAULT_KEY", boto3.client("kms").create_key()["KeyMetadata"]["Arn"])
         forget(clients=True)
@@ -131,7 +180,9 @@ def door(aws: list[str], login: LocalLogin, people: list[dict[str, Any]]) -> Bro
     table = boto3.client("dynamodb")
     for item in door.items():
         table.delete_item(TableName="mcpist-Grants", Key={"pk": item["pk"], "sk": item["sk"]})
-    if door.items("mcpist-Directory") != people:
+    if (found := door.items("mcpist-Directory")) != people:
+        for item in found:
+            table.delete_item(TableName="mcpist-Directory", Key={"pk": item["pk"], "sk": item["sk"]})
         for item in people:
             table.put_item(TableName="mcpist-Directory", Item=item)
     door.cool()

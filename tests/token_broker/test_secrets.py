@@ -8,13 +8,13 @@ from typing import Any
 import boto3
 import pytest
 
-from token_broker import grants, log, vault
-from token_broker.grants import Tokens
-from token_broker.message import Put, parse
+from mcpist.caller import Caller, Subject
+from token_broker import credentials, log, vault
+from token_broker.message import parse
 
-from .conftest import Broker, error_of
+from .conftest import ACCESS, REFRESH, Broker, error_of
 
-ACCESS, REFRESH, SHARED = "ghu_personal_access_canary", "ghr_personal_refresh_canary", "ghu_shared_access_canary"
+SHARED = "ghu_shared_access_canary"
 
 
 @pytest.fixture
@@ -42,16 +42,19 @@ def test_no_log_line_holds_a_secret_even_at_debug(
 ) -> None:
     keys: list[str] = []
     remember_data_keys(keys)
-    events = [door.event(name) for name in ("put_personal", "put_shared", "resolve", "resolve_by_warrant", "status")]
-    events += [door.event("put_personal", proof={"kind": "jwt", "value": door.login.mint("ada", exp=1)})]
-    events += [door.event("revoke_personal"), {**events[0], "operation": ACCESS}, {**events[0], "service": 7}]
+    door.store(refresh_token=REFRESH)
+    door.store("role#engineering", access_token=SHARED)
+    events = [door.event(name) for name in ("resolve", "resolve_by_warrant", "status")]
+    events += [door.event("resolve", proof={"kind": "jwt", "value": door.login.mint("ada", exp=1)})]
+    events += [{**events[0], "operation": ACCESS}, {**events[0], "service": 7}, door.event("revoke_personal")]
+    vault._keys.clear()
     answers = [door.send(event) for event in events]
-    assert answers[2]["result"]["token"] == ACCESS
+    assert answers[0]["result"]["token"] == ACCESS
     everything = written(logged, capsys)
     assert '"answered"' in everything
     assert len(keys) >= 6
     assert_silent(everything, ACCESS, REFRESH, SHARED, *(event["proof"]["value"] for event in events), *keys)
-    assert_silent(json.dumps([answers[0], answers[1], *answers[4:]]), ACCESS, REFRESH, SHARED)
+    assert_silent(json.dumps(answers[2:]), ACCESS, REFRESH, SHARED)
 
 
 def remember_data_keys(keys: list[str]) -> None:
@@ -65,7 +68,7 @@ def remember_data_keys(keys: list[str]) -> None:
 
 
 def test_each_message_is_one_line_in_and_one_line_out(door: Broker, logged: pytest.LogCaptureFixture) -> None:
-    door.ask("put_personal")
+    door.store()
     logged.clear()
     door.ask("resolve")
     lines = [record for record in logged.records if record.name == log.logger.name]
@@ -100,7 +103,7 @@ def test_a_refusal_is_logged_by_its_code(
 def test_a_defect_becomes_an_internal_error_with_the_request_id_and_no_words(
     door: Broker, logged: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    event = door.event("put_personal")
+    event = door.event("resolve")
     boto3.client("dynamodb").delete_table(TableName="mcpist-Grants")
     try:
         answer = door.send(event)
@@ -130,7 +133,8 @@ def restore_grants() -> None:
 def test_an_integrity_error_is_logged_as_an_error_and_counted(
     door: Broker, logged: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    door.ask("put_personal")
+    door.store()
+    door.cool()
     item = door.items()[0]
     boto3.client("dynamodb").put_item(TableName="mcpist-Grants", Item=item | {"version": {"N": "9"}})
     assert error_of(door.ask("resolve")) == "IntegrityError"
@@ -140,34 +144,36 @@ def test_an_integrity_error_is_logged_as_an_error_and_counted(
 
 
 def test_no_repr_shows_a_secret(door: Broker) -> None:
-    event = door.event("put_personal")
-    door.send(event)
+    event = door.event("resolve")
     message = parse(event)
-    assert isinstance(message, Put)
-    tokens = Tokens(message.access_token, message.refresh_token)
+    stored = door.store(refresh_token=REFRESH)
+    tokens = stored.tokens()
     place = vault.Place("acme", "user#ada", "github", "access_token", 1)
-    opened = vault.unseal(vault.seal(message.access_token, place), place)
-    [stored] = [grants._grant(item) for item in grants._table().query("acme#github")]
-    for shown in (message, tokens, opened, stored, stored.open("refresh_token")):
-        assert_silent(f"{shown} {shown!r}", ACCESS, REFRESH, event["proof"]["value"])
+    key = vault.draw(place)
+    credential = credentials.resolve(
+        Caller("acme", "ada", Subject("https://login.example.com", "ada"), "user", ()), "github"
+    )
+    for shown in (message, tokens, stored, stored.open("refresh_token"), key, credential):
+        assert_silent(f"{shown} {shown!r}", ACCESS, REFRESH, event["proof"]["value"], repr(key.plain)[2:-1])
+    assert credential.token == ACCESS
     assert "sealed" not in repr(stored)
 
 
 def test_no_table_holds_a_secret_in_the_clear(door: Broker) -> None:
-    door.ask("put_personal")
-    door.ask("put_shared")
-    for table in ("mcpist-Grants", "mcpist-Directory"):
+    door.store(refresh_token=REFRESH)
+    door.store("role#engineering", access_token=SHARED)
+    for table in ("mcpist-Grants", "mcpist-Directory", "mcpist-Audit"):
         assert_silent(repr(door.items(table)), ACCESS, REFRESH, SHARED)
 
 
 def test_a_refresh_token_never_leaves(door: Broker) -> None:
-    door.ask("put_personal")
-    answers = [door.ask(name) for name in ("resolve", "status", "warrant", "put_shared")]
+    door.store(refresh_token=REFRESH)
+    answers = [door.ask(name) for name in ("resolve", "status", "warrant", "revoke_personal")]
     assert_silent(json.dumps(answers), REFRESH)
 
 
 def test_a_refused_secret_is_not_quoted(door: Broker) -> None:
     for value in (f"{ACCESS} with a space", [ACCESS], {"token": ACCESS}, ACCESS * 1000):
-        answer = door.ask("put_personal", access_token=value)
+        answer = door.send(door.event("resolve") | {"proof": {"kind": "jwt", "value": value}})
         assert error_of(answer) == "InvalidRequest"
         assert_silent(json.dumps(answer), ACCESS)

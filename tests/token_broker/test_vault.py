@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +19,7 @@ from pydantic import SecretStr
 from mcpist import stores
 from mcpist.errors import IntegrityError, StoreUnavailable
 from token_broker import vault
-from token_broker.vault import HEAD, Place, seal, unseal
+from token_broker.vault import HEAD, Place, unseal, unseal_proof
 
 from .conftest import forget
 
@@ -29,6 +31,13 @@ places = st.builds(Place, organization=text, owner=text, service=text, field=tex
 quick = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 pytestmark = pytest.mark.usefixtures("aws")
+
+
+def seal(secret: SecretStr, place: Place) -> bytes:
+    """As another sandbox did, so that KMS must be asked for the data key."""
+    sealed = vault.seal(secret, place)
+    vault._keys.clear()
+    return sealed
 
 
 @quick
@@ -151,6 +160,77 @@ def test_each_refusal_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
         unseal(seal(SECRET, PLACE), replace(PLACE, version=4))
     assert refusal.value.details == {"what": "github access_token"}
     assert '"IntegrityFailures":[1.0]' in capsys.readouterr().out.replace(" ", "")
+
+
+def test_what_somebody_brings_raises_no_alarm(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(IntegrityError):
+        unseal_proof(seal(SECRET, PLACE), replace(PLACE, version=4))
+    assert "IntegrityFailures" not in capsys.readouterr().out
+
+
+# -- keys ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def asked(aws: list[str]) -> list[str]:
+    aws.clear()
+    return aws
+
+
+def test_a_data_key_is_asked_for_once_in_five_minutes(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    sealed, now = seal(SECRET, PLACE), time.time()
+    for seconds in (0, 100, 299, 301):
+        monkeypatch.setattr(time, "time", lambda seconds=seconds: now + seconds)
+        unseal(sealed, PLACE)
+    assert asked == ["GenerateDataKey", "Decrypt", "Decrypt"]
+
+
+def test_no_data_key_stays_beyond_its_time_or_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time()
+    monkeypatch.setattr(vault, "MOST_KEYS", 3)
+    for version in range(1, 6):
+        vault.seal(SECRET, replace(PLACE, version=version))
+    assert [place.version for place, _ in vault._keys] == [3, 4, 5]
+    monkeypatch.setattr(time, "time", lambda: now + vault.KEY_SECONDS + 1)
+    vault.seal(SECRET, PLACE)
+    assert [place for place, _ in vault._keys] == [PLACE]
+
+
+def test_a_remembered_data_key_opens_nothing_in_another_place() -> None:
+    sealed = vault.seal(SECRET, PLACE)
+    for move in MOVES:
+        with pytest.raises(IntegrityError):
+            unseal(sealed, replace(PLACE, **move))
+    assert unseal(sealed, PLACE) == SECRET
+
+
+def test_a_snapshot_holds_no_data_key_and_no_client() -> None:
+    """What a new process has after the door's import, and after all that it prepares for its snapshot."""
+    script = """
+from snapshot_restore_py import get_before_snapshot
+import token_broker.handler
+from mcpist import stores
+from token_broker import apps, memory, vault
+while (hooks := get_before_snapshot()):
+    function, args, kwargs = hooks.pop()
+    function(*args, **kwargs)
+assert not (vault._keys or memory._kept or apps._kept or stores.client.cache_info().currsize)
+"""
+    surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", script], check=True, env=surroundings)
+
+
+def test_a_secret_under_the_former_key_opens_while_that_key_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    sealed, former = seal(SECRET, PLACE), os.environ["VAULT_KEY"]
+    monkeypatch.setenv("VAULT_KEY", boto3.client("kms").create_key()["KeyMetadata"]["Arn"])
+    forget()
+    with pytest.raises((IntegrityError, ClientError), match=r"integrity|AccessDenied"):
+        unseal(sealed, PLACE)
+    monkeypatch.setenv("FORMER_VAULT_KEY", former)
+    forget()
+    assert unseal(sealed, PLACE) == SECRET
+    monkeypatch.undo()
+    forget()
 
 
 # -- when KMS is down ---------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from typing import Any
 
 from infra.local.house import ROOT
 from infra.local.intrinsics import read_yaml
+from infra.local.names import STACK
 from infra.local.stack import AwsRequest, EmbeddedAws
 
 type Right = tuple[str, str]
@@ -35,6 +36,8 @@ def rights(aws: EmbeddedAws, request: AwsRequest) -> Iterator[Right]:
             yield "lambda:InvokeFunction", "TokenBrokerFunction.Alias"
         case "states":
             yield f"states:{request.operation}", "stateMachine"
+        case "ssm":
+            yield f"ssm:{request.operation}", f"parameter{request.body['Name'].rpartition('/')[0]}"
         case "kms":
             yield f"kms:{request.operation}", "VaultKey"
         case other:
@@ -64,6 +67,8 @@ def _name(value: Any) -> str:
     text = str(next(iter(value.values()))) if isinstance(value, dict) else str(value)
     if "stateMachine" in text:
         return "stateMachine"
+    if ":parameter/" in text:
+        return text[text.index("parameter/") :].replace("${AWS::StackName}", STACK).removesuffix("/*")
     if text.endswith(".Alias"):
         return text
     return text.strip("[]'${").split("'")[0].split(".")[0]

@@ -16,7 +16,7 @@ from infra.local.operating import operating
 from mcpist import directory
 from mcpist.caller import Role
 from tests.whole.conftest import MODULES, Visitor
-from tests.whole.test_grants import CANARIES, forget, tell_broker
+from tests.whole.test_grants import CANARIES, connect, forget, tell_broker
 
 LINES = """\
 {"id":"drop","module":"rag","tool":"delete_doc","params":{"path":"agreement.md"},"output":true}
@@ -31,8 +31,7 @@ def person(house: House, user: Visitor) -> Iterator[Visitor]:
         before = _role()
         may = Role(ROLE, modules=MODULES, allow=(*before.allow, "rag.*", "github.delete_file"), destructive=True)
         directory.put_role(ORGANIZATION, may)
-    tell_broker(user, "put", service="github", access_token=CANARIES[0], account_name="uma-at-github")
-    forget(house)
+    connect(house, "github", CANARIES[0], account_name="uma-at-github")
     yield user
     tell_broker(user, "revoke", service="github")
     with operating(house.aws):

@@ -8,8 +8,9 @@ import pytest
 
 from tests.modules.contracts import needs_descriptions
 from tests.whole.conftest import Visitor
-from tests.whole.test_grants import forget, tell_broker
+from tests.whole.test_grants import connect, forget, tell_broker
 from tests.whole.vendors import ACCOUNT, HOSTS, Vendors
+from token_broker.grants import provider_name
 
 pytestmark = needs_descriptions
 
@@ -20,10 +21,8 @@ BATCH = Path(__file__).with_name("four_services.jsonl").read_text("utf-8")
 def connected(user: Visitor, vendors: Vendors) -> Iterator[Visitor]:
     """Uma with an account of each service."""
     for service in HOSTS:
-        account = {"access_token": f"{service}-canary-token", "account_id": ACCOUNT, "account_name": f"uma@{service}"}
-        stored = tell_broker(user, "put", service=service, **account)
-        assert "result" in stored, stored
-    forget(user.house)
+        account = {"account_id": ACCOUNT, "account_name": f"uma@{service}"}
+        connect(user.house, service, f"{provider_name(service)}-canary-token", **account)
     vendors.refused.clear()
     yield user
     for service in HOSTS:
@@ -43,5 +42,5 @@ def test_a_batch_goes_through_four_services(connected: Visitor, vendors: Vendors
     assert title
     assert key in vendors.asked("confluence")[0].query["cql"][0]
     assert event["summary"] == f"Work on {key}"
-    assert all(vendors.tokens[service] == {f"Bearer {service}-canary-token"} for service in HOSTS)
+    assert all(vendors.tokens[service] == {f"Bearer {provider_name(service)}-canary-token"} for service in HOSTS)
     assert "canary" not in json.dumps(blocks)

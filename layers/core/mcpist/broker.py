@@ -7,7 +7,7 @@ the way, and quotes neither the message nor the answer.
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,31 +28,47 @@ type Owner = tuple[str, str, tuple[str, ...], str]
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a Call is sent with, and whose account acts."""
+    """What a Call is sent with, and whose account acts.
+
+    `version` is the stored grant's; `scopes` are those granted, none where they are not known; `keep_seconds` is how
+    much longer it may be remembered: in all memories together a minute.
+    """
 
     token: str = field(repr=False)
     account_id: str
     account_name: str
     owner: str
     expires_at: int | None
+    version: int = 0
+    scopes: tuple[str, ...] = ()
+    keep_seconds: float = CACHE_SECONDS
 
 
 _memory: dict[Owner, tuple[float, Credential]] = {}
 _statuses: dict[Owner, tuple[float, frozenset[str]]] = {}
 
 
-def resolve(caller: Caller, service: str, *, fresh: bool = False) -> Credential:
-    """The caller's credential for a service; `fresh` asks the broker again, after the service refused the last one."""
+def resolve(caller: Caller, service: str, *, refused: int | None = None) -> Credential:
+    """The caller's credential for a service; `refused` is the version of the last one, where the service refused it."""
     key = (caller.organization, caller.user, caller.role_names, service)
     known = _memory.get(key)
-    if known and not fresh and _alive(*known):
+    if known and known[1].version != refused and _alive(*known):
         return known[1]
     _memory.pop(key, None)
-    credential = _credential(ask(caller, "resolve", service=service))
+    about = {} if refused is None else {"refused": refused}
+    credential = _credential(ask(caller, "resolve", service=service, **about))
     if len(_memory) >= MOST_CACHED_CREDENTIALS:
         _memory.clear()
     _memory[key] = (time.time(), credential)
     return credential
+
+
+def forget(caller: Caller, service: str) -> None:
+    """Ask the broker the next time, whatever is remembered."""
+    whose = (caller.organization, caller.user, caller.role_names)
+    _memory.pop((*whose, service), None)
+    for key in [key for key in _statuses if key[:3] == whose]:
+        del _statuses[key]
 
 
 def connected(caller: Caller, services: Sequence[str]) -> frozenset[str]:
@@ -78,14 +94,14 @@ def ask(caller: Caller, operation: str, **fields: Any) -> dict[str, Any]:
     """Send one message with the caller's proof; the broker's typed error is raised here."""
     if caller.proof is None:
         raise ValueError("a caller without proof cannot ask the broker")
-    message = {
-        "operation": operation,
-        "proof": {"kind": caller.proof.kind, "value": caller.proof.value},
-        "organization": caller.organization,
-        "roles": caller.role_names,
-        **fields,
-    }
-    request_id, failed, body = _invoke(message)
+    proof = {"kind": caller.proof.kind, "value": caller.proof.value}
+    asked = {"operation": operation, "proof": proof, "organization": caller.organization, "roles": caller.role_names}
+    return send({**asked, **fields})
+
+
+def send(message: Mapping[str, Any], *, seconds: float = ANSWER_SECONDS, attempts: int = ATTEMPTS) -> dict[str, Any]:
+    """The broker's result; one attempt for what must not be asked twice."""
+    request_id, failed, body = _invoke(message, seconds, attempts)
     if failed:
         raise UpstreamUnavailable(service="token broker", problem=f"it failed in request {request_id}")
     try:
@@ -98,13 +114,13 @@ def ask(caller: Caller, operation: str, **fields: Any) -> dict[str, Any]:
     raise _error(error, request_id)
 
 
-def _invoke(message: dict[str, Any]) -> tuple[str, bool, bytes]:
+def _invoke(message: Mapping[str, Any], seconds: float, attempts: int) -> tuple[str, bool, bytes]:
     """The request's id, whether the function failed, and what it answered."""
     from botocore.exceptions import ClientError
 
     try:
         with reaching("token broker"):
-            answer = client("lambda", read_seconds=ANSWER_SECONDS, attempts=ATTEMPTS).invoke(
+            answer = client("lambda", read_seconds=seconds, attempts=attempts).invoke(
                 FunctionName=settings().token_broker, Payload=json.dumps(message)
             )
             body = answer["Payload"].read()
@@ -126,11 +142,11 @@ def _error(message: Any, request_id: str) -> McpistError:
 
 def _credential(result: dict[str, Any]) -> Credential:
     try:
-        return Credential(**result)
+        return Credential(**{**result, "scopes": tuple(result.get("scopes", ()))})
     except TypeError:
         raise UpstreamUnavailable(service="token broker", problem="it answered in another release's words") from None
 
 
 def _alive(kept_at: float, credential: Credential) -> bool:
     expired = credential.expires_at is not None and credential.expires_at <= time.time()
-    return not expired and 0 <= time.time() - kept_at < CACHE_SECONDS
+    return not expired and 0 <= time.time() - kept_at < min(credential.keep_seconds, CACHE_SECONDS)

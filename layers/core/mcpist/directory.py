@@ -146,9 +146,9 @@ def put_user(
     change(organization, lambda before: before.with_user(new))
 
 
-def has_role(organization: str, role: str) -> bool:
-    """Whether the organization has a role of this name."""
-    return any(item["sk"] == f"role#{role}" for item in _table().query(f"org#{organization}", f"role#{role}"))
+def role_names(organization: str) -> list[str]:
+    """The names of an organization's roles."""
+    return [item["name"] for item in _table().query(f"org#{organization}", "role#")]
 
 
 def _change(

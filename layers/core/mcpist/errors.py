@@ -16,6 +16,7 @@ McpistError
 │   │   ├── NoList
 │   │   ├── TooManyElements
 │   │   ├── StaleConfirmation
+│   │   ├── StaleConnection
 │   │   ├── LastAdministrator
 │   │   ├── RoleInUse
 │   │   └── GrantsStand
@@ -27,12 +28,14 @@ McpistError
 │   ├── BatchNotFound              BATCH_NOT_FOUND 404
 │   ├── ConfirmationRequired       CONFIRMATION_REQUIRED 428
 │   │   └── ConfirmationDeclined
+│   ├── Conflict                   CONFLICT 409
 │   └── PayloadTooLarge            PAYLOAD_TOO_LARGE 413
-├── AdministratorError             an administrator changes a permission
+├── AdministratorError             an administrator changes a permission or the configuration
 │   ├── AuthorizationError         AUTHORIZATION_ERROR 403
 │   │   ├── MembershipRequired
 │   │   └── OrganizationUnclear
-│   └── ToolDisabled               TOOL_DISABLED 403
+│   ├── ToolDisabled               TOOL_DISABLED 403
+│   └── NotConfigured              NOT_CONFIGURED 503
 ├── AccountError                   the user connects an account
 │   ├── ConnectionRequired         CONNECTION_REQUIRED 409
 │   ├── ReconnectRequired          RECONNECT_REQUIRED 409
@@ -218,11 +221,22 @@ class UnresolvedReference(InvalidRequest):
 
 
 class StaleConfirmation(InvalidRequest):
-    """An answer to a question that was not asked, or of another batch, or too long ago."""
+    """An answer to a question that was not asked, or about another request, or too long ago."""
 
     texts = {
-        "en": Text("This confirmation is not for this batch, or it is too old.", "Send the batch again without it."),
-        "ja": Text("この確認はこのバッチのものではないか、古すぎます。", "確認を付けずにもう一度送ってください。"),
+        "en": Text("This answer is not to this request's question, or too old.", "Send the request again without it."),
+        "ja": Text("この回答はこのリクエストのものではないか、古すぎます。", "回答を付けずにもう一度送ってください。"),
+    }
+
+
+class StaleConnection(InvalidRequest):
+    """A browser that comes back from where nobody sent it, or comes back twice, or too late."""
+
+    texts = {
+        "en": Text("This connection was not begun in this browser, or it has ended.", "Begin again."),
+        "ja": Text(
+            "この接続はこのブラウザーで始めたものではないか、すでに終わっています。", "最初からやり直してください。"
+        ),
     }
 
 
@@ -256,11 +270,11 @@ class GrantsStand(InvalidRequest):
     texts = {
         "en": Text(
             "Accounts are connected for {name}: {services}.",
-            "Disconnect them first, or forget them with --with-grants: whoever gets this id later would have them.",
+            "End them with `mcpist grant kill`, or forget them with --with-grants: whoever gets this id later would have them.",
         ),
         "ja": Text(
             "{name} に接続済みのアカウントがあります: {services}。",
-            "先に切断するか、--with-grants で削除してください。残すと、後で同じ ID を持つ人が使えてしまいます。",
+            "先に `mcpist grant kill` で切断するか、--with-grants で削除してください。残すと、後で同じ ID を持つ人が使えてしまいます。",
         ),
     }
 
@@ -379,6 +393,16 @@ class ConfirmationDeclined(ConfirmationRequired):
     }
 
 
+class Conflict(CallerError):
+    """Something that somebody else changed in the meantime."""
+
+    code, status = "CONFLICT", 409
+    texts = {
+        "en": Text("Meanwhile {what} has changed.", "Look at it again, and try again if you still want to."),
+        "ja": Text("対象({what})がその間に変更されました。", "内容を確認して、必要ならもう一度試してください。"),
+    }
+
+
 class PayloadTooLarge(CallerError):
     """A request over the size limit."""
 
@@ -389,11 +413,11 @@ class PayloadTooLarge(CallerError):
     }
 
 
-# -- an administrator changes a permission ------------------------------------------------------------
+# -- an administrator changes a permission or the configuration ---------------------------------------
 
 
 class AdministratorError(McpistError):
-    """The caller's roles do not allow it."""
+    """The caller's roles do not allow it, or the operator has not set it up."""
 
 
 class AuthorizationError(AdministratorError):
@@ -431,6 +455,16 @@ class ToolDisabled(AdministratorError):
     texts = {
         "en": Text('"{name}" is switched off in your organization.', "Ask an administrator to switch it on."),
         "ja": Text("「{name}」は組織で無効になっています。", "管理者に有効化を依頼してください。"),
+    }
+
+
+class NotConfigured(AdministratorError):
+    """A service whose own app is not set up here, or set up wrongly."""
+
+    code, status = "NOT_CONFIGURED", 503
+    texts = {
+        "en": Text("{service} is not set up here: {problem}.", "Ask an administrator to set up its app."),
+        "ja": Text("{service} はまだ設定されていません: {problem}。", "管理者にアプリの設定を依頼してください。"),
     }
 
 

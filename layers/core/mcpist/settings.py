@@ -3,8 +3,10 @@
 import os
 from dataclasses import dataclass
 from functools import cache
+from urllib.parse import quote, urlencode
 
 KEEP_HOURS = 24
+AUDIT_DAYS = 400
 MACHINE_LIMIT = 10_000
 CONTINUE_SECONDS = 240  # an Express execution ends after 300: one step more, with its retry, still fits
 
@@ -15,7 +17,9 @@ class Settings:
 
     `audience` is what a token must be issued for: the endpoint's URL, unless the parameter says otherwise. With
     `response_cache` reads that repeat are answered from memory. Batches are kept for `keep_seconds`; after
-    `continue_seconds` of an execution a batch goes on in another one. The account may have `machine_limit` machines.
+    `continue_seconds` of an execution a batch goes on in another one. Audit rows are kept for `audit_days`. The
+    account may have `machine_limit` machines. People log in on the pages under /connect as `connect_client`.
+    Where `store_seconds` is set, a store that is silent for longer is an error.
     """
 
     stack: str
@@ -28,17 +32,23 @@ class Settings:
     audit_table: str
     files_bucket: str
     vault_key: str
+    former_vault_key: str
+    store_seconds: float
+    oauth_parameters: str
     token_broker: str
+    connect_client: str
     step_runner: str
     machines_role: str
     response_cache: bool
     keep_seconds: int
+    audit_days: int
     continue_seconds: float
     machine_limit: int
 
-    def connect_url(self, service: str) -> str:
-        """Where a person connects an account of a service."""
-        return f"{self.public_url}/connect/{service}"
+    def connect_url(self, service: str, organization: str = "", user: str = "") -> str:
+        """Where a person connects an account of a service; the page lets only the user that the link names do it."""
+        named = {"organization": organization, "user": user} if user else {}
+        return f"{self.public_url}/connect/{quote(service, safe='')}" + (f"?{urlencode(named)}" if named else "")
 
 
 @cache
@@ -60,11 +70,16 @@ def settings() -> Settings:
         audit_table=value("AUDIT_TABLE"),
         files_bucket=value("FILES_BUCKET"),
         vault_key=value("VAULT_KEY"),
+        former_vault_key=value("FORMER_VAULT_KEY"),
+        store_seconds=float(value("STORE_SECONDS") or 0),
+        oauth_parameters=value("OAUTH_PARAMETERS"),
         token_broker=value("TOKEN_BROKER"),
+        connect_client=value("CONNECT_CLIENT_ID"),
         step_runner=value("STEP_RUNNER"),
         machines_role=value("MACHINES_ROLE"),
         response_cache=value("RESPONSE_CACHE") == "on",
         keep_seconds=int(value("KEEP_HOURS") or KEEP_HOURS) * 3600,
+        audit_days=int(value("AUDIT_DAYS") or AUDIT_DAYS),
         continue_seconds=float(value("CONTINUE_SECONDS") or CONTINUE_SECONDS),
         machine_limit=int(value("MACHINE_LIMIT") or MACHINE_LIMIT),
     )

@@ -9,12 +9,14 @@ from functools import cache
 from typing import Any
 
 from mcpist.errors import StoreUnavailable
+from mcpist.settings import settings
 
 type Item = dict[str, Any]
 
 CONNECT_SECONDS = 1
 READ_SECONDS = 3
 ATTEMPTS = 3
+LONGEST_PAUSE_SECONDS = 1  # botocore's, after a first attempt
 BATCH_WRITE_ITEMS = 25
 # What DynamoDB has no capacity for comes back from a batch as unprocessed: it is asked for again after these pauses.
 PAUSES_SECONDS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
@@ -51,21 +53,30 @@ def session() -> Any:
 def client(
     service: str,
     *,
-    connect_seconds: float = CONNECT_SECONDS,
-    read_seconds: float = READ_SECONDS,
-    attempts: int = ATTEMPTS,
+    connect_seconds: float | None = None,
+    read_seconds: float | None = None,
+    attempts: int | None = None,
 ) -> Any:
-    """A low-level client with short timeouts and few attempts."""
+    """A low-level client with short timeouts and few attempts: shorter and fewer where `store_seconds` is set."""
     from botocore.config import Config
 
+    connect, read, tries = _patience(settings().store_seconds)
     return session().create_client(
         service,
         config=Config(
-            connect_timeout=connect_seconds,
-            read_timeout=read_seconds,
-            retries={"mode": "standard", "total_max_attempts": attempts},
+            connect_timeout=connect_seconds or connect,
+            read_timeout=read_seconds or read,
+            retries={"mode": "standard", "total_max_attempts": attempts or tries},
         ),
     )
+
+
+def _patience(seconds: float) -> tuple[float, float, int]:
+    """The seconds of connecting and of reading, and the attempts, after which a silent store is an error in time."""
+    if not seconds:
+        return CONNECT_SECONDS, READ_SECONDS, ATTEMPTS
+    read = (seconds - LONGEST_PAUSE_SECONDS) / 2
+    return read / 2, read, 2
 
 
 @contextmanager
@@ -138,6 +149,56 @@ class Table:
                     return items
                 start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
+    def descending(
+        self,
+        key: str,
+        value: str,
+        between: tuple[str, str],
+        index: str = "",
+        only: Mapping[str, str] | None = None,
+        *,
+        page: int = 100,
+    ) -> Iterator[Item]:
+        """Items under one key whose sort keys lie between two, the highest first, a page a request; by an index, too.
+
+        `only` are values of other attributes that they must have.
+        """
+        conditions = " AND ".join(f"#{name} = :{name}" for name in only or {})
+        values = {f":{name}": wanted for name, wanted in (only or {}).items()}
+        request: dict[str, Any] = {
+            "TableName": self.name,
+            "KeyConditionExpression": f"{key} = :key AND sk BETWEEN :low AND :high",
+            "ScanIndexForward": False,
+            "Limit": page,
+            "ExpressionAttributeValues": _pack({":key": value, ":low": between[0], ":high": between[1], **values}),
+            **({"IndexName": index} if index else {}),
+            **({"FilterExpression": conditions} if only else {}),
+            **({"ExpressionAttributeNames": {f"#{name}": name for name in only}} if only else {}),
+        }
+        while True:
+            with reaching(self.label):
+                answer = self._client.query(**request)
+            yield from map(_unpack, answer["Items"])
+            if "LastEvaluatedKey" not in answer:
+                return
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+    def scan(self, prefix: str) -> Iterator[Item]:
+        """All items whose partition keys begin with the prefix, read consistently, a page a request."""
+        request: dict[str, Any] = {
+            "TableName": self.name,
+            "FilterExpression": "begins_with(pk, :prefix)",
+            "ExpressionAttributeValues": _pack({":prefix": prefix}),
+            "ConsistentRead": True,
+        }
+        while True:
+            with reaching(self.label):
+                answer = self._client.scan(**request)
+            yield from map(_unpack, answer["Items"])
+            if "LastEvaluatedKey" not in answer:
+                return
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
     def put(self, item: Item, *, condition: str = "", values: Mapping[str, Any] | None = None) -> None:
         """Write one item; a condition that fails raises botocore's ClientError (see `refused`)."""
         with reaching(self.label):
@@ -181,11 +242,14 @@ class Table:
             )
         return _unpack(answer["Attributes"])
 
-    def delete(self, pk: str, sk: str) -> bool:
-        """Remove one item; whether it was there."""
+    def delete(self, pk: str, sk: str, *, condition: str = "", values: Mapping[str, Any] | None = None) -> bool:
+        """Remove one item; whether it was there. A condition that fails raises ClientError (see `refused`)."""
         with reaching(self.label):
             answer = self._client.delete_item(
-                TableName=self.name, Key=_pack({"pk": pk, "sk": sk}), ReturnValues="ALL_OLD"
+                TableName=self.name,
+                Key=_pack({"pk": pk, "sk": sk}),
+                ReturnValues="ALL_OLD",
+                **_conditional(condition, values),
             )
         return "Attributes" in answer
 

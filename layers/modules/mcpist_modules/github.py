@@ -12,7 +12,7 @@ from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Answer, Call, Calls, changes, given, path
-from mcpist.tools.module import Module
+from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Paging, by_link
 
 _NEXT = re.compile(r'<([^>]*)>; rel="next"')
@@ -30,6 +30,12 @@ github = Module(
     host="https://api.github.com",
     headers={"accept": "application/vnd.github+json", "x-github-api-version": "2022-11-28"},
     paging=Paging(size="per_page", most=100, places=("page", "after"), following=by_link(_next_link, "page", "after")),
+    # What is public can be read without any.
+    scopes=Scopes(
+        writes=("public_repo",),
+        destroys=("public_repo",),
+        wider={"public_repo": ("repo",), "notifications": ("repo",)},
+    ),
     category="development",
     tags=("code", "git"),
 )
@@ -605,6 +611,7 @@ def create_release(
         "updated_at as updated",
     ),
     "activity/list-notifications-for-authenticated-user",
+    scopes=("notifications",),
 )
 def list_notifications(
     all: Annotated[bool, "Also those that you have read"] = False,  # noqa: A002
@@ -616,7 +623,7 @@ def list_notifications(
     return Call("GET", "/notifications", given(all=all, participating=participating, since=since, before=before))
 
 
-@github.writes(DONE, "activity/mark-thread-as-read", idempotent=True)
+@github.writes(DONE, "activity/mark-thread-as-read", scopes=("notifications",), idempotent=True)
 def mark_notification_read(thread_id: Annotated[Number, "The id that list_notifications shows"]) -> Call:
     """Mark a notification as read."""
     return Call("PATCH", path("/notifications/threads/{thread_id}", thread_id=thread_id))

@@ -16,8 +16,11 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Answer, Call, Calls, Work, changes, given, path
-from mcpist.tools.module import Module
+from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Paging, by_field
+
+CALENDARS = "https://www.googleapis.com/auth/calendar"
+EVENTS = (f"{CALENDARS}.events.readonly",)
 
 google_calendar = Module(
     "google_calendar",
@@ -25,6 +28,16 @@ google_calendar = Module(
     api_version="v3",
     host="https://www.googleapis.com/calendar/v3",
     paging=Paging(size="maxResults", most=250, places=("pageToken",), following=by_field("nextPageToken", "pageToken")),
+    scopes=Scopes(
+        reads=(f"{CALENDARS}.readonly",),
+        writes=(f"{CALENDARS}.events",),
+        destroys=(f"{CALENDARS}.events",),
+        wider={
+            f"{CALENDARS}.readonly": (CALENDARS,),
+            f"{CALENDARS}.events": (CALENDARS,),
+            EVENTS[0]: (CALENDARS, f"{CALENDARS}.readonly", f"{CALENDARS}.events"),
+        },
+    ),
     category="productivity",
     tags=("calendar", "meetings", "scheduling"),
 )
@@ -125,7 +138,7 @@ def get_current_time() -> Calls:
 # -- events -------------------------------------------------------------------------------------------
 
 
-@google_calendar.lists(shows(*EVENT, rows="items"), "calendar.events.list")
+@google_calendar.lists(shows(*EVENT, rows="items"), "calendar.events.list", scopes=EVENTS)
 def list_events(
     calendar_id: CalendarId = "primary",
     time_min: Annotated[
@@ -167,13 +180,14 @@ def list_events(
         text="description",
     ),
     "calendar.events.get",
+    scopes=EVENTS,
 )
 def get_event(event_id: EventId, calendar_id: CalendarId = "primary", timezone: AnswerTimezone | None = None) -> Call:
     """Read one event: when, where, who comes, and its description."""
     return Call("GET", _event(calendar_id, event_id), given(timeZone=timezone))
 
 
-@google_calendar.lists(shows(*EVENT, rows="items"), "calendar.events.instances")
+@google_calendar.lists(shows(*EVENT, rows="items"), "calendar.events.instances", scopes=EVENTS)
 def list_instances(
     event_id: Annotated[EventId, "A repeating event: what get_event shows as series, e.g. 7k3f9q0m2a"],
     calendar_id: CalendarId = "primary",

@@ -11,7 +11,7 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Answer, Call, Calls, changes, given, path
-from mcpist.tools.module import Module
+from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Paging, by_link
 
 
@@ -21,6 +21,8 @@ def _next_link(answer: Answer) -> str | None:
 
 
 # Asked for no number of items, Graph answers with some lists and with no link to the rest; paging always asks.
+GRAPH = "https://graph.microsoft.com"
+
 microsoft_todo = Module(
     "microsoft_todo",
     __doc__,
@@ -31,6 +33,16 @@ microsoft_todo = Module(
         most=100,
         places=("$skip", "$skiptoken"),
         following=by_link(_next_link, "$skip", "$skiptoken"),
+    ),
+    # They are granted by their short names or by their addresses.
+    scopes=Scopes(
+        reads=("Tasks.Read",),
+        writes=("Tasks.ReadWrite",),
+        destroys=("Tasks.ReadWrite",),
+        wider={
+            "Tasks.Read": ("Tasks.ReadWrite", f"{GRAPH}/Tasks.Read", f"{GRAPH}/Tasks.ReadWrite"),
+            "Tasks.ReadWrite": (f"{GRAPH}/Tasks.ReadWrite",),
+        },
     ),
     category="productivity",
     tags=("tasks", "todo"),

@@ -15,6 +15,7 @@ from mcpist.errors import (
     InvalidArguments,
     McpistError,
     ReconnectRequired,
+    ScopeMissing,
     StoreUnavailable,
     Timeout,
     ToolExecutionError,
@@ -28,7 +29,7 @@ from mcpist.running.run import Brought, run
 from mcpist.settings import settings
 from mcpist.stores import Item, Table
 from mcpist.tools.call import Call, Calls, Cut, Lookup
-from mcpist.tools.module import Module
+from mcpist.tools.module import Module, Scopes
 from tests.core.loopback import Reply, Service, said, serving
 from tests.core.sample import caller
 
@@ -42,6 +43,7 @@ class Vendor:
         self.service = service
         self.sent = sent
         self.tokens: list[Any] = ["t1", "t2", "t3"]
+        self.scopes: list[str] = []
         self.module = declared(service.url)
         stores.session().register("before-call.lambda.Invoke", self.resolve)
 
@@ -49,6 +51,7 @@ class Vendor:
         """The broker's answer: the next token, or an error."""
         token = self.tokens.pop(0)
         account = {"account_id": "7", "account_name": "uma@shop", "owner": "user#uma", "expires_at": None}
+        account |= {"version": 1, "scopes": self.scopes, "keep_seconds": 60}
         known = not isinstance(token, McpistError)
         answer = {"result": {"token": token, **account}} if known else {"error": to_message(token)}
         payload = {"Payload": io.BytesIO(json.dumps(answer).encode()), "ResponseMetadata": {"RequestId": "i1"}}
@@ -80,7 +83,8 @@ class Vendor:
 
 
 def declared(host: str) -> Module:
-    module = Module("shop", "A shop.", api_version="1", host=host, opens=lambda organization: [organization])
+    scopes = Scopes(reads=("read",), writes=("write",), wider={"read": ("write",)})
+    module = Module("shop", "A shop.", api_version="1", host=host, opens=lambda one: [one], scopes=scopes)
 
     @module.reads(shows("id"))
     def get_item(item_id: str) -> Call:
@@ -98,6 +102,11 @@ def declared(host: str) -> Module:
         first = yield Call("GET", "/items")
         second = yield Call("GET", "/items", {"page": first.json["next"]})
         return first.json["items"] + second.json["items"]
+
+    @module.reads(shows("id"), scopes=("staff",))
+    def list_staff() -> Call:
+        """List those who work there."""
+        return Call("GET", "/staff")
 
     @module.reads(shows("id"))
     def broken() -> Calls:
@@ -224,10 +233,47 @@ def test_a_token_refused_twice_must_be_connected_again(vendor: Vendor) -> None:
     vendor.service.says(said({"message": "Bad credentials"}, 401))
     with pytest.raises(ReconnectRequired) as refused:
         vendor.run("get_item", item_id="1")
-    assert refused.value.details["url"] == "https://mcp.example.com/connect/shop"
+    assert refused.value.details["url"] == "https://mcp.example.com/connect/shop?organization=acme&user=uma"
     assert refused.value.details["problem"] == "Bad credentials"
     assert len(vendor.service.received) == 2
     assert vendor.outcomes() == ["RECONNECT_REQUIRED"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "granted", "lacks"),
+    [
+        ("create_item", {"name": "x"}, ["read"], "write"),
+        ("get_item", {"item_id": "1"}, ["staff"], "read"),
+        ("list_staff", {}, ["write"], "staff"),
+    ],
+)
+def test_what_was_not_granted_is_missing_before_anything_is_sent(
+    vendor: Vendor, tool: str, arguments: dict[str, Any], granted: list[str], lacks: str
+) -> None:
+    vendor.scopes = granted
+    with pytest.raises(ScopeMissing) as missing:
+        vendor.run(tool, **arguments)
+    assert missing.value.details == {
+        "service": "shop",
+        "scope": lacks,
+        "url": "https://mcp.example.com/connect/shop?organization=acme&user=uma",
+    }
+    assert vendor.service.received == []
+    assert vendor.rows()[-1]["account"] == "uma@shop"
+
+
+def test_after_a_missing_permission_the_account_is_asked_for_anew(vendor: Vendor) -> None:
+    vendor.scopes = ["read"]
+    with pytest.raises(ScopeMissing):
+        vendor.run("create_item", name="x")
+    vendor.scopes = ["write"]
+    assert vendor.run("create_item", name="x") == {}
+
+
+@pytest.mark.parametrize("granted", [["write"], []])
+def test_what_is_included_and_what_is_not_known_is_left_to_the_service(vendor: Vendor, granted: list[str]) -> None:
+    vendor.scopes = granted
+    assert vendor.run("get_item", item_id="1") == {}
 
 
 def test_without_an_account_nothing_is_sent(vendor: Vendor) -> None:
@@ -246,7 +292,7 @@ def test_several_calls_are_one_conversation(vendor: Vendor) -> None:
 
 def test_a_list_that_ends_early_is_brought_with_how_to_go_on(vendor: Vendor) -> None:
     vendor.service.says(said({"items": [1]}), said({"message": "no"}, 404))
-    assert vendor.brought("patient") == Brought([1], "TOOL_EXECUTION_ERROR: go on with page=2")
+    assert vendor.brought("patient") == Brought([1], "TOOL_EXECUTION_ERROR: go on with page=2", "uma@shop")
     assert vendor.outcomes() == ["succeeded"]
     vendor.service.says(said({"items": [1]}), Reply(b"", 401))
     assert vendor.brought("patient").more == "RECONNECT_REQUIRED: go on with page=2"
@@ -261,7 +307,8 @@ def test_an_error_that_no_generator_keeps_ends_the_tool(vendor: Vendor) -> None:
 
 def test_the_callers_options_reach_the_service(vendor: Vendor) -> None:
     vendor.service.says(Reply(b"", 502), said({"id": 1}))
-    assert vendor.brought("get_item", Options(retry=1, retry_delay=0), item_id="1") == Brought({"id": 1})
+    brought = vendor.brought("get_item", Options(retry=1, retry_delay=0), item_id="1")
+    assert brought == Brought({"id": 1}, account="uma@shop")
     vendor.service.says(Reply(b"", 502), said({"id": 1}))
     with pytest.raises(UpstreamUnavailable):
         vendor.brought("create_item", Options(retry=1, retry_delay=0), name="a")

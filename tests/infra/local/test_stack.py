@@ -229,6 +229,15 @@ def test_keys_seal_and_open_under_the_arn_of_the_template(aws: EmbeddedAws) -> N
     assert (opened["Plaintext"], opened["KeyId"]) == (made["Plaintext"], arn)
 
 
+def test_a_parameter_is_kept_and_shown_in_the_clear_only_to_who_asks_for_it(aws: EmbeddedAws) -> None:
+    parameters = aws.client("ssm")
+    with pytest.raises(parameters.exceptions.ParameterNotFound):
+        parameters.get_parameter(Name="/shop/absent", WithDecryption=True)
+    parameters.put_parameter(Name="/shop/key", Type="SecureString", Value="hush")
+    assert parameters.get_parameter(Name="/shop/key", WithDecryption=True)["Parameter"]["Value"] == "hush"
+    assert parameters.get_parameter(Name="/shop/key")["Parameter"]["Value"] != "hush"
+
+
 def test_the_bucket_keeps_bytes_and_versions(aws: EmbeddedAws) -> None:
     s3, bucket = aws.client("s3"), aws.resource("Files")
     first = s3.put_object(Bucket=bucket, Key="a/b c.txt", Body=b"\x00" * 300_000)

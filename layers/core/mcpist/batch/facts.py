@@ -45,6 +45,7 @@ def finish(
     content: bytes | None = None,
     statuses: bytes | None = None,
     more: str = "",
+    account: str = "",
     error: Mapping[str, Any] | None = None,
 ) -> Entry:
     """Store how a step or an element ended, for the claim's owner, or for nobody's claim; as it then is.
@@ -56,6 +57,7 @@ def finish(
     change |= {} if content is None else _kept(head, content)
     change |= {} if statuses is None else {"statuses": statuses}
     change |= {"more": more} if more else {}
+    change |= {"account": account} if account else {}
     change |= {} if error is None else {"error": json.dumps(error)}
     held = "#claim.#owner = :owner" if owner else "attribute_not_exists(#claim)"
     whole = "" if entry.fan else " AND attribute_not_exists(#count)"

@@ -116,6 +116,7 @@ def gather(head: Header, entry: Entry, elements: list[Entry]) -> Entry:
         content=found.content,
         statuses=found.statuses,
         more=found.more,
+        account=next((element.account for element in elements if element.account), ""),
         error=found.error,
     )
 

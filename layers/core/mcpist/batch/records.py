@@ -102,7 +102,8 @@ class Fan:
 class Entry:
     """A step, or one `element` of it: what it was asked for, who runs it, and how it ended.
 
-    It ends with a result, a file or an error message. `more` is how to go on with a result that is a list and was cut.
+    It ends with a result, a file or an error message. `more` is how to go on with a result that is a list and was cut;
+    `account` the name of the account that acted.
     A step with `each` has its `fan` once it has begun, and at the end `statuses`: packed, for each element
     `{"status"}`, with `"error"` where it failed; its result is the list of its elements' results.
     """
@@ -128,6 +129,7 @@ class Entry:
     file: Mapping[str, Any] | None = None
     statuses: bytes | None = field(default=None, repr=False)
     more: str = ""
+    account: str = ""
     error: Mapping[str, Any] | None = None
     started_at: float | None = None
     ended_at: float | None = None

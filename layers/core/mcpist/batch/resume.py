@@ -63,6 +63,7 @@ class Resumption:
                 file=kept.file,
                 statuses=kept.statuses,
                 more=kept.more,
+                account=kept.account,
                 error=kept.error,
                 started_at=kept.started_at,
                 ended_at=kept.ended_at,

@@ -194,7 +194,7 @@ def _run(entrance: Entrance, head: Header, entry: Entry, run: Callable[[], Broug
         content = json.dumps(brought.json, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
     except (TypeError, ValueError, RecursionError):
         return end("failed" if entry.reads else "unknown", error=_lost(entrance))
-    return end("succeeded", content=content, more=brought.more)
+    return end("succeeded", content=content, more=brought.more, account=brought.account)
 
 
 def _spread(head: Header, entry: Entry, values: list[Any]) -> Entry:

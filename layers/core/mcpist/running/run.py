@@ -9,10 +9,18 @@ from typing import Any
 
 from mcpist import audit, broker
 from mcpist.caller import Caller
-from mcpist.errors import InternalError, McpistError, ReconnectRequired, UpstreamUnavailable
+from mcpist.errors import (
+    AccountError,
+    InternalError,
+    McpistError,
+    ReconnectRequired,
+    ScopeMissing,
+    UpstreamUnavailable,
+)
 from mcpist.running.account import Account
 from mcpist.running.cache import answers
 from mcpist.running.options import USUAL, Options
+from mcpist.running.scopes import lacking
 from mcpist.settings import settings
 from mcpist.tools.call import Answer, Call, Calls, Cut, Lookup, Work
 from mcpist.tools.module import Module
@@ -26,10 +34,11 @@ MOST_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What a tool brought: its JSON, and of a list that was cut how to go on."""
+    """What a tool brought: its JSON, of a list that was cut how to go on, and the name of the account that acted."""
 
     json: Any
     more: str = ""
+    account: str = ""
 
 
 def run(
@@ -59,17 +68,19 @@ def run(
         outcome = "succeeded"
     except McpistError as error:
         outcome = error.code
+        if isinstance(error, AccountError):
+            _lead(caller, error)
         raise
     else:
-        return _brought(brought)
+        return _brought(brought, service.account)
     finally:
         _record(caller, tool=name, outcome=outcome, request=request, account=service.account, batch=batch)
 
 
-def _brought(found: Any) -> Brought:
+def _brought(found: Any, account: str) -> Brought:
     """What a tool returned; a service that answers a write with nothing has done it."""
     cut = found if isinstance(found, Cut) else Cut(found, "")
-    return Brought({"done": True} if cut.json is None else cut.json, cut.more)
+    return Brought({"done": True} if cut.json is None else cut.json, cut.more, account)
 
 
 class Service:
@@ -119,10 +130,19 @@ class Service:
             raise ReconnectRequired(service=self.module.name, url=url, problem=str(refused)) from None
 
     def identify(self, *, fresh: bool = False) -> None:
-        """Learn which account acts, for a service that needs one."""
+        """Learn which account acts, for a service that needs one; `fresh` where the service refused its token.
+
+        ScopeMissing if it was not granted what the tool needs: the service is not asked.
+        """
         if self.module.service is not None:
-            credential = broker.resolve(self.caller, self.module.service, fresh=fresh)
+            held = self.acting.credential
+            refused = held.version if fresh and held else None
+            credential = broker.resolve(self.caller, self.module.service, refused=refused)
             self.acting = Account(self.caller.organization, self.module, credential)
+            needed = self.module.needs.get(self.tool.name, ())
+            if scope := lacking(needed, credential.scopes, self.module.scopes.wider):
+                url = settings().connect_url(self.module.service)
+                raise ScopeMissing(service=self.module.service, scope=scope, url=url)
 
     def look_up(self, lookup: Lookup) -> Any:
         """Answer a Lookup from the organization's own store."""
@@ -163,6 +183,13 @@ def _hear(service: Service, calls: Calls, answer: Answer) -> Call:
         logger.exception("answer of another shape", extra={"tool": f"{service.tool.module}.{service.tool.name}"})
         problem = "it answered JSON of another shape than this tool reads"
         raise UpstreamUnavailable(service=service.module.name, problem=problem) from error
+
+
+def _lead(caller: Caller, error: AccountError) -> None:
+    """Give the error a link for this caller alone, and forget the account, so that a new one is seen."""
+    service = error.details["service"]
+    error.details["url"] = settings().connect_url(service, caller.organization, caller.user)
+    broker.forget(caller, service)
 
 
 def _record(caller: Caller, **row: str) -> None:

@@ -1,7 +1,7 @@
-"""Missing scopes: which permission an account lacks, where its service says so."""
+"""Missing scopes: which permission an account lacks, by what was granted or where its service says so."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from mcpist.running.words import MESSAGE_CHARACTERS, reasons, words
@@ -11,6 +11,13 @@ _CHALLENGED = re.compile(r'\berror="?insufficient_scope\b')
 _SCOPE = re.compile(r'\bscope="([^"]*)"')
 _HIGHER = {"read": ("write:", "admin:", ""), "write": ("admin:",)}
 _WIDER = {"public_repo": "repo", "repo_deployment": "repo"}
+
+
+def lacking(needed: Iterable[str], granted: Collection[str], wider: Mapping[str, Iterable[str]]) -> str | None:
+    """The first scope that a tool needs and an account has not been granted; where none are known, none is missing."""
+    if not granted:
+        return None
+    return next((one for one in needed if {one, *wider.get(one, ())}.isdisjoint(granted)), None)
 
 
 def missing_scope(status: int, headers: Mapping[str, str], found: Any) -> str | None:

@@ -1,6 +1,7 @@
 """A module: one service's tools, resources and prompts, declared with its decorators."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 from mcpist.render.shows import Shows
@@ -20,6 +21,17 @@ class More(About, total=False):
 
     cache_seconds: int
     uses: tuple[Mapping[str, Any], ...]
+    scopes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scopes:
+    """The permissions that an account needs for tools that read, write and destroy; `wider` ones include another."""
+
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    destroys: tuple[str, ...] = ()
+    wider: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class Module:
@@ -28,7 +40,8 @@ class Module:
     `host` is the fixed origin that its Calls and its tokens go to, with a base path if it has one; `{account}` in it
     is the connected account's id. `origins` is a pattern of the service's other origins, which get no token. `opens`
     gives the store of an organization to its Lookups. A module with a host needs a grant of the service of its own
-    name. What `about` says holds for every tool that says nothing else.
+    name, with these `scopes`; `needs` are those of each tool. What `about` says holds for every tool that says nothing
+    else.
     """
 
     def __init__(
@@ -42,6 +55,7 @@ class Module:
         headers: Mapping[str, str] | None = None,
         paging: Paging | None = None,
         opens: Callable[[str], Any] | None = None,
+        scopes: Scopes = Scopes(),
         **about: Unpack[About],
     ) -> None:
         self.name = name
@@ -52,6 +66,8 @@ class Module:
         self.headers = dict(headers or {})
         self.paging = paging
         self.opens = opens
+        self.scopes = scopes
+        self.needs: dict[str, tuple[str, ...]] = {}
         self.about = About(version="1.0.0", category="productivity", author="MCPist", tags=())
         self.about.update(about)
         self.tools: dict[str, Tool] = {}
@@ -119,6 +135,7 @@ class Module:
         self, effect: Effect, shows: Shows, operation: str, more: More, *, idempotent: bool, **marks: Any
     ) -> Callable[[Function], Function]:
         cache_seconds, uses = more.pop("cache_seconds", 0), more.pop("uses", ())
+        scopes = more.pop("scopes", getattr(self.scopes, effect))
         about = About(**{**self.about, **more})  # type: ignore[typeddict-unknown-key]
 
         def declare(function: Function) -> Function:
@@ -135,6 +152,7 @@ class Module:
                 **marks,
             )
             _enter(self.tools, tool.name, tool, self.name)
+            self.needs[tool.name] = scopes
             return function
 
         return declare

@@ -13,7 +13,7 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, at, shows
 from mcpist.tools.call import Answer, Call, Calls, changes, given, path
-from mcpist.tools.module import Module
+from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Paging, by_link
 from mcpist_modules.confluence.storage import storage
 from mcpist_modules.confluence.told import attached, found, page, remark
@@ -37,9 +37,16 @@ confluence = Module(
     host="https://api.atlassian.com/ex/confluence/{account}",
     headers={"accept": "application/json"},
     paging=Paging("limit", 250, ("cursor",), _AFTER),
+    scopes=Scopes(
+        reads=("read:page:confluence",), writes=("write:page:confluence",), destroys=("delete:page:confluence",)
+    ),
     category="productivity",
     tags=("documents", "wiki"),
 )
+
+SPACES = ("read:space:confluence",)
+TREES = ("read:hierarchical-content:confluence",)
+CONTENT = ("write:confluence-content",)
 
 REMARKS = Paging("limit", 250, ("cursor",), _AFTER, remark)
 FILES = Paging("limit", 250, ("cursor",), _AFTER, attached)
@@ -67,7 +74,7 @@ Order = Literal[Dates, "id", "-id", "title", "-title"]
 # -- spaces -------------------------------------------------------------------------------------------
 
 
-@confluence.lists(shows(*SPACE, rows="results"), "getSpaces")
+@confluence.lists(shows(*SPACE, rows="results"), "getSpaces", scopes=SPACES)
 def list_spaces(
     keys: Annotated[list[SpaceKey] | None, "Only these, by their keys, e.g. ENG, OPS"] = None,
     type: Annotated[  # noqa: A002
@@ -85,6 +92,7 @@ def list_spaces(
 @confluence.reads(
     shows(*SPACE, "createdAt as created", "description.plain.value as description", "url"),
     "getSpaceById",
+    scopes=SPACES,
 )
 def get_space(space_id: SpaceId) -> Calls:
     """Read one space: its name, its home page, its description."""
@@ -134,7 +142,9 @@ def create_page(
     return _told(Call("POST", "/wiki/api/v2/pages", given(private=private or None), json=fields))
 
 
-@confluence.writes(CHANGED, "updatePage", uses=({"title": "Release plan 2"},))
+@confluence.writes(
+    CHANGED, "updatePage", scopes=("read:page:confluence", "write:page:confluence"), uses=({"title": "Release plan 2"},)
+)
 def update_page(
     page_id: PageId,
     title: Annotated[Title | None, "A new one, e.g. Release plan 2"] = None,
@@ -158,14 +168,16 @@ def delete_page(
     return Call("DELETE", _page(page_id), given(draft=draft or None, purge=purge or None))
 
 
-@confluence.lists(shows("id", "title", "type", "status", rows="results"), "getPageDirectChildren")
+@confluence.lists(shows("id", "title", "type", "status", rows="results"), "getPageDirectChildren", scopes=TREES)
 def list_children(page_id: PageId, sort: Order | None = None) -> Call:
     """List what stands right under a page: pages, folders, whiteboards, databases."""
     return Call("GET", _page(page_id, "/direct-children"), given(sort=sort))
 
 
 @confluence.lists(
-    shows("id", "title", "type", "status", "parentId as parent_id", "depth", rows="results"), "getPageDescendants"
+    shows("id", "title", "type", "status", "parentId as parent_id", "depth", rows="results"),
+    "getPageDescendants",
+    scopes=TREES,
 )
 def list_descendants(page_id: PageId, depth: Annotated[int, Field(ge=1, le=10), "How many levels down"] = 2) -> Call:
     """List all that stands under a page, level by level."""
@@ -184,6 +196,7 @@ def list_descendants(page_id: PageId, depth: Annotated[int, Field(ge=1, le=10), 
         rows="results",
     ),
     "searchByCQL",
+    scopes=("search:confluence",),
     paging=FOUND,
 )
 def search(
@@ -227,6 +240,7 @@ def list_versions(page_id: PageId, sort: Literal["modified-date", "-modified-dat
         rows="results",
     ),
     "getPageFooterComments",
+    scopes=("read:comment:confluence",),
     paging=REMARKS,
     uses=(
         {"page_id": "65551"},
@@ -251,6 +265,7 @@ def list_comments(
 @confluence.writes(
     CHANGED,
     "createFooterComment",
+    scopes=("write:comment:confluence",),
     uses=({"parent_comment_id": "131073", "kind": "inline"}, {"page_id": "65551"}),
 )
 def add_comment(
@@ -279,7 +294,7 @@ def list_labels(
     return Call("GET", _page(page_id, "/labels"), given(prefix=prefix))
 
 
-@confluence.writes(LABEL, "addLabelsToContent", idempotent=True)
+@confluence.writes(LABEL, "addLabelsToContent", scopes=CONTENT, idempotent=True)
 def add_labels(
     page_id: PageId, labels: Annotated[list[Label], Field(min_length=1), "Without spaces, e.g. runbook, on-call"]
 ) -> Call:
@@ -288,7 +303,7 @@ def add_labels(
     return Call("POST", path("/wiki/rest/api/content/{page_id}/label", page_id=page_id), json=body)
 
 
-@confluence.destroys(DONE, "removeLabelFromContent", idempotent=True)
+@confluence.destroys(DONE, "removeLabelFromContent", scopes=CONTENT, idempotent=True)
 def remove_label(page_id: PageId, label: Annotated[Label, "e.g. runbook"]) -> Call:
     """Take a label off a page."""
     return Call("DELETE", path("/wiki/rest/api/content/{page_id}/label/{label}", page_id=page_id, label=label))
@@ -306,6 +321,7 @@ def remove_label(page_id: PageId, label: Annotated[Label, "e.g. runbook"]) -> Ca
         rows="results",
     ),
     "getPageAttachments",
+    scopes=("read:attachment:confluence",),
     paging=FILES,
 )
 def list_attachments(
@@ -331,6 +347,7 @@ def list_attachments(
         rows="results",
     ),
     "getTasks",
+    scopes=("read:task:confluence",),
     paging=REMARKS,
 )
 def list_tasks(

@@ -13,7 +13,7 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.render.shows import DONE, at, shows
 from mcpist.tools.call import Answer, Call, Calls, changes, given, path
-from mcpist.tools.module import Module
+from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Following, Paging, Place, Tells, by_offset
 from mcpist_modules.jira.adf import adf
 from mcpist_modules.jira.told import SHOWN, changed, more, page, said
@@ -55,9 +55,12 @@ jira = Module(
     host="https://api.atlassian.com/ex/jira/{account}",
     headers={"accept": "application/json"},
     paging=_pages(),
+    scopes=Scopes(reads=("read:jira-work",), writes=("write:jira-work",), destroys=("write:jira-work",)),
     category="project management",
     tags=("issues", "agile"),
 )
+
+PEOPLE = ("read:jira-user",)
 
 ISSUE = (
     "key",
@@ -100,13 +103,13 @@ Sprint = Annotated[int, Field(ge=1), "The id that list_sprints shows"]
 # -- the account, people and projects -----------------------------------------------------------------
 
 
-@jira.reads(shows(*USER, "timeZone as timezone", "locale"), "getCurrentUser")
+@jira.reads(shows(*USER, "timeZone as timezone", "locale"), "getCurrentUser", scopes=PEOPLE)
 def get_myself() -> Call:
     """Read the account that Jira is connected with."""
     return Call("GET", "/rest/api/3/myself")
 
 
-@jira.lists(shows(*USER, "accountType as type"), "findUsers", paging=_pages(_next_users))
+@jira.lists(shows(*USER, "accountType as type"), "findUsers", paging=_pages(_next_users), scopes=PEOPLE)
 def search_users(query: Annotated[str, Field(min_length=1), "Part of a name or an e-mail address, e.g. mia"]) -> Call:
     """Find people by name or e-mail address, with the account ids that other tools take."""
     return Call("GET", "/rest/api/3/user/search", {"query": query})
@@ -461,7 +464,12 @@ def add_worklog(
 AGILE = _pages(most=50)
 
 
-@jira.lists(shows("id", "name", "type", "location.projectKey as project", rows="values"), "getAllBoards", paging=AGILE)
+@jira.lists(
+    shows("id", "name", "type", "location.projectKey as project", rows="values"),
+    "getAllBoards",
+    paging=AGILE,
+    scopes=("read:board-scope:jira-software",),
+)
 def list_boards(
     name: Annotated[str | None, "Part of the name, e.g. team"] = None,
     project_key_or_id: Annotated[str | None, "Only the boards of this project, e.g. ENG"] = None,
@@ -475,6 +483,7 @@ def list_boards(
     shows("id", "name", "state", "startDate as start", "endDate as end", "goal", rows="values"),
     "getAllSprints",
     paging=AGILE,
+    scopes=("read:sprint:jira-software",),
 )
 def list_sprints(
     board_id: Board,
@@ -496,7 +505,7 @@ def list_sprint_issues(
     return _search(f"sprint = {sprint_id}{condition} ORDER BY rank", fields)
 
 
-@jira.writes(DONE, "moveIssuesToSprintAndRank", idempotent=True)
+@jira.writes(DONE, "moveIssuesToSprintAndRank", idempotent=True, scopes=("write:sprint:jira-software",))
 def move_to_sprint(
     sprint_id: Sprint,
     issues: Annotated[list[IssueKey], Field(min_length=1, max_length=50), "Keys or ids, e.g. ENG-42, ENG-43"],

@@ -1,0 +1,81 @@
+"""The door of the pages on which people connect their accounts: an API Gateway event in, a response out."""
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import quote
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from connect import connections, login, pages
+from connect.request import Request
+from connect.response import Response, show
+from connect.words import WORDS
+from mcpist.errors import (
+    AuthenticationError,
+    InternalError,
+    Locale,
+    McpistError,
+    MembershipRequired,
+    OrganizationUnclear,
+)
+from mcpist.snapshot import prepare
+
+logger = Logger()
+prepare(services=("lambda",), modules=("httpx",))
+
+# They print the addresses that they ask.
+for _library in ("httpx", "httpcore"):
+    logging.getLogger(_library).setLevel(logging.WARNING)
+
+ROUTES: dict[str, Callable[[Request], Response]] = {
+    "GET /connect": connections.overview,
+    "GET /connect/login": login.finish,
+    "GET /connect/{service}": connections.service,
+    "POST /connect/{service}": connections.act,
+    "GET /connect/callback/{provider}": connections.callback,
+    "POST /connect/confirm": connections.confirm,
+}
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> Response:
+    """Answer one request of a browser; whatever fails is a page that says what to do."""
+    started = time.monotonic()
+    logger.info("request", request=context.aws_request_id, route=event["routeKey"])
+    locale: Locale = "en"
+    place = "/connect"
+    try:
+        request = Request.of(event)
+        locale, place = request.locale, f"/connect/{quote(request.path.get('service', ''), safe='')}".rstrip("/")
+        response = ROUTES[request.route](request)
+        outcome = "OK"
+    except McpistError as error:
+        response, outcome = _failure(error, locale, place), error.code
+    except Exception:
+        logger.exception("request failed", request=context.aws_request_id)
+        response, outcome = _failure(InternalError(request_id=context.aws_request_id), locale, place), "INTERNAL_ERROR"
+    logger.info(
+        "answer",
+        request=context.aws_request_id,
+        status=response["statusCode"],
+        outcome=outcome,
+        milliseconds=round((time.monotonic() - started) * 1000),
+    )
+    return response
+
+
+def _failure(error: McpistError, locale: Locale, place: str) -> Response:
+    words = WORDS[locale]
+    heading, (text, hint) = words.failed, error.text(locale)
+    ways: Iterable[tuple[str, str]] = [(words.again, place)]
+    match error:
+        case OrganizationUnclear():
+            names, hint = error.details["known"].split(", "), ""
+            heading, ways = words.which_organization, [(name, f"{place}?organization={quote(name)}") for name in names]
+        case MembershipRequired():
+            ways = [(words.others_login, f"{place}?again=1")]
+        case AuthenticationError():
+            heading, text, hint = words.ended, words.ended_note, ""
+    return show(pages.message(words, heading, text, ways, hint=hint), status=error.status)

@@ -1,0 +1,34 @@
+"""Answers to a browser: a page, or the way to another one."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from connect.style import STYLE
+
+type Response = dict[str, Any]
+
+_STYLE_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+# With `no-referrer` browsers would send forms from the origin "null".
+HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": (
+        f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "cross-origin-opener-policy": "same-origin",
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+}
+
+
+def show(html: str, *, status: int = 200, cookies: Sequence[str] = ()) -> Response:
+    """A page."""
+    headers = {**HEADERS, "content-type": "text/html; charset=utf-8"}
+    return {"statusCode": status, "headers": headers, "cookies": list(cookies), "body": html}
+
+
+def go(url: str, *, cookies: Sequence[str] = ()) -> Response:
+    """Another address, asked for with GET."""
+    return {"statusCode": 303, "headers": {**HEADERS, "location": url}, "cookies": list(cookies), "body": ""}

@@ -1,0 +1,54 @@
+"""Atlassian: one consent for Jira, Confluence or both; the token acts at the sites that the person chose.
+
+Reference: https://developer.atlassian.com/cloud/oauth/getting-started/implementing-oauth-3lo/
+"""
+
+from typing import Any
+
+from .provider import INVALID_GRANT, Linked, Provider, named
+
+
+def _account(body: Any) -> Linked | None:
+    """The first site: its cloud id goes into every address."""
+    sites = {named(site["id"]): named(site["name"]) for site in body}
+    scopes = tuple(dict.fromkeys(scope for site in body for scope in site.get("scopes", ())))
+    return next((Linked(cloud, name, scopes=scopes or None) for cloud, name in sites.items()), None)
+
+
+PROVIDER = Provider(
+    name="atlassian",
+    asks={
+        "jira": (
+            "read:jira-work",
+            "write:jira-work",
+            "read:jira-user",
+            "read:board-scope:jira-software",
+            "read:sprint:jira-software",
+            "write:sprint:jira-software",
+        ),
+        "confluence": (
+            "read:page:confluence",
+            "write:page:confluence",
+            "delete:page:confluence",
+            "read:space:confluence",
+            "read:comment:confluence",
+            "write:comment:confluence",
+            "read:label:confluence",
+            "write:label:confluence",
+            "search:confluence",
+            "read:hierarchical-content:confluence",
+            "read:attachment:confluence",
+            "read:task:confluence",
+            "write:confluence-content",
+        ),
+    },
+    always=("offline_access",),
+    authorize_url="https://auth.atlassian.com/authorize",
+    params={"audience": "api.atlassian.com", "prompt": "consent"},
+    token_url="https://auth.atlassian.com/oauth/token",  # noqa: S106 - an address
+    body="json",
+    pkce=False,  # not documented
+    dead=INVALID_GRANT | {"unauthorized_client"},
+    account_url="https://api.atlassian.com/oauth/token/accessible-resources",
+    knows=_account,
+)

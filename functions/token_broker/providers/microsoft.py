@@ -1,0 +1,26 @@
+"""Microsoft: work and private accounts, `common` or those of one tenant; the old refresh token stays valid.
+
+There is no address to revoke a single grant at: the person removes the app under their account.
+Reference: https://learn.microsoft.com/en-us/entra/identity-platform/v2-oauth2-auth-code-flow
+"""
+
+from typing import Any
+
+from .provider import INVALID_GRANT, Linked, Provider, named
+
+
+def _account(body: Any) -> Linked | None:
+    return Linked(named(body["id"]), named(body.get("userPrincipalName")) or named(body.get("displayName")))
+
+
+PROVIDER = Provider(
+    name="microsoft",
+    asks={"microsoft_todo": ("Tasks.ReadWrite", "User.Read")},
+    always=("offline_access",),
+    authorize_url="https://login.microsoftonline.com/{tenant}/oauth2/v2.0/authorize",
+    token_url="https://login.microsoftonline.com/{tenant}/oauth2/v2.0/token",  # noqa: S106 - an address
+    # The second: only the person, in a browser, can go on (a second factor, a policy of their organization).
+    dead=INVALID_GRANT | {"interaction_required"},
+    account_url="https://graph.microsoft.com/v1.0/me",
+    knows=_account,
+)

@@ -1,0 +1,107 @@
+"""The wire: how the broker asks a provider. No redirect is followed, and no answer is waited for or read endlessly."""
+
+import json
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from mcpist.errors import Timeout, UpstreamUnavailable
+
+if TYPE_CHECKING:
+    import httpx
+
+CONNECT_SECONDS = 3.0
+MOST_SECONDS = 10.0
+MOST_ANSWER_BYTES = 1_000_000
+SHORTEST_SECONDS = 0.001  # a socket takes 0 for "do not wait at all"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request to a provider; a repr shows nothing that may be secret."""
+
+    method: Literal["GET", "POST", "DELETE"]
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    form: Mapping[str, str] | None = field(default=None, repr=False)
+    json: Mapping[str, str] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A provider's answer: lower-case headers, and the body's JSON, or None where it is none."""
+
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    body: Any = field(repr=False)
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the status says that it worked; some providers say so with an error in the body."""
+        return 200 <= self.status < 300
+
+    def field(self, name: str) -> Any:
+        """A field of the body, None where there is none."""
+        return self.body.get(name) if isinstance(self.body, dict) else None
+
+
+def ask(asked: Asked, provider: str, seconds: float = MOST_SECONDS) -> Said:
+    """What the provider says within these seconds; Timeout or UpstreamUnavailable where it says nothing.
+
+    Neither tells whether the request arrived.
+    """
+    import httpx
+
+    until = time.monotonic() + seconds
+    try:
+        return _exchange(asked, provider, until)
+    except httpx.TimeoutException:
+        raise Timeout(service=provider, seconds=round(seconds, 1)) from None
+    except (httpx.HTTPError, httpx.InvalidURL) as error:  # its own text and its request may quote a secret
+        raise UpstreamUnavailable(service=provider, problem=f"no answer ({type(error).__name__})") from None
+
+
+def _exchange(asked: Asked, provider: str, until: float) -> Said:
+    import httpx
+
+    left = max(until - time.monotonic(), SHORTEST_SECONDS)
+    timeout = httpx.Timeout(left, connect=min(left, CONNECT_SECONDS))
+    headers = {"user-agent": "mcpist", "accept": "application/json", "accept-encoding": "identity", **asked.headers}
+    with _http().stream(
+        asked.method, asked.url, headers=headers, data=asked.form, json=asked.json, timeout=timeout
+    ) as response:
+        body = bytearray()
+        for chunk in response.iter_bytes():
+            body += chunk
+            if time.monotonic() > until:
+                raise httpx.ReadTimeout("the answer did not end in time")
+            if len(body) > MOST_ANSWER_BYTES:
+                raise UpstreamUnavailable(service=provider, problem="its answer is too large")
+        return Said(response.status_code, dict(response.headers), _parse(bytes(body)))
+
+
+def _parse(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+@cache
+def _http() -> "httpx.Client":
+    """The sandbox's one client; it keeps no connection, since a request that dies on an old one cannot be repeated."""
+    from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+    import httpx
+
+    # At INFO and DEBUG these print addresses and headers, which carry tokens.
+    for library in ("httpx", "httpcore"):
+        logging.getLogger(library).setLevel(logging.WARNING)
+    return httpx.Client(
+        follow_redirects=False,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        limits=httpx.Limits(max_keepalive_connections=0),
+    )

@@ -1,0 +1,15 @@
+"""A table as plain text: what commands draw on a terminal."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.cells import cell_len
+
+
+def drawn(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Columns as wide as their widest cell."""
+    lines = [head, *rows]
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(cell + " " * (width - cell_len(cell)) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )

@@ -1,0 +1,175 @@
+"""The pages' surroundings: an issuer on loopback, and the real broker where Lambda would be asked."""
+
+import base64
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import boto3
+import httpx
+import pytest
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from connect import login as door_login
+from connect.handler import handler
+from infra.local.login import LocalLogin, Person
+from mcpist import settings, stores
+from tests.conftest import AUDIENCE, PUBLIC_URL, TEMPLATE
+from token_broker import apps, memory, vault
+from token_broker.handler import handler as broker
+
+CLIENT = "connect"
+EVENTS = TEMPLATE.parent / "events"
+
+
+class Form(HTMLParser):
+    """The first form of a page that has a given field."""
+
+    def __init__(self, page: str, having: str) -> None:
+        super().__init__()
+        self.fields: list[tuple[str, str]] = []
+        self.action = ""
+        self._open: tuple[str, list[tuple[str, str]]] | None = None
+        self._having = having
+        self.feed(page)
+        assert self.action, f"no form has {having}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "form":
+            self._open = given["action"], []
+        elif tag == "input" and self._open and (given["type"] not in {"radio", "checkbox"} or "checked" in given):
+            self._open[1].append((given["name"], given.get("value", "")))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "form" and self._open and not self.action and self._having in dict(self._open[1]).values():
+            self.action, self.fields = self._open
+
+
+@dataclass
+class Browser:
+    """A browser, as API Gateway hands its requests on: it keeps cookies."""
+
+    login: LocalLogin
+    cookies: dict[str, str] = field(default_factory=dict)
+    language: str = "en-US,en;q=0.9"
+
+    def get(self, path: str) -> dict[str, Any]:
+        place = urlsplit(path)
+        name = {"/connect": "overview", "/connect/login": "login"}.get(place.path, "service")
+        if place.path.startswith("/connect/callback/"):
+            name = "callback"
+        parameters = {"service": place.path.rpartition("/")[2], "provider": place.path.rpartition("/")[2]}
+        return self.send(name, rawPath=place.path, query=place.query, parameters=parameters)
+
+    def post(self, path: str, form: list[tuple[str, str]], **headers: str) -> dict[str, Any]:
+        name = "confirm" if path == "/connect/confirm" else "begin"
+        body = base64.b64encode(urlencode(form).encode()).decode()
+        parameters = {"service": path.rpartition("/")[2]}
+        return self.send(name, rawPath=path, body=body, parameters=parameters, headers=headers)
+
+    def send(self, name: str, **changes: Any) -> dict[str, Any]:
+        """The answer to one of events/connect_*.json, with what this browser brings."""
+        event = json.loads((EVENTS / f"connect_{name}.json").read_text("utf-8"))
+        if "query" in changes:
+            found = changes.pop("query")
+            event |= {"rawQueryString": found, "queryStringParameters": {k: v[0] for k, v in parse_qs(found).items()}}
+        parameters = changes.pop("parameters", None)
+        if "pathParameters" in event and parameters:
+            event["pathParameters"] = {name: parameters[name] for name in event["pathParameters"]}
+        event["headers"] |= {"accept-language": self.language} | changes.pop("headers", {})
+        event["headers"] = {name: value for name, value in event["headers"].items() if value}
+        event["cookies"] = [f"{name}={value}" for name, value in self.cookies.items()]
+        context = LambdaContext()
+        context._aws_request_id = "request-1"
+        answer: dict[str, Any] = json.loads(json.dumps(handler({**event, **changes}, context)))
+        for cookie in answer["cookies"]:
+            name, _, rest = cookie.partition("=")
+            self.cookies[name] = rest.partition(";")[0]
+            if "Max-Age=0" in cookie:
+                del self.cookies[name]
+        return answer
+
+    def log_in(self, sub: str, path: str = "/connect") -> dict[str, Any]:
+        """The page behind a login at the issuer."""
+        back = self.decide(self.get(path), sub=sub)
+        target = self.get(back)["headers"]["location"]
+        assert target.startswith(PUBLIC_URL)
+        return self.get(target.removeprefix(PUBLIC_URL))
+
+    def decide(self, sent: dict[str, Any], **answer: str) -> str:
+        """The callback's path, after the person answered the issuer's page."""
+        assert sent["statusCode"] == 303, sent["body"]
+        with httpx.Client() as web:
+            page = web.get(sent["headers"]["location"]).headers["location"]
+            request = parse_qs(urlsplit(page).query)["request"][0]
+            landed = web.post(f"{self.login.issuer}/login", data={"request": request, **answer}).headers["location"]
+        return str(landed.removeprefix(PUBLIC_URL))
+
+
+@pytest.fixture
+def messages(aws: list[str], organization: str, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What the broker is asked; it is the real one."""
+    assert organization == "acme"
+    monkeypatch.setenv("VAULT_KEY", boto3.client("kms").create_key()["KeyMetadata"]["Arn"])
+    monkeypatch.setenv("CONNECT_CLIENT_ID", CLIENT)
+    monkeypatch.setenv("PUBLIC_URL", PUBLIC_URL)
+    for kept in (settings.settings.cache_clear, memory._kept.clear, vault._keys.clear, apps.forget):
+        kept()
+    door_login._metadata.clear()
+    aws.clear()
+    asked: list[dict[str, Any]] = []
+
+    def invoke(params: dict[str, Any], **_: Any) -> Any:
+        asked.append(json.loads(params["body"]))
+        context = LambdaContext()
+        context._aws_request_id = "request-2"
+        payload = {"Payload": io.BytesIO(json.dumps(broker(asked[-1], context)).encode())}
+        return type("Response", (), {"status_code": 200}), payload | {"ResponseMetadata": {"RequestId": "request-2"}}
+
+    stores.session().register("before-call.lambda.Invoke", invoke)
+    return asked
+
+
+@pytest.fixture(scope="session")
+def login() -> Iterator[LocalLogin]:
+    """The issuer that the pages log people in at."""
+    people = [Person("ada", "Ada", "ada@example.com", "admin"), Person("uma", "Uma", "uma@example.com", "user")]
+    people.append(Person("eve", "Eve", "eve@example.com", "nobody"))
+    with LocalLogin(people, audience=AUDIENCE) as login:
+        login.register(CLIENT, name="MCPist", redirect_uri=f"{PUBLIC_URL}/connect/login")
+        yield login
+
+
+@pytest.fixture
+def browser(messages: list[dict[str, Any]], login: LocalLogin) -> Browser:
+    assert messages == []
+    return Browser(login)
+
+
+@pytest.fixture
+def uma(browser: Browser, messages: list[dict[str, Any]]) -> Browser:
+    """A browser in which Uma is logged in."""
+    browser.log_in("uma")
+    messages.clear()
+    return browser
+
+
+@pytest.fixture
+def ada(browser: Browser, messages: list[dict[str, Any]]) -> Browser:
+    """A browser in which Ada, the administrator, is logged in."""
+    browser.log_in("ada")
+    messages.clear()
+    return browser
+
+
+def put_app(provider: str = "github", **parameter: str) -> None:
+    """Set up our app at a provider."""
+    value = json.dumps({"client_id": "Iv1.canary", "client_secret": "secret-canary", **parameter})
+    name = f"{settings.settings().oauth_parameters}/{provider}"
+    boto3.client("ssm").put_parameter(Name=name, Value=value, Type="SecureString")
+    apps.forget()

@@ -1,0 +1,279 @@
+"""The pages' door: what a browser sees, and what nobody can make it do."""
+
+import base64
+import hashlib
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from connect.handler import ROUTES
+from mcpist import directory
+from mcpist.caller import Role, Subject
+from mcpist_modules import NAMES
+from tests.conftest import PUBLIC_URL
+from tests.connect.conftest import EVENTS, Browser, Form, put_app
+from tests.core.loopback import Service, said, serving
+from token_broker.providers import github
+
+KEY = "github_pat_canary00000000000000"
+NAMED = [("organization", "acme"), ("user", "uma")]
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """GitHub's own address, on loopback."""
+    with serving() as service:
+        service.replies = [said({"id": 583231, "login": "octocat", "type": "User"})]
+        monkeypatch.setattr(github, "PROVIDER", replace(github.PROVIDER, account_url=f"{service.url}/user"))
+        yield service
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("overview", 200),
+        ("service", 200),
+        ("begin", 200),
+        ("paste", 303),
+        ("disconnect", 303),
+        ("callback", 400),  # nobody began it
+        ("confirm", 400),
+        ("login", 400),
+    ],
+)
+def test_each_event_is_answered_with_a_page_that_nothing_can_be_added_to(
+    ada: Browser, service: Service, name: str, status: int
+) -> None:
+    put_app()
+    answer = ada.send(name)
+    assert answer["statusCode"] == status, answer["body"]
+    headers = answer["headers"]
+    assert (headers["cache-control"], headers["referrer-policy"]) == ("no-store", "same-origin")
+    policy = headers["content-security-policy"]
+    for rule in ("default-src 'none'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"):
+        assert rule in policy
+    if style := re.search("<style>(.*)</style>", answer["body"], re.DOTALL):
+        digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+        assert f"style-src 'sha256-{digest}';" in policy
+    assert "<script" not in answer["body"]
+    assert service.received == [] or name == "paste"
+
+
+def test_every_route_of_the_door_has_an_event() -> None:
+    keys = {re.search(r'"routeKey": "(.*)"', path.read_text("utf-8"))[1] for path in EVENTS.glob("connect_*.json")}  # type: ignore[index]
+    assert keys == set(ROUTES)
+
+
+# -- looking ------------------------------------------------------------------------------------------
+
+
+def test_the_overview_shows_the_services_of_ones_roles(uma: Browser) -> None:
+    page = uma.get("/connect")["body"]
+    assert page.count("Not connected") == 7
+    assert "Google Calendar" in page
+    directory.put_role("acme", Role("members", modules=("jira", "rag")))
+    directory._cache.clear()
+    assert re.findall(r"<li><a href=\"(.*?)\"", uma.get("/connect")["body"]) == ["/connect/jira"]
+
+
+def test_a_service_that_is_not_set_up_offers_no_button(uma: Browser) -> None:
+    page = uma.get("/connect/notion")["body"]
+    assert "is not set up here yet" in page
+    assert "<form" not in page
+    assert "<details open>" in uma.get("/connect/supabase")["body"], "but a key can be pasted"
+
+
+def test_only_an_administrator_can_choose_a_role(uma: Browser) -> None:
+    put_app()
+    assert 'name="whom"' not in uma.get("/connect/github")["body"]
+    ada = Browser(uma.login)
+    page = ada.log_in("ada", "/connect/github?organization=acme&user=ada&role=members")["body"]
+    assert "<option selected>members</option>" in page
+    assert '<input type="radio" name="whom" value="role" checked>' in page
+
+
+def test_a_link_for_somebody_else_binds_nothing(uma: Browser, messages: list[dict[str, Any]]) -> None:
+    answer = uma.get("/connect/github?organization=acme&user=ada")
+    assert answer["statusCode"] == 403
+    assert "It is for ada, and you are logged in as uma." in answer["body"]
+    assert "<form" not in answer["body"]
+    assert [message["operation"] for message in messages] == ["offer"]
+
+
+def test_names_are_text_and_never_markup(uma: Browser) -> None:
+    evil = '"><b onclick=x>'
+    directory.put_role("acme", Role(evil, modules=NAMES))
+    directory.put_user("acme", "uma", name="Uma", subject=Subject(uma.login.issuer, "uma"), roles=["members", evil])
+    directory._cache.clear()
+    put_app()
+    for path in ("/connect/github", f"/connect/{evil}", f"/connect/github?organization=acme&user={evil}"):
+        page = uma.get(path)["body"]
+        assert evil not in page
+        assert "onclick" in page
+
+
+def test_the_pages_speak_japanese_to_who_reads_it(uma: Browser) -> None:
+    uma.language = "ja,en-US;q=0.7"
+    put_app()
+    page = uma.get("/connect/github")["body"]
+    assert '<html lang="ja">' in page
+    assert "GitHub で接続" in page
+
+
+# -- beginning and coming back ------------------------------------------------------------------------
+
+
+def test_the_button_leads_to_the_provider_with_nothing_of_the_session(uma: Browser) -> None:
+    put_app()
+    form = Form(uma.get("/connect/github")["body"], having="begin")
+    page = uma.post(form.action, form.fields)["body"]
+    place = re.search(r'content="0;url=(.*?)"', page)
+    assert place
+    url = place[1].replace("&amp;", "&")
+    assert url.startswith("https://github.com/login/oauth/authorize?")
+    asked = parse_qs(urlsplit(url).query)
+    assert asked["redirect_uri"] == [f"{PUBLIC_URL}/connect/callback/github"]
+    assert f'<a class="button wide" href="{place[1]}">' in page
+
+
+def test_who_declined_at_the_provider_is_told_so_at_a_clean_address(uma: Browser) -> None:
+    put_app()
+    form = Form(uma.get("/connect/github")["body"], having="begin")
+    page = uma.post(form.action, form.fields)["body"]
+    state = re.search(r"state=([\w-]+)", page)
+    assert state
+    back = uma.get(f"/connect/callback/github?state={state[1]}&error=access_denied")
+    assert back["headers"]["location"] == f"{PUBLIC_URL}/connect/github?done=declined"
+    assert "Nothing was connected" in uma.get("/connect/github?done=declined")["body"]
+
+
+def test_a_key_is_pasted_shown_as_connected_and_ended(uma: Browser, service: Service) -> None:
+    form = Form(uma.get("/connect/github")["body"], having="paste")
+    fields = [(name, KEY if name == "key" else value) for name, value in form.fields]
+    assert uma.post(form.action, fields)["headers"]["location"] == f"{PUBLIC_URL}/connect/github?done=connected"
+    page = uma.get("/connect/github?done=connected")["body"]
+    assert "Connected as octocat" in page
+    assert KEY not in page
+    assert "Connected as octocat" in uma.get("/connect")["body"]
+    form = Form(page, having="disconnect")
+    assert uma.post(form.action, form.fields)["headers"]["location"] == f"{PUBLIC_URL}/connect/github?done=disconnected"
+    assert "Connected as octocat" not in uma.get("/connect/github")["body"]
+    assert len(service.received) == 1
+
+
+def test_a_person_s_key_for_a_role_is_asked_about_and_kept_or_not(ada: Browser, service: Service) -> None:
+    form = [("organization", "acme"), ("user", "ada"), ("action", "paste"), ("key", KEY)]
+    form += [("whom", "role"), ("role", "members")]
+    for answer, done in (("no", "kept"), ("yes", "connected")):
+        asked = ada.post("/connect/github", form)
+        assert asked["statusCode"] == 200
+        assert "Everybody with the role members would act as this person." in asked["body"]
+        question = Form(asked["body"], having="ada")
+        assert question.action == "/connect/confirm"
+        decided = ada.post(question.action, [*question.fields, ("agreed", answer)])
+        assert decided["headers"]["location"] == f"{PUBLIC_URL}/connect/github?done={done}"
+    assert "Account of the role members" in ada.get("/connect/github")["body"]
+    assert len(service.received) == 2
+
+
+def test_all_roles_chosen_means_later_ones_too(uma: Browser, messages: list[dict[str, Any]]) -> None:
+    put_app()
+    directory.put_role("acme", Role("support", modules=NAMES))
+    directory.put_user(
+        "acme", "uma", name="Uma", subject=Subject(uma.login.issuer, "uma"), roles=["members", "support"]
+    )
+    directory._cache.clear()
+    form = Form(uma.get("/connect/github")["body"], having="begin")
+    assert [value for name, value in form.fields if name == "open_to"] == ["members", "support"]
+    uma.post(form.action, form.fields)
+    assert "open_to" not in messages[-1]
+    one = [pair for pair in form.fields if pair != ("open_to", "support")]
+    uma.post(form.action, one)
+    assert messages[-1]["open_to"] == ["members"]
+    none = [pair for pair in form.fields if pair[0] != "open_to"]
+    assert "choose at least one role" in uma.post(form.action, none)["body"]
+
+
+# -- what nobody can make it do -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("origin", ["https://attacker.example.com", "null", ""])
+def test_a_form_of_another_page_does_nothing(uma: Browser, messages: list[dict[str, Any]], origin: str) -> None:
+    answer = uma.post("/connect/github", [*NAMED, ("action", "disconnect"), ("role", "")], origin=origin)
+    assert answer["statusCode"] == 400
+    assert uma.post("/connect/confirm", [*NAMED, ("agreed", "yes")], origin=origin)["statusCode"] == 400
+    assert messages == []
+
+
+def test_a_form_that_was_made_for_somebody_else_does_nothing(uma: Browser, messages: list[dict[str, Any]]) -> None:
+    """Ada's page is still open, and Uma logged in meanwhile."""
+    form = [("organization", "acme"), ("user", "ada"), ("action", "disconnect"), ("role", "")]
+    answer = uma.post("/connect/github", form)
+    assert answer["statusCode"] == 401
+    assert 'href="/connect/github"' in answer["body"]
+    assert messages == []
+
+
+def test_a_forged_session_leads_to_the_login(browser: Browser) -> None:
+    browser.cookies["__Host-mcpist-session"] = "organization=acme&user=ada&session=Zm9yZ2Vk"
+    assert browser.get("/connect/github")["statusCode"] == 303
+    form = [("organization", "acme"), ("user", "ada"), ("action", "disconnect"), ("role", "")]
+    assert browser.post("/connect/github", form)["statusCode"] == 401
+    assert browser.get("/connect/callback/github?state=x&code=y")["statusCode"] == 401
+
+
+def test_a_session_cookie_that_claims_another_user_acts_as_its_own(uma: Browser) -> None:
+    name = "__Host-mcpist-session"
+    uma.cookies[name] = uma.cookies[name].replace("user=uma", "user=ada")
+    assert "uma · acme" in uma.get("/connect")["body"]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        [*NAMED, ("action", "dump")],
+        [*NAMED, ("action", "begin"), ("action", "paste")],
+        [*NAMED, ("action", "begin")],
+        [*NAMED, ("action", "begin"), ("services", "git#hub")],
+        [*NAMED, ("action", "begin"), ("services", "github"), ("whom", "role"), ("role", "")],
+    ],
+    ids=str,
+)
+def test_a_wrong_form_is_a_page_that_names_the_field(uma: Browser, form: list[tuple[str, str]]) -> None:
+    answer = uma.post("/connect/github", form)
+    assert answer["statusCode"] == 400
+    assert 'href="/connect/github"' in answer["body"]
+
+
+@pytest.mark.parametrize("body", ["%%%", base64.b64encode(b"\xff").decode(), "A" * 65_000])
+def test_a_body_that_is_no_form_is_refused(uma: Browser, body: str) -> None:
+    assert uma.send("begin", body=body)["statusCode"] in {400, 401, 413}
+
+
+def test_a_defect_is_a_page_with_the_request_id(uma: Browser) -> None:
+    answer = uma.send("overview", routeKey="GET /a-route-that-only-the-template-knows")
+    assert answer["statusCode"] == 500
+    assert "request-1" in answer["body"]
+
+
+# -- secrets ------------------------------------------------------------------------------------------
+
+
+def test_no_code_state_session_or_key_is_logged(
+    uma: Browser, service: Service, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    uma.post("/connect/github", [*NAMED, ("action", "paste"), ("key", KEY)])
+    uma.get("/connect/callback/github?state=state-canary&code=code-canary")
+    uma.get("/connect/login?state=state-canary&code=code-canary")
+    session = uma.cookies["__Host-mcpist-session"].partition("session=")[2]
+    captured, logged = capfd.readouterr(), "".join(str(vars(record)) for record in caplog.records)
+    written = captured.out + captured.err + logged
+    assert "GET /connect/callback/{provider}" in logged
+    assert not [secret for secret in (KEY, "state-canary", "code-canary", session) if secret in written]
+    assert len(service.received) == 1

@@ -1,0 +1,198 @@
+"""Calls that lack an account: who is asked to connect one, how, and what an answer brings."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mcpist.batch.items import table
+from mcpist_modules import CATALOGUE
+from tests.core.loopback import Reply, serving
+from tests.mcp_endpoint.accounts import Accounts, grant
+from tests.mcp_endpoint.door import Door
+
+GET_ME: dict[str, Any] = {"module": "github", "tool": "get_me"}
+URL = "https://mcp.example.com/connect/github?organization=acme&user=uma"
+OPENED = {"action": "accept"}
+# How long Lambda lets a request last in which a person is waited for, for half a second.
+SHORT = 11.5
+
+
+@pytest.fixture
+def accounts(endpoint: Door, monkeypatch: pytest.MonkeyPatch) -> Iterator[Accounts]:  # noqa: ARG001 - it makes AWS
+    with serving() as service:
+        monkeypatch.setattr(CATALOGUE.module("github"), "host", service.url)
+        yield Accounts(service)
+
+
+@pytest.fixture
+def asker(endpoint: Door) -> Door:
+    """A client that has its person open an address."""
+    return endpoint.able(elicitation={"url": {}}).within(SHORT)
+
+
+def answered(door: Door, question: dict[str, Any], reply: Any = OPENED, **changes: Any) -> dict[str, Any]:
+    """The answer to the same call, sent again with what the person said."""
+    replies = {} if reply is None else {"inputResponses": {"connect": reply}}
+    params = {"name": "call", "arguments": GET_ME, "requestState": question["requestState"], **replies, **changes}
+    return door.request("tools/call", **params)
+
+
+def refused(door: Door, version: str) -> Any:
+    """What the call answers to a client of an older protocol."""
+    event = door.event("call", mcp_protocol_version=version)
+    message = json.loads(event["body"])
+    message["params"] = {"name": "call", "arguments": GET_ME}
+    for header in ("mcp-method", "mcp-name"):
+        del event["headers"][header]
+    return door.send(event | {"body": json.dumps(message)})[2]
+
+
+# -- who is asked, and how ------------------------------------------------------------------------------
+
+
+def test_who_can_open_an_address_is_asked_to(asker: Door, accounts: Accounts) -> None:
+    question = asker.result("call", **GET_ME)
+    assert question["resultType"] == "input_required"
+    asked = question["inputRequests"]["connect"]
+    assert asked["method"] == "elicitation/create"
+    assert (asked["params"]["mode"], asked["params"]["url"]) == ("url", URL)
+    assert asked["params"]["message"] == "No github account is connected."
+    assert accounts.service.received == []
+
+
+@pytest.mark.parametrize("capabilities", [{}, {"elicitation": {}}, {"elicitation": {"form": {}}}])
+@pytest.mark.usefixtures("accounts")
+def test_a_client_that_opens_none_gets_an_error_with_the_link(endpoint: Door, capabilities: dict[str, Any]) -> None:
+    error = endpoint.able(**capabilities).error("call", **GET_ME)
+    assert error["code"] == "CONNECTION_REQUIRED"
+    assert URL in error["hint"]
+
+
+@pytest.mark.usefixtures("accounts")
+def test_the_protocol_before_has_an_error_of_its_own(endpoint: Door) -> None:
+    error = refused(endpoint, "2025-11-25")["error"]
+    (asked,) = error["data"]["elicitations"]
+    assert (error["code"], asked["mode"], asked["url"]) == (-32042, "url", URL)
+    assert asked["elicitationId"]
+    assert URL in error["message"]
+
+
+@pytest.mark.usefixtures("accounts")
+def test_older_ones_get_an_error_with_the_link(endpoint: Door) -> None:
+    result = refused(endpoint, "2025-06-18")["result"]
+    assert result["isError"]
+    assert URL in json.loads(result["content"][0]["text"])["hint"]
+
+
+@pytest.mark.usefixtures("accounts")
+def test_the_question_comes_in_japanese_to_those_who_read_it(asker: Door) -> None:
+    event = asker.event("call", accept_language="ja")
+    message = json.loads(event["body"])
+    message["params"]["arguments"] = GET_ME
+    message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = asker.capabilities
+    asked = asker.send(event | {"body": json.dumps(message)})[2]["result"]["inputRequests"]["connect"]
+    assert "接続されていません" in asked["params"]["message"]
+
+
+# -- what an answer brings ------------------------------------------------------------------------------
+
+
+def test_the_call_runs_once_the_account_stands(asker: Door, accounts: Accounts) -> None:
+    question = asker.result("call", **GET_ME)
+    accounts.acting = grant()
+    result = answered(asker, question)["result"]
+    assert "octocat" in result["content"][0]["text"]
+    assert result["_meta"]["mcpist/account"] == "octocat"
+
+
+def test_a_person_who_is_still_at_it_is_waited_for(asker: Door, accounts: Accounts) -> None:
+    question = asker.result("call", **GET_ME)
+    accounts.later = (1, grant())
+    assert "octocat" in answered(asker, question)["result"]["content"][0]["text"]
+    assert accounts.operations[-3:] == ["status", "status", "resolve"]
+
+
+def test_who_is_not_done_in_time_is_asked_again_under_the_same_state(asker: Door, accounts: Accounts) -> None:
+    question = asker.result("call", **GET_ME)
+    again = answered(asker, question)["result"]
+    assert again["requestState"] == question["requestState"]
+    assert again["inputRequests"] == question["inputRequests"]
+    accounts.acting = grant()
+    assert "octocat" in answered(asker, again)["result"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+def test_who_says_no_gets_the_error_with_the_link(asker: Door, accounts: Accounts, action: str) -> None:
+    question = asker.result("call", **GET_ME)
+    accounts.acting = grant()
+    result = answered(asker, question, {"action": action})["result"]
+    error = json.loads(result["content"][0]["text"])
+    assert (result["isError"], error["code"]) == (True, "CONNECTION_REQUIRED")
+    assert URL in error["hint"]
+    assert accounts.service.received == []
+
+
+def test_an_answer_without_a_word_is_not_waited_for(asker: Door, accounts: Accounts) -> None:
+    question = asker.result("call", **GET_ME)
+    accounts.asked.clear()
+    assert answered(asker, question, None)["result"]["requestState"] == question["requestState"]
+    assert accounts.operations == ["resolve", "status"]
+
+
+def test_an_account_to_be_connected_again_is_told_from_the_one_that_stood(asker: Door, accounts: Accounts) -> None:
+    accounts.acting = grant(3, usable=False)
+    question = asker.result("call", **GET_ME)
+    accounts.later = (1, grant(4))
+    assert "octocat" in answered(asker, question)["result"]["content"][0]["text"]
+    assert [one.get("refused") for one in accounts.asked if one["operation"] == "resolve"] == [None, 3]
+
+
+def test_a_token_that_the_service_refuses_asks_to_connect_again(asker: Door, accounts: Accounts) -> None:
+    accounts.acting = grant(3)
+    accounts.service.replies = [Reply(b'{"message": "Bad credentials"}', 401)]
+    question = asker.result("call", **GET_ME)
+    assert question["inputRequests"]["connect"]["params"]["url"] == URL
+    assert [one.get("refused") for one in accounts.asked if one["operation"] == "resolve"] == [None, 3]
+    accounts.later, accounts.service.replies = (1, grant(4)), [Reply(b'{"login": "octocat"}')]
+    assert "octocat" in answered(asker, question)["result"]["content"][0]["text"]
+
+
+# -- what a state is good for ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", ["b_0123456789abcdef", "made up", "x" * 5_000])
+def test_a_state_that_nobody_made_is_refused(asker: Door, accounts: Accounts, state: str) -> None:
+    accounts.acting = grant()
+    assert answered(asker, {"requestState": state})["error"]["code"] == -32602
+    assert accounts.asked == []
+
+
+def test_a_state_is_for_one_call_of_one_person_for_ten_minutes(asker: Door, accounts: Accounts) -> None:
+    question = asker.result("call", **GET_ME)
+    accounts.acting = grant()
+    other = {"module": "github", "tool": "get_me", "params": {"other": 1}}
+    assert answered(asker, question, arguments=other)["error"]["code"] == -32602
+    assert answered(asker.of("ada"), question)["error"]["code"] == -32602
+    table().update(f"acme#{question['requestState']}", "connection", "SET #expires_at = :past", values={":past": 1})
+    assert answered(asker, question)["error"]["code"] == -32602
+    assert accounts.service.received == []
+
+
+def test_no_secret_stands_beside_the_state(asker: Door, accounts: Accounts) -> None:
+    accounts.acting = grant(3, usable=False)
+    question = asker.result("call", **GET_ME)
+    (item,) = table().query(f"acme#{question['requestState']}")
+    assert set(item) == {"pk", "sk", "call", "error", "expires_at", "stood"}
+    assert item["stood"] == ["user#uma", 3]
+
+
+# -- batches --------------------------------------------------------------------------------------------
+
+
+def test_a_state_of_a_call_is_no_leave_for_a_batch(asker: Door, accounts: Accounts) -> None:
+    question = asker.result("call", **GET_ME)
+    accounts.acting = grant()
+    answer = answered(asker, question, name="batch", arguments={"commands": '{"module":"rag","tool":"list_tags"}'})
+    assert "batch b_" in answer["result"]["content"][0]["text"]

@@ -1,0 +1,88 @@
+"""Every provider with its addresses moved to loopback, where it answers as a test wants."""
+
+import base64
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from pydantic import SecretStr
+
+from tests.core.loopback import Received, Reply, Service
+from token_broker import oauth
+from token_broker.apps import App, Server
+from token_broker.grant import Tokens
+from token_broker.oauth import Redeemed
+from token_broker.providers import BUILT_IN, Linked, Provider, configured, find
+
+CANARY = "canary"
+ACCESS, REFRESH = SecretStr(f"old-access-{CANARY}"), SecretStr(f"old-refresh-{CANARY}")
+OURS = App(client_id="ours", client_secret=SecretStr(f"secret-{CANARY}"), tenant="contoso.example")
+BASIC = "Basic " + base64.b64encode(f"ours:secret-{CANARY}".encode()).decode()
+CALLBACK = "https://mcp.example.com/connect/callback/x"
+NEW = {"access_token": f"new-access-{CANARY}", "token_type": "bearer"}
+ELSEWHERE = Server(
+    client_id="ours",
+    client_secret=OURS.client_secret,
+    authorize_url="https://login.example.com/authorize?version=2",
+    token_url="https://login.example.com/token",
+    revoke_url="https://login.example.com/revoke",
+    userinfo_url="https://login.example.com/me",
+    issuer="https://login.example.com",
+    resource="https://mcp.example.org/mcp",
+    scopes=("files", "offline_access"),
+)
+NAMES = (*BUILT_IN, "vault")
+
+
+@dataclass(frozen=True)
+class Fake:
+    """A provider whose addresses are on loopback."""
+
+    provider: Provider
+    service: Service
+
+    def says(self, *replies: Reply) -> None:
+        self.service.says(*replies)
+
+    def refresh(self, seconds: float = 5) -> Redeemed:
+        return oauth.refresh(self.provider, OURS, REFRESH, seconds=seconds)
+
+    def redeem(self) -> Redeemed:
+        code, verifier = SecretStr(f"code-{CANARY}"), SecretStr(f"verifier-{CANARY}")
+        return oauth.redeem(self.provider, OURS, code=code, verifier=verifier, redirect_uri=CALLBACK)
+
+    def account(self, token: SecretStr = ACCESS) -> Linked:
+        return oauth.account(self.provider, token, seconds=5)
+
+    def revoke(self, tokens: Tokens = Tokens(ACCESS, REFRESH)) -> str:  # noqa: B008 - frozen
+        return oauth.revoke(self.provider, OURS, tokens, seconds=5)
+
+    @property
+    def asked(self) -> Received:
+        (received,) = self.service.received
+        return received
+
+
+def provider_of(name: str) -> Provider:
+    return configured.provider(name, ELSEWHERE) if name == "vault" else find(name)
+
+
+def faked(name: str, service: Service) -> Fake:
+    """The provider with every address moved to loopback, its path kept."""
+
+    def moved(url: str) -> str:
+        return url and f"{service.url}{urlsplit(url).path}"
+
+    real = provider_of(name)
+    urls = {url: moved(getattr(real, url)) for url in ("token_url", "account_url", "revoke_url")}
+    service.says(Reply())
+    return Fake(replace(real, **urls), service)
+
+
+def fields(received: Received) -> dict[str, Any]:
+    """The fields of a form or of JSON, whichever the content's type says."""
+    if received.headers["content-type"] == "application/json":
+        return dict(json.loads(received.body))
+    assert received.headers["content-type"] == "application/x-www-form-urlencoded"
+    return dict(parse_qsl(received.body.decode()))

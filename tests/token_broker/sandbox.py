@@ -1,0 +1,62 @@
+"""A sandbox of the broker as a process of its own, in which many threads resolve at the same moment.
+
+Each line on stdin is one round, `{service, refused, threads, pace}`; each line on stdout what came of it. The first
+round finds the clients of AWS made, and each finds nothing in memory.
+"""
+
+import json
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from mcpist import stores
+from mcpist.caller import Caller, Subject
+from mcpist.errors import McpistError, StoreUnavailable
+from token_broker import apps, credentials, memory, vault
+from token_broker.lease import Pace
+
+UMA = Caller("acme", "uma", Subject("https://login.example.com", "uma"), "user", ())
+
+
+def resolve(barrier: threading.Barrier, told: dict[str, Any]) -> tuple[str, float]:
+    """The version and its token, or the error's code, and the seconds until it was there.
+
+    A store that is too slow on a loaded machine is a retryable error: then it is tried again, as callers do.
+    """
+    pace = Pace(**told["pace"])
+    barrier.wait()
+    began = time.monotonic()
+    while True:
+        try:
+            credential = credentials.resolve(UMA, told["service"], refused=told["refused"], pace=pace)
+            return f"{credential.version} {credential.token}", time.monotonic() - began
+        except McpistError as error:
+            if not isinstance(error, StoreUnavailable) or time.monotonic() > began + pace.wait:
+                return error.code, time.monotonic() - began
+
+
+def prepare() -> None:
+    """Make the clients of AWS once, before threads would make them in fifties."""
+    stores.client("dynamodb")
+    vault._kms()
+    stores.client("ssm", **apps.WAITS)
+
+
+def play(told: dict[str, Any]) -> dict[str, Any]:
+    """One round."""
+    memory._kept.clear()
+    vault._keys.clear()
+    apps.forget()
+    barrier = threading.Barrier(told["threads"])
+    with ThreadPoolExecutor(told["threads"]) as pool:
+        ended = list(pool.map(lambda _: resolve(barrier, told), range(told["threads"])))
+    return {"found": [found for found, _ in ended], "seconds": [seconds for _, seconds in ended]}
+
+
+if __name__ == "__main__":
+    prepare()
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(play(json.loads(line))) + "\n")
+        sys.stdout.flush()

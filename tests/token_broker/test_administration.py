@@ -1,0 +1,393 @@
+"""Taking connections away, one or many: who may, what becomes of them here and at the provider, and what proves it."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+from pydantic import SecretStr
+
+from mcpist import audit
+from mcpist.broker import CACHE_SECONDS
+from mcpist.errors import Conflict
+from mcpist.settings import settings
+from tests.token_broker.authorization_server import AuthorizationServer, Client
+from tests.token_broker.conftest import PUBLIC_URL, Broker, error_of
+from token_broker import grants, pending
+from token_broker.grants import Account, Grant, Tokens
+from token_broker.pending import Found, Wish
+
+EVERYONE = {"user": "ada", "service": "github", "role": "engineering"}
+
+
+def ask(door: Broker, who: str, operation: str, **fields: Any) -> dict[str, Any]:
+    """The door's answer to a message without a file of its own."""
+    message = {"operation": operation, "proof": door.jwt(who), "organization": "acme", **fields}
+    return door.send(message)
+
+
+def done(door: Broker, who: str, operation: str, **fields: Any) -> dict[str, Any]:
+    answer = ask(door, who, operation, **fields)
+    assert "result" in answer, answer
+    result: dict[str, Any] = answer["result"]
+    return result
+
+
+def standing(door: Broker) -> set[tuple[str, str]]:
+    """Where grants stand."""
+    keys = {(item["pk"]["S"], item["sk"]["S"]) for item in door.items()}
+    return {key for key in keys if key[1].startswith(grants.OWNERS)}
+
+
+def events(user: str = "") -> list[tuple[str, str, str, str]]:
+    """The audit's rows of connections, the oldest first."""
+    now = datetime.now(UTC)
+    rows = audit.find("acme", since=now - timedelta(hours=1), until=now + timedelta(hours=1), user=user).rows
+    return [(row["event"], row["service"], row["account"], row["outcome"]) for row in reversed(rows)]
+
+
+@pytest.fixture(autouse=True)
+def no_rows_yet(door: Broker) -> None:
+    table = boto3.client("dynamodb")
+    for item in door.items(settings().audit_table):
+        table.delete_item(TableName=settings().audit_table, Key={"pk": item["pk"], "sk": item["sk"]})
+    door.cool()
+
+
+@pytest.fixture
+def provider(
+    door: Broker, authorization_server: AuthorizationServer, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[AuthorizationServer, Client]]:
+    """A real authorization server, as the provider of a service that is not built in; it stands on loopback."""
+    monkeypatch.setenv("PUBLIC_URL", "http://127.0.0.1:3000")
+    monkeypatch.setenv("AUDIENCE", f"{PUBLIC_URL}/mcp")
+    settings.cache_clear()
+    authorization_server.reset()
+    client = authorization_server.register("http://127.0.0.1:3000/connect/callback/drive")
+    name = f"{settings().oauth_parameters}/drive"
+    parameter = authorization_server.parameter(client)
+    boto3.client("ssm").put_parameter(Name=name, Value=parameter, Type="SecureString", Overwrite=True)
+    door.cool()
+    yield authorization_server, client
+    boto3.client("ssm").delete_parameter(Name=name)
+    settings.cache_clear()
+
+
+def connect(door: Broker, provider: tuple[AuthorizationServer, Client], owner: str = "user#ada") -> Tokens:
+    """A grant of the real provider's."""
+    server, client = provider
+    minted = server.grant(client)
+    door.store(owner, "drive", access_token=minted.access_token, refresh_token=minted.refresh_token)
+    return Tokens(SecretStr(minted.access_token), SecretStr(minted.refresh_token))
+
+
+# -- one's own, or a role's -----------------------------------------------------------------------------
+
+
+def test_a_revoked_grant_is_deleted_here_and_dead_at_its_provider(
+    door: Broker, provider: tuple[AuthorizationServer, Client]
+) -> None:
+    tokens = connect(door, provider)
+    assert provider[0].takes(tokens.access_token.get_secret_value())
+    result = done(door, "ada", "revoke", service="drive")
+    proof = result["proof"]
+    assert (result["revoked"], proof["at_provider"], proof["deleted"]) == (True, "revoked", True)
+    assert abs(proof["forgotten_by"] - time.time() - CACHE_SECONDS) < 5
+    assert not provider[0].takes(tokens.access_token.get_secret_value())
+    assert standing(door) == set()
+    assert events() == [("revoke", "drive", "octocat", "revoked")]
+
+
+def test_nothing_to_revoke_is_no_error(door: Broker) -> None:
+    assert done(door, "ada", "revoke", service="github") == {"revoked": False, "kept": [], "proof": None}
+
+
+def test_of_two_services_of_one_consent_the_other_stays(door: Broker) -> None:
+    door.store(service="jira", services=("jira", "confluence"))
+    assert done(door, "ada", "revoke", service="jira") == {"revoked": True, "kept": ["confluence"], "proof": None}
+    assert error_of(ask(door, "ada", "resolve", roles=["engineering"], service="jira")) == "ConnectionRequired"
+    assert done(door, "ada", "resolve", roles=["engineering"], service="confluence")["account_name"] == "octocat"
+    assert done(door, "ada", "revoke", service="jira")["revoked"] is False
+    assert done(door, "ada", "revoke", service="confluence")["proof"]["deleted"]
+    assert standing(door) == set()
+
+
+def test_an_account_that_another_grant_stands_on_is_not_revoked_at_its_provider(
+    door: Broker, provider: tuple[AuthorizationServer, Client]
+) -> None:
+    own, shared = (connect(door, provider, owner) for owner in ("user#ada", "role#engineering"))
+    assert done(door, "ada", "revoke", service="drive")["proof"]["at_provider"] == "kept"
+    assert provider[0].takes(shared.access_token.get_secret_value())
+    assert provider[0].takes(own.access_token.get_secret_value())
+    assert standing(door) == {("acme#drive", "role#engineering")}
+
+
+def test_who_revokes_drops_what_they_have_begun_to_connect(door: Broker) -> None:
+    pending.begin(wish("user#ada", "ada", "github"))
+    pending.begin(wish("user#bob", "bob", "github"))
+    pending.begin(wish("user#ada", "ada", "notion"))
+    done(door, "ada", "revoke", service="github")
+    assert {(one.wish.owner, one.wish.provider) for one in pending.find("acme")} == {
+        ("user#bob", "github"),
+        ("user#ada", "notion"),
+    }
+
+
+def test_a_roles_grant_is_its_administrators_to_revoke(door: Broker) -> None:
+    door.store("role#engineering")
+    assert error_of(ask(door, "ada", "revoke", service="github", role="engineering")) == "AuthorizationError"
+    assert standing(door)
+    assert done(door, "grace", "revoke", service="github", role="engineering")["revoked"]
+    assert standing(door) == set()
+
+
+def test_what_a_refresh_renewed_under_our_hands_is_revoked_all_the_same(
+    door: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grant = door.store(refresh_token="ghr_1")
+    remove = grants.remove
+    renewed: list[Grant] = []
+
+    def slow(standing: Grant) -> bool:
+        if not renewed:
+            renewed.append(door.store(access_token="newer", replaces=grant.version))
+        return remove(standing)
+
+    monkeypatch.setattr(grants, "remove", slow)
+    assert done(door, "ada", "revoke", service="github")["revoked"]
+    assert standing(door) == set()
+
+
+# -- who may do it to many ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"user": "bob"},
+        {"role": "engineering"},
+        {"service": "github"},
+        {"everything": True},
+        {"user": "bob", "service": "github"},
+    ],
+)
+@pytest.mark.parametrize("operation", ["list", "kill"])
+def test_a_user_names_only_their_own(door: Broker, operation: str, fields: dict[str, Any]) -> None:
+    fields = {name: value for name, value in fields.items() if operation == "kill" or name != "everything"}
+    door.store("user#bob")
+    door.store("role#engineering")
+    before = standing(door)
+    assert error_of(ask(door, "ada", operation, **fields)) == "AuthorizationError"
+    assert standing(door) == before
+
+
+def test_a_user_may_end_all_of_their_own(door: Broker) -> None:
+    for service in ("github", "notion", "jira"):
+        door.store(service=service)
+    door.store("user#bob")
+    assert len(done(door, "ada", "list", user="ada")["grants"]) == 3
+    assert len(done(door, "ada", "kill", user="ada")["killed"]) == 3
+    assert standing(door) == {("acme#github", "user#bob")}
+
+
+@pytest.mark.parametrize("operation", ["list", "kill", "reencrypt"])
+def test_a_batchs_warrant_and_a_browsers_session_administer_nothing(door: Broker, operation: str) -> None:
+    door.store()
+    named = {} if operation == "reencrypt" else {"user": "ada"}
+    session = done(door, "grace", "login")["session"]
+    warrant = door.ask("warrant", proof=door.jwt("ada"))["result"]["warrant"]
+    for kind, value in (("session", session), ("warrant", warrant)):
+        answer = ask(door, "grace", operation, proof={"kind": kind, "value": value}, **named)
+        assert error_of(answer) == "InvalidRequest"
+    assert standing(door)
+
+
+def test_another_organizations_administrator_reaches_nothing(door: Broker) -> None:
+    door.store("user#hal", organization="globex")
+    assert error_of(ask(door, "grace", "kill", organization="globex", everything=True)) == "MembershipRequired"
+    assert done(door, "grace", "kill", everything=True)["killed"] == []
+    assert standing(door) == {("globex#github", "user#hal")}
+
+
+@pytest.mark.parametrize("fields", [{}, {"everything": False}, {"user": "ada", "everything": True}, EVERYONE])
+def test_a_kill_says_what_it_means(door: Broker, fields: dict[str, Any]) -> None:
+    door.store()
+    assert error_of(ask(door, "grace", "kill", **fields)) == "InvalidRequest"
+    assert standing(door)
+
+
+# -- the kill switch ------------------------------------------------------------------------------------
+
+
+def populate(door: Broker) -> None:
+    door.store("user#ada", "github")
+    door.store("user#ada", "jira", services=("jira", "confluence"))
+    door.store("user#bob", "github")
+    door.store("role#engineering", "confluence")
+    door.store("role#support", "notion")
+    door.store("user#hal", "github", organization="globex")
+
+
+@pytest.mark.parametrize(
+    ("fields", "killed"),
+    [
+        ({"user": "ada"}, {"user#ada github", "user#ada atlassian"}),
+        ({"user": "ada", "service": "github"}, {"user#ada github"}),
+        ({"role": "engineering"}, {"role#engineering atlassian"}),
+        ({"service": "github"}, {"user#ada github", "user#bob github"}),
+        ({"service": "jira"}, {"user#ada atlassian", "role#engineering atlassian"}),
+        (
+            {"everything": True},
+            {"user#ada github", "user#ada atlassian", "user#bob github", "role#engineering atlassian"}
+            | {"role#support notion"},
+        ),
+    ],
+)
+def test_a_kill_ends_just_what_it_names(door: Broker, fields: dict[str, Any], killed: set[str]) -> None:
+    populate(door)
+    before = standing(door)
+    result = done(door, "grace", "kill", **fields)
+    assert {f"{proof['owner']} {proof['provider']}" for proof in result["killed"]} == killed
+    gone = {(f"acme#{key.split()[1]}", key.split()[0]) for key in killed}
+    assert standing(door) == before - gone
+    assert result["more"] is False
+    services = [service for proof in result["killed"] for service in proof["services"]]
+    assert sorted(row[:2] for row in events()) == sorted(("kill", service) for service in services)
+
+
+def test_a_kill_reaches_the_provider_and_ends_what_is_remembered_here(
+    door: Broker, provider: tuple[AuthorizationServer, Client]
+) -> None:
+    tokens = [connect(door, provider, owner).access_token.get_secret_value() for owner in ("user#ada", "user#bob")]
+    done(door, "ada", "resolve", roles=["engineering"], service="drive")
+    result = done(door, "grace", "kill", service="drive")
+    assert [proof["at_provider"] for proof in result["killed"]] == ["revoked", "revoked"]
+    assert not any(provider[0].takes(token) for token in tokens)
+    assert error_of(ask(door, "ada", "resolve", roles=["engineering"], service="drive")) == "ConnectionRequired"
+    assert len(events("grace")) == 2
+
+
+def test_a_provider_that_cannot_be_asked_keeps_nothing_alive_here(door: Broker) -> None:
+    door.store(refresh_token="ghr_1")
+    (proof,) = done(door, "grace", "kill", service="github")["killed"]
+    assert (proof["at_provider"], proof["deleted"]) == ("failed", True)
+    assert standing(door) == set()
+
+
+def test_what_cannot_be_opened_goes_all_the_same(door: Broker) -> None:
+    door.store()
+    item = next(item for item in door.items() if item["sk"]["S"] == "user#ada")
+    boto3.client("dynamodb").put_item(TableName="mcpist-Grants", Item=item | {"access_token": {"B": b"garbage"}})
+    (proof,) = done(door, "grace", "kill", user="ada")["killed"]
+    assert (proof["at_provider"], proof["deleted"]) == ("failed", True)
+    assert standing(door) == set()
+
+
+def test_many_are_killed_in_turns(door: Broker) -> None:
+    for number in range(20):
+        door.store(f"user#u{number}")
+    first = done(door, "grace", "kill", service="github")
+    second = done(door, "grace", "kill", service="github")
+    assert [len(first["killed"]), first["more"], len(second["killed"]), second["more"]] == [16, True, 4, False]
+    assert standing(door) == set()
+
+
+def test_what_changes_under_our_hands_for_ever_is_not_called_dead(
+    door: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door.store()
+
+    def never(_: Grant) -> bool:
+        raise Conflict(what="the connection")
+
+    monkeypatch.setattr(grants, "remove", never)
+    result = done(door, "grace", "kill", user="ada")
+    assert result["killed"][0]["deleted"] is False
+    assert result["more"] is True
+
+
+@pytest.mark.parametrize(
+    ("fields", "dropped"),
+    [
+        ({"everything": True}, 2),
+        ({"user": "ada"}, 1),
+        ({"role": "support"}, 1),
+        ({"service": "notion"}, 1),
+        ({"user": "bob"}, 0),
+        ({"service": "jira"}, 0),
+    ],
+)
+def test_connections_that_are_under_way_are_dropped(door: Broker, fields: dict[str, Any], dropped: int) -> None:
+    pending.begin(wish("user#ada", "ada", "github"))
+    pending.begin(wish("role#support", "grace", "notion"))
+    pending.begin(wish("user#hal", "hal", "github", organization="globex"))
+    assert done(door, "grace", "kill", **fields)["dropped"] == dropped
+    assert len(pending.find("acme")) == 2 - dropped
+    assert len(pending.find("globex")) == 1
+
+
+def test_what_a_provider_has_given_to_one_under_way_is_revoked(
+    door: Broker, provider: tuple[AuthorizationServer, Client]
+) -> None:
+    server, client = provider
+    minted = server.grant(client)
+    tokens = Tokens(SecretStr(minted.access_token), SecretStr(minted.refresh_token))
+    pending.ask(pending.open_(wish("user#ada", "ada", "drive")), Found(Account(services=("drive",)), tokens))
+    assert done(door, "grace", "kill", user="ada") == {"killed": [], "dropped": 1, "more": False}
+    assert not server.takes(minted.access_token)
+    assert pending.find("acme") == []
+
+
+def wish(owner: str, user: str, service: str, organization: str = "acme") -> Wish:
+    return Wish("fingerprint", organization, user, owner, grants.provider_name(service), (service,))
+
+
+# -- listing, and sealing anew --------------------------------------------------------------------------
+
+
+def test_a_list_shows_whose_account_is_connected_and_no_secret(door: Broker) -> None:
+    populate(door)
+    result = done(door, "grace", "list")
+    keys = [(row["owner"], row["provider"], row["services"]) for row in result["grants"]]
+    assert keys == [
+        ("role#engineering", "atlassian", ["confluence"]),
+        ("role#support", "notion", ["notion"]),
+        ("user#ada", "atlassian", ["jira", "confluence"]),
+        ("user#ada", "github", ["github"]),
+        ("user#bob", "github", ["github"]),
+    ]
+    assert result["cursor"] == ""
+    assert all(row["works"] and row["account_name"] == "octocat" for row in result["grants"])
+    assert not any("canary" in str(row) for row in result["grants"])
+    assert [row["owner"] for row in done(door, "grace", "list", service="jira")["grants"]] == [
+        "role#engineering",
+        "user#ada",
+    ]
+    assert len(done(door, "grace", "list", cursor="user#ada atlassian")["grants"]) == 2
+
+
+def test_all_are_sealed_anew_and_open_as_before(door: Broker) -> None:
+    populate(door)
+    before = {(item["pk"]["S"], item["sk"]["S"]): item["access_token"]["B"] for item in door.items()}
+    assert done(door, "grace", "reencrypt") == {"resealed": 5, "failed": [], "cursor": ""}
+    after = {(item["pk"]["S"], item["sk"]["S"]): item["access_token"]["B"] for item in door.items()}
+    assert {key[0] for key in before if before[key] == after[key]} == {"globex#github"}
+    door.cool()
+    assert done(door, "ada", "resolve", roles=["engineering"], service="github")["version"] == 1
+
+
+def test_sealing_anew_goes_on_where_it_ended_and_tells_what_it_could_not_open(door: Broker) -> None:
+    for number in range(52):
+        door.store(f"user#u{number:02}")
+    item = next(item for item in door.items() if item["sk"]["S"] == "user#u00")
+    boto3.client("dynamodb").put_item(TableName="mcpist-Grants", Item=item | {"access_token": {"B": b"garbage"}})
+    first = done(door, "grace", "reencrypt")
+    assert (first["resealed"], [one["owner"] for one in first["failed"]]) == (49, ["user#u00"])
+    assert first["failed"][0]["code"] == "INTEGRITY_ERROR"
+    assert done(door, "grace", "reencrypt", cursor=first["cursor"]) == {"resealed": 2, "failed": [], "cursor": ""}
+
+
+def test_sealing_anew_is_an_administrators(door: Broker) -> None:
+    assert error_of(ask(door, "ada", "reencrypt")) == "AuthorizationError"

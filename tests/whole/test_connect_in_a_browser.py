@@ -1,0 +1,196 @@
+"""Connecting an account as a person does: a real browser, the login, the pages, and a real authorization server."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+
+from infra.local.house import ADMINISTRATOR, ORGANIZATION, USER, House
+from infra.local.login import Person
+from tests.token_broker.authorization_server import AuthorizationServer
+from tests.whole.chromium import Chromium, Page, running
+from tests.whole.conftest import Visitor
+
+SERVICE = "tracker"
+LINK = f"{SERVICE}?organization={ORGANIZATION}&user={USER.sub}"
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    with running(tmp_path_factory.mktemp("profile")) as chromium:
+        yield chromium
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where to look at the pages afterwards."""
+    return tmp_path_factory.mktemp("pictures")
+
+
+@pytest.fixture
+def server(house: House, authorization_server: AuthorizationServer) -> AuthorizationServer:
+    """The authorization server, which the broker knows as the provider of `tracker`; no account of it is connected."""
+    authorization_server.reset()
+    client = authorization_server.register(f"{house.connect_url}/callback/{SERVICE}")
+    folder = next(one for one in house.aws.template.functions if one.id == "TokenBrokerFunction").environment
+    house.aws.client("ssm").put_parameter(
+        Name=f"{folder['OAUTH_PARAMETERS']}/{SERVICE}",
+        Value=authorization_server.parameter(client),
+        Type="SecureString",
+        Overwrite=True,
+    )
+    for owner in (f"user#{USER.sub}", "role#members"):
+        key = {"pk": {"S": f"{ORGANIZATION}#{SERVICE}"}, "sk": {"S": owner}}
+        house.aws.client("dynamodb").delete_item(TableName=house.aws.resource("Grants"), Key=key)
+    for pool in house.aws.functions.values():
+        pool.retire()
+    return authorization_server
+
+
+@pytest.fixture
+def page(chromium: Chromium) -> Page:
+    """A page in a browser that nobody has logged in with."""
+    chromium.errors.clear()
+    return chromium.profile()
+
+
+def log_in(page: Page, person: Person = USER) -> None:
+    page.click(f"button[value={person.sub}]")
+
+
+def allow(page: Page, account: str) -> None:
+    """Answer the authorization server's page, as somebody with an account there."""
+    page.see("Allow access?")
+    page.find("document.querySelector('[name=account]').value = ''")
+    page.type("[name=account]", account)
+    page.click("button[value=allow]")
+
+
+def resolve(visitor: Visitor) -> dict[str, Any]:
+    """What the broker would send this person's calls with."""
+    message = {
+        "operation": "resolve",
+        "proof": {"kind": "jwt", "value": visitor.token},
+        "organization": ORGANIZATION,
+        "roles": ["members"],
+        "service": SERVICE,
+    }
+    broker = visitor.house.aws.resource("TokenBrokerFunction.Alias")
+    answer = visitor.house.aws.client("lambda").invoke(FunctionName=broker, Payload=json.dumps(message))
+    payload: dict[str, Any] = json.load(answer["Payload"])
+    return payload
+
+
+def test_a_person_connects_changes_and_ends_an_account(
+    house: House, server: AuthorizationServer, chromium: Chromium, page: Page, user: Visitor, pictures: Path
+) -> None:
+    page.open(f"{house.connect_url}/{LINK}")
+    log_in(page)
+    page.see(f"Connect {SERVICE}")
+    page.shoot(pictures, "connect")
+    page.click("form.who button")
+    allow(page, "uma")
+    page.see("You can close this page")
+    page.shoot(pictures, "connected")
+    assert page.url == f"{house.connect_url}/{SERVICE}?done=connected"
+    assert "Connected as Uma" in page.text
+    first = resolve(user)["result"]
+    assert first["account_name"] == "Uma"
+    assert server.takes(first["token"])
+
+    another = chromium.profile()  # in which the authorization server remembers nobody
+    another.open(f"{house.connect_url}/{LINK}")
+    log_in(another)
+    another.click("summary")
+    another.click("form.who button")
+    allow(another, "otto")
+    another.see("Is this the account?")
+    another.shoot(pictures, "question")
+    assert resolve(user)["result"]["token"] == first["token"]
+    another.click("button[value=yes]")
+    another.see("Connected as Otto")
+    assert not server.takes(first["token"])
+
+    another.click("button.risky")
+    another.see("Within a minute, nothing uses it any more.")
+    another.shoot(pictures, "disconnected")
+    another.open(house.connect_url)
+    another.see("Your accounts")
+    another.shoot(pictures, "overview")
+    for pool in house.aws.functions.values():
+        pool.retire()
+    assert resolve(user)["error"]["type"] == "ConnectionRequired"
+    assert [error for error in chromium.errors if "favicon" not in error.get("url", "")] == []
+
+
+@pytest.mark.usefixtures("server")
+def test_who_does_not_allow_it_comes_back_to_a_page_that_says_so(house: House, page: Page) -> None:
+    page.open(f"{house.connect_url}/{LINK}")
+    log_in(page)
+    page.click("form.who button")
+    page.click("button[value=deny]")
+    page.see("Nothing was connected")
+    assert page.url == f"{house.connect_url}/{SERVICE}?done=declined"
+
+
+@pytest.mark.usefixtures("server")
+def test_the_link_of_somebody_else_offers_nothing(house: House, page: Page, pictures: Path) -> None:
+    page.open(f"{house.connect_url}/{LINK}")
+    log_in(page, ADMINISTRATOR)
+    page.see("This link is for somebody else")
+    page.shoot(pictures, "not-yours")
+    assert page.find("document.forms.length") == 0
+    page.click("footer a")
+    log_in(page)
+    page.see(f"Connect {SERVICE}")
+
+
+@pytest.mark.usefixtures("server")
+def test_an_administrator_connects_a_persons_account_for_a_role(
+    house: House, page: Page, user: Visitor, pictures: Path
+) -> None:
+    page.open(f"{house.connect_url}/{SERVICE}")
+    log_in(page, ADMINISTRATOR)
+    page.click("input[value=role]")
+    page.shoot(pictures, "role")
+    page.click("form.who button.wide")
+    allow(page, "team")
+    page.see("would act as this person")
+    page.shoot(pictures, "person-for-a-role")
+    page.click("button[value=yes]")
+    page.see("Account of the role members")
+    assert resolve(user)["result"]["account_name"] == "Team"
+    page.click("button.risky")
+    page.see("Disconnected.")
+
+
+def test_of_twenty_ways_back_at_the_same_time_one_connects(house: House, server: AuthorizationServer) -> None:
+    with httpx.Client(timeout=60) as web:
+        back = way_back(house, server, web)
+        with ThreadPoolExecutor(20) as pool:
+            answers = list(pool.map(lambda _: web.get(back), range(20)))
+        assert Counter(answer.status_code for answer in answers) == {303: 1, 400: 19}
+        (connected,) = [answer for answer in answers if answer.status_code == 303]
+        assert connected.headers["location"] == f"{house.connect_url}/{SERVICE}?done=connected"
+        stands = web.get(connected.headers["location"])
+        assert "Connected as Uma" in stands.text
+
+
+def way_back(house: House, server: AuthorizationServer, web: httpx.Client) -> str:
+    """The callback's address, of a browser that logged in and consented."""
+    place = web.get(web.get(f"{house.connect_url}/{LINK}").headers["location"]).headers["location"]
+    request = parse_qs(urlsplit(place).query)["request"][0]
+    landed = web.post(f"{house.login.issuer}/login", data={"request": request, "sub": USER.sub}).headers["location"]
+    assert web.get(landed).status_code == 303
+    form = {"organization": ORGANIZATION, "user": USER.sub, "action": "begin", "services": SERVICE}
+    leaving = web.post(f"{house.connect_url}/{SERVICE}", data=form, headers={"origin": house.aws.api_url}).text
+    found = re.search(r'content="0;url=(.*?)"', leaving)
+    assert found, leaving
+    return server.consent(found[1].replace("&amp;", "&"))

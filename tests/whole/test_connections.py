@@ -1,0 +1,208 @@
+"""Connecting in the middle of a call, and taking away again: real clients of both protocols, and the command line."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx2
+import pytest
+from mcp import MCPError
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import (
+    CallToolResult,
+    ElicitRequestParams,
+    ElicitRequestURLParams,
+    ElicitResult,
+    TextContent,
+)
+
+from infra.cli.main import run
+from infra.cli.up import _facts
+from infra.local.house import House
+from tests.whole.accounts import connect, disconnect, forget
+from tests.whole.conftest import Visitor
+
+GET_ME: dict[str, Any] = {"module": "github", "tool": "get_me"}
+TOKEN = "uma-canary-token"
+
+
+@pytest.fixture
+def alone(house: House) -> Iterator[House]:
+    """A house in which nobody has connected GitHub."""
+    disconnect(house)
+    yield house
+    disconnect(house)
+
+
+@pytest.fixture
+def up(alone: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+    """The house as the last `mcpist up` of this folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".mcpist").mkdir()
+    (tmp_path / ".mcpist/up.json").write_text(json.dumps(_facts(alone)))
+    return alone
+
+
+def called(
+    person: Visitor, answer: Callable[[ElicitRequestURLParams], Literal["accept", "decline"]], **arguments: Any
+) -> tuple[CallToolResult, list[ElicitRequestURLParams]]:
+    """A call's result, and the addresses that the client's person was asked to open meanwhile."""
+    asked: list[ElicitRequestURLParams] = []
+
+    async def opened(context: Any, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG001
+        assert isinstance(params, ElicitRequestURLParams)
+        asked.append(params)
+        return ElicitResult(action=await asyncio.to_thread(answer, params))
+
+    async def ask() -> CallToolResult:
+        headers = {"authorization": f"Bearer {person.token}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=60) as http,
+            Client(streamable_http_client(person.house.mcp_url, http_client=http), elicitation_callback=opened) as one,
+        ):
+            return await one.call_tool("call", arguments)
+
+    return asyncio.run(ask()), asked
+
+
+def text_of(result: CallToolResult) -> str:
+    block = result.content[0]
+    assert isinstance(block, TextContent)
+    return block.text
+
+
+def link(house: House, service: str = "github") -> str:
+    return f"{house.aws.api_url}/connect/{service}?organization=demo&user=uma"
+
+
+def test_a_call_without_an_account_asks_its_person_and_runs_once_one_stands(alone: House, user: Visitor) -> None:
+    def person(_: ElicitRequestURLParams) -> Literal["accept"]:
+        connect(alone, TOKEN)
+        return "accept"
+
+    result, (asked,) = called(user, person, **GET_ME)
+    assert (asked.url, asked.message) == (link(alone), "No github account is connected.")
+    assert not result.is_error
+    assert "uma-at-github" in text_of(result)
+
+
+def test_a_person_who_will_not_connect_leaves_the_model_an_error_with_the_link(alone: House, user: Visitor) -> None:
+    result, asked = called(user, lambda _: "decline", **GET_ME)
+    error = json.loads(text_of(result))
+    assert (result.is_error, error["code"], len(asked)) == (True, "CONNECTION_REQUIRED", 1)
+    assert link(alone) in error["hint"]
+
+
+def test_an_account_that_is_refused_is_connected_again_in_the_middle_of_the_call(alone: House, user: Visitor) -> None:
+    connect(alone, "refused-by-github")
+
+    def person(_: ElicitRequestURLParams) -> Literal["accept"]:
+        connect(alone, TOKEN)
+        return "accept"
+
+    result, (asked,) = called(user, person, **GET_ME)
+    assert asked.url == link(alone)
+    assert "uma-at-github" in text_of(result)
+
+
+def test_a_client_of_the_protocol_before_is_told_by_its_error_and_its_retry_succeeds(
+    alone: House, user: Visitor
+) -> None:
+    visitor = Visitor(user.house, user.token, mode="legacy")
+    with pytest.RaisesGroup(MCPError, flatten_subgroups=True, allow_unwrapped=True) as raised:
+        visitor.call("call", **GET_ME)
+    error = _innermost(raised.value)
+    assert isinstance(error, MCPError)
+    assert error.code == -32042
+    assert error.data["elicitations"][0]["url"] == link(alone)
+    assert link(alone) in error.message
+    connect(alone, TOKEN)
+    assert "uma-at-github" in visitor.texts("call", **GET_ME)[0]
+
+
+def _innermost(error: BaseException) -> BaseException:
+    return _innermost(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+
+
+def test_a_step_without_an_account_names_the_link_in_the_report(alone: House, user: Visitor) -> None:
+    _, block = user.texts("batch", commands=[{"id": "me", **GET_ME, "output": True}])
+    error = json.loads(block.splitlines()[1])
+    assert error["code"] == "CONNECTION_REQUIRED"
+    assert link(alone) in error["hint"]
+
+
+def test_every_result_names_the_account_that_acted(alone: House, user: Visitor) -> None:
+    connect(alone, TOKEN)
+    assert (user.call("call", **GET_ME).meta or {})["mcpist/account"] == "uma-at-github"
+    steps = [
+        {"id": "me", **GET_ME, "output": True},
+        {"id": "tags", "module": "rag", "tool": "list_tags", "output": True},
+    ]
+    _, me, tags = user.texts("batch", commands=steps)
+    assert me.splitlines()[0] == "me: succeeded (account: uma-at-github)"
+    assert tags.splitlines()[0] == "tags: succeeded"
+
+
+def test_a_permission_that_was_not_granted_is_named_and_found_once_it_is(alone: House, user: Visitor) -> None:
+    connect(alone, TOKEN, scopes=("read:user",))
+
+    def person(_: ElicitRequestURLParams) -> Literal["accept"]:
+        connect(alone, TOKEN, scopes=("repo", "read:user"))
+        return "accept"
+
+    result, (asked,) = called(user, person, module="github", tool="list_notifications")
+    assert asked.message == "The github account lacks the permission notifications."
+    assert asked.url == link(alone)
+    assert "SCOPE_MISSING" not in text_of(result)
+
+
+# -- the command line -----------------------------------------------------------------------------------
+
+
+def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    """A command's facts."""
+    code = run(list(arguments))
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert code == 0, document
+    facts: dict[str, Any] = document["metadata"]
+    return facts
+
+
+def test_what_is_killed_is_gone_for_every_new_sandbox_and_proved(
+    up: House, user: Visitor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    connect(up, TOKEN)
+    (row,) = command(capsys, "grant", "list", "--service", "github")["grants"]
+    assert (row["owner"], row["account_name"]) == ("user#uma", "uma-at-github")
+    user.texts("call", **GET_ME)
+    began = time.time()
+    (proof,) = command(capsys, "grant", "kill", "--user", "uma")["killed"]
+    assert (proof["owner"], proof["deleted"]) == ("user#uma", True)
+    assert proof["forgotten_by"] - began < 70
+    forget(up)
+    assert json.loads(text_of(user.call("call", **GET_ME)))["code"] == "CONNECTION_REQUIRED"
+    rows = command(capsys, "audit", "--service", "github", "--since", "10m")["rows"]
+    assert [(row["user"], row["event"], row["account"], row["outcome"]) for row in rows[:3]] == [
+        ("uma", "use", "", "CONNECTION_REQUIRED"),
+        ("ada", "kill", "uma-at-github", "failed"),
+        ("uma", "use", "uma-at-github", "succeeded"),
+    ]
+
+
+def test_what_is_sealed_anew_opens_as_before(up: House, user: Visitor, capsys: pytest.CaptureFixture[str]) -> None:
+    connect(up, TOKEN)
+    facts = command(capsys, "grant", "reencrypt")
+    assert facts["resealed"] >= 1
+    assert facts["failed"] == []
+    forget(up)
+    assert "uma-at-github" in user.texts("call", **GET_ME)[0]
+
+
+def test_a_user_revokes_their_own(up: House, capsys: pytest.CaptureFixture[str]) -> None:
+    connect(up, TOKEN)
+    assert command(capsys, "grant", "revoke", "github")["revoked"] is True
+    assert command(capsys, "grant", "revoke", "github")["revoked"] is False
