@@ -52,6 +52,10 @@ def _command(options: argparse.Namespace, document: Document) -> Done:
             from infra.cli.machines import listed
 
             return listed(options)
+        case "upstream":
+            from infra.cli.upstream import upstream
+
+            return upstream(options)
         case _:
             from infra.cli.endpoint import Endpoint
 

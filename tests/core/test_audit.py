@@ -16,7 +16,7 @@ ADA = caller(Role("members"), Role("writers"))
 
 
 def test_a_row_says_who_used_what_by_which_account(aws: list[str]) -> None:
-    audit.record(ADA, tool="shop.get_item", outcome="succeeded", request="r1", account="uma@shop", batch="b1")
+    audit.record(ADA, module="shop", tool="get_item", outcome="succeeded", request="r1", account="uma@shop", batch="b1")
     assert aws == ["PutItem"]
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     (row,) = Table(settings().audit_table, "audit").query(f"acme#{today}")
@@ -40,7 +40,7 @@ def test_a_row_says_who_used_what_by_which_account(aws: list[str]) -> None:
 
 @pytest.mark.parametrize(("index", "key"), [("by_user", "user_key"), ("by_service", "service_key")])
 def test_rows_are_found_by_user_and_by_service(index: str, key: str) -> None:
-    audit.record(ADA, tool="shop.get_item", outcome="succeeded", request="r1")
+    audit.record(ADA, module="shop", tool="get_item", outcome="succeeded", request="r1")
     value = {"user_key": "acme#uma", "service_key": "acme#shop"}[key]
     found = boto3.client("dynamodb").query(
         TableName=settings().audit_table,
@@ -53,7 +53,7 @@ def test_rows_are_found_by_user_and_by_service(index: str, key: str) -> None:
 
 def test_rows_of_the_same_moment_do_not_replace_each_other() -> None:
     for _ in range(20):
-        audit.record(ADA, tool="shop.get_item", outcome="succeeded", request="r1")
+        audit.record(ADA, module="shop", tool="get_item", outcome="succeeded", request="r1")
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     assert len(Table(settings().audit_table, "audit").query(f"acme#{today}")) == 20
 
@@ -61,4 +61,4 @@ def test_rows_of_the_same_moment_do_not_replace_each_other() -> None:
 def test_whatever_keeps_a_row_from_being_written_is_an_outage_of_the_audit() -> None:
     boto3.client("dynamodb").delete_table(TableName=settings().audit_table)
     with pytest.raises(StoreUnavailable, match="audit"):
-        audit.record(ADA, tool="shop.get_item", outcome="succeeded", request="r1")
+        audit.record(ADA, module="shop", tool="get_item", outcome="succeeded", request="r1")

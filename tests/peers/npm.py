@@ -6,6 +6,8 @@ import hashlib
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -40,12 +42,19 @@ def modules() -> Path:
     folder = PEERS / "node_modules"
     stamp = folder / ".installed"
     wanted = hashlib.sha256((PEERS / "package-lock.json").read_bytes()).hexdigest()
-    with (Path(tempfile.gettempdir()) / "mcpist-peers.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone("npm"):
         if not stamp.exists() or stamp.read_text() != wanted:
             _install()
             stamp.write_text(wanted)
     return folder
+
+
+@contextmanager
+def alone(kind: str) -> Iterator[None]:
+    """One process at a time installs packages of a kind."""
+    with (Path(tempfile.gettempdir()) / f"mcpist-peers-{kind}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _install() -> None:

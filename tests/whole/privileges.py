@@ -37,6 +37,8 @@ def rights(aws: EmbeddedAws, request: AwsRequest) -> Iterator[Right]:
             yield f"states:{request.operation}", "stateMachine"
         case "kms":
             yield f"kms:{request.operation}", "VaultKey"
+        case "ssm":
+            yield f"ssm:{request.operation}", "upstream secrets"
         case other:
             yield other, request.operation
 
@@ -62,6 +64,8 @@ def granted(resources: dict[str, Any], function: str) -> set[Right]:
 def _name(value: Any) -> str:
     """The logical id that a Ref, a GetAtt or a Sub names."""
     text = str(next(iter(value.values()))) if isinstance(value, dict) else str(value)
+    if "/upstreams/" in text:
+        return "upstream secrets"
     if "stateMachine" in text:
         return "stateMachine"
     if text.endswith(".Alias"):

@@ -16,7 +16,9 @@ KEEP_DAYS = 400
 SECONDS_A_DAY = 86_400
 
 
-def record(caller: Caller, *, tool: str, outcome: str, request: str, account: str = "", batch: str = "") -> None:
+def record(
+    caller: Caller, *, module: str, tool: str, outcome: str, request: str, account: str = "", batch: str = ""
+) -> None:
     """Append one row: who, in which roles, which tool, by which account, and how it ended.
 
     StoreUnavailable whatever the reason that it was not written: a refusal too is the operator's, not the caller's.
@@ -25,17 +27,16 @@ def record(caller: Caller, *, tool: str, outcome: str, request: str, account: st
 
     now = datetime.now(UTC)
     moment = now.isoformat(timespec="milliseconds")
-    service = tool.partition(".")[0]
     row: dict[str, Any] = {
         "pk": f"{caller.organization}#{now:%Y-%m-%d}",
         "sk": f"{moment}#{secrets.token_hex(4)}",
         "user_key": f"{caller.organization}#{caller.user}",
-        "service_key": f"{caller.organization}#{service}",
+        "service_key": f"{caller.organization}#{module}",
         "user": caller.user,
         "roles": list(caller.role_names),
-        "service": service,
+        "service": module,
         "account": account,
-        "tool": tool,
+        "tool": f"{module}.{tool}",
         "outcome": outcome,
         "request": request,
         "batch": batch,

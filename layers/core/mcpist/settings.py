@@ -6,6 +6,7 @@ from functools import cache
 
 KEEP_HOURS = 24
 MACHINE_LIMIT = 10_000
+UPSTREAMS = "/opt/config/upstreams.json"
 CONTINUE_SECONDS = 240  # an Express execution ends after 300: one step more, with its retry, still fits
 
 
@@ -16,6 +17,8 @@ class Settings:
     `audience` is what a token must be issued for: the endpoint's URL, unless the parameter says otherwise. With
     `response_cache` reads that repeat are answered from memory. Batches are kept for `keep_seconds`; after
     `continue_seconds` of an execution a batch goes on in another one. The account may have `machine_limit` machines.
+    `upstreams` is the file of the upstream MCP servers; with `category_tools` the two tools of their categories stand
+    beside the three meta-tools.
     """
 
     stack: str
@@ -35,6 +38,8 @@ class Settings:
     keep_seconds: int
     continue_seconds: float
     machine_limit: int
+    upstreams: str
+    category_tools: bool
 
     def connect_url(self, service: str) -> str:
         """Where a person connects an account of a service."""
@@ -67,4 +72,6 @@ def settings() -> Settings:
         keep_seconds=int(value("KEEP_HOURS") or KEEP_HOURS) * 3600,
         continue_seconds=float(value("CONTINUE_SECONDS") or CONTINUE_SECONDS),
         machine_limit=int(value("MACHINE_LIMIT") or MACHINE_LIMIT),
+        upstreams=value("UPSTREAMS") or UPSTREAMS,
+        category_tools=value("CATEGORY_TOOLS") == "on",
     )
