@@ -32,23 +32,25 @@ up: .venv/.synced ## Run the whole house on this machine, e.g. make up ARGS="--h
 test: .venv/.synced ## Run the tests, e.g. make test ARGS="-k batch".
 	@$(RUN) pytest $(ARGS)
 
-check: .venv/.synced ## Format, lint, types, the arrows between the rooms, the template, the layer's requirements.
+check: .venv/.synced ## Format, lint, types, the arrows between the rooms, the pages, the template, the requirements.
 	$(RUN) ruff format --check .
 	$(RUN) ruff check .
 	$(RUN) mypy
 	PYTHONPATH=functions $(RUN) lint-imports
+	$(RUN) python -m infra.reference --check
 	@echo 'diff $(REQUIREMENTS) uv.lock'
 	@$(EXPORT) | diff $(REQUIREMENTS) - || { echo '$(REQUIREMENTS) is behind uv.lock: run `make lock`' >&2; exit 1; }
 	$(SAM) validate --lint
 
 build: .venv/.synced ## Build what `sam deploy` uploads: functions and layers with compiled bytecode.
+	@$(RUN) mcpist upstream check --deploy layers/config/upstreams.json >&2
 	@$(EXPORT) | cmp -s - $(REQUIREMENTS) || $(EXPORT) --output-file $(REQUIREMENTS) >/dev/null
 	@$(SAM) build --build-dir "$(BUILD_DIR)"
 
 bench: .venv/.synced ## Measure the design's numbers on this machine.
 	@PYTHONPATH=functions $(RUN) python -m infra.bench $(ARGS)
 
-docs: .venv/.synced ## Write the pages of docs/tools, and the exact requests that tests compare, from the code.
+docs: .venv/.synced ## Write from the code: docs/tools, the upstreams' schema, the exact requests that tests compare.
 	@$(RUN) python -m infra.reference
 	@$(RUN) python -m tests.modules.test_requests
 

@@ -1,6 +1,7 @@
-"""`make docs`: the pages of `docs/tools/`, written from the catalogue."""
+"""`make docs`: the pages of `docs/tools/`, and the schema of the upstreams' file, written from the code."""
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,27 +9,40 @@ from typing import Any
 from mcpist.tools.module import Module
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
 from mcpist_modules import CATALOGUE, NAMES
+from mcpist_modules.upstream import configuration
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs/tools"
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "docs/tools"
+UPSTREAMS_SCHEMA = ROOT / "layers/config/upstreams.schema.json"
 EFFECTS = {"reads": "", "writes": " (writes)", "destroys": " (destroys)"}
 WORDS = ("enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "default")
 
 
 def main() -> None:
-    """Write every page anew and remove those of modules that are gone."""
+    """Write every page and the schema anew, and remove the pages of modules that are gone; or only `--check` them."""
+    wanted = {FOLDER / name: text for name, text in pages().items()} | {UPSTREAMS_SCHEMA: upstreams_schema()}
+    there = {path: path.read_text("utf-8") for path in [*FOLDER.glob("*.md"), UPSTREAMS_SCHEMA] if path.exists()}
+    drifted = sorted(path for path in {*wanted, *there} if wanted.get(path) != there.get(path))
+    if "--check" in sys.argv[1:]:
+        said = [f"{path.relative_to(ROOT)} is not what the code says: run `make docs`" for path in drifted]
+        sys.exit("\n".join(said) or None)
     FOLDER.mkdir(exist_ok=True)
-    wanted = pages()
-    for path in FOLDER.glob("*.md"):
-        if path.name not in wanted:
+    for path in drifted:
+        if path in wanted:
+            path.write_text(wanted[path], "utf-8")
+        else:
             path.unlink()
-    for name, text in wanted.items():
-        (FOLDER / name).write_text(text, "utf-8")
 
 
 def pages() -> dict[str, str]:
     """The text of each page by its file's name."""
     modules = [CATALOGUE.module(name) for name in NAMES]
     return {"README.md": overview(modules)} | {f"{module.name}.md": page(module) for module in modules}
+
+
+def upstreams_schema() -> str:
+    """The JSON Schema of `upstreams.json`."""
+    return json.dumps(configuration.schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def overview(modules: list[Module]) -> str:

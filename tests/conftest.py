@@ -18,7 +18,7 @@ from mcpist.batch import uses
 from mcpist.caller import Role, Subject
 from mcpist.running.cache import answers
 from mcpist.running.limits import holds
-from mcpist_modules import NAMES
+from mcpist_modules import NAMES, has_upstreams
 from tests.token_broker.authorization_server import AuthorizationServer, running
 
 # A loaded machine is no failure, and what is taken must not depend on the dice.
@@ -102,5 +102,6 @@ def forget() -> None:
     broker._memory.clear()
     broker._statuses.clear()
     uses._noted.clear()
+    has_upstreams.cache_clear()
     answers.forget()
     holds.clear()

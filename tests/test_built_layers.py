@@ -61,6 +61,7 @@ def of_type(template: Path, kind: str) -> dict[str, Any]:
 
 FUNCTIONS = of_type(ROOT / "template.yaml", "Function")
 LAYERS = of_type(ROOT / "template.yaml", "LayerVersion")
+PYTHON_LAYERS = [id_ for id_ in LAYERS if id_ != "ConfigLayer"]
 
 
 def make_build(folder: Path) -> subprocess.Popen[str]:
@@ -115,7 +116,7 @@ def test_the_handler_imports_from_the_built_folders_alone_and_compiles_nothing(b
     assert not seen["compiled"]
 
 
-@pytest.mark.parametrize("id_", [*FUNCTIONS, *LAYERS])
+@pytest.mark.parametrize("id_", [*FUNCTIONS, *PYTHON_LAYERS])
 def test_every_source_has_bytecode_of_this_python_that_is_never_checked_against_it(built: Path, id_: str) -> None:
     unchecked_hash = (0b01).to_bytes(4, "little")  # https://peps.python.org/pep-0552/
     root = code(built, id_)
@@ -142,6 +143,12 @@ def test_layers_hold_what_their_folders_say_and_nothing_that_only_developers_nee
     dependencies = {path.name for path in code(built, "DependenciesLayer").iterdir()}
     assert {"boto3", "httpx", "mcp", "pydantic"} <= dependencies
     assert not {"bin", "tests", "pytest", "moto", "mypy", "hypothesis"} & dependencies
+
+
+def test_what_the_owner_configures_is_where_the_functions_read_it(built: Path) -> None:
+    layer = {name: content for name, content in files(built / "ConfigLayer").items() if "/servers/" not in name}
+    assert set(layer) == {"config/upstreams.json", "config/upstreams.schema.json"}
+    assert layer["config/upstreams.json"] == (ROOT / "layers/config/upstreams.json").read_bytes()
 
 
 def test_the_index_of_the_catalogue_is_what_the_code_says(built: Path) -> None:

@@ -41,7 +41,7 @@ def translated(changed):
 
 json.dump({id_: translated(id_) for id_ in ["", *sys.argv[1:]]}, sys.stdout)
 """
-LAYERS = ("DependenciesLayer", "CoreLayer", "ModulesLayer")
+LAYERS = ("DependenciesLayer", "CoreLayer", "ModulesLayer", "ConfigLayer")
 
 
 @pytest.fixture(scope="module")
@@ -364,7 +364,8 @@ def test_the_login_challenge_is_mapped_back_where_a_login_is_asked_for(resources
         if "responseParameters" in (integration := operation["x-amazon-apigateway-integration"])
     }
     back = {"401": {"overwrite:header.www-authenticate": "$response.header.x-mcpist-www-authenticate"}}
-    assert mapped == {"/mcp": back, "/mcp/{organization}": back}
+    asks = ("/mcp", "/mcp/{organization}", "/mcp/categories", "/mcp/{organization}/categories")
+    assert mapped == dict.fromkeys(asks, back)
 
 
 def test_api_gateway_may_invoke_a_function_only_on_its_own_routes(resources: Json) -> None:
@@ -377,6 +378,8 @@ def test_api_gateway_may_invoke_a_function_only_on_its_own_routes(resources: Jso
         "McpEndpointFunctionAliaslive": {
             "/*/mcp",
             "/*/mcp/*",
+            "/*/mcp/*/categories",
+            "/*/mcp/categories",
             "/GET/.well-known/oauth-protected-resource",
             "/GET/.well-known/oauth-protected-resource/*",
         },

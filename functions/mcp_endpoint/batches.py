@@ -1,14 +1,15 @@
 """The meta-tool `batch`: plan, agree, start, wait, and show; a batch that takes longer goes on as a task."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from mcp_types import CallToolResult, ContentBlock, TextContent
+from mcp_types import CallToolResult
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from mcp_endpoint import report
+from mcp_endpoint.blocks import Part, content
 from mcp_endpoint.confirmation import Question, destructions, settle, with_accounts
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.tasks import Status, Task
@@ -58,14 +59,12 @@ class Shown:
     """A batch as it is when the answer goes out; a client that takes tasks follows one that is not done as a task."""
 
     head: Header
-    texts: list[str]
+    parts: Sequence[Part]
 
     def as_result(self, *, links: bool) -> CallToolResult:
-        """The texts; and where it is still under way, a link to what they will be."""
-        content: list[ContentBlock] = [TextContent(type="text", text=text) for text in self.texts]
-        if links and not self.head.done:
-            content.append(report.link(self.head.batch))
-        return CallToolResult(content=content)
+        """The parts; and where it is still under way, a link to what they will be."""
+        running = [report.link(self.head.batch)] if links and not self.head.done else []
+        return CallToolResult(content=content([*self.parts, *running], links=links))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ def task(caller: Caller, sieve: Sieve, batch: str) -> Task:
     head = own(caller, batch)
     if not head.done or head.cancelled_at is not None:
         return as_task(head)
-    result = Shown(head, report.texts(head, sieve)).as_result(links=False)
+    result = Shown(head, report.parts(head, sieve)).as_result(links=True)
     return as_task(head, {"result": result.model_dump(mode="json", by_alias=True, exclude_none=True)})
 
 
@@ -156,7 +155,7 @@ def _follow(exchange: Exchange, sieve: Sieve, head: Header) -> Shown:
     client = exchange.client
     if not (client.tasks and client.at_once):
         head = wait(exchange, head)
-    return Shown(head, [] if client.tasks and not head.done else report.texts(head, sieve))
+    return Shown(head, [] if client.tasks and not head.done else report.parts(head, sieve))
 
 
 def _wish(caller: Caller, sieve: Sieve, asked: Batch) -> _Wish:

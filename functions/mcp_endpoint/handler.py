@@ -15,7 +15,7 @@ from mcp_endpoint.protocol import Protocol
 from mcpist.errors import InternalError, McpistError, PayloadTooLarge
 from mcpist.settings import settings
 from mcpist.snapshot import prepare
-from mcpist_modules import NAMES
+from mcpist_modules import NAMES, upstream_rooms
 
 MOST_BODY_BYTES = 1_000_000
 
@@ -23,7 +23,7 @@ logger = Logger()
 protocol = cache(Protocol)
 prepare(
     services=("dynamodb", "lambda", "s3", "stepfunctions"),
-    modules=("mcpist.running.send", "toon_format", *(f"mcpist_modules.{name}" for name in NAMES)),
+    modules=("mcpist.running.send", "toon_format", *(f"mcpist_modules.{name}" for name in NAMES), *upstream_rooms()),
 )
 
 type Event = dict[str, Any]
@@ -64,7 +64,8 @@ def _route(event: Event, context: LambdaContext, public_url: str) -> Response:
         request=context.aws_request_id,
         deadline=time.monotonic() + context.get_remaining_time_in_millis() / 1000,
     )
-    status, answer_headers, content = protocol(public_url).serve(event["rawPath"], headers, body, exchange)
+    served = protocol(public_url, proxy=event["rawPath"].endswith("/categories"))
+    status, answer_headers, content = served.serve(event["rawPath"], headers, body, exchange)
     return {"statusCode": status, "headers": answer_headers, "body": content.decode()}
 
 

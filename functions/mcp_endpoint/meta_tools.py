@@ -1,5 +1,6 @@
 """The three meta-tools: their declarations, and what each answers."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -8,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSche
 
 from mcp_endpoint import batches
 from mcp_endpoint.batches import Batch, Shown
+from mcp_endpoint.blocks import Part, shown
 from mcp_endpoint.confirmation import Question
 from mcp_endpoint.connecting import Invitation, connected
 from mcp_endpoint.exchange import MOST_CHARACTERS, Exchange
@@ -16,9 +18,11 @@ from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest
 from mcpist.files import fit
 from mcpist.render.answer import compact, minified
+from mcpist.render.contents import parted
 from mcpist.running.options import Options
 from mcpist.running.run import Brought, run
 from mcpist.sieve import Sieve
+from mcpist.tools.index import ModuleEntry
 from mcpist.tools.schema import schema_of
 from mcpist_modules import CATALOGUE
 
@@ -55,9 +59,9 @@ class Call(_Arguments):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A tool's answer: its texts, one a content block, and the name of the account that acted."""
+    """A tool's answer: its parts, one a content block, and the name of the account that acted."""
 
-    texts: list[str]
+    parts: Sequence[Part]
     account: str
 
 
@@ -80,30 +84,46 @@ BATCH = (
 )
 
 
+READING = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+MOST_LINE = 200
+
+
 def declare(caller: Caller) -> list[Tool]:
     """The meta-tools as this caller has them: the modules named, and hints as honest as the sieve allows."""
     sieve = Sieve(caller, CATALOGUE)
     modules = list(sieve.modules())
-    lines = "\n".join(f"- {module.name}: {module.description}" for module in modules)
-    effects = {tool.effect for module in modules for tool in sieve.tools(module)}
-    reading = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-    running = ToolAnnotations(
-        read_only_hint=effects <= {"reads"},
-        destructive_hint="destroys" in effects,
-        idempotent_hint=effects <= {"reads"},
-        open_world_hint=True,
-    )
+    running = hints_of(sieve, modules)
     return [
-        _declaration("get_module_schema", GET_MODULE_SCHEMA.format(modules=lines or "none"), reading),
+        _declaration("get_module_schema", GET_MODULE_SCHEMA.format(modules=lines(modules)), READING),
         _declaration("call", CALL, running),
         _declaration("batch", BATCH, running),
     ]
 
 
+def lines(modules: Iterable[ModuleEntry]) -> str:
+    """Modules with their descriptions, a line each."""
+    said = [(module.name, module.description) for module in modules]
+    texts = [f"- {name}: {text if len(text) <= MOST_LINE else f'{text[: MOST_LINE - 1]}…'}" for name, text in said]
+    return "\n".join(texts) or "none"
+
+
+def hints_of(sieve: Sieve, modules: Iterable[ModuleEntry]) -> ToolAnnotations:
+    """What running any of the caller's tools may do; of a module whose tools nobody knows yet, the worst."""
+    effects: set[str] = set()
+    for module in modules:
+        effects |= {tool.effect for tool in sieve.tools(module)} if module.listed else {"destroys"}
+    return ToolAnnotations(
+        read_only_hint=effects <= {"reads"},
+        destructive_hint="destroys" in effects,
+        idempotent_hint=effects <= {"reads"},
+        open_world_hint=True,
+    )
+
+
 def answer(
     exchange: Exchange, name: str, arguments: dict[str, Any]
-) -> list[str] | Told | Shown | Question | Invitation:
-    """The texts that a meta-tool answers, one a content block, or what a batch has instead of them.
+) -> Sequence[Part] | Told | Shown | Question | Invitation:
+    """The parts that a meta-tool answers, one a content block, or what a batch has instead of them.
 
     A McpistError says why it cannot.
     """
@@ -131,9 +151,9 @@ def parse(name: str, arguments: dict[str, Any]) -> BaseModel:
 
 
 def _call(exchange: Exchange, sieve: Sieve, asked: Call) -> Told | Invitation:
-    """The answer, and of a list that was cut a second text on how to go on: raw output stays JSON."""
+    """The answer, of a list that was cut a second text on how to go on, and what a server brought besides text."""
     tool = sieve.tool(asked.module, asked.tool)
-    module = CATALOGUE.module(asked.module)
+    module = sieve.catalogue.module(asked.module)
     caller, request, options = exchange.caller, exchange.request, asked.options
 
     def bring() -> Brought:
@@ -143,10 +163,10 @@ def _call(exchange: Exchange, sieve: Sieve, asked: Call) -> Told | Invitation:
     brought = connected(exchange, [asked.module, asked.tool, asked.params], bring)
     if isinstance(brought, Invitation):
         return brought
-    text = minified(brought.json) if asked.raw_output else compact(brought.json, tool.shows)
-    more = [brought.more] if brought.more else []
-    texts = [fit(exchange.caller.organization, text, MOST_CHARACTERS - len(brought.more)), *more]
-    return Told(texts, brought.account)
+    value, blocks = parted(brought.json)
+    text = minified(value) if asked.raw_output else compact(value, tool.shows)
+    texts = [] if value is None and blocks else [fit(caller.organization, text, MOST_CHARACTERS - len(brought.more))]
+    return Told([*texts, *filter(None, [brought.more]), *shown(caller.organization, blocks)], brought.account)
 
 
 def _declaration(name: str, description: str, annotations: ToolAnnotations) -> Tool:

@@ -1,5 +1,6 @@
 """Prompts, and the values that their arguments and the variables of resources can take, under the same sieve."""
 
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,7 +18,7 @@ from mcp_types import (
 from mcp_endpoint.exchange import Exchange
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.render.project import project
-from mcpist.running.run import run
+from mcpist.running.run import recorded, run
 from mcpist.sieve import Sieve
 from mcpist.tools.index import ModuleEntry, PromptEntry
 
@@ -37,10 +38,15 @@ def listed(sieve: Sieve) -> list[Prompt]:
     ]
 
 
-def get(sieve: Sieve, name: str, arguments: Mapping[str, str]) -> GetPromptResult:
+def get(exchange: Exchange, sieve: Sieve, name: str, arguments: Mapping[str, str]) -> GetPromptResult:
     """What a prompt says to the model."""
     module, entry = _find(sieve, name)
-    prompt = sieve.catalogue.module(module.name).prompts[entry.name]
+    home = sieve.catalogue.module(module.name)
+    if home.peers:
+        with recorded(exchange.caller, module.name, "prompts/get", exchange.request):
+            until = time.monotonic() + exchange.remaining
+            return home.peers.say(exchange.caller, entry.name, arguments, until=until)
+    prompt = home.prompts[entry.name]
     message = PromptMessage(role="user", content=TextContent(type="text", text=prompt.say(arguments)))
     return GetPromptResult(description=prompt.description, messages=[message])
 
@@ -72,8 +78,9 @@ def _argument(
     """The module that an argument belongs to, and its values if they are fixed."""
     if isinstance(reference, PromptReference):
         module, entry = _find(sieve, reference.name)
-        schema = sieve.catalogue.module(module.name).prompts[entry.name].input_schema
-        return module, schema["properties"].get(name, {}).get("enum", [])
+        prompt = sieve.catalogue.module(module.name).prompts.get(entry.name)
+        properties = prompt.input_schema["properties"] if prompt else {}
+        return module, properties.get(name, {}).get("enum", [])
     for module in sieve.modules():
         if any(one.template == reference.uri for one in sieve.resources(module)):
             return module, []

@@ -1,7 +1,7 @@
 """The MCP server: the official SDK's lowlevel server, driven as ASGI on one event loop per sandbox."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -32,8 +32,9 @@ from mcp_types import (
     TextContent,
 )
 
-from mcp_endpoint import batches, connecting, meta_tools, prompts, resources, tasks
+from mcp_endpoint import batches, categories, connecting, meta_tools, prompts, resources, tasks
 from mcp_endpoint.batches import Shown
+from mcp_endpoint.blocks import Part, content
 from mcp_endpoint.confirmation import Question
 from mcp_endpoint.connecting import Invitation
 from mcp_endpoint.exchange import Exchange, client_of, exchange_of
@@ -41,6 +42,7 @@ from mcp_endpoint.meta_tools import Told
 from mcp_endpoint.tasks import Context, Task, TaskParams, UpdateParams
 from mcpist.errors import AccountError, CallerError, InternalError, McpistError, StaleConfirmation
 from mcpist.render.answer import minified
+from mcpist.settings import settings
 from mcpist.sieve import Sieve
 from mcpist_modules import CATALOGUE
 
@@ -56,24 +58,10 @@ type Answer = tuple[int, dict[str, str], bytes]
 
 
 class Protocol:
-    """One sandbox's MCP server; it serves one request at a time."""
+    """One sandbox's MCP server; it serves one request at a time. With `proxy` it has the two proxy tools alone."""
 
-    def __init__(self, public_url: str) -> None:
-        server = Server(
-            NAME,
-            version=VERSION,
-            cache_hints=dict.fromkeys(LISTS, CacheHint(ttl_ms=LIST_MILLISECONDS, scope="private")),
-            get_tool_input_schema=meta_tools.SCHEMAS.get,
-            on_list_tools=_list_tools,
-            on_call_tool=_call_tool,
-            on_list_resources=_list_resources,
-            on_list_resource_templates=_list_resource_templates,
-            on_read_resource=_read_resource,
-            on_list_prompts=_list_prompts,
-            on_get_prompt=_get_prompt,
-            on_completion=_complete,
-        )
-        tasks.install(server, get=_get_task, update=_update_task, cancel=_cancel_task)
+    def __init__(self, public_url: str, *, proxy: bool = False) -> None:
+        server = _proxy_server() if proxy else _server()
         self._manager = StreamableHTTPSessionManager(
             server, json_response=True, stateless=True, security_settings=_security(public_url)
         )
@@ -131,11 +119,60 @@ class Protocol:
         return status, answer_headers, b"".join(chunks)
 
 
+def _server() -> Server[Any]:
+    server = Server(
+        NAME,
+        version=VERSION,
+        cache_hints=dict.fromkeys(LISTS, CacheHint(ttl_ms=LIST_MILLISECONDS, scope="private")),
+        get_tool_input_schema=(meta_tools.SCHEMAS | categories.SCHEMAS).get,
+        on_list_tools=_list_tools,
+        on_call_tool=_call_tool,
+        on_list_resources=_list_resources,
+        on_list_resource_templates=_list_resource_templates,
+        on_read_resource=_read_resource,
+        on_list_prompts=_list_prompts,
+        on_get_prompt=_get_prompt,
+        on_completion=_complete,
+    )
+    tasks.install(server, get=_get_task, update=_update_task, cancel=_cancel_task)
+    return server
+
+
+def _proxy_server() -> Server[Any]:
+    return Server(
+        NAME,
+        version=VERSION,
+        cache_hints={"tools/list": CacheHint(ttl_ms=LIST_MILLISECONDS, scope="private")},
+        get_tool_input_schema=categories.SCHEMAS.get,
+        on_list_tools=_list_proxy_tools,
+        on_call_tool=_call_proxy_tool,
+    )
+
+
 async def _list_tools(context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
-    return ListToolsResult(tools=meta_tools.declare(exchange_of(context).caller))
+    caller = exchange_of(context).caller
+    more = categories.declare(caller) if settings().category_tools else []
+    return ListToolsResult(tools=[*meta_tools.declare(caller), *more])
+
+
+async def _list_proxy_tools(context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
+    return ListToolsResult(tools=categories.declare(exchange_of(context).caller))
+
+
+async def _call_proxy_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
+    if params.name not in categories.ARGUMENTS:
+        raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}. Tools: {', '.join(categories.ARGUMENTS)}")
+    exchange = replace(exchange_of(context), client=client_of(context, params))
+    try:
+        return categories.answer(exchange, params.name, params.arguments or {})
+    except Exception:
+        logger.exception("tool failed", request=exchange.request)
+        return categories.failure(exchange, InternalError(request_id=exchange.request))
 
 
 async def _call_tool(context: Context, params: CallToolRequestParams) -> Any:
+    if settings().category_tools and params.name in categories.ARGUMENTS:
+        return await _call_proxy_tool(context, params)
     if params.name not in meta_tools.ARGUMENTS:
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}. Tools: {', '.join(meta_tools.ARGUMENTS)}")
     exchange = replace(exchange_of(context), client=client_of(context, params))
@@ -152,19 +189,20 @@ async def _call_tool(context: Context, params: CallToolRequestParams) -> Any:
         return _failure(exchange, InternalError(request_id=exchange.request))
 
 
-def _answered(exchange: Exchange, answer: list[str] | Told | Shown | Question | Invitation) -> Any:
+def _answered(exchange: Exchange, answer: Sequence[Part] | Told | Shown | Question | Invitation) -> Any:
     """A meta-tool's answer in the protocol's words: of what the client declared only."""
     match answer:
         case Question() | Invitation():
             return answer.as_result()
-        case Told(texts, account):
-            return _result(texts, meta={ACCOUNT: account} if account else None)
+        case Told(parts, account):
+            meta: Any = {ACCOUNT: account} if account else None
+            return CallToolResult(content=content(parts, links=exchange.client.links), _meta=meta)
         case Shown(head) if exchange.client.tasks and not head.done:
             return batches.as_task(head).created()
         case Shown():
             return answer.as_result(links=exchange.client.links)
-        case texts:
-            return _result(texts)
+        case parts:
+            return CallToolResult(content=content(parts, links=exchange.client.links))
 
 
 async def _get_task(context: Context, params: TaskParams) -> Task:
@@ -202,7 +240,7 @@ async def _list_prompts(context: Context, _: PaginatedRequestParams | None) -> L
 
 async def _get_prompt(context: Context, params: GetPromptRequestParams) -> GetPromptResult:
     with _protocol_errors(context):
-        return prompts.get(_sieve(context), params.name, params.arguments or {})
+        return prompts.get(exchange_of(context), _sieve(context), params.name, params.arguments or {})
 
 
 async def _complete(context: Context, params: CompleteRequestParams) -> CompleteResult:
@@ -242,12 +280,8 @@ def _sieve(context: Context) -> Sieve:
 
 
 def _failure(exchange: Exchange, error: McpistError) -> CallToolResult:
-    return _result([minified(error.as_dict(exchange.caller.locale))], is_error=True)
-
-
-def _result(texts: list[str], *, is_error: bool = False, meta: Any = None) -> CallToolResult:
-    content = [TextContent(type="text", text=text) for text in texts]
-    return CallToolResult(content=list(content), is_error=is_error, _meta=meta)
+    text = minified(error.as_dict(exchange.caller.locale))
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
 def _security(public_url: str) -> TransportSecuritySettings:

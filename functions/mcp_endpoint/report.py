@@ -6,6 +6,7 @@ from typing import Any
 
 from mcp_types import ResourceLink
 
+from mcp_endpoint.blocks import MOST_BINARY_CHARACTERS, Part, shown
 from mcp_endpoint.confirmation import Destruction
 from mcp_endpoint.exchange import MOST_CHARACTERS
 from mcpist.batch import ledger
@@ -16,6 +17,7 @@ from mcpist.batch.steps import Step
 from mcpist.errors import from_message
 from mcpist.files import fit
 from mcpist.render.answer import compact, is_empty, minified, smallest
+from mcpist.render.contents import Block, parted
 from mcpist.render.project import project
 from mcpist.render.shows import Shows
 from mcpist.settings import settings
@@ -34,13 +36,18 @@ def plan(planned: Plan, runs: Iterable[tuple[Step, Tool]], destroys: Sequence[De
     return shown | resumed | {"destructive": [one.as_dict() for one in destroys]}
 
 
-def texts(head: Header, sieve: Sieve) -> list[str]:
+def parts(head: Header, sieve: Sieve) -> list[Part]:
     """The batch as it is now, in the order of the lines that its user wrote."""
     entries = ledger.entries(head.pk)
     returned = [entry for entry in entries if _is_returned(head, entry)]
     share = MOST_CHARACTERS // max(1, len(returned))
-    blocks = [fit(head.organization, _block(head, entry, sieve), share) for entry in returned]
-    return [_summary(head, entries), *blocks]
+    binary = MOST_BINARY_CHARACTERS // max(1, len(returned))
+    found: list[Part] = [_summary(head, entries)]
+    for entry in returned:
+        raw = _raw(head, entry)
+        found.append(fit(head.organization, _block(head, entry, sieve, raw), share))
+        found += shown(head.organization, _blocks(entry, raw), binary)
+    return found
 
 
 def link(batch: str) -> ResourceLink:
@@ -86,21 +93,31 @@ def _status(head: Header, entry: Entry) -> str:
             return f"{status}{_counted(entry)}"
 
 
-def _block(head: Header, entry: Entry, sieve: Sieve) -> str:
+def _block(head: Header, entry: Entry, sieve: Sieve, raw: Any) -> str:
     title = f"{entry.id}: {_status(head, entry)}" + (f" (account: {entry.account})" if entry.account else "")
     error = minified(from_message(entry.error).as_dict(sieve.caller.locale)) if entry.error is not None else ""
-    return "\n".join(filter(None, [title, *_named(entry), error, entry.more, _result(head, entry, sieve)]))
+    return "\n".join(filter(None, [title, *_named(entry), error, entry.more, _result(entry, sieve, raw)]))
 
 
-def _result(head: Header, entry: Entry, sieve: Sieve) -> str:
-    """What the step brought, where it is wanted; of one with `each` what all its elements did."""
+def _raw(head: Header, entry: Entry) -> Any:
+    """What the step brought, where it is wanted."""
     brought = entry.content is not None or entry.file is not None
-    if not brought or not (entry.output or entry.raw_output):
+    return ledger.raw(head, entry) if brought and (entry.output or entry.raw_output) else None
+
+
+def _blocks(entry: Entry, raw: Any) -> list[Block]:
+    """What the step brought besides text; of one with `each` what all its elements did."""
+    return [block for one in (raw if entry.each and raw else [raw]) for block in parted(one)[1]]
+
+
+def _result(entry: Entry, sieve: Sieve, raw: Any) -> str:
+    """The JSON that the step brought, as it was wanted; of one with `each` what all its elements did."""
+    if raw is None:
         return ""
-    raw = ledger.raw(head, entry)
-    if entry.raw_output:
-        return minified(raw)
-    shows = sieve.catalogue.module(entry.module).tools[entry.tool].shows
+    raw = [parted(one)[0] for one in raw] if entry.each else parted(raw)[0]
+    if raw is None or entry.raw_output:
+        return "" if raw is None else minified(raw)
+    shows = sieve.catalogue.shows(entry.module, entry.tool)
     if not entry.each:
         return compact(raw, shows)
     return "\n".join(compact(one, shows) for one in raw if one is not None) if shows.text else _rows(raw, shows)

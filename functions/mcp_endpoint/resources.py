@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from mcp_types import ReadResourceResult, Resource, ResourceTemplate, TextResourceContents
 
 from mcp_endpoint import batches, report
+from mcp_endpoint.blocks import fitting
 from mcp_endpoint.exchange import MOST_CHARACTERS, Exchange
 from mcpist.batch import ledger
 from mcpist.batch.progress import progress
 from mcpist.errors import FileNotFound
 from mcpist.files import fit
 from mcpist.render.answer import compact, minified
-from mcpist.running.run import run
+from mcpist.running.run import recorded, run
 from mcpist.sieve import Sieve
 from mcpist.tools.index import ModuleEntry, ResourceEntry
 
@@ -30,6 +31,7 @@ PROGRESS = ResourceTemplate(
     mime_type="application/json",
 )
 
+_CATEGORY = re.compile(r"mcpist://categories/(?P<name>[^/]+)/")
 _BATCH = re.compile(r"mcpist://batches/(?P<id>[^/]+)(?P<progress>/progress)?")
 
 
@@ -54,6 +56,9 @@ def templates(sieve: Sieve) -> list[ResourceTemplate]:
 
 def read(exchange: Exchange, sieve: Sieve, uri: str) -> ReadResourceResult:
     """What a resource holds, as the model reads it; a McpistError says why it cannot be read."""
+    category = _CATEGORY.match(uri)
+    if category:
+        return _upstream(exchange, sieve, uri, category["name"])
     mime_type, text = _batch(exchange, sieve, uri) or _tool(exchange, sieve, uri)
     text = fit(exchange.caller.organization, text, MOST_CHARACTERS)
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
@@ -66,7 +71,17 @@ def _batch(exchange: Exchange, sieve: Sieve, uri: str) -> tuple[str, str] | None
     head = batches.own(exchange.caller, found["id"])
     if found["progress"]:
         return "application/json", minified(progress(head, ledger.entries(head.pk), time.time()))
-    return report.MIME_TYPE, "\n\n".join(report.texts(head, sieve))
+    return report.MIME_TYPE, "\n\n".join(part for part in report.parts(head, sieve) if isinstance(part, str))
+
+
+def _upstream(exchange: Exchange, sieve: Sieve, uri: str, category: str) -> ReadResourceResult:
+    """What a server behind a category of the caller's holds, as it answers it."""
+    peers = sieve.catalogue.module(sieve.module(category).name).peers
+    if peers is None:
+        raise FileNotFound(path=uri)
+    with recorded(exchange.caller, category, "resources/read", exchange.request):
+        found = peers.read(exchange.caller, uri, until=time.monotonic() + exchange.remaining)
+    return fitting(exchange.caller.organization, found)
 
 
 def _tool(exchange: Exchange, sieve: Sieve, uri: str) -> tuple[str, str]:

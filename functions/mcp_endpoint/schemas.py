@@ -20,12 +20,13 @@ def schemas(
     if not modules and not query:
         known = ", ".join(module.name for module in sieve.modules())
         raise InvalidRequest(field="modules", problem=f"name at least one module ({known}), or give a query")
+    sieve.catalogue.ready(modules)
     entries = [sieve.module(name) for name in dict.fromkeys(modules)]
     hits = [hit for hit in sieve.search(query) if not entries or hit.module in modules] if query else None
     if hits is not None:
         entries = [sieve.module(name) for name in dict.fromkeys(hit.module for hit in hits)]
     _refuse_unknown(sieve, tools, entries)
-    named = {name.rpartition(".")[2] for name in tools}
+    named = {sieve.split(name)[1] for name in tools}
     answers = [_module(sieve, entry, hits, set(entry.tools) if full else named) for entry in entries]
     return answers if hits is None else _with_connections(sieve, entries, answers)
 
@@ -33,7 +34,7 @@ def schemas(
 def _refuse_unknown(sieve: Sieve, tools: Sequence[str], entries: Sequence[ModuleEntry]) -> None:
     """Raise the sieve's error for a tool that is named but in none of the modules asked for."""
     for name in tools:
-        module, _, tool = name.rpartition(".")
+        module, tool = sieve.split(name)
         homes = [module] if module else [home.name for home in entries if tool in home.tools]
         for home in homes or [home.name for home in entries[:1]]:
             sieve.tool(home, tool)
@@ -46,6 +47,7 @@ def _module(sieve: Sieve, entry: ModuleEntry, hits: Sequence[ToolEntry] | None, 
         "description": entry.description,
         "api_version": entry.api_version,
         "tools": [_full(sieve.tool(entry.name, tool.name)) if tool.name in full else tool.line for tool in tools],
+        **entry.notes,
     }
     if any("...paging" in tool.line for tool in tools):
         answer["paging"] = PAGING

@@ -14,7 +14,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from mcpist.batch.settling import Entrance, StepBusy, enter
 from mcpist.snapshot import prepare
-from mcpist_modules import NAMES
+from mcpist_modules import NAMES, upstream_rooms
 from step_runner import going_on
 from step_runner.step import StepWork
 
@@ -23,7 +23,7 @@ TOLD = ("batch", "step", "element", "gather", "retry", "lost")
 logger = Logger()
 prepare(
     services=("dynamodb", "lambda", "s3", "stepfunctions"),
-    modules=("mcpist.running.send", *(f"mcpist_modules.{name}" for name in NAMES)),
+    modules=("mcpist.running.send", *(f"mcpist_modules.{name}" for name in NAMES), *upstream_rooms()),
 )
 
 

@@ -33,6 +33,6 @@ class Sources:
         (source,) = ledger.entries(self._head.pk, [step])
         if source.content is None and source.file is None:
             return Nothing()
-        shows = CATALOGUE.module(source.module).tools[source.tool].shows
+        shows = CATALOGUE.shows(source.module, source.tool)
         elements = None if source.statuses is None else unpack(source.statuses)
         return Result(ledger.raw(self._head, source), shows, source.file, elements)

@@ -49,10 +49,11 @@ class StepWork:
     def prepare(self, head: Header, entry: Entry) -> Callable[[], Brought]:
         """What its tool will bring; the sieve is asked again, since roles may have changed meanwhile."""
         caller = _caller(head)
-        tool = Sieve(caller, CATALOGUE).tool(entry.module, entry.tool)
+        sieve = Sieve(caller, CATALOGUE)
+        tool = sieve.tool(entry.module, entry.tool)
         with _placing(entry):
             params = resolve(entry.params, self._found(head, entry))
-        module = CATALOGUE.module(entry.module)
+        module = sieve.catalogue.module(entry.module)
 
         def bring() -> Brought:
             seconds = self._seconds(head, entry)

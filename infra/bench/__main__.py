@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from infra.bench import catalogue, machines
+from infra.bench import catalogue, machines, upstreams
 from infra.cli.endpoint import Endpoint
 from infra.cli.plan import planned
 from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house, with_modules
@@ -50,6 +50,7 @@ def main() -> None:
         with open_house(docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), say=_say) as house:
             rows = [*catalogue.rows(), *caching(host), *sandboxes(house, Path(folder))]
             rows += [*requests(house), *planning(), *batches(house), *shapes(house), *machines.rows()]
+        rows += upstreams.rows()
     text = table(rows)
     print(text)
     keep(text)

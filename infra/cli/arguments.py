@@ -8,6 +8,7 @@ from infra.cli import directory_arguments
 from infra.cli.document import Failed
 
 TEXT_FILE = "JSONL; - is standard input"
+UPSTREAMS_DEFAULT = "(default: the last up's, or layers/config/upstreams.json)"
 
 
 class Parser(argparse.ArgumentParser):
@@ -35,6 +36,7 @@ def parser() -> Parser:
     directory_arguments.role(commands.add_parser("role", help="the roles of an organization, and what they see"))
     _grant(commands.add_parser("grant", help="the accounts that are connected"))
     _audit(commands.add_parser("audit", help="who used which account for what"))
+    _upstream(commands.add_parser("upstream", help="the MCP servers behind this one"))
     return whole
 
 
@@ -42,6 +44,12 @@ def _up(up: argparse.ArgumentParser) -> None:
     up.add_argument("--port", type=int, default=3000)
     up.add_argument("--host", default="127.0.0.1")
     up.add_argument("--docs", type=Path, help="a folder of Markdown for the module rag (default: this repository's)")
+    up.add_argument(
+        "--upstreams",
+        type=Path,
+        metavar="FILE",
+        help="MCP servers to put behind it (default: layers/config/upstreams.json)",
+    )
 
 
 def _schema(schema: argparse.ArgumentParser) -> None:
@@ -86,7 +94,7 @@ def _timeline(timeline: argparse.ArgumentParser) -> None:
 def _machine(machine: argparse.ArgumentParser) -> None:
     actions = machine.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="the generated machines of a stack, the last used first")
-    _account(listing)
+    _stack(listing)
 
 
 def _grant(grant: argparse.ArgumentParser) -> None:
@@ -130,13 +138,36 @@ def _audit(audit: argparse.ArgumentParser) -> None:
 
 def _organization(action: argparse.ArgumentParser) -> None:
     action.add_argument("--organization", help="default: of the last `up`")
-    _account(action)
+    _stack(action)
 
 
-def _account(action: argparse.ArgumentParser) -> None:
-    action.add_argument("--stack", help="a stack in AWS (default: the last `up`)")
-    action.add_argument("--profile", help="the AWS profile to ask with")
-    action.add_argument("--region", help="the stack's region (default: the profile's)")
+def _upstream(upstream: argparse.ArgumentParser) -> None:
+    actions = upstream.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="the servers and categories of a file")
+    checking = actions.add_parser("check", help="whether a file is right, and whether its servers answer")
+    tools = actions.add_parser("tools", help="the tools of all categories, and which of them wait for approval")
+    approving = actions.add_parser("approve", help="let the endpoint show and run a server's tools as they are now")
+    importing = actions.add_parser("import", help="propose a file from the servers of an MCP client's configuration")
+    for reading in (listing, checking):
+        reading.add_argument("file", nargs="?", type=Path, metavar="FILE", help=UPSTREAMS_DEFAULT)
+    checking.add_argument("--deploy", action="store_true", help="ask no server, but whether Lambda could run them")
+    tools.add_argument("name", nargs="?", metavar="NAME", help="only of this category or server")
+    approving.add_argument("server", metavar="SERVER")
+    approving.add_argument("tool", nargs="*", metavar="TOOL", help="only these (default: all but flagged ones)")
+    for trusting in (tools, approving):
+        trusting.add_argument("--upstreams", dest="file", type=Path, metavar="FILE", help=UPSTREAMS_DEFAULT)
+    for reaching in (checking, tools, approving):
+        _stack(reaching)
+    importing.add_argument("client", type=Path, metavar="CLIENT_FILE", help="e.g. ~/.claude.json or .mcp.json")
+    importing.add_argument("--output", type=Path, metavar="FILE", help="write the proposal to this new file")
+    importing.add_argument("--stack", default="mcpist", help="the stack that may read the secrets (default: mcpist)")
+    importing.add_argument("--offline", action="store_true", help="do not start the servers to see their tools")
+
+
+def _stack(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--stack", help="a stack in AWS (default: the last `up`)")
+    command.add_argument("--profile", help="the AWS profile to ask with")
+    command.add_argument("--region", help="the stack's region (default: the profile's)")
 
 
 def _endpoint(client: argparse.ArgumentParser) -> None:

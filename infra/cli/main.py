@@ -2,6 +2,8 @@
 
 import argparse
 import sys
+from collections.abc import Callable
+from pkgutil import resolve_name
 from typing import Any, NoReturn
 
 from infra.cli.arguments import parser
@@ -10,6 +12,19 @@ from infra.cli.texts import json_of, text_of
 from mcpist.errors import McpistError
 
 INTERRUPTED = 130
+
+# Those that need nothing but their options.
+COMMANDS = {
+    "audit": "infra.cli.audit:audited",
+    "batch": "infra.cli.batch:batch",
+    "grant": "infra.cli.grant:granted",
+    "machine": "infra.cli.machines:listed",
+    "org": "infra.cli.organizations:org",
+    "role": "infra.cli.roles:role",
+    "timeline": "infra.cli.timeline:timeline",
+    "upstream": "infra.cli.upstream:upstream",
+    "user": "infra.cli.users:user",
+}
 
 
 def main() -> NoReturn:
@@ -40,42 +55,13 @@ def _command(options: argparse.Namespace, document: Document) -> Done:
             from infra.cli.plan import planned
 
             return planned(text_of(options.file))
-        case "batch":
-            from infra.cli.batch import batch
-
-            return batch(options)
-        case "timeline":
-            from infra.cli.timeline import timeline
-
-            return timeline(options)
-        case "machine":
-            from infra.cli.machines import listed
-
-            return listed(options)
-        case "org":
-            from infra.cli.organizations import org
-
-            return org(options)
-        case "user":
-            from infra.cli.users import user
-
-            return user(options)
-        case "role":
-            from infra.cli.roles import role
-
-            return role(options)
-        case "grant":
-            from infra.cli.grant import granted
-
-            return granted(options)
-        case "audit":
-            from infra.cli.audit import audited
-
-            return audited(options)
-        case _:
+        case "schema" | "call":
             from infra.cli.endpoint import Endpoint
 
             return Endpoint.chosen(options.url, options.token).call(*_request(options))
+        case name:
+            perform: Callable[[argparse.Namespace], Done] = resolve_name(COMMANDS[name])
+            return perform(options)
 
 
 def _request(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:

@@ -35,8 +35,14 @@ def up(options: argparse.Namespace, document: Document) -> NoReturn:
     if not docs.is_dir():
         hint = "Name a folder with --docs."
         raise Failed({"code": "FILE_NOT_FOUND", "message": f"{docs} is no folder", "hint": hint})
+    if options.upstreams and not options.upstreams.is_file():
+        hint = "Name a file like layers/config/upstreams.json with --upstreams."
+        raise Failed({"code": "FILE_NOT_FOUND", "message": f"{options.upstreams} is no file", "hint": hint})
     try:
-        with open_house(host=options.host, port=options.port, docs=docs, say=_say) as house, _remembered(house):
+        with (
+            open_house(host=options.host, port=options.port, docs=docs, upstreams=options.upstreams, say=_say) as house,
+            _remembered(house),
+        ):
             document.succeed(Done(metadata=_facts(house)))
             _say(NEXT.format(mcp_url=house.mcp_url, connect_url=house.connect_url))
             stop.wait()
@@ -61,6 +67,7 @@ def _facts(house: House) -> dict[str, object]:
         "organization": ORGANIZATION,
         "user": USER.sub,
         "documents": house.documents,
+        "upstreams": str(house.upstreams),
         "aws": house.aws.environment,
         "stack": {
             "STACK_NAME": own_name(PSEUDO["AWS::StackId"]),

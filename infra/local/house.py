@@ -19,6 +19,7 @@ from mcpist import directory
 from mcpist.caller import Role, Subject
 from mcpist_modules import NAMES
 from mcpist_modules.rag.local import load
+from mcpist_modules.upstream import configuration
 
 ROOT = Path(__file__).resolve().parents[2]
 ORGANIZATION = "demo"
@@ -27,6 +28,7 @@ ADMINISTRATOR = Person(sub="ada", name="Ada Admin", email="ada@example.com", rol
 USER = Person(sub="uma", name="Uma User", email="uma@example.com", role="user")
 CONNECT_CLIENT = "connect"
 TOKEN_SECONDS = 86_400
+UPSTREAMS = "layers/config/upstreams.json"
 
 type Say = Callable[[str], None]
 
@@ -39,6 +41,7 @@ class House:
     login: LocalLogin
     documents: int
     logs: Path
+    upstreams: Path
 
     @property
     def mcp_url(self) -> str:
@@ -63,25 +66,30 @@ def open_house(
     docs: Path = ROOT / "docs",
     root: Path = ROOT,
     modules: Sequence[str] = NAMES,
+    upstreams: Path | None = None,
     say: Say = lambda _: None,
 ) -> Iterator[House]:
     """Start everything, seed it and load the documents; stop everything at the end.
 
-    `root` holds the template, the functions and the layers; `modules` are those that the seeded role has.
+    `root` holds the template, the functions and the layers; `modules` are those that the seeded role has, besides all
+    that the file `upstreams` offers (by default the one of the config layer).
     """
+    upstreams = (upstreams or root / UPSTREAMS).resolve()
+    offered = tuple(configuration.load(upstreams).offered) if upstreams.exists() else ()
     port = port or _free_port(host)
     url = f"http://{host}:{port}"
     say(f"starting the login and the embedded AWS on {url}")
     with LocalLogin(people=[ADMINISTRATOR, USER], audience=f"{url}/mcp") as login:
         login.register(CONNECT_CLIENT, name="MCPist", redirect_uri=f"{url}/connect/login")
         parameters = {"PublicUrl": url, "Issuer": login.issuer, "ConnectClientId": CONNECT_CLIENT}
-        with EmbeddedAws(root, host=host, port=port, parameters=parameters) as aws:
+        extra = {"UPSTREAMS": str(upstreams)}
+        with EmbeddedAws(root, host=host, port=port, parameters=parameters, extra=extra) as aws:
             with operating(aws):
                 say(f"seeding the organization {ORGANIZATION}")
-                seed(login.issuer, modules)
+                seed(login.issuer, modules, offered)
                 say(f"loading the documents of {docs}")
                 documents = len(load(ORGANIZATION, docs))
-            yield House(aws, login, documents, root / ".mcpist/logs")
+            yield House(aws, login, documents, root / ".mcpist/logs", upstreams)
 
 
 def with_modules(target: Path, *files: Path) -> Path:
@@ -106,10 +114,12 @@ def with_modules(target: Path, *files: Path) -> Path:
     return target
 
 
-def seed(issuer: str, modules: Sequence[str]) -> None:
-    """One organization with a role, an administrator and a user."""
+def seed(issuer: str, modules: Sequence[str], upstreams: Sequence[str] = ()) -> None:
+    """One organization with a role, an administrator and a user; of `upstreams` the role has all, as who chose them."""
     directory.put_organization(ORGANIZATION, name="Demo")
-    directory.put_role(ORGANIZATION, Role(ROLE, modules=tuple(modules)))
+    everything = tuple(f"{name}.*" for name in upstreams)
+    role = Role(ROLE, modules=(*modules, *upstreams), allow=everything, destructive=bool(everything))
+    directory.put_role(ORGANIZATION, role)
     for person in (ADMINISTRATOR, USER):
         directory.put_user(
             ORGANIZATION,

@@ -21,7 +21,7 @@ EVER: dict[str, Any] = {
 
 
 def test_a_row_says_who_used_what_by_which_account(aws: list[str]) -> None:
-    audit.record(ADA, tool="shop.get_item", outcome="succeeded", request="r1", account="uma@shop", batch="b1")
+    audit.record(ADA, module="shop", tool="get_item", outcome="succeeded", request="r1", account="uma@shop", batch="b1")
     assert aws == ["PutItem"]
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     (row,) = Table(settings().audit_table, "audit").query(f"acme#{today}")
@@ -156,7 +156,7 @@ def move(sort_key: str) -> None:
 
 def test_rows_of_the_same_moment_do_not_replace_each_other() -> None:
     for _ in range(20):
-        audit.record(ADA, tool="shop.get_item", outcome="succeeded", request="r1")
+        audit.record(ADA, module="shop", tool="get_item", outcome="succeeded", request="r1")
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     assert len(Table(settings().audit_table, "audit").query(f"acme#{today}")) == 20
 
@@ -164,4 +164,4 @@ def test_rows_of_the_same_moment_do_not_replace_each_other() -> None:
 def test_whatever_keeps_a_row_from_being_written_is_an_outage_of_the_audit() -> None:
     boto3.client("dynamodb").delete_table(TableName=settings().audit_table)
     with pytest.raises(StoreUnavailable, match="audit"):
-        audit.record(ADA, tool="shop.get_item", outcome="succeeded", request="r1")
+        audit.record(ADA, module="shop", tool="get_item", outcome="succeeded", request="r1")

@@ -65,6 +65,7 @@ STATUSES = {
     "INTEGRITY_ERROR": 500,
     "INTERNAL_ERROR": 500,
     "UPSTREAM_UNAVAILABLE": 503,
+    "SCHEMA_FETCH_ERROR": 503,
     "STORE_UNAVAILABLE": 503,
     "NOT_CONFIGURED": 503,
 }
@@ -148,6 +149,7 @@ def test_only_what_may_succeed_later_is_retryable() -> None:
         "TIMEOUT",
         "RATE_LIMIT_EXCEEDED",
         "UPSTREAM_UNAVAILABLE",
+        "SCHEMA_FETCH_ERROR",
         "STORE_UNAVAILABLE",
     }
 

@@ -1,6 +1,32 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from infra import reference
 from infra.reference import FOLDER, pages
 
 
 def test_the_pages_of_the_tools_are_what_the_code_says() -> None:
     written = {path.name: path.read_text("utf-8") for path in FOLDER.glob("*.md")}
     assert written == pages(), "run `make docs`"
+
+
+def test_a_drifted_page_fails_the_check_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference, "ROOT", tmp_path)
+    monkeypatch.setattr(reference, "FOLDER", tmp_path / "tools")
+    monkeypatch.setattr(reference, "UPSTREAMS_SCHEMA", tmp_path / "schema.json")
+    monkeypatch.setattr(sys, "argv", ["reference"])
+    reference.main()
+    monkeypatch.setattr(sys, "argv", ["reference", "--check"])
+    with pytest.raises(SystemExit) as passed:
+        reference.main()
+    assert not passed.value.code
+    (tmp_path / "schema.json").write_text("{}")
+    (tmp_path / "tools/gone.md").touch()
+    with pytest.raises(SystemExit) as raised:
+        reference.main()
+    assert str(raised.value.code).splitlines() == [
+        "schema.json is not what the code says: run `make docs`",
+        "tools/gone.md is not what the code says: run `make docs`",
+    ]

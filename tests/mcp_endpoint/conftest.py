@@ -12,7 +12,8 @@ def sandbox() -> Iterator[None]:
     """One sandbox for a file's tests, closed at the end as Lambda never does."""
     yield
     if handler.protocol.cache_info().currsize:
-        handler.protocol(PUBLIC_URL).close()
+        for proxy in (False, True):
+            handler.protocol(PUBLIC_URL, proxy=proxy).close()
     handler.protocol.cache_clear()
 
 

@@ -33,6 +33,7 @@ class Door:
     user: str = "uma"
     capabilities: dict[str, Any] = field(default_factory=dict)
     seconds: float = 29
+    path: str = ""
 
     def of(self, user: str) -> "Door":
         """Somebody else's client."""
@@ -46,10 +47,15 @@ class Door:
         """A door that must answer within some seconds."""
         return replace(self, seconds=seconds)
 
+    def at(self, path: str) -> "Door":
+        """Another door of the same house."""
+        return replace(self, path=path)
+
     def event(self, name: str, *, token: str | None = None, **headers: str) -> dict[str, Any]:
         event = json.loads((EVENTS / f"mcp_endpoint_{name}.json").read_text("utf-8"))
         if "authorization" in event["headers"]:
             event["headers"]["authorization"] = f"Bearer {token or self.login.mint(self.user)}"
+        event["rawPath"] = self.path or event["rawPath"]
         event["headers"] |= {name.replace("_", "-"): value for name, value in headers.items()}
         return event
 

@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -42,8 +44,7 @@ def modules() -> Path:
     folder = PEERS / "node_modules"
     stamp = folder / ".installed"
     wanted = hashlib.sha256((PEERS / "package-lock.json").read_bytes()).hexdigest()
-    with (Path(tempfile.gettempdir()) / "mcpist-peers.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone("npm"):
         if not stamp.exists() or stamp.read_text() != wanted:
             _install()
             stamp.write_text(wanted)
@@ -58,6 +59,14 @@ def modern_node() -> str:
     if int(version.strip().lstrip("v").partition(".")[0]) < OLDEST_NODE:
         pytest.skip(f"this needs Node {OLDEST_NODE}, and here is {version.strip()}")
     return program
+
+
+@contextmanager
+def alone(kind: str) -> Iterator[None]:
+    """One process at a time installs packages of a kind."""
+    with (Path(tempfile.gettempdir()) / f"mcpist-peers-{kind}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _install() -> None:

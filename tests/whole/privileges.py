@@ -40,6 +40,8 @@ def rights(aws: EmbeddedAws, request: AwsRequest) -> Iterator[Right]:
             yield f"ssm:{request.operation}", f"parameter{request.body['Name'].rpartition('/')[0]}"
         case "kms":
             yield f"kms:{request.operation}", "VaultKey"
+        case "ssm":
+            yield f"ssm:{request.operation}", "upstream secrets"
         case other:
             yield other, request.operation
 
@@ -65,6 +67,8 @@ def granted(resources: dict[str, Any], function: str) -> set[Right]:
 def _name(value: Any) -> str:
     """The logical id that a Ref, a GetAtt or a Sub names."""
     text = str(next(iter(value.values()))) if isinstance(value, dict) else str(value)
+    if "/upstreams/" in text:
+        return "upstream secrets"
     if "stateMachine" in text:
         return "stateMachine"
     if ":parameter/" in text:

@@ -31,16 +31,18 @@ class Page:
     cursor: str = ""
 
 
-def record(caller: Caller, *, tool: str, outcome: str, request: str, account: str = "", batch: str = "") -> None:
+def record(
+    caller: Caller, *, module: str, tool: str, outcome: str, request: str, account: str = "", batch: str = ""
+) -> None:
     """Append the use of a tool: who, in which roles, which tool, by which account, and how it ended."""
     note(
         organization=caller.organization,
         user=caller.user,
         roles=caller.role_names,
         event="use",
-        service=tool.rpartition(".")[0],
+        service=module,
         account=account,
-        tool=tool,
+        tool=f"{module}.{tool}",
         outcome=outcome,
         request=request,
         batch=batch,

@@ -30,11 +30,13 @@ McpistError
 │   │   └── ConfirmationDeclined
 │   ├── Conflict                   CONFLICT 409
 │   └── PayloadTooLarge            PAYLOAD_TOO_LARGE 413
+│       └── AnswerTooLarge
 ├── AdministratorError             an administrator changes a permission or the configuration
 │   ├── AuthorizationError         AUTHORIZATION_ERROR 403
 │   │   ├── MembershipRequired
 │   │   └── OrganizationUnclear
 │   ├── ToolDisabled               TOOL_DISABLED 403
+│   │   └── ApprovalRequired
 │   └── NotConfigured              NOT_CONFIGURED 503
 ├── AccountError                   the user connects an account
 │   ├── ConnectionRequired         CONNECTION_REQUIRED 409
@@ -45,10 +47,13 @@ McpistError
 │   ├── Timeout                    TIMEOUT 408
 │   ├── RateLimitExceeded          RATE_LIMIT_EXCEEDED 429
 │   ├── UpstreamUnavailable        UPSTREAM_UNAVAILABLE 503
+│   ├── SchemaFetchError           SCHEMA_FETCH_ERROR 503
 │   └── StoreUnavailable           STORE_UNAVAILABLE 503
 │       └── NewerFormat
 ├── ToolExecutionError             TOOL_EXECUTION_ERROR 500, as the service's message says
+│   └── UpstreamCallError
 └── DefectError                    us
+    ├── InvalidConfiguration       VALIDATION_ERROR 400
     ├── IntegrityError             INTEGRITY_ERROR 500
     └── InternalError              INTERNAL_ERROR 500
 
@@ -270,11 +275,11 @@ class GrantsStand(InvalidRequest):
     texts = {
         "en": Text(
             "Accounts are connected for {name}: {services}.",
-            "End them with `mcpist grant kill`, or forget them with --with-grants: whoever gets this id later would have them.",
+            "End them by `mcpist grant kill`, or forget them by --with-grants: who gets this id later would have them.",
         ),
         "ja": Text(
             "{name} に接続済みのアカウントがあります: {services}。",
-            "先に `mcpist grant kill` で切断するか、--with-grants で削除してください。残すと、後で同じ ID を持つ人が使えてしまいます。",
+            "`mcpist grant kill` で切断するか、--with-grants で削除してください。残すと後で同じ ID の人が使えます。",
         ),
     }
 
@@ -413,6 +418,15 @@ class PayloadTooLarge(CallerError):
     }
 
 
+class AnswerTooLarge(PayloadTooLarge):
+    """A service's answer over the size limit; what was asked may have been done."""
+
+    texts = {
+        "en": Text("The answer of {service} is larger than {limit_bytes} bytes.", "Ask for less at once."),
+        "ja": Text("{service} の応答が上限 {limit_bytes} バイトを超えています。", "範囲を絞って取得してください。"),
+    }
+
+
 # -- an administrator changes a permission or the configuration ---------------------------------------
 
 
@@ -455,6 +469,21 @@ class ToolDisabled(AdministratorError):
     texts = {
         "en": Text('"{name}" is switched off in your organization.', "Ask an administrator to switch it on."),
         "ja": Text("「{name}」は組織で無効になっています。", "管理者に有効化を依頼してください。"),
+    }
+
+
+class ApprovalRequired(ToolDisabled):
+    """A tool of an upstream server that is new, or has changed since it was approved."""
+
+    texts = {
+        "en": Text(
+            '"{name}" waits for approval: {problem}.',
+            "Ask the operator to look at it and run `mcpist upstream approve`.",
+        ),
+        "ja": Text(
+            "「{name}」は承認待ちです({problem})。",
+            "運用者に確認と `mcpist upstream approve` の実行を依頼してください。",
+        ),
     }
 
 
@@ -561,6 +590,16 @@ class UpstreamUnavailable(TransientError):
     }
 
 
+class SchemaFetchError(TransientError):
+    """An upstream's list of tools could not be read, and no earlier one is kept."""
+
+    code, status = "SCHEMA_FETCH_ERROR", 503
+    texts = {
+        "en": Text("The tools of {service} could not be read: {problem}.", "Try again later."),
+        "ja": Text("{service} のツール一覧を取得できません: {problem}。", "しばらくしてから試してください。"),
+    }
+
+
 class StoreUnavailable(TransientError):
     """A store of our own did not answer."""
 
@@ -595,11 +634,31 @@ class ToolExecutionError(McpistError):
     }
 
 
+class UpstreamCallError(ToolExecutionError):
+    """A tool of an upstream server answered that it failed; `result` is its answer as it came."""
+
+    result: Mapping[str, Any] | None = None
+    texts = {
+        "en": Text("{service} answered: {problem}", "Read the server's message and correct the call."),
+        "ja": Text("{service} の応答: {problem}", "サーバーのメッセージを確認して直してください。"),
+    }
+
+
 # -- us -----------------------------------------------------------------------------------------------
 
 
 class DefectError(McpistError):
     """A fault on our side."""
+
+
+class InvalidConfiguration(DefectError):
+    """What the operator configured is wrong; `field` is the place in the file."""
+
+    code, status = "VALIDATION_ERROR", 400
+    texts = {
+        "en": Text("{path}: {field}: {problem}", "Correct the file, and check it with `mcpist upstream check FILE`."),
+        "ja": Text("{path}: {field}: {problem}", "ファイルを直し、`mcpist upstream check FILE` で確かめてください。"),
+    }
 
 
 class IntegrityError(DefectError):

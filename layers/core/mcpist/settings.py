@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 KEEP_HOURS = 24
 AUDIT_DAYS = 400
 MACHINE_LIMIT = 10_000
+UPSTREAMS = "/opt/config/upstreams.json"
 CONTINUE_SECONDS = 240  # an Express execution ends after 300: one step more, with its retry, still fits
 
 
@@ -19,7 +20,8 @@ class Settings:
     `response_cache` reads that repeat are answered from memory. Batches are kept for `keep_seconds`; after
     `continue_seconds` of an execution a batch goes on in another one. Audit rows are kept for `audit_days`. The
     account may have `machine_limit` machines. People log in on the pages under /connect as `connect_client`.
-    Where `store_seconds` is set, a store that is silent for longer is an error.
+    `upstreams` is the file of the upstream MCP servers; with `category_tools` the two tools of their categories stand
+    beside the three meta-tools. Where `store_seconds` is set, a store that is silent for longer is an error.
     """
 
     stack: str
@@ -44,6 +46,8 @@ class Settings:
     audit_days: int
     continue_seconds: float
     machine_limit: int
+    upstreams: str
+    category_tools: bool
 
     def connect_url(self, service: str, organization: str = "", user: str = "") -> str:
         """Where a person connects an account of a service; the page lets only the user that the link names do it."""
@@ -82,4 +86,6 @@ def settings() -> Settings:
         audit_days=int(value("AUDIT_DAYS") or AUDIT_DAYS),
         continue_seconds=float(value("CONTINUE_SECONDS") or CONTINUE_SECONDS),
         machine_limit=int(value("MACHINE_LIMIT") or MACHINE_LIMIT),
+        upstreams=value("UPSTREAMS") or UPSTREAMS,
+        category_tools=value("CATEGORY_TOOLS") == "on",
     )

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from mcpist.caller import Caller, Role
 from mcpist.errors import AdministratorError, AuthorizationError, ModuleNotFound, ToolDisabled, ToolNotFound
-from mcpist.tools.catalogue import Catalogue, nearest
+from mcpist.tools.catalogue import Catalogue, Shelf, nearest
 from mcpist.tools.index import Index, ModuleEntry, PromptEntry, ResourceEntry, ToolEntry
 from mcpist.tools.tool import Effect, Tool
 
@@ -39,17 +39,23 @@ class Sieve:
 
     def __init__(self, caller: Caller, catalogue: Catalogue) -> None:
         self.caller = caller
-        self.catalogue = catalogue
+        self.catalogue: Shelf = catalogue.of(caller)
 
     def modules(self) -> Iterator[ModuleEntry]:
-        """The modules with at least one tool for this caller."""
-        return (module for module in self.catalogue.index.modules.values() if self.tools(module))
+        """The modules with at least one tool for this caller, and those of which that is not known yet."""
+        return (one for one in self.catalogue.index.modules.values() if self.tools(one) or self._awaits(one))
 
     def module(self, name: str) -> ModuleEntry:
         """A module by its name, or the error that says why not."""
+        if any(name in role.modules for role in self.caller.roles):
+            self.catalogue.ready((name,))
+            if absence := self.catalogue.absence(name):
+                raise absence
         module = self.catalogue.index.modules.get(name)
         if module is None:
             raise ModuleNotFound(module=name, known=nearest(name, (module.name for module in self.modules())))
+        if self._awaits(module):
+            return module
         if not any(self._permits(tool) for tool in module.tools.values()):
             raise AuthorizationError(name=name)
         if not self.tools(module):
@@ -62,8 +68,8 @@ class Sieve:
         return [tools[number] for number in self._view.get(module.name, ())]
 
     def resources(self, module: ModuleEntry) -> list[ResourceEntry]:
-        """The module's resources whose tool this caller may use."""
-        return [one for one in module.resources.values() if self.allows(module.tools[one.tool])]
+        """The module's resources whose tool this caller may use; one without a tool comes with the module."""
+        return [one for one in module.resources.values() if not one.tool or self.allows(module.tools[one.tool])]
 
     def prompts(self, module: ModuleEntry) -> list[PromptEntry]:
         """The module's prompts all of whose tools this caller may use."""
@@ -71,6 +77,7 @@ class Sieve:
 
     def search(self, query: str) -> list[ToolEntry]:
         """The caller's tools that fit a task, best first."""
+        self.catalogue.ready({name for role in self.caller.roles for name in role.modules})
         index = self.catalogue.index
         allowed = {number for numbers in self._view.values() for number in numbers}
         return [index.tools[number] for number in index.words.rank(query, allowed)]
@@ -84,6 +91,8 @@ class Sieve:
             raise type(error)(name=full_name) from None
         tool = module.tools.get(name)
         if tool is None:
+            if absence := self.catalogue.absence(module_name, name):
+                raise absence
             known = nearest(name, (visible.name for visible in self.tools(module)))
             raise ToolNotFound(module=module_name, tool=name, known=known)
         if not self._permits(tool):
@@ -92,9 +101,26 @@ class Sieve:
             raise ToolDisabled(name=full_name)
         return self.catalogue.module(module_name).tools[name]
 
+    def split(self, name: str) -> tuple[str, str]:
+        """The module and the tool of a full name; both may have dots, and the module is empty where none is named."""
+        modules = self.catalogue.index.modules
+        dots = [place for place, character in enumerate(name) if character == "."]
+        known = next((dot for dot in reversed(dots) if name[:dot] in modules), None)
+        if known is not None:
+            return name[:known], name[known + 1 :]
+        if any(name in module.tools for module in modules.values()):
+            return "", name
+        module, _, tool = name.rpartition(".")
+        return module, tool
+
     def allows(self, tool: Sifted) -> bool:
         """Whether this caller may use the tool."""
         return _allows(self.caller.roles, self.caller.disabled, tool)
+
+    def _awaits(self, module: ModuleEntry) -> bool:
+        """Whether a module without tools will perhaps have some for this caller, once read or approved."""
+        has = any(module.name in role.modules for role in self.caller.roles)
+        return has and not module.tools and not _matches(f"{module.name}.*", self.caller.disabled)
 
     def _permits(self, tool: Sifted) -> bool:
         return any(permits(role, tool) for role in self.caller.roles)

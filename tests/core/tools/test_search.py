@@ -1,6 +1,6 @@
 import pytest
 
-from mcpist.tools.search import Words, asked, stems
+from mcpist.tools.search import Joint, Words, asked, stems
 from tests.core.sample.shop import shop
 
 NAMES = list(shop.tools)
@@ -91,3 +91,13 @@ def test_a_phrase_in_latin_letters_is_no_part_of_a_word() -> None:
 def test_hostile_queries_cost_little_and_raise_nothing() -> None:
     for query in ("a" * 100_000, "設" * 100_000, "\x00\ud800", "(" * 1000, "pull request " * 10_000):
         assert isinstance(rank(SHOP, query), list)
+
+
+def test_two_collections_are_searched_as_one() -> None:
+    one = [("create_issue", "Open an issue"), ("list_issues", "List issues"), ("get_board", "Read a board")]
+    other = [("create_label", "Create a label for issues"), ("bake_bread", "Bake sourdough bread")]
+    together, apart = words(*one, *other), Joint(words(*one), len(one), words(*other), len(other))
+    for query in ("create an issue", "sourdough", "read a board", "labels of issues"):
+        assert rank(apart, query) == rank(together, query)
+        assert rank(apart, query)
+    assert rank(Joint(words(*one), len(one), words(), 0), "read a board") == rank(words(*one), "read a board")

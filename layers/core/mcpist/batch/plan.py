@@ -119,7 +119,7 @@ def _tool(step: Step, sieve: Sieve, problems: Problems) -> Tool | None:
         problems.append(error.at(line=step.line, id=step.id))
         return None
     try:
-        unresolved = {reference.field.split(".")[1] for reference in references(step.params)}
+        unresolved = {name for name, value in step.params.items() if references(value, f"params.{name}")}
         check_size(step.params, step.when)
         tool.check(step.params, unresolved)
     except McpistError as error:

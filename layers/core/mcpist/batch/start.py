@@ -85,7 +85,7 @@ def _header(plan: Plan, sieve: Sieve, timeout: float, batch: str) -> Header:
 
 def _warrant(plan: Plan, head: Header, sieve: Sieve) -> str:
     """The broker's word for the services that the batch asks; empty where it asks none."""
-    services = {service for tool in plan.tools if (service := sieve.catalogue.module(tool.module).service)}
+    services = {service for tool in plan.tools for service in sieve.catalogue.module(tool.module).services}
     if not services:
         return ""
     return broker.warrant(sieve.caller, services, expires_at=int(head.closes_at) + WARRANT_SECONDS)

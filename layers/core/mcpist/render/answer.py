@@ -5,13 +5,15 @@ import re
 from typing import Any
 
 from mcpist.render.project import Row, project
-from mcpist.render.shows import Shows
+from mcpist.render.shows import ANYTHING, Shows
 
 _ZEROS = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.0+(?=Z?$|[+-]\d\d:?\d\d$)")
 
 
 def compact(raw: Any, shows: Shows) -> str:
-    """A tool's JSON as the model reads it: without what is null or empty."""
+    """A tool's JSON as the model reads it: without what is null or empty. A text of unknown columns is that text."""
+    if isinstance(raw, str) and ANYTHING in shows.fields:
+        return raw
     rows = project(raw, shows)
     single = len(rows) == 1 and not isinstance(raw, list) and not shows.rows
     if shows.text and single:

@@ -2,9 +2,10 @@
 
 import logging
 import time
-from collections.abc import Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from mcpist import audit, broker
@@ -22,7 +23,7 @@ from mcpist.running.cache import answers
 from mcpist.running.options import USUAL, Options
 from mcpist.running.scopes import lacking
 from mcpist.settings import settings
-from mcpist.tools.call import Answer, Call, Calls, Cut, Lookup, Work
+from mcpist.tools.call import Answer, Call, Calls, Cut, Lookup, Proxied, Reply, Work
 from mcpist.tools.module import Module
 from mcpist.tools.tool import Tool
 
@@ -34,11 +35,15 @@ MOST_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What a tool brought: its JSON, of a list that was cut how to go on, and the name of the account that acted."""
+    """What a tool brought: its JSON, of a list that was cut how to go on, the name of the account that acted.
+
+    Of a proxied tool, also the server's own result.
+    """
 
     json: Any
     more: str = ""
     account: str = ""
+    result: Mapping[str, Any] | None = None
 
 
 def run(
@@ -56,11 +61,11 @@ def run(
 
     A tool that writes has an intent row before anything is sent: without a trail nothing is changed.
     """
-    name = f"{tool.module}.{tool.name}"
+    used = {"module": tool.module, "tool": tool.name, "request": request, "batch": batch}
     work = tool.describe_work(tool.validate(arguments))
     service = Service(caller, module, tool, time.monotonic() + seconds, options)
     if not tool.reads:
-        audit.record(caller, tool=name, outcome="started", request=request, batch=batch)
+        audit.record(caller, outcome="started", **used)
     outcome = InternalError.code
     try:
         with nullcontext() if tool.reads else answers.changing((caller.organization, module.name)):
@@ -74,11 +79,29 @@ def run(
     else:
         return _brought(brought, service.account)
     finally:
-        _record(caller, tool=name, outcome=outcome, request=request, account=service.account, batch=batch)
+        _record(caller, outcome=outcome, account=service.account, **used)
+
+
+@contextmanager
+def recorded(caller: Caller, module: str, what: str, request: str) -> Iterator[None]:
+    """Write a row for a use of a module that is no tool's and changes nothing."""
+    outcome = InternalError.code
+    try:
+        yield
+        outcome = "succeeded"
+    except McpistError as error:
+        outcome = error.code
+        if isinstance(error, AccountError):
+            _lead(caller, error)
+        raise
+    finally:
+        _record(caller, module=module, tool=what, outcome=outcome, request=request)
 
 
 def _brought(found: Any, account: str) -> Brought:
     """What a tool returned; a service that answers a write with nothing has done it."""
+    if isinstance(found, Reply):
+        return replace(_brought(found.json, account), result=found.result)
     cut = found if isinstance(found, Cut) else Cut(found, "")
     return Brought({"done": True} if cut.json is None else cut.json, cut.more, account)
 
@@ -150,6 +173,25 @@ class Service:
             raise TypeError(f"the module {self.module.name} opens no store")
         return lookup.function(self.module.opens(self.caller.organization), **lookup.arguments)
 
+    def proxy(self, work: Proxied) -> Reply:
+        """What a server behind ours brought; a tool that reads is asked again as often as the options say."""
+        if self.module.peers is None:
+            raise TypeError(f"the module {self.module.name} stands for no server")
+        if work.service is not None:
+            credential = broker.resolve(self.caller, work.service)
+            self.acting = Account(self.caller.organization, self.module, credential)
+        for retries in count():
+            until = min(self.until, time.monotonic() + self.options.timeout)
+            try:
+                return self.module.peers.call(self.caller, work, until=until, reads=self.tool.reads)
+            except McpistError as error:
+                pause = self.options.pause(retries)
+                again = error.retryable and self.tool.reads and retries < self.options.retry
+                if not again or time.monotonic() + pause >= self.until:
+                    raise
+            time.sleep(pause)
+        raise AssertionError
+
 
 def perform(service: Service, work: Work) -> Any:
     """Do what a tool described."""
@@ -157,6 +199,8 @@ def perform(service: Service, work: Work) -> Any:
         return service.ask(work).json
     if isinstance(work, Lookup):
         return service.look_up(work)
+    if isinstance(work, Proxied):
+        return service.proxy(work)
     return _converse(service, work)
 
 

@@ -64,8 +64,29 @@ class Lookup:
         self.arguments = arguments
 
 
+@dataclass(frozen=True, slots=True)
+class Proxied:
+    """One use of a tool of an MCP server behind ours, by the server's own names.
+
+    `service` is the one whose grant the server is asked with, if it needs one.
+    """
+
+    server: str
+    tool: str
+    arguments: Mapping[str, Any]
+    service: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a proxied tool brought: its JSON, and the server's `result` as it came."""
+
+    json: Any
+    result: Mapping[str, Any]
+
+
 type Calls = Generator[Call, Answer, Any]
-type Work = Call | Lookup | Calls
+type Work = Call | Lookup | Proxied | Calls
 
 
 def path(template: str, **parts: str | int | list[str]) -> str:

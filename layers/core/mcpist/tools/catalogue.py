@@ -1,25 +1,72 @@
 """The catalogue: every module by its name, imported when a tool of it is first used; listed without importing any."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Protocol
 
-from mcpist.tools.index import Index
+from mcpist.caller import Caller
+from mcpist.errors import McpistError
+from mcpist.render.shows import Shows
+from mcpist.tools.given import GIVEN
+from mcpist.tools.index import Index, joined
 from mcpist.tools.module import Module
 
 INDEX_FILE = "index.json"
 
 
-class Catalogue:
-    """Modules of one package; each stands in a file of its own name, under its own name."""
+class Shelf(Protocol):
+    """Modules as one request finds them: what it has seen once, it sees to its end."""
 
-    def __init__(self, package: str, names: Iterable[str]) -> None:
+    @property
+    def index(self) -> Index:
+        """What is listed, and what is searched."""
+
+    def module(self, name: str) -> Module:
+        """A module by its name."""
+
+    def shows(self, module: str, tool: str) -> Shows:
+        """What a tool's answers hold, also where it is there no more."""
+
+    def ready(self, names: Collection[str]) -> None:
+        """Read the tools of these modules where they are not known yet, or no longer as they are now."""
+
+    def absence(self, module: str, tool: str = "") -> McpistError | None:
+        """Why nothing is known of a module's tools, or why one of them is not there, where that can be said."""
+
+
+class Catalogue:
+    """Modules of one package; each stands in a file of its own name, under its own name.
+
+    `beside` gives a caller's further modules, which are not files: the categories of upstream servers, if any.
+    """
+
+    def __init__(
+        self, package: str, names: Iterable[str], beside: Callable[[Caller], Shelf | None] = lambda _: None
+    ) -> None:
         self.package = package
         self.names = tuple(names)
+        self.beside = beside
         self.module = cache(self._module)
+
+    def of(self, caller: Caller) -> Shelf:
+        """The catalogue as one request of a caller finds it."""
+        others = self.beside(caller)
+        return self if others is None else _Both(self, others)
+
+    def shows(self, module: str, tool: str) -> Shows:
+        """What a tool's answers hold; a tool that is none of these modules' is an upstream's."""
+        return self.module(module).tools[tool].shows if module in self.names else GIVEN
+
+    def ready(self, names: Collection[str]) -> None:
+        """Nothing: files are always there."""
+
+    def absence(self, module: str, tool: str = "") -> McpistError | None:  # noqa: ARG002 - files are there or not
+        """None: what is not there has never been."""
+        return None
 
     @cached_property
     def index(self) -> Index:
@@ -46,6 +93,24 @@ class Catalogue:
     def _module(self, name: str) -> Module:
         module: Module = getattr(import_module(f"{self.package}.{name}"), name)
         return module
+
+
+class _Both:
+    """Our own modules, then others."""
+
+    def __init__(self, own: Catalogue, others: Shelf) -> None:
+        self._own = own
+        self._others = others
+        self.shows = own.shows
+        self.ready = others.ready
+        self.absence = others.absence
+
+    @property
+    def index(self) -> Index:
+        return joined(self._own.index, self._others.index)
+
+    def module(self, name: str) -> Module:
+        return self._own.module(name) if name in self._own.names else self._others.module(name)
 
 
 def nearest(word: str, words: Iterable[str], most: int = 5) -> str:

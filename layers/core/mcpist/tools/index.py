@@ -3,14 +3,17 @@
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Self
 
 from mcpist.tools.module import Module
 from mcpist.tools.prompt import Prompt
 from mcpist.tools.resource import Resource
-from mcpist.tools.search import Words
+from mcpist.tools.search import Joint, Words
 from mcpist.tools.tool import Effect, Tool
+
+MOST_JOINED = 64
+MOST_CHARACTERS = 200  # of a description in a line; the full schema has all of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +35,9 @@ class ToolEntry:
     def of(cls, tool: Tool) -> Self:
         """The entry of a tool."""
         mark = "" if tool.reads else f"[{tool.effect}] "
-        line = f"{tool.signature}: {mark}{tool.description.partition(chr(10))[0]}"
-        return cls(tool.module, tool.name, tool.effect, tool.reveals, line)
+        first = tool.description.partition("\n")[0]
+        first = first if len(first) <= MOST_CHARACTERS else f"{first[: MOST_CHARACTERS - 1]}…"
+        return cls(tool.module, tool.name, tool.effect, tool.reveals, f"{tool.signature}: {mark}{first}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,10 @@ class PromptEntry:
 
 @dataclass(frozen=True, slots=True)
 class ModuleEntry:
-    """A module as it is listed; `service` is the one whose grant its tools need."""
+    """A module as it is listed; `service` is the one whose grant its tools need.
+
+    `notes` come back with its schemas. One that is not `listed` is a category whose tools nobody has been able to read.
+    """
 
     name: str
     description: str
@@ -93,6 +100,8 @@ class ModuleEntry:
     tools: dict[str, ToolEntry] = field(default_factory=dict)
     resources: dict[str, ResourceEntry] = field(default_factory=dict)
     prompts: dict[str, PromptEntry] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
+    listed: bool = True
 
     @classmethod
     def of(cls, module: Module) -> Self:
@@ -141,6 +150,13 @@ class Index:
         """The index that `dump` wrote."""
         content = json.loads(text)
         return cls(map(_module, content["modules"]), Words(content["words"]))
+
+
+@lru_cache(MOST_JOINED)
+def joined(first: Index, second: Index) -> Index:
+    """One index of two: made once for as long as neither of them changes."""
+    words = Joint(first.words, len(first.tools), second.words, len(second.tools))
+    return Index([*first.modules.values(), *second.modules.values()], words)
 
 
 def _module(content: dict[str, Any]) -> ModuleEntry:

@@ -2,18 +2,35 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
+from mcpist.caller import Caller
 from mcpist.render.shows import Shows
-from mcpist.tools.call import Work
+from mcpist.tools.call import Proxied, Reply, Work
 from mcpist.tools.paging import Paging
 from mcpist.tools.prompt import Prompt
 from mcpist.tools.resource import Resource
-from mcpist.tools.tool import About, Effect, Tool
+from mcpist.tools.tool import About, DeclaredTool, Effect, Tool
+
+if TYPE_CHECKING:
+    from mcp_types import GetPromptResult, ReadResourceResult
 
 type Function = Callable[..., Work]
 type Address = Callable[..., Mapping[str, Any]]
 type Saying = Callable[..., str]
+
+
+class Peers(Protocol):
+    """The MCP servers behind a module, as a caller reaches them before a moment on the monotonic clock."""
+
+    def call(self, caller: Caller, work: Proxied, *, until: float, reads: bool) -> Reply:
+        """What a tool brings; what `reads` may be sent twice."""
+
+    def read(self, caller: Caller, uri: str, *, until: float) -> "ReadResourceResult":
+        """What a resource holds, by the address that it has here."""
+
+    def say(self, caller: Caller, prompt: str, arguments: Mapping[str, str], *, until: float) -> "GetPromptResult":
+        """What a prompt says to the model."""
 
 
 class More(About, total=False):
@@ -39,9 +56,9 @@ class Module:
 
     `host` is the fixed origin that its Calls and its tokens go to, with a base path if it has one; `{account}` in it
     is the connected account's id. `origins` is a pattern of the service's other origins, which get no token. `opens`
-    gives the store of an organization to its Lookups. A module with a host needs a grant of the service of its own
-    name, with these `scopes`; `needs` are those of each tool. What `about` says holds for every tool that says nothing
-    else.
+    gives the store of an organization to its Lookups; `peers` are the MCP servers behind a category. A module with a
+    host needs a grant of the service of its own name, with these `scopes`; `needs` are those of each tool. What `about`
+    says holds for every tool that says nothing else.
     """
 
     def __init__(
@@ -56,6 +73,7 @@ class Module:
         paging: Paging | None = None,
         opens: Callable[[str], Any] | None = None,
         scopes: Scopes = Scopes(),
+        peers: Peers | None = None,
         **about: Unpack[About],
     ) -> None:
         self.name = name
@@ -68,6 +86,7 @@ class Module:
         self.opens = opens
         self.scopes = scopes
         self.needs: dict[str, tuple[str, ...]] = {}
+        self.peers = peers
         self.about = About(version="1.0.0", category="productivity", author="MCPist", tags=())
         self.about.update(about)
         self.tools: dict[str, Tool] = {}
@@ -78,7 +97,12 @@ class Module:
     @property
     def service(self) -> str | None:
         """The service whose grant its tools need."""
-        return self.name if self.host else None
+        return next(iter(self.services), None)
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """All services whose grants its tools need: only categories have more than one."""
+        return (self.name,) if self.host else ()
 
     def reads(
         self, shows: Shows, operation: str = "", *, reveals: bool = False, **more: Unpack[More]
@@ -139,13 +163,13 @@ class Module:
         about = About(**{**self.about, **more})  # type: ignore[typeddict-unknown-key]
 
         def declare(function: Function) -> Function:
-            tool = Tool(
-                self.name,
-                function,
-                effect,
-                shows,
-                operation,
-                about,
+            tool = DeclaredTool(
+                module=self.name,
+                function=function,
+                effect=effect,
+                shows=shows,
+                operation=operation,
+                about=about,
                 idempotent=idempotent,
                 cache_seconds=cache_seconds,
                 uses=uses,

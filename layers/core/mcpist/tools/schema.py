@@ -31,7 +31,7 @@ def values_of(arguments: BaseModel) -> dict[str, Any]:
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     """The model's JSON Schema, without titles and null alternatives: an optional argument is left out, not null."""
-    slim: dict[str, Any] = _slim(model.model_json_schema())
+    slim: dict[str, Any] = without_null(model.model_json_schema())
     slim.pop("description", None)
     return slim
 
@@ -91,13 +91,14 @@ def _described(annotation: Any) -> Any:
     return list[_described(get_args(annotation)[0])] if kind is list else annotation  # type: ignore[misc]
 
 
-def _slim(schema: Any) -> Any:
+def without_null(schema: Any) -> Any:
+    """A schema without titles and null alternatives."""
     if isinstance(schema, list):
-        return [_slim(item) for item in schema]
+        return [without_null(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     slim = {
-        key: {name: _slim(spec) for name, spec in value.items()} if key == "properties" else _slim(value)
+        key: {name: without_null(spec) for name, spec in value.items()} if key == "properties" else without_null(value)
         for key, value in schema.items()
         if not (key == "title" and isinstance(value, str)) and not (key == "default" and value is None)
     }
@@ -127,4 +128,5 @@ def _kind(spec: Mapping[str, Any]) -> str:
         return "|".join(_kind(option) for option in spec["anyOf"])
     if spec.get("type") == "array":
         return f"[{_kind(spec.get('items', {}))}]"
-    return "object" if "$ref" in spec else str(spec.get("type", "any"))
+    kind = spec.get("type", "object" if "$ref" in spec else "any")
+    return "|".join(one for one in kind if one != "null") if isinstance(kind, list) else str(kind)

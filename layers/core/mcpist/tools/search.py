@@ -84,6 +84,22 @@ class Words:
         return batched(values, 2, strict=True)
 
 
+class Joint(Words):
+    """The words of two collections of tools, numbered one after the other, as if they had been counted together."""
+
+    def __init__(self, first: Words, first_count: int, second: Words, second_count: int) -> None:
+        super().__init__({})
+        self._parts = ((first, first_count, 0), (second, second_count, first_count))
+
+    def postings(self, stem: str) -> Iterator[tuple[int, ...]]:
+        """The tools that have a stem, which is as rare as it is in both together."""
+        found = [(list(words.postings(stem)), count, offset) for words, count, offset in self._parts]
+        rarity = _rarity(sum(count for _, count, _ in found), sum(len(known) for known, _, _ in found))
+        for known, count, offset in found:
+            factor = rarity / _rarity(count, len(known))
+            yield from ((number + offset, round(impact * factor)) for number, impact in known)
+
+
 def asked(query: str) -> dict[str, float]:
     """The stems that a query asks for, and how much each counts: its own words fully, what they mean a little less."""
     query = query[:QUERY_CHARACTERS].encode(errors="replace").decode()
@@ -132,9 +148,14 @@ def _frequencies(fields: Mapping[Field, Counter[str]], usual: Mapping[Field, flo
 
 
 def _posting(known: list[tuple[int, float]], count: int) -> str:
-    rarity = log(1 + (count - len(known) + 0.5) / (len(known) + 0.5))
+    rarity = _rarity(count, len(known))
     pairs = array("I", [value for number, impact in known for value in (number, round(SCALE * rarity * impact))])
     return b64encode(pairs).decode()
+
+
+def _rarity(count: int, known: int) -> float:
+    """How much a stem tells that so many of these tools have."""
+    return log(1 + (count - known + 0.5) / (known + 0.5))
 
 
 def _mean(values: Sequence[int]) -> float:

@@ -1,6 +1,7 @@
-"""A tool: one operation of a module, declared by a pure function."""
+"""A tool: one operation of a module; most are declared by a pure function."""
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,25 +39,97 @@ class Example(TypedDict):
     expectedResult: str
 
 
-@dataclass(frozen=True, eq=False)
-class Tool:
-    """A function's signature is the schema, its docstring the description, `shows` the answer; each is unique.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tool(ABC):
+    """What every tool has; `shows` is what its answers hold.
 
     `operation` is the vendor's name of what it stands for. A tool with `paging` describes the first page of a list. A
-    tool that `reveals` shows secrets. Its answers may be kept for `cache_seconds`. `uses` are
-    optional arguments that make an example, for a tool that needs one of several.
+    tool that `reveals` shows secrets. Its answers may be kept for `cache_seconds`.
     """
 
     module: str
-    function: Callable[..., Work]
     effect: Effect
     shows: Shows
-    operation: str
     about: About
+    operation: str = ""
     idempotent: bool = False
     reveals: bool = False
     paging: Paging | None = None
     cache_seconds: int = 0
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it is called by, in its module."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """What it does, as the model reads it."""
+
+    @property
+    @abstractmethod
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments."""
+
+    @property
+    @abstractmethod
+    def signature(self) -> str:
+        """Its name, parameters and answer in one line."""
+
+    @property
+    def output_schema(self) -> dict[str, Any]:
+        """What the compact answer holds: `{format, fields}`."""
+        return {"format": self.shows.format, "fields": self.shows.fields}
+
+    @property
+    def reads(self) -> bool:
+        """Whether it changes nothing."""
+        return self.effect == "reads"
+
+    @property
+    def words(self) -> dict[Field, str]:
+        """What it is found by."""
+        names = [*self.input_schema.get("properties", {}), *self.shows.fields, *self.about.get("tags", ())]
+        return {
+            "name": self.name,
+            "service": self.module,
+            "description": self.description,
+            "parameters": " ".join(names),
+        }
+
+    @property
+    def examples(self) -> list[Example]:
+        """Uses of it, where any are known."""
+        return []
+
+    @abstractmethod
+    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments with defaults, or InvalidArguments with the tool's schema for the next try."""
+
+    @abstractmethod
+    def check(self, arguments: Mapping[str, Any], unresolved: Collection[str]) -> None:
+        """Refuse what is wrong already, while the values of the `unresolved` fields are not known yet."""
+
+    @abstractmethod
+    def describe_work(self, arguments: Mapping[str, Any]) -> Work:
+        """The work that these arguments, once validated, stand for."""
+
+    def invalid(self, field: str, problem: str) -> InvalidArguments:
+        """What is wrong with its arguments, with the schema."""
+        return InvalidArguments(
+            module=self.module, tool=self.name, field=field, problem=problem, schema=self.input_schema
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DeclaredTool(Tool):
+    """A function's signature is the schema, its docstring the description; each is unique.
+
+    `uses` are optional arguments that make an example, for a tool that needs one of several.
+    """
+
+    function: Callable[..., Work]
     uses: tuple[Mapping[str, Any], ...] = ()
 
     @property
@@ -69,11 +142,6 @@ class Tool:
         """The docstring, as the model reads it."""
         return inspect.getdoc(self.function) or ""
 
-    @property
-    def reads(self) -> bool:
-        """Whether it changes nothing."""
-        return self.effect == "reads"
-
     @cached_property
     def arguments(self) -> type[BaseModel]:
         """The model that arguments are checked against, built when it is first needed."""
@@ -85,27 +153,12 @@ class Tool:
         """The JSON Schema of the arguments."""
         return schema_of(self.arguments)
 
-    @property
-    def output_schema(self) -> dict[str, Any]:
-        """What the compact answer holds: `{format, fields}`."""
-        return {"format": self.shows.format, "fields": self.shows.fields}
-
     @cached_property
     def signature(self) -> str:
         """One line: `get_issue(owner, repo, number: integer, state?: open|closed) -> fields`; lists end in `paging`."""
         own = one_line(self.input_schema, leave_out=PAGING_PARAMETERS if self.paging else ())
         parameters = ", ".join([*own, *(["...paging"] if self.paging else [])])
         return f"{self.name}({parameters}) -> {', '.join(self.shows.fields)}"
-
-    @property
-    def words(self) -> dict[Field, str]:
-        """What it is found by."""
-        return {
-            "name": self.name,
-            "service": self.module,
-            "description": self.description,
-            "parameters": " ".join([*self.input_schema["properties"], *self.shows.fields, *self.about.get("tags", ())]),
-        }
 
     @cached_property
     def examples(self) -> list[Example]:
@@ -138,13 +191,8 @@ class Tool:
 
     def _invalid(self, problem: ErrorDetails) -> InvalidArguments:
         unknown = problem["type"] == "extra_forbidden"
-        return InvalidArguments(
-            module=self.module,
-            tool=self.name,
-            field=".".join(map(str, problem["loc"])) or "params",
-            problem="there is no such field" if unknown else problem["msg"],
-            schema=self.input_schema,
-        )
+        field = ".".join(map(str, problem["loc"])) or "params"
+        return self.invalid(field, "there is no such field" if unknown else problem["msg"])
 
     def describe_work(self, arguments: Mapping[str, Any]) -> Work:
         """The work that these arguments, once validated, stand for."""

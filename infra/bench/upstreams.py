@@ -1,0 +1,198 @@
+"""What upstreams cost: tokens, a proxied call's time against a direct client's, cold sandboxes, many users at once."""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from infra.cli.document import Failed
+from infra.cli.endpoint import Endpoint, Session
+from infra.local.house import ROOT, USER, House, open_house
+from mcpist.render.answer import minified
+from mcpist.settings import settings
+from mcpist_modules.upstream.configuration import Server
+from mcpist_modules.upstream.connections import SHARED, Upstreams
+
+CALLS, WARM_UP = 200, 20
+USERS, CALLS_A_USER = 20, 5
+ECHO = {"message": "hello"}
+
+type Row = tuple[str, str, str]
+
+
+def rows() -> Iterator[Row]:
+    """Everything that is measured here; what needs node says so where it is absent."""
+    try:
+        with ExitStack() as stack:
+            stack.enter_context(_on_loopback())
+            yield from _measured(stack, _servers(stack))
+    except pytest.skip.Exception as absent:
+        yield "upstreams", f"not measured: {absent}", ""
+
+
+@contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Upstreams on loopback are for a house on loopback: this process is one."""
+    os.environ["PUBLIC_URL"] = "http://127.0.0.1"
+    settings.cache_clear()
+    yield
+    del os.environ["PUBLIC_URL"]
+    settings.cache_clear()
+
+
+def _servers(stack: ExitStack) -> dict[str, Server]:
+    from tests.upstreams.servers import clock, everything_http, filesystem, memory
+
+    folder = Path(stack.enter_context(TemporaryDirectory()))
+    everything = stack.enter_context(everything_http())
+    return {
+        "everything": everything,
+        "time": clock(),
+        "files": filesystem(folder),
+        "facts": memory(folder / "facts.json"),
+    }
+
+
+def _measured(stack: ExitStack, servers: dict[str, Server]) -> Iterator[Row]:
+    folder = Path(stack.enter_context(TemporaryDirectory()))
+    yield _direct(servers)
+    file = folder / "upstreams.json"
+    file.write_text(json.dumps(_file(servers)), "utf-8")
+    with open_house(docs=ROOT / "docs", upstreams=file) as house:
+        yield from _tokens(house, servers)
+        yield _whole(house)
+        yield _cold(house)
+        yield _crowd(house)
+
+
+def _file(servers: dict[str, Server]) -> dict[str, Any]:
+    """Each server a category of its own; of the one that is called, a tool by its name."""
+    echo = {"description": "Echo.", "server": "everything", "tools": {"includeNames": ["echo"]}}
+    rest = {"description": "All else.", "server": "everything", "tools": {"includePatterns": ["*"]}}
+    now = {"description": "The time.", "server": "time", "tools": {"includeNames": ["get_current_time"]}}
+    told = {name: one.model_dump(mode="json", by_alias=True, exclude_defaults=True) for name, one in servers.items()}
+    return {"mcpServers": told, "categories": {"echo": echo, "everything": rest, "time": now}}
+
+
+def _direct(servers: dict[str, Server]) -> Row:
+    """A call by our connections against one by the SDK's client, alternating, in one process."""
+    upstreams = Upstreams(servers)
+    ours, direct = asyncio.run(_alternating(upstreams, servers["everything"].url))
+    upstreams.close()
+    return "a proxied call (streamable HTTP, warm) against a direct client, median", _ratio(ours, direct), "2"
+
+
+async def _alternating(upstreams: Upstreams, url: str) -> tuple[float, float]:
+    ours: list[float] = []
+    direct: list[float] = []
+    async with Client(streamable_http_client(url)) as client:
+        for _ in range(WARM_UP + CALLS):
+            ours.append(
+                _seconds(lambda: upstreams.call("everything", SHARED, "echo", ECHO, until=time.monotonic() + 20))
+            )
+            started = time.perf_counter()
+            await client.call_tool("echo", ECHO)
+            direct.append(time.perf_counter() - started)
+    return median(ours[WARM_UP:]), median(direct[WARM_UP:])
+
+
+def _tokens(house: House, servers: dict[str, Server]) -> Iterator[Row]:
+    from tests.peers.tokens import o200k
+
+    upstreams = Upstreams(servers)
+    lists = [upstreams.list_tools(name, until=time.monotonic() + 60).tools for name in servers]
+    upstreams.close()
+    tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tools in lists for tool in tools]
+    shown = Endpoint(house.mcp_url, house.token(USER)).ask(_declared)
+    flat, seen = o200k(minified(tools), minified(shown))
+    yield f"tokens (o200k) of the {len(tools)} tools of {len(servers)} upstreams, flat", f"{flat:,}", ""
+    yield "tokens of what a client sees of them: the three meta-tools, all modules and categories", f"{seen:,}", ""
+
+
+async def _declared(session: Session) -> list[Any]:
+    tools = (await session.client.list_tools()).tools
+    return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+
+
+def _whole(house: House) -> Row:
+    """The same call through the whole embedded stack, where each needs an audit row of the embedded DynamoDB."""
+    endpoint = Endpoint(house.mcp_url, house.token(USER))
+    proxied = endpoint.ask(lambda session: _timed(lambda: session.call("call", _call())))
+    own = endpoint.ask(lambda session: _timed(lambda: session.call("call", {"module": "rag", "tool": "list_tags"})))
+    return "a proxied `call` through the embedded stack, against one of `rag` there, median", _ratio(proxied, own), ""
+
+
+async def _timed(call: Callable[[], Awaitable[Any]]) -> float:
+    times = []
+    for number in range(WARM_UP + CALLS // 4):
+        started = time.perf_counter()
+        await call()
+        if number >= WARM_UP:
+            times.append(time.perf_counter() - started)
+    return median(times)
+
+
+def _cold(house: House) -> Row:
+    """New sandboxes, whose lists are in the table."""
+    endpoint = Endpoint(house.mcp_url, house.token(USER))
+    endpoint.call("get_module_schema", {"modules": ["echo", "time", "files", "facts"]})
+    times = []
+    for _ in range(3):
+        for pool in house.aws.functions.values():
+            pool.retire()
+        times.append(_seconds(lambda: endpoint.call("call", _call())))
+    return "a cold sandbox to its first answer of one of four upstreams", f"{median(times):.2f} s", ""
+
+
+def _crowd(house: House) -> Row:
+    """Many users at once, each with a client of their own; the embedded stack has ten sandboxes for them."""
+    endpoint = Endpoint(house.mcp_url, house.token(USER))
+
+    def work(_: int) -> list[float]:
+        try:
+            return endpoint.ask(lambda session: _all(session, CALLS_A_USER))
+        except Failed:  # where the machine cannot start ten sandboxes with their servers in the time of one request
+            return []
+
+    with ThreadPoolExecutor(USERS) as users:
+        list(users.map(work, range(USERS)))  # starts the sandboxes
+        started = time.perf_counter()
+        times = [seconds for one in users.map(work, range(USERS)) for seconds in one]
+    took = time.perf_counter() - started
+    what = f"{USERS} users at once, {CALLS_A_USER} proxied calls each: median (slowest) of those that were answered"
+    seen = f"{median(times):.2f} s ({max(times):.2f} s)" if times else "none"
+    return what, f"{seen}, {len(times)} of {USERS * CALLS_A_USER}, {len(times) / took:.0f} a second", ""
+
+
+async def _all(session: Session, calls: int) -> list[float]:
+    times = []
+    for _ in range(calls):
+        started = time.perf_counter()
+        await session.call("call", _call())
+        times.append(time.perf_counter() - started)
+    return times
+
+
+def _call() -> dict[str, Any]:
+    return {"module": "echo", "tool": "echo", "params": ECHO}
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def _ratio(ours: float, theirs: float) -> str:
+    return f"{ours / theirs:.2f} ({ours * 1000:.1f} ms : {theirs * 1000:.1f} ms)"

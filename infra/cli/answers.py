@@ -1,0 +1,117 @@
+"""What upstream servers answer, and what of it is approved, as the command line sees it."""
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from mcpist.errors import McpistError
+from mcpist.settings import settings
+from mcpist_modules.upstream.categories import Chosen, Resolved, resolve_all
+from mcpist_modules.upstream.configuration import Configuration, Server
+from mcpist_modules.upstream.connections import Identity, Upstreams
+from mcpist_modules.upstream.listing import Listing
+from mcpist_modules.upstream.trust import Pin, fingerprint, flags, judge
+
+OWN_ACCOUNT = "it acts with each caller's own account, so nobody was there to ask for"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server answered: a listing, or the problem."""
+
+    listing: Listing | None = None
+    problem: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One tool of a category: `enabled` and shown, switched off (`disabled`), or why it is not approved."""
+
+    category: str
+    chosen: Chosen
+    state: str
+    flags: tuple[str, ...]
+    pin: Pin
+    description: str
+
+    @property
+    def waits(self) -> bool:
+        """Whether an approval would change something."""
+        return self.state in {"new", "changed"}
+
+    def as_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "category": self.category,
+            "tool": self.chosen.tool,
+            "server": self.chosen.server,
+            "state": self.state,
+            "flags": list(self.flags),
+            "fingerprint": self.pin.fingerprint,
+            "description": self.description,
+        }
+
+
+def answers(servers: Mapping[str, Server], secrets: Mapping[str, str], *, embedded: bool = True) -> dict[str, Answer]:
+    """The answers of servers that are all asked at once, on loopback only if `embedded`; their children are ended."""
+    with _embedded(embedded), closing(Upstreams(servers)) as upstreams, ThreadPoolExecutor(len(servers) or 1) as pool:
+        asked = pool.map(lambda name: _answer(upstreams, name, servers[name], secrets), servers)
+        return dict(zip(servers, asked, strict=True))
+
+
+def rows(
+    configured: Configuration, listings: Mapping[str, Listing], pins: Mapping[str, Mapping[str, Pin]]
+) -> list[Row]:
+    """Every tool of every category, with what keeps it from being shown."""
+    tools = {(server, tool.name): tool for server, listing in listings.items() for tool in listing.tools}
+    found = []
+    for resolved in resolved_of(configured, listings):
+        for chosen in resolved.tools.values():
+            tool = tools[chosen.server, chosen.tool]
+            verdict = judge(pins.get(chosen.server, {}), tool, named=chosen.named)
+            state = ("enabled" if verdict == "approved" else verdict) if chosen.enabled else "disabled"
+            pin = Pin(tool.name, fingerprint(tool), "operator", int(time.time()))
+            said = (chosen.description or tool.description or "").strip().partition("\n")[0]
+            found.append(Row(resolved.name, chosen, state, tuple(flags(tool)), pin, said))
+    return found
+
+
+def resolved_of(configured: Configuration, listings: Mapping[str, Listing]) -> list[Resolved]:
+    """Every category against what the servers list."""
+    return resolve_all(configured, {name: [tool.name for tool in one.tools] for name, one in listings.items()})
+
+
+def _answer(upstreams: Upstreams, name: str, server: Server, secrets: Mapping[str, str]) -> Answer:
+    missing = sorted(server.references - set(secrets))
+    if any(one.startswith("grant:") for one in missing):
+        return Answer(problem=OWN_ACCOUNT)
+    if missing:
+        return Answer(problem=f"{missing[0]} is not stored, or cannot be read from here")
+    identity = Identity(secrets={one: secrets[one] for one in server.references})
+    started = time.monotonic()
+    try:
+        listing = upstreams.list_tools(name, identity, until=started + server.timeout_seconds)
+    except McpistError as error:
+        return Answer(problem=str(error), seconds=time.monotonic() - started)
+    return Answer(listing, seconds=time.monotonic() - started)
+
+
+@contextmanager
+def _embedded(embedded: bool) -> Iterator[None]:
+    """This process with the public URL of the embedded stack, or with none, and back again afterwards."""
+    before = os.environ.get("PUBLIC_URL")
+    os.environ["PUBLIC_URL"] = "http://127.0.0.1" if embedded else ""
+    settings.cache_clear()
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PUBLIC_URL"]
+        else:
+            os.environ["PUBLIC_URL"] = before
+        settings.cache_clear()

@@ -1,0 +1,72 @@
+"""Whether Lambda could run the servers of an upstreams' file: what a deployment checks before it begins."""
+
+import os
+import re
+from collections.abc import Iterator
+from ipaddress import ip_address
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
+
+from mcpist_modules.upstream.configuration import Configuration, Server
+
+OPT = PurePosixPath("/opt/config")
+FETCHERS = frozenset({"bun", "bunx", "deno", "docker", "npm", "npx", "pipx", "pnpm", "podman", "uv", "uvx", "yarn"})
+PYTHONS = frozenset({"python", "python3", "python3.13"})
+READABLE = "/mcpist/{stack}/upstreams"
+_READABLE = re.compile(READABLE.format(stack=r"[A-Za-z][A-Za-z0-9-]*") + "/.")
+HINT = "put it into layers/config and name it /opt/config/..."
+
+
+def undeployable(configuration: Configuration, folder: Path) -> Iterator[tuple[str, str]]:
+    """The servers that cannot run in a deployment, each with the reason; `folder` is what becomes /opt/config."""
+    for name, server in configuration.servers.items():
+        problem = _unpackaged(server, folder) if server.type == "stdio" else _unreachable(server.url)
+        if problem:
+            yield f'mcpServers["{name}"].{"command" if server.type == "stdio" else "url"}', problem
+        for reference in sorted(server.references):
+            if reference.startswith("ssm:") and not _READABLE.match(reference.removeprefix("ssm:")):
+                only = f"the functions may read parameters only below {READABLE.format(stack='STACK')}"
+                yield f'mcpServers["{name}"].{"env" if server.type == "stdio" else "headers"}', f"{reference}: {only}"
+
+
+def _unpackaged(server: Server, folder: Path) -> str:
+    """Why a command is not there on Lambda; empty if it is."""
+    command = PurePosixPath(server.command)
+    if command.name in FETCHERS:
+        return f"{command.name} fetches a server when it starts, and Lambda's disk is read-only: {HINT}"
+    if command.is_relative_to(OPT):
+        file = _in(folder, command)
+        if not file.is_file():
+            return f"{command.relative_to(OPT)} is not in {folder}"
+        return "" if os.access(file, os.X_OK) else f"{command.relative_to(OPT)} may not be executed: chmod +x"
+    if server.command in PYTHONS:
+        return _unpackaged_python(server, folder)
+    return f"{server.command} is not on Lambda: {HINT}"
+
+
+def _unpackaged_python(server: Server, folder: Path) -> str:
+    """Why a Python server is not there: a script, or a module in a folder of PYTHONPATH, of the config layer."""
+    first, *rest = server.args or ("",)
+    if first == "-m" and rest:
+        paths = [PurePosixPath(path) for path in server.env.get("PYTHONPATH", "").split(":")]
+        places = [_in(folder, path) / rest[0].partition(".")[0] for path in paths if path.is_relative_to(OPT)]
+        found = any(place.is_dir() or place.with_suffix(".py").is_file() for place in places)
+        return "" if found else f"the module {rest[0]} is in no folder of its PYTHONPATH: {HINT}"
+    script = PurePosixPath(first)
+    found = script.is_relative_to(OPT) and _in(folder, script).is_file()
+    return "" if found else f"{first or 'its script'} is not on Lambda: {HINT}"
+
+
+def _in(folder: Path, path: PurePosixPath) -> Path:
+    return folder / path.relative_to(OPT)
+
+
+def _unreachable(url: str) -> str:
+    """Why no function may connect to a URL, as far as its text tells."""
+    host = urlsplit(url).hostname or ""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        local = host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
+        return f"{host} is a name for inside a network, and only the internet is reached" if local else ""
+    return "" if address.is_global else f"{host} is a private or reserved address, and only the internet is reached"

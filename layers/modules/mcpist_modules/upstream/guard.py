@@ -1,0 +1,129 @@
+"""Where upstream connections may lead: no name, redirect or later answer of a resolver opens our own network.
+
+The address is judged after the name was resolved, and the very address that was judged is connected to.
+"""
+
+import asyncio
+import os
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from urllib.parse import urlsplit
+
+from httpcore2 import (
+    SOCKET_OPTION,
+    AnyIOBackend,
+    AsyncNetworkBackend,
+    AsyncNetworkStream,
+    ConnectError,
+    ConnectTimeout,
+)
+
+from mcpist.settings import settings
+
+type Address = IPv4Address | IPv6Address
+
+# Addresses that carry an IPv4 address in their last four bytes: NAT64, and IPv4-compatible ones.
+_CARRIERS = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
+# The sandbox's own doors, wherever they are: who reaches them reads credentials and other callers' events.
+_DOORS = ("AWS_LAMBDA_RUNTIME_API", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_ENDPOINT_URL")
+_USUAL_PORTS = {"http": 80, "https": 443}
+
+
+class Forbidden(ConnectError):
+    """A host leads to an address where no upstream may be."""
+
+
+def check(address: Address, port: int) -> None:
+    """Raise Forbidden unless an upstream may be there: on the internet, or on loopback in the embedded stack."""
+    for one in _meanings(address):
+        if one.is_loopback and is_embedded():
+            _check_doors(one, port)
+        elif not one.is_global or one.is_multicast or (isinstance(one, IPv6Address) and one.is_site_local):
+            raise Forbidden("its host leads to an address that is private or reserved")
+
+
+def is_embedded() -> bool:
+    """Whether the endpoint itself is on this machine's loopback."""
+    return _is_loopback(urlsplit(settings().public_url).hostname or "")
+
+
+def _meanings(address: Address) -> Iterable[Address]:
+    """The address, or the IPv4 address that it carries."""
+    if isinstance(address, IPv6Address) and not address.is_loopback:
+        carried = address.ipv4_mapped or address.sixtofour
+        if carried is None and any(address in network for network in _CARRIERS):
+            carried = IPv4Address(int(address) & 0xFFFFFFFF)
+        if carried is not None:
+            return (carried,)
+    return (address,)
+
+
+def _check_doors(address: Address, port: int) -> None:
+    for door in _DOORS:
+        value = os.environ.get(door, "")
+        parts = urlsplit(value if "://" in value else f"http://{value}")
+        host = parts.hostname or ""
+        if port == (parts.port or _USUAL_PORTS.get(parts.scheme)) and (
+            host == str(address) or (_is_loopback(host) and address.is_loopback)
+        ):
+            raise Forbidden("its address is the sandbox's own")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class GuardedBackend(AsyncNetworkBackend):
+    """Connects by TCP to addresses that were checked."""
+
+    def __init__(self) -> None:
+        self._network = AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[SOCKET_OPTION] | None = None,
+    ) -> AsyncNetworkStream:
+        """Connect to the first of a host's addresses that answers; one forbidden address forbids the host."""
+        try:
+            async with asyncio.timeout(timeout):
+                addresses = await _resolve(host, port)
+        except TimeoutError as error:
+            raise ConnectTimeout("the name was not resolved in time") from error
+        for address in addresses:
+            check(address, port)
+        failed: ConnectError | ConnectTimeout | None = None
+        for address in addresses:
+            try:
+                return await self._network.connect_tcp(str(address), port, timeout, local_address, socket_options)
+            except (ConnectError, ConnectTimeout) as error:
+                failed = error
+        raise failed or ConnectError("the host has no address")
+
+    async def connect_unix_socket(
+        self,
+        path: str,  # noqa: ARG002
+        timeout: float | None = None,  # noqa: ARG002
+        socket_options: Iterable[SOCKET_OPTION] | None = None,  # noqa: ARG002
+    ) -> AsyncNetworkStream:
+        """Never."""
+        raise Forbidden("a socket in the file system is no upstream")
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+
+async def _resolve(host: str, port: int) -> list[Address]:
+    """All addresses of a host, as the machine's resolver knows them now."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=1)
+    except OSError as error:
+        raise ConnectError("the host's name is not known") from error
+    return list(dict.fromkeys(ip_address(entry[4][0]) for entry in found))

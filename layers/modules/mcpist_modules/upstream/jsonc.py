@@ -1,0 +1,28 @@
+"""JSON with comments and trailing commas, as people and clients write configurations."""
+
+import json
+import re
+from typing import Any
+
+_PART = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
+
+
+def read(text: str) -> Any:
+    """The value of a text; a ValueError with line and column where it is none, or where a key stands twice."""
+    return json.loads(_plain(text), object_pairs_hook=_once)
+
+
+def _plain(text: str) -> str:
+    """The text with as many blanks in the place of comments, so that positions stay."""
+    without = _PART.sub(lambda found: found[0] if found[0][0] == '"' else re.sub(r"\S", " ", found[0]), text)
+    return _TRAILING_COMMA.sub(lambda found: found[1] or " ", without).removeprefix("\ufeff")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f'"{key}" stands twice in one object')
+        found[key] = value
+    return found

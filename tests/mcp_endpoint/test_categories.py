@@ -1,0 +1,284 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from mcp_endpoint import categories as proxy
+from mcpist import directory
+from mcpist.caller import Role
+from mcpist.settings import settings
+from tests.mcp_endpoint.door import Door
+from tests.upstreams.configured import READS, Upstreams, begin_anew, configured
+
+PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+READ = {"name": "read_file", "description": "Read a file", "inputSchema": PATH, "annotations": READS}
+SHOT = {"name": "screenshot", "description": "Take a picture", "annotations": READS}
+FAIL = {"name": "fail", "description": "Fail", "annotations": READS}
+WIPE = {"name": "wipe", "description": "Wipe the disk"}
+SHELL = {"name": "execute_shell_command", "description": "Run a command"}
+IMAGE = {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}
+LINK = {"type": "resource_link", "name": "notes", "uri": "file:///notes.md"}
+ANSWERS = {
+    "read_file": {
+        "content": [{"type": "text", "text": '[{"line": 1, "text": "hello"}]'}],
+        "_meta": {"example.com/took": 3},
+    },
+    "screenshot": {"content": [{"type": "text", "text": "A dot"}, IMAGE, LINK]},
+    "fail": {"content": [{"type": "text", "text": "There is no disk"}], "isError": True},
+}
+SCRIPT = {
+    "tools": [READ, SHOT, FAIL, WIPE, SHELL],
+    "answers": ANSWERS,
+    "resources": [{"name": "notes", "uri": "file:///notes.md", "mimeType": "text/markdown"}],
+    "contents": {"file:///notes.md": [{"uri": "file:///notes.md", "mimeType": "text/markdown", "text": "# Notes"}]},
+    "prompts": [{"name": "review", "description": "Review it", "arguments": [{"name": "what", "required": True}]}],
+}
+CATEGORIES = {
+    "serena.fs": {
+        "description": "Files of the project",
+        "server": "serena",
+        "skill": "Read before you write.",
+        "tools": {
+            "includeNames": ["mcp__serena__read_file", "screenshot", "fail", "wipe", "no_such_tool"],
+            "overrides": {"wipe": {"enabled": False}, "read_file": {"description": "Read one file of the project"}},
+        },
+    },
+    "serena.shell": {"description": "Commands", "server": "serena", "tools": {"includePatterns": ["execute*"]}},
+}
+
+
+@pytest.fixture
+def upstreams(organization: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstreams]:
+    everything = Role("members", ("rag", "serena.fs", "serena.shell"), ("serena.*",), destructive=True)
+    directory.put_role(organization, everything)
+    with configured(tmp_path, monkeypatch) as upstreams:
+        upstreams.configure({"serena": upstreams.scripted("serena", **SCRIPT)}, CATEGORIES)
+        yield upstreams
+
+
+@pytest.fixture
+def classic(endpoint: Door, upstreams: Upstreams) -> Door:  # noqa: ARG001 - the door needs its upstreams
+    return endpoint.at("/mcp/categories")
+
+
+def tools(door: Door) -> dict[str, Any]:
+    return {tool["name"]: tool for tool in door.request("tools/list")["result"]["tools"]}
+
+
+def schemas(door: Door, category: str = "serena.fs", **more: Any) -> dict[str, Any]:
+    failed, (text,) = door.call("get-category-tools", category=category, **more)
+    assert not failed, text
+    answer: dict[str, Any] = json.loads(text)
+    return answer
+
+
+def test_a_client_of_the_proxy_tools_gets_exactly_these_with_the_categories_named(classic: Door) -> None:
+    listed = tools(classic)
+    assert list(listed) == ["get-category-tools", "call-category-tool"]
+    assert "- serena.fs: Files of the project\n- serena.shell: Commands" in listed["get-category-tools"]["description"]
+    assert "rag" not in listed["get-category-tools"]["description"]
+    assert listed["get-category-tools"]["annotations"]["readOnlyHint"]
+    assert "error" in classic.request("resources/list")
+
+
+def test_only_enabled_tools_schemas_come_back(classic: Door) -> None:
+    answer = schemas(classic)
+    assert list(answer["tools"]) == ["read_file", "screenshot", "fail"]
+    assert answer["tools"]["read_file"] == {
+        "description": "Read one file of the project",
+        "inputSchema": PATH,
+        "annotations": READS,
+    }
+    assert answer["meta"] == {
+        "category": "serena.fs",
+        "sourceServer": "serena",
+        "skill": "Read before you write.",
+        "unavailableTools": ["no_such_tool"],
+    }
+    asked = schemas(classic, toolNames=["mcp__serena__read_file", "wipe", "nothing"])
+    assert list(asked["tools"]) == ["read_file"]
+    assert asked["meta"]["unavailableTools"] == ["wipe", "nothing"]
+
+
+def test_a_call_before_its_schema_was_loaded_brings_the_servers_result_unchanged(classic: Door) -> None:
+    result = classic.result("call-category-tool", category="serena.fs", name="read_file", args={"path": "a.md"})
+    assert result["content"] == ANSWERS["read_file"]["content"]
+    assert result["_meta"]["example.com/took"] == 3
+    result = classic.result("call-category-tool", category="serena.fs", name="screenshot")
+    assert result["content"] == ANSWERS["screenshot"]["content"]
+
+
+def test_what_a_tool_says_of_its_failure_is_its_own_result_too(classic: Door) -> None:
+    result = classic.result("call-category-tool", category="serena.fs", name="fail")
+    assert (result["isError"], result["content"]) == (True, ANSWERS["fail"]["content"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ({"category": "serena.no", "name": "read_file"}, "UnknownCategory"),
+        ({"category": "rag", "name": "search_docs"}, "UnknownCategory"),
+        ({"category": "serena.fs", "name": "no_such_tool"}, "UnknownTool"),
+        ({"category": "serena.fs", "name": "wipe"}, "ToolDisabled"),
+        ({"category": "serena.shell", "name": "execute_shell_command"}, "ToolDisabled"),
+        ({"category": "serena.fs", "name": "read_file", "args": "{no json"}, "ValidationError"),
+        ({"category": "serena.fs", "name": "read_file", "args": "[1]"}, "ValidationError"),
+        ({"category": "serena.fs", "name": "read_file", "args": {"path": 3}}, "ValidationError"),
+        ({"category": "serena.fs"}, "ValidationError"),
+    ],
+)
+def test_errors_have_the_names_that_they_have_here(classic: Door, asked: dict[str, Any], code: str) -> None:
+    assert classic.error("call-category-tool", **asked)["code"] == code
+
+
+def test_arguments_as_a_text_of_json_are_taken(classic: Door) -> None:
+    failed, _ = classic.call("call-category-tool", category="serena.fs", name="read_file", args='{"path": "a"}')
+    assert not failed
+
+
+def test_every_code_of_an_upstreams_failure_has_a_name_here() -> None:
+    assert set(proxy.NAMES.values()) == {
+        "ValidationError",
+        "ToolDisabled",
+        "UnknownCategory",
+        "UnknownTool",
+        "UpstreamCallError",
+        "UpstreamUnavailable",
+        "SchemaFetchError",
+    }
+
+
+def test_with_the_server_down_the_descriptions_are_there_and_a_call_says_so(
+    classic: Door, upstreams: Upstreams
+) -> None:
+    upstreams.break_down("serena")
+    assert "- serena.fs: Files of the project" in tools(classic)["get-category-tools"]["description"]
+    for name, more in (
+        ("get-category-tools", {}),
+        ("call-category-tool", {"name": "read_file", "args": {"path": "a"}}),
+    ):
+        assert classic.error(name, category="serena.fs", **more)["code"] == "UpstreamUnavailable"
+
+
+def test_with_the_server_down_known_schemas_are_still_there(classic: Door, upstreams: Upstreams) -> None:
+    known = schemas(classic)
+    upstreams.break_down("serena")
+    assert schemas(classic) == known
+    refused = classic.error("call-category-tool", category="serena.fs", name="read_file", args={"path": "a"})
+    assert refused["code"] == "UpstreamUnavailable"
+
+
+def test_the_list_of_categories_is_bounded_in_lines_and_characters(classic: Door, upstreams: Upstreams) -> None:
+    long = {"description": "word " * 190, "server": "serena"}
+    upstreams.configure(
+        {"serena": upstreams.scripted("serena", **SCRIPT)}, {f"c{number:03}": long for number in range(150)}
+    )
+    directory.put_role("acme", Role("members", tuple(f"c{number:03}" for number in range(150))))
+    directory._cache.clear()
+    description = tools(classic)["get-category-tools"]["description"]
+    assert len(description) < proxy.MOST_CHARACTERS + 300
+    assert description.splitlines()[-1].startswith("and ")
+
+
+def test_the_proxy_tools_stand_beside_the_meta_tools_by_setting(
+    endpoint: Door, upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert list(tools(endpoint)) == ["get_module_schema", "call", "batch"]
+    assert "Unknown tool" in endpoint.request("tools/call", name="get-category-tools", arguments={})["error"]["message"]
+    monkeypatch.setenv("CATEGORY_TOOLS", "on")
+    settings.cache_clear()
+    assert list(tools(endpoint)) == ["get_module_schema", "call", "batch", *proxy.ARGUMENTS]
+    assert list(schemas(endpoint)["tools"]) == ["read_file", "screenshot", "fail"]
+    assert upstreams
+
+
+@pytest.mark.usefixtures("upstreams")
+def test_a_category_is_listed_and_its_schema_loads(endpoint: Door) -> None:
+    assert "- serena.fs: Files of the project" in tools(endpoint)["get_module_schema"]["description"]
+    _, (text,) = endpoint.call("get_module_schema", modules=["serena.fs"], tools=["serena.fs.read_file"])
+    (module,) = json.loads(text)["modules"]
+    assert module["skill"] == "Read before you write."
+    full, *signatures = module["tools"]
+    assert full["inputSchema"] == PATH
+    assert signatures == ["screenshot(): Take a picture", "fail(): Fail"]
+    assert module["resources"] == ["mcpist://categories/serena.fs/serena/file:///notes.md: "]
+    assert module["prompts"] == ["review(what): Review it"]
+
+
+@pytest.mark.usefixtures("upstreams")
+def test_a_call_is_compact_and_brings_blocks_as_they_are(endpoint: Door) -> None:
+    _, texts = endpoint.call("call", module="serena.fs", tool="read_file", params={"path": "a.md"})
+    assert texts == ["[1]{line,text}:\n  1,hello"]
+    content = endpoint.result("call", module="serena.fs", tool="screenshot")["content"]
+    assert content == [{"type": "text", "text": "A dot"}, IMAGE, LINK]
+    content = endpoint.result("call", module="serena.fs", tool="screenshot", raw_output=True)["content"]
+    assert content == [{"type": "text", "text": '"A dot"'}, IMAGE, LINK]
+
+
+@pytest.mark.usefixtures("upstreams")
+def test_a_failure_of_the_tool_is_its_own_words(endpoint: Door) -> None:
+    error = endpoint.error("call", module="serena.fs", tool="fail")
+    assert (error["code"], error["message"]) == ("TOOL_EXECUTION_ERROR", "serena answered: There is no disk")
+
+
+@pytest.mark.usefixtures("upstreams")
+def test_disabled_tools_run_nowhere(endpoint: Door) -> None:
+    assert endpoint.error("call", module="serena.fs", tool="wipe")["code"] == "TOOL_DISABLED"
+    step = {"id": "a", "module": "serena.fs", "tool": "wipe"}
+    assert endpoint.error("batch", commands=[step])["code"] == "TOOL_DISABLED"
+
+
+@pytest.mark.usefixtures("upstreams")
+def test_a_use_is_in_the_audit_table_under_its_category(endpoint: Door) -> None:
+    endpoint.call("call", module="serena.fs", tool="read_file", params={"path": "a.md"})
+    endpoint.call("call", module="serena.fs", tool="fail")
+    rows = boto3.resource("dynamodb").Table(settings().audit_table).scan()["Items"]
+    rows.sort(key=lambda row: str(row["sk"]))
+    assert [(row["service"], row["tool"], row["outcome"]) for row in rows] == [
+        ("serena.fs", "serena.fs.read_file", "succeeded"),
+        ("serena.fs", "serena.fs.fail", "TOOL_EXECUTION_ERROR"),
+    ]
+
+
+@pytest.mark.usefixtures("upstreams")
+def test_a_block_that_is_too_large_becomes_a_file(endpoint: Door, upstreams: Upstreams) -> None:
+    large = IMAGE | {"data": "aGVs" * 1_000_000}
+    upstreams.say("serena", **SCRIPT | {"answers": {"screenshot": {"content": [large, IMAGE]}}})
+    note, image = endpoint.result("call", module="serena.fs", tool="screenshot")["content"]
+    assert note["text"].startswith('[image/png of 3000000 bytes: {"path":"files/acme/')
+    assert image == IMAGE
+
+
+@pytest.mark.usefixtures("upstreams")
+def test_resources_and_prompts_of_the_server_are_offered_under_its_first_category(endpoint: Door) -> None:
+    endpoint.call("get_module_schema", modules=["serena.fs"])
+    uri = "mcpist://categories/serena.fs/serena/file:///notes.md"
+    offered = {one["uri"] for one in endpoint.request("resources/list")["result"]["resources"]}
+    assert uri in offered
+    (content,) = endpoint.request("resources/read", uri=uri)["result"]["contents"]
+    assert (content["uri"], content["text"]) == (uri, "# Notes")
+    named = {one["name"] for one in endpoint.request("prompts/list")["result"]["prompts"]}
+    assert "serena.fs.review" in named
+    said = endpoint.request("prompts/get", name="serena.fs.review", arguments={"what": "it"})["result"]
+    assert said["messages"][0]["content"]["text"] == 'review {"what": "it"}'
+
+
+@pytest.mark.usefixtures("upstreams")
+def test_nobody_reads_a_resource_of_a_category_that_is_not_theirs(endpoint: Door) -> None:
+    directory.put_role("acme", Role("members", ("rag",)))
+    directory._cache.clear()
+    uri = "mcpist://categories/serena.fs/serena/file:///notes.md"
+    assert endpoint.request("resources/read", uri=uri)["error"]["data"]["code"] == "AUTHORIZATION_ERROR"
+
+
+@pytest.mark.usefixtures("upstreams")
+def test_a_new_sandbox_needs_no_server_to_show_a_schema(endpoint: Door, upstreams: Upstreams) -> None:
+    endpoint.call("get_module_schema", modules=["serena.fs"])
+    upstreams.break_down("serena")
+    begin_anew()
+    failed, (text,) = endpoint.call("get_module_schema", modules=["serena.fs"])
+    assert not failed
+    assert len(json.loads(text)["modules"][0]["tools"]) == 3

@@ -1,0 +1,38 @@
+"""What a sandbox imports before its first request."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from infra.local.house import ROOT
+
+ASKS = """
+import sys
+import mcp_endpoint.handler
+rooms = {name for name in sys.modules if name.startswith("mcpist_modules.upstream.")}
+print(*sorted(rooms), *({"jsonschema"} & set(sys.modules)))
+"""
+
+
+def started(file: Path) -> subprocess.CompletedProcess[str]:
+    rooms = [str(ROOT / name) for name in ("functions", "layers/core", "layers/modules")]
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(rooms), "UPSTREAMS": str(file)}
+    return subprocess.run([sys.executable, "-c", ASKS], env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("file", [Path("/nowhere.json"), ROOT / "layers/config/upstreams.json"])
+def test_without_upstreams_nothing_of_theirs_is_imported(file: Path) -> None:
+    done = started(file)
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) <= {"mcpist_modules.upstream.jsonc"}
+
+
+def test_a_broken_file_keeps_the_function_from_starting_and_says_where(tmp_path: Path) -> None:
+    file = tmp_path / "upstreams.json"
+    file.write_text('{"mcpServers": {"a": {"command": "a"}}}')
+    done = started(file)
+    assert done.returncode != 0
+    assert f"{file}: mcpServers.a.description: Field required" in done.stderr

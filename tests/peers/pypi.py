@@ -1,0 +1,42 @@
+"""Servers from PyPI by others, in virtual environments of their own: of one kind for each era of the protocol."""
+
+import functools
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tests.peers.npm import alone
+
+PEERS = Path(__file__).parent
+INSTALL_SECONDS = 300
+
+
+@functools.cache
+def programs(era: Literal["handshake", "modern"] = "handshake") -> Path:
+    """The folder of their commands, filled as `{era}.txt` says; skips the test where there is no uv."""
+    if shutil.which("uv") is None:
+        pytest.skip(f"uv is not installed: the packages in tests/peers/{era}.txt cannot run")
+    folder = PEERS / ".venv" / era
+    stamp = folder / ".installed"
+    wanted = hashlib.sha256((PEERS / f"{era}.txt").read_bytes()).hexdigest()
+    with alone("pypi"):
+        if not stamp.exists() or stamp.read_text() != wanted:
+            _install(folder, era)
+            stamp.write_text(wanted)
+    return folder / "bin"
+
+
+def _install(folder: Path, era: str) -> None:
+    """Fill the environment; needs the index, once."""
+    commands: tuple[list[str | Path], ...] = (
+        ["uv", "venv", "--clear", "--python", sys.executable, folder],
+        ["uv", "pip", "sync", "--python", folder / "bin/python", PEERS / f"{era}.txt"],
+    )
+    for command in commands:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
+        assert done.returncode == 0, done.stderr

@@ -1,0 +1,70 @@
+"""A process that has upstreams configured, with scripted ones whose tools a test can change."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpist import settings
+from mcpist_modules import has_upstreams
+from mcpist_modules.upstream import modules
+from mcpist_modules.upstream.configuration import configuration
+from mcpist_modules.upstream.connections import upstreams
+
+SCRIPTED = Path(__file__).with_name("scripted.py")
+READS, WRITES = {"readOnlyHint": True}, {"readOnlyHint": False, "destructiveHint": False}
+
+
+@dataclass(frozen=True)
+class Upstreams:
+    """The configured file, and the scripts of its servers."""
+
+    folder: Path
+
+    def scripted(self, name: str, **script: Any) -> dict[str, Any]:
+        """The configuration of a server that follows this script."""
+        self.say(name, **script)
+        arguments = [str(SCRIPTED), str(self._file(name))]
+        return {"description": f"The server {name}", "command": sys.executable, "args": arguments}
+
+    def say(self, name: str, **script: Any) -> None:
+        """From now on a server says this."""
+        self._file(name).write_text(json.dumps(script), "utf-8")
+
+    def break_down(self, name: str) -> None:
+        """End a server, and let it not come up again."""
+        self._file(name).unlink()
+        upstreams().close()
+        upstreams.cache_clear()
+
+    def configure(self, servers: Mapping[str, Any], categories: Mapping[str, Any] | None = None) -> Path:
+        """Configure these; the process begins anew with them."""
+        file = self.folder / "upstreams.json"
+        file.write_text(json.dumps({"mcpServers": dict(servers), "categories": dict(categories or {})}), "utf-8")
+        begin_anew()
+        return file
+
+    def _file(self, name: str) -> Path:
+        return self.folder / f"{name}.json"
+
+
+@contextmanager
+def configured(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstreams]:
+    """Upstreams of one test, ended with it."""
+    monkeypatch.setenv("UPSTREAMS", str(folder / "upstreams.json"))
+    yield Upstreams(folder)
+    monkeypatch.undo()
+    begin_anew()
+
+
+def begin_anew() -> None:
+    """What a new sandbox has: no connection, and nothing in memory."""
+    upstreams().close()
+    for kept in (settings.settings, configuration, has_upstreams, upstreams):
+        kept.cache_clear()
+    modules.forget()

@@ -1,0 +1,179 @@
+"""Upstreams that nobody here wrote, behind the whole house: what README shows, and two people with two accounts."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.local.house import ADMINISTRATOR, ROOT, USER, House, open_house
+from infra.local.operating import operating
+from mcpist_modules.upstream import jsonc, lists
+from mcpist_modules.upstream.configuration import Server
+from tests.upstreams.servers import clock, everything, modern_http
+from tests.whole.conftest import Visitor
+from tests.whole.privileges import missing_rights
+from tests.whole.test_grants import forget, tell_broker
+
+DOCUMENTS = Path(__file__).parent / "documents"
+TOKENS = {"uma": "uma-canary-at-sums", "ada": "ada-canary-at-sums"}
+
+
+def written(server: Server) -> dict[str, Any]:
+    told: dict[str, Any] = server.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return told
+
+
+@pytest.fixture(scope="module")
+def sheltering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A house with the categories of the example that README starts, and a server that wants each caller's account."""
+    file = tmp_path_factory.mktemp("upstreams") / "upstreams.json"
+    example = jsonc.read((ROOT / "examples/upstreams.json").read_text("utf-8"))
+    with modern_http() as sums:
+        example["mcpServers"] |= {"everything": written(everything()), "time": written(clock()), "sums": written(sums)}
+        example["mcpServers"]["gone"] = {
+            "description": "A server that is down",
+            "type": "http",
+            "url": "http://127.0.0.1:9/",
+        }
+        example["categories"] |= {
+            "sums": {"description": "Sums", "server": "sums", "tools": {"includeNames": ["add", "who"]}},
+            "everything.pictures": {
+                "description": "Pictures",
+                "server": "everything",
+                "tools": {"includeNames": ["get-tiny-image"]},
+            },
+        }
+        file.write_text(json.dumps(example), "utf-8")
+        with open_house(docs=DOCUMENTS, upstreams=file) as house:
+            house.aws.requests.clear()
+            yield house
+            assert not missing_rights(house.aws, house.aws.requests)
+
+
+@pytest.fixture
+def uma(sheltering: House) -> Visitor:
+    return Visitor(sheltering, sheltering.token(USER))
+
+
+@pytest.fixture
+def ada(sheltering: House) -> Visitor:
+    return Visitor(sheltering, sheltering.token(ADMINISTRATOR))
+
+
+def error(visitor: Visitor, name: str, **arguments: Any) -> dict[str, Any]:
+    result = visitor.call(name, **arguments)
+    assert result.is_error
+    found: dict[str, Any] = json.loads(result.content[0].text)
+    return found
+
+
+def test_the_batch_of_the_readme_runs_over_two_upstreams_and_our_own_documents(uma: Visitor) -> None:
+    section = (ROOT / "README.md").read_text("utf-8").partition("## Your MCP servers behind it")[2]
+    found = re.search(r"<<'STEPS'\n(.*?)STEPS\n", section, re.DOTALL)
+    assert found
+    summary, now, say, find = uma.texts("batch", commands=found[1])
+    assert "done, 3 of 3 steps: now succeeded, say succeeded, find succeeded" in summary
+    assert "Asia/Tokyo" in now
+    assert "Echo: batches at 20" in say
+    assert find.startswith("find: succeeded")
+
+
+def test_a_client_sees_categories_not_tools_and_a_server_that_is_down_hides_nothing(uma: Visitor) -> None:
+    description = uma.tools()[0].description
+    assert "- clock: " in description
+    assert "- gone: A server that is down" in description
+    assert "get_current_time" not in description
+    assert error(uma, "get_module_schema", modules=["gone"])["code"] == "UPSTREAM_UNAVAILABLE"
+    (schema,) = uma.texts("get_module_schema", modules=["clock"])
+    assert "get_current_time(timezone)" in schema
+
+
+def test_a_picture_comes_through_a_call_and_through_a_batch(uma: Visitor) -> None:
+    shot = {"module": "everything.pictures", "tool": "get-tiny-image"}
+    called = [block.type for block in uma.call("call", **shot).content]
+    assert "image" in called
+    step = {"id": "shot", **shot, "output": True}
+    assert "image" in [block.type for block in uma.call("batch", commands=[step]).content]
+
+
+def test_arguments_are_checked_before_a_batch_begins(uma: Visitor) -> None:
+    steps = [{"id": "now", "module": "clock", "tool": "get_current_time", "params": {"timezone": 5}}]
+    refused = error(uma, "batch", commands=steps)
+    assert (refused["code"], refused["details"]["line"]) == ("VALIDATION_ERROR", 1)
+
+
+def test_two_people_act_with_their_own_accounts_only(sheltering: House, uma: Visitor, ada: Visitor) -> None:
+    who = {"module": "sums", "tool": "who"}
+    assert error(uma, "call", **who)["code"] == "CONNECTION_REQUIRED"
+    for visitor, name in ((uma, "uma"), (ada, "ada")):
+        stored = tell_broker(visitor, "put", service="sums", access_token=TOKENS[name], account_name=f"{name}-at-sums")
+        assert "result" in stored, stored
+    forget(sheltering)
+    for _ in range(2):
+        for visitor, name in ((uma, "uma"), (ada, "ada")):
+            assert visitor.texts("call", **who) == [f"Bearer {TOKENS[name]}"]
+    for visitor, name in ((uma, "uma"), (ada, "ada")):
+        _, told = visitor.texts("batch", commands=[{"id": "who", **who, "output": True}])
+        assert told == f"who: succeeded\nBearer {TOKENS[name]}"
+
+
+def test_a_sandbox_that_is_cold_asks_little_and_a_warm_one_only_for_the_audit_row(
+    sheltering: House, uma: Visitor
+) -> None:
+    asked = {"module": "clock", "tool": "get_current_time", "params": {"timezone": "UTC"}}
+    uma.texts("call", **asked)
+    forget(sheltering)
+    counts = []
+    for _ in ("cold", "warm"):
+        before = len(sheltering.aws.requests)
+        uma.texts("call", **asked)
+        counts.append(Counter(request.operation for request in sheltering.aws.requests[before:] if request.function))
+    cold, warm = counts
+    servers = 4
+    assert cold == {"Query": 1 + servers + 1, "PutItem": 1}  # who is calling, each server, and uma's own list of `sums`
+    assert warm == {"PutItem": 1}
+
+
+def test_the_proxy_tools_serve_the_same_categories(sheltering: House, uma: Visitor) -> None:
+    import asyncio
+
+    import httpx2
+    from mcp.client.client import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    async def ask() -> tuple[list[str], Any, Any]:
+        headers = {"authorization": f"Bearer {uma.token}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=60) as http,
+            Client(streamable_http_client(f"{sheltering.mcp_url}/categories", http_client=http)) as client,
+        ):
+            tools = [tool.name for tool in (await client.list_tools()).tools]
+            schema = await client.call_tool("get-category-tools", {"category": "clock"})
+            arguments = {"category": "clock", "name": "get_current_time", "args": {"timezone": "UTC"}}
+            return tools, schema, await client.call_tool("call-category-tool", arguments)
+
+    tools, schema, time_ = asyncio.run(ask())
+    assert tools == ["get-category-tools", "call-category-tool"]
+    assert "get_current_time" in json.loads(schema.content[0].text)["tools"]
+    assert json.loads(time_.content[0].text)["timezone"] == "UTC"
+
+
+def test_each_use_of_an_upstream_is_logged_without_what_was_said(sheltering: House, uma: Visitor) -> None:
+    uma.texts("call", module="everything.basics", tool="echo", params={"message": "a-canary-in-a-message"})
+    logs = "\n".join(log.read_text("utf-8") for log in sheltering.logs.iterdir())
+    lines = [line for line in logs.splitlines() if "upstream asked" in line and '"echo"' in line]
+    assert lines
+    assert {"category", "server", "tool", "outcome", "milliseconds"} <= json.loads(lines[-1]).keys()
+    assert not [secret for secret in ("a-canary-in-a-message", *TOKENS.values()) if secret in logs]
+
+
+def test_what_is_kept_of_upstreams_tells_no_secret(sheltering: House) -> None:
+    with operating(sheltering.aws):
+        lists.forget()
+        assert "echo" in lists.pins("everything")
+    ledger = sheltering.aws.client("dynamodb").scan(TableName=sheltering.aws.resource("Ledger"))["Items"]
+    assert not [token for token in TOKENS.values() if token in str(ledger)]
