@@ -157,6 +157,11 @@ def test_only_the_broker_reads_who_we_are_at_the_providers(resources: Json) -> N
     ((action, parameters),) = reach.pop("TokenBrokerRole")
     assert action == "ssm:GetParameter"
     assert parameters.endswith(':parameter/mcpist/${AWS::StackName}/oauth/*"}')
+    asking_upstreams = {"McpEndpointRole", "StepRunnerRole"}
+    for role in asking_upstreams:
+        ((action, parameters),) = reach.pop(role)
+        assert action == "ssm:GetParameter"
+        assert parameters.endswith(':parameter/mcpist/${AWS::StackName}/upstreams/*"}')
     assert not any(reach.values())
 
 

@@ -61,7 +61,7 @@ def branches(exchange: Exchange, **more: Any) -> Any:
     told = answer(exchange, "call", {"module": "github", "tool": "list_branches", "params": params, **more})
     assert isinstance(told, Told)
     assert told.account == "uma"
-    return told.texts
+    return told.parts
 
 
 def test_a_cut_list_has_a_second_text_so_that_raw_output_stays_json(github: Service, exchange: Exchange) -> None:

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -111,8 +112,26 @@ def vendors() -> Iterator[Vendors]:
 
 
 @pytest.fixture(scope="session")
-def house(tmp_path_factory: pytest.TempPathFactory, github: GitHub, vendors: Vendors) -> Iterator[House]:
-    root = with_modules(tmp_path_factory.mktemp("house"), HERE / "probe.py")
+def house(request: pytest.FixtureRequest) -> Iterator[House]:
+    """The house of the probes and vendors, or the one that a test builds: one stands in a process at a time."""
+    build: Callable[[pytest.FixtureRequest], AbstractContextManager[House]] = getattr(request, "param", usual)
+    with build(request) as house:
+        house.aws.requests.clear()
+        yield house
+        assert not missing_rights(house.aws, house.aws.requests)
+
+
+def built(build: Callable[[pytest.FixtureRequest], AbstractContextManager[House]]) -> pytest.MarkDecorator:
+    """For a file's `pytestmark`: its tests are in another house."""
+    return pytest.mark.parametrize("house", [pytest.param(build, id=build.__name__)], indirect=True, scope="session")
+
+
+@contextmanager
+def usual(request: pytest.FixtureRequest) -> Iterator[House]:
+    """All modules, at GitHub and vendors on loopback, and the probes."""
+    github, vendors = request.getfixturevalue("github"), request.getfixturevalue("vendors")
+    folder = request.getfixturevalue("tmp_path_factory").mktemp("house")
+    root = with_modules(folder, HERE / "probe.py")
     moved = {"github": ("https://api.github.com", github.url)}
     moved |= {name: (host, f"{vendors.url}/{name}") for name, host in HOSTS.items()}
     for name, (host, place) in moved.items():
@@ -123,9 +142,7 @@ def house(tmp_path_factory: pytest.TempPathFactory, github: GitHub, vendors: Ven
         with operating(house.aws):
             everything = Role(ROLE, modules=MODULES, allow=("probe.*", *(f"{name}.create_*" for name in HOSTS)))
             directory.put_role(ORGANIZATION, everything)
-        house.aws.requests.clear()
         yield house
-        assert not missing_rights(house.aws, house.aws.requests)
 
 
 @pytest.fixture

@@ -40,8 +40,7 @@ def person(house: House, user: Visitor) -> Iterator[Visitor]:
 
 
 def _role() -> Role:
-    items = directory._items(ORGANIZATION)
-    return Role.from_item(items[f"role#{ROLE}"])
+    return directory.read(ORGANIZATION).roles[ROLE]
 
 
 def asked(

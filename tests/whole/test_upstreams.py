@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,8 @@ from infra.local.operating import operating
 from mcpist_modules.upstream import jsonc, lists
 from mcpist_modules.upstream.configuration import Server
 from tests.upstreams.servers import clock, everything, modern_http
-from tests.whole.conftest import Visitor
-from tests.whole.privileges import missing_rights
-from tests.whole.test_grants import forget, tell_broker
+from tests.whole.accounts import connect, forget
+from tests.whole.conftest import Visitor, built
 
 DOCUMENTS = Path(__file__).parent / "documents"
 TOKENS = {"uma": "uma-canary-at-sums", "ada": "ada-canary-at-sums"}
@@ -27,10 +27,10 @@ def written(server: Server) -> dict[str, Any]:
     return told
 
 
-@pytest.fixture(scope="module")
-def sheltering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+@contextmanager
+def sheltering(request: pytest.FixtureRequest) -> Iterator[House]:
     """A house with the categories of the example that README starts, and a server that wants each caller's account."""
-    file = tmp_path_factory.mktemp("upstreams") / "upstreams.json"
+    file = request.getfixturevalue("tmp_path_factory").mktemp("upstreams") / "upstreams.json"
     example = jsonc.read((ROOT / "examples/upstreams.json").read_text("utf-8"))
     with modern_http() as sums:
         example["mcpServers"] |= {"everything": written(everything()), "time": written(clock()), "sums": written(sums)}
@@ -49,19 +49,20 @@ def sheltering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         }
         file.write_text(json.dumps(example), "utf-8")
         with open_house(docs=DOCUMENTS, upstreams=file) as house:
-            house.aws.requests.clear()
             yield house
-            assert not missing_rights(house.aws, house.aws.requests)
+
+
+pytestmark = built(sheltering)
 
 
 @pytest.fixture
-def uma(sheltering: House) -> Visitor:
-    return Visitor(sheltering, sheltering.token(USER))
+def uma(house: House) -> Visitor:
+    return Visitor(house, house.token(USER))
 
 
 @pytest.fixture
-def ada(sheltering: House) -> Visitor:
-    return Visitor(sheltering, sheltering.token(ADMINISTRATOR))
+def ada(house: House) -> Visitor:
+    return Visitor(house, house.token(ADMINISTRATOR))
 
 
 def error(visitor: Visitor, name: str, **arguments: Any) -> dict[str, Any]:
@@ -106,39 +107,36 @@ def test_arguments_are_checked_before_a_batch_begins(uma: Visitor) -> None:
     assert (refused["code"], refused["details"]["line"]) == ("VALIDATION_ERROR", 1)
 
 
-def test_two_people_act_with_their_own_accounts_only(sheltering: House, uma: Visitor, ada: Visitor) -> None:
+def test_two_people_act_with_their_own_accounts_only(house: House, uma: Visitor, ada: Visitor) -> None:
     who = {"module": "sums", "tool": "who"}
     assert error(uma, "call", **who)["code"] == "CONNECTION_REQUIRED"
-    for visitor, name in ((uma, "uma"), (ada, "ada")):
-        stored = tell_broker(visitor, "put", service="sums", access_token=TOKENS[name], account_name=f"{name}-at-sums")
-        assert "result" in stored, stored
-    forget(sheltering)
+    for name, token in TOKENS.items():
+        connect(house, token, owner=f"user#{name}", service="sums", account_name=f"{name}-at-sums")
+    forget(house)
     for _ in range(2):
         for visitor, name in ((uma, "uma"), (ada, "ada")):
             assert visitor.texts("call", **who) == [f"Bearer {TOKENS[name]}"]
     for visitor, name in ((uma, "uma"), (ada, "ada")):
         _, told = visitor.texts("batch", commands=[{"id": "who", **who, "output": True}])
-        assert told == f"who: succeeded\nBearer {TOKENS[name]}"
+        assert told == f"who: succeeded (account: {name}-at-sums)\nBearer {TOKENS[name]}"
 
 
-def test_a_sandbox_that_is_cold_asks_little_and_a_warm_one_only_for_the_audit_row(
-    sheltering: House, uma: Visitor
-) -> None:
+def test_a_sandbox_that_is_cold_asks_little_and_a_warm_one_only_for_the_audit_row(house: House, uma: Visitor) -> None:
     asked = {"module": "clock", "tool": "get_current_time", "params": {"timezone": "UTC"}}
     uma.texts("call", **asked)
-    forget(sheltering)
+    forget(house)
     counts = []
     for _ in ("cold", "warm"):
-        before = len(sheltering.aws.requests)
+        before = len(house.aws.requests)
         uma.texts("call", **asked)
-        counts.append(Counter(request.operation for request in sheltering.aws.requests[before:] if request.function))
+        counts.append(Counter(request.operation for request in house.aws.requests[before:] if request.function))
     cold, warm = counts
     servers = 4
     assert cold == {"Query": 1 + servers + 1, "PutItem": 1}  # who is calling, each server, and uma's own list of `sums`
     assert warm == {"PutItem": 1}
 
 
-def test_the_proxy_tools_serve_the_same_categories(sheltering: House, uma: Visitor) -> None:
+def test_the_proxy_tools_serve_the_same_categories(house: House, uma: Visitor) -> None:
     import asyncio
 
     import httpx2
@@ -149,7 +147,7 @@ def test_the_proxy_tools_serve_the_same_categories(sheltering: House, uma: Visit
         headers = {"authorization": f"Bearer {uma.token}"}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=60) as http,
-            Client(streamable_http_client(f"{sheltering.mcp_url}/categories", http_client=http)) as client,
+            Client(streamable_http_client(f"{house.mcp_url}/categories", http_client=http)) as client,
         ):
             tools = [tool.name for tool in (await client.list_tools()).tools]
             schema = await client.call_tool("get-category-tools", {"category": "clock"})
@@ -162,18 +160,18 @@ def test_the_proxy_tools_serve_the_same_categories(sheltering: House, uma: Visit
     assert json.loads(time_.content[0].text)["timezone"] == "UTC"
 
 
-def test_each_use_of_an_upstream_is_logged_without_what_was_said(sheltering: House, uma: Visitor) -> None:
+def test_each_use_of_an_upstream_is_logged_without_what_was_said(house: House, uma: Visitor) -> None:
     uma.texts("call", module="everything.basics", tool="echo", params={"message": "a-canary-in-a-message"})
-    logs = "\n".join(log.read_text("utf-8") for log in sheltering.logs.iterdir())
+    logs = "\n".join(log.read_text("utf-8") for log in house.logs.iterdir())
     lines = [line for line in logs.splitlines() if "upstream asked" in line and '"echo"' in line]
     assert lines
     assert {"category", "server", "tool", "outcome", "milliseconds"} <= json.loads(lines[-1]).keys()
     assert not [secret for secret in ("a-canary-in-a-message", *TOKENS.values()) if secret in logs]
 
 
-def test_what_is_kept_of_upstreams_tells_no_secret(sheltering: House) -> None:
-    with operating(sheltering.aws):
+def test_what_is_kept_of_upstreams_tells_no_secret(house: House) -> None:
+    with operating(house.aws):
         lists.forget()
         assert "echo" in lists.pins("everything")
-    ledger = sheltering.aws.client("dynamodb").scan(TableName=sheltering.aws.resource("Ledger"))["Items"]
+    ledger = house.aws.client("dynamodb").scan(TableName=house.aws.resource("Ledger"))["Items"]
     assert not [token for token in TOKENS.values() if token in str(ledger)]
