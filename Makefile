@@ -1,13 +1,15 @@
 # MCPist: `make` lists the targets. Each one installs what it needs: uv into .tools (unless it is on PATH), the locked
-# packages into .venv, and the SAM CLI beside the lock, since its pins would drag boto3 back.
+# packages into .venv, and the SAM CLI and checkov beside the lock, since their pins would drag boto3 back.
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check build bench docs lock clean
+.PHONY: help up test check scan build bench docs lock clean
 .DELETE_ON_ERROR:
 
 UV_VERSION := 0.13.9
 SAM_VERSION := 1.170.0
+CHECKOV_VERSION := 3.3.30
 BUILD_DIR := .aws-sam/build
+SCAN_DIR := .aws-sam/scan
 
 UV := $(or $(shell command -v uv 2>/dev/null),.tools/bin/uv)
 OWN_UV := $(filter .tools/%,$(UV))
@@ -15,7 +17,8 @@ RUN := $(UV) run --no-sync
 EXPORT := $(UV) export --locked --quiet --no-default-groups --no-emit-project --no-header --no-annotate
 REQUIREMENTS := layers/dependencies/requirements.txt
 # The layers' own makefiles run in scratch folders, where nothing else tells uv which Python is ours.
-SAM := UV_PYTHON="$(CURDIR)/.venv/bin/python" SAM_CLI_TELEMETRY=0 $(UV) tool run --from aws-sam-cli==$(SAM_VERSION) sam
+TOOL := UV_PYTHON="$(CURDIR)/.venv/bin/python" SAM_CLI_TELEMETRY=0 $(UV) tool run --from
+SAM := $(TOOL) aws-sam-cli==$(SAM_VERSION) sam
 
 unexport VIRTUAL_ENV
 export UV_PROJECT_ENVIRONMENT := .venv
@@ -41,6 +44,13 @@ check: .venv/.synced ## Format, lint, types, the arrows between the rooms, the p
 	@echo 'diff $(REQUIREMENTS) uv.lock'
 	@$(EXPORT) | diff $(REQUIREMENTS) - || { echo '$(REQUIREMENTS) is behind uv.lock: run `make lock`' >&2; exit 1; }
 	$(SAM) validate --lint
+	$(SAM) validate --lint --template infra/cognito.yaml
+	@$(MAKE) --no-print-directory scan
+
+scan: .venv/.synced ## Search what CloudFormation sees for weak settings; infra/checkov.yaml says what is skipped and why.
+	@mkdir -p "$(SCAN_DIR)"
+	@$(TOOL) aws-sam-cli==$(SAM_VERSION) python infra/translate.py >"$(SCAN_DIR)/template.json"
+	$(TOOL) checkov==$(CHECKOV_VERSION) checkov --config-file infra/checkov.yaml --file "$(SCAN_DIR)/template.json" infra/cognito.yaml
 
 build: .venv/.synced ## Build what `sam deploy` uploads: functions and layers with compiled bytecode.
 	@$(RUN) mcpist upstream check --deploy layers/config/upstreams.json >&2

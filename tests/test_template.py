@@ -22,25 +22,6 @@ type Statement = dict[str, Any]
 
 ROOT = Path(__file__).parents[1]
 DOORS = {"McpEndpoint", "StepRunner", "TokenBroker", "Connect", "Janitor"}
-# The translator wants an older pydantic than ours: it runs in the SAM CLI's environment, beside the lock.
-TRANSLATE = """
-import json, sys
-import boto3
-from samcli.yamlhelper import yaml_parse
-from samtranslator.parser.parser import Parser
-from samtranslator.translator.translator import Translator
-
-def translated(changed):
-    template = json.loads(json.dumps(yaml_parse(open("template.yaml").read())))
-    template["Globals"]["Function"]["CodeUri"] = "s3://bucket/functions"
-    for id_, resource in template["Resources"].items():
-        if resource["Type"] == "AWS::Serverless::LayerVersion":
-            resource["Properties"]["ContentUri"] = f"s3://bucket/{id_}{'2' if id_ == changed else ''}"
-    session = boto3.Session(region_name="us-east-1")
-    return Translator({}, Parser(), boto_session=session).translate(template, {"Issuer": "https://login.example.com"})
-
-json.dump({id_: translated(id_) for id_ in ["", *sys.argv[1:]]}, sys.stdout)
-"""
 LAYERS = ("DependenciesLayer", "CoreLayer", "ModulesLayer", "ConfigLayer")
 
 
@@ -50,8 +31,10 @@ def translations() -> dict[str, Json]:
     version = re.search(r"^SAM_VERSION := (\S+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     uv = os.environ.get("UV") or shutil.which("uv") or str(ROOT / ".tools/bin/uv")
     assert version
-    command = [uv, "tool", "run", "--python", sys.executable, "--from", f"aws-sam-cli=={version[1]}", "python", "-c"]
-    done = subprocess.run([*command, TRANSLATE, *LAYERS], cwd=ROOT, capture_output=True, text=True, check=False)
+    # The translator wants an older pydantic than ours: it runs in the SAM CLI's environment, beside the lock.
+    command = [uv, "tool", "run", "--python", sys.executable, "--from", f"aws-sam-cli=={version[1]}", "python"]
+    translate = [*command, "infra/translate.py", *LAYERS]
+    done = subprocess.run(translate, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode and "error sending request" in done.stderr:
         pytest.skip("uv cannot fetch the SAM CLI: no network")
     assert done.returncode == 0, done.stderr
@@ -140,6 +123,44 @@ def test_no_role_allows_a_wildcard_action_or_every_resource(resources: Json) -> 
                 assert "*" not in text[:-1], (id_, statement)
 
 
+def test_a_star_stands_only_where_aws_has_no_other_form(resources: Json) -> None:
+    documents = {
+        (id_, statement["Sid"]): statement
+        for id_, resource in resources.items()
+        for name in ("KeyPolicy", "PolicyDocument")
+        if isinstance(document := resource["Properties"].get(name), dict)
+        for statement in document["Statement"]
+    }
+    starred = {
+        key: {name for name in ("Action", "Principal", "Resource") if '"*"' in json.dumps(statement[name])}
+        for key, statement in documents.items()
+    }
+    itself = {"Resource"}
+    assert starred == {
+        ("DataKey", "Administer"): itself,
+        ("DataKey", "UseThroughStores"): itself,
+        ("VaultKey", "Administer"): itself,
+        ("VaultKey", "SealAndOpen"): itself,
+        ("FilesBucketPolicy", "TlsOnly"): {"Principal"},
+    }
+    assert documents["FilesBucketPolicy", "TlsOnly"]["Effect"] == "Deny"
+    assert {type_ for type_ in (r["Type"] for r in resources.values()) if "Policy" in type_} == {
+        "AWS::S3::BucketPolicy"
+    }
+
+
+def test_no_star_in_the_template_goes_without_a_reason() -> None:
+    """Above each statement with a star, or at its line, stands a comment."""
+    lines = (ROOT / "template.yaml").read_text("utf-8").splitlines()
+    starred = [
+        number for number, line in enumerate(lines) if re.search(r'(?<![/\w-])\*"?$', line) and ": *" not in line
+    ]
+    assert len(starred) > 5
+    for number in starred:
+        sid = next(above for above in range(number, 0, -1) if "- Sid:" in lines[above])
+        assert any("#" in line for line in lines[sid - 3 : number + 1]), lines[number]
+
+
 def test_every_statement_says_what_it_is_for_and_no_action_is_listed_twice(resources: Json) -> None:
     for id_ in of_type(resources, "AWS::IAM::Role"):
         found = list(statements(resources, id_))
@@ -157,12 +178,9 @@ def test_only_the_broker_reads_who_we_are_at_the_providers(resources: Json) -> N
     ((action, parameters),) = reach.pop("TokenBrokerRole")
     assert action == "ssm:GetParameter"
     assert parameters.endswith(':parameter/mcpist/${AWS::StackName}/oauth/*"}')
-    asking_upstreams = {"McpEndpointRole", "StepRunnerRole"}
-    for role in asking_upstreams:
-        ((action, parameters),) = reach.pop(role)
-        assert action == "ssm:GetParameter"
-        assert parameters.endswith(':parameter/mcpist/${AWS::StackName}/upstreams/*"}')
-    assert not any(reach.values())
+    others = {resource for found in reach.values() for _, resource in found}
+    assert all(one.endswith(':parameter/mcpist/${AWS::StackName}/upstreams/*"}') for one in others)
+    assert {role for role, found in reach.items() if found} == {"McpEndpointRole", "StepRunnerRole"}
 
 
 def test_only_the_broker_reaches_the_grants(resources: Json) -> None:
@@ -324,6 +342,46 @@ def test_each_function_is_bounded_and_snap_starts_behind_its_alias(resources: Js
         assert aliases[f"{id_}Aliaslive"]["Name"] == "live"
 
 
+def test_nobody_but_the_api_and_the_schedule_is_let_in_by_a_function_itself(resources: Json) -> None:
+    let_in = {
+        (permission["Principal"], permission["FunctionName"]["Ref"].removesuffix("FunctionAliaslive"))
+        for permission in of_type(resources, "AWS::Lambda::Permission").values()
+    }
+    assert let_in == {
+        ("apigateway.amazonaws.com", "McpEndpoint"),
+        ("apigateway.amazonaws.com", "Connect"),
+        ("events.amazonaws.com", "Janitor"),
+    }
+
+
+def test_the_whole_api_is_throttled_and_the_pages_that_need_no_token_more(resources: Json) -> None:
+    (stage,) = of_type(resources, "AWS::ApiGatewayV2::Stage").values()
+    rate = {"Ref": "RequestRate"}
+    assert stage["DefaultRouteSettings"] == {"ThrottlingRateLimit": rate, "ThrottlingBurstLimit": rate}
+    body = resources["HttpApi"]["Properties"]["Body"]["paths"]
+    pages = {f"{method.upper()} {path}" for path in body if path.startswith("/connect") for method in body[path]}
+    assert stage["RouteSettings"] == {page: {"ThrottlingRateLimit": 10, "ThrottlingBurstLimit": 10} for page in pages}
+
+
+def test_executions_are_reserved_for_the_broker_and_steps_bounded_only_where_the_owner_says_so(
+    translations: dict[str, Json], resources: Json
+) -> None:
+    reserved = {
+        id_: properties["ReservedConcurrentExecutions"]
+        for id_, properties in of_type(resources, "AWS::Lambda::Function").items()
+        if "ReservedConcurrentExecutions" in properties
+    }
+    none = {"Ref": "AWS::NoValue"}
+    assert reserved == {
+        "TokenBrokerFunction": {"Fn::If": ["ReservesBroker", {"Ref": "BrokerConcurrency"}, none]},
+        "StepRunnerFunction": {"Fn::If": ["BoundsSteps", {"Ref": "StepConcurrency"}, none]},
+    }
+    defaults = {
+        name: translations[""]["Parameters"][name]["Default"] for name in ("BrokerConcurrency", "StepConcurrency")
+    }
+    assert set(defaults.values()) == {0}
+
+
 @pytest.mark.parametrize("layer", LAYERS)
 def test_a_change_in_a_layer_alone_publishes_a_new_version_of_every_function(
     translations: dict[str, Json], layer: str
@@ -387,6 +445,7 @@ def test_api_gateway_may_invoke_a_function_only_on_its_own_routes(resources: Jso
             "/*/mcp/categories",
             "/GET/.well-known/oauth-protected-resource",
             "/GET/.well-known/oauth-protected-resource/*",
+            "/GET/.well-known/oauth-authorization-server",
         },
         "ConnectFunctionAliaslive": {
             "/GET/connect",

@@ -13,6 +13,7 @@ from mcpist.errors import AuthenticationError, AuthorizationError, Locale, Mcpis
 from mcpist.settings import settings
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
+LOGIN_METADATA_PATH = "/.well-known/oauth-authorization-server"
 ROLE_HEADER = "x-mcpist-role"
 
 
@@ -43,9 +44,34 @@ def metadata(public_url: str) -> dict[str, Any]:
     """The protected resource's metadata."""
     return {
         "resource": audience(public_url),
-        "authorization_servers": [settings().issuer],
+        "authorization_servers": [public_url if settings().login_url else settings().issuer],
         "bearer_methods_supported": ["header"],
         "resource_name": "MCPist",
+    }
+
+
+def login_metadata(public_url: str) -> dict[str, Any] | None:
+    """The authorization server's metadata (RFC 8414), where its own lacks what clients must see; None elsewhere.
+
+    Cognito knows PKCE but does not say so. Clients ask that `issuer` be where they found this; nobody but us reads who
+    issued the access token. Its login sends no `iss`, so none is announced.
+    """
+    login_url = settings().login_url
+    if not login_url:
+        return None
+    return {
+        "issuer": public_url,
+        "authorization_endpoint": f"{login_url}/oauth2/authorize",
+        "token_endpoint": f"{login_url}/oauth2/token",
+        "revocation_endpoint": f"{login_url}/oauth2/revoke",
+        "jwks_uri": f"{settings().issuer}/.well-known/jwks.json",
+        "scopes_supported": ["openid"],
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "token_endpoint_auth_methods_supported": ["none"],
+        "revocation_endpoint_auth_methods_supported": ["none"],
+        "code_challenge_methods_supported": ["S256"],
     }
 
 

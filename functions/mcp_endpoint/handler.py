@@ -9,7 +9,15 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from mcp_endpoint.authorization import METADATA_PATH, authorize, challenge, locale, metadata
+from mcp_endpoint.authorization import (
+    LOGIN_METADATA_PATH,
+    METADATA_PATH,
+    authorize,
+    challenge,
+    locale,
+    login_metadata,
+    metadata,
+)
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.protocol import Protocol
 from mcpist.errors import InternalError, McpistError, PayloadTooLarge
@@ -55,6 +63,11 @@ def handler(event: Event, context: LambdaContext) -> Response:
 def _route(event: Event, context: LambdaContext, public_url: str) -> Response:
     if event["rawPath"].startswith(METADATA_PATH):
         return _json(200, metadata(public_url), {"cache-control": "public, max-age=300"})
+    if event["rawPath"] == LOGIN_METADATA_PATH:
+        login = login_metadata(public_url)
+        if login is None:
+            return _json(404, {"error": "the login describes itself"})
+        return _json(200, login, {"cache-control": "public, max-age=300"})
     if event["requestContext"]["http"]["method"] != "POST":
         return _json(405, {"error": "only POST is served here"}, {"allow": "POST"})
     headers, body = _headers(event), _body(event)

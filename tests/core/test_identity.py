@@ -107,6 +107,25 @@ def test_an_access_token_is_accepted_in_every_dress(issuer: Service, dress: dict
     assert check(issuer, token(issuer, **dress)).sub == "uma"
 
 
+def cognito(issuer: Service, **claims: Any) -> str:
+    """A token of Cognito's form: no `typ`, and an `aud` of the access token's own only with resource binding."""
+    own = {"origin_jti": "o", "event_id": "e", "auth_time": int(time.time()), "jti": "j"}
+    return token(issuer, header={"typ": None}, **own, **claims)
+
+
+def test_cognitos_access_token_is_accepted_when_it_is_bound_to_us(issuer: Service) -> None:
+    access = {"token_use": "access", "client_id": "app1", "username": "u", "scope": "openid", "version": 2}
+    assert check(issuer, cognito(issuer, **access)) == Subject(issuer.url, "uma")
+    assert refusal(issuer, cognito(issuer, **access, aud=None)) == "it cannot be verified"
+    assert refusal(issuer, cognito(issuer, **access, aud="app1")) == "it was issued for another audience"
+
+
+def test_cognitos_id_token_is_refused_whatever_its_audience(issuer: Service) -> None:
+    id_token = {"token_use": "id", "cognito:username": "u", "email": "uma@example.com", "email_verified": True}
+    assert refusal(issuer, cognito(issuer, **id_token, aud="app1")) == "it was issued for another audience"
+    assert "not an access token" in refusal(issuer, cognito(issuer, **id_token))
+
+
 def test_an_unsigned_token_is_refused(issuer: Service) -> None:
     claims = jwt.decode(token(issuer), options={"verify_signature": False})
     for alg in ("none", "None", "NONE", ""):

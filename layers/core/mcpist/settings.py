@@ -19,7 +19,8 @@ class Settings:
     `audience` is what a token must be issued for: the endpoint's URL, unless the parameter says otherwise. With
     `response_cache` reads that repeat are answered from memory. Batches are kept for `keep_seconds`; after
     `continue_seconds` of an execution a batch goes on in another one. Audit rows are kept for `audit_days`. The
-    account may have `machine_limit` machines. People log in on the pages under /connect as `connect_client`.
+    account may have `machine_limit` machines. People log in on the pages under /connect as `connect_client`. Where
+    `login_url` is set, the issuer's own login stands there, and the endpoint describes it.
     `upstreams` is the file of the upstream MCP servers; with `category_tools` the two tools of their categories stand
     beside the three meta-tools. Where `store_seconds` is set, a store that is silent for longer is an error.
     """
@@ -39,6 +40,7 @@ class Settings:
     oauth_parameters: str
     token_broker: str
     connect_client: str
+    login_url: str
     step_runner: str
     machines_role: str
     response_cache: bool
@@ -79,6 +81,7 @@ def settings() -> Settings:
         oauth_parameters=value("OAUTH_PARAMETERS"),
         token_broker=value("TOKEN_BROKER"),
         connect_client=value("CONNECT_CLIENT_ID"),
+        login_url=value("LOGIN_URL"),
         step_runner=value("STEP_RUNNER"),
         machines_role=value("MACHINES_ROLE"),
         response_cache=value("RESPONSE_CACHE") == "on",

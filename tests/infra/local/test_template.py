@@ -75,13 +75,20 @@ def test_machines_call_the_alias(template: Template) -> None:
     assert relay.definition["States"]["step"]["Parameters"]["FunctionName"] == runner
 
 
-def test_a_missing_an_unknown_and_a_forbidden_parameter_are_named() -> None:
-    with pytest.raises(TemplateError, match="Issuer"):
-        read_template(ROOT / "template.yaml", {})
+def test_a_missing_an_unknown_and_a_forbidden_parameter_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "template.yaml"
+    file.write_text("Parameters: {Place: {Type: String}}")
+    with pytest.raises(TemplateError, match="Place"):
+        read_template(file, {})
     with pytest.raises(TemplateError, match="Isuer"):
         read_template(ROOT / "template.yaml", {"Isuer": "x", **ISSUER})
     with pytest.raises(TemplateError, match="LogLevel"):
         read_template(ROOT / "template.yaml", {"LogLevel": "LOUD", **ISSUER})
+
+
+def test_a_user_pool_of_its_own_cannot_be_had_here() -> None:
+    with pytest.raises(TemplateError, match="Login"):
+        read_template(ROOT / "template.yaml", {"PublicUrl": "https://mcp.example.com"})
 
 
 def test_a_resource_whose_condition_is_false_is_left_out(tmp_path: Path) -> None:

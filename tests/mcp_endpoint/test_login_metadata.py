@@ -1,0 +1,50 @@
+"""The login's metadata, which the endpoint serves where the issuer's own lacks what clients must see."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls, validate_metadata_issuer
+from mcp.shared.auth import OAuthMetadata
+
+from infra.local.login import LocalLogin
+from mcpist.settings import settings
+from tests.mcp_endpoint.door import PUBLIC_URL, Door
+
+LOGIN_URL = "https://mcpist-1.auth.eu-west-1.amazoncognito.com"
+
+
+@pytest.fixture
+def own_login(endpoint: Door, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
+    """A stack with a user pool of its own."""
+    monkeypatch.setenv("LOGIN_URL", LOGIN_URL)
+    settings.cache_clear()
+    yield endpoint
+    monkeypatch.undo()
+    settings.cache_clear()
+
+
+def test_a_client_that_begins_at_the_resource_finds_the_login_and_its_pkce(own_login: Door, login: LocalLogin) -> None:
+    (server,) = own_login.ask("resource_metadata")[2]["authorization_servers"]
+    status, _, answer = own_login.ask("login_metadata")
+    first = build_oauth_authorization_server_metadata_discovery_urls(server, server_url=f"{PUBLIC_URL}/mcp")[0]
+    assert (status, first) == (200, f"{PUBLIC_URL}/.well-known/oauth-authorization-server")
+    found = OAuthMetadata.model_validate(answer)
+    validate_metadata_issuer(found, server)
+    assert found.code_challenge_methods_supported == ["S256"]
+    assert str(found.authorization_endpoint) == f"{LOGIN_URL}/oauth2/authorize"
+    assert str(found.token_endpoint) == f"{LOGIN_URL}/oauth2/token"
+    assert answer["jwks_uri"] == f"{login.issuer}/.well-known/jwks.json"
+    assert found.token_endpoint_auth_methods_supported == ["none"]
+    assert "offline_access" not in answer["scopes_supported"]
+
+
+def test_tokens_are_still_the_issuers_own(own_login: Door) -> None:
+    assert own_login.ask("list_tools")[0] == 200
+
+
+def test_any_other_issuer_describes_itself(endpoint: Door, login: LocalLogin) -> None:
+    status, _, answer = endpoint.ask("login_metadata")
+    assert (status, set(answer)) == (404, {"error"})
+    metadata: dict[str, Any] = endpoint.ask("resource_metadata")[2]
+    assert metadata["authorization_servers"] == [login.issuer]

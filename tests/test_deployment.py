@@ -1,0 +1,108 @@
+"""The login that the stack brings where no other issuer is named: infra/cognito.yaml, and how template.yaml uses it."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.local.intrinsics import read_yaml
+from infra.local.template import read_template
+
+type Json = dict[str, Any]
+
+ROOT = Path(__file__).parents[1]
+REDIRECTS = {
+    "https://claude.ai/api/mcp/auth_callback",
+    "https://claude.com/api/mcp/auth_callback",
+    "http://localhost:8080/callback",
+    "http://127.0.0.1:33418",
+    "http://127.0.0.1:33418/",
+    "http://localhost:8787/callback",
+    "http://localhost:6274/oauth/callback",
+}
+
+
+@pytest.fixture(scope="module")
+def template() -> Json:
+    return read_yaml(ROOT / "template.yaml")
+
+
+@pytest.fixture(scope="module")
+def login() -> Json:
+    return read_yaml(ROOT / "infra/cognito.yaml")
+
+
+def of_type(document: Json, kind: str) -> Json:
+    return {id_: one["Properties"] for id_, one in document["Resources"].items() if one["Type"] == kind}
+
+
+def test_the_pool_can_bind_tokens_to_the_resource_and_nobody_signs_up_alone(login: Json) -> None:
+    (pool,) = of_type(login, "AWS::Cognito::UserPool").values()
+    assert pool["UserPoolTier"] == "ESSENTIALS"
+    assert pool["AdminCreateUserConfig"] == {"AllowAdminCreateUserOnly": True}
+    assert pool["DeletionProtection"] == "ACTIVE"
+    assert login["Resources"]["Users"]["DeletionPolicy"] == "Retain"
+    (domain,) = of_type(login, "AWS::Cognito::UserPoolDomain").values()
+    assert domain["ManagedLoginVersion"] == 2
+    (resource,) = of_type(login, "AWS::Cognito::UserPoolResourceServer").values()
+    assert resource["Identifier"] == {"Ref": "Resource"}
+
+
+def test_every_client_is_public_and_takes_only_codes_and_has_a_page(login: Json) -> None:
+    clients = of_type(login, "AWS::Cognito::UserPoolClient")
+    assert set(clients) == {"ClaudeClient", "LocalClient", "ConnectClient"}
+    for client in clients.values():
+        assert client["GenerateSecret"] is False
+        assert client["AllowedOAuthFlows"] == ["code"]
+        assert client["AllowedOAuthScopes"] == ["openid"], "not the scope that changes the user's own account"
+        assert client["RefreshTokenRotation"]["Feature"] == "ENABLED"
+        assert not {flow for flow in client["ExplicitAuthFlows"] if "PASSWORD" in flow or "REFRESH" in flow}
+        assert client["PreventUserExistenceErrors"] == "ENABLED"
+    styles = of_type(login, "AWS::Cognito::ManagedLoginBranding").values()
+    assert sorted(style["ClientId"]["Ref"] for style in styles) == sorted(clients)
+
+
+def test_the_redirects_of_known_clients_are_registered_and_plain_http_is_loopback_only(
+    template: Json, login: Json
+) -> None:
+    clients = of_type(login, "AWS::Cognito::UserPoolClient")
+    assert clients["LocalClient"]["CallbackURLs"] == {"Ref": "LocalRedirects"}
+    assert clients["ConnectClient"]["CallbackURLs"] == [{"Fn::Sub": "${PublicUrl}/connect/login"}]
+    local = template["Parameters"]["LocalRedirects"]["Default"].split(",")
+    assert {*clients["ClaudeClient"]["CallbackURLs"], *local} == REDIRECTS
+    assert all(re.match(r"https://|http://(localhost|127\.0\.0\.1):\d+", redirect) for redirect in REDIRECTS)
+
+
+def test_the_pool_comes_only_without_another_issuer_and_once_the_url_is_known(template: Json, login: Json) -> None:
+    stack = template["Resources"]["Login"]
+    assert (stack["Type"], stack["Condition"]) == ("AWS::CloudFormation::Stack", "HasOwnLogin")
+    assert (ROOT / stack["Properties"]["TemplateURL"]).samefile(ROOT / "infra/cognito.yaml")
+    assert set(stack["Properties"]["Parameters"]) == set(login["Parameters"])
+    url = "https://mcp.example.com"
+    assert [
+        read_template(ROOT / "template.yaml", given).intrinsics.holds("HasOwnLogin")
+        for given in ({}, {"Issuer": "https://login.example.com", "PublicUrl": url})
+    ] == [False, False]
+
+
+def test_what_the_pool_tells_reaches_the_doors_and_only_if_it_is_there(template: Json, login: Json) -> None:
+    told = {
+        "ISSUER": ("Issuer", {"Ref": "Issuer"}),
+        "CONNECT_CLIENT_ID": ("ConnectClientId", {"Ref": "ConnectClientId"}),
+        "LOGIN_URL": ("LoginUrl", ""),
+    }
+    functions = [*of_type(template, "AWS::Serverless::Function").values(), template["Globals"]["Function"]]
+    variables = {name: v for f in functions for name, v in f.get("Environment", {}).get("Variables", {}).items()}
+    for name, (output, otherwise) in told.items():
+        assert output in login["Outputs"]
+        assert variables[name] == {"Fn::If": ["HasOwnLogin", {"Fn::GetAtt": ["Login", f"Outputs.{output}"]}, otherwise]}
+
+
+def test_the_page_on_deploying_tells_each_parameter_with_its_default(template: Json) -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \|", (ROOT / "docs/deploy.md").read_text("utf-8"), re.MULTILINE)
+    told = {name: default.strip("`") for name, default in rows if name in template["Parameters"]}
+    assert list(told) == list(template["Parameters"])
+    for name, parameter in template["Parameters"].items():
+        if name != "LocalRedirects":
+            assert told[name] == (str(parameter["Default"]) or "empty"), name
