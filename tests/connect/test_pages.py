@@ -1,0 +1,57 @@
+"""What providers call an account is text on every page that shows it."""
+
+from typing import Any
+
+import pytest
+
+from connect import pages
+from connect.words import WORDS
+
+EVIL = '"><b onclick=x>'
+ACCOUNT = {"id": EVIL, "name": EVIL}
+
+
+def offer(**grant: Any) -> dict[str, Any]:
+    row = {
+        "account_id": EVIL,
+        "account_name": EVIL,
+        "services": ["tracker"],
+        "kind": "person",
+        "open_to": [EVIL],
+        "acts": True,
+        "own": True,
+        "usable": True,
+        "role": "",
+        "created_at": 0,
+    }
+    entry = {
+        "service": "tracker",
+        "provider": "tracker",
+        "together": ["tracker"],
+        "consent": True,
+        "keys": True,
+        "grants": [row | grant],
+    }
+    about = {"organization": "acme", "user": "uma", "roles": ["members"], "all_roles": ["members"], "role": ""}
+    return {**about, "services": [entry]}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pages.overview(WORDS["en"], offer()),
+        pages.service(WORDS["en"], offer()),
+        pages.service(WORDS["en"], offer(account_name="")),
+        pages.service(WORDS["en"], offer(own=False, role=EVIL)),
+        pages.question(
+            WORDS["en"],
+            {"old": ACCOUNT, "new": ACCOUNT, "role": EVIL, "question": "0", "reasons": ["replaces", "personal"]},
+            offer(),
+        ),
+        pages.leaving(WORDS["en"], EVIL, f"https://login.example.com/{EVIL}"),
+    ],
+    ids=["overview", "service", "unnamed", "role", "question", "leaving"],
+)
+def test_an_accounts_name_is_text_and_never_markup(page: str) -> None:
+    assert EVIL not in page
+    assert "onclick" in page

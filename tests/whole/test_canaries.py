@@ -1,0 +1,379 @@
+"""No secret is in anything that the house writes, with every logger of every function at DEBUG.
+
+One person's story, told once: log in, connect, call, batch, be refused, refresh, fail in every way, paste, take away.
+The provider stands on loopback and repeats all that it is told in all that it refuses. What the story has written down
+is read afterwards; the secrets were chosen by the provider, or caught on their way.
+"""
+
+import contextlib
+import io
+import json
+import re
+import shutil
+import sys
+import threading
+import zlib
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, parse_qsl, urlsplit
+
+import httpx
+import pytest
+
+from infra.cli.main import run
+from infra.cli.up import _facts
+from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house, with_modules
+from tests.token_broker.test_secrets import assert_silent
+from tests.whole.accounts import OWN, forget
+from tests.whole.conftest import Visitor
+from tests.whole.test_grants import histories, tables
+
+GET_ME: dict[str, Any] = {"module": "github", "tool": "get_me"}
+GET_REPO: dict[str, Any] = {"module": "github", "tool": "get_repo", "params": {"owner": "o", "repo": "r"}}
+CLIENT_SECRET = "client-secret-canary"
+KEYS = tuple(f"github_pat_{name}0canary0000000000" for name in ("pasted", "second", "refused", "typed"))
+JWT = re.compile(r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}")
+FUNCTIONS = ("connect", "mcp_endpoint", "step_runner", "token_broker")
+LOUD = """
+import logging
+import sys
+
+logging.getLogger().setLevel(logging.DEBUG)
+logging.getLogger().addHandler(logging.StreamHandler(sys.stderr))
+logging.getLogger("watch").debug("every logger is heard")
+"""
+
+
+class Hub:
+    """GitHub and its authorization server on loopback: it keeps what it was told, and repeats it when it refuses."""
+
+    def __init__(self) -> None:
+        self.told: list[dict[str, str]] = []
+        self.issued: list[str] = []
+        self.refused: set[str] = set()
+        self.fails: list[tuple[int, str]] = []
+        hub = self
+
+        class Pages(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                body = self.rfile.read(int(self.headers.get("content-length", 0))).decode()
+                status, answer = hub.answer(self.path, self.headers.get("authorization", ""), body)
+                self.send_response(status)
+                self.send_header("content-length", str(len(answer)))
+                self.send_header("x-repeated", body)
+                self.end_headers()
+                self.wfile.write(answer.encode())
+
+            do_POST = do_DELETE = do_GET  # noqa: N815
+
+            def log_message(self, *_: Any) -> None:
+                """Silent."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def answer(self, path: str, authorization: str, body: str) -> tuple[int, str]:
+        token = authorization.removeprefix("Bearer ")
+        repeated = json.dumps({"message": f"not with {authorization}", "error_description": body, "errors": [body]})
+        if path == "/login/oauth/access_token":
+            self.told.append(dict(parse_qsl(body)))
+            return self._token(body)
+        if path == "/user" and token not in self.refused:
+            return 200, json.dumps({"id": sum(token.encode()), "login": "uma-at-github", "type": "User"})
+        return (401 if path == "/user" else 422 if path.startswith("/repos") else 500), repeated
+
+    def _token(self, body: str) -> tuple[int, str]:
+        if self.fails:
+            status, text = self.fails.pop(0)
+            return status, text.replace("BODY", json.dumps(body)[1:-1])
+        number = len(self.issued)
+        pair = {"access_token": f"ghu_access_canary_{number}", "refresh_token": f"ghr_refresh_canary_{number}"}
+        self.issued += pair.values()
+        return 200, json.dumps({**pair, "expires_in": 28_800, "scope": "repo,read:user"})
+
+    @property
+    def access_token(self) -> str:
+        """The last that it issued."""
+        return [token for token in self.issued if "access" in token][-1]
+
+
+@dataclass
+class Story:
+    """A house, its person's browser, and what was said to everybody."""
+
+    house: House
+    hub: Hub
+    web: httpx.Client
+    secrets: set[str] = field(default_factory=set)
+    said: list[str] = field(default_factory=list)
+    stored: list[str] = field(default_factory=list)
+
+    def log_in(self) -> None:
+        """As a browser does that follows the link of a call."""
+        place = self.web.get(f"{self.house.connect_url}/github").headers["location"]
+        attempt = dict(parse_qsl(self.web.cookies["mcpist-login"]))
+        request = parse_qs(urlsplit(self.web.get(place).headers["location"]).query)["request"][0]
+        answer = self.web.post(f"{self.house.login.issuer}/login", data={"request": request, "sub": USER.sub})
+        landed = answer.headers["location"]
+        self.hear(self.web.get(landed))
+        session = dict(parse_qsl(self.web.cookies["mcpist-session"]))["session"]
+        code = parse_qs(urlsplit(landed).query)["code"][0]
+        self.secrets |= {attempt["state"], attempt["verifier"], code, session.rstrip("=")}
+
+    def post(self, service: str, **form: str) -> httpx.Response:
+        """What a form of a page sends."""
+        told = {"organization": ORGANIZATION, "user": USER.sub, **form}
+        return self.web.post(
+            f"{self.house.connect_url}/{service}", data=told, headers={"origin": self.house.aws.api_url}
+        )
+
+    def begin(self) -> str:
+        """The state of a consent that is under way; the page that leads there has to carry it."""
+        page = self.post("github", action="begin", services="github").text
+        state = page.partition("state=")[2].partition("&")[0]
+        self.secrets.add(state)
+        return state
+
+    def come_back(self, **query: str) -> httpx.Response:
+        """What the provider sends the browser back with."""
+        self.secrets |= {query[name] for name in ("state", "code") if name in query}
+        return self.hear(self.web.get(f"{self.house.connect_url}/callback/github", params=query))
+
+    def hear(self, answer: httpx.Response) -> httpx.Response:
+        """Keep a page, and where it leads; the cookie alone is the browser's secret."""
+        headers = [f"{name}: {value}" for name, value in answer.headers.items() if name != "set-cookie"]
+        self.said += [answer.text, *headers]
+        return answer
+
+    def call(self, name: str = "call", **arguments: Any) -> str:
+        """What a meta-tool answers, whatever it is."""
+        token = self.house.token(USER)
+        self.secrets.add(token)
+        answer = str(Visitor(self.house, token).call(name, **arguments))
+        self.said.append(answer)
+        return answer
+
+    def age(self) -> None:
+        """Let the access token end, and the last failure be long ago; nobody remembers."""
+        dynamodb, table = self.house.aws.client("dynamodb"), self.house.aws.resource("Grants")
+        pk = {"S": f"{ORGANIZATION}#github"}
+        dynamodb.delete_item(TableName=table, Key={"pk": pk, "sk": {"S": f"lease#{OWN}"}})
+        dynamodb.update_item(
+            TableName=table,
+            Key={"pk": pk, "sk": {"S": OWN}},
+            UpdateExpression="SET access_expires_at = :ended",
+            ExpressionAttributeValues={":ended": {"N": "1"}},
+        )
+        forget(self.house)
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[Hub]:
+    hub = Hub()
+    thread = threading.Thread(target=hub.server.serve_forever, args=[0.01])
+    thread.start()
+    yield hub
+    hub.server.shutdown()
+    hub.server.server_close()
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def loud_house(tmp_path_factory: pytest.TempPathFactory, hub: Hub) -> Iterator[House]:
+    """A house whose functions print all that any library logs, with GitHub on loopback."""
+    root = with_modules(tmp_path_factory.mktemp("loud"))
+    (root / "functions").unlink()
+    shutil.copytree(ROOT / "functions", root / "functions", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in FUNCTIONS:
+        with (root / f"functions/{name}/__init__.py").open("a") as face:
+            face.write(LOUD)
+    (root / "template.yaml").unlink()
+    template = (ROOT / "template.yaml").read_text("utf-8")
+    (root / "template.yaml").write_text(template.replace("Default: INFO", "Default: DEBUG"), "utf-8")
+    for file in ("layers/modules/mcpist_modules/github.py", "functions/token_broker/providers/github.py"):
+        text = (root / file).read_text("utf-8").replace("https://api.github.com", hub.url)
+        (root / file).write_text(text.replace("https://github.com/login", f"{hub.url}/login"), "utf-8")
+    documents = tmp_path_factory.mktemp("documents")
+    with open_house(docs=documents, root=root, modules=("github", "rag")) as house:
+        folder = next(one for one in house.aws.template.functions if one.id == "TokenBrokerFunction").environment
+        house.aws.client("ssm").put_parameter(
+            Name=f"{folder['OAUTH_PARAMETERS']}/github",
+            Value=json.dumps({"client_id": "Iv1.house", "client_secret": CLIENT_SECRET}),
+            Type="SecureString",
+        )
+        yield house
+
+
+@pytest.fixture(scope="module")
+def story(loud_house: House, hub: Hub) -> Iterator[Story]:
+    """The whole story: its chapters assert that they happened."""
+    with httpx.Client(timeout=60) as web:
+        story = Story(loud_house, hub, web)
+        story.secrets |= {CLIENT_SECRET, *KEYS, b64encode(f"Iv1.house:{CLIENT_SECRET}".encode()).decode()}
+        connect(story)
+        use(story)
+        refresh_in_vain(story)
+        connect_in_vain(story)
+        paste(story)
+        story.secrets |= {*hub.issued, *(told["code_verifier"] for told in hub.told if "code_verifier" in told)}
+        story.stored = stored(loud_house)
+        yield story
+
+
+def connect(story: Story) -> None:
+    story.log_in()
+    back = story.come_back(state=story.begin(), code="code-canary-first")
+    assert back.headers["location"].endswith("/connect/github?done=connected")
+    assert "uma-at-github" in story.hear(story.web.get(back.headers["location"])).text
+    assert "GitHub" in story.hear(story.web.get(story.house.connect_url)).text
+
+
+def use(story: Story) -> None:
+    """Call, batch, and a token that the service refuses: it is refreshed once."""
+    assert "uma-at-github" in story.call(**GET_ME)
+    assert "TOOL_EXECUTION_ERROR" in story.call(**GET_REPO)
+    story.hub.refused.add(story.hub.access_token)
+    assert "uma-at-github" in story.call(**GET_ME)
+    story.hub.refused.add(story.hub.access_token)
+    steps = [{"id": "me", **GET_ME, "output": True}, {"id": "repo", **GET_REPO, "output": True}]
+    assert "me: succeeded (account: uma-at-github)" in story.call("batch", commands=steps)
+    assert [told["grant_type"] for told in story.hub.told] == ["authorization_code", *["refresh_token"] * 2]
+
+
+def refresh_in_vain(story: Story) -> None:
+    """A provider out of order, that limits, that knows nothing, and that at last takes the token no more."""
+    outages = [
+        (500, '{"error_description": "BODY"}'),
+        (403, "<html>BODY</html>"),
+        (429, '{"message": "BODY"}'),
+        (400, '{"error": "invalid_client", "error_description": "BODY"}'),
+        (200, '{"access_token": ["BODY"]}'),
+    ]
+    codes = ("UPSTREAM_UNAVAILABLE", "UPSTREAM_UNAVAILABLE", "RATE_LIMIT", "NOT_CONFIGURED", "UPSTREAM_UNAVAILABLE")
+    for outage, code in zip(outages, codes, strict=True):
+        story.age()
+        story.hub.fails.append(outage)
+        assert code in story.call(**GET_ME)
+        assert story.hub.fails == []
+    story.age()
+    story.hub.fails.append((200, '{"error": "bad_refresh_token", "error_description": "BODY"}'))
+    assert "RECONNECT_REQUIRED" in story.call(**GET_ME)
+
+
+def connect_in_vain(story: Story) -> None:
+    """Codes that are refused, an account that cannot be read, a person who says no, and a state that nobody made."""
+    for number, (status, text) in enumerate(
+        [(200, '{"error": "bad_verification_code", "error_description": "BODY"}'), (502, "BODY")]
+    ):
+        story.hub.fails.append((status, text))
+        assert story.come_back(state=story.begin(), code=f"code-canary-vain-{number}").status_code >= 400
+    story.hub.refused.add(f"ghu_access_canary_{len(story.hub.issued)}")
+    assert story.come_back(state=story.begin(), code="code-canary-unread").status_code == 400
+    declined = story.come_back(state=story.begin(), error="access_denied", error_description="code-canary-no")
+    assert declined.headers["location"].endswith("done=declined")
+    assert story.come_back(state="state-canary-nobodys", code="code-canary-nobodys").status_code == 400
+
+
+def paste(story: Story) -> None:
+    """A key, the question about another one, and one that is refused."""
+    pasted, second, refused, _ = KEYS
+    story.hub.refused.add(refused)
+    asked = story.hear(story.post("github", action="paste", key=pasted))
+    assert asked.status_code == 200
+    question = asked.text.partition('name="question" value="')[2].partition('"')[0]
+    agreed = story.hear(story.post("confirm", question=question, agreed="yes"))
+    assert agreed.headers["location"].endswith("done=connected")
+    assert story.hear(story.post("github", action="paste", key=refused)).status_code == 400
+    assert "Is this the account?" in story.hear(story.post("github", action="paste", key=second)).text
+    assert "uma-at-github" in story.call(**GET_ME)
+
+
+@pytest.fixture(scope="module")
+def told(story: Story, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the command line says at the end of the story: all is taken away, and the provider fails."""
+    folder = tmp_path_factory.mktemp("shell")
+    (folder / ".mcpist").mkdir()
+    facts = _facts(story.house)
+    (folder / ".mcpist/up.json").write_text(json.dumps(facts))
+    story.secrets |= {str(facts["access_token"]), str(facts["administrator_token"])}
+    commands = (
+        "grant connect github --key - --replace",
+        "grant list",
+        "grant reencrypt",
+        "grant kill --everything",
+        "audit",
+    )
+    written = io.StringIO()
+    with pytest.MonkeyPatch.context() as monkeypatch, contextlib.chdir(folder):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(KEYS[-1]))
+        with contextlib.redirect_stdout(written), contextlib.redirect_stderr(written):
+            codes = [run(command.split()) for command in commands]
+    assert codes == [0] * len(commands), written.getvalue()
+    forget(story.house)
+    assert "CONNECTION_REQUIRED" in story.call(**GET_ME)
+    return written.getvalue()
+
+
+def test_every_function_was_heard_at_debug(story: Story, told: str) -> None:
+    logs = {log.stem: log.read_text("utf-8") for log in story.house.logs.iterdir()}
+    for function in ("ConnectFunction", "McpEndpointFunction", "StepRunnerFunction", "TokenBrokerFunction"):
+        assert "every logger is heard" in logs[function]
+        assert '"level":' in logs[function]
+    assert '"kill"' in told
+    assert len(story.secrets) > 40
+
+
+def test_no_log_holds_a_secret(story: Story, told: str) -> None:  # noqa: ARG001 - the end of the story
+    for log in story.house.logs.iterdir():
+        keeps_silent(story, log.read_text("utf-8"))
+
+
+def test_no_table_holds_a_secret(story: Story, told: str) -> None:  # noqa: ARG001
+    """Before all is taken away, and after."""
+    assert any("uma-at-github" in text for text in story.stored)
+    assert any("'#connect'" in text for text in story.stored)
+    keeps_silent(story, *story.stored, *stored(story.house))
+
+
+def test_no_machine_history_or_file_holds_a_secret(story: Story, told: str) -> None:  # noqa: ARG001
+    states = story.house.aws.client("stepfunctions")
+    machines = states.list_state_machines()["stateMachines"]
+    assert len(machines) > 1
+    definitions = [states.describe_state_machine(stateMachineArn=one["stateMachineArn"]) for one in machines]
+    keeps_silent(story, str(definitions), *histories(story.house), *files(story.house))
+
+
+def test_no_page_and_no_answer_holds_a_secret(story: Story, told: str) -> None:
+    assert len(story.said) > 50
+    keeps_silent(story, *story.said, told)
+
+
+def keeps_silent(story: Story, *written: str) -> None:
+    """No secret of the story stands there, and no JWT at all: nobody caught that of the login."""
+    everything = "\n".join(written)
+    assert_silent(everything, *story.secrets)
+    assert not JWT.search(everything)
+
+
+def stored(house: House) -> list[str]:
+    """All tables, and what stands in them compressed."""
+    dynamodb, texts = house.aws.client("dynamodb"), tables(house)
+    for name in ("Ledger", "Grants"):
+        for item in dynamodb.scan(TableName=house.aws.resource(name))["Items"]:
+            for value in item.values():
+                with contextlib.suppress(zlib.error):
+                    texts.append(zlib.decompress(value.get("B", b"")).decode())
+    return texts
+
+
+def files(house: House) -> Iterator[str]:
+    """Every object of every bucket."""
+    s3 = house.aws.client("s3")
+    for bucket in s3.list_buckets()["Buckets"]:
+        for one in s3.list_objects_v2(Bucket=bucket["Name"]).get("Contents", ()):
+            yield one["Key"] + s3.get_object(Bucket=bucket["Name"], Key=one["Key"])["Body"].read().decode()
