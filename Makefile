@@ -33,7 +33,7 @@ up: .venv/.synced ## Run the whole house on this machine, e.g. make up ARGS="--h
 	@$(RUN) mcpist up $(ARGS)
 
 test: .venv/.synced ## Run the tests, e.g. make test ARGS="-k batch".
-	@$(RUN) pytest $(ARGS)
+	@$(RUN) pytest -n 2 --dist loadgroup $(ARGS)
 
 check: .venv/.synced ## Format, lint, types, the arrows between the rooms, the pages, the template, the requirements.
 	$(RUN) ruff format --check .

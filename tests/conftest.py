@@ -25,6 +25,8 @@ from tests.token_broker.authorization_server import AuthorizationServer, running
 hypothesis.settings.register_profile("steady", derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("steady")
 
+# Where tests start the embedded AWS.
+EMBEDDED = ("core/batch/test_engines", "infra/", "step_runner/", "token_broker/", "whole/")
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 PUBLIC_URL = "https://mcp.example.com"
 AUDIENCE = f"{PUBLIC_URL}/mcp"
@@ -105,3 +107,10 @@ def forget() -> None:
     has_upstreams.cache_clear()
     answers.forget()
     holds.clear()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Two lanes for two workers: one embedded AWS stands in a process, and beside one no test may mock AWS."""
+    for item in items:
+        room = item.path.relative_to(Path(__file__).parent).as_posix()
+        item.add_marker(pytest.mark.xdist_group("embedded" if room.startswith(EMBEDDED) else "rest"))

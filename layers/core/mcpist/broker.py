@@ -64,10 +64,11 @@ def resolve(caller: Caller, service: str, *, refused: int | None = None) -> Cred
 
 
 def forget(caller: Caller, service: str) -> None:
-    """Ask the broker the next time, whatever is remembered."""
-    whose = (caller.organization, caller.user, caller.role_names)
-    _memory.pop((*whose, service), None)
-    for key in [key for key in _statuses if key[:3] == whose]:
+    """Ask the broker the next time, whatever is remembered of the user, in any roles."""
+    whose = (caller.organization, caller.user)
+    for key in [key for key in _memory if (*key[:2], key[3]) == (*whose, service)]:
+        del _memory[key]
+    for key in [key for key in _statuses if key[:2] == whose]:
         del _statuses[key]
 
 

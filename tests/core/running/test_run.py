@@ -44,11 +44,13 @@ class Vendor:
         self.sent = sent
         self.tokens: list[Any] = ["t1", "t2", "t3"]
         self.scopes: list[str] = []
+        self.roles: list[str] = []  # those that the broker was asked in
         self.module = declared(service.url)
         stores.session().register("before-call.lambda.Invoke", self.resolve)
 
-    def resolve(self, **_: Any) -> Any:
+    def resolve(self, params: Any, **_: Any) -> Any:
         """The broker's answer: the next token, or an error."""
+        self.roles = json.loads(params["body"])["roles"]
         token = self.tokens.pop(0)
         account = {"account_id": "7", "account_name": "uma@shop", "owner": "user#uma", "expires_at": None}
         account |= {"version": 1, "scopes": self.scopes, "keep_seconds": 60}
@@ -57,9 +59,9 @@ class Vendor:
         payload = {"Payload": io.BytesIO(json.dumps(answer).encode()), "ResponseMetadata": {"RequestId": "i1"}}
         return type("Response", (), {"status_code": 200}), payload
 
-    def brought(self, tool: str, options: Options = USUAL, **arguments: Any) -> Brought:
+    def brought(self, tool: str, options: Options = USUAL, who: Caller = UMA, **arguments: Any) -> Brought:
         module = self.module
-        return run(UMA, module, module.tools[tool], arguments, request="r1", batch="b1", options=options)
+        return run(who, module, module.tools[tool], arguments, request="r1", batch="b1", options=options)
 
     def run(self, tool: str, **arguments: Any) -> Any:
         return self.brought(tool, **arguments).json
@@ -282,6 +284,16 @@ def test_without_an_account_nothing_is_sent(vendor: Vendor) -> None:
         vendor.run("get_item", item_id="1")
     assert vendor.service.received == []
     assert vendor.outcomes() == ["CONNECTION_REQUIRED"]
+
+
+def test_an_account_is_asked_for_in_the_roles_that_allow_the_tool(vendor: Vendor) -> None:
+    readers, writers = Role("readers", modules=("shop",)), Role("writers", modules=("shop",), allow=("shop.create_*",))
+    both = replace(UMA, roles=(readers, writers))
+    vendor.service.says(said({"id": 1}), said({"id": 2}))
+    vendor.brought("get_item", who=both, item_id="1")
+    assert vendor.roles == ["readers", "writers"]
+    vendor.brought("create_item", who=both, name="lamp")
+    assert vendor.roles == ["writers"]
 
 
 def test_several_calls_are_one_conversation(vendor: Vendor) -> None:

@@ -23,6 +23,7 @@ from mcpist.running.cache import answers
 from mcpist.running.options import USUAL, Options
 from mcpist.running.scopes import lacking
 from mcpist.settings import settings
+from mcpist.sieve import permits
 from mcpist.tools.call import Answer, Call, Calls, Cut, Lookup, Proxied, Reply, Work
 from mcpist.tools.module import Module
 from mcpist.tools.tool import Tool
@@ -107,10 +108,13 @@ def _brought(found: Any, account: str) -> Brought:
 
 
 class Service:
-    """A module's service as one caller's tool reaches it, until a moment on the monotonic clock."""
+    """A module's service as one caller's tool reaches it, until a moment on the monotonic clock.
+
+    The caller acts in the roles that allow the tool: the account of another role was not meant for it.
+    """
 
     def __init__(self, caller: Caller, module: Module, tool: Tool, until: float, options: Options = USUAL) -> None:
-        self.caller = caller
+        self.caller = replace(caller, roles=tuple(role for role in caller.roles if permits(role, tool)))
         self.module = module
         self.tool = tool
         self.until = until
