@@ -17,7 +17,8 @@ from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from itertools import zip_longest
+from typing import Any, Literal
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import httpx
@@ -90,7 +91,8 @@ class Hub:
     def _token(self, body: str) -> tuple[int, str]:
         if self.fails:
             status, text = self.fails.pop(0)
-            return status, text.replace("BODY", json.dumps(body)[1:-1])
+            token = dict(parse_qsl(body)).get("refresh_token", "")
+            return status, text.replace("BODY", json.dumps(body)[1:-1]).replace("TOKEN", token)
         number = len(self.issued)
         pair = {"access_token": f"ghu_access_canary_{number}", "refresh_token": f"ghr_refresh_canary_{number}"}
         self.issued += pair.values()
@@ -158,16 +160,16 @@ class Story:
         self.said.append(answer)
         return answer
 
-    def age(self) -> None:
-        """Let the access token end, and the last failure be long ago; nobody remembers."""
+    def age(self, what: Literal["access_expires_at", "updated_at"] = "access_expires_at") -> None:
+        """Let the access token end, or be stored long ago, and the last failure be long ago; nobody remembers."""
         dynamodb, table = self.house.aws.client("dynamodb"), self.house.aws.resource("Grants")
         pk = {"S": f"{ORGANIZATION}#github"}
         dynamodb.delete_item(TableName=table, Key={"pk": pk, "sk": {"S": f"lease#{OWN}"}})
         dynamodb.update_item(
             TableName=table,
             Key={"pk": pk, "sk": {"S": OWN}},
-            UpdateExpression="SET access_expires_at = :ended",
-            ExpressionAttributeValues={":ended": {"N": "1"}},
+            UpdateExpression=f"SET {what} = :past",
+            ExpressionAttributeValues={":past": {"N": "1"}},
         )
         forget(self.house)
 
@@ -237,8 +239,10 @@ def use(story: Story) -> None:
     """Call, batch, and a token that the service refuses: it is refreshed once."""
     assert "uma-at-github" in story.call(**GET_ME)
     assert "TOOL_EXECUTION_ERROR" in story.call(**GET_REPO)
+    story.age("updated_at")
     story.hub.refused.add(story.hub.access_token)
     assert "uma-at-github" in story.call(**GET_ME)
+    story.age("updated_at")
     story.hub.refused.add(story.hub.access_token)
     steps = [{"id": "me", **GET_ME, "output": True}, {"id": "repo", **GET_REPO, "output": True}]
     assert "me: succeeded (account: uma-at-github)" in story.call("batch", commands=steps)
@@ -253,9 +257,12 @@ def refresh_in_vain(story: Story) -> None:
         (429, '{"message": "BODY"}'),
         (400, '{"error": "invalid_client", "error_description": "BODY"}'),
         (200, '{"access_token": ["BODY"]}'),
+        (200, '{"error": "TOKEN"}'),
+        (400, '{"error": "TOKEN"}'),
+        (401, '{"error": "BODY"}'),
     ]
-    codes = ("UPSTREAM_UNAVAILABLE", "UPSTREAM_UNAVAILABLE", "RATE_LIMIT", "NOT_CONFIGURED", "UPSTREAM_UNAVAILABLE")
-    for outage, code in zip(outages, codes, strict=True):
+    codes = ("UPSTREAM_UNAVAILABLE", "UPSTREAM_UNAVAILABLE", "RATE_LIMIT", "NOT_CONFIGURED")
+    for outage, code in zip_longest(outages, codes, fillvalue="UPSTREAM_UNAVAILABLE"):
         story.age()
         story.hub.fails.append(outage)
         assert code in story.call(**GET_ME)
