@@ -1,7 +1,8 @@
 """Administration: taking connections away, one or many, with proof of what became of each; and sealing them anew.
 
-Connections under way are dropped first: one that becomes a grant meanwhile is taken back by who stores it. Then the
-grant is deleted: nobody can get a token of it from then on, and what the memories of all doors still hold ends within a
+Connections under way are dropped first: one that becomes a grant meanwhile is taken back by who stores it. However many
+people begin, a kill goes on to the grants: what the provider has given nothing to costs one write. Then the grant is
+deleted: nobody can get a token of it from then on, and what the memories of all doors still hold ends within a
 minute. Only then its provider is asked to revoke what was deleted, which may take long or fail.
 """
 
@@ -38,9 +39,8 @@ def revoke(caller: Caller, asked: Revoke, request: str) -> dict[str, Any]:
         _require_administrator(caller, f"the shared {asked.service} account")
         owner = grants.shared(asked.role)
     provider = grants.provider_name(asked.service)
-    for begun in pending.find(caller.organization, provider=provider):
-        if begun.wish.owner == owner:
-            _drop(begun)
+    begun = pending.find(caller.organization, provider=provider)
+    _drop_all([one for one in begun if one.wish.owner == owner])
     for _ in range(MOST_CHANGES):
         grant = grants.read(caller.organization, provider, owner)
         if grant is None or asked.service not in grant.account.services:
@@ -48,7 +48,7 @@ def revoke(caller: Caller, asked: Revoke, request: str) -> dict[str, Any]:
         kept = [service for service in grant.account.services if service != asked.service]
         try:
             if not kept:
-                proof = _end(grant, caller, request, "revoke", asks=not _has_others(grant))
+                proof = _end(grant, caller, request, "revoke")
                 return {"revoked": True, "kept": [], "proof": proof}
             grants.keep_services(grant, kept)
         except Conflict:
@@ -71,14 +71,13 @@ def kill(caller: Caller, asked: Kill, request: str) -> dict[str, Any]:
     from concurrent.futures import ThreadPoolExecutor
 
     _check(caller, asked)
-    begun = _begun(caller, asked)
+    begun = sorted(_begun(caller, asked), key=lambda one: one.has_found)
+    reached = begun[: sum(not one.has_found for one in begun) + MOST_KILLED]
+    dropped = _drop_all(reached)
     with ThreadPoolExecutor(MOST_KILLED) as pool:
-        dropped = sum(pool.map(_drop, begun[:MOST_KILLED]))
-        if len(begun) > MOST_KILLED:
-            return {"killed": [], "dropped": dropped, "more": True}
         standing = list(islice(_named(caller, asked), MOST_KILLED + 1))
         killed = list(pool.map(lambda grant: _kill(grant, caller, request), standing[:MOST_KILLED]))
-    more = len(standing) > MOST_KILLED or not all(proof["deleted"] for proof in killed)
+    more = len(begun) > len(reached) or len(standing) > MOST_KILLED or not all(proof["deleted"] for proof in killed)
     return {"killed": killed, "dropped": dropped, "more": more}
 
 
@@ -117,13 +116,6 @@ def _owner(asked: Listing | Kill) -> str | None:
     return grants.shared(asked.role) if asked.role else None
 
 
-def _has_others(grant: Grant) -> bool:
-    """Whether another grant stands on the same account, given to the same client."""
-    whose = (grant.account.account_id, grant.account.client_id)
-    others = grants.find(grant.organization, provider=grant.provider)
-    return any((one.account.account_id, one.account.client_id) == whose for one in others if one.owner != grant.owner)
-
-
 def _kill(grant: Grant, caller: Caller, request: str) -> dict[str, Any]:
     """The proof of one grant's end, whatever version a refresh has made of it meanwhile."""
     now: Grant | None = grant
@@ -137,19 +129,28 @@ def _kill(grant: Grant, caller: Caller, request: str) -> dict[str, Any]:
     return _proof(grant, "failed", deleted=False)
 
 
-def _end(
-    grant: Grant, caller: Caller, request: str, event: Literal["revoke", "kill"], *, asks: bool = True
-) -> dict[str, Any]:
-    """Delete a grant, then ask its provider to revoke it; Conflict where another version stands there."""
+def _end(grant: Grant, caller: Caller, request: str, event: Literal["revoke", "kill"]) -> dict[str, Any]:
+    """Delete a grant, then ask its provider to revoke it; Conflict where another version stands there.
+
+    Whether others need it is looked up after that: of two that go at once, the last one sees that nobody does.
+    """
     try:
         tokens = grant.tokens()
     except McpistError:  # what cannot be opened must go all the more
         tokens = None
     grants.remove(grant)
-    answer: AtProvider = _at_provider(grant.provider, tokens) if asks else "kept"
+    answer = _at_provider(grant.provider, tokens, spares=grant if event == "revoke" else None)
     for service in grant.account.services:
         Occasion(caller, service, request).note(event, grant, answer)
     return _proof(grant, answer, deleted=True)
+
+
+def _drop_all(begun: list[Pending]) -> int:
+    """Drop them at once, since each may wait for its provider; how many still stood."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(MOST_KILLED) as pool:
+        return sum(pool.map(_drop, begun))
 
 
 def _drop(begun: Pending) -> bool:
@@ -164,13 +165,15 @@ def _drop(begun: Pending) -> bool:
     return stood
 
 
-def _at_provider(name: str, tokens: Tokens | None) -> AtProvider:
-    """What the provider says to our wish to revoke."""
-    from . import apps, oauth, providers
+def _at_provider(name: str, tokens: Tokens | None, *, spares: Grant | None = None) -> AtProvider:
+    """What the provider says to our wish to revoke, if it is not `kept` for those who stand beside the grant."""
+    from . import apps, oauth, providers, settlement
 
-    if tokens is None:
-        return "failed"
     try:
+        if spares and settlement.is_needed(spares.organization, name, spares.account):
+            return "kept"
+        if tokens is None:
+            return "failed"
         return oauth.revoke(providers.find(name), apps.app_of(name), tokens)
     except McpistError:
         return "failed"

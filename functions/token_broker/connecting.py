@@ -63,13 +63,14 @@ def begin(caller: Caller, asked: Begin, request: str) -> dict[str, Any]:
 
 def finish(caller: Caller, asked: Finish, request: str) -> dict[str, Any]:
     """What came of it: `outcome` is connected, declined or asks (see `settlement.settle`)."""
-    begun = pending.claim(asked.state, browser=_browser(asked), provider=asked.provider)
+    begun = pending.claim(caller.organization, asked.state, browser=_browser(asked), provider=asked.provider)
     with settlement.noting_failure(caller, begun.wish, request):
         provider = find(begun.wish.provider)
         if not provider.is_issuer(asked.iss or None):
             raise StaleConnection
         if asked.code is None:
             return _declined(caller, begun, asked.error, request)
+        _check_owner(caller, begun.wish)
         found = _redeem(caller, begun, provider, asked.code, request)
         return settlement.settle(caller, begun, found, request)
 
@@ -80,6 +81,7 @@ def paste(caller: Caller, asked: Paste, request: str) -> dict[str, Any]:
     if not provider.takes(asked.key):
         raise InvalidRequest(field="key", problem=f"it does not look like a key of {asked.service}")
     wish = _wish(caller, asked, provider, (asked.service,))
+    settlement.clear(caller, request)
     with settlement.noting_failure(caller, wish, request):
         try:
             linked = oauth.account(provider, asked.key, seconds=ANSWER_SECONDS)
@@ -91,15 +93,19 @@ def paste(caller: Caller, asked: Paste, request: str) -> dict[str, Any]:
 
 def confirm(caller: Caller, asked: Confirm, request: str) -> dict[str, Any]:
     """The answer to a question: `outcome` is connected, kept, or asks again if meanwhile yet another account stands."""
-    answered = pending.answer(asked.question, browser=_browser(asked))
+    answered = pending.answer(caller.organization, asked.question, browser=_browser(asked))
     found = answered.found
     if found is None:
         raise StaleConnection
     if asked.agreed:
         with settlement.noting_failure(caller, answered.wish, request):
+            try:
+                _check_owner(caller, answered.wish)
+            except McpistError:
+                _give_up(caller, answered, found, request)
+                raise
             return settlement.settle(caller, answered, found, request, agreed=True)
-    pending.remove(answered)
-    settlement.give_up(caller, answered.wish, found, request)
+    _give_up(caller, answered, found, request)
     return settlement.outcome("kept", answered.wish)
 
 
@@ -156,6 +162,16 @@ def _wish(caller: Caller, asked: Begin | Paste, provider: Provider, services: tu
         services=tuple(dict.fromkeys(services)),
         open_to=() if asked.role else asked.open_to,
     )
+
+
+def _give_up(caller: Caller, answered: Pending, found: Found, request: str) -> None:
+    pending.remove(answered)
+    settlement.give_up(caller, answered.wish, found, request)
+
+
+def _check_owner(caller: Caller, wish: Wish) -> None:
+    """Whether the caller may still do what was wished: since then they may have lost a role, or their office."""
+    owner_to_be(caller, wish.services[0], wish.role, wish.open_to)
 
 
 def _linked(account: Account, linked: Linked, granted: tuple[str, ...] | None) -> Account:

@@ -19,6 +19,8 @@ from .grants import Grant
 from .lease import PACE, Pace
 from .refresh import Occasion, renewed
 
+# A token as new as this that a service refuses is not the one at fault: the next one would be refused as well.
+NEW_SECONDS = 60
 # How often a grant may go away, or give way to another one, under our hands.
 MOST_CHANGES = 3
 
@@ -29,7 +31,7 @@ def resolve(
     """What a call of this service is sent with; ConnectionRequired or ReconnectRequired carry the URL to go to.
 
     `refused` is the version of the credential that the service did not accept: a newer one is answered, or it is
-    refreshed, or, where it cannot be, answered again.
+    refreshed, or, where it cannot be or is new itself, answered again.
     """
     known = memory.find(caller, service)
     if known and (refused is None or known.version > refused):
@@ -47,7 +49,7 @@ def resolve(
 
 def _current(grant: Grant, occasion: Occasion, refused: int | None, pace: Pace) -> Grant | None:
     """The grant with an access token that can be sent; None if the grant does not stand there any more."""
-    is_refused = grant.version == refused
+    is_refused = grant.version == refused and not 0 <= time.time() - grant.updated_at < NEW_SECONDS
     if grant.dead is None and grant.renewable and (is_refused or grant.ends_soon):
         return renewed(grant, occasion, refused=is_refused, pace=pace)
     return grant

@@ -81,6 +81,15 @@ def find(organization: str, *, owner: str | None = None, provider: str | None = 
     )
 
 
+def standing_on(organization: str, provider: str, account: Account) -> list[Grant]:
+    """The grants of the same account by the same client; an account that is not known may be any."""
+    return [
+        one
+        for one in find(organization, provider=provider)
+        if one.account.client_id == account.client_id and account.account_id in {"", one.account.account_id}
+    ]
+
+
 def save(organization: str, provider: str, owner: str, *, account: Account, tokens: Tokens, replaces: int) -> Grant:
     """Store both tokens as the version after `replaces` (0: none stands); Conflict if another one stands there."""
     seals = draw(organization, provider, owner, replaces + 1)

@@ -21,6 +21,7 @@ from .providers.wire import MOST_SECONDS, Asked, Said, ask
 
 RETRY_AFTER_SECONDS = 30
 LONGEST_LIFE_SECONDS = 10 * 366 * 86_400
+MOST_SCOPES = 200
 
 # A code that is used up, too old or another's; the second word is GitHub's.
 CODE_REFUSED = INVALID_GRANT | {"bad_verification_code"}
@@ -35,7 +36,8 @@ OUR_APP = {
     "unauthorized_client",
     "unsupported_grant_type",
 }
-_CODE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+# The other words that may be quoted: any that nobody defined may be what we sent.
+QUOTED = CODE_REFUSED | {"invalid_request", "server_error", "temporarily_unavailable"}
 _TOKEN = re.compile(r"[!-~]{1,16384}")  # what can stand in a header (RFC 6750)
 
 
@@ -181,7 +183,7 @@ def _issued(
 def _check(provider: Provider, said: Said, refused: frozenset[str]) -> None:
     """Read what the body says before the status: some providers refuse with 200, some with 403."""
     code = said.field("error")
-    code = code if isinstance(code, str) and _CODE.fullmatch(code) else ""
+    code = code if isinstance(code, str) else ""
     if said.status < 500 and said.status != 429:
         if code in refused:
             raise GrantDead(code)
@@ -189,7 +191,8 @@ def _check(provider: Provider, said: Said, refused: frozenset[str]) -> None:
             raise NotConfigured(service=provider.name, problem=f"it does not accept our app ({code or said.status})")
     _check_standing(provider, said)
     if code:
-        raise UpstreamUnavailable(service=provider.name, problem=f"it answered {said.status} ({code})")
+        known = code if code in QUOTED else "an unknown error"
+        raise UpstreamUnavailable(service=provider.name, problem=f"it answered {said.status} ({known})")
 
 
 def _check_standing(provider: Provider, said: Said) -> None:
@@ -226,6 +229,9 @@ def _seconds(value: Any) -> int | None:
 
 
 def _scopes(value: Any) -> Scopes | None:
-    """Scopes as a list in one text, separated by spaces, or by commas as GitHub's."""
+    """Scopes as a list in one text, separated by spaces, or by commas as GitHub's.
+
+    Not more of them, nor longer ones, than can be stored: the tokens beside them must not be lost.
+    """
     found = re.split(r"[ ,]+", value) if isinstance(value, str) else []
-    return tuple(filter(None, map(named, found))) or None
+    return tuple(filter(None, map(named, found)))[:MOST_SCOPES] or None

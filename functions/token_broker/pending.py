@@ -1,6 +1,7 @@
 """Pending connections: what a browser began, until the provider sends it back and all questions are answered.
 
-Items (`pk`, `sk`): `#connect`, SHA-256 of the state. No organization's grants have this key, since no id is empty.
+Items (`pk`, `sk`): `#connect`, `ACME#` and the SHA-256 of the state. No organization's grants have this `pk`, since no
+id is empty; of its own pending connections an organization reads no more than those.
 The state itself, 256 random bits, is only in the browser's way through the provider. A pending connection goes through
 its phases once, each by one conditional write of the browser that began it: begun, claimed, asked, answered.
 """
@@ -22,7 +23,7 @@ from mcpist.settings import settings
 from mcpist.stores import Item, Table, refused
 
 from . import vault
-from .grant import Account, Tokens
+from .grant import Account, Tokens, part
 
 PK = "#connect"
 STATE_BYTES = 32
@@ -78,7 +79,7 @@ class Pending:
             name: tuple(item[name]) for name in ("services", "open_to")
         }
         sealed: dict[str, bytes] = {name: item[name] for name in ("verifier", "found") if name in item}
-        return cls(item["sk"], Wish(**wish), item["phase"], item["until"], sealed)
+        return cls(item["sk"].rpartition("#")[2], Wish(**wish), item["phase"], item["until"], sealed)
 
     @property
     def verifier(self) -> SecretStr:
@@ -86,9 +87,14 @@ class Pending:
         return vault.unseal(self.sealed["verifier"], _place(self.wish, self.id, "verifier"))
 
     @property
+    def has_found(self) -> bool:
+        """Whether the provider has given tokens, which are to be revoked if nothing comes of it."""
+        return "found" in self.sealed
+
+    @property
     def found(self) -> Found | None:
         """What the provider gave, where there was a question about it."""
-        if "found" not in self.sealed:
+        if not self.has_found:
             return None
         opened = vault.unseal(self.sealed["found"], _place(self.wish, self.id, "found"))
         return _found(json.loads(opened.get_secret_value()))
@@ -101,12 +107,12 @@ def begin(wish: Wish) -> tuple[SecretStr, SecretStr]:
     return state, verifier
 
 
-def claim(state: SecretStr, *, browser: str, provider: str) -> Pending:
+def claim(organization: str, state: SecretStr, *, browser: str, provider: str) -> Pending:
     """What was begun with this state, at this provider and by this browser; StaleConnection for anything else.
 
     It can be claimed once: however many ask at the same time, one gets it.
     """
-    return _advance(_id(state), "begun", "claimed", browser, provider)
+    return _advance(_key(organization, _id(state)), "begun", "claimed", browser, provider)
 
 
 def open_(wish: Wish) -> Pending:
@@ -131,19 +137,19 @@ def ask(pending: Pending, found: Found) -> str:
     return pending.id
 
 
-def answer(question: str, *, browser: str) -> Pending:
+def answer(organization: str, question: str, *, browser: str) -> Pending:
     """The question's pending connection, once and only to the browser that was asked."""
-    return _advance(question, "asked", "answered", browser)
+    return _advance(_key(organization, question), "asked", "answered", browser)
 
 
 def remove(pending: Pending) -> bool:
     """Forget it; whether it still stood: else it was taken away meanwhile, and nothing may come of it."""
-    return _table().delete(PK, pending.id)
+    return _table().delete(*_key(pending.wish.organization, pending.id))
 
 
 def find(organization: str, *, user: str = "", provider: str = "") -> list[Pending]:
     """All pending connections of an organization, or of its user, or at a provider."""
-    found = [Pending.of(item) for item in _table().query(PK) if item["organization"] == organization]
+    found = map(Pending.of, _table().query(*_key(organization)))
     return [one for one in found if user in {"", one.wish.user} and provider in {"", one.wish.provider}]
 
 
@@ -152,10 +158,11 @@ def _keep(wish: Wish, id_: str, phase: Phase, condition: str = "", **given: Secr
     sealed = {name: vault.seal(secret, _place(wish, id_, name)) for name, secret in given.items()}
     wished = {name: getattr(wish, name) for name in Wish.__slots__}
     times = {"until": until, "expires_at": until + KEPT_SECONDS}
-    _table().put({"pk": PK, "sk": id_, "phase": phase, **wished, **times, **sealed}, condition=condition)
+    pk, sk = _key(wish.organization, id_)
+    _table().put({"pk": pk, "sk": sk, "phase": phase, **wished, **times, **sealed}, condition=condition)
 
 
-def _advance(id_: str, before: Phase, after: Phase, browser: str, provider: str = "") -> Pending:
+def _advance(key: tuple[str, str], before: Phase, after: Phase, browser: str, provider: str = "") -> Pending:
     """One conditional write. One that failed on our own writer id is success: the SDK sent it again."""
     writer = uuid4().hex
     condition = "#phase = :before AND #browser = :browser AND #until > :now"
@@ -165,8 +172,7 @@ def _advance(id_: str, before: Phase, after: Phase, browser: str, provider: str 
         values[":provider"] = provider
     try:
         item = _table().update(
-            PK,
-            id_,
+            *key,
             "SET #phase = :after, #writer = :writer",
             values={**values, ":after": after, ":writer": writer},
             condition=condition,
@@ -174,7 +180,7 @@ def _advance(id_: str, before: Phase, after: Phase, browser: str, provider: str 
     except ClientError as error:
         if not refused(error):
             raise
-        standing = _table().get(PK, id_)
+        standing = _table().get(*key)
         if standing is None or standing.get("writer") != writer:
             raise StaleConnection from None
         item = standing
@@ -203,6 +209,11 @@ def _place(wish: Wish, id_: str, field: str) -> vault.Place:
     """No grant's field is named after a pending connection."""
     name = f"{field} of {id_}"
     return vault.Place(organization=wish.organization, owner=wish.owner, service=wish.provider, field=name, version=1)
+
+
+def _key(organization: str, id_: str = "") -> tuple[str, str]:
+    """The keys of an item; without an id, how all of the organization's begin."""
+    return PK, f"{part(organization)}#{id_}"
 
 
 def _random() -> SecretStr:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
+from aws_lambda_powertools.metrics import MetricUnit, single_metric
 from pydantic import SecretStr
 
 from mcpist import audit
@@ -64,6 +65,8 @@ class Occasion:
             )
         except StoreUnavailable:
             logger.error("audit row lost", extra={"metric": "AuditRowsLost"})
+            with single_metric(name="AuditRowsLost", unit=MetricUnit.Count, value=1):
+                pass
 
 
 def renewed(grant: Grant, occasion: Occasion, *, refused: bool = False, pace: Pace = PACE) -> Grant | None:
@@ -89,6 +92,7 @@ def _renew(grant: Grant, occasion: Occasion, pace: Pace) -> Grant | None:
         now, standing = lease.look(grant)
         if not _is_same(now, grant):
             return now
+        _check_app(app, grant)
         standing.check(grant)
         if watch.is_free(standing) and (held := lease.acquire(grant, standing, pace)):
             with held:
@@ -97,6 +101,16 @@ def _renew(grant: Grant, occasion: Occasion, pace: Pace) -> Grant | None:
             break
         time.sleep(pause)
     raise Timeout(service=grant.provider, seconds=pace.wait)
+
+
+def _check_app(app: "App", grant: Grant) -> None:
+    """Whether our app is still the one that the tokens were given to: to another, the provider says that they are dead.
+
+    An operator who named the wrong one must be able to name the right one again.
+    """
+    if app.client_id != grant.account.client_id:
+        problem = "this account was connected with another app: name that one again, or connect the account anew"
+        raise NotConfigured(service=grant.provider, problem=problem)
 
 
 def _redeem(held: Lease, grant: Grant, provider: "Provider", app: "App", occasion: Occasion) -> Grant | None:
@@ -142,14 +156,15 @@ def _store(grant: Grant, seals: grants.Seals, won: "Redeemed", old: SecretStr) -
 def _overtaken(grant: Grant, won: "Redeemed", provider: "Provider", app: "App", occasion: Occasion) -> Grant | None:
     """What stands instead of the version that was redeemed; a pair that nobody wants any more is revoked.
 
-    Where the same connection stands, in a version that another holder stored, our pair may be of its family.
+    Where a grant stands on the same account, be it this one in a version that another holder stored, our pair may be
+    of its family, and some providers end all of an account's tokens with one of them. An unknown account may be any.
     """
     from . import oauth
 
-    now = grants.read(grant.organization, grant.provider, grant.owner)
-    if now is None or now.account.account_id != grant.account.account_id:
+    standing = grants.standing_on(grant.organization, grant.provider, grant.account)
+    if not any(one.owner == grant.owner or not provider.revokes_one for one in standing):
         occasion.note("revoke", grant, oauth.revoke(provider, app, won.tokens))
-    return now
+    return grants.read(grant.organization, grant.provider, grant.owner)
 
 
 def _bury(grant: Grant, code: str, occasion: Occasion) -> Grant | None:

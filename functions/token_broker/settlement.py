@@ -12,7 +12,7 @@ from typing import Any
 
 from mcpist import audit
 from mcpist.caller import Caller
-from mcpist.errors import Conflict, McpistError, NotConfigured, StaleConnection, StoreUnavailable
+from mcpist.errors import Conflict, IntegrityError, McpistError, NotConfigured, StaleConnection, StoreUnavailable
 
 from . import grants, oauth, pending
 from .apps import app_of
@@ -24,7 +24,9 @@ from .providers import find
 REVOKE_SECONDS = 4.0
 # How often a grant may change under our hands.
 MOST_CHANGES = 3
-# How many abandoned questions are cleared away at once: each asks its provider.
+# How many pending connections a person has at most.
+MOST_PENDING = 10
+# How many unanswered questions are cleared away at once: each asks its provider.
 MOST_CLEARED = 2
 
 
@@ -61,8 +63,8 @@ def _stored(
         grants.remove(grant)
         give_up(caller, begun.wish, found, request)
         raise StaleConnection
-    if replaced and replaced.account.account_id != found.account.account_id:
-        _give_up_old(caller, begun.wish, replaced, request)
+    if replaced:
+        _give_up_old(caller, begun.wish, replaced, found, request)
     note(caller, "connect", begun.wish, found.account.account_name, "succeeded", request)
     return outcome("connected", begun.wish)
 
@@ -85,13 +87,20 @@ def _question(begun: Pending, found: Found, standing: Grant | None, reasons: lis
     }
 
 
-def _give_up_old(caller: Caller, wish: Wish, replaced: Grant, request: str) -> None:
-    """Tokens that cannot be opened are lost to us as well: the new account stands all the same."""
+def _give_up_old(caller: Caller, wish: Wish, replaced: Grant, found: Found, request: str) -> None:
+    """Tokens of the same account may be one grant to the provider: then the new ones would end with the old.
+
+    Tokens that cannot be opened are lost to us as well: what is new stands all the same.
+    """
+    same = replaced.account.account_id == found.account.account_id
+    if same and not find(wish.provider).revokes_one:
+        return
     try:
         tokens = replaced.tokens()
     except McpistError:
         return
-    give_up(caller, wish, Found(replaced.account, tokens), request)
+    if tokens.access_token != found.tokens.access_token:
+        give_up(caller, wish, Found(replaced.account, tokens), request)
 
 
 def give_up(caller: Caller, wish: Wish, found: Found, request: str) -> None:
@@ -100,12 +109,7 @@ def give_up(caller: Caller, wish: Wish, found: Found, request: str) -> None:
     An account that is not known may be any. A key that a person pasted has no client, and stays the person's.
     """
     account = found.account
-    others = grants.find(wish.organization, provider=wish.provider) if account.client_id else ()
-    needed = any(
-        other.account.client_id == account.client_id and account.account_id in {"", other.account.account_id}
-        for other in others
-    )
-    if needed or not account.client_id:
+    if not account.client_id or is_needed(wish.organization, wish.provider, account):
         return
     try:
         provider, app = find(wish.provider), app_of(wish.provider)
@@ -115,11 +119,24 @@ def give_up(caller: Caller, wish: Wish, found: Found, request: str) -> None:
     note(caller, "revoke", wish, account.account_name, answered, request)
 
 
+def is_needed(organization: str, provider: str, account: Account) -> bool:
+    """Whether revoking an account's token may end those of a grant that stands."""
+    return not find(provider).revokes_one and bool(grants.standing_on(organization, provider, account))
+
+
 def clear(caller: Caller, request: str) -> None:
-    """Give up what the caller was asked about and never answered."""
-    abandoned = [one for one in pending.find(caller.organization, user=caller.user) if one.until <= time.time()]
-    for one in abandoned[:MOST_CLEARED]:
-        found = one.found
+    """Make room for one more: give up what the caller never came back to, and the oldest of too many."""
+    newest = sorted(pending.find(caller.organization, user=caller.user), key=lambda one: one.until, reverse=True)
+    fresh = [one for one in newest if one.until > time.time()]
+    gone = [*fresh[MOST_PENDING - 1 :], *(one for one in newest if one.until <= time.time())]
+    for one in gone:
+        if not one.has_found:
+            pending.remove(one)
+    for one in [one for one in gone if one.has_found][-MOST_CLEARED:]:
+        try:
+            found = one.found
+        except IntegrityError:  # lost to us as well
+            found = None
         if pending.remove(one) and found:
             give_up(caller, one.wish, found, request)
 

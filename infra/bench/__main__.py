@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from infra.bench import catalogue, machines, upstreams
+from infra.bench import broker, catalogue, machines, upstreams
 from infra.cli.endpoint import Endpoint
 from infra.cli.plan import planned
 from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house, with_modules
@@ -31,6 +31,7 @@ from mcpist.tools.call import Call
 from mcpist.tools.catalogue import INDEX_FILE
 from mcpist.tools.index import Index
 from mcpist.tools.module import Module
+from tests.whole import accounts
 
 ROUNDS = 5
 SLOW_SECONDS = 0.5
@@ -49,8 +50,10 @@ def main() -> None:
         stub.write_text(stub.read_text("utf-8").replace("http://stub.invalid", host), "utf-8")
         with open_house(docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), say=_say) as house:
             rows = [*catalogue.rows(), *caching(host), *sandboxes(house, Path(folder))]
-            rows += [*requests(house), *planning(), *batches(house), *shapes(house), *machines.rows()]
+            rows += [*requests(house), *broker.rows(house, Path(folder)), *planning()]
+            rows += [*batches(house), *shapes(house), *machines.rows()]
         rows += upstreams.rows()
+    rows += broker.contention()
     text = table(rows)
     print(text)
     keep(text)
@@ -99,7 +102,7 @@ def sandboxes(house: House, folder: Path) -> list[Row]:
 
 def requests(house: House) -> list[Row]:
     """AWS requests of a `call` that needs a grant, counted at the front: cold sandboxes, then warm ones."""
-    connect(house)
+    accounts.connect(house, "stub-token", service="stub")
     endpoint = Endpoint(house.mcp_url, house.token(USER))
     rows: list[Row] = []
     for state in ("cold", "warm"):
@@ -150,23 +153,6 @@ class Known(Service):
 def ask() -> Call:
     """Ask the stub's service."""
     return Call("GET", "/")
-
-
-def connect(house: House) -> None:
-    """Store a grant for the stub service, as the user would by connecting an account."""
-    message = {
-        "operation": "put",
-        "proof": {"kind": "jwt", "value": house.token(USER)},
-        "organization": ORGANIZATION,
-        "roles": [],
-        "service": "stub",
-        "access_token": "stub-token",
-    }
-    broker = house.aws.resource("TokenBrokerFunction.Alias")
-    answer = house.aws.client("lambda").invoke(FunctionName=broker, Payload=json.dumps(message))
-    payload = json.load(answer["Payload"])
-    if "error" in payload:
-        raise RuntimeError(payload["error"])
 
 
 def planning() -> list[Row]:

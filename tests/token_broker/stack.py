@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import SecretStr
@@ -92,12 +92,12 @@ class Stack:
         )
         if (old := self.grant()) is not None:
             grants.remove(old)
-        return self.store(self.server.grant(client))
+        return self.store(self.server.grant(client), client.id)
 
-    def store(self, minted: Minted) -> Grant:
+    def store(self, minted: Minted, client_id: str) -> Grant:
         """Keep a pair of tokens as version 1."""
         tokens = Tokens(SecretStr(minted.access_token), SecretStr(minted.refresh_token))
-        account = Account(services=(SERVICE,), account_id="uma", account_name="Uma")
+        account = Account(services=(SERVICE,), account_id="uma", account_name="Uma", client_id=client_id)
         return grants.save("acme", SERVICE, OWNER, account=account, tokens=tokens, replaces=0)
 
     def grant(self) -> Grant | None:
@@ -111,13 +111,13 @@ class Stack:
         item: dict[str, Any] | None = found.get("Item")
         return item
 
-    def age(self) -> None:
-        """Let the access token end: what has ended is told by the item alone."""
+    def age(self, what: Literal["access_expires_at", "updated_at"] = "access_expires_at") -> None:
+        """Let the access token end, or be stored long ago: the item alone tells."""
         self.aws.client("dynamodb").update_item(
             TableName=self.environment["GRANTS_TABLE"],
             Key={"pk": {"S": f"acme#{SERVICE}"}, "sk": {"S": OWNER}},
-            UpdateExpression="SET access_expires_at = :ended",
-            ExpressionAttributeValues={":ended": {"N": "1"}},
+            UpdateExpression=f"SET {what} = :past",
+            ExpressionAttributeValues={":past": {"N": "1"}},
         )
 
     @contextmanager

@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from threading import Barrier
 from typing import Any
 
 import boto3
@@ -19,6 +21,7 @@ from token_broker import grants, pending
 from token_broker.grants import Account, Grant, Tokens
 from token_broker.pending import Found, Wish
 
+BOTH = ("user#ada", "role#engineering")
 EVERYONE = {"user": "ada", "service": "github", "role": "engineering"}
 
 
@@ -122,6 +125,34 @@ def test_an_account_that_another_grant_stands_on_is_not_revoked_at_its_provider(
     assert provider[0].takes(shared.access_token.get_secret_value())
     assert provider[0].takes(own.access_token.get_secret_value())
     assert standing(door) == {("acme#drive", "role#engineering")}
+
+
+def test_of_two_that_are_revoked_at_once_the_last_is_revoked_at_its_provider(
+    door: Broker, provider: tuple[AuthorizationServer, Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both see the other's grant before they remove their own."""
+    tokens = [connect(door, provider, owner).access_token.get_secret_value() for owner in BOTH]
+    barrier, remove = Barrier(2, timeout=10), grants.remove
+
+    def together(grant: Grant) -> bool:
+        barrier.wait()
+        removed = remove(grant)
+        barrier.wait()
+        return removed
+
+    monkeypatch.setattr(grants, "remove", together)
+    with ThreadPoolExecutor(2) as pool:
+        own = pool.submit(done, door, "ada", "revoke", service="drive")
+        shared = pool.submit(done, door, "grace", "revoke", service="drive", role="engineering")
+        answers = [one.result()["proof"]["at_provider"] for one in (own, shared)]
+    assert "kept" not in answers
+    assert not any(provider[0].takes(token) for token in tokens)
+
+
+def test_where_one_token_is_revoked_alone_another_grant_keeps_nothing_alive(door: Broker) -> None:
+    for owner in BOTH:
+        door.store(owner, client_id="Iv1")
+    assert done(door, "ada", "revoke", service="github")["proof"]["at_provider"] == "failed", "GitHub was to be asked"
 
 
 def test_who_revokes_drops_what_they_have_begun_to_connect(door: Broker) -> None:
@@ -338,6 +369,27 @@ def test_what_a_provider_has_given_to_one_under_way_is_revoked(
     assert done(door, "grace", "kill", user="ada") == {"killed": [], "dropped": 1, "more": False}
     assert not server.takes(minted.access_token)
     assert pending.find("acme") == []
+
+
+def test_a_flood_of_begun_connections_keeps_no_kill_from_the_grants(door: Broker) -> None:
+    door.store("user#ada")
+    for _ in range(40):
+        pending.begin(wish("user#bob", "bob", "github"))
+    result = done(door, "grace", "kill", everything=True)
+    assert (len(result["killed"]), result["dropped"], result["more"]) == (1, 40, False)
+    assert door.items() == []
+
+
+def test_a_flood_of_questions_keeps_no_kill_from_the_grants_either(door: Broker) -> None:
+    """Each holds tokens that its provider is asked to revoke: so they go in turns."""
+    door.store("user#ada")
+    found = Found(Account(services=("github",)), Tokens(SecretStr("canary")))
+    for _ in range(20):
+        pending.ask(pending.open_(wish("user#bob", "bob", "github")), found)
+    first, second = (done(door, "grace", "kill", everything=True) for _ in range(2))
+    assert [len(first["killed"]), first["dropped"], first["more"]] == [1, 16, True]
+    assert [second["dropped"], second["more"]] == [4, False]
+    assert door.items() == []
 
 
 def wish(owner: str, user: str, service: str, organization: str = "acme") -> Wish:

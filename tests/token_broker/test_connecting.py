@@ -3,7 +3,7 @@
 import json
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,13 +12,13 @@ from urllib.parse import parse_qs, urlsplit
 import boto3
 import pytest
 
-from mcpist import settings
+from mcpist import directory, settings
 from tests.core.loopback import Reply, Service, said, serving
 from tests.token_broker.authorization_server import AuthorizationServer, Client
-from token_broker import apps, pending
+from token_broker import apps, pending, settlement
 from token_broker.providers import github
 
-from .conftest import PUBLIC_URL, Broker, error_of
+from .conftest import PUBLIC_URL, Broker, error_of, put_person
 
 HOME = "http://127.0.0.1:9"
 KEY = "github_pat_canary00000000000000"
@@ -96,9 +96,10 @@ def grace(door: Broker, authorization_server: AuthorizationServer, client: Clien
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """GitHub's own address, on loopback."""
+    """GitHub's own addresses, on loopback."""
     with serving() as service:
-        provider = replace(github.PROVIDER, account_url=f"{service.url}/user")
+        urls = {"account_url": "user", "token_url": "token", "revoke_url": "applications/{client_id}/token"}
+        provider = replace(github.PROVIDER, **{name: f"{service.url}/{path}" for name, path in urls.items()})
         monkeypatch.setattr(github, "PROVIDER", provider)
         yield service
 
@@ -311,6 +312,71 @@ def test_only_who_was_asked_answers_and_only_once(ada: Journey, grace: Journey) 
     assert error_of(grace.tell("confirm", question=question, agreed=True)) == "StaleConnection"
 
 
+@pytest.fixture
+def demoted(door: Broker) -> Callable[[], None]:
+    """Makes grace a user like all others."""
+
+    def demote() -> None:
+        put_person(door.login, "grace", roles=["engineering"], system_role="user")
+        directory._cache.clear()
+
+    return demote
+
+
+def test_who_is_no_administrator_any_more_finishes_nothing_for_a_role(
+    grace: Journey, demoted: Callable[[], None]
+) -> None:
+    back = grace.consent(role="engineering")
+    demoted()
+    assert error_of(grace.finish(back)) == "AuthorizationError"
+    assert grace.alive == set(), "the code was not even redeemed"
+    assert owners(grace.door) == []
+    assert [row[1] for row in audited(grace.door)] == ["failure"]
+
+
+def test_who_is_no_administrator_any_more_confirms_nothing_for_a_role(
+    grace: Journey, demoted: Callable[[], None]
+) -> None:
+    asked = grace.connect(role="engineering")
+    assert len(grace.alive) == 1
+    demoted()
+    assert error_of(grace.tell("confirm", question=asked["question"], agreed=True)) == "AuthorizationError"
+    assert grace.alive == set(), "what was won is revoked"
+    assert grace.door.items() == []
+
+
+def test_who_has_lost_a_role_opens_nothing_to_it(ada: Journey) -> None:
+    back = ada.consent(open_to=["support"])
+    put_person(ada.door.login, "ada", roles=["engineering"])
+    directory._cache.clear()
+    assert error_of(ada.finish(back)) == "AuthorizationError"
+    assert owners(ada.door) == []
+
+
+def test_of_too_many_that_a_person_has_begun_the_oldest_go(
+    ada: Journey, grace: Journey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grace.begin()
+    first = ada.consent()
+    later = time.time() + 5
+    monkeypatch.setattr(time, "time", lambda: later)
+    for _ in range(settlement.MOST_PENDING):
+        ada.begin()
+    last = ada.consent()
+    assert len(pending.find("acme", user="ada")) == settlement.MOST_PENDING
+    assert len(pending.find("acme", user="grace")) == 1
+    assert error_of(ada.finish(first)) == "StaleConnection"
+    assert ada.finish(last)["result"]["outcome"] == "connected"
+
+
+def test_questions_about_pasted_keys_are_no_more_than_that(ada: Journey, service: Service) -> None:
+    service.replies = [octocat(), octocat(id=2, login="other")]
+    assert ada.tell("paste", service="github", key=KEY)["result"]["outcome"] == "connected"
+    for _ in range(settlement.MOST_PENDING + 2):
+        assert ada.tell("paste", service="github", key=f"{KEY}0")["result"]["outcome"] == "asks"
+    assert len(pending.find("acme", user="ada")) == settlement.MOST_PENDING
+
+
 def test_what_was_never_answered_is_given_up_when_its_person_comes_back(
     grace: Journey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,6 +434,30 @@ def test_who_agreed_to_one_change_did_not_agree_to_another(ada: Journey) -> None
     again = ada.tell("confirm", question=asked["question"], agreed=True)["result"]
     assert (again["outcome"], again["old"]["id"], again["new"]["id"]) == ("asks", "mia", "otto")
     assert ada.tell("confirm", question=again["question"], agreed=True)["result"]["outcome"] == "connected"
+
+
+def test_the_same_account_again_leaves_no_old_token_alive_where_one_token_is_revoked_alone(
+    ada: Journey, service: Service
+) -> None:
+    for token in ("gho_first", "gho_second", "gho_second"):
+        service.replies = [said({"access_token": token}), octocat(), Reply(b"", 204)]
+        url = str(ada.tell("begin", services=["github"])["result"]["url"])
+        state = parse_qs(urlsplit(url).query)["state"][0]
+        done = ada.tell("finish", provider="github", state=state, code="code-canary")
+        assert done["result"]["outcome"] == "connected"
+    (revoked,) = [one for one in service.received if one.method == "DELETE"]
+    assert (revoked.path, json.loads(revoked.body)) == (
+        "/applications/Iv1.canary/token",
+        {"access_token": "gho_first"},
+    ), "and not the token that stands"
+    assert ("ada", "revoke", "octocat", "revoked") in audited(ada.door)
+
+
+def test_the_same_account_again_revokes_nothing_where_the_new_tokens_might_end_too(ada: Journey) -> None:
+    ada.connect()
+    ada.connect()
+    assert ada.server.takes(ada.token())
+    assert ada.server.state.revoked == 0
 
 
 # -- meanwhile ----------------------------------------------------------------------------------------

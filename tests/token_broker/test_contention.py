@@ -21,8 +21,7 @@ def test_eight_processes_of_fifty_threads_redeem_once_a_round(stack: Stack) -> N
             stack.server.reset()
             stack.server.steer(delay_seconds=DELAYS[number % len(DELAYS)] * PACE["lease"])
             refused = grant.version if number % 2 else None
-            if refused is None:
-                stack.age()
+            stack.age("access_expires_at" if refused is None else "updated_at")
             played = stack.play(sandboxes, threads=THREADS, refused=refused)
             now = stack.grant()
             assert now is not None
@@ -32,6 +31,7 @@ def test_eight_processes_of_fifty_threads_redeem_once_a_round(stack: Stack) -> N
             assert played.found == [f"{grant.version + 1} {token}"] * PROCESSES * THREADS
             grant = now
         stack.server.reset()
+        stack.age("updated_at")
         last = stack.play(sandboxes[:1], threads=1, refused=grant.version).found
     state = stack.server.state
     assert last == [f"{grant.version + 1} {token}" for token in state.access_tokens[-1:]]

@@ -26,7 +26,7 @@ FOUND = Found(
 
 
 def claim(state: SecretStr, browser: str = WISH.browser, provider: str = WISH.provider) -> Pending:
-    return pending.claim(state, browser=browser, provider=provider)
+    return pending.claim(WISH.organization, state, browser=browser, provider=provider)
 
 
 def test_what_was_begun_comes_back_with_its_verifier() -> None:
@@ -56,6 +56,32 @@ def test_another_browser_or_provider_neither_gets_it_nor_uses_it_up(other: dict[
     with pytest.raises(StaleConnection):
         claim(state, **other)
     assert claim(state).wish == WISH
+
+
+def test_another_organization_knows_neither_the_state_nor_the_question() -> None:
+    state, _ = pending.begin(WISH)
+    with pytest.raises(StaleConnection):
+        pending.claim("globex", state, browser=WISH.browser, provider=WISH.provider)
+    question = pending.ask(claim(state), FOUND)
+    with pytest.raises(StaleConnection):
+        pending.answer("globex", question, browser=WISH.browser)
+    assert pending.answer(WISH.organization, question, browser=WISH.browser).found == FOUND
+
+
+def test_an_organization_reads_only_its_own_of_all_that_are_pending() -> None:
+    pending.begin(WISH)
+    for name in ("globex", "acme2", "acm"):
+        pending.begin(replace(WISH, organization=name))
+    read: list[int] = []
+
+    def count(parsed: dict[str, Any], **_: Any) -> None:
+        read.append(parsed["ScannedCount"])
+
+    events = client("dynamodb").meta.events
+    events.register("after-call.dynamodb.Query", count)
+    assert len(pending.find("acme")) == 1
+    events.unregister("after-call.dynamodb.Query", count)
+    assert read == [1]
 
 
 def test_nobody_began_an_unknown_state(door: Broker) -> None:
@@ -90,17 +116,17 @@ def test_a_question_keeps_what_was_found_for_one_answer() -> None:
     state, _ = pending.begin(WISH)
     question = pending.ask(claim(state), FOUND)
     with pytest.raises(StaleConnection):
-        pending.answer(question, browser="bob's browser")
-    assert pending.answer(question, browser=WISH.browser).found == FOUND
+        pending.answer(WISH.organization, question, browser="bob's browser")
+    assert pending.answer(WISH.organization, question, browser=WISH.browser).found == FOUND
     with pytest.raises(StaleConnection):
-        pending.answer(question, browser=WISH.browser)
+        pending.answer(WISH.organization, question, browser=WISH.browser)
 
 
 def test_a_question_is_no_state_and_a_state_no_question() -> None:
     state, _ = pending.begin(WISH)
     claimed = claim(state)
     with pytest.raises(StaleConnection):
-        pending.answer(claimed.id, browser=WISH.browser)
+        pending.answer(WISH.organization, claimed.id, browser=WISH.browser)
     pending.ask(claimed, FOUND)
     with pytest.raises(StaleConnection):
         claim(state)

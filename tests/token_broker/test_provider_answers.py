@@ -2,7 +2,12 @@
 
 import json
 import logging
+import socket
+import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +51,16 @@ def test_what_is_not_said_keeps_the_old_refresh_token_and_knows_no_end(fake: Fak
     fake.says(said(NEW))
     assert fake.refresh() == Redeemed(Tokens(SecretStr(NEW["access_token"]), REFRESH), None, None, None)
     assert fake.redeem().tokens.refresh_token is None
+
+
+def test_no_more_scopes_are_kept_than_can_be_stored(one: Callable[[str], Fake]) -> None:
+    fake = one("github")
+    for scope in (" ".join(f"scope-{number}" for number in range(70_000)), " ".join(["s" * 1_500] * 500)):
+        fake.says(said({**NEW, "refresh_token": "next", "scope": scope}))
+        redeemed = fake.refresh()
+        assert redeemed.tokens.refresh_token == SecretStr("next")
+        assert len(redeemed.scopes or ()) == oauth.MOST_SCOPES
+        assert len("".join(redeemed.scopes or ())) < 50_000
 
 
 @pytest.mark.parametrize(
@@ -107,6 +122,8 @@ HARMLESS: dict[str, tuple[Reply, type[McpistError]]] = {
     "a code that nobody knows": (said({"error": "temporarily_unavailable"}, 400), UpstreamUnavailable),
     "a code that nobody knows, with 200": (said({"error": "slow_down", **NEW}), UpstreamUnavailable),
     "an error that is no code": (said({"error": {"code": CANARY}}, 400), UpstreamUnavailable),
+    "an error that is what we sent": (said({"error": REFRESH.get_secret_value()}, 400), UpstreamUnavailable),
+    "an error that is what we sent, with 200": (said({"error": REFRESH.get_secret_value()}), UpstreamUnavailable),
     "an error of many words": (said({"error": f"sorry: {CANARY}"}, 400), UpstreamUnavailable),
     "a page of a firewall": (Reply(b"<html>Forbidden</html>", 403, HTML), UpstreamUnavailable),
     "a page instead of tokens": (Reply(b"<html>Welcome</html>", 200, HTML), UpstreamUnavailable),
@@ -165,6 +182,42 @@ def test_an_answer_that_does_not_end_is_a_timeout(fake: Fake) -> None:
     with pytest.raises(Timeout) as raised:
         fake.refresh(seconds=0.2)
     assert raised.value.details == {"service": fake.provider.name, "seconds": 0.2}
+
+
+DRIPS = {
+    "a status": (b"HTTP/1.1 200", b" "),
+    "headers": (b"HTTP/1.1 200 OK\r\nx: ", b"a"),
+    "a body": (b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n", b" "),
+    "a body whose end is the connection's": (b'HTTP/1.1 200 OK\r\n\r\n{"access_token": "a"}', b" "),
+}
+
+
+@pytest.mark.parametrize("what", DRIPS)
+def test_an_answer_that_drips_is_a_timeout(one: Callable[[str], Fake], what: str) -> None:
+    """Each of its bytes comes in time."""
+    first, drop = DRIPS[what]
+    gone = threading.Event()
+
+    def drip() -> None:
+        connection, _ = listening.accept()
+        with connection, suppress(OSError):
+            connection.recv(10_000)
+            connection.sendall(first)
+            for _ in range(200):
+                if gone.wait(0.05):
+                    return
+                connection.sendall(drop)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool:
+        dripping = pool.submit(drip)
+        slow = replace(one("google").provider, token_url=f"http://127.0.0.1:{listening.getsockname()[1]}/token")
+        before, began = threading.active_count(), time.monotonic()
+        with pytest.raises(Timeout):
+            oauth.refresh(slow, OURS, REFRESH, seconds=0.3)
+        assert time.monotonic() - began < 3
+        assert threading.active_count() <= before
+        gone.set()
+        dripping.result()
 
 
 def test_nobody_at_the_address_is_an_outage(one: Callable[[str], Fake]) -> None:

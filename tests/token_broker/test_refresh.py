@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -17,7 +17,7 @@ import boto3
 import pytest
 from pydantic import SecretStr
 
-from mcpist import broker, settings
+from mcpist import broker, settings, stores
 from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import (
     ConnectionRequired,
@@ -29,7 +29,7 @@ from mcpist.errors import (
     Timeout,
     UpstreamUnavailable,
 )
-from token_broker import credentials, grants, lease, memory, refresh
+from token_broker import apps, credentials, grants, lease, memory, providers, refresh
 from token_broker.grants import Account, Grant, Tokens
 from token_broker.lease import Pace, Standing, Trouble
 
@@ -40,6 +40,7 @@ ADA = Caller("acme", "ada", Subject("https://login.example.com", "ada"), "user",
 OLD_ACCESS, OLD_REFRESH, NEW_ACCESS, NEW_REFRESH = (f"{which}_canary" for which in ("oa", "or", "na", "nr"))
 ENDS = {"alive": 60, "ended": -60}
 SECRET = "client_secret_canary"
+ADDRESSES = {"authorize": "auth", "token": "token", "revoke": "revoke"}
 
 
 @dataclass
@@ -88,6 +89,11 @@ class Provider:
         self.server.handle_error = lambda *_: None  # type: ignore[method-assign]  # who asked has gone
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
+    def app(self, client_id: str = "mcpist") -> str:
+        """The parameter that says who we are here."""
+        addresses = {f"{name}_url": f"{self.url}/{path}" for name, path in ADDRESSES.items()}
+        return json.dumps({"client_id": client_id, "client_secret": SECRET, **addresses})
+
     @property
     def redeems(self) -> list[str]:
         return [asked for asked in self.asked if asked.startswith("/token ")]
@@ -102,14 +108,7 @@ def provider(door: Broker, monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider
     monkeypatch.setenv("PUBLIC_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AUDIENCE", "https://mcp.example.com/mcp")
     door.cool()
-    app = {
-        "client_id": "mcpist",
-        "client_secret": SECRET,
-        "authorize_url": f"{provider.url}/auth",
-        "token_url": f"{provider.url}/token",
-        "revoke_url": f"{provider.url}/revoke",
-    }
-    put_parameter(json.dumps(app))
+    put_parameter(provider.app())
     yield provider
     provider.let_go.set()
     provider.server.shutdown()
@@ -123,12 +122,19 @@ def put_parameter(value: str) -> None:
     boto3.client("ssm").put_parameter(Name=name, Value=value, Type="SecureString", Overwrite=True)
 
 
-def connect(state: str = "ended", **changed: Any) -> Grant:
-    """Ada's grant, whose access token is about to end, or has."""
+def connect(state: str = "ended", owner: str = "user#ada", **changed: Any) -> Grant:
+    """A grant, mostly Ada's, stored long ago, whose access token is about to end, or has."""
     about: dict[str, Any] = {"account_id": "1", "account_name": "Ada", "expires_at": int(time.time()) + ENDS[state]}
-    account = Account(**{"services": ("example",)} | about | changed)
+    account = Account(**{"services": ("example",), "client_id": "mcpist"} | about | changed)
     tokens = Tokens(SecretStr(OLD_ACCESS), SecretStr(OLD_REFRESH))
-    return grants.save("acme", "example", "user#ada", account=account, tokens=tokens, replaces=0)
+    grant = grants.save("acme", "example", owner, account=account, tokens=tokens, replaces=0)
+    boto3.client("dynamodb").update_item(
+        TableName="mcpist-Grants",
+        Key={"pk": {"S": "acme#example"}, "sk": {"S": owner}},
+        UpdateExpression="SET updated_at = :past",
+        ExpressionAttributeValues={":past": {"N": "1"}},
+    )
+    return grant
 
 
 def resolve(refused: int | None = None, **pace: float) -> broker.Credential:
@@ -155,6 +161,9 @@ def stored(door: Broker, kind: str = "user#") -> dict[str, Any]:
 HTML = Said(403, "<html>Access denied</html>")
 KEEPS: dict[str, tuple[Said, str]] = {
     "200 with another error": (Said(200, {"error": "temporarily_unavailable"}), "UPSTREAM_UNAVAILABLE"),
+    "200 with our token as its error": (Said(200, {"error": OLD_REFRESH}), "UPSTREAM_UNAVAILABLE"),
+    "400 with our token as its error": (Said(400, {"error": OLD_REFRESH}), "UPSTREAM_UNAVAILABLE"),
+    "503 with our token as its error": (Said(503, {"error": OLD_REFRESH}), "UPSTREAM_UNAVAILABLE"),
     "200 without a token": (Said(200, {"token_type": "Bearer"}), "UPSTREAM_UNAVAILABLE"),
     "200 with garbage": (Said(200, "\x00\x01 not JSON"), "UPSTREAM_UNAVAILABLE"),
     "200 with a list": (Said(200, [1]), "UPSTREAM_UNAVAILABLE"),
@@ -240,6 +249,33 @@ def test_where_no_refresh_token_comes_the_old_one_stays(provider: Provider) -> N
     assert (grant.account.expires_at, grant.account.lives) == (None, None)
 
 
+@pytest.mark.parametrize("state", ENDS)
+def test_another_app_in_the_parameter_asks_nothing_and_changes_nothing_stored(
+    door: Broker, provider: Provider, state: str
+) -> None:
+    """The provider would say that the grant is dead; it works again when the operator has named the right app."""
+    provider.says = Said(400, {"error": "invalid_grant"})
+    connect(state)
+    before = stored(door)
+    put_parameter(provider.app("another"))
+    assert outcome() == (OLD_ACCESS if state == "alive" else "NOT_CONFIGURED")
+    assert outcome(refused=1) == "NOT_CONFIGURED"
+    assert (stored(door), stored(door, "lease#"), provider.asked) == (before, {}, [])
+    put_parameter(provider.app())
+    apps.forget()
+    provider.says = Said(body=PAIR)
+    assert outcome() == NEW_ACCESS
+
+
+def test_scopes_without_end_do_not_lose_the_pair(provider: Provider) -> None:
+    provider.says = Said(body={**PAIR, "scope": " ".join(f"scope-{number}" for number in range(70_000))})
+    connect()
+    assert outcome() == NEW_ACCESS
+    grant = grants.read("acme", "example", "user#ada")
+    assert grant is not None
+    assert grant.tokens().refresh_token == SecretStr(NEW_REFRESH)
+
+
 def test_a_reconnected_account_is_tried_at_once(provider: Provider) -> None:
     """Neither a dead mark nor the pause after trouble outlives the version that it is of."""
     provider.says = Said(400, {"error": "invalid_grant"})
@@ -321,6 +357,20 @@ def test_a_refused_token_that_is_remembered_is_not_answered_again() -> None:
     connect(expires_at=None)
     assert resolve().token == resolve().token == OLD_ACCESS
     assert resolve(refused=1).token == NEW_ACCESS
+
+
+def test_a_service_that_refuses_every_token_makes_us_refresh_once_a_minute(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(expires_at=None)
+    version = 1
+    for _ in range(8):
+        version = resolve(refused=version).version
+    assert (version, len(provider.redeems)) == (2, 1)
+    right = time.time
+    monkeypatch.setattr(time, "time", lambda: right() + 61)
+    assert resolve(refused=version).version == 3
+    assert len(provider.redeems) == 2
 
 
 def test_a_refused_token_is_not_answered_because_the_provider_is_down(provider: Provider) -> None:
@@ -445,6 +495,29 @@ def test_a_connection_made_anew_meanwhile_keeps_its_own_tokens(provider: Provide
     assert any(asked.startswith("/revoke") for asked in provider.asked) == revokes
 
 
+@pytest.mark.parametrize(
+    ("other", "one_by_one", "revokes"),
+    [
+        ({}, False, False),
+        ({}, True, True),
+        ({"account_id": "2"}, False, True),
+        ({"client_id": "another"}, False, True),
+    ],
+)
+def test_a_pair_that_nobody_wants_is_not_revoked_where_that_could_end_another_grant(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], *, one_by_one: bool, revokes: bool
+) -> None:
+    """As another one's on the same account, unless the provider revokes tokens one by one."""
+    found = providers.find
+    monkeypatch.setattr(providers, "find", lambda name: replace(found(name), revokes_one=one_by_one))
+    connect()
+    connect("alive", "role#support", **other)
+    provider.says = Said(body=PAIR, meanwhile=take_away)
+    outcome()
+    assert len(provider.redeems) >= 1
+    assert any(asked.startswith("/revoke") for asked in provider.asked) == revokes
+
+
 def test_a_service_taken_out_meanwhile_stays_out(provider: Provider) -> None:
     grant = connect(services=("example", "other"))
     provider.says = Said(body=PAIR, meanwhile=lambda: grants.keep_services(grant, ["example"]))
@@ -563,6 +636,23 @@ def test_a_refresh_leaves_one_row_and_no_secret_anywhere(
     assert_silent(json.dumps(answer), *secrets)
     everything = written(caplog, capsys) + repr([door.items(table) for table in ("mcpist-Audit", "mcpist-Grants")])
     assert_silent(everything, *secrets, NEW_ACCESS)
+
+
+def test_a_lost_row_is_counted_and_loses_no_token(provider: Provider, capsys: pytest.CaptureFixture[str]) -> None:
+    def refuse(**_: Any) -> Any:
+        error = {"Error": {"Code": "AccessDeniedException", "Message": "no"}, "ResponseMetadata": {}}
+        return type("Response", (), {"status_code": 400}), error
+
+    connect()
+    stores.session().register("before-call.dynamodb.PutItem", refuse)
+    stores.client.cache_clear()
+    try:
+        assert outcome() == NEW_ACCESS
+    finally:
+        stores.session().unregister("before-call.dynamodb.PutItem", refuse)
+        stores.client.cache_clear()
+    assert len(provider.redeems) == 1
+    assert '"AuditRowsLost":[1.0]' in capsys.readouterr().out.replace(" ", "")
 
 
 def test_a_reconnect_error_names_where_to_go(provider: Provider) -> None:

@@ -17,7 +17,8 @@ from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from itertools import zip_longest
+from typing import Any, Literal
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import httpx
@@ -28,7 +29,7 @@ from infra.cli.up import _facts
 from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house, with_modules
 from tests.token_broker.test_secrets import assert_silent
 from tests.whole.accounts import OWN, forget
-from tests.whole.conftest import Visitor
+from tests.whole.conftest import Visitor, built
 from tests.whole.test_grants import histories, tables
 
 GET_ME: dict[str, Any] = {"module": "github", "tool": "get_me"}
@@ -90,7 +91,8 @@ class Hub:
     def _token(self, body: str) -> tuple[int, str]:
         if self.fails:
             status, text = self.fails.pop(0)
-            return status, text.replace("BODY", json.dumps(body)[1:-1])
+            token = dict(parse_qsl(body)).get("refresh_token", "")
+            return status, text.replace("BODY", json.dumps(body)[1:-1]).replace("TOKEN", token)
         number = len(self.issued)
         pair = {"access_token": f"ghu_access_canary_{number}", "refresh_token": f"ghr_refresh_canary_{number}"}
         self.issued += pair.values()
@@ -158,21 +160,21 @@ class Story:
         self.said.append(answer)
         return answer
 
-    def age(self) -> None:
-        """Let the access token end, and the last failure be long ago; nobody remembers."""
+    def age(self, what: Literal["access_expires_at", "updated_at"] = "access_expires_at") -> None:
+        """Let the access token end, or be stored long ago, and the last failure be long ago; nobody remembers."""
         dynamodb, table = self.house.aws.client("dynamodb"), self.house.aws.resource("Grants")
         pk = {"S": f"{ORGANIZATION}#github"}
         dynamodb.delete_item(TableName=table, Key={"pk": pk, "sk": {"S": f"lease#{OWN}"}})
         dynamodb.update_item(
             TableName=table,
             Key={"pk": pk, "sk": {"S": OWN}},
-            UpdateExpression="SET access_expires_at = :ended",
-            ExpressionAttributeValues={":ended": {"N": "1"}},
+            UpdateExpression=f"SET {what} = :past",
+            ExpressionAttributeValues={":past": {"N": "1"}},
         )
         forget(self.house)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def hub() -> Iterator[Hub]:
     hub = Hub()
     thread = threading.Thread(target=hub.server.serve_forever, args=[0.01])
@@ -183,10 +185,11 @@ def hub() -> Iterator[Hub]:
     thread.join()
 
 
-@pytest.fixture(scope="module")
-def loud_house(tmp_path_factory: pytest.TempPathFactory, hub: Hub) -> Iterator[House]:
+@contextlib.contextmanager
+def loud(request: pytest.FixtureRequest) -> Iterator[House]:
     """A house whose functions print all that any library logs, with GitHub on loopback."""
-    root = with_modules(tmp_path_factory.mktemp("loud"))
+    hub, folders = request.getfixturevalue("hub"), request.getfixturevalue("tmp_path_factory")
+    root = with_modules(folders.mktemp("loud"))
     (root / "functions").unlink()
     shutil.copytree(ROOT / "functions", root / "functions", ignore=shutil.ignore_patterns("__pycache__"))
     for name in FUNCTIONS:
@@ -198,7 +201,7 @@ def loud_house(tmp_path_factory: pytest.TempPathFactory, hub: Hub) -> Iterator[H
     for file in ("layers/modules/mcpist_modules/github.py", "functions/token_broker/providers/github.py"):
         text = (root / file).read_text("utf-8").replace("https://api.github.com", hub.url)
         (root / file).write_text(text.replace("https://github.com/login", f"{hub.url}/login"), "utf-8")
-    documents = tmp_path_factory.mktemp("documents")
+    documents = folders.mktemp("documents")
     with open_house(docs=documents, root=root, modules=("github", "rag")) as house:
         folder = next(one for one in house.aws.template.functions if one.id == "TokenBrokerFunction").environment
         house.aws.client("ssm").put_parameter(
@@ -209,11 +212,14 @@ def loud_house(tmp_path_factory: pytest.TempPathFactory, hub: Hub) -> Iterator[H
         yield house
 
 
+pytestmark = built(loud)
+
+
 @pytest.fixture(scope="module")
-def story(loud_house: House, hub: Hub) -> Iterator[Story]:
+def story(house: House, hub: Hub) -> Iterator[Story]:
     """The whole story: its chapters assert that they happened."""
     with httpx.Client(timeout=60) as web:
-        story = Story(loud_house, hub, web)
+        story = Story(house, hub, web)
         story.secrets |= {CLIENT_SECRET, *KEYS, b64encode(f"Iv1.house:{CLIENT_SECRET}".encode()).decode()}
         connect(story)
         use(story)
@@ -221,7 +227,7 @@ def story(loud_house: House, hub: Hub) -> Iterator[Story]:
         connect_in_vain(story)
         paste(story)
         story.secrets |= {*hub.issued, *(told["code_verifier"] for told in hub.told if "code_verifier" in told)}
-        story.stored = stored(loud_house)
+        story.stored = stored(house)
         yield story
 
 
@@ -237,8 +243,10 @@ def use(story: Story) -> None:
     """Call, batch, and a token that the service refuses: it is refreshed once."""
     assert "uma-at-github" in story.call(**GET_ME)
     assert "TOOL_EXECUTION_ERROR" in story.call(**GET_REPO)
+    story.age("updated_at")
     story.hub.refused.add(story.hub.access_token)
     assert "uma-at-github" in story.call(**GET_ME)
+    story.age("updated_at")
     story.hub.refused.add(story.hub.access_token)
     steps = [{"id": "me", **GET_ME, "output": True}, {"id": "repo", **GET_REPO, "output": True}]
     assert "me: succeeded (account: uma-at-github)" in story.call("batch", commands=steps)
@@ -253,9 +261,12 @@ def refresh_in_vain(story: Story) -> None:
         (429, '{"message": "BODY"}'),
         (400, '{"error": "invalid_client", "error_description": "BODY"}'),
         (200, '{"access_token": ["BODY"]}'),
+        (200, '{"error": "TOKEN"}'),
+        (400, '{"error": "TOKEN"}'),
+        (401, '{"error": "BODY"}'),
     ]
-    codes = ("UPSTREAM_UNAVAILABLE", "UPSTREAM_UNAVAILABLE", "RATE_LIMIT", "NOT_CONFIGURED", "UPSTREAM_UNAVAILABLE")
-    for outage, code in zip(outages, codes, strict=True):
+    codes = ("UPSTREAM_UNAVAILABLE", "UPSTREAM_UNAVAILABLE", "RATE_LIMIT", "NOT_CONFIGURED")
+    for outage, code in zip_longest(outages, codes, fillvalue="UPSTREAM_UNAVAILABLE"):
         story.age()
         story.hub.fails.append(outage)
         assert code in story.call(**GET_ME)

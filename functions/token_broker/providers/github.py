@@ -43,5 +43,6 @@ PROVIDER = Provider(
     knows=_account,
     revoke_url="https://api.github.com/applications/{client_id}/token",
     revoking=_revoking,
+    revokes_one=True,
     keys=re.compile(r"github_pat_[A-Za-z0-9_]{20,255}"),
 )

@@ -45,8 +45,9 @@ class Provider:
     `asks` maps its services to the scopes that their tools need, `always` are the scopes besides. `{tenant}` in an
     address is the app's tenant. `dead` are the codes by which it says that a refresh token will never work again.
     `knows` reads the account out of the answer to `account_url`, None where there is none. `revoking` makes the
-    requests that revoke a pair, each of which must succeed. `keys` is the form of the keys that people may paste
-    instead of consenting.
+    requests that revoke a pair, each of which must succeed; unless the provider `revokes_one` token and nothing else,
+    that may end what else the account has given to the same client. `keys` is the form of the keys that people may
+    paste instead of consenting.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Provider:
     issuer: str = ""
     revoke_url: str = ""
     revoking: Callable[["Provider", App, Tokens], Iterable[Asked]] | None = None
+    revokes_one: bool = False
     keys: re.Pattern[str] | None = None
 
     @property

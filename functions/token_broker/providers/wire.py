@@ -2,8 +2,10 @@
 
 import json
 import logging
-import time
-from collections.abc import Mapping
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -55,29 +57,81 @@ def ask(asked: Asked, provider: str, seconds: float = MOST_SECONDS) -> Said:
     """
     import httpx
 
-    until = time.monotonic() + seconds
+    seconds = max(seconds, SHORTEST_SECONDS)
     try:
-        return _exchange(asked, provider, until)
+        with _cutting(seconds) as cut:
+            return _exchange(asked, provider, seconds, cut)
     except httpx.TimeoutException:
         raise Timeout(service=provider, seconds=round(seconds, 1)) from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:  # its own text and its request may quote a secret
         raise UpstreamUnavailable(service=provider, problem=f"no answer ({type(error).__name__})") from None
 
 
-def _exchange(asked: Asked, provider: str, until: float) -> Said:
+class _Cut:
+    """What ends the connection of an exchange; httpx tells it, as its `trace`, which connection that is."""
+
+    def __init__(self) -> None:
+        self.made = False
+        self._connection: socket.socket | None = None
+
+    def watch(self, event: str, info: Mapping[str, Any]) -> None:
+        """Keep a handle of our own on the connection: TLS takes the first one away."""
+        if event == "connection.connect_tcp.complete":
+            self._connection = info["return_value"].get_extra_info("socket").dup()
+            if self.made:
+                self.make()
+
+    def make(self) -> None:
+        """Whoever waits for this connection is woken up, and nothing more is sent or read."""
+        self.made = True
+        if self._connection is not None:
+            with suppress(OSError):
+                self._connection.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Give our handle back."""
+        if self._connection is not None:
+            self._connection.close()
+
+
+@contextmanager
+def _cutting(seconds: float) -> Iterator[_Cut]:
+    """Cut what takes longer: each of httpx's own timeouts begins anew with every byte that comes."""
     import httpx
 
-    left = max(until - time.monotonic(), SHORTEST_SECONDS)
-    timeout = httpx.Timeout(left, connect=min(left, CONNECT_SECONDS))
+    cut = _Cut()
+    timer = threading.Timer(seconds, cut.make)
+    timer.start()
+    try:
+        yield cut
+    except (httpx.HTTPError, UpstreamUnavailable):
+        if not cut.made:
+            raise
+    finally:
+        timer.cancel()
+        timer.join()
+        cut.close()
+    if cut.made:  # also where the end of the connection looked like the end of the answer
+        raise httpx.ReadTimeout("the answer did not end in time")
+
+
+def _exchange(asked: Asked, provider: str, seconds: float, cut: _Cut) -> Said:
+    import httpx
+
+    timeout = httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
     headers = {"user-agent": "mcpist", "accept": "application/json", "accept-encoding": "identity", **asked.headers}
     with _http().stream(
-        asked.method, asked.url, headers=headers, data=asked.form, json=asked.json, timeout=timeout
+        asked.method,
+        asked.url,
+        headers=headers,
+        data=asked.form,
+        json=asked.json,
+        timeout=timeout,
+        extensions={"trace": cut.watch},
     ) as response:
         body = bytearray()
         for chunk in response.iter_bytes():
             body += chunk
-            if time.monotonic() > until:
-                raise httpx.ReadTimeout("the answer did not end in time")
             if len(body) > MOST_ANSWER_BYTES:
                 raise UpstreamUnavailable(service=provider, problem="its answer is too large")
         return Said(response.status_code, dict(response.headers), _parse(bytes(body)))
