@@ -314,9 +314,10 @@ def test_only_who_was_asked_answers_and_only_once(ada: Journey, grace: Journey) 
 
 @pytest.fixture
 def demoted(door: Broker) -> Callable[[], None]:
-    """Makes grace a user like all others."""
+    """Makes grace a user like all others; an organization keeps an administrator."""
 
     def demote() -> None:
+        put_person(door.login, "bob", roles=["engineering"], system_role="admin")
         put_person(door.login, "grace", roles=["engineering"], system_role="user")
         directory._cache.clear()
 
