@@ -26,14 +26,7 @@ hypothesis.settings.register_profile("steady", derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("steady")
 
 # Where tests start the embedded AWS.
-EMBEDDED = (
-    "core/batch/test_engines",
-    "infra/",
-    "step_runner/test_long",
-    "token_broker/test_contention",
-    "token_broker/test_kill",
-    "whole/",
-)
+EMBEDDED = ("core/batch/test_engines", "infra/", "step_runner/", "token_broker/", "whole/")
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 PUBLIC_URL = "https://mcp.example.com"
 AUDIENCE = f"{PUBLIC_URL}/mcp"

@@ -34,6 +34,7 @@ from infra.local.server import listen
 __all__ = ["LocalLogin", "Person"]
 
 TOKEN_SECONDS = 3600
+END_SECONDS = 1  # a connection that a client keeps open must not keep us
 _PAGE_HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
@@ -69,7 +70,15 @@ class LocalLogin:
         with ExitStack() as stack:
             listener = stack.enter_context(closing(listen("127.0.0.1", self._port)))
             self.issuer = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            server = _Server(uvicorn.Config(self._app(), log_config=None, access_log=False, lifespan="off", ws="none"))
+            config = uvicorn.Config(
+                self._app(),
+                log_config=None,
+                access_log=False,
+                lifespan="off",
+                ws="none",
+                timeout_graceful_shutdown=END_SECONDS,
+            )
+            server = _Server(config)
             thread = threading.Thread(
                 target=server.run, kwargs={"sockets": [listener]}, name="local-login", daemon=True
             )
