@@ -111,15 +111,12 @@ def test_the_points_are_those_of_a_refresh_in_their_order(stack: Stack) -> None:
         stack.aws.on_request = hook
         stack.play(sandboxes, threads=1, beat=30)
         stack.aws.on_request = None
-    assert seen == [
-        "BatchGetItem",
-        "BatchGetItem",
-        "UpdateItem",
-        "GetItem",
-        "Decrypt",
-        "GenerateDataKey",
+    # On a loaded machine a lease may grow too old before the provider is asked; then it begins anew.
+    assert seen[:6] == ["BatchGetItem", "BatchGetItem", "UpdateItem", "GetItem", "Decrypt", "GenerateDataKey"]
+    assert seen[-4:] == [
         "GenerateDataKey",
         "UpdateItem after the redeem",
         "PutItem after the redeem",
         "DeleteItem after the redeem",
     ]
+    assert sum(one.endswith("after the redeem") for one in seen) == 3
