@@ -21,11 +21,12 @@ def test_the_test_of_a_promise_exists(promise: str, file: str, name: str) -> Non
     assert re.search(rf"(?m)^def {name}\(", (TESTS / file).read_text("utf-8")), promise
 
 
-def test_the_alarm_watches_what_the_vault_counts() -> None:
-    """The name is what `test_vault.py` sees printed; powertools takes the rest from the environment."""
-    alarm = TEMPLATE.partition("  IntegrityFailuresAlarm:\n")[2].partition("\n\n")[0]
+@pytest.mark.parametrize("metric", ["IntegrityFailures", "AuditRowsLost"])
+def test_the_alarm_watches_what_the_vault_counts(metric: str) -> None:
+    """The names are what `test_vault.py` and `test_refresh.py` see printed; powertools takes the rest from outside."""
+    alarm = TEMPLATE.partition(f"  {metric}Alarm:\n")[2].partition("\n\n")[0]
     (namespace,) = re.findall(r"POWERTOOLS_METRICS_NAMESPACE: (\w+)", TEMPLATE)
     (service,) = re.findall(r"POWERTOOLS_SERVICE_NAME: (\w+)", TEMPLATE)
     assert f"Namespace: {namespace}\n" in alarm
-    assert "MetricName: IntegrityFailures\n" in alarm
+    assert f"MetricName: {metric}\n" in alarm
     assert f"Dimensions: [{{Name: service, Value: {service}}}]\n" in alarm

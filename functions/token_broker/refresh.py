@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
-from aws_lambda_powertools.metrics import MetricUnit, single_metric
 from pydantic import SecretStr
 
 from mcpist import audit
@@ -23,7 +22,6 @@ from . import grants, lease
 from .flights import Flights
 from .grant import Grant, Tokens
 from .lease import PACE, Lease, Pace, Watch
-from .log import logger
 
 if TYPE_CHECKING:
     from .apps import App
@@ -52,7 +50,7 @@ class Occasion:
 
     def note(self, event: audit.Event, grant: Grant, outcome: str) -> None:
         """One row; a lost one is counted, since the tokens are stored all the same."""
-        try:
+        with audit.afterwards():
             audit.note(
                 organization=self.caller.organization,
                 user=self.caller.user,
@@ -63,10 +61,6 @@ class Occasion:
                 outcome=outcome,
                 request=self.request,
             )
-        except StoreUnavailable:
-            logger.error("audit row lost", extra={"metric": "AuditRowsLost"})
-            with single_metric(name="AuditRowsLost", unit=MetricUnit.Count, value=1):
-                pass
 
 
 def renewed(grant: Grant, occasion: Occasion, *, refused: bool = False, pace: Pace = PACE) -> Grant | None:

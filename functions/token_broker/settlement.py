@@ -12,12 +12,11 @@ from typing import Any
 
 from mcpist import audit
 from mcpist.caller import Caller
-from mcpist.errors import Conflict, IntegrityError, McpistError, NotConfigured, StaleConnection, StoreUnavailable
+from mcpist.errors import Conflict, IntegrityError, McpistError, NotConfigured, StaleConnection
 
 from . import grants, oauth, pending
 from .apps import app_of
 from .grant import Account, Grant
-from .log import logger
 from .pending import Found, Pending, Wish
 from .providers import find
 
@@ -153,7 +152,7 @@ def _shown(account: Account) -> dict[str, str]:
 def note(caller: Caller, event: audit.Event, wish: Wish, account: str, outcome: str, request: str) -> None:
     """One row for each service; a lost one is counted, since what happened has happened."""
     for service in wish.services:
-        try:
+        with audit.afterwards():
             audit.note(
                 organization=caller.organization,
                 user=caller.user,
@@ -164,8 +163,6 @@ def note(caller: Caller, event: audit.Event, wish: Wish, account: str, outcome: 
                 outcome=outcome,
                 request=request,
             )
-        except StoreUnavailable:
-            logger.error("audit row lost", extra={"metric": "AuditRowsLost"})
 
 
 @contextmanager

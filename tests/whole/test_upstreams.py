@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from infra.local.house import ADMINISTRATOR, ROOT, USER, House, open_house
-from infra.local.operating import operating
-from mcpist_modules.upstream import jsonc, lists
+from mcpist_modules.upstream import jsonc
 from mcpist_modules.upstream.configuration import Server
 from tests.upstreams.servers import clock, everything, modern_http
 from tests.whole.accounts import connect, forget
@@ -169,9 +168,12 @@ def test_each_use_of_an_upstream_is_logged_without_what_was_said(house: House, u
     assert not [secret for secret in ("a-canary-in-a-message", *TOKENS.values()) if secret in logs]
 
 
-def test_what_is_kept_of_upstreams_tells_no_secret(house: House) -> None:
-    with operating(house.aws):
-        lists.forget()
-        assert "echo" in lists.pins("everything")
+def test_what_is_kept_of_upstreams_tells_no_secret(house: House, uma: Visitor) -> None:
+    connect(house, TOKENS["uma"], owner="user#uma", service="sums", account_name="uma-at-sums")
+    forget(house)
+    uma.texts("call", module="everything.basics", tool="echo", params={"message": "kept"})
+    assert uma.texts("call", module="sums", tool="who") == [f"Bearer {TOKENS['uma']}"]
     ledger = house.aws.client("dynamodb").scan(TableName=house.aws.resource("Ledger"))["Items"]
+    kept = {(item["pk"]["S"], item["sk"]["S"]) for item in ledger}
+    assert {("upstream#everything", "list#0"), ("upstream#everything", "pin#echo")} <= kept
     assert not [token for token in TOKENS.values() if token in str(ledger)]

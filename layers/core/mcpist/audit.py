@@ -4,8 +4,10 @@ No argument, result or secret is in it. Items: `pk` ORGANIZATION#DAY, `sk` TIME#
 `by_service` sort the same rows by time.
 """
 
+import logging
 import secrets
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -19,6 +21,8 @@ from mcpist.stores import Item, Table
 SECONDS_A_DAY = 86_400
 MOST_ROWS = 1_000
 SHOWN = ("user", "roles", "event", "service", "account", "tool", "outcome", "request", "batch")
+
+logger = logging.getLogger(__name__)
 
 type Event = Literal["use", "connect", "refresh", "failure", "revoke", "kill"]
 
@@ -47,6 +51,19 @@ def record(
         request=request,
         batch=batch,
     )
+
+
+@contextmanager
+def afterwards() -> Iterator[None]:
+    """Append rows about what has happened already: one that is lost changes nothing, and is counted for an alarm."""
+    try:
+        yield
+    except StoreUnavailable:
+        from aws_lambda_powertools.metrics import MetricUnit, single_metric  # only a loss waits for it
+
+        logger.error("audit row lost", extra={"metric": "AuditRowsLost"})  # noqa: TRY400 - the cause quotes the row
+        with single_metric(name="AuditRowsLost", unit=MetricUnit.Count, value=1):
+            pass
 
 
 def note(

@@ -10,6 +10,7 @@ from mcpist.errors import (
     AuthorizationError,
     McpistError,
     SchemaFetchError,
+    StoreUnavailable,
     ToolDisabled,
     ToolNotFound,
 )
@@ -129,6 +130,19 @@ def test_a_tool_that_has_changed_waits_also_in_a_new_sandbox(upstreams: Upstream
     begin_anew()
     assert isinstance(refusal(sieve("serena.*"), "read_file"), ApprovalRequired)
     assert tools(sieve("serena.*")) == ["write_file"]
+
+
+def test_what_could_not_be_pinned_waits_only_until_it_can(
+    upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down(*_: Any, **__: Any) -> None:
+        raise StoreUnavailable(store="upstream lists")
+
+    upstreams.configure({"serena": upstreams.scripted("serena", tools=TOOLS)}, {"serena.fs": FS})
+    with monkeypatch.context() as outage:
+        outage.setattr(lists, "approve", down)
+        assert tools(sieve("serena.*")) == []
+    assert tools(sieve("serena.*")) == ["read_file", "write_file", "wipe"]
 
 
 def relisted() -> Any:

@@ -107,20 +107,22 @@ class Categories:
 
 
 def _build(known: Mapping[str, Known]) -> Built:
-    """All categories, made once for each state of what they come from."""
+    """All categories, made once for each state of what they come from; what could not be pinned is tried again."""
     key = tuple((server, one.version) for server, one in known.items())
-    if key not in _built:
-        if len(_built) >= MOST_BUILT:
-            _built.clear()
-        _built[key] = _made(dict(known))
-    return _built[key]
-
-
-def _made(known: dict[str, Known]) -> Built:
+    if key in _built:
+        return _built[key]
     listed = {server: [tool.name for tool in one.kept.listing.tools] for server, one in known.items() if one.kept}
     resolved = resolve_all(configuration(), listed)
-    for server in listed:
-        known[server] = replace(known[server], pins=_pinned(server, known[server], resolved))
+    pinned = {server: replace(known[server], pins=_pinned(server, known[server], resolved)) for server in listed}
+    made = _made(resolved, {**known, **pinned})
+    if len(_built) >= MOST_BUILT:
+        _built.clear()
+    if all(pin.fingerprint for one in pinned.values() for pin in one.pins.values()):
+        _built[key] = made
+    return made
+
+
+def _made(resolved: Collection[Resolved], known: Mapping[str, Known]) -> Built:
     homes = _homes()
     modules = {
         one.name: Category(one, known, [server for server in one.category.servers if homes[server] == one.name])
