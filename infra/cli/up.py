@@ -19,11 +19,10 @@ from infra.local.stack import HandlerBroken, PortBusy, TemplateError
 from mcpist.batch.machine import own_name
 
 NEXT = """\
-ready: {mcp_url} is waiting for MCP clients; the login lets you choose a person
-accounts are connected on {connect_url}
-from another shell: .venv/bin/mcpist schema rag
-                    .venv/bin/mcpist call rag search_docs --params '{{"query": "token broker"}}'
-Ctrl-C stops everything"""
+ready: {mcp_url} waits for an MCP client, e.g. claude mcp add --transport http mcpist {mcp_url}
+a call, from another shell: .venv/bin/mcpist call rag search_docs --params '{{"query": "token broker"}}'
+a batch: .venv/bin/mcpist batch --watch examples/each.jsonl
+accounts are connected on {connect_url}; Ctrl-C stops everything"""
 
 
 def up(options: argparse.Namespace, document: Document) -> NoReturn:

@@ -1,12 +1,14 @@
-"""The examples, as a newcomer runs them."""
+"""The examples and README's batch, as a newcomer runs them."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.whole.conftest import Visitor
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
 FAILING = {"go_on.jsonl": "FILE_NOT_FOUND"}
 FILES = sorted(EXAMPLES.glob("*.jsonl"))
 
@@ -25,3 +27,10 @@ def test_every_example_is_described() -> None:
     described = (EXAMPLES / "README.md").read_text("utf-8")
     assert FILES
     assert all(f"[{file.name}]({file.name})" in described for file in FILES)
+
+
+def test_the_batch_of_the_readme_runs(user: Visitor) -> None:
+    found = re.search(r"<<'STEPS'\n(.*?)STEPS\n", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    assert found
+    summary = user.texts("batch", commands=found[1])[0]
+    assert "done, 4 of 4 steps" in summary
