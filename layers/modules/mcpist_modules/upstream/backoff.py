@@ -1,6 +1,7 @@
 """How long a server that cannot be reached is left alone."""
 
 import time
+from collections.abc import Callable
 from random import SystemRandom
 
 FIRST_SECONDS = 0.5
@@ -14,7 +15,8 @@ _random = SystemRandom()
 class Backoff:
     """Pauses that double with each failure up to a ceiling; no two sandboxes come back together."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._failures = 0
         self._until = 0.0
 
@@ -22,7 +24,7 @@ class Backoff:
         """One more attempt brought nothing."""
         pause = min(CEILING_SECONDS, FIRST_SECONDS * GROWTH**self._failures)
         self._failures += 1
-        self._until = time.monotonic() + pause * _random.uniform(0.5, 1)
+        self._until = self._clock() + pause * _random.uniform(0.5, 1)
 
     def succeeded(self) -> None:
         """The server is back."""
@@ -31,4 +33,4 @@ class Backoff:
 
     def left(self) -> float:
         """The seconds until the next attempt may be made."""
-        return max(0.0, self._until - time.monotonic())
+        return max(0.0, self._until - self._clock())
