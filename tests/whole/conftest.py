@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import httpx2
@@ -20,6 +19,7 @@ from infra.local.house import ADMINISTRATOR, ORGANIZATION, ROLE, USER, House, op
 from infra.local.operating import operating
 from mcpist import directory
 from mcpist.caller import Role
+from tests.core.loopback import listening
 from tests.whole.privileges import missing_rights
 from tests.whole.vendors import HOSTS, Vendors
 
@@ -92,23 +92,15 @@ class GitHub:
 @pytest.fixture(scope="session")
 def github() -> Iterator[GitHub]:
     github = GitHub()
-    thread = Thread(target=github.server.serve_forever, args=[0.01])
-    thread.start()
-    yield github
-    github.server.shutdown()
-    github.server.server_close()
-    thread.join()
+    with listening(github.server):
+        yield github
 
 
 @pytest.fixture(scope="session")
 def vendors() -> Iterator[Vendors]:
     vendors = Vendors()
-    thread = Thread(target=vendors.server.serve_forever, args=[0.01])
-    thread.start()
-    yield vendors
-    vendors.server.shutdown()
-    vendors.server.server_close()
-    thread.join()
+    with listening(vendors.server):
+        yield vendors
 
 
 @pytest.fixture(scope="session")
