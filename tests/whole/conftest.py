@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 from mcp.client.client import Client
+from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
@@ -29,11 +30,13 @@ MODULES = ("github", "probe", "rag", *HOSTS)
 
 @dataclass(frozen=True)
 class Visitor:
-    """One of the house's people with a real MCP client."""
+    """One of the house's people with a real MCP client, who may `answer` what they are asked."""
 
     house: House
     token: str
     mode: str = "auto"
+    answer: ElicitationFnT | None = None
+    path: str = ""
 
     def call(self, name: str, /, **arguments: Any) -> CallToolResult:
         """What a meta-tool answers."""
@@ -58,7 +61,11 @@ class Visitor:
         headers = {"authorization": f"Bearer {self.token}"}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=60) as http,
-            Client(streamable_http_client(self.house.mcp_url, http_client=http), mode=self.mode) as client,
+            Client(
+                streamable_http_client(self.house.mcp_url + self.path, http_client=http),
+                mode=self.mode,
+                elicitation_callback=self.answer,
+            ) as client,
         ):
             return await question(client)
 
