@@ -12,7 +12,6 @@ from mcpist_modules.github import github
 from tests.modules.conversation import converse, work_of
 
 REPOSITORY = {"owner": "octo", "repo": "app"}
-OBJECT = {"accept": "application/vnd.github.object+json"}
 
 
 work = partial(work_of, github)
