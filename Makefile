@@ -60,7 +60,7 @@ build: .venv/.synced ## Build what `sam deploy` uploads: functions and layers wi
 bench: .venv/.synced ## Measure the design's numbers on this machine.
 	@PYTHONPATH=functions $(RUN) python -m infra.bench $(ARGS)
 
-docs: .venv/.synced ## Write from the code: docs/tools, the upstreams' schema, the exact requests that tests compare.
+docs: .venv/.synced ## Write from the code: docs/tools, docs/errors.md, the upstreams' schema, the exact requests that tests compare.
 	@$(RUN) python -m infra.reference
 	@$(RUN) python -m tests.modules.test_requests
 

@@ -1,4 +1,4 @@
-"""`make docs`: the pages of `docs/tools/`, and the schema of the upstreams' file, written from the code."""
+"""`make docs`: the pages of `docs/tools/` and of the errors, and the schema of the upstreams' file, from the code."""
 
 import json
 import sys
@@ -6,6 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from mcpist.errors import (
+    AccountError,
+    AdministratorError,
+    CallerError,
+    DefectError,
+    McpistError,
+    ToolExecutionError,
+    TransientError,
+    leaves,
+)
 from mcpist.tools.module import Module
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
 from mcpist_modules import CATALOGUE, NAMES
@@ -13,15 +23,25 @@ from mcpist_modules.upstream import configuration
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs/tools"
+ERRORS = ROOT / "docs/errors.md"
 UPSTREAMS_SCHEMA = ROOT / "layers/config/upstreams.schema.json"
 EFFECTS = {"reads": "", "writes": " (writes)", "destroys": " (destroys)"}
 WORDS = ("enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "default")
+WHO_ACTS: dict[type[McpistError], str] = {
+    CallerError: "the caller",
+    AdministratorError: "an administrator",
+    AccountError: "the user",
+    TransientError: "nobody: try again",
+    ToolExecutionError: "as the message says",
+    DefectError: "the operator",
+}
 
 
 def main() -> None:
     """Write every page and the schema anew, and remove the pages of modules that are gone; or only `--check` them."""
-    wanted = {FOLDER / name: text for name, text in pages().items()} | {UPSTREAMS_SCHEMA: upstreams_schema()}
-    there = {path: path.read_text("utf-8") for path in [*FOLDER.glob("*.md"), UPSTREAMS_SCHEMA] if path.exists()}
+    wanted = {FOLDER / name: text for name, text in pages().items()}
+    wanted |= {ERRORS: error_page(), UPSTREAMS_SCHEMA: upstreams_schema()}
+    there = {path: path.read_text("utf-8") for path in {*FOLDER.glob("*.md"), *wanted} if path.exists()}
     drifted = sorted(path for path in {*wanted, *there} if wanted.get(path) != there.get(path))
     if "--check" in sys.argv[1:]:
         said = [f"{path.relative_to(ROOT)} is not what the code says: run `make docs`" for path in drifted]
@@ -43,6 +63,26 @@ def pages() -> dict[str, str]:
 def upstreams_schema() -> str:
     """The JSON Schema of `upstreams.json`."""
     return json.dumps(configuration.schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def error_page() -> str:
+    """Every code of an error: when it comes, and who must act. A code that two kinds of people act on has two rows."""
+    rows: dict[tuple[str, str], str] = {}
+    for kind in leaves():
+        who = next(who for branch, who in WHO_ACTS.items() if issubclass(kind, branch))
+        row = f"| `{kind.code}` | {kind.status} | {who} | {kind.__doc__} |"
+        rows.setdefault((kind.code, who), row)
+    return _text(
+        "Errors",
+        ["errors"],
+        "Every error is `{code, message, hint, details}`, in English or Japanese. Where trying again may help, its",
+        "details have `retryable: true`. In MCP, an error of a tool is its result, and any other stands in the `data`",
+        "of the protocol's error. This page is written from the code by `make docs`.",
+        "",
+        "| code | HTTP | who acts | when |",
+        "| --- | --- | --- | --- |",
+        *rows.values(),
+    )
 
 
 def overview(modules: list[Module]) -> str:

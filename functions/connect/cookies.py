@@ -59,11 +59,6 @@ def drop_attempt(request: Request) -> str:
     return _set(request, "login", "", 0)
 
 
-def drop_session(request: Request) -> str:
-    """The header that forgets who is logged in."""
-    return _set(request, "session", "", 0)
-
-
 def _set(request: Request, name: str, value: str, seconds: int) -> str:
     secure = "; Secure" if _secure(request) else ""
     return f"{_name(request, name)}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"

@@ -53,7 +53,6 @@ class Words:
     since: str
     used_for: str
     open_to: str
-    all_roles: str
     disconnect: str
     disconnect_note: str
     for_whom: str
@@ -94,7 +93,6 @@ class Words:
     failed: str
     which_organization: str
     not_logged_in: str
-    not_set_up: str
 
 
 ENGLISH = Words(
@@ -120,7 +118,6 @@ ENGLISH = Words(
     since="since {day}",
     used_for="Used for {services}",
     open_to="Open to {roles}",
-    all_roles="all your roles",
     disconnect="Disconnect",
     disconnect_note="It is revoked at the service where that is possible, and deleted here.",
     for_whom="For whom?",
@@ -161,7 +158,6 @@ ENGLISH = Words(
     failed="That did not work",
     which_organization="Which organization?",
     not_logged_in="You did not log in.",
-    not_set_up="Nobody can log in here yet: the parameter ConnectClientId is not set.",
 )
 
 JAPANESE = Words(
@@ -187,7 +183,6 @@ JAPANESE = Words(
     since="{day} から",
     used_for="用途: {services}",
     open_to="使えるロール: {roles}",
-    all_roles="あなたのすべてのロール",
     disconnect="接続を解除",
     disconnect_note="可能な場合はサービス側でも取り消し、ここから削除します。",
     for_whom="誰のために接続しますか?",
@@ -228,7 +223,6 @@ JAPANESE = Words(
     failed="うまくいきませんでした",
     which_organization="どの組織ですか?",
     not_logged_in="ログインしませんでした。",
-    not_set_up="まだ誰もログインできません。パラメーター ConnectClientId が設定されていません。",
 )
 
 WORDS: dict[Locale, Words] = {"en": ENGLISH, "ja": JAPANESE}

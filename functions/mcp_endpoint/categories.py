@@ -4,12 +4,13 @@ import json
 from typing import Annotated, Any
 
 from mcp_types import CallToolResult, TextContent, Tool
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.meta_tools import READING, hints_of, lines
 from mcpist.caller import Caller
 from mcpist.errors import AnswerTooLarge, InvalidRequest, McpistError, ModuleNotFound, UpstreamCallError
+from mcpist.problems import parsed
 from mcpist.render.answer import minified
 from mcpist.running.run import run
 from mcpist.sieve import Sieve
@@ -84,7 +85,7 @@ def answer(exchange: Exchange, name: str, arguments: dict[str, Any]) -> CallTool
     """What one of the two tools answers; an error has the name that it has here."""
     try:
         sieve = Sieve(exchange.caller, CATALOGUE)
-        match _parse(name, arguments):
+        match parsed(ARGUMENTS[name], arguments, schema=SCHEMAS[name]):
             case GetCategoryTools() as asked:
                 return _result(_tools(sieve, asked))
             case CallCategoryTool() as asked:
@@ -184,15 +185,6 @@ def _bounded(offered: list[ModuleEntry]) -> str:
         shown.pop()
     more = len(offered) - len(shown)
     return "\n".join([*shown, *([f"and {more} more"] if offered and more else [])])
-
-
-def _parse(name: str, arguments: dict[str, Any]) -> BaseModel:
-    try:
-        return ARGUMENTS[name].model_validate(arguments)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(map(str, first["loc"])) or "arguments"
-        raise InvalidRequest(field=field, problem=first["msg"], schema=SCHEMAS[name]) from None
 
 
 def _result(found: Any, *, is_error: bool = False) -> CallToolResult:

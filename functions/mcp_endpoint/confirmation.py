@@ -8,8 +8,6 @@ The state that the client brings back is the id that the batch will have, and no
 table. So no key is to be shared between sandboxes, and one answer starts one batch, however often it is sent.
 """
 
-import hashlib
-import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -17,23 +15,23 @@ from typing import Any
 
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 
+from mcp_endpoint import questions
 from mcp_endpoint.exchange import Exchange
 from mcpist import broker
 from mcpist.batch import ledger
 from mcpist.batch.items import table
 from mcpist.batch.plan import Plan
-from mcpist.batch.start import is_id, new_id
+from mcpist.batch.start import new_id
 from mcpist.batch.steps import Step
 from mcpist.caller import Caller
 from mcpist.errors import ConfirmationDeclined, ConfirmationRequired, Locale, McpistError, StaleConfirmation
 from mcpist.render.answer import minified
 from mcpist.settings import settings
 from mcpist.sieve import Sieve
-from mcpist.stores import Item, refused
+from mcpist.stores import refused
 from mcpist.tools.tool import Tool
 
 KEY = "confirm"
-ANSWER_SECONDS = 600
 MOST_SHOWN_CHARACTERS = 300
 
 WORDS: dict[Locale, tuple[str, str]] = {
@@ -127,7 +125,7 @@ def settle(
         return Agreement()
     if not client.forms:
         raise _refusal(ConfirmationRequired, with_accounts(found, sieve))
-    digest = _digest(exchange.caller, plan, about)
+    digest = questions.digest_of(exchange.caller, about, [asdict(step) for step in plan.steps])
     reply = client.replies.get(KEY)
     if not client.state or reply is None:
         return _ask(exchange.caller, with_accounts(found, sieve), digest)
@@ -146,7 +144,7 @@ def _ask(caller: Caller, found: Sequence[Destruction], digest: str) -> Question:
         values={
             ":plan": digest,
             ":user": caller.user,
-            ":until": now + ANSWER_SECONDS,
+            ":until": now + questions.ANSWER_SECONDS,
             ":expires": now + settings().keep_seconds,  # as long as an answer may be sent again
         },
     )
@@ -156,7 +154,7 @@ def _ask(caller: Caller, found: Sequence[Destruction], digest: str) -> Question:
 
 def _accept(caller: Caller, state: str, digest: str, reply: ElicitResult) -> Agreement | None:
     """The agreement of an answer, None where it says no; StaleConfirmation where it answers another question."""
-    item = _asked(caller, state) if is_id(state) else None
+    item = questions.find(caller, "confirmation", state)
     if item is None or (item["plan"], item["user"]) != (digest, caller.user):
         raise StaleConfirmation(field="requestState")
     if "accepted_at" in item:
@@ -166,10 +164,6 @@ def _accept(caller: Caller, state: str, digest: str, reply: ElicitResult) -> Agr
     if reply.action != "accept" or (reply.content or {}).get(KEY) is not True:
         return None
     return Agreement(state, used=not _use(caller, state))
-
-
-def _asked(caller: Caller, state: str) -> Item | None:
-    return table().get(ledger.partition(caller.organization, state), "confirmation")
 
 
 def _use(caller: Caller, state: str) -> bool:
@@ -187,13 +181,6 @@ def _use(caller: Caller, state: str) -> bool:
             return False
         raise
     return True
-
-
-def _digest(caller: Caller, plan: Plan, about: str) -> str:
-    """What was agreed to, by whom and in which roles: nothing else may run for it."""
-    steps = [asdict(step) for step in plan.steps]
-    asked = [caller.organization, caller.user, caller.role_names, about, steps]
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
 def _refusal(kind: type[ConfirmationRequired], found: Sequence[Destruction]) -> ConfirmationRequired:

@@ -7,8 +7,6 @@ The state that the client brings back lets nothing run that would not run withou
 wait for, and that this very call was asked about.
 """
 
-import hashlib
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,18 +15,18 @@ from typing import Any
 from mcp.shared.exceptions import UrlElicitationRequiredError
 from mcp_types import ElicitRequest, ElicitRequestURLParams, InputRequiredResult
 
+from mcp_endpoint import questions
 from mcp_endpoint.exchange import Exchange
 from mcpist import broker
 from mcpist.batch import ledger
 from mcpist.batch.items import table
-from mcpist.batch.start import is_id, new_id
+from mcpist.batch.start import new_id
 from mcpist.caller import Caller
 from mcpist.errors import AccountError, Locale, McpistError, StaleConfirmation, from_message, to_message
 
 KEY = "connect"
 # The protocol whose clients are told by an error of its own; its state is nowhere, so it is told to all of them.
 ERROR_VERSION = "2025-11-25"
-ANSWER_SECONDS = 600
 # What is left for the call itself once the account stands.
 CALL_SECONDS = 8.0
 FIRST_POLL_SECONDS = 0.3
@@ -67,7 +65,7 @@ def connected[Result](exchange: Exchange, asked: list[Any], run: Callable[[], Re
     client = exchange.client
     if not client.urls:
         return run()
-    digest = _digest(exchange.caller, asked)
+    digest = questions.digest_of(exchange.caller, asked)
     if client.state:
         question = _recall(exchange.caller, client.state, digest)
         reply = client.replies.get(KEY)
@@ -98,7 +96,7 @@ def _ask(caller: Caller, error: AccountError, digest: str, state: str) -> Invita
         values={
             ":call": digest,
             ":error": to_message(error),
-            ":expires": int(time.time()) + ANSWER_SECONDS,
+            ":expires": int(time.time()) + questions.ANSWER_SECONDS,
             ":stood": _acting(caller, error.details["service"])[0],
         },
     )
@@ -107,7 +105,7 @@ def _ask(caller: Caller, error: AccountError, digest: str, state: str) -> Invita
 
 def _recall(caller: Caller, state: str, digest: str) -> _Question:
     """The question that a state stands for; StaleConfirmation where this call was not asked about, or long ago."""
-    item = table().get(ledger.partition(caller.organization, state), "connection") if is_id(state) else None
+    item = questions.find(caller, "connection", state)
     if item is None or item["call"] != digest or item["expires_at"] <= time.time():
         raise StaleConfirmation(field="requestState")
     return _Question(from_message(item["error"]), item["stood"])
@@ -138,9 +136,3 @@ def _acting(caller: Caller, service: str) -> tuple[list[Any], bool]:
         return [], False
     row = next((row for row in rows if row["acts"]), None)
     return ([row["owner"], row["version"]], bool(row["usable"])) if row else ([], False)
-
-
-def _digest(caller: Caller, asked: list[Any]) -> str:
-    """The call that was asked about, by whom and in which roles."""
-    whole = [caller.organization, caller.user, caller.role_names, asked]
-    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from mcp_types import Tool, ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from mcp_endpoint import batches
 from mcp_endpoint.batches import Batch, Shown
@@ -15,8 +15,8 @@ from mcp_endpoint.connecting import Invitation, connected
 from mcp_endpoint.exchange import MOST_CHARACTERS, Exchange
 from mcp_endpoint.schemas import schemas
 from mcpist.caller import Caller
-from mcpist.errors import InvalidRequest
 from mcpist.files import fit
+from mcpist.problems import parsed
 from mcpist.render.answer import compact, minified
 from mcpist.render.contents import parted
 from mcpist.running.options import Options
@@ -128,7 +128,7 @@ def answer(
     A McpistError says why it cannot.
     """
     sieve = Sieve(exchange.caller, CATALOGUE)
-    match parse(name, arguments):
+    match parsed(ARGUMENTS[name], arguments, schema=SCHEMAS[name]):
         case GetModuleSchema() as asked:
             found = schemas(sieve, asked.modules, asked.tools, asked.query, full=asked.full)
             return [minified({"modules": found})]
@@ -138,16 +138,6 @@ def answer(
             return batches.answer(exchange, sieve, asked)
         case other:
             raise TypeError(other)
-
-
-def parse(name: str, arguments: dict[str, Any]) -> BaseModel:
-    """A meta-tool's arguments, or InvalidRequest naming the first field that is wrong."""
-    try:
-        return ARGUMENTS[name].model_validate(arguments)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(map(str, first["loc"])) or "arguments"
-        raise InvalidRequest(field=field, problem=first["msg"], schema=SCHEMAS[name]) from None
 
 
 def _call(exchange: Exchange, sieve: Sieve, asked: Call) -> Told | Invitation:

@@ -230,7 +230,7 @@ async def _list_resource_templates(context: Context, _: PaginatedRequestParams |
 
 
 async def _read_resource(context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-    with _protocol_errors(context):
+    with _protocol_errors(context, uri=params.uri):
         return resources.read(exchange_of(context), _sieve(context), params.uri)
 
 
@@ -254,25 +254,28 @@ async def _complete(context: Context, params: CompleteRequestParams) -> Complete
 
 
 @contextmanager
-def _protocol_errors(context: Context) -> Iterator[None]:
-    """Answer our errors as the protocol's, with code, message, hint and details as their data."""
+def _protocol_errors(context: Context, **about: str) -> Iterator[None]:
+    """Answer our errors as the protocol's, with code, message, hint and details as their data.
+
+    `about` is what was asked for; of a resource the protocol wants its `uri` there.
+    """
     exchange = exchange_of(context)
     try:
         yield
     except McpistError as error:
-        raise _protocol_error(context, error) from None
+        raise _protocol_error(context, error, **about) from None
     except Exception:
         logger.exception("request failed", request=exchange.request)
         defect = InternalError(request_id=exchange.request)
-        raise MCPError(INTERNAL_ERROR, defect.text().message, defect.as_dict()) from None
+        raise MCPError(INTERNAL_ERROR, defect.text().message, defect.as_dict() | about) from None
 
 
-def _protocol_error(context: Context, error: McpistError) -> MCPError:
+def _protocol_error(context: Context, error: McpistError, **about: str) -> MCPError:
     code = INVALID_PARAMS if isinstance(error, CallerError) else INTERNAL_ERROR
     locale = exchange_of(context).caller.locale
     if isinstance(error, AccountError) and context.protocol_version == connecting.ERROR_VERSION:
         return connecting.as_error(error, locale)
-    return MCPError(code, error.text(locale).message, error.as_dict(locale))
+    return MCPError(code, error.text(locale).message, error.as_dict(locale) | about)
 
 
 def _sieve(context: Context) -> Sieve:

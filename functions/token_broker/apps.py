@@ -17,6 +17,7 @@ from botocore.exceptions import ClientError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, StringConstraints, ValidationError
 
 from mcpist.errors import NotConfigured
+from mcpist.problems import field_of, first_problem
 from mcpist.settings import settings
 from mcpist.stores import client, reaching
 
@@ -110,9 +111,8 @@ def _parse(provider: str, text: SecretStr) -> App:
     try:
         return _model(provider).model_validate_json(text.get_secret_value())
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"])) or "JSON"
-        problem = f"its parameter is wrong ({place}: {first['msg']})"
+        first = first_problem(error)
+        problem = f"its parameter is wrong ({field_of(first['loc'], 'JSON')}: {first['msg']})"
         raise NotConfigured(service=provider, problem=problem) from None
 
 

@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from mcpist.errors import InvalidRequest
+from mcpist.problems import field_of, first_problem
 
 LONGEST_SECRET = 16_384
 OPERATIONS = (
@@ -263,6 +264,6 @@ def parse(event: Mapping[str, Any]) -> Message:
     try:
         return _MESSAGE.validate_python(event)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"][1:]) or "message"
-        raise InvalidRequest(field=place, problem=_WORDS.get(first["type"], first["msg"])) from None
+        first = first_problem(error)
+        field = field_of(first["loc"][1:], "message")
+        raise InvalidRequest(field=field, problem=_WORDS.get(first["type"], first["msg"])) from None

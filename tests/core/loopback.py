@@ -1,10 +1,11 @@
-"""A service on loopback that answers as a test wants."""
+"""Services on loopback, and one that answers as a test wants."""
 
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import BaseServer
 from threading import Event, Thread
 from typing import Any
 
@@ -78,15 +79,24 @@ def said(value: Any, status: int = 200, **headers: str) -> Reply:
 
 
 @contextmanager
+def listening(server: BaseServer) -> Iterator[None]:
+    """A server answers while the context lasts."""
+    thread = Thread(target=server.serve_forever, args=[0.01])
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
 def serving() -> Iterator[Service]:
     """A service while the context lasts."""
     service = Service()
-    thread = Thread(target=service.server.serve_forever, args=[0.01])
-    thread.start()
-    try:
-        yield service
-    finally:
-        service.over.set()
-        service.server.shutdown()
-        service.server.server_close()
-        thread.join()
+    with listening(service.server):
+        try:
+            yield service
+        finally:
+            service.over.set()

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from mcpist.errors import (
     StoreUnavailable,
     UpstreamUnavailable,
 )
+from tests.core.loopback import listening
 
 PROOF = "jwt.canary.of.the.client"
 TOKEN = "ghu_token_canary"
@@ -89,8 +89,6 @@ class Lambda:
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
     api = Lambda()
-    thread = Thread(target=api.server.serve_forever, args=[0.01])
-    thread.start()
     for name, value in {
         "AWS_ENDPOINT_URL_LAMBDA": api.url,
         "AWS_DEFAULT_REGION": "us-east-1",
@@ -101,11 +99,9 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
         monkeypatch.setenv(name, value)
     forget()
     api.answer({"result": CREDENTIAL})
-    yield api
+    with listening(api.server):
+        yield api
     forget()
-    api.server.shutdown()
-    api.server.server_close()
-    thread.join()
 
 
 def forget() -> None:

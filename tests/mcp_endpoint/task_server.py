@@ -1,20 +1,13 @@
 """A server with the tools that the conformance suite asks for, its tasks served by the endpoint's own handlers."""
 
 import secrets
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import uvicorn
 from mcp.server.lowlevel import Server
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolRequestParams, ListToolsResult, Tool
-from starlette.applications import Starlette
-from starlette.routing import Mount
 
 from mcp_endpoint import tasks
 from mcp_endpoint.tasks import Context, Status, Task, TaskParams, UpdateParams
@@ -142,27 +135,3 @@ class TaskServer:
         if params.task_id not in self.jobs:
             raise MCPError(INVALID_PARAMS, "Task not found")
         return self.jobs[params.task_id]
-
-
-@contextmanager
-def serving() -> Iterator[str]:
-    """The server's URL on loopback."""
-    manager = StreamableHTTPSessionManager(TaskServer().server, json_response=True, stateless=True)
-
-    @asynccontextmanager
-    async def running(_: Starlette) -> Any:
-        async with manager.run():
-            yield
-
-    app = Starlette(routes=[Mount("/mcp", app=manager.handle_request)], lifespan=running)
-    listener = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", ws="none")
-    socket = listener.bind_socket()
-    server = uvicorn.Server(listener)
-    thread = threading.Thread(target=server.run, args=([socket],))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{socket.getsockname()[1]}/mcp/"
-    finally:
-        server.should_exit = True
-        thread.join()
-        socket.close()

@@ -204,6 +204,12 @@ def test_a_state_that_nobody_made_is_refused(asker: Door, aws: list[str], state:
     assert not {"BatchWriteItem", "StartExecution"} & set(aws)
 
 
+@pytest.mark.parametrize("state", ["made up", "x" * 5_000])
+def test_what_cannot_be_a_state_becomes_part_of_no_key(asker: Door, aws: list[str], state: str) -> None:
+    answered(asker, {"requestState": state}, YES)
+    assert "GetItem" not in aws
+
+
 def test_a_yes_without_a_question_is_asked(asker: Door) -> None:
     more = {"inputResponses": {"confirm": YES}}
     assert asker.result("batch", commands=LINES, more=more)["resultType"] == "input_required"

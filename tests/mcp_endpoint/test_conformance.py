@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.mcp_endpoint.task_server import serving
+from tests.mcp_endpoint.task_server import TaskServer
 from tests.peers.conformance import outcomes
+from tests.upstreams.served import served
 
 # The suite also lists tasks-status-notifications, which checks nothing yet.
 SCENARIOS = (
@@ -24,7 +25,7 @@ SCENARIOS = (
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with serving() as url:
+    with served(TaskServer().server) as url:
         yield url
 
 

@@ -173,10 +173,20 @@ def test_resources_are_offered_under_the_sieve(endpoint: Door) -> None:
     assert "github.issue" in {one["name"] for one in left}
 
 
-@pytest.mark.parametrize("uri", ["github://octocat", "nowhere://x", "rag://nothing", "file:///etc/passwd"])
-def test_an_address_that_stands_for_nothing_is_a_typed_error(endpoint: Door, uri: str) -> None:
+@pytest.mark.parametrize(
+    ("uri", "code"),
+    [
+        ("github://octocat", "FILE_NOT_FOUND"),
+        ("nowhere://x", "FILE_NOT_FOUND"),
+        ("rag://nothing", "FILE_NOT_FOUND"),
+        ("file:///etc/passwd", "FILE_NOT_FOUND"),
+        ("mcpist://batches/b_0123456789abcdef", "BATCH_NOT_FOUND"),
+    ],
+)
+def test_an_address_that_stands_for_nothing_is_a_typed_error_that_names_it(endpoint: Door, uri: str, code: str) -> None:
     error = endpoint.request("resources/read", uri=uri)["error"]
-    assert (error["code"], error["data"]["code"]) == (-32602, "FILE_NOT_FOUND")
+    assert error["code"] == -32602
+    assert (error["data"]["code"], error["data"]["uri"]) == (code, uri)
 
 
 def test_a_resource_of_a_service_that_is_not_connected_says_how_to_connect_it(endpoint: Door) -> None:

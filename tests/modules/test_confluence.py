@@ -1,5 +1,6 @@
 """Confluence's tools: what is read before it is written, how lists go on, and what is refused."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -7,25 +8,12 @@ import pytest
 from mcpist.errors import InvalidArguments, InvalidRequest, ToolExecutionError
 from mcpist.render.answer import compact
 from mcpist.render.project import project
-from mcpist.tools.call import Answer, Call, Calls, Cut, Work
+from mcpist.tools.call import Answer, Call, Cut
 from mcpist_modules.confluence import confluence
 from tests.modules.answers.confluence import ANSWERS, FOUND, PAGE, SITE
+from tests.modules.conversation import converse, work_of
 
-
-def work(tool: str, **arguments: Any) -> Work:
-    found = confluence.tools[tool]
-    return found.describe_work(found.validate(arguments))
-
-
-def converse(calls: Calls, *answers: Any) -> tuple[list[Call], Any]:
-    """All Calls of a tool that is answered like this, and what it returns."""
-    sent = [next(calls)]
-    for answer in answers:
-        try:
-            sent.append(calls.send(Answer(200, {}, answer)))
-        except StopIteration as end:
-            return sent, end.value
-    raise AssertionError("the tool asks for more")
+work = partial(work_of, confluence)
 
 
 def page_of(results: list[dict[str, Any]], following: str = "") -> dict[str, Any]:

@@ -1,32 +1,20 @@
 """Each tool's exact request, and how pages and files are read."""
 
 from base64 import b64encode
+from functools import partial
 from typing import Any
 
 import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest
-from mcpist.tools.call import Answer, Call, Calls, Work
+from mcpist.tools.call import Answer, Call
 from mcpist_modules.github import github
+from tests.modules.conversation import converse, work_of
 
 REPOSITORY = {"owner": "octo", "repo": "app"}
-OBJECT = {"accept": "application/vnd.github.object+json"}
 
 
-def work(tool: str, **arguments: Any) -> Work:
-    found = github.tools[tool]
-    return found.describe_work(found.validate(arguments))
-
-
-def converse(calls: Calls, *answers: Answer) -> tuple[list[Call], Any]:
-    """All Calls of a tool that is answered like this, and what it returns."""
-    sent = [next(calls)]
-    for answer in answers:
-        try:
-            sent.append(calls.send(answer))
-        except StopIteration as end:
-            return sent, end.value
-    raise AssertionError("the tool asks for more")
+work = partial(work_of, github)
 
 
 def page(items: Any, following: str = "") -> Answer:

@@ -1,14 +1,16 @@
 """How events are read, moved and answered, and what the clock says."""
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest
 from mcpist.render.answer import compact
-from mcpist.tools.call import Answer, Call, Calls, Work
+from mcpist.tools.call import Answer, Call
 from mcpist_modules.google_calendar import google_calendar
+from tests.modules.conversation import converse, work_of
 
 SPAN = {"start": "2026-01-31T09:00:00+09:00", "end": "2026-01-31T10:00:00+09:00"}
 TIMED = {
@@ -18,9 +20,7 @@ TIMED = {
 ALL_DAY = {"start": {"date": "2026-01-31"}, "end": {"date": "2026-02-01"}}
 
 
-def work(tool: str, **arguments: Any) -> Work:
-    found = google_calendar.tools[tool]
-    return found.describe_work(found.validate(arguments))
+work = partial(work_of, google_calendar)
 
 
 def call(tool: str, **arguments: Any) -> Call:
@@ -31,17 +31,6 @@ def call(tool: str, **arguments: Any) -> Call:
 
 def create(**arguments: Any) -> Any:
     return call("create_event", **{"summary": "Lunch", **SPAN, **arguments}).json
-
-
-def converse(calls: Calls, *answers: Any) -> tuple[list[Call], Any]:
-    """All Calls of a tool that is answered like this, and what it returns."""
-    sent = [next(calls)]
-    for answer in answers:
-        try:
-            sent.append(calls.send(answer if isinstance(answer, Answer) else Answer(200, {}, answer)))
-        except StopIteration as end:
-            return sent, end.value
-    raise AssertionError("the tool asks for more")
 
 
 def update(present: dict[str, Any], **arguments: Any) -> Any:

@@ -1,34 +1,23 @@
 """How Jira pages, what stands beside its JSON, transitions step by step, and what is refused."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest, UpstreamUnavailable
 from mcpist.render.answer import compact
-from mcpist.tools.call import Answer, Call, Calls, Cut, Work
+from mcpist.tools.call import Call, Cut
 from mcpist_modules.jira import jira
 from tests.modules.answers.jira import issue, paragraph
+from tests.modules.conversation import converse, work_of
 
 KEY = {"issue_key": "ENG-42"}
 CLOSE = {"id": "31", "name": "Close", "hasScreen": True, "to": {"name": "Done"}}
 START = {"id": "21", "name": "Start", "hasScreen": False, "to": {"name": "In Progress"}}
 
 
-def work(tool: str, **arguments: Any) -> Work:
-    found = jira.tools[tool]
-    return found.describe_work(found.validate(arguments))
-
-
-def converse(calls: Calls, *answers: Any) -> tuple[list[Call], Any]:
-    """All Calls of a tool that is answered like this, and what it returns."""
-    sent = [next(calls)]
-    for answer in answers:
-        try:
-            sent.append(calls.throw(answer) if isinstance(answer, Exception) else calls.send(Answer(200, {}, answer)))
-        except StopIteration as end:
-            return sent, end.value
-    raise AssertionError("the tool asks for more")
+work = partial(work_of, jira)
 
 
 def show(tool: str, raw: Any) -> str:

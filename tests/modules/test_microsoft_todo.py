@@ -1,13 +1,15 @@
 """How tasks are dated, repeated, cleared and read, and how Graph pages."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest
 from mcpist.render.answer import compact
-from mcpist.tools.call import Answer, Call, Calls, Work
+from mcpist.tools.call import Call
 from mcpist_modules.microsoft_todo import microsoft_todo
+from tests.modules.conversation import converse, work_of
 
 LIST = "AAMkADIyAAAAABrJAAA="
 TASK = {"list_id": LIST, "task_id": "AlMKXwbQAAAJws6wcAAAA="}
@@ -16,9 +18,7 @@ MONDAYS = {"type": "weekly", "interval": 1, "daysOfWeek": ["monday"]}
 HOST = "https://graph.microsoft.com/v1.0"
 
 
-def work(tool: str, **arguments: Any) -> Work:
-    found = microsoft_todo.tools[tool]
-    return found.describe_work(found.validate(arguments))
+work = partial(work_of, microsoft_todo)
 
 
 def create(**arguments: Any) -> Any:
@@ -32,17 +32,6 @@ def update(**arguments: Any) -> Any:
     assert isinstance(made, Call)
     assert (made.method, made.path) == ("PATCH", TASK_PATH)
     return made.json
-
-
-def converse(calls: Calls, *answers: Any) -> tuple[list[Call], Any]:
-    """All Calls of a tool that is answered like this, and what it returns."""
-    sent = [next(calls)]
-    for answer in answers:
-        try:
-            sent.append(calls.send(Answer(200, {}, answer)))
-        except StopIteration as end:
-            return sent, end.value
-    raise AssertionError("the tool asks for more")
 
 
 # -- times --------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """What Notion's tools ask step by step, and what they refuse; blocks and properties are in notion/."""
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from mcpist.errors import InvalidArguments, InvalidRequest
 from mcpist.markdown.read import read
 from mcpist.render.answer import compact
-from mcpist.tools.call import Answer, Call, Cut, Work
+from mcpist.tools.call import Call, Cut
 from mcpist_modules.notion import notion
 from mcpist_modules.notion.comments import comment, said
 from tests.modules.answers.notion import (
@@ -24,27 +25,12 @@ from tests.modules.answers.notion import (
     listed,
     text,
 )
+from tests.modules.conversation import converse, work_of
 
 PAGE_PATH, SOURCE_PATH = f"/v1/pages/{PAGE_ID}", f"/v1/data_sources/{SOURCE_ID}"
 
 
-def work(tool: str, **arguments: Any) -> Work:
-    found = notion.tools[tool]
-    return found.describe_work(found.validate(arguments))
-
-
-def converse(work: Work, *answers: Any) -> tuple[list[Call], Any]:
-    """All Calls of a tool that is answered like this, and what it returns."""
-    if isinstance(work, Call):
-        return [work], answers[0]
-    calls: Any = work
-    sent = [next(calls)]
-    for answer in answers:
-        try:
-            sent.append(calls.send(Answer(200, {}, answer)))
-        except StopIteration as end:
-            return sent, end.value
-    raise AssertionError("the tool asks for more")
+work = partial(work_of, notion)
 
 
 def row(tool: str, raw: Any) -> str:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ from mcpist.broker import Credential
 from mcpist.errors import InvalidArguments, InvalidRequest, ToolExecutionError
 from mcpist.render.answer import compact
 from mcpist.running.account import Account
-from mcpist.tools.call import Answer, Call, Calls, Cut, Work
+from mcpist.tools.call import Call, Cut
 from mcpist_modules.supabase import supabase
 from tests.modules.answers.supabase import KEYS, ROWS, SECRET
+from tests.modules.conversation import converse, work_of
 
 PROJECT = "abcdefghijklmnopqrst"
 ORIGIN = f"https://{PROJECT}.supabase.co"
@@ -27,20 +29,7 @@ TOOLS = {
 }
 
 
-def work(tool: str, **arguments: Any) -> Work:
-    found = supabase.tools[tool]
-    return found.describe_work(found.validate({"project_ref": PROJECT, **arguments}))
-
-
-def converse(calls: Calls, *answers: Any) -> tuple[list[Call], Any]:
-    """All Calls of a tool that is answered with this JSON, and what it returns."""
-    sent = [next(calls)]
-    for answer in answers:
-        try:
-            sent.append(calls.send(Answer(200, {}, answer)))
-        except StopIteration as end:
-            return sent, end.value
-    raise AssertionError("the tool asks for more")
+work = partial(work_of, supabase, project_ref=PROJECT)
 
 
 def asked(tool: str, answer: Any = ROWS, keys: Any = KEYS, **arguments: Any) -> Call:

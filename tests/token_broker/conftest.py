@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +17,13 @@ from infra.local.login import LocalLogin
 from infra.local.template import read_template
 from mcpist import broker, directory, identity, settings, stores
 from mcpist.caller import Role, Subject
+from tests.core.loopback import Service, serving
 from token_broker import apps, grants, memory, vault
 from token_broker.grants import Account, Grant, Tokens
 from token_broker.handler import handler
 
 from .authorization_server import AuthorizationServer
+from .provider_fakes import NAMES, Fake, faked
 
 if TYPE_CHECKING:
     from .stack import Stack
@@ -112,6 +114,25 @@ def forget(*, clients: bool = False) -> None:
     memory._kept.clear()
     vault._keys.clear()
     apps.forget()
+
+
+@pytest.fixture(scope="module")
+def loopback() -> Iterator[Service]:
+    """A service that stands in every provider's place."""
+    with serving() as service:
+        yield service
+
+
+@pytest.fixture
+def fake_of(loopback: Service) -> Callable[[str], Fake]:
+    """A provider by its name, with its addresses moved to loopback."""
+    return lambda name: faked(name, loopback)
+
+
+@pytest.fixture(params=NAMES)
+def fake(request: pytest.FixtureRequest, fake_of: Callable[[str], Fake]) -> Fake:
+    """Every provider in its turn."""
+    return fake_of(request.param)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -15,27 +15,11 @@ import pytest
 from pydantic import SecretStr
 
 from mcpist.errors import McpistError, NotConfigured, RateLimitExceeded, Timeout, UpstreamUnavailable
-from tests.core.loopback import Reply, Service, said, serving
-from tests.token_broker.provider_fakes import CANARY, NAMES, NEW, OURS, REFRESH, Fake, faked
+from tests.core.loopback import Reply, said
+from tests.token_broker.provider_fakes import CANARY, NEW, OURS, REFRESH, Fake
 from token_broker import oauth
 from token_broker.grant import Tokens
 from token_broker.oauth import GrantDead, Redeemed
-
-
-@pytest.fixture(scope="module")
-def service() -> Iterator[Service]:
-    with serving() as service:
-        yield service
-
-
-@pytest.fixture(params=NAMES)
-def fake(request: pytest.FixtureRequest, service: Service) -> Fake:
-    return faked(request.param, service)
-
-
-@pytest.fixture
-def one(service: Service) -> Callable[[str], Fake]:
-    return lambda name: faked(name, service)
 
 
 def test_a_pair_is_taken_as_it_comes(fake: Fake) -> None:
@@ -53,8 +37,8 @@ def test_what_is_not_said_keeps_the_old_refresh_token_and_knows_no_end(fake: Fak
     assert fake.redeem().tokens.refresh_token is None
 
 
-def test_no_more_scopes_are_kept_than_can_be_stored(one: Callable[[str], Fake]) -> None:
-    fake = one("github")
+def test_no_more_scopes_are_kept_than_can_be_stored(fake_of: Callable[[str], Fake]) -> None:
+    fake = fake_of("github")
     for scope in (" ".join(f"scope-{number}" for number in range(70_000)), " ".join(["s" * 1_500] * 500)):
         fake.says(said({**NEW, "refresh_token": "next", "scope": scope}))
         redeemed = fake.refresh()
@@ -76,8 +60,8 @@ def test_no_more_scopes_are_kept_than_can_be_stored(one: Callable[[str], Fake]) 
         (float("inf"), None),
     ],
 )
-def test_a_strange_lifetime_loses_no_token(said_lives: Any, lives: int | None, one: Callable[[str], Fake]) -> None:
-    fake = one("github")
+def test_a_strange_lifetime_loses_no_token(said_lives: Any, lives: int | None, fake_of: Callable[[str], Fake]) -> None:
+    fake = fake_of("github")
     fake.says(said({**NEW, "refresh_token": "next", "expires_in": said_lives, "scope": 7}))
     redeemed = fake.refresh()
     assert (redeemed.lives, redeemed.tokens.refresh_token) == (lives, SecretStr("next"))
@@ -168,8 +152,8 @@ def test_no_other_answer_kills_a_grant(fake: Fake, case: str, caplog: pytest.Log
     assert len(fake.service.received) == 1
 
 
-def test_a_limit_says_for_how_long(one: Callable[[str], Fake]) -> None:
-    fake = one("notion")
+def test_a_limit_says_for_how_long(fake_of: Callable[[str], Fake]) -> None:
+    fake = fake_of("notion")
     for reply, seconds in ((Reply(b"", 429, {"retry-after": "7"}), 7), (Reply(b"", 429), 30)):
         fake.says(reply)
         with pytest.raises(RateLimitExceeded) as raised:
@@ -193,7 +177,7 @@ DRIPS = {
 
 
 @pytest.mark.parametrize("what", DRIPS)
-def test_an_answer_that_drips_is_a_timeout(one: Callable[[str], Fake], what: str) -> None:
+def test_an_answer_that_drips_is_a_timeout(fake_of: Callable[[str], Fake], what: str) -> None:
     """Each of its bytes comes in time."""
     first, drop = DRIPS[what]
     gone = threading.Event()
@@ -210,7 +194,7 @@ def test_an_answer_that_drips_is_a_timeout(one: Callable[[str], Fake], what: str
 
     with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool:
         dripping = pool.submit(drip)
-        slow = replace(one("google").provider, token_url=f"http://127.0.0.1:{listening.getsockname()[1]}/token")
+        slow = replace(fake_of("google").provider, token_url=f"http://127.0.0.1:{listening.getsockname()[1]}/token")
         before, began = threading.active_count(), time.monotonic()
         with pytest.raises(Timeout):
             oauth.refresh(slow, OURS, REFRESH, seconds=0.3)
@@ -220,8 +204,8 @@ def test_an_answer_that_drips_is_a_timeout(one: Callable[[str], Fake], what: str
         dripping.result()
 
 
-def test_nobody_at_the_address_is_an_outage(one: Callable[[str], Fake]) -> None:
-    fake = one("google")
+def test_nobody_at_the_address_is_an_outage(fake_of: Callable[[str], Fake]) -> None:
+    fake = fake_of("google")
     nobody = replace(fake.provider, token_url="http://127.0.0.1:1/token")
     with pytest.raises(UpstreamUnavailable, match="ConnectError"):
         oauth.refresh(nobody, OURS, REFRESH, seconds=5)

@@ -1,7 +1,7 @@
 """Every provider's dialect: what is asked, word by word, whose account a token is, and how a pair is revoked."""
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from mcpist.errors import NotConfigured, RateLimitExceeded, UpstreamUnavailable
-from tests.core.loopback import Reply, Service, said, serving
+from tests.core.loopback import Reply, said
 from tests.token_broker.provider_fakes import (
     ACCESS,
     BASIC,
@@ -20,7 +20,6 @@ from tests.token_broker.provider_fakes import (
     OURS,
     REFRESH,
     Fake,
-    faked,
     fields,
     provider_of,
 )
@@ -29,23 +28,6 @@ from token_broker.apps import App
 from token_broker.grant import PROVIDERS, Tokens
 from token_broker.oauth import TokenRefused
 from token_broker.providers import BUILT_IN, Linked, find
-
-
-@pytest.fixture(scope="module")
-def service() -> Iterator[Service]:
-    with serving() as service:
-        yield service
-
-
-@pytest.fixture(params=NAMES)
-def fake(request: pytest.FixtureRequest, service: Service) -> Fake:
-    return faked(request.param, service)
-
-
-@pytest.fixture
-def one(service: Service) -> Callable[[str], Fake]:
-    return lambda name: faked(name, service)
-
 
 # -- what is asked -----------------------------------------------------------------------------------
 
@@ -63,8 +45,8 @@ ASKED: dict[str, tuple[str, str, bool, bool, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_code_is_redeemed_as_the_provider_wants_it(name: str, one: Callable[[str], Fake]) -> None:
-    fake = one(name)
+def test_a_code_is_redeemed_as_the_provider_wants_it(name: str, fake_of: Callable[[str], Fake]) -> None:
+    fake = fake_of(name)
     path, kind, by_header, pkce, more = ASKED[name]
     fake.says(said(NEW))
     fake.redeem()
@@ -83,8 +65,8 @@ def test_a_code_is_redeemed_as_the_provider_wants_it(name: str, one: Callable[[s
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_token_is_refreshed_as_the_provider_wants_it(name: str, one: Callable[[str], Fake]) -> None:
-    fake = one(name)
+def test_a_token_is_refreshed_as_the_provider_wants_it(name: str, fake_of: Callable[[str], Fake]) -> None:
+    fake = fake_of(name)
     _, _, by_header, _, more = ASKED[name]
     fake.says(said(NEW))
     fake.refresh()
@@ -96,8 +78,8 @@ def test_a_token_is_refreshed_as_the_provider_wants_it(name: str, one: Callable[
     }
 
 
-def test_notion_is_told_the_version_of_its_api(one: Callable[[str], Fake]) -> None:
-    fake = one("notion")
+def test_notion_is_told_the_version_of_its_api(fake_of: Callable[[str], Fake]) -> None:
+    fake = fake_of("notion")
     fake.says(said(NEW))
     fake.refresh()
     assert fake.asked.headers["notion-version"] == "2026-03-11"
@@ -168,8 +150,8 @@ def test_every_address_is_fixed_and_encrypted(name: str) -> None:
         assert "{" not in urlsplit(url).netloc
 
 
-def test_a_client_id_is_escaped_in_the_header(one: Callable[[str], Fake]) -> None:
-    fake = one("notion")
+def test_a_client_id_is_escaped_in_the_header(fake_of: Callable[[str], Fake]) -> None:
+    fake = fake_of("notion")
     fake.says(said(NEW))
     odd = App(client_id="our:id", client_secret=SecretStr("50%"))
     oauth.refresh(fake.provider, odd, REFRESH, seconds=5)
@@ -178,8 +160,8 @@ def test_a_client_id_is_escaped_in_the_header(one: Callable[[str], Fake]) -> Non
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_an_app_without_its_secret_is_the_operator_s_fault(name: str, one: Callable[[str], Fake]) -> None:
-    fake = one(name)
+def test_an_app_without_its_secret_is_the_operator_s_fault(name: str, fake_of: Callable[[str], Fake]) -> None:
+    fake = fake_of(name)
     with pytest.raises(NotConfigured, match="secret is missing"):
         oauth.refresh(fake.provider, App(client_id="ours"), REFRESH, seconds=5)
     assert not fake.service.received
@@ -233,9 +215,9 @@ ACCOUNTS: list[tuple[str, str, Any, Linked]] = [
 
 @pytest.mark.parametrize(("name", "path", "body", "linked"), ACCOUNTS)
 def test_an_account_is_asked_for_at_the_provider(
-    name: str, path: str, body: Any, linked: Linked, one: Callable[[str], Fake]
+    name: str, path: str, body: Any, linked: Linked, fake_of: Callable[[str], Fake]
 ) -> None:
-    fake = one(name)
+    fake = fake_of(name)
     fake.says(said(body))
     assert fake.account() == linked
     assert (fake.asked.method, fake.asked.path) == ("GET", path)
@@ -259,8 +241,8 @@ def test_an_account_that_cannot_be_read_is_an_outage(fake: Fake, body: Any) -> N
 
 
 @pytest.mark.parametrize("name", ["atlassian", "supabase"])
-def test_a_token_that_reaches_no_site_is_nobody_s(name: str, one: Callable[[str], Fake]) -> None:
-    fake = one(name)
+def test_a_token_that_reaches_no_site_is_nobody_s(name: str, fake_of: Callable[[str], Fake]) -> None:
+    fake = fake_of(name)
     fake.says(said([]))
     with pytest.raises(TokenRefused):
         fake.account()
@@ -273,8 +255,8 @@ def test_an_outage_says_nothing_about_the_token(fake: Fake) -> None:
             fake.account()
 
 
-def test_github_says_an_oauth_app_s_scopes_in_a_header(one: Callable[[str], Fake]) -> None:
-    fake = one("github")
+def test_github_says_an_oauth_app_s_scopes_in_a_header(fake_of: Callable[[str], Fake]) -> None:
+    fake = fake_of("github")
     fake.says(said({"id": 1, "login": "octocat"}, x_oauth_scopes="repo, read:user"))
     assert fake.account().scopes == ("repo", "read:user")
 
@@ -291,8 +273,8 @@ def test_only_keys_of_the_provider_s_form_are_taken(name: str) -> None:
         assert not provider.takes(SecretStr(f"x{key}"))
 
 
-def test_a_pasted_key_is_a_person_s_even_where_consents_are_an_organization_s(one: Callable[[str], Fake]) -> None:
-    fake = one("supabase")
+def test_a_pasted_key_is_a_person_s_even_where_consents_are_an_organization_s(fake_of: Callable[[str], Fake]) -> None:
+    fake = fake_of("supabase")
     fake.says(said([{"id": "b", "name": "Beta"}, {"id": "a", "name": "Acme"}]))
     assert fake.account(SecretStr(KEYS["supabase"])) == Linked("a", "Acme, Beta", "person")
 
@@ -308,8 +290,8 @@ REVOKED: dict[str, tuple[str, str, str | None, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("name", REVOKED)
-def test_a_pair_is_revoked_as_the_provider_wants_it(name: str, one: Callable[[str], Fake]) -> None:
-    fake = one(name)
+def test_a_pair_is_revoked_as_the_provider_wants_it(name: str, fake_of: Callable[[str], Fake]) -> None:
+    fake = fake_of(name)
     method, path, authorization, body = REVOKED[name]
     fake.says(Reply(b"", 204))
     assert fake.revoke() == "revoked"
@@ -318,8 +300,8 @@ def test_a_pair_is_revoked_as_the_provider_wants_it(name: str, one: Callable[[st
     assert fields(fake.asked) == body
 
 
-def test_both_tokens_of_a_configured_server_are_revoked(one: Callable[[str], Fake]) -> None:
-    fake = one("vault")
+def test_both_tokens_of_a_configured_server_are_revoked(fake_of: Callable[[str], Fake]) -> None:
+    fake = fake_of("vault")
     fake.says(Reply(b"", 200))
     assert fake.revoke() == "revoked"
     assert [fields(received)["token_type_hint"] for received in fake.service.received] == [
@@ -329,23 +311,23 @@ def test_both_tokens_of_a_configured_server_are_revoked(one: Callable[[str], Fak
 
 
 @pytest.mark.parametrize("name", ["atlassian", "microsoft"])
-def test_where_nothing_revokes_it_is_said(name: str, one: Callable[[str], Fake]) -> None:
-    fake = one(name)
+def test_where_nothing_revokes_it_is_said(name: str, fake_of: Callable[[str], Fake]) -> None:
+    fake = fake_of(name)
     assert fake.revoke() == "unsupported"
     assert not fake.service.received
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_a_pasted_key_stays_its_person_s(name: str, one: Callable[[str], Fake]) -> None:
-    fake = one(name)
+def test_a_pasted_key_stays_its_person_s(name: str, fake_of: Callable[[str], Fake]) -> None:
+    fake = fake_of(name)
     assert fake.revoke(Tokens(SecretStr(KEYS[name]))) == "unsupported"
     assert oauth.revoke(fake.provider, None, Tokens(ACCESS)) == "unsupported"
     assert not fake.service.received
 
 
 @pytest.mark.parametrize("name", [*REVOKED, "vault"])
-def test_a_revocation_that_fails_says_so_and_raises_nothing(name: str, one: Callable[[str], Fake]) -> None:
-    fake = one(name)
+def test_a_revocation_that_fails_says_so_and_raises_nothing(name: str, fake_of: Callable[[str], Fake]) -> None:
+    fake = fake_of(name)
     for reply in (Reply(b"", 500), Reply(b"", 404), said({"error": "invalid_client"}, 401), Reply(b"", 307)):
         fake.says(reply)
         assert fake.revoke() == "failed"
@@ -353,7 +335,7 @@ def test_a_revocation_that_fails_says_so_and_raises_nothing(name: str, one: Call
     assert oauth.revoke(fake.provider, OURS, Tokens(ACCESS, REFRESH), seconds=0.2) == "failed"
 
 
-def test_a_token_that_google_no_longer_knows_counts_as_revoked(one: Callable[[str], Fake]) -> None:
-    fake = one("google")
+def test_a_token_that_google_no_longer_knows_counts_as_revoked(fake_of: Callable[[str], Fake]) -> None:
+    fake = fake_of("google")
     fake.says(said({"error": "invalid_token"}, 400))
     assert fake.revoke() == "revoked"

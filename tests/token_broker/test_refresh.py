@@ -29,6 +29,7 @@ from mcpist.errors import (
     Timeout,
     UpstreamUnavailable,
 )
+from tests.core.loopback import listening
 from token_broker import apps, credentials, grants, lease, memory, providers, refresh
 from token_broker.grants import Account, Grant, Tokens
 from token_broker.lease import Pace, Standing, Trouble
@@ -103,17 +104,13 @@ class Provider:
 def provider(door: Broker, monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
     """The provider of the service `example`."""
     provider = Provider()
-    thread = threading.Thread(target=provider.server.serve_forever, args=[0.01])
-    thread.start()
     monkeypatch.setenv("PUBLIC_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AUDIENCE", "https://mcp.example.com/mcp")
     door.cool()
     put_parameter(provider.app())
-    yield provider
-    provider.let_go.set()
-    provider.server.shutdown()
-    provider.server.server_close()
-    thread.join()
+    with listening(provider.server):
+        yield provider
+        provider.let_go.set()
     settings.settings.cache_clear()
 
 

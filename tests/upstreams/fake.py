@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 from mcpist_modules.upstream.configuration import Server
+from tests.core.loopback import listening
 
 ABOUT = {
     "protocolVersion": "2025-11-25",
@@ -123,11 +124,8 @@ def event(value: Any) -> Raw:
 def faking(port: int = 0) -> Iterator[Fake]:
     """A fake while the context lasts."""
     fake = Fake(port)
-    thread = Thread(target=fake.http.serve_forever, args=[0.01])
-    thread.start()
-    try:
-        yield fake
-    finally:
-        fake.over.set()
-        fake.stop()
-        thread.join()
+    with listening(fake.http):
+        try:
+            yield fake
+        finally:
+            fake.over.set()

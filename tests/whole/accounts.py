@@ -17,15 +17,16 @@ OWN = f"user#{USER.sub}"
 
 
 def connect(house: House, token: str, *, owner: str = OWN, service: str = "github", **account: Any) -> None:
-    """Store a grant, in the place of one that stands there."""
+    """Store a grant, in the place of one that stands there; what served before is still served."""
     provider = grants.provider_name(service)
     with _broker(house):
         standing = grants.read(ORGANIZATION, provider, owner)
+        services = {service, *(standing.account.services if standing else ())}
         grants.save(
             ORGANIZATION,
             provider,
             owner,
-            account=Account(**{"services": (service,), "account_name": "uma-at-github", **account}),
+            account=Account(**{"services": tuple(sorted(services)), "account_name": "uma-at-github", **account}),
             tokens=Tokens(SecretStr(token)),
             replaces=standing.version if standing else 0,
         )

@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import httpx2
 import pytest
 from mcp.client.client import Client
+from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
@@ -20,6 +20,7 @@ from infra.local.house import ADMINISTRATOR, ORGANIZATION, ROLE, USER, House, op
 from infra.local.operating import operating
 from mcpist import directory
 from mcpist.caller import Role
+from tests.core.loopback import listening
 from tests.whole.privileges import missing_rights
 from tests.whole.vendors import HOSTS, Vendors
 
@@ -29,11 +30,13 @@ MODULES = ("github", "probe", "rag", *HOSTS)
 
 @dataclass(frozen=True)
 class Visitor:
-    """One of the house's people with a real MCP client."""
+    """One of the house's people with a real MCP client, who may `answer` what they are asked."""
 
     house: House
     token: str
     mode: str = "auto"
+    answer: ElicitationFnT | None = None
+    path: str = ""
 
     def call(self, name: str, /, **arguments: Any) -> CallToolResult:
         """What a meta-tool answers."""
@@ -58,7 +61,11 @@ class Visitor:
         headers = {"authorization": f"Bearer {self.token}"}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=60) as http,
-            Client(streamable_http_client(self.house.mcp_url, http_client=http), mode=self.mode) as client,
+            Client(
+                streamable_http_client(self.house.mcp_url + self.path, http_client=http),
+                mode=self.mode,
+                elicitation_callback=self.answer,
+            ) as client,
         ):
             return await question(client)
 
@@ -92,23 +99,15 @@ class GitHub:
 @pytest.fixture(scope="session")
 def github() -> Iterator[GitHub]:
     github = GitHub()
-    thread = Thread(target=github.server.serve_forever, args=[0.01])
-    thread.start()
-    yield github
-    github.server.shutdown()
-    github.server.server_close()
-    thread.join()
+    with listening(github.server):
+        yield github
 
 
 @pytest.fixture(scope="session")
 def vendors() -> Iterator[Vendors]:
     vendors = Vendors()
-    thread = Thread(target=vendors.server.serve_forever, args=[0.01])
-    thread.start()
-    yield vendors
-    vendors.server.shutdown()
-    vendors.server.server_close()
-    thread.join()
+    with listening(vendors.server):
+        yield vendors
 
 
 @pytest.fixture(scope="session")

@@ -1,22 +1,19 @@
 """A person agrees to what a batch destroys, in a client that nobody here wrote."""
 
-import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
-import httpx2
 import pytest
-from mcp.client.client import Client
-from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
 
 from infra.local.house import ORGANIZATION, ROLE, House
 from infra.local.operating import operating
 from mcpist import directory
 from mcpist.caller import Role
+from tests.whole.accounts import connect, disconnect, forget
 from tests.whole.conftest import MODULES, Visitor
-from tests.whole.test_grants import CANARIES, connect, forget, tell_broker
 
 LINES = """\
 {"id":"drop","module":"rag","tool":"delete_doc","params":{"path":"agreement.md"},"output":true}
@@ -31,12 +28,12 @@ def person(house: House, user: Visitor) -> Iterator[Visitor]:
         before = _role()
         may = Role(ROLE, modules=MODULES, allow=(*before.allow, "rag.*", "github.delete_file"), destructive=True)
         directory.put_role(ORGANIZATION, may)
-    connect(house, "github", CANARIES[0], account_name="uma-at-github")
+    connect(house, "uma-canary-token")
+    forget(house)
     yield user
-    tell_broker(user, "revoke", service="github")
     with operating(house.aws):
         directory.put_role(ORGANIZATION, before)
-    forget(house)
+    disconnect(house)
 
 
 def _role() -> Role:
@@ -53,15 +50,7 @@ def asked(
         questions.append(question)
         return ElicitResult(action=action, content={"confirm": True} if action == "accept" else None)
 
-    async def ask() -> CallToolResult:
-        headers = {"authorization": f"Bearer {person.token}"}
-        async with (
-            httpx2.AsyncClient(headers=headers, timeout=60) as http,
-            Client(streamable_http_client(person.house.mcp_url, http_client=http), elicitation_callback=answer) as one,
-        ):
-            return await one.call_tool("batch", arguments)
-
-    return asyncio.run(ask()), questions
+    return replace(person, answer=answer).call("batch", **arguments), questions
 
 
 def test_what_a_person_agrees_to_runs_after_one_question_that_names_tools_targets_and_accounts(

@@ -11,7 +11,6 @@ import json
 import re
 import shutil
 import sys
-import threading
 import zlib
 from base64 import b64encode
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ import pytest
 from infra.cli.main import run
 from infra.cli.up import _facts
 from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house, with_modules
+from tests.core.loopback import listening
 from tests.token_broker.test_secrets import assert_silent
 from tests.whole.accounts import OWN, forget
 from tests.whole.conftest import Visitor, built
@@ -177,12 +177,8 @@ class Story:
 @pytest.fixture(scope="session")
 def hub() -> Iterator[Hub]:
     hub = Hub()
-    thread = threading.Thread(target=hub.server.serve_forever, args=[0.01])
-    thread.start()
-    yield hub
-    hub.server.shutdown()
-    hub.server.server_close()
-    thread.join()
+    with listening(hub.server):
+        yield hub
 
 
 @contextlib.contextmanager

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from urllib.parse import urlsplit
 
 import pytest
 
 from infra.local.house import House
+from tests.core.loopback import listening
 from tests.peers.conformance import failures
 
 EXCEPTIONS = Path(__file__).parents[1] / "peers/conformance.toml"
@@ -58,14 +58,8 @@ def logged_in(house: House) -> Iterator[str]:
             """A suite that hangs up has heard enough."""
 
     server = Server(("127.0.0.1", 0), Passing)
-    thread = Thread(target=server.serve_forever, args=[0.01])
-    thread.start()
-    try:
+    with listening(server):
         yield f"http://127.0.0.1:{server.server_port}/mcp"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 @pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])

@@ -4,14 +4,12 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import httpx2
 import pytest
 from mcp import MCPError
-from mcp.client.client import Client
-from mcp.client.streamable_http import streamable_http_client
 from mcp_types import (
     CallToolResult,
     ElicitRequestParams,
@@ -58,15 +56,7 @@ def called(
         asked.append(params)
         return ElicitResult(action=await asyncio.to_thread(answer, params))
 
-    async def ask() -> CallToolResult:
-        headers = {"authorization": f"Bearer {person.token}"}
-        async with (
-            httpx2.AsyncClient(headers=headers, timeout=60) as http,
-            Client(streamable_http_client(person.house.mcp_url, http_client=http), elicitation_callback=opened) as one,
-        ):
-            return await one.call_tool("call", arguments)
-
-    return asyncio.run(ask()), asked
+    return replace(person, answer=opened).call("call", **arguments), asked
 
 
 def text_of(result: CallToolResult) -> str:
@@ -112,7 +102,7 @@ def test_an_account_that_is_refused_is_connected_again_in_the_middle_of_the_call
 def test_a_client_of_the_protocol_before_is_told_by_its_error_and_its_retry_succeeds(
     alone: House, user: Visitor
 ) -> None:
-    visitor = Visitor(user.house, user.token, mode="legacy")
+    visitor = replace(user, mode="legacy")
     with pytest.RaisesGroup(MCPError, flatten_subgroups=True, allow_unwrapped=True) as raised:
         visitor.call("call", **GET_ME)
     error = _innermost(raised.value)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.modules.contracts import needs_descriptions
+from tests.whole.accounts import connect, disconnect, forget
 from tests.whole.conftest import Visitor
-from tests.whole.test_grants import connect, forget, tell_broker
 from tests.whole.vendors import ACCOUNT, HOSTS, Vendors
 from token_broker.grants import provider_name
 
@@ -22,12 +22,12 @@ def connected(user: Visitor, vendors: Vendors) -> Iterator[Visitor]:
     """Uma with an account of each service."""
     for service in HOSTS:
         account = {"account_id": ACCOUNT, "account_name": f"uma@{service}"}
-        connect(user.house, service, f"{provider_name(service)}-canary-token", **account)
+        connect(user.house, f"{provider_name(service)}-canary-token", service=service, **account)
+    forget(user.house)
     vendors.refused.clear()
     yield user
     for service in HOSTS:
-        tell_broker(user, "revoke", service=service)
-    forget(user.house)
+        disconnect(user.house, service=service)
 
 
 def test_a_batch_goes_through_four_services(connected: Visitor, vendors: Vendors) -> None:

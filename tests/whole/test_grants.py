@@ -1,67 +1,25 @@
 """Connected accounts: whose token a call is sent with, and that nobody else ever sees it."""
 
 import json
-import os
 from collections import Counter
-from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
-from infra.local.house import ORGANIZATION, ROLE, USER, House
-from infra.local.operating import operating
+from infra.local.house import ROLE, House
+from tests.whole.accounts import connect, disconnect, forget
 from tests.whole.conftest import Visitor
-from token_broker import grants
 
 GET_ME = {"module": "github", "tool": "get_me"}
 CANARIES = ("uma-canary-token", "shared-canary-token")
 
 
-def tell_broker(visitor: Visitor, operation: str, **fields: Any) -> dict[str, Any]:
-    """What the broker answers to one message of this person."""
-    message = {
-        "operation": operation,
-        "proof": {"kind": "jwt", "value": visitor.token},
-        "organization": ORGANIZATION,
-        "roles": [],
-        **fields,
-    }
-    broker = visitor.house.aws.resource("TokenBrokerFunction.Alias")
-    answer = visitor.house.aws.client("lambda").invoke(FunctionName=broker, Payload=json.dumps(message))
-    payload: dict[str, Any] = json.load(answer["Payload"])
-    return payload
-
-
-def connect(house: House, service: str, access_token: str, *, owner: str = f"user#{USER.sub}", **account: Any) -> None:
-    """Store a grant in the place of the one that stands, as a person's consent would; every sandbox begins anew."""
-    provider = grants.provider_name(service)
-    tokens = grants.Tokens(SecretStr(access_token))
-    with operating(house.aws):
-        os.environ |= {
-            "GRANTS_TABLE": house.aws.resource("Grants"),
-            "VAULT_KEY": house.aws.attribute("VaultKey", "Arn"),
-        }
-        standing = grants.read(ORGANIZATION, provider, owner)
-        services = {service, *(standing.account.services if standing else ())}
-        about = grants.Account(services=tuple(sorted(services)), **account)
-        replaces = standing.version if standing else 0
-        grants.save(ORGANIZATION, provider, owner, account=about, tokens=tokens, replaces=replaces)
-    forget(house)
-
-
-def forget(house: House) -> None:
-    """New sandboxes for everybody, with nothing in their memory."""
-    for pool in house.aws.functions.values():
-        pool.retire()
-
-
 @pytest.fixture
 def connected(user: Visitor) -> Visitor:
     """Uma with an account of her own."""
-    connect(user.house, "github", CANARIES[0], account_name="uma-at-github")
-    yield user
-    tell_broker(user, "revoke", service="github")
+    connect(user.house, CANARIES[0])
     forget(user.house)
+    yield user
+    disconnect(user.house)
 
 
 def test_a_call_without_an_account_says_where_to_connect_one(house: House, user: Visitor) -> None:
@@ -82,16 +40,17 @@ def test_a_step_acts_with_the_users_own_account_by_its_warrant(connected: Visito
     assert "uma-at-github" in block
 
 
-def test_a_roles_shared_account_serves_those_without_their_own(user: Visitor, administrator: Visitor) -> None:
-    connect(user.house, "github", CANARIES[1], owner=f"role#{ROLE}")
+def test_a_roles_shared_account_serves_those_without_their_own(user: Visitor) -> None:
+    connect(user.house, CANARIES[1], owner=f"role#{ROLE}")
+    forget(user.house)
     (text,) = user.texts("call", **GET_ME)
     assert "team-at-github" in text
-    tell_broker(administrator, "revoke", service="github", role=ROLE)
-    forget(user.house)
+    disconnect(user.house, owner=f"role#{ROLE}")
 
 
 def test_a_token_that_the_service_refuses_asks_to_connect_again(connected: Visitor) -> None:
-    connect(connected.house, "github", "refused-by-github")
+    connect(connected.house, "refused-by-github")
+    forget(connected.house)
     result = connected.call("call", **GET_ME)
     assert json.loads(result.content[0].text)["code"] == "RECONNECT_REQUIRED"
 

@@ -5,12 +5,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from infra.local.house import ADMINISTRATOR, ROOT, USER, House, open_house
+from infra.local.house import ROOT, House, open_house
 from mcpist_modules.upstream import jsonc
 from mcpist_modules.upstream.configuration import Server
 from tests.upstreams.servers import clock, everything, modern_http
@@ -54,16 +55,6 @@ def sheltering(request: pytest.FixtureRequest) -> Iterator[House]:
 pytestmark = built(sheltering)
 
 
-@pytest.fixture
-def uma(house: House) -> Visitor:
-    return Visitor(house, house.token(USER))
-
-
-@pytest.fixture
-def ada(house: House) -> Visitor:
-    return Visitor(house, house.token(ADMINISTRATOR))
-
-
 def error(visitor: Visitor, name: str, **arguments: Any) -> dict[str, Any]:
     result = visitor.call(name, **arguments)
     assert result.is_error
@@ -71,63 +62,63 @@ def error(visitor: Visitor, name: str, **arguments: Any) -> dict[str, Any]:
     return found
 
 
-def test_the_batch_of_the_readme_runs_over_two_upstreams_and_our_own_documents(uma: Visitor) -> None:
+def test_the_batch_of_the_readme_runs_over_two_upstreams_and_our_own_documents(user: Visitor) -> None:
     section = (ROOT / "README.md").read_text("utf-8").partition("## Your MCP servers behind it")[2]
     found = re.search(r"<<'STEPS'\n(.*?)STEPS\n", section, re.DOTALL)
     assert found
-    summary, now, say, find = uma.texts("batch", commands=found[1])
+    summary, now, say, find = user.texts("batch", commands=found[1])
     assert "done, 3 of 3 steps: now succeeded, say succeeded, find succeeded" in summary
     assert "Asia/Tokyo" in now
     assert "Echo: batches at 20" in say
     assert find.startswith("find: succeeded")
 
 
-def test_a_client_sees_categories_not_tools_and_a_server_that_is_down_hides_nothing(uma: Visitor) -> None:
-    description = uma.tools()[0].description
+def test_a_client_sees_categories_not_tools_and_a_server_that_is_down_hides_nothing(user: Visitor) -> None:
+    description = user.tools()[0].description
     assert "- clock: " in description
     assert "- gone: A server that is down" in description
     assert "get_current_time" not in description
-    assert error(uma, "get_module_schema", modules=["gone"])["code"] == "UPSTREAM_UNAVAILABLE"
-    (schema,) = uma.texts("get_module_schema", modules=["clock"])
+    assert error(user, "get_module_schema", modules=["gone"])["code"] == "UPSTREAM_UNAVAILABLE"
+    (schema,) = user.texts("get_module_schema", modules=["clock"])
     assert "get_current_time(timezone)" in schema
 
 
-def test_a_picture_comes_through_a_call_and_through_a_batch(uma: Visitor) -> None:
+def test_a_picture_comes_through_a_call_and_through_a_batch(user: Visitor) -> None:
     shot = {"module": "everything.pictures", "tool": "get-tiny-image"}
-    called = [block.type for block in uma.call("call", **shot).content]
+    called = [block.type for block in user.call("call", **shot).content]
     assert "image" in called
     step = {"id": "shot", **shot, "output": True}
-    assert "image" in [block.type for block in uma.call("batch", commands=[step]).content]
+    assert "image" in [block.type for block in user.call("batch", commands=[step]).content]
 
 
-def test_arguments_are_checked_before_a_batch_begins(uma: Visitor) -> None:
+def test_arguments_are_checked_before_a_batch_begins(user: Visitor) -> None:
     steps = [{"id": "now", "module": "clock", "tool": "get_current_time", "params": {"timezone": 5}}]
-    refused = error(uma, "batch", commands=steps)
+    refused = error(user, "batch", commands=steps)
     assert (refused["code"], refused["details"]["line"]) == ("VALIDATION_ERROR", 1)
 
 
-def test_two_people_act_with_their_own_accounts_only(house: House, uma: Visitor, ada: Visitor) -> None:
+def test_two_people_act_with_their_own_accounts_only(house: House, user: Visitor, administrator: Visitor) -> None:
     who = {"module": "sums", "tool": "who"}
-    assert error(uma, "call", **who)["code"] == "CONNECTION_REQUIRED"
+    assert error(user, "call", **who)["code"] == "CONNECTION_REQUIRED"
     for name, token in TOKENS.items():
         connect(house, token, owner=f"user#{name}", service="sums", account_name=f"{name}-at-sums")
     forget(house)
     for _ in range(2):
-        for visitor, name in ((uma, "uma"), (ada, "ada")):
+        for visitor, name in ((user, "uma"), (administrator, "ada")):
             assert visitor.texts("call", **who) == [f"Bearer {TOKENS[name]}"]
-    for visitor, name in ((uma, "uma"), (ada, "ada")):
+    for visitor, name in ((user, "uma"), (administrator, "ada")):
         _, told = visitor.texts("batch", commands=[{"id": "who", **who, "output": True}])
         assert told == f"who: succeeded (account: {name}-at-sums)\nBearer {TOKENS[name]}"
 
 
-def test_a_sandbox_that_is_cold_asks_little_and_a_warm_one_only_for_the_audit_row(house: House, uma: Visitor) -> None:
+def test_a_sandbox_that_is_cold_asks_little_and_a_warm_one_only_for_the_audit_row(house: House, user: Visitor) -> None:
     asked = {"module": "clock", "tool": "get_current_time", "params": {"timezone": "UTC"}}
-    uma.texts("call", **asked)
+    user.texts("call", **asked)
     forget(house)
     counts = []
     for _ in ("cold", "warm"):
         before = len(house.aws.requests)
-        uma.texts("call", **asked)
+        user.texts("call", **asked)
         counts.append(Counter(request.operation for request in house.aws.requests[before:] if request.function))
     cold, warm = counts
     servers = 4
@@ -135,32 +126,18 @@ def test_a_sandbox_that_is_cold_asks_little_and_a_warm_one_only_for_the_audit_ro
     assert warm == {"PutItem": 1}
 
 
-def test_the_proxy_tools_serve_the_same_categories(house: House, uma: Visitor) -> None:
-    import asyncio
-
-    import httpx2
-    from mcp.client.client import Client
-    from mcp.client.streamable_http import streamable_http_client
-
-    async def ask() -> tuple[list[str], Any, Any]:
-        headers = {"authorization": f"Bearer {uma.token}"}
-        async with (
-            httpx2.AsyncClient(headers=headers, timeout=60) as http,
-            Client(streamable_http_client(f"{house.mcp_url}/categories", http_client=http)) as client,
-        ):
-            tools = [tool.name for tool in (await client.list_tools()).tools]
-            schema = await client.call_tool("get-category-tools", {"category": "clock"})
-            arguments = {"category": "clock", "name": "get_current_time", "args": {"timezone": "UTC"}}
-            return tools, schema, await client.call_tool("call-category-tool", arguments)
-
-    tools, schema, time_ = asyncio.run(ask())
+def test_the_proxy_tools_serve_the_same_categories(user: Visitor) -> None:
+    proxy = replace(user, path="/categories")
+    tools = [tool.name for tool in proxy.tools()]
+    schema = proxy.call("get-category-tools", category="clock")
+    time_ = proxy.call("call-category-tool", category="clock", name="get_current_time", args={"timezone": "UTC"})
     assert tools == ["get-category-tools", "call-category-tool"]
     assert "get_current_time" in json.loads(schema.content[0].text)["tools"]
     assert json.loads(time_.content[0].text)["timezone"] == "UTC"
 
 
-def test_each_use_of_an_upstream_is_logged_without_what_was_said(house: House, uma: Visitor) -> None:
-    uma.texts("call", module="everything.basics", tool="echo", params={"message": "a-canary-in-a-message"})
+def test_each_use_of_an_upstream_is_logged_without_what_was_said(house: House, user: Visitor) -> None:
+    user.texts("call", module="everything.basics", tool="echo", params={"message": "a-canary-in-a-message"})
     logs = "\n".join(log.read_text("utf-8") for log in house.logs.iterdir())
     lines = [line for line in logs.splitlines() if "upstream asked" in line and '"echo"' in line]
     assert lines
@@ -168,11 +145,11 @@ def test_each_use_of_an_upstream_is_logged_without_what_was_said(house: House, u
     assert not [secret for secret in ("a-canary-in-a-message", *TOKENS.values()) if secret in logs]
 
 
-def test_what_is_kept_of_upstreams_tells_no_secret(house: House, uma: Visitor) -> None:
+def test_what_is_kept_of_upstreams_tells_no_secret(house: House, user: Visitor) -> None:
     connect(house, TOKENS["uma"], owner="user#uma", service="sums", account_name="uma-at-sums")
     forget(house)
-    uma.texts("call", module="everything.basics", tool="echo", params={"message": "kept"})
-    assert uma.texts("call", module="sums", tool="who") == [f"Bearer {TOKENS['uma']}"]
+    user.texts("call", module="everything.basics", tool="echo", params={"message": "kept"})
+    assert user.texts("call", module="sums", tool="who") == [f"Bearer {TOKENS['uma']}"]
     ledger = house.aws.client("dynamodb").scan(TableName=house.aws.resource("Ledger"))["Items"]
     kept = {(item["pk"]["S"], item["sk"]["S"]) for item in ledger}
     assert {("upstream#everything", "list#0"), ("upstream#everything", "pin#echo")} <= kept

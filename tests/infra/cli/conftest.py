@@ -1,19 +1,49 @@
-"""The commands of administration, in this process, on the organization acme."""
+"""What the commands of administration stand on: the organization acme beside an `up`, a deployed stack, or nothing."""
 
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 
 from infra.cli.account import TABLES
 from infra.cli.endpoint import LAST_UP
 from infra.cli.main import run
 from infra.local.names import REGION
+from mcpist.batch.machine import own_name
 from mcpist.settings import settings
 
 type Mcpist = Callable[..., dict[str, Any]]
+
+TABLE = {
+    "Type": "AWS::DynamoDB::Table",
+    "Properties": {
+        "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
+        "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+    },
+}
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which nothing is up."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def deployed(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> str:  # noqa: ARG001 - the account
+    """A deployed stack with its tables, by its own name; the other variables lead nowhere, as in somebody's shell."""
+    cloudformation = boto3.client("cloudformation")
+    body = json.dumps({"Resources": dict.fromkeys(("Ledger", "Directory", "Grants"), TABLE)})
+    made = cloudformation.create_stack(StackName="acme-mcpist", TemplateBody=body)
+    asked = {"StackName": "acme-mcpist", "LogicalResourceId": "Ledger"}
+    ledger = cloudformation.describe_stack_resource(**asked)["StackResourceDetail"]["PhysicalResourceId"]
+    monkeypatch.setenv("LEDGER_TABLE", ledger)
+    return own_name(made["StackId"])
 
 
 @pytest.fixture

@@ -1,15 +1,12 @@
 """An endpoint whose one batch goes on from scene to scene, one each time that somebody looks."""
 
 import json
-import threading
 from collections.abc import Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import uvicorn
 from mcp.server.lowlevel import Server
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
@@ -23,8 +20,8 @@ from mcp_types import (
     TextResourceContents,
     Tool,
 )
-from starlette.applications import Starlette
-from starlette.routing import Mount
+
+from tests.upstreams.served import served
 
 BATCH = "b_0123456789abcdef"
 START = 1_795_000_000.0
@@ -89,23 +86,5 @@ def staged(*scenes: Json) -> Iterator[Stage]:
     server: Server[Any] = Server(
         "staged", on_list_tools=stage.list_tools, on_call_tool=stage.call_tool, on_read_resource=stage.read_resource
     )
-    manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
-
-    @asynccontextmanager
-    async def running(_: Starlette) -> Any:
-        async with manager.run():
-            yield
-
-    app = Starlette(routes=[Mount("/mcp", app=manager.handle_request)], lifespan=running)
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", ws="none")
-    socket = config.bind_socket()
-    web = uvicorn.Server(config)
-    thread = threading.Thread(target=web.run, args=([socket],))
-    thread.start()
-    stage.url = f"http://127.0.0.1:{socket.getsockname()[1]}/mcp/"
-    try:
+    with served(server) as stage.url:
         yield stage
-    finally:
-        web.should_exit = True
-        thread.join()
-        socket.close()

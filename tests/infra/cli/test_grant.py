@@ -4,13 +4,13 @@ import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
 from infra.cli.main import run
 from mcpist.errors import AuthorizationError, to_message
+from tests.core.loopback import listening
 from tests.core.test_broker import Lambda
 
 PROOF = {
@@ -40,8 +40,6 @@ KEY = "github_pat_canary"
 def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
     """The broker of the last `up`, in a folder of its own."""
     api = Lambda()
-    thread = Thread(target=api.server.serve_forever, args=[0.01])
-    thread.start()
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".mcpist").mkdir()
     environment = {
@@ -58,10 +56,8 @@ def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
         "stack": {"TOKEN_BROKER": "broker", "PUBLIC_URL": "http://127.0.0.1:3000"},
     }
     (tmp_path / ".mcpist/up.json").write_text(json.dumps(facts))
-    yield api
-    api.server.shutdown()
-    api.server.server_close()
-    thread.join()
+    with listening(api.server):
+        yield api
 
 
 def says(api: Lambda, *results: dict[str, Any]) -> None:

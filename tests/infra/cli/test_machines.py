@@ -3,35 +3,13 @@
 import json
 from typing import Any
 
-import boto3
 import pytest
 
 from infra.cli.main import run
 from infra.local.names import ACCOUNT, REGION
 from mcpist.batch import uses
-from mcpist.batch.machine import Machine, own_name
+from mcpist.batch.machine import Machine
 from mcpist.stores import client
-
-TABLE = {
-    "Type": "AWS::DynamoDB::Table",
-    "Properties": {
-        "BillingMode": "PAY_PER_REQUEST",
-        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
-        "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-    },
-}
-
-
-@pytest.fixture
-def deployed(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> str:  # noqa: ARG001 - the account
-    """A deployed stack with its tables, by its own name; the other variables lead nowhere, as in somebody's shell."""
-    cloudformation = boto3.client("cloudformation")
-    body = json.dumps({"Resources": dict.fromkeys(("Ledger", "Directory", "Grants"), TABLE)})
-    made = cloudformation.create_stack(StackName="acme-mcpist", TemplateBody=body)
-    asked = {"StackName": "acme-mcpist", "LogicalResourceId": "Ledger"}
-    ledger = cloudformation.describe_stack_resource(**asked)["StackResourceDetail"]["PhysicalResourceId"]
-    monkeypatch.setenv("LEDGER_TABLE", ledger)
-    return own_name(made["StackId"])
 
 
 def make(name: str) -> None:

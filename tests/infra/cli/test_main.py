@@ -25,13 +25,6 @@ BATCH = """\
 READY_SECONDS = 60
 
 
-@pytest.fixture
-def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in which nothing is up."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
     code = run(list(arguments))
     (line,) = capsys.readouterr().out.splitlines()

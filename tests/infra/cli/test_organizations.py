@@ -11,8 +11,7 @@ from infra.local.names import REGION
 from mcpist import directory
 from mcpist.caller import Role
 from mcpist.settings import settings
-from tests.infra.cli.conftest import Mcpist
-from tests.infra.cli.test_machines import TABLE
+from tests.infra.cli.conftest import TABLE, Mcpist
 
 
 def test_an_organization_is_created_listed_and_shown(mcpist: Mcpist) -> None:

@@ -14,21 +14,11 @@ from mcpist_modules.upstream import lists
 from mcpist_modules.upstream.categories import counts, resolve_all
 from mcpist_modules.upstream.configuration import load
 from mcpist_modules.upstream.trust import Pin
-from tests.infra.cli.test_machines import deployed
 from tests.peers import npm
-
-__all__ = ["deployed"]
 
 ROOT = Path(__file__).parents[3]
 SECRET = "s3cr3t-Value-0123456789"
 STACK = ("--stack", "acme-mcpist", "--region", REGION)
-
-
-@pytest.fixture
-def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in which nothing is up."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture(scope="session")

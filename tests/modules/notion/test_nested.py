@@ -1,33 +1,20 @@
 """Reading what is inside blocks, and the parts of long pages."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from mcpist.errors import RateLimitExceeded, ToolExecutionError
-from mcpist.tools.call import Answer, Call, Calls, Cut
+from mcpist.tools.call import Call, Cut
 from mcpist_modules.notion import notion
 from tests.modules.answers.notion import NEXT, PAGE_ID, block, listed, text
+from tests.modules.conversation import converse, work_of
 
 IDS = [block("divider", n)["id"] for n in range(200)]
 
 
-def work(tool: str, **arguments: Any) -> Calls:
-    found = notion.tools[tool]
-    calls = found.describe_work(found.validate(arguments))
-    assert not isinstance(calls, Call)
-    return calls  # type: ignore[return-value]
-
-
-def converse(calls: Calls, *answers: Any) -> tuple[list[Call], Any]:
-    """All Calls of a tool that is answered like this, errors too, and what it returns."""
-    sent = [next(calls)]
-    for answer in answers:
-        try:
-            sent.append(calls.throw(answer) if isinstance(answer, Exception) else calls.send(Answer(200, {}, answer)))
-        except StopIteration as end:
-            return sent, end.value
-    raise AssertionError("the tool asks for more")
+work = partial(work_of, notion)
 
 
 def item(number: int, words: str, *, inside: bool = False) -> dict[str, Any]:

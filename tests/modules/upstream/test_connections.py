@@ -3,7 +3,7 @@
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Lock
 from typing import Any
@@ -16,21 +16,10 @@ from mcpist_modules.upstream.backoff import CEILING_SECONDS, Backoff
 from mcpist_modules.upstream.configuration import Server
 from mcpist_modules.upstream.connections import Identity, Upstreams
 from tests.upstreams.fake import ECHO, Fake, Raw, faking
-from tests.upstreams.reach import call, faulty, public_url, reaching, said, within
+from tests.upstreams.reach import call, faulty, reaching, said, within
 
+pytestmark = pytest.mark.usefixtures("embedded")
 UMA, ADA = Identity("acme", "uma"), Identity("acme", "ada")
-
-
-@pytest.fixture(autouse=True)
-def embedded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with public_url(monkeypatch, "http://127.0.0.1:1"):
-        yield
-
-
-@pytest.fixture
-def fake() -> Iterator[Fake]:
-    with faking() as fake:
-        yield fake
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

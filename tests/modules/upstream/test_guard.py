@@ -42,12 +42,6 @@ def hosted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def embedded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with public_url(monkeypatch, "http://127.0.0.1:8123"):
-        yield
-
-
 def connect(host: str, port: int) -> None:
     async def once() -> None:
         stream = await GuardedBackend().connect_tcp(host, port, timeout=5)

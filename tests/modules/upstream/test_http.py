@@ -20,20 +20,10 @@ from mcpist.errors import (
 from mcpist_modules.upstream.configuration import Server
 from mcpist_modules.upstream.connections import SHARED, Identity
 from mcpist_modules.upstream.http import KEEP_SECONDS, Pool
-from tests.upstreams.fake import ECHO, Fake, Raw, event, faking, json_reply
+from tests.upstreams.fake import ECHO, Fake, Raw, event, json_reply
 from tests.upstreams.reach import call, public_url, reaching, within
 
-
-@pytest.fixture(autouse=True)
-def embedded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with public_url(monkeypatch, "http://127.0.0.1:1"):
-        yield
-
-
-@pytest.fixture
-def fake() -> Iterator[Fake]:
-    with faking() as fake:
-        yield fake
+pytestmark = pytest.mark.usefixtures("embedded")
 
 
 def test_a_server_answers_without_being_asked_for_its_tools_first(fake: Fake) -> None:

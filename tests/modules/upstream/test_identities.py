@@ -2,7 +2,6 @@ import json
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import boto3
@@ -14,6 +13,7 @@ from mcpist.running.run import run
 from mcpist.sieve import Sieve
 from mcpist_modules import CATALOGUE
 from mcpist_modules.upstream import identities
+from tests.core.loopback import listening
 from tests.upstreams.configured import READS, Upstreams, configured
 
 PATH = "/mcpist/stack/upstreams/vault/key"
@@ -64,16 +64,11 @@ def said(request: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture
 def vault(aws: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:  # noqa: ARG001
     vault = Vault()
-    thread = Thread(target=vault.server.serve_forever, args=[0.01])
-    thread.start()
     monkeypatch.setenv("PUBLIC_URL", "http://127.0.0.1")
     boto3.client("ssm").put_parameter(Name=PATH, Value=vault.key, Type="SecureString")
-    with configured(tmp_path, monkeypatch) as upstreams:
+    with listening(vault.server), configured(tmp_path, monkeypatch) as upstreams:
         configure(upstreams, vault, f"ssm:{PATH}")
         yield vault
-    vault.server.shutdown()
-    vault.server.server_close()
-    thread.join()
 
 
 def configure(upstreams: Upstreams, vault: Vault, key: str) -> None:

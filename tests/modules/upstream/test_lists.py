@@ -1,7 +1,5 @@
 import random
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Literal
 
 import mcp_types
@@ -12,16 +10,15 @@ from mcpist_modules.upstream import lists
 from mcpist_modules.upstream.connections import Listing
 from mcpist_modules.upstream.lists import NOBODY
 from mcpist_modules.upstream.trust import Pin
-from tests.upstreams.configured import Upstreams, configured
+from tests.upstreams.configured import Upstreams
 
 UMA, ADA = ("acme", "uma"), ("acme", "ada")
 
 
 @pytest.fixture(autouse=True)
-def upstreams(aws: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstreams]:  # noqa: ARG001
-    with configured(tmp_path, monkeypatch) as upstreams:
-        upstreams.configure({"files": {"description": "Files", "command": "files"}})
-        yield upstreams
+def upstreams(upstreams: Upstreams) -> Upstreams:
+    upstreams.configure({"files": {"description": "Files", "command": "files"}})
+    return upstreams
 
 
 def listing(

@@ -1,5 +1,3 @@
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +16,7 @@ from mcpist.sieve import Sieve
 from mcpist_modules import CATALOGUE
 from mcpist_modules.upstream import lists, modules
 from mcpist_modules.upstream.trust import Pin, fingerprint
-from tests.upstreams.configured import READS, WRITES, Upstreams, begin_anew, configured
+from tests.upstreams.configured import READS, WRITES, Upstreams, begin_anew
 
 READ = {"name": "read_file", "description": "Read a file", "annotations": READS}
 WRITE = {"name": "write_file", "description": "Write a file", "annotations": WRITES}
@@ -30,12 +28,6 @@ FS = {
     "server": "serena",
     "tools": {"includeNames": ["read_file", "write_file", "wipe"]},
 }
-
-
-@pytest.fixture
-def upstreams(aws: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstreams]:  # noqa: ARG001
-    with configured(tmp_path, monkeypatch) as upstreams:
-        yield upstreams
 
 
 def caller(*allow: str, names: tuple[str, ...] = ("serena.fs", "serena.all", "rag"), user: str = "uma") -> Caller:

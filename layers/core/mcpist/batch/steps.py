@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from mcpist.batch.conditions import Condition, condition
 from mcpist.batch.references import EACH
 from mcpist.errors import DuplicateStep, EmptyBatch, InvalidLine, McpistError, TooManySteps
+from mcpist.problems import field_of
 
 MOST_STEPS = 100
 EACH_LIMIT, MOST_EACH = 100, 1_000
@@ -158,6 +159,6 @@ def _problems(number: int, value: Any, error: ValidationError) -> Iterator[Inval
     if isinstance(value, dict) and isinstance(value.get("id"), str):
         place["id"] = value["id"]
     for problem in error.errors(include_url=False, include_input=False):
-        field = ".".join(map(str, problem["loc"][:2])) or "line"
+        field = field_of(problem["loc"][:2], "line")
         words = _PATTERNS.get(field) if problem["type"] == "string_pattern_mismatch" else _WORDS.get(problem["type"])
         yield InvalidLine(**place, field=field, problem=words or problem["msg"])

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from mcpist.errors import InvalidRequest
+from mcpist.problems import parsed
 from mcpist.tools.schema import model_of, parameters_of, schema_of, values_of
 from mcpist.tools.tool import Tool
 
@@ -46,10 +46,4 @@ class Prompt:
 
     def say(self, arguments: Mapping[str, str]) -> str:
         """The text for the model, or InvalidRequest naming the argument that is wrong."""
-        try:
-            model = self.model.model_validate(arguments)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            field = ".".join(map(str, first["loc"])) or "arguments"
-            raise InvalidRequest(field=field, problem=first["msg"]) from None
-        return self.function(**values_of(model))
+        return self.function(**values_of(parsed(self.model, arguments)))

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from mcpist.errors import InvalidArguments
+from mcpist.problems import field_of, first_problem
 from mcpist.render.shows import Shows
 from mcpist.tools.call import Call, Work
 from mcpist.tools.paging import Paging, Wish, pages, wanted
@@ -175,7 +176,7 @@ class DeclaredTool(Tool):
         try:
             model = self.arguments.model_validate(arguments)
         except ValidationError as error:
-            raise self._invalid(error.errors(include_url=False)[0]) from None
+            raise self._invalid(first_problem(error)) from None
         return values_of(model)
 
     def check(self, arguments: Mapping[str, Any], unresolved: Collection[str]) -> None:
@@ -191,8 +192,7 @@ class DeclaredTool(Tool):
 
     def _invalid(self, problem: ErrorDetails) -> InvalidArguments:
         unknown = problem["type"] == "extra_forbidden"
-        field = ".".join(map(str, problem["loc"])) or "params"
-        return self.invalid(field, "there is no such field" if unknown else problem["msg"])
+        return self.invalid(field_of(problem["loc"], "params"), "there is no such field" if unknown else problem["msg"])
 
     def describe_work(self, arguments: Mapping[str, Any]) -> Work:
         """The work that these arguments, once validated, stand for."""

@@ -73,12 +73,6 @@ class Link:
             await asyncio.sleep(self._backoff.left())
 
     @property
-    def is_up(self) -> bool:
-        """Whether there is a connection of which nothing bad is known."""
-        current = self._connection
-        return current is not None and not (current.faults.over.is_set() or current.faults.worn)
-
-    @property
     def is_busy(self) -> bool:
         """Whether it is being connected, or somebody waits for an answer."""
         return self._opening is not None or (self._connection is not None and self._connection.is_busy)

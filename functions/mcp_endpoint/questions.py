@@ -1,0 +1,27 @@
+"""Questions to a person: what one was about, and how it is found by the state that its answer brings back.
+
+They stand in the ledger, under `pk` ORGANIZATION#STATE; `confirmation` and `connecting` say what theirs hold.
+"""
+
+import hashlib
+import json
+from typing import Any, Literal
+
+from mcpist.batch import ledger
+from mcpist.batch.items import table
+from mcpist.batch.start import is_id
+from mcpist.caller import Caller
+from mcpist.stores import Item
+
+ANSWER_SECONDS = 600
+
+
+def digest_of(caller: Caller, *asked: Any) -> str:
+    """What was asked about, whom and in which roles: an answer holds for nothing else."""
+    whole = [caller.organization, caller.user, caller.role_names, *asked]
+    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+
+
+def find(caller: Caller, kind: Literal["confirmation", "connection"], state: str) -> Item | None:
+    """The question that a state stands for; None where there is none in the caller's organization."""
+    return table().get(ledger.partition(caller.organization, state), kind) if is_id(state) else None
