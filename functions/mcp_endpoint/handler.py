@@ -20,7 +20,8 @@ from mcp_endpoint.authorization import (
 )
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.protocol import Protocol
-from mcpist.errors import InternalError, McpistError, PayloadTooLarge
+from mcpist.errors import InternalError, McpistError, PayloadTooLarge, RateLimitExceeded
+from mcpist.quota import requests
 from mcpist.settings import settings
 from mcpist.snapshot import prepare
 from mcpist_modules import NAMES, upstream_rooms
@@ -46,7 +47,8 @@ def handler(event: Event, context: LambdaContext) -> Response:
     try:
         response = _route(event, context, public_url)
     except McpistError as error:
-        response = _json(error.status, {"error": error.as_dict(locale(_headers(event)))}, challenge(error, public_url))
+        told = challenge(error, public_url) | _pause(error)
+        response = _json(error.status, {"error": error.as_dict(locale(_headers(event)))}, told)
     except Exception:
         logger.exception("request failed", request=context.aws_request_id)
         defect = InternalError(request_id=context.aws_request_id)
@@ -77,9 +79,15 @@ def _route(event: Event, context: LambdaContext, public_url: str) -> Response:
         request=context.aws_request_id,
         deadline=time.monotonic() + context.get_remaining_time_in_millis() / 1000,
     )
+    requests.count(exchange.caller, time.time())
     served = protocol(public_url, proxy=event["rawPath"].endswith("/categories"))
     status, answer_headers, content = served.serve(event["rawPath"], headers, body, exchange)
     return {"statusCode": status, "headers": answer_headers, "body": content.decode()}
+
+
+def _pause(error: McpistError) -> dict[str, str]:
+    """When a client that sends too much may go on."""
+    return {"retry-after": str(error.details["retry_after"])} if isinstance(error, RateLimitExceeded) else {}
 
 
 def _headers(event: Event) -> dict[str, str]:
