@@ -13,7 +13,7 @@ from moto import mock_aws
 
 from infra.local.login import LocalLogin
 from infra.local.template import REGION, Template, read_template
-from mcpist import broker, directory, identity, settings, stores
+from mcpist import broker, directory, identity, quota, settings, stores
 from mcpist.batch import uses
 from mcpist.caller import Role, Subject
 from mcpist.running.cache import answers
@@ -83,8 +83,9 @@ def organization(aws: list[str], login: LocalLogin) -> str:
 
 @cache
 def template_of(issuer: str) -> Template:
-    """The template as a stack behind this issuer has it."""
-    return read_template(TEMPLATE, {"Issuer": issuer, "PublicUrl": PUBLIC_URL, "Audience": AUDIENCE})
+    """The template as a stack behind this issuer has it, where nobody counts users' requests."""
+    given = {"Issuer": issuer, "PublicUrl": PUBLIC_URL, "Audience": AUDIENCE, "UserRequests": "0"}
+    return read_template(TEMPLATE, given)
 
 
 def build(template: Template) -> None:
@@ -107,6 +108,7 @@ def forget() -> None:
     has_upstreams.cache_clear()
     answers.forget()
     holds.clear()
+    quota.requests.clear()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

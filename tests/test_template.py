@@ -431,6 +431,18 @@ def test_the_login_challenge_is_mapped_back_where_a_login_is_asked_for(resources
     assert mapped == dict.fromkeys(asks, back)
 
 
+def test_what_pages_of_other_origins_may_do_is_the_endpoints_own_matter(resources: Json) -> None:
+    """API Gateway's own settings would hold for the pages under /connect, too."""
+    assert "x-amazon-apigateway-cors" not in resources["HttpApi"]["Properties"]["Body"]
+    assert "CorsConfiguration" not in json.dumps(resources["HttpApi"])
+    told = {
+        id_
+        for id_, properties in of_type(resources, "AWS::Lambda::Function").items()
+        if "ALLOWED_ORIGINS" in properties["Environment"]["Variables"]
+    }
+    assert told == {"McpEndpointFunction"}
+
+
 def test_api_gateway_may_invoke_a_function_only_on_its_own_routes(resources: Json) -> None:
     permissions = list(granted_to(resources, "apigateway.amazonaws.com"))
     routes: dict[str, set[str]] = {}
@@ -443,9 +455,9 @@ def test_api_gateway_may_invoke_a_function_only_on_its_own_routes(resources: Jso
             "/*/mcp/*",
             "/*/mcp/*/categories",
             "/*/mcp/categories",
-            "/GET/.well-known/oauth-protected-resource",
-            "/GET/.well-known/oauth-protected-resource/*",
-            "/GET/.well-known/oauth-authorization-server",
+            "/*/.well-known/oauth-protected-resource",
+            "/*/.well-known/oauth-protected-resource/*",
+            "/*/.well-known/oauth-authorization-server",
         },
         "ConnectFunctionAliaslive": {
             "/GET/connect",

@@ -13,7 +13,6 @@ from mcpist.errors import AuthenticationError, AuthorizationError, Locale, Mcpis
 from mcpist.settings import settings
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
-LOGIN_METADATA_PATH = "/.well-known/oauth-authorization-server"
 ROLE_HEADER = "x-mcpist-role"
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from mcp_endpoint import origins
 from mcp_endpoint.authorization import (
-    LOGIN_METADATA_PATH,
     METADATA_PATH,
     authorize,
     challenge,
@@ -20,12 +20,14 @@ from mcp_endpoint.authorization import (
 )
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.protocol import Protocol
-from mcpist.errors import InternalError, McpistError, PayloadTooLarge
+from mcpist.errors import InternalError, McpistError, PayloadTooLarge, RateLimitExceeded
+from mcpist.quota import requests
 from mcpist.settings import settings
 from mcpist.snapshot import prepare
 from mcpist_modules import NAMES, upstream_rooms
 
 MOST_BODY_BYTES = 1_000_000
+WELL_KNOWN = "/.well-known/"
 
 logger = Logger()
 protocol = cache(Protocol)
@@ -41,16 +43,18 @@ type Response = dict[str, Any]
 def handler(event: Event, context: LambdaContext) -> Response:
     """Answer one HTTP request; whatever fails is a typed error."""
     public_url = settings().public_url or f"https://{event['requestContext']['domainName']}"
-    started = time.monotonic()
+    headers, started = _headers(event), time.monotonic()
     logger.info("request", request=context.aws_request_id, path=event["rawPath"])
     try:
-        response = _route(event, context, public_url)
+        response = _route(event, headers, context, public_url)
     except McpistError as error:
-        response = _json(error.status, {"error": error.as_dict(locale(_headers(event)))}, challenge(error, public_url))
+        told = challenge(error, public_url) | _pause(error)
+        response = _json(error.status, {"error": error.as_dict(locale(headers))}, told)
     except Exception:
         logger.exception("request failed", request=context.aws_request_id)
         defect = InternalError(request_id=context.aws_request_id)
         response = _json(defect.status, {"error": defect.as_dict()})
+    response["headers"] |= origins.permission(headers)
     logger.info(
         "answer",
         request=context.aws_request_id,
@@ -60,26 +64,40 @@ def handler(event: Event, context: LambdaContext) -> Response:
     return response
 
 
-def _route(event: Event, context: LambdaContext, public_url: str) -> Response:
-    if event["rawPath"].startswith(METADATA_PATH):
-        return _json(200, metadata(public_url), {"cache-control": "public, max-age=300"})
-    if event["rawPath"] == LOGIN_METADATA_PATH:
-        login = login_metadata(public_url)
-        if login is None:
-            return _json(404, {"error": "the login describes itself"})
-        return _json(200, login, {"cache-control": "public, max-age=300"})
-    if event["requestContext"]["http"]["method"] != "POST":
+def _route(event: Event, headers: dict[str, str], context: LambdaContext, public_url: str) -> Response:
+    path, method = event["rawPath"], event["requestContext"]["http"]["method"]
+    if method == "OPTIONS" and origins.allowed(headers):
+        return {"statusCode": 204, "headers": origins.preflight(), "body": ""}
+    if path.startswith(WELL_KNOWN):
+        return _described(path, method, public_url)
+    if method != "POST":
         return _json(405, {"error": "only POST is served here"}, {"allow": "POST"})
-    headers, body = _headers(event), _body(event)
+    body = _body(event)
     organization = (event.get("pathParameters") or {}).get("organization", "")
     exchange = Exchange(
         caller=authorize(headers, public_url, organization),
         request=context.aws_request_id,
         deadline=time.monotonic() + context.get_remaining_time_in_millis() / 1000,
     )
-    served = protocol(public_url, proxy=event["rawPath"].endswith("/categories"))
-    status, answer_headers, content = served.serve(event["rawPath"], headers, body, exchange)
+    requests.count(exchange.caller, time.time())
+    served = protocol(public_url, proxy=path.endswith("/categories"))
+    status, answer_headers, content = served.serve(path, headers, body, exchange)
     return {"statusCode": status, "headers": answer_headers, "body": content.decode()}
+
+
+def _described(path: str, method: str, public_url: str) -> Response:
+    """Where clients log in, which everybody may know."""
+    if method != "GET":
+        return _json(405, {"error": "only GET is served here"}, {"allow": "GET"})
+    described = metadata(public_url) if path.startswith(METADATA_PATH) else login_metadata(public_url)
+    if described is None:
+        return _json(404, {"error": "the login describes itself"})
+    return _json(200, described, {"cache-control": "public, max-age=300"})
+
+
+def _pause(error: McpistError) -> dict[str, str]:
+    """When a client that sends too much may go on."""
+    return {"retry-after": str(error.details["retry_after"])} if isinstance(error, RateLimitExceeded) else {}
 
 
 def _headers(event: Event) -> dict[str, str]:

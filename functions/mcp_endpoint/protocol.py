@@ -288,9 +288,10 @@ def _failure(exchange: Exchange, error: McpistError) -> CallToolResult:
 
 
 def _security(public_url: str) -> TransportSecuritySettings:
-    """Only the endpoint's own host and origin; a loopback endpoint goes by all its names."""
+    """Only the endpoint's own host, and its own and allowed origins; a loopback endpoint goes by all its names."""
     url = urlsplit(public_url)
     hosts = [url.netloc]
     if url.hostname in {"127.0.0.1", "localhost"}:
         hosts = [f"{name}:{url.port}" for name in ("127.0.0.1", "localhost")]
-    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[f"{url.scheme}://{host}" for host in hosts])
+    own = [f"{url.scheme}://{host}" for host in hosts]
+    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[*own, *settings().allowed_origins])

@@ -48,7 +48,13 @@ def main() -> None:
         root = with_modules(Path(folder), ROOT / "infra/bench/stub.py")
         stub = root / "layers/modules/mcpist_modules/stub.py"
         stub.write_text(stub.read_text("utf-8").replace("http://stub.invalid", host), "utf-8")
-        with open_house(docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), say=_say) as house:
+        with open_house(
+            docs=ROOT / "docs",
+            root=root,
+            modules=("github", "rag", "stub"),
+            parameters=upstreams.UNLIMITED,
+            say=_say,
+        ) as house:
             rows = [*catalogue.rows(), *caching(host), *sandboxes(house, Path(folder))]
             rows += [*requests(house), *broker.rows(house, Path(folder)), *planning()]
             rows += [*batches(house), *shapes(house), *machines.rows()]

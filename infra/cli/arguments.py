@@ -50,6 +50,13 @@ def _up(up: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="MCP servers to put behind it (default: layers/config/upstreams.json)",
     )
+    up.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="let web pages of this origin use the endpoint",
+    )
 
 
 def _schema(schema: argparse.ArgumentParser) -> None:

@@ -37,11 +37,12 @@ def up(options: argparse.Namespace, document: Document) -> NoReturn:
     if options.upstreams and not options.upstreams.is_file():
         hint = "Name a file like layers/config/upstreams.json with --upstreams."
         raise Failed({"code": "FILE_NOT_FOUND", "message": f"{options.upstreams} is no file", "hint": hint})
+    chosen = {"AllowedOrigins": ",".join(options.allow_origin)}
+    opening = open_house(
+        host=options.host, port=options.port, docs=docs, upstreams=options.upstreams, parameters=chosen, say=_say
+    )
     try:
-        with (
-            open_house(host=options.host, port=options.port, docs=docs, upstreams=options.upstreams, say=_say) as house,
-            _remembered(house),
-        ):
+        with opening as house, _remembered(house):
             document.succeed(Done(metadata=_facts(house)))
             _say(NEXT.format(mcp_url=house.mcp_url, connect_url=house.connect_url))
             stop.wait()

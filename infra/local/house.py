@@ -6,7 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +67,7 @@ def open_house(
     root: Path = ROOT,
     modules: Sequence[str] = NAMES,
     upstreams: Path | None = None,
+    parameters: Mapping[str, str] | None = None,
     say: Say = lambda _: None,
 ) -> Iterator[House]:
     """Start everything, seed it and load the documents; stop everything at the end.
@@ -81,9 +82,9 @@ def open_house(
     say(f"starting the login and the embedded AWS on {url}")
     with LocalLogin(people=[ADMINISTRATOR, USER], audience=f"{url}/mcp") as login:
         login.register(CONNECT_CLIENT, name="MCPist", redirect_uri=f"{url}/connect/login")
-        parameters = {"PublicUrl": url, "Issuer": login.issuer, "ConnectClientId": CONNECT_CLIENT}
+        own = {"PublicUrl": url, "Issuer": login.issuer, "ConnectClientId": CONNECT_CLIENT}
         extra = {"UPSTREAMS": str(upstreams)}
-        with EmbeddedAws(root, host=host, port=port, parameters=parameters, extra=extra) as aws:
+        with EmbeddedAws(root, host=host, port=port, parameters={**own, **(parameters or {})}, extra=extra) as aws:
             with operating(aws):
                 say(f"seeding the organization {ORGANIZATION}")
                 seed(login.issuer, modules, offered)

@@ -55,7 +55,7 @@ NO_VALUE = _NoValue()
 class Intrinsics:
     """Resolves intrinsic functions; `ref` and `get_att` answer for what is not a parameter."""
 
-    parameters: Mapping[str, str]
+    parameters: Mapping[str, str | list[str]]
     conditions: Mapping[str, Any]
     ref: Callable[[str], Any]
     get_att: Callable[[str, str], Any]

@@ -230,19 +230,29 @@ class _Reader:
         return Machine(id_, self._name(id_), type_, definition, str(self._property(id_, "Role", "")))
 
 
-def _parameters(declared: dict[str, Any], given: Mapping[str, str]) -> dict[str, str]:
+def _parameters(declared: dict[str, Any], given: Mapping[str, str]) -> dict[str, str | list[str]]:
     if unknown := sorted(set(given) - set(declared)):
         raise TemplateError(f"the template has no parameter {', '.join(unknown)}")
     missing = sorted(name for name, spec in declared.items() if name not in given and "Default" not in spec)
     if missing:
         raise TemplateError(f"the template wants a value for {', '.join(missing)}")
-    values = {name: _text(given.get(name, spec.get("Default"))) for name, spec in declared.items()}
+    values: dict[str, str | list[str]] = {}
     for name, spec in declared.items():
-        if "AllowedValues" in spec and values[name] not in map(_text, spec["AllowedValues"]):
-            raise TemplateError(f"{name} may not be {values[name]!r}")
-        if "AllowedPattern" in spec and not re.fullmatch(spec["AllowedPattern"], values[name]):
-            raise TemplateError(f"{name} may not be {values[name]!r}")
+        text = _text(given.get(name, spec.get("Default")))
+        several = spec["Type"] == "CommaDelimitedList"
+        each = [part.strip() for part in text.split(",")] if several else [text]
+        for value in each:
+            _check(name, value, spec)
+        values[name] = each if several else text
     return values
+
+
+def _check(name: str, value: str, spec: dict[str, Any]) -> None:
+    """Refuse a value that CloudFormation would refuse; of a list it looks at each."""
+    if "AllowedValues" in spec and value not in map(_text, spec["AllowedValues"]):
+        raise TemplateError(f"{name} may not be {value!r}")
+    if "AllowedPattern" in spec and not re.fullmatch(spec["AllowedPattern"], value):
+        raise TemplateError(f"{name} may not be {value!r}")
 
 
 def _text(value: Any) -> str:

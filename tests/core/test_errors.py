@@ -40,6 +40,7 @@ DETAILS: dict[str, Any] = {
     "store": "ledger",
     "tool": "get_item",
     "url": "https://mcp.example.com/connect/shop",
+    "used": 950,
     "users": "ada, uma",
     "what": "token",
 }

@@ -1,9 +1,10 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from infra.local.login import LocalLogin
 from mcp_endpoint import handler
+from mcpist.settings import settings
 from tests.mcp_endpoint.door import PUBLIC_URL, Door
 
 
@@ -11,12 +12,32 @@ from tests.mcp_endpoint.door import PUBLIC_URL, Door
 def sandbox() -> Iterator[None]:
     """One sandbox for a file's tests, closed at the end as Lambda never does."""
     yield
-    if handler.protocol.cache_info().currsize:
-        for proxy in (False, True):
-            handler.protocol(PUBLIC_URL, proxy=proxy).close()
-    handler.protocol.cache_clear()
+    close()
 
 
 @pytest.fixture
 def endpoint(organization: str, login: LocalLogin) -> Door:  # noqa: ARG001 - the door needs its members
     return Door(login)
+
+
+@pytest.fixture
+def given(endpoint: Door, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Door]]:
+    """The endpoint as another deployment's variables make it."""
+
+    def given(**variables: str) -> Door:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        settings.cache_clear()
+        close()
+        return endpoint
+
+    yield given
+    close()
+
+
+def close() -> None:
+    """End the sandbox's servers, if it has begun any."""
+    if handler.protocol.cache_info().currsize:
+        for proxy in (False, True):
+            handler.protocol(PUBLIC_URL, proxy=proxy).close()
+    handler.protocol.cache_clear()

@@ -11,6 +11,8 @@ from mcpist.batch import facts, ledger
 from mcpist.batch.facts import MOST_ELEMENTS
 from mcpist.batch.items import unpack
 from mcpist.batch.settling import StepBusy
+from mcpist.settings import settings
+from mcpist.stores import Table
 from tests.step_runner.batch import (
     PK,
     Write,
@@ -125,6 +127,35 @@ def test_a_batch_has_a_thousand_elements_in_all(write: Write) -> None:
     enter(step=2)
     assert error_of(entry(2)).details["limit"] == MOST_ELEMENTS - 600
     assert "each" in enter(step=1)
+
+
+def used() -> int:
+    """What the organization has used of its day."""
+    items = Table(settings().ledger_table, "ledger").query("acme#quota")
+    return sum(item["used"] for item in items)
+
+
+def test_elements_count_once_as_steps_of_the_day(fan: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BATCH_STEPS", "10")
+    settings.cache_clear()
+    fan([{"q": "a"}] * 4)
+    for request in ("request-1", "request-2"):
+        assert len(enter(step=1, request=request)["each"]) == 4
+    assert facts.count(ledger.header(PK), 1, 4) is None
+    assert used() == 4
+
+
+def test_a_list_that_is_more_than_the_day_has_left_fails_before_any_of_it_runs(
+    fan: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BATCH_STEPS", "3")
+    settings.cache_clear()
+    fan([{"q": "a"}] * 4)
+    assert enter(step=1) == {"batch": PK, "go": {"s2": True}}
+    error = error_of(entry(1))
+    assert (error.code, error.details["steps"], error.details["used"]) == ("RATE_LIMIT_EXCEEDED", 4, 0)
+    assert outcome(1) == "failed"
+    assert used() == 0
 
 
 def test_a_long_list_stands_in_a_file_and_each_element_finds_its_own(fan: Any) -> None:

@@ -18,6 +18,7 @@ from mcp_types import CallToolResult, TextContent
 
 from infra.local.house import ADMINISTRATOR, ORGANIZATION, ROLE, USER, House, open_house, with_modules
 from infra.local.operating import operating
+from infra.local.stack import AwsRequest
 from mcpist import directory
 from mcpist.caller import Role
 from tests.core.loopback import listening
@@ -108,6 +109,11 @@ def vendors() -> Iterator[Vendors]:
     vendors = Vendors()
     with listening(vendors.server):
         yield vendors
+
+
+def takes_a_share(request: AwsRequest) -> bool:
+    """Whether a sandbox takes a share of what a user may send: one request to the store for many."""
+    return request.operation == "UpdateItem" and request.body["Key"]["sk"]["S"].startswith("requests#")
 
 
 @pytest.fixture(scope="session")

@@ -46,6 +46,8 @@ McpistError
 ├── TransientError                 nobody: trying again helps
 │   ├── Timeout                    TIMEOUT 408
 │   ├── RateLimitExceeded          RATE_LIMIT_EXCEEDED 429
+│   │   ├── UserLimitReached
+│   │   └── StepLimitReached
 │   ├── UpstreamUnavailable        UPSTREAM_UNAVAILABLE 503
 │   ├── SchemaFetchError           SCHEMA_FETCH_ERROR 503
 │   └── StoreUnavailable           STORE_UNAVAILABLE 503
@@ -577,6 +579,30 @@ class RateLimitExceeded(TransientError):
     texts = {
         "en": Text("{service} limits the rate of requests.", "Try again in {retry_after} s."),
         "ja": Text("{service} のリクエスト数の上限に達しました。", "{retry_after} 秒後にもう一度試してください。"),
+    }
+
+
+class UserLimitReached(RateLimitExceeded):
+    """More requests of one user than a minute may have."""
+
+    texts = {
+        "en": Text("You have sent the {limit} requests that a user may send in a minute.", "Wait {retry_after} s."),
+        "ja": Text("1 分間に送れる {limit} 件のリクエストに達しました。", "{retry_after} 秒待ってください。"),
+    }
+
+
+class StepLimitReached(RateLimitExceeded):
+    """More steps of one organization than a day may have."""
+
+    texts = {
+        "en": Text(
+            "This takes {steps} steps, and {used} of the {limit} that your organization may run today are used.",
+            "Run fewer, or wait {retry_after} s: days end at midnight UTC.",
+        ),
+        "ja": Text(
+            "ステップは {steps} 個です。組織が 1 日に実行できる {limit} 個のうち {used} 個を使っています。",
+            "数を減らすか、{retry_after} 秒後(UTC の午前 0 時)まで待ってください。",
+        ),
     }
 
 

@@ -23,6 +23,8 @@ class Settings:
     `login_url` is set, the issuer's own login stands there, and the endpoint describes it.
     `upstreams` is the file of the upstream MCP servers; with `category_tools` the two tools of their categories stand
     beside the three meta-tools. Where `store_seconds` is set, a store that is silent for longer is an error.
+    `user_requests` a user may send in a minute, `batch_steps` an organization may run in a day; 0 is no limit. Pages of
+    `allowed_origins` may use the endpoint, besides its own.
     """
 
     stack: str
@@ -50,6 +52,9 @@ class Settings:
     machine_limit: int
     upstreams: str
     category_tools: bool
+    user_requests: int
+    batch_steps: int
+    allowed_origins: tuple[str, ...]
 
     def connect_url(self, service: str, organization: str = "", user: str = "") -> str:
         """Where a person connects an account of a service; the page lets only the user that the link names do it."""
@@ -91,4 +96,7 @@ def settings() -> Settings:
         machine_limit=int(value("MACHINE_LIMIT") or MACHINE_LIMIT),
         upstreams=value("UPSTREAMS") or UPSTREAMS,
         category_tools=value("CATEGORY_TOOLS") == "on",
+        user_requests=int(value("USER_REQUESTS") or 0),
+        batch_steps=int(value("BATCH_STEPS") or 0),
+        allowed_origins=tuple(filter(None, value("ALLOWED_ORIGINS").split(","))),
     )

@@ -58,7 +58,7 @@ def test_the_vault_key_has_the_same_arn_in_every_run(template: Template) -> None
 
 def test_routes_are_the_events_of_the_functions(template: Template) -> None:
     assert Route("ANY", "/mcp/{organization}", "McpEndpointFunction") in template.routes
-    assert {route.key for route in template.routes} >= {"ANY /mcp", "GET /.well-known/oauth-protected-resource"}
+    assert {route.key for route in template.routes} >= {"ANY /mcp", "ANY /.well-known/oauth-protected-resource"}
 
 
 def test_tables_keep_their_keys_and_indexes(template: Template) -> None:
@@ -84,6 +84,18 @@ def test_a_missing_an_unknown_and_a_forbidden_parameter_are_named(tmp_path: Path
         read_template(ROOT / "template.yaml", {"Isuer": "x", **ISSUER})
     with pytest.raises(TemplateError, match="LogLevel"):
         read_template(ROOT / "template.yaml", {"LogLevel": "LOUD", **ISSUER})
+
+
+def test_origins_are_told_as_a_list_and_each_of_them_is_one() -> None:
+    def told(origins: str) -> str:
+        template = read_template(ROOT / "template.yaml", {"AllowedOrigins": origins, **ISSUER})
+        return next(one for one in template.functions if one.id == "McpEndpointFunction").environment["ALLOWED_ORIGINS"]
+
+    assert told("") == ""
+    assert told("https://app.example.com, http://127.0.0.1:6274") == "https://app.example.com,http://127.0.0.1:6274"
+    for wrong in ("*", "app.example.com", "https://app.example.com/", "https://app.example.com,*", "https://*.com"):
+        with pytest.raises(TemplateError, match="AllowedOrigins"):
+            told(wrong)
 
 
 def test_a_user_pool_of_its_own_cannot_be_had_here() -> None:

@@ -5,11 +5,12 @@ duplicate deliveries and second executions all see the same.
 """
 
 import json
+import time
 import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from mcpist import files
+from mcpist import files, quota
 from mcpist.batch.items import (
     claim_item,
     fan_item,
@@ -66,7 +67,10 @@ def finish(
 
 
 def count(head: Header, step: int, length: int) -> int | None:
-    """Count the elements of a step into the batch's, once; where they do not fit, how many would."""
+    """Count the elements of a step into the batch's, once; where they do not fit, how many would.
+
+    Who counts them takes them from what the organization has left of its day; StepLimitReached where that is less.
+    """
     try:
         table().update(
             head.pk,
@@ -80,6 +84,7 @@ def count(head: Header, step: int, length: int) -> int | None:
             raise
         head = _header(head.pk)
         return None if step in head.elements else MOST_ELEMENTS - sum(head.elements.values())
+    quota.take_steps(head.organization, length, time.time())
     return None
 
 

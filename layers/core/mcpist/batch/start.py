@@ -3,10 +3,10 @@
 import re
 import secrets
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from mcpist import broker
+from mcpist import broker, quota
 from mcpist.batch import facts, ledger
 from mcpist.batch.executions import begin
 from mcpist.batch.machine import TYPE, Machine
@@ -58,6 +58,7 @@ def _begin(
 ) -> Header:
     made = plan.made(settings().step_runner)
     head = replace(head, form=made.form, warrant=_warrant(plan, head, sieve))
+    quota.take_steps(head.organization, _size(entries, elements), time.time())
     ledger.write(head, entries, elements)
     return head if head.done else _execute(made, head)
 
@@ -89,6 +90,13 @@ def _warrant(plan: Plan, head: Header, sieve: Sieve) -> str:
     if not services:
         return ""
     return broker.warrant(sieve.caller, services, expires_at=int(head.closes_at) + WARRANT_SECONDS)
+
+
+def _size(entries: Iterable[Entry], elements: Iterable[Entry]) -> int:
+    """How many steps will run, and elements of lists that are known."""
+    runs = {entry.index: entry for entry in entries if entry.status is None}
+    known = sum(entry.fan.count for entry in runs.values() if entry.fan)
+    return len(runs) + known - sum(element.index in runs for element in elements)
 
 
 def _entries(plan: Plan) -> list[Entry]:

@@ -1,0 +1,126 @@
+"""What a user may send and an organization may run, at the endpoint's door."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from infra.local.login import LocalLogin
+from mcpist.errors import RateLimitExceeded
+from tests.mcp_endpoint.door import Door
+from tests.mcp_endpoint.hand import Hand
+
+type Given = Callable[..., Door]
+
+THREE = """\
+{"id":"find","module":"rag","tool":"list_docs"}
+{"id":"docs","module":"rag","tool":"get_doc","each":"${find.items}","params":{"path":"${each.path}"}}
+{"id":"tags","module":"rag","tool":"list_tags"}"""
+
+
+def over(door: Door, **changes: Any) -> tuple[int, dict[str, str], Any]:
+    """The refusal of one more request than a minute may have; of three, a minute's end is between two at most."""
+    answers = [door.ask("list_tools", **changes) for _ in range(3)]
+    assert answers[0][0] == 200
+    (refusal, *_) = [answer for answer in answers if answer[0] != 200]
+    return refusal
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/categories"])
+def test_who_sends_too_much_is_told_when_to_go_on(given: Given, path: str) -> None:
+    status, headers, answer = over(given(USER_REQUESTS="1").at(path))
+    assert (status, answer["error"]["code"]) == (429, "RATE_LIMIT_EXCEEDED")
+    assert 1 <= int(headers["retry-after"]) <= 60
+    assert answer["error"]["details"] == {"limit": 1, "retry_after": int(headers["retry-after"]), "retryable": True}
+    assert "www-authenticate" not in headers
+
+
+def test_the_refusal_is_in_the_readers_language(given: Given) -> None:
+    _, _, answer = over(given(USER_REQUESTS="1"), accept_language="ja")
+    assert answer["error"]["message"].startswith("1 分間に")
+
+
+def test_one_user_does_not_use_up_what_another_has(given: Given) -> None:
+    door = given(USER_REQUESTS="1")
+    over(door)
+    assert door.of("ada").ask("list_tools")[0] == 200
+
+
+def test_what_needs_no_token_or_has_no_valid_one_is_not_counted(
+    given: Given, login: LocalLogin, aws: list[str]
+) -> None:
+    door = given(USER_REQUESTS="1")
+    for _ in range(2):
+        for name in ("resource_metadata", "login_metadata", "get", "no_token"):
+            assert door.ask(name)[0] in {200, 404, 405, 401}
+        assert door.ask("list_tools", token=login.mint("uma", expires_in=-120))[0] == 401
+    assert door.ask("list_tools")[0] == 200
+    assert "UpdateItem" not in aws
+
+
+def test_a_cold_call_is_counted_later_and_warm_ones_once_a_share(given: Given, aws: list[str]) -> None:
+    door = given(USER_REQUESTS="300")
+    aws.clear()
+    door.call("call", module="rag", tool="list_tags")
+    assert "UpdateItem" not in aws
+    aws.clear()
+    for _ in range(30):
+        door.call("call", module="rag", tool="list_tags")
+    seen = Counter(aws)
+    assert seen.pop("UpdateItem") in {1, 2}  # two where a minute ended
+    assert seen == {"PutItem": 30}
+
+
+def begun(door: Door, **asked: Any) -> Hand:
+    summary = door.call("batch", **(asked or {"commands": THREE}))[1][0]
+    return Hand(summary.split()[1].rstrip(":"))
+
+
+def test_a_batch_beyond_the_day_is_refused_before_anything_runs(given: Given, aws: list[str]) -> None:
+    door = given(BATCH_STEPS="5").within(3.6)
+    begun(door)
+    aws.clear()
+    error = door.error("batch", commands=THREE)
+    assert error["code"] == "RATE_LIMIT_EXCEEDED"
+    told = error["details"]
+    assert (told["steps"], told["used"], told["limit"]) == (3, 3, 5)
+    assert 1 <= told["retry_after"] <= 86_400
+    assert "3 of the 5" in error["message"]
+    assert not {"BatchWriteItem", "StartExecution", "CreateStateMachine"} & set(aws)
+    begun(door, commands=THREE.splitlines()[0])
+
+
+def test_a_plan_counts_nothing(given: Given, aws: list[str]) -> None:
+    door = given(BATCH_STEPS="2").within(3.6)
+    aws.clear()
+    assert door.call("batch", commands=THREE, dry_run=True)[0] is False
+    assert "UpdateItem" not in aws
+
+
+def test_the_limit_costs_a_batch_one_request(given: Given, aws: list[str]) -> None:
+    counts = []
+    for limit in ("0", "100"):
+        door = given(BATCH_STEPS=limit).within(3.6)
+        begun(door)  # makes the machine
+        aws.clear()
+        begun(door)
+        counts.append(Counter(operation for operation in aws if operation != "GetItem"))
+    assert counts[1] - counts[0] == {"UpdateItem": 1}
+
+
+def test_a_resumed_batch_counts_what_runs_again_with_the_elements_that_are_known(given: Given) -> None:
+    door = given(BATCH_STEPS="13").within(3.6)
+    hand = begun(door)
+    hand.ends("find", raw=[{"path": "a.md"}])
+    hand.ends("tags", raw=[])
+    hand.runs("docs", [RateLimitExceeded(service="rag", retry_after=7)] * 4)
+    old = hand.head.batch  # 3 steps and 4 elements
+    begun(door, resume=old)  # 1 step and 4 elements
+    assert door.error("batch", resume=old)["details"] | {"retry_after": 0} == {
+        "steps": 5,
+        "used": 12,
+        "limit": 13,
+        "retry_after": 0,
+        "retryable": True,
+    }

@@ -1,0 +1,152 @@
+"""At the doorstep: pages of other origins in a real browser, and a user who sends too much."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import httpx
+import pytest
+
+from infra.local.house import ADMINISTRATOR, USER, House, open_house
+from infra.local.stack import SANDBOXES
+from tests.whole.chromium import Chromium, Page, running
+from tests.whole.conftest import HERE, built
+
+LIMIT = 10
+CLIENTS = 3
+VERSION = {"mcp-protocol-version": "2025-11-25"}
+SENDS = {"content-type": "application/json", "accept": "application/json, text/event-stream", **VERSION}
+
+
+class Pages(BaseHTTPRequestHandler):
+    """An empty page, and an empty icon."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>A page</title>")
+
+    def log_message(self, *_: Any) -> None:
+        """Silent."""
+
+
+@pytest.fixture(scope="session")
+def pages() -> Iterator[list[str]]:
+    """Two origins of pages: the first may use the endpoint."""
+    servers = [ThreadingHTTPServer(("127.0.0.1", 0), Pages) for _ in range(2)]
+    threads = [Thread(target=server.serve_forever, args=[0.01]) for server in servers]
+    for thread in threads:
+        thread.start()
+    yield [f"http://127.0.0.1:{server.server_port}" for server in servers]
+    for server, thread in zip(servers, threads, strict=True):
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def bounded(request: pytest.FixtureRequest) -> Iterator[House]:
+    """A house with few requests a minute, for the pages of one other origin."""
+    allowed = request.getfixturevalue("pages")[0]
+    with open_house(
+        docs=HERE / "documents",
+        modules=("rag",),
+        parameters={"AllowedOrigins": allowed, "UserRequests": str(LIMIT)},
+    ) as house:
+        yield house
+
+
+pytestmark = built(bounded)
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    with running(tmp_path_factory.mktemp("profile")) as chromium:
+        yield chromium
+
+
+@pytest.fixture
+def page(chromium: Chromium) -> Page:
+    return chromium.profile()
+
+
+def fetched(page: Page, url: str, **options: Any) -> dict[str, Any]:
+    """What the page's own script can read of an answer, or the error that it gets."""
+    reading = "({status: answer.status, headers: Object.fromEntries(answer.headers), text: await answer.text()})"
+    page.find(
+        f"window.read = null; fetch({json.dumps(url)}, {json.dumps(options)})"
+        f".then(async answer => {reading}).catch(error => ({{error: String(error)}}))"
+        ".then(read => window.read = read); 0"
+    )
+    read: dict[str, Any] = page.until("window.read")
+    return read
+
+
+def posted(page: Page, house: House, method: str, *, token: str = "", **params: Any) -> dict[str, Any]:
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    headers = SENDS | ({"authorization": f"Bearer {token}"} if token else {})
+    return fetched(page, house.mcp_url, method="POST", headers=headers, body=json.dumps(message))
+
+
+def test_an_allowed_page_finds_the_login_and_calls_a_tool(house: House, pages: list[str], page: Page) -> None:
+    page.open(pages[0])
+    page.until("document.title === 'A page'")
+    first = posted(page, house, "initialize")
+    assert first["status"] == 401
+    metadata = first["headers"]["x-mcpist-www-authenticate"].partition('resource_metadata="')[2].rstrip('"')
+    found = fetched(page, metadata, headers=VERSION)
+    assert json.loads(found["text"])["authorization_servers"] == [house.login.issuer]
+
+    token = house.token(ADMINISTRATOR)
+    client = {"name": "page", "version": "1"}
+    hello = posted(
+        page, house, "initialize", token=token, protocolVersion="2025-11-25", capabilities={}, clientInfo=client
+    )
+    assert json.loads(hello["text"])["result"]["serverInfo"]["name"] == "mcpist"
+    called = posted(
+        page, house, "tools/call", token=token, name="call", arguments={"module": "rag", "tool": "list_tags"}
+    )
+    assert "security" in json.loads(called["text"])["result"]["content"][0]["text"]
+
+
+def test_a_page_of_another_origin_reads_nothing_and_sends_nothing_with_a_token(
+    house: House, pages: list[str], page: Page
+) -> None:
+    page.open(pages[1])
+    page.until("document.title === 'A page'")
+    before = len(house.aws.requests)
+    token = house.token(ADMINISTRATOR)
+    assert posted(page, house, "tools/list", token=token) == {"error": "TypeError: Failed to fetch"}
+    assert house.aws.requests[before:] == []
+    assert "error" in posted(page, house, "tools/list")
+    assert "error" in fetched(page, f"{house.aws.api_url}/.well-known/oauth-protected-resource")
+
+
+def test_the_pages_for_people_are_read_by_no_other_page(house: House, pages: list[str], page: Page) -> None:
+    for origin in pages:
+        page.open(origin)
+        page.until(f"location.origin === '{origin}'")
+        for options in ({}, {"credentials": "include"}, {"headers": VERSION}):
+            assert "error" in fetched(page, house.connect_url, **options)
+
+
+def test_a_user_who_sends_too_much_at_once_is_served_the_limit_and_one_more_for_each_sandbox(house: House) -> None:
+    headers = {**SENDS, "authorization": f"Bearer {house.token(USER)}"}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    began = time.time()
+    with httpx.Client(headers=headers, timeout=60) as web, ThreadPoolExecutor(CLIENTS) as threads:
+        answers = list(threads.map(lambda _: web.post(house.mcp_url, json=message), range(40)))
+    minutes = int(time.time() // 60 - began // 60) + 1
+    seen = Counter(answer.status_code for answer in answers)
+    assert set(seen) == {200, 429}
+    assert LIMIT <= seen[200] <= minutes * (LIMIT + SANDBOXES)
+    refused = next(answer for answer in answers if answer.status_code == 429)
+    assert refused.json()["error"]["code"] == "RATE_LIMIT_EXCEEDED"
+    assert 1 <= int(refused.headers["retry-after"]) <= 60
