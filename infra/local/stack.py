@@ -17,7 +17,7 @@ from infra.local.names import REGION
 from infra.local.pool import Pool, Sandbox
 from infra.local.sandbox import HandlerBroken, Nursery, Premises
 from infra.local.server import PortBusy, Server, listen
-from infra.local.template import Function, Template, read_template
+from infra.local.template import Bucket, Function, Table, Template, read_template
 from infra.local.traffic import AwsRequest, Caller, FaultyAnswer, Keyring, Moment, RequestHook
 
 __all__ = [
@@ -186,14 +186,32 @@ class EmbeddedAws:
 
     def _create_stores(self) -> None:
         """Tables, buckets and machines, from the template's own words."""
-        dynamodb, s3, states = self.client("dynamodb"), self.client("s3"), self.client("stepfunctions")
+        states = self.client("stepfunctions")
         for table in self.template.tables:
-            dynamodb.create_table(TableName=table.name, **table.definition)
+            _create_table(self.client("dynamodb"), table)
         for bucket in self.template.buckets:
-            s3.create_bucket(Bucket=bucket.name)
-            if bucket.versioned:
-                s3.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
+            _create_bucket(self.client("s3"), bucket)
         for machine in self.template.machines:
             states.create_state_machine(
                 name=machine.name, type=machine.type, roleArn=machine.role, definition=json.dumps(machine.definition)
             )
+
+
+def _create_table(dynamodb: Any, table: Table) -> None:
+    dynamodb.create_table(TableName=table.name, **table.definition)
+    if table.expires_by:
+        expires = {"AttributeName": table.expires_by, "Enabled": True}
+        dynamodb.update_time_to_live(TableName=table.name, TimeToLiveSpecification=expires)
+    if table.recoverable:
+        recovers = {"PointInTimeRecoveryEnabled": True}
+        dynamodb.update_continuous_backups(TableName=table.name, PointInTimeRecoverySpecification=recovers)
+
+
+def _create_bucket(s3: Any, bucket: Bucket) -> None:
+    s3.create_bucket(Bucket=bucket.name)
+    if bucket.versioned:
+        s3.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
+    if bucket.closed:
+        s3.put_public_access_block(Bucket=bucket.name, PublicAccessBlockConfiguration=bucket.closed)
+    if bucket.encryption:
+        s3.put_bucket_encryption(Bucket=bucket.name, ServerSideEncryptionConfiguration=bucket.encryption)
