@@ -67,6 +67,8 @@ def open_house(
     root: Path = ROOT,
     modules: Sequence[str] = NAMES,
     upstreams: Path | None = None,
+    bridge: str = "",
+    public_url: str = "",
     say: Say = lambda _: None,
 ) -> Iterator[House]:
     """Start everything, seed it and load the documents; stop everything at the end.
@@ -77,13 +79,13 @@ def open_house(
     upstreams = (upstreams or root / UPSTREAMS).resolve()
     offered = tuple(configuration.load(upstreams).offered) if upstreams.exists() else ()
     port = port or _free_port(host)
-    url = f"http://{host}:{port}"
-    say(f"starting the login and the embedded AWS on {url}")
-    with LocalLogin(people=[ADMINISTRATOR, USER], audience=f"{url}/mcp") as login:
+    say(f"starting the login and the embedded AWS on http://{host}:{port}")
+    url = public_url or f"http://{host}:{port}"
+    with LocalLogin(people=[ADMINISTRATOR, USER], audience=f"{url}/mcp", host=bridge or "127.0.0.1") as login:
         login.register(CONNECT_CLIENT, name="MCPist", redirect_uri=f"{url}/connect/login")
         parameters = {"PublicUrl": url, "Issuer": login.issuer, "ConnectClientId": CONNECT_CLIENT}
         extra = {"UPSTREAMS": str(upstreams)}
-        with EmbeddedAws(root, host=host, port=port, parameters=parameters, extra=extra) as aws:
+        with EmbeddedAws(root, host=host, port=port, bridge=bridge, parameters=parameters, extra=extra) as aws:
             with operating(aws):
                 say(f"seeding the organization {ORGANIZATION}")
                 seed(login.issuer, modules, offered)

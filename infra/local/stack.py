@@ -42,6 +42,7 @@ class EmbeddedAws:
     `parameters` are the template's; `{api_url}` in a value becomes the address that was taken. `functions` replaces the
     functions' folder, `only` starts no other functions, `extra` is added to each function's environment.
     `hosts` are the names besides loopback's under which the HTTP API answers, as custom domains would be.
+    On the address `bridge` the same port answers containers as well.
     Raises `PortBusy`, `TemplateError` or `HandlerBroken` on entering.
     """
 
@@ -51,6 +52,7 @@ class EmbeddedAws:
         *,
         host: str = "127.0.0.1",
         port: int = 0,
+        bridge: str = "",
         parameters: Mapping[str, str] | None = None,
         template: Path | None = None,
         functions: Path | None = None,
@@ -62,7 +64,7 @@ class EmbeddedAws:
         hosts: Collection[str] = (),
     ) -> None:
         self._root = root.resolve()
-        self._host, self._port = host, port
+        self._host, self._port, self._bridge = host, port, bridge
         self._parameters = parameters or {}
         self._template_path = template or self._root / "template.yaml"
         self._code = functions
@@ -156,6 +158,8 @@ class EmbeddedAws:
         parameters = {name: value.replace("{api_url}", self.api_url) for name, value in self._parameters.items()}
         self.template = read_template(self._template_path, parameters, code=self._code)
         stack.enter_context(Server(listener, self._front))
+        if self._bridge:
+            stack.enter_context(Server(listen(self._bridge, listener.getsockname()[1]), self._front))
         secret_address = f"{address}/{self._front.secret}"
         premises = Premises(self.endpoint_url, secret_address, self._logs, self._keyring, self._sandboxes)
         # The handlers are imported in their own processes while this one imports moto.

@@ -97,6 +97,7 @@ Resources:
                   lost: {Type: Pass, Parameters: {lost: true}, End: true}
             End: true
 """
+BRIDGE = "127.0.0.2"  # Linux has all of 127.0.0.0/8
 DOOR = """
 import json, os
 import boto3
@@ -131,7 +132,7 @@ def functions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def running(functions: Path) -> Iterator[EmbeddedAws]:
     parameters = {"PublicUrl": "{api_url}"}
-    with EmbeddedAws(functions, parameters=parameters, functions=functions / "functions") as aws:
+    with EmbeddedAws(functions, bridge=BRIDGE, parameters=parameters, functions=functions / "functions") as aws:
         yield aws
 
 
@@ -306,6 +307,14 @@ def test_another_process_reaches_it_by_its_environment(aws: EmbeddedAws, monkeyp
     for name, value in aws.environment.items():
         monkeypatch.setenv(name, value)
     assert boto3.session.Session().client("dynamodb").list_tables()["TableNames"] == ["mcpist-Items"]
+
+
+def test_a_container_reaches_it_on_the_bridge_with_the_same_credentials(
+    aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (aws.environment | {"AWS_ENDPOINT_URL": aws.endpoint_url.replace("127.0.0.1", BRIDGE)}).items():
+        monkeypatch.setenv(name, value)
+    assert aws.resource("Items") in boto3.session.Session().client("dynamodb").list_tables()["TableNames"]
 
 
 def test_retired_sandboxes_make_the_next_call_cold(aws: EmbeddedAws) -> None:
