@@ -2,7 +2,7 @@
 # packages into .venv, and the SAM CLI and checkov beside the lock, since their pins would drag boto3 back.
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check scan build bench docs lock clean
+.PHONY: help up test check scan build sam-local bench docs lock clean
 .DELETE_ON_ERROR:
 
 UV_VERSION := 0.13.9
@@ -27,7 +27,7 @@ export PATH := $(CURDIR)/.tools/bin:$(PATH)
 endif
 
 help: ## Show this list.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 up: .venv/.synced ## Run the whole house on this machine, e.g. make up ARGS="--help".
 	@$(RUN) mcpist up $(ARGS)
@@ -56,6 +56,9 @@ build: .venv/.synced ## Build what `sam deploy` uploads: functions and layers wi
 	@$(RUN) mcpist upstream check --deploy layers/config/upstreams.json >&2
 	@$(EXPORT) | cmp -s - $(REQUIREMENTS) || $(EXPORT) --output-file $(REQUIREMENTS) >/dev/null
 	@$(SAM) build --build-dir "$(BUILD_DIR)"
+
+sam-local: .venv/.synced ## After make build: the functions in containers, e.g. make sam-local ARGS="events/mcp_endpoint_list_tools.json".
+	@SAM='$(SAM)' $(RUN) python -m infra.sam_local $(ARGS)
 
 bench: .venv/.synced ## Measure the design's numbers on this machine.
 	@PYTHONPATH=functions $(RUN) python -m infra.bench $(ARGS)

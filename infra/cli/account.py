@@ -4,6 +4,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from infra.cli.document import Failed
 from infra.cli.endpoint import last_up
@@ -62,24 +63,34 @@ def _given(profile: str | None, region: str | None) -> dict[str, str]:
 
 
 def _deployed(name: str) -> dict[str, str]:
-    """The names of a deployed stack's own things; a Failed where it cannot be asked for them."""
+    """The names of a deployed stack's own things."""
+    found, made = described(name)
+    outputs = {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", ())}
+    return {
+        "STACK_NAME": own_name(found["StackId"]),
+        "PUBLIC_URL": outputs.get("McpUrl", "").removesuffix("/mcp"),
+        **{variable: made[id_] for variable, id_ in RESOURCES.items() if id_ in made},
+    }
+
+
+def described(name: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """What CloudFormation says of a stack, and its resources' ids by the template's; a Failed where it says nothing."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     formation = stores.client("cloudformation")
     try:
         (found,) = formation.describe_stacks(StackName=name)["Stacks"]
         pages = formation.get_paginator("list_stack_resources").paginate(StackName=name)
-        made = {one["LogicalResourceId"]: one for page in pages for one in page["StackResourceSummaries"]}
+        made = {
+            one["LogicalResourceId"]: one.get("PhysicalResourceId", "")
+            for page in pages
+            for one in page["StackResourceSummaries"]
+        }
     except (BotoCoreError, ClientError) as error:
         message = f"The stack {name} could not be asked: {error}"
         hint = "Choose an account with --profile and --region, and the stack with --stack."
         raise Failed({"code": "UPSTREAM_UNAVAILABLE", "message": message, "hint": hint}) from None
-    outputs = {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", ())}
-    return {
-        "STACK_NAME": own_name(found["StackId"]),
-        "PUBLIC_URL": outputs.get("McpUrl", "").removesuffix("/mcp"),
-        **{variable: made[id_]["PhysicalResourceId"] for variable, id_ in RESOURCES.items() if id_ in made},
-    }
+    return found, made
 
 
 def _forget() -> None:

@@ -37,6 +37,7 @@ def parser() -> Parser:
     _grant(commands.add_parser("grant", help="the accounts that are connected"))
     _audit(commands.add_parser("audit", help="who used which account for what"))
     _upstream(commands.add_parser("upstream", help="the MCP servers behind this one"))
+    _doctor(commands.add_parser("doctor", help="whether a deployment is as it must be, and what to do where not"))
     return whole
 
 
@@ -169,6 +170,13 @@ def _upstream(upstream: argparse.ArgumentParser) -> None:
     importing.add_argument("--output", type=Path, metavar="FILE", help="write the proposal to this new file")
     importing.add_argument("--stack", default="mcpist", help="the stack that may read the secrets (default: mcpist)")
     importing.add_argument("--offline", action="store_true", help="do not start the servers to see their tools")
+
+
+def _doctor(doctor: argparse.ArgumentParser) -> None:
+    doctor.add_argument(
+        "--token", help="an administrator's access token, to ask the broker (default: of the last `up`)"
+    )
+    _organization(doctor)
 
 
 def _stack(command: argparse.ArgumentParser) -> None:

@@ -24,10 +24,14 @@ class Done:
 
 
 class Failed(Exception):
-    """A command's failure that is no McpistError: what an endpoint answered, or a wrong command line."""
+    """A command's failure that is no McpistError: what an endpoint answered, or a wrong command line.
 
-    def __init__(self, error: Mapping[str, Any]) -> None:
+    A `drawing` takes the document's place at a terminal, as that of a success does.
+    """
+
+    def __init__(self, error: Mapping[str, Any], drawing: str = "") -> None:
         super().__init__(str(error.get("message")))
+        self.drawing = drawing
         self.error = {key: error.get(key, default) for key, default in _ERROR.items()}
 
 
@@ -45,8 +49,7 @@ class Document:
 
     def succeed(self, done: Done) -> int:
         """Print the success; the exit code."""
-        if done.drawing and self.out.isatty():
-            print(done.drawing, file=self.out, flush=True)
+        if self._draw(done.drawing):
             return 0
         elapsed = round((time.monotonic() - self.started) * 1000)
         self._print(
@@ -63,9 +66,18 @@ class Document:
 
     def fail(self, error: McpistError | Failed) -> int:
         """Print the error; the exit code."""
+        if isinstance(error, Failed) and self._draw(error.drawing):
+            return 1
         shown = error.as_dict(self.locale) if isinstance(error, McpistError) else error.error
         self._print({"success": False, "error": shown, "command": self.command, "timestamp": _now()})
         return 1
+
+    def _draw(self, drawing: str) -> bool:
+        """Print a drawing, if there is one and a person reads."""
+        drawn = bool(drawing) and self.out.isatty()
+        if drawn:
+            print(drawing, file=self.out, flush=True)
+        return drawn
 
     def _print(self, value: dict[str, Any]) -> None:
         print(json.dumps(value, ensure_ascii=False), file=self.out, flush=True)

@@ -3,7 +3,7 @@
 The tools are those of this release, as it stands on this machine.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -56,20 +56,25 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "")
             yield {"path": f"{path}{name}", "before": old, "after": new}
 
 
-def doubts(organization: Organization) -> list[str]:
-    """Modules and masks that fit nothing here: slips of the pen, or tools of another release."""
+def doubts(organization: Organization, categories: Collection[str] = ()) -> list[str]:
+    """Modules and masks that fit nothing here: slips of the pen, or tools of another release.
+
+    Of `categories` of upstream servers only the names are known: a mask whose module is one of them fits.
+    """
     names = [f"{tool.module}.{tool.name}" for tool in CATALOGUE.index.tools]
     masks = {"disabled": organization.disabled}
     found = []
     for role in organization.roles.values():
         masks |= {f"roles.{role.name}.allow": role.allow, f"roles.{role.name}.deny": role.deny}
-        strange = [module for module in role.modules if module not in CATALOGUE.index.modules]
+        known = (*CATALOGUE.index.modules, *categories)
+        strange = [module for module in role.modules if module not in known]
         found += [f"roles.{role.name}.modules: there is no module {module} here" for module in strange]
     return found + [
         f"{place}: the mask {mask} fits no tool here"
         for place, some in masks.items()
         for mask in some
         if not any(fnmatchcase(name, mask) for name in names)
+        and not any(fnmatchcase(name, mask.partition(".")[0]) for name in categories)
     ]
 
 

@@ -17,6 +17,7 @@ INTERRUPTED = 130
 COMMANDS = {
     "audit": "infra.cli.audit:audited",
     "batch": "infra.cli.batch:batch",
+    "doctor": "infra.cli.doctor.command:examined",
     "grant": "infra.cli.grant:granted",
     "machine": "infra.cli.machines:listed",
     "org": "infra.cli.organizations:org",

@@ -14,7 +14,7 @@ from infra.cli.account import TABLES
 from infra.cli.document import Document, Done, Failed
 from infra.cli.endpoint import LAST_UP
 from infra.local.house import ADMINISTRATOR, ORGANIZATION, ROOT, USER, House, open_house
-from infra.local.names import PSEUDO
+from infra.local.names import PSEUDO, STACK
 from infra.local.stack import HandlerBroken, PortBusy, TemplateError
 from mcpist.batch.machine import own_name
 
@@ -78,13 +78,25 @@ def _facts(house: House) -> dict[str, object]:
     }
 
 
+def _deployment(house: House) -> dict[str, object]:
+    """What CloudFormation and Lambda would tell of the stack."""
+    template = house.aws.template
+    tables, buckets, keys = ([one.id for one in some] for some in (template.tables, template.buckets, template.keys))
+    return {
+        "name": STACK,
+        "parameters": dict(template.intrinsics.parameters),
+        "resources": {id_: house.aws.resource(id_) for id_ in (*tables, *buckets, *keys, "TokenBrokerRole")},
+        "environments": {one.id: {**one.environment, "UPSTREAMS": str(house.upstreams)} for one in template.functions},
+    }
+
+
 @contextlib.contextmanager
 def _remembered(house: House) -> Iterator[None]:
     """Keep the facts for the other commands while the house stands; the file is for its owner alone."""
     LAST_UP.parent.mkdir(exist_ok=True)
     LAST_UP.unlink(missing_ok=True)
     with open(os.open(LAST_UP, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        json.dump(_facts(house), file)
+        json.dump({**_facts(house), "deployment": _deployment(house)}, file)
     try:
         yield
     finally:

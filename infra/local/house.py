@@ -68,23 +68,26 @@ def open_house(
     modules: Sequence[str] = NAMES,
     upstreams: Path | None = None,
     parameters: Mapping[str, str] | None = None,
+    bridge: str = "",
+    public_url: str = "",
     say: Say = lambda _: None,
 ) -> Iterator[House]:
     """Start everything, seed it and load the documents; stop everything at the end.
 
     `root` holds the template, the functions and the layers; `modules` are those that the seeded role has, besides all
-    that the file `upstreams` offers (by default the one of the config layer).
+    that the file `upstreams` offers (by default the one of the config layer). `parameters` are further ones of the
+    template. At the address `bridge` containers reach this machine, too; the API that they serve has the `public_url`.
     """
     upstreams = (upstreams or root / UPSTREAMS).resolve()
     offered = tuple(configuration.load(upstreams).offered) if upstreams.exists() else ()
     port = port or _free_port(host)
-    url = f"http://{host}:{port}"
-    say(f"starting the login and the embedded AWS on {url}")
-    with LocalLogin(people=[ADMINISTRATOR, USER], audience=f"{url}/mcp") as login:
+    say(f"starting the login and the embedded AWS on http://{host}:{port}")
+    url = public_url or f"http://{host}:{port}"
+    with LocalLogin(people=[ADMINISTRATOR, USER], audience=f"{url}/mcp", host=bridge or "127.0.0.1") as login:
         login.register(CONNECT_CLIENT, name="MCPist", redirect_uri=f"{url}/connect/login")
-        own = {"PublicUrl": url, "Issuer": login.issuer, "ConnectClientId": CONNECT_CLIENT}
+        own = {"PublicUrl": url, "Issuer": login.issuer, "ConnectClientId": CONNECT_CLIENT, **(parameters or {})}
         extra = {"UPSTREAMS": str(upstreams)}
-        with EmbeddedAws(root, host=host, port=port, parameters={**own, **(parameters or {})}, extra=extra) as aws:
+        with EmbeddedAws(root, host=host, port=port, bridge=bridge, parameters=own, extra=extra) as aws:
             with operating(aws):
                 say(f"seeding the organization {ORGANIZATION}")
                 seed(login.issuer, modules, offered)

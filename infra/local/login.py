@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from mcp.server.auth.provider import construct_redirect_uri
 from mcp.server.auth.routes import build_metadata, cors_middleware, create_auth_routes
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
+from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -35,6 +36,8 @@ __all__ = ["LocalLogin", "Person"]
 
 TOKEN_SECONDS = 3600
 END_SECONDS = 1  # a connection that a client keeps open must not keep us
+# The SDK makes no routes for another plain http issuer; in them it is only in the metadata, which we answer ourselves.
+_LOOPBACK = AnyHttpUrl("http://127.0.0.1")
 _PAGE_HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
@@ -43,20 +46,24 @@ _PAGE_HEADERS = {
 
 
 class LocalLogin:
-    """An issuer on loopback. `audience` is the default resource; tokens for `resources` may be asked for besides."""
+    """An issuer on this machine. `audience` is the default resource; tokens for `resources` may be asked for besides.
+
+    `host` is loopback's, or the address of a bridge whose containers must reach it.
+    """
 
     def __init__(
         self,
         people: Sequence[Person],
         *,
         audience: str,
+        host: str = "127.0.0.1",
         port: int = 0,
         resources: Iterable[str] = (),
         scopes: Sequence[str] = ("mcp",),
     ) -> None:
         self.people = tuple(people)
         self.issuer = ""
-        self._port = port
+        self._host, self._port = host, port
         self._scopes = list(scopes)
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self._key_id = secrets.token_hex(8)
@@ -68,8 +75,8 @@ class LocalLogin:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            listener = stack.enter_context(closing(listen("127.0.0.1", self._port)))
-            self.issuer = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            listener = stack.enter_context(closing(listen(self._host, self._port)))
+            self.issuer = f"http://{self._host}:{listener.getsockname()[1]}"
             config = uvicorn.Config(
                 self._app(),
                 log_config=None,
@@ -143,9 +150,11 @@ class LocalLogin:
             _document("/.well-known/openid-configuration", metadata),
             _document("/jwks.json", jwks),
             Route("/login", self._login, methods=["GET", "POST"]),
-            *create_auth_routes(self._provider, issuer, None, registration, revocation),
+            *create_auth_routes(self._provider, _LOOPBACK, None, registration, revocation),
         ]
-        hosts = Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"], www_redirect=False)
+        hosts = Middleware(
+            TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost", self._host], www_redirect=False
+        )
         return Starlette(routes=routes, middleware=[hosts])
 
     async def _login(self, request: Request) -> Response:

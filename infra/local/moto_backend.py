@@ -4,6 +4,7 @@ Importing this module takes seconds of CPU: import it late.
 """
 
 import importlib
+import json
 import os
 import sys
 import threading
@@ -91,8 +92,10 @@ class Moto:
     def create_key(self, key: Key) -> None:
         """Create a KMS key whose id is known before; AWS's API would choose one."""
         backend = kms_backends[ACCOUNT][REGION]
-        made = backend.create_key(None, "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT", key.description, None)
+        policy = None if key.policy is None else json.dumps(key.policy)
+        made = backend.create_key(policy, "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT", key.description, None)
         del backend.keys[made.id]
         made.id = key.key_id
         made.arn = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{key.key_id}"
+        made.key_rotation_status = key.rotates
         backend.keys[made.id] = made

@@ -6,6 +6,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from email.utils import formatdate
 from functools import cached_property
 from io import BytesIO
 from types import TracebackType
@@ -123,6 +124,8 @@ class _Handler(WSGIRequestHandler):
             named.add("content-length")
             lines.append(f"Content-Length: {len(answer.body)}")
         lines += [f"{name}: {value}" for name, value in answer.headers if name.lower() not in named]
+        if "date" not in {name.lower() for name, _ in answer.headers}:
+            lines.append(f"Date: {formatdate(usegmt=True)}")
         lines.append(f"Connection: {'close' if self.close_connection else 'keep-alive'}")
         head = "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
         self.wfile.write(head if self.command == "HEAD" or answer.status in {204, 304} else head + answer.body)

@@ -17,7 +17,7 @@ from infra.local.names import REGION
 from infra.local.pool import Pool, Sandbox
 from infra.local.sandbox import HandlerBroken, Nursery, Premises
 from infra.local.server import PortBusy, Server, listen
-from infra.local.template import Function, Template, read_template
+from infra.local.template import Bucket, Function, Table, Template, read_template
 from infra.local.traffic import AwsRequest, Caller, FaultyAnswer, Keyring, Moment, RequestHook
 
 __all__ = [
@@ -42,6 +42,7 @@ class EmbeddedAws:
     `parameters` are the template's; `{api_url}` in a value becomes the address that was taken. `functions` replaces the
     functions' folder, `only` starts no other functions, `extra` is added to each function's environment.
     `hosts` are the names besides loopback's under which the HTTP API answers, as custom domains would be.
+    On the address `bridge` the same port answers containers as well.
     Raises `PortBusy`, `TemplateError` or `HandlerBroken` on entering.
     """
 
@@ -51,6 +52,7 @@ class EmbeddedAws:
         *,
         host: str = "127.0.0.1",
         port: int = 0,
+        bridge: str = "",
         parameters: Mapping[str, str] | None = None,
         template: Path | None = None,
         functions: Path | None = None,
@@ -62,7 +64,7 @@ class EmbeddedAws:
         hosts: Collection[str] = (),
     ) -> None:
         self._root = root.resolve()
-        self._host, self._port = host, port
+        self._host, self._port, self._bridge = host, port, bridge
         self._parameters = parameters or {}
         self._template_path = template or self._root / "template.yaml"
         self._code = functions
@@ -156,6 +158,8 @@ class EmbeddedAws:
         parameters = {name: value.replace("{api_url}", self.api_url) for name, value in self._parameters.items()}
         self.template = read_template(self._template_path, parameters, code=self._code)
         stack.enter_context(Server(listener, self._front))
+        if self._bridge:
+            stack.enter_context(Server(listen(self._bridge, listener.getsockname()[1]), self._front))
         secret_address = f"{address}/{self._front.secret}"
         premises = Premises(self.endpoint_url, secret_address, self._logs, self._keyring, self._sandboxes)
         # The handlers are imported in their own processes while this one imports moto.
@@ -186,14 +190,32 @@ class EmbeddedAws:
 
     def _create_stores(self) -> None:
         """Tables, buckets and machines, from the template's own words."""
-        dynamodb, s3, states = self.client("dynamodb"), self.client("s3"), self.client("stepfunctions")
+        states = self.client("stepfunctions")
         for table in self.template.tables:
-            dynamodb.create_table(TableName=table.name, **table.definition)
+            _create_table(self.client("dynamodb"), table)
         for bucket in self.template.buckets:
-            s3.create_bucket(Bucket=bucket.name)
-            if bucket.versioned:
-                s3.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
+            _create_bucket(self.client("s3"), bucket)
         for machine in self.template.machines:
             states.create_state_machine(
                 name=machine.name, type=machine.type, roleArn=machine.role, definition=json.dumps(machine.definition)
             )
+
+
+def _create_table(dynamodb: Any, table: Table) -> None:
+    dynamodb.create_table(TableName=table.name, **table.definition)
+    if table.expires_by:
+        expires = {"AttributeName": table.expires_by, "Enabled": True}
+        dynamodb.update_time_to_live(TableName=table.name, TimeToLiveSpecification=expires)
+    if table.recoverable:
+        recovers = {"PointInTimeRecoveryEnabled": True}
+        dynamodb.update_continuous_backups(TableName=table.name, PointInTimeRecoverySpecification=recovers)
+
+
+def _create_bucket(s3: Any, bucket: Bucket) -> None:
+    s3.create_bucket(Bucket=bucket.name)
+    if bucket.versioned:
+        s3.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
+    if bucket.closed:
+        s3.put_public_access_block(Bucket=bucket.name, PublicAccessBlockConfiguration=bucket.closed)
+    if bucket.encryption:
+        s3.put_bucket_encryption(Bucket=bucket.name, ServerSideEncryptionConfiguration=bucket.encryption)

@@ -56,20 +56,27 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One DynamoDB table; `definition` holds the arguments of CreateTable."""
+    """One DynamoDB table.
+
+    `definition` holds the arguments of CreateTable; entries expire by the attribute `expires_by`, if there is one.
+    """
 
     id: str
     name: str
     definition: Mapping[str, Any]
+    expires_by: str | None
+    recoverable: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """One S3 bucket."""
+    """One S3 bucket; `closed` and `encryption` are what S3's API calls its public access block and its encryption."""
 
     id: str
     name: str
     versioned: bool
+    closed: Mapping[str, Any] | None
+    encryption: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,8 @@ class Key:
     id: str
     key_id: str
     description: str
+    rotates: bool
+    policy: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,14 +222,37 @@ class _Reader:
             "ProvisionedThroughput",
         )
         definition = {name: found for name in names if (found := self._property(id_, name)) is not None}
-        return Table(id_, self._name(id_), definition)
+        sealed = self._property(id_, "SSESpecification", {})
+        if sealed:
+            definition["SSESpecification"] = {"Enabled": sealed.pop("SSEEnabled"), **sealed}
+        expires = self._property(id_, "TimeToLiveSpecification", {})
+        recovers = self._property(id_, "PointInTimeRecoverySpecification", {})
+        return Table(
+            id_,
+            self._name(id_),
+            definition,
+            expires_by=expires["AttributeName"] if expires.get("Enabled") else None,
+            recoverable=bool(recovers.get("PointInTimeRecoveryEnabled")),
+        )
 
     def _bucket(self, id_: str) -> Bucket:
         versioning = self._property(id_, "VersioningConfiguration", {})
-        return Bucket(id_, self._name(id_), versioned=versioning.get("Status") == "Enabled")
+        return Bucket(
+            id_,
+            self._name(id_),
+            versioned=versioning.get("Status") == "Enabled",
+            closed=self._property(id_, "PublicAccessBlockConfiguration"),
+            encryption=_encryption(self._property(id_, "BucketEncryption")),
+        )
 
     def _key(self, id_: str) -> Key:
-        return Key(id_, self._name(id_), str(self._property(id_, "Description", "")))
+        return Key(
+            id_,
+            self._name(id_),
+            str(self._property(id_, "Description", "")),
+            rotates=bool(self._property(id_, "EnableKeyRotation", False)),
+            policy=self._property(id_, "KeyPolicy"),
+        )
 
     def _machine(self, id_: str) -> Machine:
         type_: Literal["STANDARD", "EXPRESS"] = "EXPRESS" if self._property(id_, "Type") == "EXPRESS" else "STANDARD"
@@ -228,6 +260,15 @@ class _Reader:
         if not isinstance(definition, dict):
             raise TemplateError(f"{id_}: only an inline Definition can be read here")
         return Machine(id_, self._name(id_), type_, definition, str(self._property(id_, "Role", "")))
+
+
+def _encryption(written: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """CloudFormation's words for a bucket's encryption in those of S3's API."""
+    if written is None:
+        return None
+    renamed = {"ServerSideEncryptionByDefault": "ApplyServerSideEncryptionByDefault"}
+    rules = written["ServerSideEncryptionConfiguration"]
+    return {"Rules": [{renamed.get(name, name): value for name, value in rule.items()} for rule in rules]}
 
 
 def _parameters(declared: dict[str, Any], given: Mapping[str, str]) -> dict[str, str | list[str]]:

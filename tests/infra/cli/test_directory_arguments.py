@@ -1,4 +1,4 @@
-"""The grammar of `mcpist org`, `user` and `role`, and the page that teaches it."""
+"""The grammar of `mcpist org`, `user`, `role` and `doctor`, and the page that teaches it."""
 
 import re
 import shlex
@@ -18,22 +18,22 @@ def test_every_command_of_the_page_is_one() -> None:
     assert len(lines) > 10
     for line in lines:
         _, *arguments = shlex.split(line, comments=True)
-        assert parser().parse_args(arguments).command in {"org", "user", "role"}
+        assert parser().parse_args(arguments).command in {"doctor", "org", "role", "user"}
 
 
 def test_every_option_of_the_page_is_one() -> None:
     for option in re.findall(r"`(--[a-z-]+)", PAGE):
-        assert any(option in help_of(command) for command in ("org", "user", "role")), option
+        assert any(option in help_of(command) for command in ("doctor", "org", "role", "user")), option
 
 
 def help_of(command: str) -> str:
-    """The help of all actions of a command."""
+    """The help of a command and of all its actions."""
     whole = parser()
     (commands,) = (action for action in whole._actions if action.dest == "command")
     assert isinstance(commands.choices, dict)
-    (actions,) = (action for action in commands.choices[command]._actions if action.dest == "action")
-    assert isinstance(actions.choices, dict)
-    return "".join(action.format_help() for action in actions.choices.values())
+    found = commands.choices[command]
+    actions = (dict(action.choices or {}) for action in found._actions if action.dest == "action")
+    return "".join(one.format_help() for one in (found, *(one for some in actions for one in some.values())))
 
 
 def test_the_pages_file_is_an_organization() -> None:

@@ -157,3 +157,16 @@ def test_mint_signs_any_claims(login: LocalLogin) -> None:
     token = login.mint("uma", audience="https://x", expires_in=60, scope="a b")
     found = claims(login, token, "https://x")
     assert (found["sub"], found["scope"], found["exp"] - found["iat"]) == ("uma", "a b", 60)
+
+
+def test_a_login_on_a_bridge_names_itself_so_and_logs_people_in() -> None:
+    bridge = "127.0.0.2"  # Linux has all of 127.0.0.0/8
+    with LocalLogin([ADA], audience=AUDIENCE, host=bridge) as login, httpx.Client(base_url=login.issuer) as web:
+        assert urlsplit(login.issuer).hostname == bridge
+        told = web.get("/.well-known/oauth-authorization-server").json()
+        assert (told["issuer"], told["token_endpoint"]) == (login.issuer, f"{login.issuer}/token")
+        client_id = register(web).json()["client_id"]
+        page = authorize(web, client_id).headers["location"]
+        assert page.startswith(f"{login.issuer}/login?")
+        token = exchange(web, client_id, code=choose(web, page, sub="ada")["code"]).json()["access_token"]
+        assert claims(login, token)["iss"] == login.issuer

@@ -3,7 +3,9 @@
 import contextlib
 import http.client
 import socket
+import time
 from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
 
 import pytest
 
@@ -14,7 +16,8 @@ def echo(request: Request) -> Answer:
     if request.path == "/hangup":
         raise Hangup
     status = 204 if request.path == "/empty" else 200
-    return Answer(status, (("X-Path", request.path), ("X-Query", request.query)), request.body)
+    dated = (("Date", request.headers["x-date"]),) if "x-date" in request.headers else ()
+    return Answer(status, (("X-Path", request.path), ("X-Query", request.query), *dated), request.body)
 
 
 @contextlib.contextmanager
@@ -43,6 +46,18 @@ def test_a_connection_is_kept_over_answers_of_all_kinds() -> None:
             assert answer.read() == (body or b"")
             assert answer.headers["X-Path"] == path.partition("?")[0]
         assert connection.sock is first
+
+
+def test_an_answer_says_when_it_was_made_unless_it_says_so_itself() -> None:
+    with serving() as connection:
+        connection.request("GET", "/")
+        answer = connection.getresponse()
+        answer.read()
+        assert abs(parsedate_to_datetime(answer.headers["date"]).timestamp() - time.time()) < 60
+        connection.request("GET", "/", headers={"X-Date": "then"})
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.headers.get_all("date") == ["then"]
 
 
 def test_a_chunked_body_arrives_whole() -> None:

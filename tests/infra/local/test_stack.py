@@ -48,8 +48,26 @@ Resources:
         - IndexName: by_by
           KeySchema: [{AttributeName: by, KeyType: HASH}]
           Projection: {ProjectionType: ALL}
-  Files: {Type: AWS::S3::Bucket, Properties: {VersioningConfiguration: {Status: Enabled}}}
-  Vault: {Type: AWS::KMS::Key, Properties: {Description: seals}}
+      TimeToLiveSpecification: {AttributeName: expires_at, Enabled: true}
+      PointInTimeRecoverySpecification: {PointInTimeRecoveryEnabled: true}
+      SSESpecification: {SSEEnabled: true, SSEType: KMS, KMSMasterKeyId: !Ref Vault}
+  Files:
+    Type: AWS::S3::Bucket
+    Properties:
+      VersioningConfiguration: {Status: Enabled}
+      PublicAccessBlockConfiguration: {BlockPublicAcls: true, IgnorePublicAcls: false}
+      BucketEncryption:
+        ServerSideEncryptionConfiguration:
+          - BucketKeyEnabled: true
+            ServerSideEncryptionByDefault: {SSEAlgorithm: aws:kms, KMSMasterKeyID: !GetAtt Vault.Arn}
+  Vault:
+    Type: AWS::KMS::Key
+    Properties:
+      Description: seals
+      EnableKeyRotation: true
+      KeyPolicy:
+        Version: "2012-10-17"
+        Statement: [{Effect: Allow, Principal: {AWS: "*"}, Action: kms:*, Resource: "*"}]
   Machine:
     Type: AWS::Serverless::StateMachine
     Properties:
@@ -79,6 +97,7 @@ Resources:
                   lost: {Type: Pass, Parameters: {lost: true}, End: true}
             End: true
 """
+BRIDGE = "127.0.0.2"  # Linux has all of 127.0.0.0/8
 DOOR = """
 import json, os
 import boto3
@@ -113,7 +132,7 @@ def functions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def running(functions: Path) -> Iterator[EmbeddedAws]:
     parameters = {"PublicUrl": "{api_url}"}
-    with EmbeddedAws(functions, parameters=parameters, functions=functions / "functions") as aws:
+    with EmbeddedAws(functions, bridge=BRIDGE, parameters=parameters, functions=functions / "functions") as aws:
         yield aws
 
 
@@ -229,6 +248,24 @@ def test_keys_seal_and_open_under_the_arn_of_the_template(aws: EmbeddedAws) -> N
     assert (opened["Plaintext"], opened["KeyId"]) == (made["Plaintext"], arn)
 
 
+def test_stores_and_keys_are_kept_as_the_template_says(aws: EmbeddedAws) -> None:
+    dynamodb, s3, kms = map(aws.client, ("dynamodb", "s3", "kms"))
+    table, bucket, key = map(aws.resource, ("Items", "Files", "Vault"))
+    expires = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+    assert expires == {"AttributeName": "expires_at", "TimeToLiveStatus": "ENABLED"}
+    backups = dynamodb.describe_continuous_backups(TableName=table)["ContinuousBackupsDescription"]
+    assert backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
+    assert dynamodb.describe_table(TableName=table)["Table"]["SSEDescription"]["KMSMasterKeyArn"].endswith(key)
+    closed = s3.get_public_access_block(Bucket=bucket)["PublicAccessBlockConfiguration"]
+    assert (closed["BlockPublicAcls"], closed["IgnorePublicAcls"]) == (True, False)
+    (rule,) = s3.get_bucket_encryption(Bucket=bucket)["ServerSideEncryptionConfiguration"]["Rules"]
+    sealed = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": aws.attribute("Vault", "Arn")}
+    assert (rule["BucketKeyEnabled"], rule["ApplyServerSideEncryptionByDefault"]) == (True, sealed)
+    assert kms.get_key_rotation_status(KeyId=key)["KeyRotationEnabled"]
+    policy = json.loads(kms.get_key_policy(KeyId=key, PolicyName="default")["Policy"])
+    assert policy["Statement"] == [{"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "kms:*", "Resource": "*"}]
+
+
 def test_a_parameter_is_kept_and_shown_in_the_clear_only_to_who_asks_for_it(aws: EmbeddedAws) -> None:
     parameters = aws.client("ssm")
     with pytest.raises(parameters.exceptions.ParameterNotFound):
@@ -270,6 +307,14 @@ def test_another_process_reaches_it_by_its_environment(aws: EmbeddedAws, monkeyp
     for name, value in aws.environment.items():
         monkeypatch.setenv(name, value)
     assert boto3.session.Session().client("dynamodb").list_tables()["TableNames"] == ["mcpist-Items"]
+
+
+def test_a_container_reaches_it_on_the_bridge_with_the_same_credentials(
+    aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (aws.environment | {"AWS_ENDPOINT_URL": aws.endpoint_url.replace("127.0.0.1", BRIDGE)}).items():
+        monkeypatch.setenv(name, value)
+    assert aws.resource("Items") in boto3.session.Session().client("dynamodb").list_tables()["TableNames"]
 
 
 def test_retired_sandboxes_make_the_next_call_cold(aws: EmbeddedAws) -> None:

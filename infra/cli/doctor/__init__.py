@@ -1,0 +1,1 @@
+"""`mcpist doctor`: whether a deployment is as it must be, and what to do where it is not."""

@@ -1,0 +1,104 @@
+"""Our apps at the providers: stored as secrets, and of use to the broker, which alone may read them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from infra.cli.doctor.deployment import Deployment
+from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
+from mcpist import broker, directory
+from mcpist.stores import client
+
+# Parameter Store's own key: the broker's role may use no other.
+OWN_KEYS = {"", "alias/aws/ssm"}
+FORM = 'JSON with "client_id" and "client_secret" (docs/deploy.md)'
+
+
+def stored(deployment: Deployment) -> Iterator[Finding]:
+    """Whether each app is kept as a secret that the broker may open; no value is read."""
+    parameters = _parameters(deployment)
+    for name, about in parameters.items():
+        path = f"{_folder(deployment)}/{name}"
+        again = f"{deployment.aws(f'ssm delete-parameter --name {path}')}, then {_put(deployment, name)}"
+        if about["Type"] != "SecureString":
+            found = f"{path} is a plain {about['Type']}: who may read parameters reads the secret"
+            yield problem(found, f"{again}. Change the secret at the provider, too.")
+        elif about.get("KeyId", "") not in OWN_KEYS:
+            yield problem(f"{path} is sealed with {about['KeyId']}, which the broker may not use", f"{again}.")
+    names = [name for name, about in parameters.items() if about["Type"] == "SecureString"]
+    if not parameters:
+        yield ok(f"none is stored below {_folder(deployment)}")
+    elif names:
+        yield ok(f"SecureStrings: {', '.join(sorted(names))}")
+
+
+def usable(deployment: Deployment) -> Iterator[Finding]:
+    """Whether the broker can read what is stored, and which services have no app: only a person may ask it."""
+    if not deployment.token:
+        yield skipped("the broker answers people only: give an administrator's access token with --token")
+        return
+    names = set(_parameters(deployment))
+    offered = _offer(deployment, _wanted(deployment))
+    # A provider's own name is offered as well, with or without a service of it in any role.
+    offered += _offer(deployment, sorted(names - {one["provider"] for one in offered}))
+    for provider, offers in _by_provider(offered).items():
+        services = ", ".join(one["service"] for one in offers)
+        if offers[0]["consent"]:
+            yield ok(f"{provider}: the broker can use it, for {services}")
+        elif provider in names:
+            found = f"{_folder(deployment)}/{provider} is there, and the broker cannot use it"
+            yield problem(found, f"It must be {FORM}: {_put(deployment, provider, '--overwrite ')}.")
+        else:
+            keys = "; keys can be pasted" if offers[0]["keys"] else ""
+            remedy = f"Register one there, with {deployment.url}/connect/callback/{provider}; then"
+            yield warning(
+                f"{provider} has no app: nobody can log in to {services}{keys}",
+                f"{remedy} {_put(deployment, provider)}.",
+            )
+
+
+def _parameters(deployment: Deployment) -> dict[str, dict[str, Any]]:
+    """What Parameter Store says of each app's parameter, by its provider."""
+    folder = _folder(deployment)
+    pages = client("ssm").get_paginator("describe_parameters")
+    asked = [{"Key": "Path", "Option": "OneLevel", "Values": [folder]}]
+    found = (one for page in pages.paginate(ParameterFilters=asked) for one in page["Parameters"])
+    return {one["Name"].removeprefix(f"{folder}/"): one for one in found}
+
+
+def _folder(deployment: Deployment) -> str:
+    return f"/mcpist/{deployment.name}/oauth"
+
+
+def _put(deployment: Deployment, provider: str, how: str = "") -> str:
+    named = f"--name {_folder(deployment)}/{provider} --value file://app.json"
+    return deployment.aws(f"ssm put-parameter {how}--type SecureString {named}")
+
+
+def _wanted(deployment: Deployment) -> list[str]:
+    """The built-in services that a role of the organization has as a module."""
+    roles = directory.read(_organization(deployment)).roles.values()
+    modules = {module for role in roles for module in role.modules}
+    return [one["service"] for one in _ask(deployment, ()) if one["service"] in modules]
+
+
+def _offer(deployment: Deployment, services: Sequence[str]) -> list[dict[str, Any]]:
+    return _ask(deployment, services) if services else []
+
+
+def _ask(deployment: Deployment, services: Sequence[str]) -> list[dict[str, Any]]:
+    """What the broker offers of these services; without any, of all that are built in."""
+    proof = {"kind": "jwt", "value": deployment.token}
+    asked = {"operation": "offer", "proof": proof, "organization": _organization(deployment), "services": services}
+    offered: list[dict[str, Any]] = broker.send(asked)["services"]
+    return offered
+
+
+def _organization(deployment: Deployment) -> str:
+    return deployment.organization or next(iter(directory.organizations()), "")
+
+
+def _by_provider(offers: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for offer in offers:
+        found.setdefault(offer["provider"], []).append(offer)
+    return found

@@ -1,0 +1,83 @@
+"""All checks, in the order in which they are made and shown; each stands for itself."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+import httpx2
+from botocore.exceptions import BotoCoreError, ClientError
+
+from infra.cli.account import TABLES
+from infra.cli.doctor import apps, clock, configuration, endpoint, issuer, keys, limits, people, stores
+from infra.cli.doctor.deployment import Deployment
+from infra.cli.doctor.finding import Finding, skipped
+from infra.cli.document import Failed
+from mcpist.errors import McpistError
+
+type Findings = Callable[[Deployment], Iterable[Finding]]
+
+
+class Check(NamedTuple):
+    """One question about a deployment."""
+
+    area: str
+    about: str
+    findings: Findings
+
+
+class Line(NamedTuple):
+    """One finding and whose it is."""
+
+    area: str
+    about: str
+    finding: Finding
+
+
+CHECKS = (
+    Check("configuration", "stack", configuration.stack),
+    Check("configuration", "PublicUrl", configuration.public_url),
+    Check("configuration", "Audience", configuration.audience),
+    Check("configuration", "ConnectClientId", configuration.connect_client),
+    Check("configuration", "FileDays", configuration.kept),
+    Check("configuration", "FormerVaultKey", configuration.former_key),
+    Check("configuration", "functions", configuration.functions),
+    Check("configuration", "upstreams", configuration.upstreams),
+    Check("endpoint", "TLS", endpoint.tls),
+    Check("endpoint", "resource metadata", endpoint.resource),
+    Check("endpoint", "challenge", endpoint.challenge),
+    Check("endpoint", "login metadata", endpoint.login_metadata),
+    Check("issuer", "metadata", issuer.discovery),
+    Check("issuer", "keys", issuer.keys),
+    Check("issuer", "clients", issuer.login),
+    Check("issuer", "connect client", issuer.connect_client),
+    Check("keys", "VaultKey", partial(keys.key, id_="VaultKey")),
+    Check("keys", "VaultKey policy", keys.policy),
+    Check("keys", "DataKey", partial(keys.key, id_="DataKey")),
+    Check("keys", "FormerVaultKey", keys.former),
+    *(Check("stores", table, partial(stores.table, id_=table)) for table in TABLES.values()),
+    Check("stores", "FilesBucket", stores.bucket),
+    Check("apps", "stored", apps.stored),
+    Check("apps", "usable", apps.usable),
+    Check("directory", "organizations", people.organizations),
+    Check("directory", "roles", people.roles),
+    Check("clock", "endpoint", clock.against_endpoint),
+    Check("limits", "concurrency", limits.concurrency),
+    Check("limits", "machines", limits.machines),
+)
+
+
+def examine(deployment: Deployment) -> list[Line]:
+    """What all checks find."""
+    return [
+        Line(one.area, one.about, finding) for one in CHECKS for finding in found(partial(one.findings, deployment))
+    ]
+
+
+def found(findings: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
+    """A check's findings; one that cannot go on says why, and is no reason to leave out others."""
+    try:
+        yield from findings()
+    except ClientError as error:
+        yield skipped(f"AWS refused {error.operation_name}: {error.response['Error'].get('Code')}")
+    except (BotoCoreError, Failed, McpistError, OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+        yield skipped(str(error))

@@ -1,0 +1,47 @@
+"""The clock of this machine against others: signatures and tokens live for minutes."""
+
+import time
+from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
+
+import httpx2
+
+from infra.cli.doctor.deployment import Deployment
+from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
+from infra.cli.doctor.web import ask
+
+LARGE_SECONDS = 60
+TOO_LARGE_SECONDS = 300
+REMEDY = "Set this machine's clock: `sudo timedatectl set-ntp true`, or on macOS `sudo sntp -sS time.apple.com`."
+
+
+def against_endpoint(deployment: Deployment) -> Iterator[Finding]:
+    """This machine's clock against the endpoint's."""
+    yield against(deployment.url)
+
+
+def against_aws(profile: str | None, region: str | None) -> Iterator[Finding]:
+    """This machine's clock against AWS's; it needs no right and no stack."""
+    import botocore.session
+
+    session = botocore.session.Session(profile=profile)
+    region = region or session.get_config_variable("region") or "us-east-1"
+    yield against(session.create_client("sts", region_name=region).meta.endpoint_url)
+
+
+def against(url: str) -> Finding:
+    """This machine's clock against the header `Date` of an answer."""
+    before = time.time()
+    try:
+        said = ask("GET", url).headers.get("date")
+    except httpx2.HTTPError as error:
+        return skipped(f"{url} cannot be reached: {error}")
+    try:
+        there = parsedate_to_datetime(said or "").timestamp() + 0.5  # the header's seconds are whole
+    except ValueError:
+        return skipped(f"{url} does not say what time it is")
+    ahead = (before + time.time()) / 2 - there
+    found = f"this machine is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} {url}"
+    if abs(ahead) > TOO_LARGE_SECONDS:
+        return problem(f"{found}: AWS refuses its signatures", REMEDY)
+    return warning(found, REMEDY) if abs(ahead) > LARGE_SECONDS else ok(found)

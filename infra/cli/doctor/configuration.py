@@ -1,0 +1,132 @@
+"""The stack, its parameters, its functions and the upstreams' file."""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from infra.cli.deployable import undeployable
+from infra.cli.doctor.deployment import Deployment, deploys, template
+from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
+from infra.cli.upstream import last_file
+from mcpist.errors import InvalidConfiguration
+from mcpist.stores import client
+from mcpist_modules.upstream.configuration import load
+
+GOOD = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}
+ROLLED_BACK = {"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
+LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+
+
+def stack(deployment: Deployment) -> Iterator[Finding]:
+    """Whether CloudFormation is content with the stack."""
+    events = deployment.aws(f"cloudformation describe-stack-events --stack-name {deployment.name}")
+    said = f"{deployment.name} is {deployment.status}"
+    if deployment.embedded:
+        yield skipped("the embedded AWS has no CloudFormation")
+    elif deployment.status in GOOD:
+        yield ok(said)
+    elif deployment.status in ROLLED_BACK:
+        yield warning(f"{said}: the last deployment failed", f"{events} says why; deploy again.")
+    elif deployment.status.endswith("_IN_PROGRESS"):
+        yield warning(f"{said}: something is under way", "Wait for its end, and ask again.")
+    else:
+        yield problem(said, f"{events} says why; deploy again, or remove the stack with `sam delete`.")
+
+
+def public_url(deployment: Deployment) -> Iterator[Finding]:
+    """Whether the URL by which everything names the endpoint is one."""
+    given = deployment.parameters["PublicUrl"]
+    parts = urlsplit(given)
+    address = f"{parts.scheme}://{parts.netloc}"
+    if not given:
+        yield problem("PublicUrl is empty: nobody can log in", deploys(PublicUrl=deployment.url))
+    elif given != address:
+        yield problem(f"PublicUrl is more than an address: {given}", deploys(PublicUrl=address))
+    elif parts.scheme != "https" and parts.hostname not in LOOPBACK:
+        yield problem(f"PublicUrl is not https: {given}", deploys(PublicUrl=f"https://{parts.netloc}"))
+    else:
+        yield ok(given)
+
+
+def audience(deployment: Deployment) -> Iterator[Finding]:
+    """Whether clients will ask for tokens for what they connect to."""
+    mcp_url = f"{deployment.url}/mcp"
+    if f"{mcp_url}/".startswith(f"{deployment.resource}/"):
+        yield ok(deployment.resource)
+    else:
+        found = f"Audience is {deployment.resource}, and clients connect to {mcp_url}: strict ones refuse"
+        yield warning(found, deploys(Audience="''"))
+
+
+def connect_client(deployment: Deployment) -> Iterator[Finding]:
+    """Whether the pages under /connect have a client."""
+    if deployment.connect_client:
+        yield ok(deployment.connect_client)
+        return
+    register = f"Register a public client with the redirect URI {deployment.url}/connect/login at the issuer."
+    found = "ConnectClientId is empty: the pages under /connect cannot log people in"
+    yield problem(found, f"{register} {deploys(ConnectClientId='ITS_ID')}")
+
+
+def kept(deployment: Deployment) -> Iterator[Finding]:
+    """Whether large results stay as long as the batches that they belong to."""
+    days, hours = int(deployment.parameters["FileDays"]), int(deployment.parameters["KeepHours"])
+    if days * 24 < hours:
+        found = f"FileDays is {days} and KeepHours is {hours}: large results go before their batches"
+        yield warning(found, deploys(FileDays=str(-(-hours // 24))))
+    else:
+        yield ok(f"batches for {hours} hours, large results for {days} days")
+
+
+def former_key(deployment: Deployment) -> Iterator[Finding]:
+    """Whether a change of the key was brought to its end."""
+    former = deployment.parameters["FormerVaultKey"]
+    if not former:
+        yield ok("no former key of the vault is in use")
+        return
+    reseal = deployment.mcpist("grant reencrypt --organization ORG --token TOKEN")
+    remedy = f"Run {reseal} for each organization. {deploys(FormerVaultKey=chr(39) * 2)}"
+    yield warning(f"FormerVaultKey is still {former}", remedy)
+
+
+def functions(deployment: Deployment) -> Iterator[Finding]:
+    """Whether people get the newest version of each function."""
+    if deployment.embedded:
+        yield skipped("the embedded AWS publishes no versions")
+        return
+    for function in template().functions:
+        name = deployment.resources[function.id]
+        live = client("lambda").get_alias(FunctionName=name, Name="live")["FunctionVersion"]
+        pages = client("lambda").get_paginator("list_versions_by_function").paginate(FunctionName=name)
+        versions = [one["Version"] for page in pages for one in page["Versions"]]
+        newest = max((one for one in versions if one.isdecimal()), key=int, default=live)
+        if live == newest:
+            yield ok(f"{function.id}: live is version {live}")
+        else:
+            update = f"lambda update-alias --function-name {name} --name live --function-version {newest}"
+            yield warning(f"{function.id}: live is version {live}, the newest is {newest}", deployment.aws(update))
+
+
+def upstreams(deployment: Deployment) -> Iterator[Finding]:
+    """Whether the file of the upstream servers can be read, and the secrets that it names are there."""
+    file = last_file()
+    check = f"`mcpist upstream check {file}` says more."
+    if not file.exists():
+        yield ok(f"there is no file {file}, so there are no upstream servers")
+        return
+    try:
+        configured = load(file)
+    except InvalidConfiguration as error:
+        yield problem(str(error), f"Correct the file; {check}")
+        return
+    broken = [] if deployment.embedded else list(undeployable(configured, file.parent))
+    for field, why in broken:
+        yield problem(f"{file}: {field}: {why}", f"Correct it and deploy again; {check}")
+    references = {one for server in configured.servers.values() for one in server.references}
+    for name in sorted(one.removeprefix("ssm:") for one in references if one.startswith("ssm:")):
+        named = [{"Key": "Name", "Option": "Equals", "Values": [name]}]
+        if not client("ssm").describe_parameters(ParameterFilters=named)["Parameters"]:
+            put = deployment.aws(f"ssm put-parameter --type SecureString --name {name} --value file://secret.txt")
+            yield problem(f"{file} names the parameter {name}, and there is none", put)
+    if not broken:
+        sizes = f"{len(configured.servers)} servers, {len(configured.offered)} categories"
+        yield ok(f"{file}: {sizes}, as it is on this machine" + (f"; {check}" if configured.servers else ""))

@@ -1,0 +1,129 @@
+"""The deployment that is looked at: the one of the last `mcpist up`, or a stack in an account."""
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import NoReturn
+
+from infra.cli.account import described
+from infra.cli.document import Failed
+from infra.cli.endpoint import last_up
+from infra.local.house import ROOT
+from infra.local.template import Template, read_template
+from mcpist.stores import client
+
+
+class Known(dict[str, str]):
+    """What a stack has by name; a Failed for what it has not."""
+
+    def __missing__(self, name: str) -> NoReturn:
+        message, hint = f"the stack has no {name}", "Ask with the release that is deployed, or deploy this one."
+        raise Failed({"code": "VALIDATION_ERROR", "message": message, "hint": hint})
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What is known of a deployment before anything of it is asked.
+
+    `resources` are physical ids by the template's; `environment` gives a function's variables. `token` is an
+    administrator's access token of `organization`, or empty. `flags` are what AWS's command line needs, too.
+    """
+
+    name: str
+    status: str
+    embedded: bool
+    url: str
+    parameters: Known
+    resources: Known
+    environment: Callable[[str], Mapping[str, str]]
+    token: str = ""
+    organization: str = ""
+    flags: str = ""
+
+    @property
+    def resource(self) -> str:
+        """What access tokens must be issued for."""
+        return self.parameters["Audience"].rstrip("/") or f"{self.url}/mcp"
+
+    @property
+    def issuer(self) -> str:
+        """Whose access tokens are accepted: the own user pool's, where no other is named."""
+        return (self.parameters["Issuer"] or self.environment("McpEndpointFunction").get("ISSUER", "")).rstrip("/")
+
+    @property
+    def login_url(self) -> str:
+        """Where the own user pool's login stands; empty with another issuer."""
+        return "" if self.parameters["Issuer"] else self.environment("McpEndpointFunction").get("LOGIN_URL", "")
+
+    @property
+    def connect_client(self) -> str:
+        """The client by which the pages under /connect log people in."""
+        if self.parameters["Issuer"]:
+            return self.parameters["ConnectClientId"]
+        return self.environment("ConnectFunction").get("CONNECT_CLIENT_ID", "")
+
+    def aws(self, command: str) -> str:
+        """A command of AWS's own command line, for this account and region."""
+        return f"`aws {command}{self.flags}`"
+
+    def mcpist(self, command: str) -> str:
+        """A command of ours, for this deployment."""
+        return f"`mcpist {command}{'' if self.embedded else f' --stack {self.name}'}{self.flags}`"
+
+
+def deploys(**parameters: str) -> str:
+    """How parameters are changed."""
+    given = ", ".join(f"{name}={value}" for name, value in parameters.items())
+    return f"Deploy with {given}: `sam deploy --guided` asks for each and keeps the others."
+
+
+@cache
+def template() -> Template:
+    """What this release's template says of the stores and the keys; names in it are the embedded AWS's."""
+    return read_template(ROOT / "template.yaml", {})
+
+
+def deployment(options: argparse.Namespace) -> Deployment:
+    """The deployment that the command line means, while core is pointed at it."""
+    if not (options.stack or options.profile or options.region):
+        return _embedded()
+    name = options.stack or "mcpist"
+    found, resources = described(name)
+    outputs = {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", ())}
+    flags = {"--profile": options.profile, "--region": options.region}
+
+    @cache
+    def environment(function: str) -> Mapping[str, str]:
+        asked = client("lambda").get_function_configuration(FunctionName=resources[function], Qualifier="live")
+        variables: dict[str, str] = asked["Environment"]["Variables"]
+        return variables
+
+    return Deployment(
+        name,
+        found["StackStatus"],
+        embedded=False,
+        url=outputs.get("McpUrl", "").removesuffix("/mcp").rstrip("/"),
+        parameters=Known((one["ParameterKey"], one["ParameterValue"]) for one in found.get("Parameters", ())),
+        resources=Known(resources),
+        environment=environment,
+        token=options.token or "",
+        organization=options.organization or "",
+        flags="".join(f" {flag} {value}" for flag, value in flags.items() if value),
+    )
+
+
+def _embedded() -> Deployment:
+    last = last_up("name a stack in AWS with --stack")
+    stands = last["deployment"]
+    return Deployment(
+        stands["name"],
+        "",
+        embedded=True,
+        url=last["api_url"],
+        parameters=Known(stands["parameters"]),
+        resources=Known(stands["resources"]),
+        environment=stands["environments"].__getitem__,
+        token=last["administrator_token"],
+        organization=last["organization"],
+    )

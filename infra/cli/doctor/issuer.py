@@ -1,0 +1,110 @@
+"""The issuer: what it publishes of itself, its keys, and the clients that it knows."""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import httpx2
+import jwt
+
+from infra.cli.doctor.deployment import Deployment, deploys
+from infra.cli.doctor.endpoint import LOGIN_PATH
+from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
+from infra.cli.doctor.web import ask, document
+from mcpist.errors import UpstreamUnavailable
+from mcpist.identity import ALGORITHMS, METADATA_PATHS
+
+CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"  # of RFC 7636; nobody redeems what it brings
+
+
+def discovery(deployment: Deployment) -> Iterator[Finding]:
+    """Whether the issuer describes itself under the name that tokens must carry."""
+    issuer = deployment.issuer
+    if not issuer:
+        yield problem("no issuer is configured: nobody can log in", deploys(Issuer="YOUR_OIDC_ISSUER"))
+        return
+    try:
+        found = _described(issuer)
+    except UpstreamUnavailable:
+        tried = " and ".join(METADATA_PATHS)
+        yield problem(f"{issuer} cannot be read at {tried}", f"{deploys(Issuer='ITS_URL')} Or wait until it is back.")
+        return
+    named = str(found.get("issuer", ""))
+    if named.rstrip("/") == issuer:
+        yield ok(named)
+    else:
+        yield problem(f"{issuer} calls itself {named}, and so do its tokens", deploys(Issuer=named))
+
+
+def keys(deployment: Deployment) -> Iterator[Finding]:
+    """Whether tokens can be verified."""
+    uri = str(_described(deployment.issuer).get("jwks_uri", ""))
+    try:
+        published = jwt.PyJWKSet.from_dict(document(uri) or {}).keys
+    except (jwt.PyJWTError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+        yield problem(f"{uri or 'jwks_uri'}: {error}", "Let the issuer publish its signing keys there.")
+        return
+    usable = [key for key in published if key.key_id and key.algorithm_name in ALGORITHMS]
+    if usable:
+        yield ok(f"{len(usable)} keys at {uri}: {', '.join(sorted({key.algorithm_name for key in usable}))}")
+    else:
+        wanted = f"Let the issuer sign with {', '.join(ALGORITHMS)}, under a key id."
+        yield problem(f"no key at {uri} has an id and an algorithm that is accepted", wanted)
+
+
+def login(deployment: Deployment) -> Iterator[Finding]:
+    """Whether MCP clients will log in there."""
+    shim = f"{deployment.url}{LOGIN_PATH}"
+    found = (document(shim) or {}) if deployment.login_url else _described(deployment.issuer)
+    if "S256" not in found.get("code_challenge_methods_supported", ()):
+        yield problem(
+            "PKCE with S256 is not announced: MCP clients refuse", "Switch it on at the issuer, or change it."
+        )
+    else:
+        yield ok("PKCE with S256 is announced")
+    if found.get("registration_endpoint") or found.get("client_id_metadata_document_supported"):
+        yield ok("clients register themselves")
+    elif deployment.login_url:
+        yield ok("clients use the ids in the outputs ClaudeClientId and LocalClientId")
+    else:
+        remedy = "Register each client's redirect URIs beforehand (docs/clients.md), and give people the ids."
+        yield warning("clients cannot register themselves", remedy)
+
+
+def connect_client(deployment: Deployment) -> Iterator[Finding]:
+    """Whether the issuer would log people in for the pages under /connect."""
+    found = _described(deployment.issuer)
+    redirect = f"{deployment.url}/connect/login"
+    place = str(found.get("authorization_endpoint", ""))
+    asked = {
+        "response_type": "code",
+        "client_id": deployment.connect_client,
+        "redirect_uri": redirect,
+        "state": "mcpist-doctor",
+        "code_challenge": CHALLENGE,
+        "code_challenge_method": "S256",
+        "resource": deployment.resource,
+        **({"scope": "openid"} if "openid" in found.get("scopes_supported", ()) else {}),
+    }
+    answer = ask("GET", f"{place}{'&' if urlsplit(place).query else '?'}{urlencode(asked)}")
+    errors = parse_qs(urlsplit(answer.headers.get("location", "")).query).get("error", [])
+    if answer.is_server_error:
+        yield skipped(f"the login answered {answer.status_code}")
+    elif answer.is_client_error or errors:
+        said = errors[0] if errors else str(answer.status_code)
+        remedy = f"Let the issuer's client have the redirect URI {redirect}, be public, and use PKCE."
+        yield problem(f"the login refuses the client {deployment.connect_client} ({said})", remedy)
+    else:
+        yield ok(f"the login takes {deployment.connect_client} with {redirect}")
+
+
+def _described(issuer: str) -> dict[str, Any]:
+    """What the issuer says of itself, where the functions look for it."""
+    for path in METADATA_PATHS:
+        try:
+            found = document(issuer + path)
+        except (httpx2.HTTPError, httpx2.InvalidURL):
+            found = None
+        if found is not None and "jwks_uri" in found:
+            return found
+    raise UpstreamUnavailable(service="login", problem="the issuer's metadata cannot be read")

@@ -1,0 +1,61 @@
+"""The directory: whether somebody can administer each organization, and whether roles mean what they say."""
+
+from collections.abc import Collection, Iterator
+
+from infra.cli.doctor.deployment import Deployment
+from infra.cli.doctor.finding import Finding, ok, problem, warning
+from infra.cli.effects import doubts
+from infra.cli.upstream import last_file
+from mcpist import directory
+from mcpist.errors import InvalidConfiguration
+from mcpist.organization import Organization
+from mcpist_modules.upstream.configuration import load
+
+
+def organizations(deployment: Deployment) -> Iterator[Finding]:
+    """Whether there are organizations, and who can log in to each."""
+    known = directory.organizations()
+    if not known:
+        create = deployment.mcpist("org create ORG --name NAME")
+        yield problem(
+            "there is no organization", f"{create}, then a role and an administrator (docs/administration.md)."
+        )
+    for name in known:
+        yield from _people(deployment, directory.read(name))
+
+
+def roles(_: Deployment) -> Iterator[Finding]:
+    """Whether modules and masks fit a tool of this release, or an upstream category."""
+    categories = _categories()
+    found = [(name, doubt) for name in directory.organizations() for doubt in doubts(directory.read(name), categories)]
+    for name, doubt in found:
+        yield warning(
+            f"{name}: {doubt}", "Correct it with `mcpist role set` or `mcpist org set`, or deploy its release."
+        )
+    if not found:
+        yield ok("each module and mask fits something")
+
+
+def _people(deployment: Deployment, organization: Organization) -> Iterator[Finding]:
+    issuer = deployment.issuer
+    strangers = [user.id for user in organization.users.values() if user.subject.issuer != issuer]
+    able = [name for name in organization.administrators if name not in strangers]
+    at = f"--org {organization.id}"
+    if able:
+        yield ok(f"{organization.id}: {len(organization.users)} users, administrators: {', '.join(able)}")
+    elif organization.administrators:
+        moved = deployment.mcpist(f"user set {organization.administrators[0]} {at} --issuer {issuer} --sub SUB")
+        yield problem(f"{organization.id}: no administrator is of the issuer {issuer}", moved)
+    else:
+        named = f"user create ID {at} --name NAME --issuer {issuer} --sub SUB --system-role admin"
+        yield problem(f"{organization.id} has no administrator", deployment.mcpist(named))
+    if strangers and able:
+        moved = deployment.mcpist(f"user set {strangers[0]} {at} --issuer {issuer} --sub SUB")
+        yield warning(f"{organization.id}: of another issuer, so they cannot log in: {', '.join(strangers)}", moved)
+
+
+def _categories() -> Collection[str]:
+    try:
+        return load(last_file()).offered
+    except InvalidConfiguration:  # another check says so
+        return ()

@@ -1,0 +1,142 @@
+"""`make sam-local`: the built functions in containers, as SAM runs them, against an embedded AWS on this machine.
+
+What a container asks of AWS the embedded AWS answers, its functions among it: so the endpoint in a container invokes
+the broker of the embedded AWS, and batches run there. SAM knows neither aliases nor SnapStart.
+"""
+
+import argparse
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from infra.local.house import ORGANIZATION, ROOT, open_house
+from infra.local.intrinsics import read_yaml
+from infra.local.server import PortBusy, listen
+from infra.local.template import Template
+
+BUILT = ROOT / ".aws-sam/build/template.yaml"
+# SAM gives a container only variables that its template declares, and reads paths from where that stands.
+DECLARED = BUILT.with_name("local.yaml")
+VALUES = BUILT.with_name("local.json")
+EVENT = BUILT.with_name("local-event.json")
+ENDPOINT = "AWS_ENDPOINT_URL"
+NAMED = "https://mcp.example.com"  # by the events
+WITHOUT = "Start one on this machine, or run everything without containers: `make up`."
+_TOKEN = re.compile(r"<access token of (\w+)>")
+
+
+class Unready(Exception):
+    """Something must be done before SAM can run anything here."""
+
+
+def main() -> None:
+    """Serve the HTTP API, or with an event invoke its function once."""
+    parser = argparse.ArgumentParser(prog="make sam-local", description="Other options are those of `sam local`.")
+    parser.add_argument("event", nargs="?", type=Path, help="e.g. events/mcp_endpoint_list_tools.json (default: serve)")
+    parser.add_argument("--port", type=int, default=3001, help="where the API is served")
+    options, more = parser.parse_known_args()
+    if options.event and not options.event.is_file():
+        parser.error(f"{options.event} is no file")
+    try:
+        sys.exit(run(options.event, options.port, more))
+    except (Unready, PortBusy) as error:
+        sys.exit(f"make sam-local: {error}")
+
+
+def run(event: Path | None, port: int, more: list[str]) -> int:
+    """SAM's exit code."""
+    address = bridge()
+    if not BUILT.exists():
+        raise Unready(f"{BUILT} is not there: run `make build` first")
+    url = NAMED if event else f"http://127.0.0.1:{port}"
+    with open_house(bridge=address, public_url=url, say=_say) as house:
+        environments = values(house.aws.template, f"http://{address}:{urlsplit(house.aws.endpoint_url).port}")
+        DECLARED.write_text(yaml.safe_dump(declaring(read_yaml(BUILT))), "utf-8")
+        VALUES.write_text(json.dumps(environments), "utf-8")
+        if event is None:
+            _say(f"{url}/mcp waits for MCP clients, with the token\n{house.token()}")
+            what = ["start-api", "--host", "127.0.0.1", "--port", str(port), "--warm-containers", "LAZY"]
+        else:
+            EVENT.write_text(filled(event.read_text("utf-8"), house.login.mint), "utf-8")
+            what = ["invoke", target(event, environments), "--event", str(EVENT)]
+        files = ["--template", str(DECLARED), "--env-vars", str(VALUES)]
+        return _sam(["local", *what, *files, *more], house.aws.environment)
+
+
+def bridge() -> str:
+    """The address at which containers reach this machine; Unready where no container engine answers."""
+    asked = ["docker", "network", "inspect", "bridge", "--format", "{{json .IPAM.Config}}"]
+    try:
+        answer = subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603 - fixed words
+    except FileNotFoundError:
+        raise Unready(f"SAM runs functions in containers, and there is no `docker` here. {WITHOUT}") from None
+    if answer.returncode:
+        said = " ".join(answer.stderr.strip().splitlines()[-1:])
+        raise Unready(f"SAM runs functions in containers, and no engine answers: {said} {WITHOUT}")
+    (network, *_) = json.loads(answer.stdout)
+    # An engine that chose the gateway itself took the first address, and may not tell.
+    address = network.get("Gateway") or str(ip_network(network["Subnet"])[1])
+    try:
+        listen(address, 0).close()
+    except PortBusy:
+        hint = "containers in a virtual machine cannot reach what listens here"
+        raise Unready(f"the containers' gateway {address} is no address of this machine: {hint}. {WITHOUT}") from None
+    return address
+
+
+def declaring(template: dict[str, Any]) -> dict[str, Any]:
+    """The template with the one variable more that leads a function to the embedded AWS."""
+    template["Globals"]["Function"]["Environment"]["Variables"][ENDPOINT] = ""
+    return template
+
+
+def values(template: Template, endpoint: str) -> dict[str, dict[str, str]]:
+    """Each function's variables, by the function's id."""
+    return {one.id: {**one.environment, ENDPOINT: endpoint} for one in template.functions}
+
+
+def target(event: Path, functions: Mapping[str, Any]) -> str:
+    """The function whose event a file is, by the beginning of its name."""
+    for id_ in functions:
+        room = re.sub("(?<!^)(?=[A-Z])", "_", id_.removesuffix("Function")).lower()
+        if event.name.startswith(f"{room}_"):
+            return id_
+    raise Unready(f"{event} begins with no function's name ({', '.join(functions)})")
+
+
+def filled(text: str, mint: Callable[[str], str]) -> str:
+    """An event of the organization that is here, with access tokens where it says `<access token of somebody>`."""
+    text = text.replace('"acme"', json.dumps(ORGANIZATION))
+    return _TOKEN.sub(lambda found: mint(found[1]), text)
+
+
+def _sam(arguments: list[str], environment: Mapping[str, str]) -> int:
+    """Run SAM with the embedded AWS's credentials, and none of the owner's; a stop lets it end its containers."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    keys = {name: value for name, value in environment.items() if name != ENDPOINT}
+    nowhere = {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}
+    command = ["env", *shlex.split(os.environ.get("SAM", "sam")), *arguments]
+    # Ctrl-C at a terminal reaches SAM by itself; with a handler here it cannot inherit that a shell ignores it.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    with subprocess.Popen(command, cwd=ROOT, env={**own, **keys, **nowhere}) as sam:  # noqa: S603 - the Makefile's
+        signal.signal(signal.SIGTERM, lambda *_: sam.send_signal(signal.SIGINT))
+        return sam.wait()
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+if __name__ == "__main__":
+    main()

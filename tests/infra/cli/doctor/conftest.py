@@ -1,0 +1,52 @@
+"""A deployment whose parts a test replaces, and what checks say of it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from infra.cli.doctor.deployment import Deployment, Known
+from infra.cli.doctor.finding import Finding
+from infra.local.login import LocalLogin
+from infra.local.template import read_template
+from tests.conftest import PUBLIC_URL, TEMPLATE
+from tests.core.loopback import Service, serving
+
+type Made = Callable[..., Deployment]
+
+
+@pytest.fixture
+def made(login: LocalLogin) -> Made:
+    """Builds the deployment that stands at `url`, with these parameters besides the usual ones."""
+
+    def build(url: str = PUBLIC_URL, *, embedded: bool = True, variables: Any = (), **parameters: str) -> Deployment:
+        usual = read_template(TEMPLATE, {"Issuer": login.issuer, "PublicUrl": url, "ConnectClientId": "connect"})
+        return Deployment(
+            "mcpist",
+            "UPDATE_COMPLETE",
+            embedded=embedded,
+            url=url,
+            parameters=Known(dict(usual.intrinsics.parameters) | parameters),
+            resources=Known(HttpApi="a1b2c3"),
+            environment=lambda _: dict(variables),
+        )
+
+    return build
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """An address that answers as a test wants."""
+    with serving() as service:
+        yield service
+
+
+def states(findings: Iterable[Finding]) -> list[str]:
+    return [finding.state for finding in findings]
+
+
+def only(findings: Iterable[Finding]) -> Finding:
+    """The one finding; what is not right has a remedy."""
+    (finding,) = findings
+    assert bool(finding.remedy) == (finding.state in {"warning", "problem"})
+    return finding

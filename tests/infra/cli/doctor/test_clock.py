@@ -1,0 +1,51 @@
+"""This machine's clock, against an address that has its own."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from email.utils import formatdate
+
+import pytest
+
+from infra.cli.doctor import clock
+from infra.local.server import Answer, Server, listen
+from tests.infra.cli.doctor.conftest import Made, only
+
+
+@contextmanager
+def telling(date: Callable[[], str]) -> Iterator[str]:
+    """An address whose answers have this date."""
+    with closing(listen("127.0.0.1", 0)) as listener, Server(listener, lambda _: Answer(403, (("date", date()),))):
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    ("ahead", "state", "side"),
+    [
+        (0, "ok", ""),
+        (50, "ok", "behind"),
+        (90, "warning", "behind"),
+        (-90, "warning", "ahead of"),
+        (330, "problem", "behind"),
+        (-330, "problem", "ahead of"),
+    ],
+)
+def test_a_clock_that_is_wrong_is_told_and_by_minutes_a_problem(made: Made, ahead: int, state: str, side: str) -> None:
+    with telling(lambda: formatdate(time.time() + ahead, usegmt=True)) as url:
+        found = only(clock.against_endpoint(made(url)))
+    assert found.state == state
+    assert side in found.found
+    assert ("timedatectl" in found.remedy) == (state != "ok")
+
+
+def test_aws_is_asked_without_a_signature_at_its_own_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    with telling(lambda: formatdate(0, usegmt=True)) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", url)
+        found = only(clock.against_aws(None, "eu-west-1"))
+    assert (found.state, url in found.found) == ("problem", True)
+
+
+def test_who_tells_no_time_is_no_witness(made: Made) -> None:
+    with telling(lambda: "soon") as url:
+        assert only(clock.against_endpoint(made(url))).state == "skipped"
+    assert only(clock.against_endpoint(made("http://127.0.0.1:1"))).state == "skipped"

@@ -1,0 +1,101 @@
+"""`mcpist doctor` on a stack in an account: what stands in it only halfway is told, and nothing else is left out."""
+
+import json
+import time
+from email.utils import formatdate
+from typing import Any
+
+import boto3
+import pytest
+
+from infra.cli.doctor.checks import CHECKS
+from infra.cli.document import Document, Failed
+from infra.cli.main import run
+from infra.local.names import REGION
+from tests.infra.cli.doctor.test_clock import telling
+
+TABLE = {
+    "Type": "AWS::DynamoDB::Table",
+    "Properties": {
+        "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
+        "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+    },
+}
+URL = "http://127.0.0.1:1"
+PARAMETERS = {"PublicUrl": URL, "Issuer": URL, "Audience": "", "ConnectClientId": "x", "FormerVaultKey": ""}
+STACK = {
+    "Parameters": {name: {"Type": "String", "Default": value} for name, value in PARAMETERS.items()},
+    "Resources": dict.fromkeys(("Ledger", "Directory"), TABLE),
+    "Outputs": {"McpUrl": {"Value": f"{URL}/mcp"}},
+}
+
+
+def examined(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    """The exit code, and the findings by what they are about."""
+    code = run(["doctor", *arguments])
+    document = json.loads(capsys.readouterr().out)
+    facts = document["metadata"] if document["success"] else document["error"]["details"]
+    found: dict[str, Any] = {}
+    for line in facts["findings"]:
+        found.setdefault(f"{line['area']} {line['about']}", []).append(line)
+    return code, found
+
+
+@pytest.fixture
+def punctual(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """AWS's time is this machine's."""
+    with telling(lambda: formatdate(time.time(), usegmt=True)) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", url)
+        yield
+
+
+@pytest.mark.usefixtures("aws", "punctual")
+def test_each_check_is_made_whatever_the_others_find(capsys: pytest.CaptureFixture[str]) -> None:
+    boto3.client("cloudformation").create_stack(StackName="acme-mcpist", TemplateBody=json.dumps(STACK))
+    code, found = examined(capsys, "--stack", "acme-mcpist", "--region", REGION)
+    silent = {"keys FormerVaultKey"}
+    assert {*found} | silent == {"clock AWS", *(f"{check.area} {check.about}" for check in CHECKS)}
+    first = {about: (lines[0]["state"], lines[0]["found"]) for about, lines in found.items()}
+    assert code == 1
+    assert first["configuration stack"] == ("ok", "acme-mcpist is CREATE_COMPLETE")
+    assert first["configuration FileDays"] == ("skipped", "the stack has no FileDays")
+    assert first["keys VaultKey"] == ("skipped", "the stack has no VaultKey")
+    assert first["apps usable"][0] == "skipped"
+    assert "--token" in first["apps usable"][1]
+    assert first["endpoint challenge"][0] == "problem"
+    (nobody,) = found["directory organizations"]
+    assert nobody["remedy"].startswith(f"`mcpist org create ORG --name NAME --stack acme-mcpist --region {REGION}`")
+
+
+@pytest.mark.usefixtures("aws")
+def test_where_the_stack_cannot_be_asked_the_clock_is_still_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with telling(lambda: formatdate(time.time() + 4000, usegmt=True)) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", url)
+        code, found = examined(capsys, "--stack", "nowhere", "--region", REGION)
+    assert code == 1
+    assert {about: line["state"] for about, (line,) in found.items()} == {
+        "clock AWS": "problem",
+        "configuration stack": "problem",
+    }
+    assert "--stack" in found["configuration stack"][0]["remedy"]
+
+
+def test_without_any_deployment_it_says_how_to_get_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["doctor"]) == 1
+    assert "mcpist up" in json.loads(capsys.readouterr().out)["error"]["hint"]
+
+
+def test_at_a_terminal_a_failure_is_drawn(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    failure = Failed({"code": "NOT_CONFIGURED", "message": "Problems: 1."}, "problem  keys  VaultKey")
+    assert Document("doctor").fail(failure) == 1
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "NOT_CONFIGURED"
+    document = Document("doctor")
+    monkeypatch.setattr(document.out, "isatty", lambda: True)
+    assert document.fail(failure) == 1
+    assert capsys.readouterr().out == "problem  keys  VaultKey\n"

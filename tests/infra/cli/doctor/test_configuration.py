@@ -1,0 +1,142 @@
+"""Parameters that do not fit together, and the upstreams' file."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from infra.cli.doctor import configuration
+from infra.cli.doctor.configuration import LOOPBACK
+from infra.cli.endpoint import LAST_UP
+from infra.local.names import REGION
+from mcpist.stores import client
+from tests.infra.cli.doctor.conftest import Made, only, states
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        ("UPDATE_COMPLETE", "ok"),
+        ("UPDATE_ROLLBACK_COMPLETE", "warning"),
+        ("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "warning"),
+        ("ROLLBACK_COMPLETE", "problem"),
+        ("UPDATE_ROLLBACK_FAILED", "problem"),
+    ],
+)
+def test_cloudformations_word_decides_about_the_stack(made: Made, status: str, state: str) -> None:
+    stands = replace(made(embedded=False), status=status, flags=" --profile ops --region eu-west-1")
+    found = only(configuration.stack(stands))
+    assert found.state == state
+    if state == "problem":
+        events = "`aws cloudformation describe-stack-events --stack-name mcpist --profile ops --region eu-west-1`"
+        assert found.remedy.startswith(events)
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        ("", "PublicUrl=https://mcp.example.com:"),
+        ("https://mcp.example.com/mcp", "PublicUrl=https://mcp.example.com:"),
+        ("https://mcp.example.com/", "PublicUrl=https://mcp.example.com:"),
+        ("http://mcp.example.com", "PublicUrl=https://mcp.example.com:"),
+    ],
+)
+def test_a_public_url_that_is_none_is_a_problem_with_the_right_one(made: Made, given: str, remedy: str) -> None:
+    found = only(configuration.public_url(made(PublicUrl=given)))
+    assert found.state == "problem"
+    assert remedy in found.remedy
+
+
+def test_a_public_url_is_https_or_loopback(made: Made) -> None:
+    hosts = sorted(LOOPBACK - {"::1"})
+    urls = ["https://mcp.example.com", "http://[::1]:3000", *(f"http://{host}:3000" for host in hosts)]
+    assert {only(configuration.public_url(made(PublicUrl=url))).state for url in urls} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("audience", "state"),
+    [
+        ("", "ok"),
+        ("https://mcp.example.com", "ok"),
+        ("https://mcp.example.com/mcp/", "ok"),
+        ("https://mcp.example.com/mc", "warning"),
+        ("api://mcpist", "warning"),
+    ],
+)
+def test_an_audience_that_clients_would_not_ask_for_is_told(made: Made, audience: str, state: str) -> None:
+    assert only(configuration.audience(made(Audience=audience))).state == state
+
+
+def test_pages_without_a_client_cannot_log_people_in(made: Made) -> None:
+    found = only(configuration.connect_client(made(ConnectClientId="")))
+    assert found.state == "problem"
+    assert "https://mcp.example.com/connect/login" in found.remedy
+    own_login = made(Issuer="", variables={"CONNECT_CLIENT_ID": "of the pool"})
+    assert only(configuration.connect_client(own_login)).found == "of the pool"
+
+
+def test_large_results_that_go_before_their_batches_are_told(made: Made) -> None:
+    found = only(configuration.kept(made(FileDays="1", KeepHours="25")))
+    assert (found.state, "FileDays=2" in found.remedy) == ("warning", True)
+    assert only(configuration.kept(made(FileDays="1", KeepHours="24"))).state == "ok"
+
+
+def test_a_former_key_is_told_until_it_is_taken_away(made: Made) -> None:
+    found = only(configuration.former_key(made(embedded=False, FormerVaultKey="arn:former")))
+    assert found.state == "warning"
+    assert "mcpist grant reencrypt --organization ORG --token TOKEN --stack mcpist`" in found.remedy
+
+
+@pytest.fixture
+def upstreams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The upstreams' file of a last `up`."""
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "upstreams.json"
+    LAST_UP.parent.mkdir()
+    LAST_UP.write_text(json.dumps({"upstreams": str(file)}))
+    return file
+
+
+def test_a_file_of_upstreams_that_cannot_be_read_is_a_problem(made: Made, upstreams: Path) -> None:
+    assert only(configuration.upstreams(made())).state == "ok"
+    upstreams.write_text('{"mcpServers": {"x": {"command": 1}}}')
+    found = only(configuration.upstreams(made()))
+    assert found.state == "problem"
+    assert f"mcpist upstream check {upstreams}" in found.remedy
+
+
+@pytest.mark.usefixtures("aws")
+def test_servers_that_lambda_cannot_run_and_secrets_that_are_missing_are_problems(made: Made, upstreams: Path) -> None:
+    name = "/mcpist/mcpist/upstreams/linear"
+    servers = {
+        "here": {"command": "npx", "description": "X"},
+        "linear": {"type": "http", "url": "https://x.example", "description": "X", "headers": {"X-Key": f"ssm:{name}"}},
+    }
+    upstreams.write_text(json.dumps({"mcpServers": servers}))
+    unpackaged, missing = configuration.upstreams(made(embedded=False))
+    assert 'mcpServers["here"].command: npx fetches' in unpackaged.found
+    assert (missing.state, f"--type SecureString --name {name} " in missing.remedy) == ("problem", True)
+    client("ssm").put_parameter(Name=name, Value="secret", Type="SecureString")
+    assert states(configuration.upstreams(made(embedded=False))) == ["problem"]
+    assert only(configuration.upstreams(made())).found.startswith(f"{upstreams}: 2 servers, 2 categories")
+
+
+def test_a_function_whose_alias_stayed_behind_is_told(made: Made, aws: list[str]) -> None:  # noqa: ARG001
+    lambda_, role = client("lambda"), "arn:aws:iam::123456789012:role/any"
+    client("iam").create_role(RoleName="any", AssumeRolePolicyDocument="{}")
+    stands = made(embedded=False)
+    for function in configuration.template().functions:
+        lambda_.create_function(
+            FunctionName=function.name, Runtime="python3.13", Role=role, Handler="x.y", Code={"ZipFile": b"one"}
+        )
+        lambda_.publish_version(FunctionName=function.name)
+        lambda_.create_alias(FunctionName=function.name, Name="live", FunctionVersion="1")
+        stands.resources[function.id] = function.name
+    assert set(states(configuration.functions(stands))) == {"ok"}
+    broker = stands.resources["TokenBrokerFunction"]
+    lambda_.update_function_code(FunctionName=broker, ZipFile=b"two", Publish=True)
+    (behind,) = (one for one in configuration.functions(replace(stands, flags=f" --region {REGION}")) if one.remedy)
+    assert behind.found == "TokenBrokerFunction: live is version 1, the newest is 2"
+    update = f"lambda update-alias --function-name {broker} --name live --function-version 2 --region {REGION}"
+    assert (behind.state, behind.remedy) == ("warning", f"`aws {update}`")

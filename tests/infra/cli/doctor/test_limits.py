@@ -1,0 +1,46 @@
+"""What an account allows."""
+
+import pytest
+
+from infra.cli.doctor import limits
+from infra.local.names import ACCOUNT
+from mcpist.stores import client
+from tests.core.loopback import Service, said
+from tests.infra.cli.doctor.conftest import Made, only
+
+
+@pytest.mark.parametrize(
+    ("limit", "reserved", "state"),
+    [(1000, "0", "ok"), (1000, "250", "ok"), (10, "0", "warning"), (300, "250", "problem"), (10, "1", "problem")],
+)
+def test_a_reservation_leaves_what_aws_wants_and_a_small_account_is_told(
+    made: Made, service: Service, monkeypatch: pytest.MonkeyPatch, aws: list[str], limit: int, reserved: str, state: str
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", service.url)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "any")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "any")
+    service.says(said({"AccountLimit": {"ConcurrentExecutions": limit}, "AccountUsage": {}}))
+    found = only(limits.concurrency(made(embedded=False, StepConcurrency=reserved)))
+    assert found.state == state
+    assert "GetAccountSettings" in aws
+    if state != "ok":
+        assert "`aws service-quotas request-service-quota-increase --service-code lambda" in found.remedy
+
+
+@pytest.mark.parametrize(("limit", "state"), [("10", "ok"), ("4", "ok"), ("3", "problem"), ("2", "problem")])
+@pytest.mark.usefixtures("aws")
+def test_machines_are_counted_against_the_limit(made: Made, limit: str, state: str) -> None:
+    for name in ("one", "two", "three"):
+        client("stepfunctions").create_state_machine(
+            name=name, definition="{}", roleArn=f"arn:aws:iam::{ACCOUNT}:role/machines", type="EXPRESS"
+        )
+    assert only(limits.machines(made(MachineLimit=limit))).state == state
+
+
+@pytest.mark.usefixtures("aws")
+def test_machines_near_the_limit_are_told(made: Made) -> None:
+    for number in range(10):
+        client("stepfunctions").create_state_machine(
+            name=f"m{number}", definition="{}", roleArn=f"arn:aws:iam::{ACCOUNT}:role/machines", type="EXPRESS"
+        )
+    assert only(limits.machines(made(MachineLimit="11"))).state == "warning"
