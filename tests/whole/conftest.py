@@ -143,7 +143,8 @@ def usual(request: pytest.FixtureRequest) -> Iterator[House]:
         package = root / "layers/modules/mcpist_modules"
         file = package / name / "__init__.py" if (package / name).is_dir() else package / f"{name}.py"
         file.write_text(file.read_text("utf-8").replace(host, place), "utf-8")
-    with open_house(docs=HERE / "documents", root=root, modules=MODULES) as house:
+    plenty = {"UserRequests": "6000"}  # one user asks all that the tests ask
+    with open_house(docs=HERE / "documents", root=root, modules=MODULES, parameters=plenty) as house:
         with operating(house.aws):
             everything = Role(ROLE, modules=MODULES, allow=("probe.*", *(f"{name}.create_*" for name in HOSTS)))
             directory.put_role(ORGANIZATION, everything)
