@@ -22,7 +22,8 @@ class Settings:
     account may have `machine_limit` machines. People log in on the pages under /connect as `connect_client`. Where
     `login_url` is set, the issuer's own login stands there, and the endpoint describes it.
     `upstreams` is the file of the upstream MCP servers; with `category_tools` the two tools of their categories stand
-    beside the three meta-tools. Where `store_seconds` is set, a store that is silent for longer is an error.
+    beside the three meta-tools. Where `store_seconds` is set, a store that is silent for longer is an error. With
+    `tracing` X-Ray hears where the time goes.
     """
 
     stack: str
@@ -50,6 +51,7 @@ class Settings:
     machine_limit: int
     upstreams: str
     category_tools: bool
+    tracing: bool
 
     def connect_url(self, service: str, organization: str = "", user: str = "") -> str:
         """Where a person connects an account of a service; the page lets only the user that the link names do it."""
@@ -91,4 +93,5 @@ def settings() -> Settings:
         machine_limit=int(value("MACHINE_LIMIT") or MACHINE_LIMIT),
         upstreams=value("UPSTREAMS") or UPSTREAMS,
         category_tools=value("CATEGORY_TOOLS") == "on",
+        tracing=value("TRACING") == "on",
     )
