@@ -45,12 +45,13 @@ check: .venv/.synced ## Format, lint, types, the arrows between the rooms, the p
 	@$(EXPORT) | diff $(REQUIREMENTS) - || { echo '$(REQUIREMENTS) is behind uv.lock: run `make lock`' >&2; exit 1; }
 	$(SAM) validate --lint
 	$(SAM) validate --lint --template infra/cognito.yaml
+	$(SAM) validate --lint --template infra/watch.yaml
 	@$(MAKE) --no-print-directory scan
 
 scan: .venv/.synced ## Search what CloudFormation sees for weak settings; infra/checkov.yaml says what is skipped and why.
 	@mkdir -p "$(SCAN_DIR)"
 	@$(TOOL) aws-sam-cli==$(SAM_VERSION) python infra/translate.py >"$(SCAN_DIR)/template.json"
-	$(TOOL) checkov==$(CHECKOV_VERSION) checkov --config-file infra/checkov.yaml --file "$(SCAN_DIR)/template.json" infra/cognito.yaml
+	$(TOOL) checkov==$(CHECKOV_VERSION) checkov --config-file infra/checkov.yaml --file "$(SCAN_DIR)/template.json" infra/cognito.yaml infra/watch.yaml
 
 build: .venv/.synced ## Build what `sam deploy` uploads: functions and layers with compiled bytecode.
 	@$(RUN) mcpist upstream check --deploy layers/config/upstreams.json >&2

@@ -55,8 +55,10 @@ def listed(value: Any) -> list[Any]:
 
 
 def statements(resources: Json, role: str) -> Iterator[Statement]:
+    """What a role may, whatever the parameters say; but sending traces, of which a test of its own speaks."""
     for policy in resources[role]["Properties"]["Policies"]:
-        yield from policy["PolicyDocument"]["Statement"]
+        if "Fn::If" not in policy:
+            yield from policy["PolicyDocument"]["Statement"]
 
 
 def allowed(resources: Json, role: str) -> set[tuple[str, str]]:
@@ -147,6 +149,31 @@ def test_a_star_stands_only_where_aws_has_no_other_form(resources: Json) -> None
     assert {type_ for type_ in (r["Type"] for r in resources.values()) if "Policy" in type_} == {
         "AWS::S3::BucketPolicy"
     }
+
+
+def test_every_door_may_send_traces_and_only_where_the_stack_is_traced(
+    translations: dict[str, Json], resources: Json
+) -> None:
+    conditional = {
+        id_: [policy["Fn::If"] for policy in role["Policies"] if "Fn::If" in policy]
+        for id_, role in of_type(resources, "AWS::IAM::Role").items()
+    }
+    assert conditional.pop("MachinesRole") == []
+    assert set(conditional) == {f"{door}Role" for door in DOORS}
+    for (condition, policy, otherwise), *more in conditional.values():
+        assert (condition, otherwise, more) == ("Traces", {"Ref": "AWS::NoValue"}, [])
+        assert policy["PolicyDocument"]["Statement"] == [
+            {
+                "Sid": "SendTraces",
+                "Effect": "Allow",
+                "Action": ["xray:PutTraceSegments", "xray:PutTelemetryRecords"],
+                "Resource": "*",
+            }
+        ]
+    assert translations[""]["Conditions"]["Traces"] == {"Fn::Equals": [{"Ref": "Tracing"}, "on"]}
+    assert translations[""]["Parameters"]["Tracing"]["Default"] == "off"
+    for properties in of_type(resources, "AWS::Lambda::Function").values():
+        assert properties["TracingConfig"] == {"Mode": {"Fn::If": ["Traces", "Active", "PassThrough"]}}
 
 
 def test_no_star_in_the_template_goes_without_a_reason() -> None:

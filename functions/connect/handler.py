@@ -13,6 +13,7 @@ from connect import connections, login, pages
 from connect.request import Request
 from connect.response import Response, show
 from connect.words import WORDS
+from mcpist import invocation
 from mcpist.errors import (
     AuthenticationError,
     InternalError,
@@ -21,6 +22,7 @@ from mcpist.errors import (
     MembershipRequired,
     OrganizationUnclear,
 )
+from mcpist.metrics import ERRORS
 from mcpist.snapshot import prepare
 
 logger = Logger()
@@ -42,6 +44,11 @@ ROUTES: dict[str, Callable[[Request], Response]] = {
 
 def handler(event: dict[str, Any], context: LambdaContext) -> Response:
     """Answer one request of a browser; whatever fails is a page that says what to do."""
+    with invocation.opened("connect", logger, context.aws_request_id):
+        return _answer(event, context)
+
+
+def _answer(event: dict[str, Any], context: LambdaContext) -> Response:
     started = time.monotonic()
     logger.info("request", request=context.aws_request_id, route=event["routeKey"])
     locale: Locale = "en"
@@ -53,9 +60,12 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Response:
         outcome = "OK"
     except McpistError as error:
         response, outcome = _failure(error, locale, place), error.code
+        invocation.count(ERRORS, by=outcome)
     except Exception:
         logger.exception("request failed", request=context.aws_request_id)
-        response, outcome = _failure(InternalError(request_id=context.aws_request_id), locale, place), "INTERNAL_ERROR"
+        defect = InternalError(request_id=context.aws_request_id)
+        response, outcome = _failure(defect, locale, place), defect.code
+        invocation.count(ERRORS, by=outcome)
     logger.info(
         "answer",
         request=context.aws_request_id,

@@ -7,8 +7,10 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from janitor.machines import chosen, remove
+from mcpist import invocation
 from mcpist.batch import uses
 from mcpist.errors import StoreUnavailable
+from mcpist.metrics import ERRORS
 from mcpist.settings import settings
 from mcpist.snapshot import prepare
 
@@ -20,6 +22,11 @@ prepare(services=("dynamodb", "stepfunctions"))
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - a schedule says nothing
     """Remove machines that nobody uses; what this run leaves, the next one finds."""
+    with invocation.opened("janitor", logger, context.aws_request_id):
+        return _tidy(context)
+
+
+def _tidy(context: LambdaContext) -> dict[str, Any]:
     machines = list(uses.standing())
     used = uses.uses()
     now = time.time()
@@ -36,6 +43,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
                 removed.append(candidate.machine.name)
     except StoreUnavailable as error:  # throttled, most likely: AWS deletes only a few machines a second
         logger.warning("stopped early", extra={"problem": error.text().message})
+        invocation.count(ERRORS, by=error.code)
     facts = {"machines": len(machines), "candidates": len(candidates), "removed": removed}
     logger.info("tidied", extra=facts)
     return facts

@@ -10,6 +10,8 @@ from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.meta_tools import READING, hints_of, lines
 from mcpist.caller import Caller
 from mcpist.errors import AnswerTooLarge, InvalidRequest, McpistError, ModuleNotFound, UpstreamCallError
+from mcpist.invocation import count
+from mcpist.metrics import ERRORS
 from mcpist.problems import parsed
 from mcpist.render.answer import minified
 from mcpist.running.run import run
@@ -98,6 +100,7 @@ def answer(exchange: Exchange, name: str, arguments: dict[str, Any]) -> CallTool
 
 def failure(exchange: Exchange, error: McpistError) -> CallToolResult:
     """An error as the two tools tell it."""
+    count(ERRORS, by=error.code)
     told = error.as_dict(exchange.caller.locale)
     return _result({**told, "code": NAMES.get(error.code, error.code)}, is_error=True)
 

@@ -20,7 +20,9 @@ from mcp_endpoint.authorization import (
 )
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.protocol import Protocol
+from mcpist import invocation
 from mcpist.errors import InternalError, McpistError, PayloadTooLarge, RateLimitExceeded
+from mcpist.metrics import ERRORS
 from mcpist.quota import requests
 from mcpist.settings import settings
 from mcpist.snapshot import prepare
@@ -42,17 +44,24 @@ type Response = dict[str, Any]
 
 def handler(event: Event, context: LambdaContext) -> Response:
     """Answer one HTTP request; whatever fails is a typed error."""
+    with invocation.opened("mcp_endpoint", logger, context.aws_request_id):
+        return _answer(event, context)
+
+
+def _answer(event: Event, context: LambdaContext) -> Response:
     public_url = settings().public_url or f"https://{event['requestContext']['domainName']}"
     headers, started = _headers(event), time.monotonic()
     logger.info("request", request=context.aws_request_id, path=event["rawPath"])
     try:
         response = _route(event, headers, context, public_url)
     except McpistError as error:
+        invocation.count(ERRORS, by=error.code)
         told = challenge(error, public_url) | _pause(error)
         response = _json(error.status, {"error": error.as_dict(locale(headers))}, told)
     except Exception:
         logger.exception("request failed", request=context.aws_request_id)
         defect = InternalError(request_id=context.aws_request_id)
+        invocation.count(ERRORS, by=defect.code)
         response = _json(defect.status, {"error": defect.as_dict()})
     response["headers"] |= origins.permission(headers)
     logger.info(

@@ -13,11 +13,12 @@ from mcp_endpoint.blocks import Part, shown
 from mcp_endpoint.confirmation import Question
 from mcp_endpoint.connecting import Invitation, connected
 from mcp_endpoint.exchange import MOST_CHARACTERS, Exchange
+from mcp_endpoint.rendering import rendered
 from mcp_endpoint.schemas import schemas
 from mcpist.caller import Caller
 from mcpist.files import fit
 from mcpist.problems import parsed
-from mcpist.render.answer import compact, minified
+from mcpist.render.answer import minified
 from mcpist.render.contents import parted
 from mcpist.running.options import Options
 from mcpist.running.run import Brought, run
@@ -154,7 +155,7 @@ def _call(exchange: Exchange, sieve: Sieve, asked: Call) -> Told | Invitation:
     if isinstance(brought, Invitation):
         return brought
     value, blocks = parted(brought.json)
-    text = minified(value) if asked.raw_output else compact(value, tool.shows)
+    text = minified(value) if asked.raw_output else rendered(value, tool.shows)
     texts = [] if value is None and blocks else [fit(caller.organization, text, MOST_CHARACTERS - len(brought.more))]
     return Told([*texts, *filter(None, [brought.more]), *shown(caller.organization, blocks)], brought.account)
 

@@ -41,6 +41,8 @@ from mcp_endpoint.exchange import Exchange, client_of, exchange_of
 from mcp_endpoint.meta_tools import Told
 from mcp_endpoint.tasks import Context, Task, TaskParams, UpdateParams
 from mcpist.errors import AccountError, CallerError, InternalError, McpistError, StaleConfirmation
+from mcpist.invocation import count
+from mcpist.metrics import ERRORS
 from mcpist.render.answer import minified
 from mcpist.settings import settings
 from mcpist.sieve import Sieve
@@ -266,11 +268,11 @@ def _protocol_errors(context: Context, **about: str) -> Iterator[None]:
         raise _protocol_error(context, error, **about) from None
     except Exception:
         logger.exception("request failed", request=exchange.request)
-        defect = InternalError(request_id=exchange.request)
-        raise MCPError(INTERNAL_ERROR, defect.text().message, defect.as_dict() | about) from None
+        raise _protocol_error(context, InternalError(request_id=exchange.request), **about) from None
 
 
 def _protocol_error(context: Context, error: McpistError, **about: str) -> MCPError:
+    count(ERRORS, by=error.code)
     code = INVALID_PARAMS if isinstance(error, CallerError) else INTERNAL_ERROR
     locale = exchange_of(context).caller.locale
     if isinstance(error, AccountError) and context.protocol_version == connecting.ERROR_VERSION:
@@ -283,6 +285,7 @@ def _sieve(context: Context) -> Sieve:
 
 
 def _failure(exchange: Exchange, error: McpistError) -> CallToolResult:
+    count(ERRORS, by=error.code)
     text = minified(error.as_dict(exchange.caller.locale))
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 

@@ -9,6 +9,7 @@ from mcp_types import ResourceLink
 from mcp_endpoint.blocks import MOST_BINARY_CHARACTERS, Part, shown
 from mcp_endpoint.confirmation import Destruction
 from mcp_endpoint.exchange import MOST_CHARACTERS
+from mcp_endpoint.rendering import rendered
 from mcpist.batch import ledger
 from mcpist.batch.items import unpack
 from mcpist.batch.plan import Plan
@@ -16,10 +17,8 @@ from mcpist.batch.records import Entry, Header
 from mcpist.batch.steps import Step
 from mcpist.errors import from_message
 from mcpist.files import fit
-from mcpist.render.answer import compact, is_empty, minified, smallest
+from mcpist.render.answer import minified
 from mcpist.render.contents import Block, parted
-from mcpist.render.project import project
-from mcpist.render.shows import Shows
 from mcpist.settings import settings
 from mcpist.sieve import Sieve
 from mcpist.tools.tool import Tool
@@ -118,15 +117,7 @@ def _result(entry: Entry, sieve: Sieve, raw: Any) -> str:
     if raw is None or entry.raw_output:
         return "" if raw is None else minified(raw)
     shows = sieve.catalogue.shows(entry.module, entry.tool)
-    if not entry.each:
-        return compact(raw, shows)
-    return "\n".join(compact(one, shows) for one in raw if one is not None) if shows.text else _rows(raw, shows)
-
-
-def _rows(raw: list[Any], shows: Shows) -> str:
-    """The rows of all elements as one table."""
-    rows = [row for one in raw if one is not None for row in project(one, shows)]
-    return smallest([{name: value for name, value in row.items() if not is_empty(value)} for row in rows])
+    return rendered(raw, shows, each=bool(entry.each))
 
 
 def _counted(entry: Entry) -> str:

@@ -9,11 +9,12 @@ from mcp_types import ReadResourceResult, Resource, ResourceTemplate, TextResour
 from mcp_endpoint import batches, report
 from mcp_endpoint.blocks import fitting
 from mcp_endpoint.exchange import MOST_CHARACTERS, Exchange
+from mcp_endpoint.rendering import rendered
 from mcpist.batch import ledger
 from mcpist.batch.progress import progress
 from mcpist.errors import FileNotFound
 from mcpist.files import fit
-from mcpist.render.answer import compact, minified
+from mcpist.render.answer import minified
 from mcpist.running.run import recorded, run
 from mcpist.sieve import Sieve
 from mcpist.tools.index import ModuleEntry, ResourceEntry
@@ -94,7 +95,7 @@ def _tool(exchange: Exchange, sieve: Sieve, uri: str) -> tuple[str, str]:
         if arguments is not None:
             tool, left = resource.tool, exchange.remaining
             brought = run(exchange.caller, home, tool, arguments, request=exchange.request, seconds=left)
-            return entry.mime_type, "\n".join(filter(None, [compact(brought.json, tool.shows), brought.more]))
+            return entry.mime_type, "\n".join(filter(None, [rendered(brought.json, tool.shows), brought.more]))
     raise FileNotFound(path=uri)
 
 

@@ -8,9 +8,8 @@ from mcpist.batch.settling import Entered, Entrance, StepBusy
 from mcpist.errors import InternalError
 
 
-def begin(pk: str, machine: str) -> None:
+def begin(head: Header, machine: str) -> None:
     """Start an execution of the relay for each step that may run now."""
-    head = ledger.header(pk)
     _relay(head, [step for step in head.open if head.ready(step)], machine)
 
 

@@ -9,18 +9,17 @@ import time
 from datetime import datetime
 from typing import Any
 
-from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from mcpist import invocation
+from mcpist.batch import ledger
 from mcpist.batch.settling import Entrance, StepBusy, enter
 from mcpist.snapshot import prepare
 from mcpist_modules import NAMES, upstream_rooms
 from step_runner import going_on
+from step_runner.log import Line, logger
 from step_runner.step import StepWork
 
-TOLD = ("batch", "step", "element", "gather", "retry", "lost")
-
-logger = Logger()
 prepare(
     services=("dynamodb", "lambda", "s3", "stepfunctions"),
     modules=("mcpist.running.send", *(f"mcpist_modules.{name}" for name in NAMES), *upstream_rooms()),
@@ -29,26 +28,28 @@ prepare(
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Settle one step, or bring one element to its end, and name the steps that this opened."""
-    entrance = _entrance(event, context)
-    fields = {"request": entrance.request} | {name: event[name] for name in TOLD if name in event}
-    logger.info("step entered", extra=fields)
-    try:
-        answer = _answer(entrance, event)
-    except StepBusy:
-        logger.info("step busy", extra=fields)
-        raise
-    logger.info("step left", extra={**fields, "opened": list(answer["go"])})
-    return answer
+    with invocation.opened("step_runner", logger, context.aws_request_id):
+        entrance = _entrance(event, context)
+        line = Line(entrance, event)
+        try:
+            answer = _answer(entrance, event, line)
+        except StepBusy:
+            line.give_way()
+            raise
+        line.leave(list(answer["go"]))
+        return answer
 
 
-def _answer(entrance: Entrance, event: dict[str, Any]) -> dict[str, Any]:
+def _answer(entrance: Entrance, event: dict[str, Any], line: Line) -> dict[str, Any]:
     """What the machine is told; on the relay nothing, since what was opened has been started."""
     answer: dict[str, Any] = {"batch": entrance.pk, "go": {}}
     relayed = event.get("relay", False)
     if entrance.step < 0:
-        going_on.begin(entrance.pk, event["machine"])
+        head = ledger.header(entrance.pk)
+        line.enter(head)
+        going_on.begin(head, event["machine"])
         return answer
-    entered = enter(entrance, StepWork(entrance))
+    entered = enter(entrance, StepWork(entrance, line.enter))
     if entered.late:
         going_on.continue_(entrance, entered.head, event["machine"], relayed=relayed)
         return answer

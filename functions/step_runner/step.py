@@ -22,9 +22,10 @@ LEAST_SECONDS = 1.0
 
 
 class StepWork:
-    """The work of the step, or the element of it, that one invocation enters."""
+    """The work of the step, or the element of it, that one invocation enters; `enters` hears whose batch it is."""
 
-    def __init__(self, entrance: Entrance) -> None:
+    def __init__(self, entrance: Entrance, enters: Callable[[Header], None]) -> None:
+        self.enters = enters
         self._request = entrance.request
         self._until = time.monotonic() + entrance.remaining - SETTLING_SECONDS
         self._sources: Sources | None = None

@@ -5,12 +5,13 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from mcpist import invocation
 from mcpist.caller import Caller
 from mcpist.errors import InternalError, McpistError, to_message
 from mcpist.snapshot import prepare
 
 from . import administration, connections, credentials, warrant
-from .log import Line
+from .log import Line, logger
 from .message import (
     Begin,
     Confirm,
@@ -26,6 +27,7 @@ from .message import (
     Resolve,
     Revoke,
     Status,
+    correlation_of,
     parse,
 )
 from .proof import prove
@@ -76,12 +78,13 @@ def _connect(caller: Caller, message: Login | Offer | Begin | Finish | Paste | C
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer one message; every error leaves as a typed one."""
-    line = Line(context.aws_request_id, event)
-    try:
-        message = parse(event)
-        line.add(message)
-        return line.end({"result": perform(message, context.aws_request_id)})
-    except McpistError as error:
-        return line.end({"error": to_message(error)}, error)
-    except Exception as defect:  # noqa: BLE001
-        return line.end({"error": to_message(InternalError(request_id=context.aws_request_id))}, defect)
+    with invocation.opened("token_broker", logger, correlation_of(event) or context.aws_request_id):
+        line = Line(context.aws_request_id, event)
+        try:
+            message = parse(event)
+            line.add(message)
+            return line.end({"result": perform(message, context.aws_request_id)})
+        except McpistError as error:
+            return line.end({"error": to_message(error)}, error)
+        except Exception as defect:  # noqa: BLE001
+            return line.end({"error": to_message(InternalError(request_id=context.aws_request_id))}, defect)

@@ -4,6 +4,7 @@ Only `resolve` accepts a warrant as proof, and it accepts no browser's session. 
 person's own grant is always the caller's, so somebody else's cannot even be asked for.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
@@ -23,6 +24,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.problems import field_of, first_problem
 
 LONGEST_SECRET = 16_384
+CORRELATION = r"[A-Za-z0-9-]{1,64}"
 OPERATIONS = (
     "resolve",
     "warrant",
@@ -52,6 +54,7 @@ type Id = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern
 type Service = Annotated[str, StringConstraints(max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 type Ids = Annotated[tuple[Id, ...], Field(max_length=100)]
 type Services = Annotated[tuple[Service, ...], Field(max_length=100)]
+type Correlation = Annotated[str, StringConstraints(pattern=f"^{CORRELATION}$")]
 type Label = Annotated[str, StringConstraints(max_length=256)]
 type Natural = Annotated[int, Field(strict=True, ge=0)]
 
@@ -86,15 +89,21 @@ class SessionProof(Part):
 type PersonProof = Annotated[JwtProof | SessionProof, Field(discriminator="kind")]
 
 
-class Ask(Part):
-    """What every message says: who asks, and as what."""
+class Asked(Part):
+    """What every message may say: the id of the request that it is sent in, of the door's or its caller's."""
+
+    correlation: Correlation | None = None
+
+
+class Ask(Asked):
+    """Who asks, and as what."""
 
     proof: JwtProof
     organization: Id
     roles: Ids
 
 
-class Resolve(Part):
+class Resolve(Asked):
     """The access token that a call of this service is sent with; `refused` is the version that it did not accept."""
 
     operation: Literal["resolve"]
@@ -120,7 +129,7 @@ class Status(Ask):
     services: Services
 
 
-class Person(Part):
+class Person(Asked):
     """What a person does about their own accounts; without `roles`, in all that they have."""
 
     proof: PersonProof
@@ -257,6 +266,12 @@ _MESSAGE: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discrimina
 
 # pydantic's own words for it would quote the value.
 _WORDS = {"union_tag_invalid": "it is of no known kind"}
+
+
+def correlation_of(event: Any) -> str:
+    """The id that a message brings, before anything else of it is believed; empty for none, or what cannot be one."""
+    found = event.get("correlation") if isinstance(event, dict) else None
+    return found if isinstance(found, str) and re.fullmatch(CORRELATION, found) else ""
 
 
 def parse(event: Mapping[str, Any]) -> Message:

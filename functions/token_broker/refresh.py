@@ -8,6 +8,8 @@ dead, and then nobody asks again until the account is connected anew.
 """
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import TYPE_CHECKING
@@ -17,6 +19,8 @@ from pydantic import SecretStr
 from mcpist import audit
 from mcpist.caller import Caller
 from mcpist.errors import Conflict, McpistError, NotConfigured, StoreUnavailable, Timeout, TransientError
+from mcpist.invocation import count
+from mcpist.metrics import REFRESH_FAILURES, REFRESHES
 
 from . import grants, lease
 from .flights import Flights
@@ -89,7 +93,7 @@ def _renew(grant: Grant, occasion: Occasion, pace: Pace) -> Grant | None:
         _check_app(app, grant)
         standing.check(grant)
         if watch.is_free(standing) and (held := lease.acquire(grant, standing, pace)):
-            with held:
+            with held, _counting_failure():
                 return _redeem(held, grant, provider, app, occasion)
         if time.monotonic() > until:
             break
@@ -130,6 +134,7 @@ def _redeem(held: Lease, grant: Grant, provider: "Provider", app: "App", occasio
         renewed = _store(now, seals, won, old)
     except Conflict:
         return _overtaken(now, won, provider, app, occasion)
+    count(REFRESHES)
     occasion.note("refresh", renewed, "succeeded")
     return renewed
 
@@ -167,8 +172,18 @@ def _bury(grant: Grant, code: str, occasion: Occasion) -> Grant | None:
         dead = grants.mark_dead(grant, code)
     except Conflict:
         return grants.read(grant.organization, grant.provider, grant.owner)
+    count(REFRESH_FAILURES)
     occasion.note("failure", dead, code)
     return dead
+
+
+@contextmanager
+def _counting_failure() -> Iterator[None]:
+    try:
+        yield
+    except McpistError:
+        count(REFRESH_FAILURES)
+        raise
 
 
 def _is_same(now: Grant | None, before: Grant) -> bool:

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from mcpist import audit
+from mcpist import audit, invocation
 from mcpist.caller import Caller
 from mcpist.errors import Conflict, IntegrityError, McpistError, NotConfigured, StaleConnection
+from mcpist.metrics import CONNECT_FAILURES
 
 from . import grants, oauth, pending
 from .apps import app_of
@@ -167,9 +168,10 @@ def note(caller: Caller, event: audit.Event, wish: Wish, account: str, outcome: 
 
 @contextmanager
 def noting_failure(caller: Caller, wish: Wish, request: str) -> Iterator[None]:
-    """One row more if what is done inside fails."""
+    """One row more, and one in the count, if what is done inside fails."""
     try:
         yield
     except McpistError as error:
+        invocation.count(CONNECT_FAILURES)
         note(caller, "failure", wish, "", error.code, request)
         raise

@@ -21,13 +21,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from aws_lambda_powertools.metrics import MetricUnit, single_metric
 from botocore.exceptions import ClientError
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pydantic import SecretStr
 
 from mcpist.errors import IntegrityError, StoreUnavailable
+from mcpist.invocation import alert
+from mcpist.metrics import INTEGRITY_FAILURES
 from mcpist.settings import settings
 from mcpist.stores import client, reaching
 
@@ -106,8 +107,7 @@ def unseal(sealed: bytes, place: Place) -> SecretStr:
     try:
         return unseal_proof(sealed, place)
     except IntegrityError:
-        with single_metric(name="IntegrityFailures", unit=MetricUnit.Count, value=1):
-            pass
+        alert(INTEGRITY_FAILURES)
         raise
 
 

@@ -128,9 +128,15 @@ class RuntimeApi:
             ("Lambda-Runtime-Aws-Request-Id", invocation.id),
             ("Lambda-Runtime-Deadline-Ms", str(invocation.deadline_ms)),
             ("Lambda-Runtime-Invoked-Function-Arn", invocation.arn),
-            ("Lambda-Runtime-Trace-Id", f"Root=1-{invocation.id[:8]}-{invocation.id.replace('-', '')[8:]};Sampled=0"),
+            ("Lambda-Runtime-Trace-Id", _trace(invocation.id, sampled=pool.function.traced)),
         )
         return Answer(200, headers, invocation.event)
+
+
+def _trace(id_: str, *, sampled: bool) -> str:
+    """The trace that Lambda begins for an invocation; each is sampled where any is."""
+    digits = id_.replace("-", "")
+    return f"Root=1-{digits[:8]}-{digits[8:]};Parent={digits[:16]};Sampled={int(sampled)}"
 
 
 def _settled(accepted: Any) -> Answer:

@@ -27,6 +27,7 @@ class Function:
     environment: Mapping[str, str]
     alias: str | None
     snap_start: bool
+    traced: bool
     log_format: str
 
     @property
@@ -202,6 +203,7 @@ class _Reader:
             environment={name: _text(variable) for name, variable in variables.items()},
             alias=value("AutoPublishAlias", None),
             snap_start=value("SnapStart", {}).get("ApplyOn") == "PublishedVersions",
+            traced=value("Tracing", None) == "Active",
             log_format=str(value("LoggingConfig", {}).get("LogFormat", "Text")),
         )
 

@@ -12,8 +12,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from aws_lambda_powertools import Logger
 
-from mcpist import broker, settings, stores
+from mcpist import broker, invocation, settings, stores
 from mcpist.caller import Caller, Proof, Role, Subject
 from mcpist.errors import (
     ConnectionRequired,
@@ -110,6 +111,14 @@ def forget() -> None:
     settings.settings.cache_clear()
     broker._memory.clear()
     broker._statuses.clear()
+
+
+def test_a_message_carries_the_id_of_the_invocation_that_it_is_sent_in(api: Lambda) -> None:
+    with invocation.opened("door", Logger(), "request-9"):
+        broker.resolve(CALLER, "github")
+    forget()
+    broker.resolve(CALLER, "github")
+    assert [payload.get("correlation") for payload in api.payloads] == ["request-9", None]
 
 
 def test_a_message_carries_the_proof_the_organization_and_the_roles(api: Lambda) -> None:

@@ -15,10 +15,10 @@ from pydantic import SecretStr
 
 from infra.local.login import LocalLogin
 from infra.local.template import read_template
-from mcpist import broker, directory, identity, settings, stores
+from mcpist import broker, directory, identity, invocation, settings, stores
 from mcpist.caller import Role, Subject
 from tests.core.loopback import Service, serving
-from token_broker import apps, grants, memory, vault
+from token_broker import apps, grants, log, memory, vault
 from token_broker.grants import Account, Grant, Tokens
 from token_broker.handler import handler
 
@@ -33,6 +33,13 @@ PUBLIC_URL = "https://mcp.example.com"
 ACCESS, REFRESH = "ghu_personal_access_canary", "ghr_personal_refresh_canary"
 LATER = 4102444800
 PEOPLE = {"ada": "acme", "bob": "acme", "grace": "acme", "hal": "globex", "eve": ""}
+
+
+@pytest.fixture
+def under_way() -> Iterator[None]:
+    """An invocation of the broker, for what is tested behind its door."""
+    with invocation.opened("token_broker", log.logger, "request-1"):
+        yield
 
 
 @dataclass

@@ -1,5 +1,6 @@
 """What the broker understands, and what it says about the rest."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpist.errors import InvalidRequest, McpistError
-from token_broker.message import OPERATIONS, parse
+from tests import emf
+from token_broker import log
+from token_broker.message import OPERATIONS, correlation_of, parse
 
 from .conftest import ROOT, Broker
 
@@ -45,6 +48,11 @@ def test_every_operation_has_an_event() -> None:
         ({"operation": ["resolve"]}, "message"),
         ({"user": "ada"}, "user"),
         ({"organization": ""}, "organization"),
+        ({"correlation": ""}, "correlation"),
+        ({"correlation": "a" * 65}, "correlation"),
+        ({"correlation": "a\n"}, "correlation"),
+        ({"correlation": "a b"}, "correlation"),
+        ({"correlation": 7}, "correlation"),
         ({"organization": "acme#github"}, "organization"),
         ({"organization": "a/b"}, "organization"),
         ({"organization": "a\nb"}, "organization"),
@@ -118,3 +126,36 @@ def test_no_message_crashes_the_parser(event: Any, operation: str, field: str) -
             parse(message)
         except McpistError:
             continue
+
+
+@pytest.mark.parametrize(
+    ("event", "correlation"),
+    [
+        ({"correlation": "5b0c1d9e-0000-4000-8000-123456789abc"}, "5b0c1d9e-0000-4000-8000-123456789abc"),
+        ({"correlation": "a" * 65}, ""),
+        ({"correlation": "a\n"}, ""),
+        ({"correlation": ["a"]}, ""),
+        ({}, ""),
+        (["correlation"], ""),
+    ],
+)
+def test_an_id_is_believed_only_if_it_can_be_one(event: Any, correlation: str) -> None:
+    assert correlation_of(event) == correlation
+
+
+@pytest.mark.parametrize(
+    ("sent", "written"),
+    [({"correlation": "asker-1"}, "asker-1"), ({}, "request-1"), ({"correlation": "{}"}, "request-1")],
+)
+def test_the_lines_of_a_message_go_by_the_id_that_it_brings(
+    door: Broker,
+    capsys: pytest.CaptureFixture[str],
+    sent: dict[str, str],
+    written: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(log.logger.registered_handler, "stream", sys.stdout)
+    door.store()
+    door.send(door.event("resolve") | sent)
+    lines = [line for line in emf.documents(capsys.readouterr().out) if "message" in line]
+    assert [(line["message"], line["correlation_id"]) for line in lines] == [("asked", written), ("answered", written)]

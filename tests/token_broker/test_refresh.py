@@ -17,7 +17,7 @@ import boto3
 import pytest
 from pydantic import SecretStr
 
-from mcpist import broker, settings, stores
+from mcpist import broker, invocation, settings, stores
 from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import (
     ConnectionRequired,
@@ -29,8 +29,9 @@ from mcpist.errors import (
     Timeout,
     UpstreamUnavailable,
 )
+from tests import emf
 from tests.core.loopback import listening
-from token_broker import apps, credentials, grants, lease, memory, providers, refresh
+from token_broker import apps, credentials, grants, lease, log, memory, providers, refresh
 from token_broker.grants import Account, Grant, Tokens
 from token_broker.lease import Pace, Standing, Trouble
 
@@ -635,6 +636,26 @@ def test_a_refresh_leaves_one_row_and_no_secret_anywhere(
     assert_silent(everything, *secrets, NEW_ACCESS)
 
 
+@pytest.mark.parametrize(
+    ("said", "counted"),
+    [
+        (Said(200, PAIR), "Refreshes"),
+        (Said(400, {"error": "invalid_grant"}), "RefreshFailures"),
+        (Said(503), "RefreshFailures"),
+        (Said(200, {"no": "token"}), "RefreshFailures"),
+    ],
+)
+def test_each_refresh_is_counted_as_what_it_came_to(
+    provider: Provider, capsys: pytest.CaptureFixture[str], said: Said, counted: str
+) -> None:
+    provider.says = said
+    connect()
+    with invocation.opened("token_broker", log.logger, "request-1"):
+        outcome()
+    assert [(one.name, one.value) for one in emf.seen(capsys.readouterr().out)] == [(counted, 1)]
+
+
+@pytest.mark.usefixtures("under_way")
 def test_a_lost_row_is_counted_and_loses_no_token(provider: Provider, capsys: pytest.CaptureFixture[str]) -> None:
     def refuse(**_: Any) -> Any:
         error = {"Error": {"Code": "AccessDeniedException", "Message": "no"}, "ResponseMetadata": {}}

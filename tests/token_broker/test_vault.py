@@ -154,6 +154,7 @@ def test_a_secret_is_sealed_differently_each_time() -> None:
     assert b"canary" not in one.whole
 
 
+@pytest.mark.usefixtures("under_way")
 def test_each_refusal_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(IntegrityError) as refusal:
         unseal(seal(SECRET, PLACE), replace(PLACE, version=4))
@@ -161,6 +162,7 @@ def test_each_refusal_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     assert '"IntegrityFailures":[1.0]' in capsys.readouterr().out.replace(" ", "")
 
 
+@pytest.mark.usefixtures("under_way")
 def test_what_somebody_brings_raises_no_alarm(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(IntegrityError):
         unseal_proof(seal(SECRET, PLACE), replace(PLACE, version=4))

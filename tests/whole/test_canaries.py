@@ -1,6 +1,7 @@
 """No secret is in anything that the house writes, with every logger of every function at DEBUG.
 
-One person's story, told once: log in, connect, call, batch, be refused, refresh, fail in every way, paste, take away.
+One person's story, told once: log in, connect, call, batch, be refused, refresh, fail in every way, paste, fall ill,
+take away. It is traced, and all that it counts is what the alarms and the dashboard watch.
 The provider stands on loopback and repeats all that it is told in all that it refuses. What the story has written down
 is read afterwards; the secrets were chosen by the provider, or caught on their way.
 """
@@ -10,13 +11,16 @@ import io
 import json
 import re
 import shutil
+import socket
 import sys
+import threading
 import zlib
 from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
@@ -26,6 +30,8 @@ import pytest
 from infra.cli.main import run
 from infra.cli.up import _facts
 from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house, with_modules
+from infra.local.stack import AwsRequest, FaultyAnswer, Moment
+from tests import emf, watch
 from tests.core.loopback import listening
 from tests.token_broker.test_secrets import assert_silent
 from tests.whole.accounts import OWN, forget
@@ -181,9 +187,41 @@ def hub() -> Iterator[Hub]:
         yield hub
 
 
+class Daemon:
+    """X-Ray's daemon on loopback: it keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.socket.getsockname()[1]}"
+
+    def listen(self) -> None:
+        """Until somebody says nothing."""
+        while packet := self.socket.recv(65_536):
+            self.told.append(packet.decode())
+
+    @property
+    def segments(self) -> list[dict[str, Any]]:
+        """Without the header of each packet."""
+        return [json.loads(packet.partition("\n")[2]) for packet in self.told]
+
+
+@pytest.fixture(scope="session")
+def daemon() -> Iterator[Daemon]:
+    daemon = Daemon()
+    thread = threading.Thread(target=daemon.listen)
+    thread.start()
+    yield daemon
+    daemon.socket.sendto(b"", daemon.socket.getsockname())
+    thread.join()
+    daemon.socket.close()
+
+
 @contextlib.contextmanager
 def loud(request: pytest.FixtureRequest) -> Iterator[House]:
-    """A house whose functions print all that any library logs, with GitHub on loopback."""
+    """A traced house whose functions print all that any library logs, with GitHub on loopback."""
+    daemon: Daemon = request.getfixturevalue("daemon")
     hub, folders = request.getfixturevalue("hub"), request.getfixturevalue("tmp_path_factory")
     root = with_modules(folders.mktemp("loud"))
     (root / "functions").unlink()
@@ -193,6 +231,10 @@ def loud(request: pytest.FixtureRequest) -> Iterator[House]:
             face.write(LOUD)
     (root / "template.yaml").unlink()
     template = (ROOT / "template.yaml").read_text("utf-8")
+    traced = template.partition("  Tracing:\n")
+    template = "".join([*traced[:2], traced[2].replace('Default: "off"', 'Default: "on"', 1)])
+    variable = "TRACING: !Ref Tracing\n"
+    template = template.replace(variable, f"{variable}        AWS_XRAY_DAEMON_ADDRESS: {daemon.address}\n")
     (root / "template.yaml").write_text(template.replace("Default: INFO", "Default: DEBUG"), "utf-8")
     for file in ("layers/modules/mcpist_modules/github.py", "functions/token_broker/providers/github.py"):
         text = (root / file).read_text("utf-8").replace("https://api.github.com", hub.url)
@@ -222,6 +264,7 @@ def story(house: House, hub: Hub) -> Iterator[Story]:
         refresh_in_vain(story)
         connect_in_vain(story)
         paste(story)
+        fall_ill(story)
         story.secrets |= {*hub.issued, *(told["code_verifier"] for told in hub.told if "code_verifier" in told)}
         story.stored = stored(house)
         yield story
@@ -300,6 +343,48 @@ def paste(story: Story) -> None:
     assert "uma-at-github" in story.call(**GET_ME)
 
 
+def fall_ill(story: Story) -> None:
+    """A token that does not open where it stands, an audit row that is lost, and a table that makes no sense."""
+    with faulty(story, "PutItem", "Audit", 500, "InternalServerError"):
+        assert "uma-at-github" in story.call(**GET_ME)
+    with faulty(story, "BatchWriteItem", "Ledger", 400, "ValidationException"):
+        assert "INTERNAL_ERROR" in story.call("batch", commands=[{"id": "me", **GET_ME}])
+    version = change_version(story, "9")
+    assert "INTEGRITY_ERROR" in story.call(**GET_ME)
+    change_version(story, version)
+    assert "uma-at-github" in story.call(**GET_ME)
+
+
+@contextlib.contextmanager
+def faulty(story: Story, operation: str, table: str, status: int, code: str) -> Iterator[None]:
+    """One operation on one table fails for the endpoint."""
+
+    def hook(request: AwsRequest, moment: Moment) -> None:
+        mine = (request.function, request.operation, request.tables) == ("McpEndpointFunction", operation, (name,))
+        if mine and moment == "before":
+            raise FaultyAnswer(status, {"__type": code})
+
+    name = story.house.aws.resource(table)
+    story.house.aws.on_request = hook
+    try:
+        yield
+    finally:
+        story.house.aws.on_request = None
+
+
+def change_version(story: Story, version: str) -> str:
+    """Say of the stored grant that it is another version of itself; nobody remembers. What it was before."""
+    before = story.house.aws.client("dynamodb").update_item(
+        TableName=story.house.aws.resource("Grants"),
+        Key={"pk": {"S": f"{ORGANIZATION}#github"}, "sk": {"S": OWN}},
+        UpdateExpression="SET version = :version",
+        ExpressionAttributeValues={":version": {"N": version}},
+        ReturnValues="UPDATED_OLD",
+    )["Attributes"]
+    forget(story.house)
+    return str(before["version"]["N"])
+
+
 @pytest.fixture(scope="module")
 def told(story: Story, tmp_path_factory: pytest.TempPathFactory) -> str:
     """What the command line says at the end of the story: all is taken away, and the provider fails."""
@@ -358,6 +443,69 @@ def test_no_machine_history_or_file_holds_a_secret(story: Story, told: str) -> N
 def test_no_page_and_no_answer_holds_a_secret(story: Story, told: str) -> None:
     assert len(story.said) > 50
     keeps_silent(story, *story.said, told)
+
+
+def test_no_trace_holds_a_secret_and_each_says_where_the_time_went(story: Story, daemon: Daemon) -> None:
+    keeps_silent(story, *daemon.told)
+    assert {segment["name"] for segment in daemon.segments} == {
+        *FUNCTIONS,
+        *("tool", "broker", "upstream", "render"),
+    }
+    said = {(key, value) for one in daemon.segments for key, value in one.get("annotations", {}).items()}
+    assert {("tool", "github.get_me"), ("service", "github"), ("operation", "resolve")} <= said
+    assert {("code", "TOOL_EXECUTION_ERROR"), ("code", "RECONNECT_REQUIRED")} <= said
+    assert not [segment for segment in daemon.segments if {"cause", "metadata"} & set(segment)]
+
+
+@pytest.fixture(scope="module")
+def counted(story: Story, told: str) -> list[emf.Seen]:  # noqa: ARG001
+    return [one for log in story.house.logs.iterdir() for one in emf.seen(log.read_text("utf-8"))]
+
+
+def test_every_alarm_of_ours_watches_what_a_door_has_counted(house: House, counted: list[emf.Seen]) -> None:
+    (namespace,) = {one.namespace for one in counted}
+    assert namespace == house.aws.template.functions[0].environment["POWERTOOLS_METRICS_NAMESPACE"]
+    series = {(one.namespace, one.name, one.dimensions) for one in counted}
+    alarmed = {(one.namespace, one.name, one.dimensions) for one in watch.alarmed().values()}
+    ours = {one for one in alarmed if not one[0].startswith("AWS/")}
+    assert len(ours) == 6
+    assert ours <= series
+
+
+def test_the_dashboard_shows_all_that_the_doors_count_and_nothing_else(counted: list[emf.Seen]) -> None:
+    """Not by outcome: in this story no step is cancelled, skipped or lost."""
+    shown = {(one.namespace, one.name, names(one)) for one in watch.shown() if not one.namespace.startswith("AWS/")}
+    assert shown == {(one.namespace, one.name, names(one)) for one in counted}
+    assert {one.unit for one in counted if one.name == "Latency"} == {"Milliseconds"}
+    assert {one.unit for one in counted if one.name != "Latency"} == {"Count"}
+
+
+def test_each_message_to_the_broker_goes_by_the_id_of_the_door_that_sent_it(story: Story, told: str) -> None:  # noqa: ARG001
+    """But those of the command line, which are their own."""
+    lines = {name: list(emf.documents(path.read_text("utf-8"))) for name, path in logs(story.house).items()}
+    ids = {
+        name: {line["correlation_id"] for line in found if "correlation_id" in line} for name, found in lines.items()
+    }
+    sent: dict[str, set[str]] = {name: set() for name in ("connect", "mcp_endpoint", "step_runner")}
+    for line in lines["token_broker"]:
+        if line.get("message") == "answered":
+            senders = [name for name in sent if line["correlation_id"] in ids[name]]
+            assert senders or line["correlation_id"] == line["request_id"]
+            for name in senders:
+                sent[name].add(line["operation"])
+    assert sent["connect"] >= {"login", "offer", "begin", "finish", "paste", "confirm"}
+    assert sent["mcp_endpoint"] >= {"resolve", "warrant"}
+    assert "resolve" in sent["step_runner"]
+
+
+def logs(house: House) -> dict[str, Path]:
+    """The doors' logs by their names."""
+    handlers = {function.id: function.handler.partition(".")[0] for function in house.aws.template.functions}
+    return {handlers[log.stem]: log for log in house.logs.iterdir()}
+
+
+def names(one: emf.Seen | watch.Watched) -> frozenset[str]:
+    return frozenset(name for name, _ in one.dimensions)
 
 
 def keeps_silent(story: Story, *written: str) -> None:

@@ -15,6 +15,8 @@ from typing import Any, Literal
 
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest, StoreUnavailable
+from mcpist.invocation import alert
+from mcpist.metrics import AUDIT_ROWS_LOST
 from mcpist.settings import settings
 from mcpist.stores import Item, Table
 
@@ -59,11 +61,8 @@ def afterwards() -> Iterator[None]:
     try:
         yield
     except StoreUnavailable:
-        from aws_lambda_powertools.metrics import MetricUnit, single_metric  # only a loss waits for it
-
-        logger.error("audit row lost", extra={"metric": "AuditRowsLost"})  # noqa: TRY400 - the cause quotes the row
-        with single_metric(name="AuditRowsLost", unit=MetricUnit.Count, value=1):
-            pass
+        logger.error("audit row lost", extra={"metric": AUDIT_ROWS_LOST.name})  # noqa: TRY400 - the cause quotes the row
+        alert(AUDIT_ROWS_LOST)
 
 
 def note(

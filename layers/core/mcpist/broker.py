@@ -1,8 +1,8 @@
 """The token broker as the other doors see it: messages to `token_broker:live`, and a short memory.
 
-Every message is `{"operation", "proof": {"kind", "value"}, "organization", "roles": [...], ...}`; every answer is
-`{"result": ...}` or `{"error": {"type", "details"}}`. What comes back is one of our own errors, whatever happened on
-the way, and quotes neither the message nor the answer.
+Every message is `{"operation", "proof": {"kind", "value"}, "organization", "roles": [...], ...}`, from a door also with
+its `correlation`; every answer is `{"result": ...}` or `{"error": {"type", "details"}}`. What comes back is one of our
+own errors, whatever happened on the way, and quotes neither the message nor the answer.
 """
 
 import json
@@ -13,8 +13,10 @@ from typing import Any
 
 from mcpist.caller import Caller
 from mcpist.errors import InternalError, McpistError, RateLimitExceeded, UpstreamUnavailable, from_message
+from mcpist.invocation import correlation
 from mcpist.settings import settings
 from mcpist.stores import client, reaching, refused
+from mcpist.tracing import span
 
 CACHE_SECONDS = 60
 MOST_CACHED_CREDENTIALS = 1_000
@@ -102,7 +104,9 @@ def ask(caller: Caller, operation: str, **fields: Any) -> dict[str, Any]:
 
 def send(message: Mapping[str, Any], *, seconds: float = ANSWER_SECONDS, attempts: int = ATTEMPTS) -> dict[str, Any]:
     """The broker's result; one attempt for what must not be asked twice."""
-    request_id, failed, body = _invoke(message, seconds, attempts)
+    named = {"correlation": correlation()} if correlation() else {}
+    with span("broker", operation=message["operation"]):
+        request_id, failed, body = _invoke({**message, **named}, seconds, attempts)
     if failed:
         raise UpstreamUnavailable(service="token broker", problem=f"it failed in request {request_id}")
     try:

@@ -24,7 +24,7 @@ class Settings:
     `upstreams` is the file of the upstream MCP servers; with `category_tools` the two tools of their categories stand
     beside the three meta-tools. Where `store_seconds` is set, a store that is silent for longer is an error.
     `user_requests` a user may send in a minute, `batch_steps` an organization may run in a day; 0 is no limit. Pages of
-    `allowed_origins` may use the endpoint, besides its own.
+    `allowed_origins` may use the endpoint, besides its own. With `tracing` X-Ray hears where the time goes.
     """
 
     stack: str
@@ -55,6 +55,7 @@ class Settings:
     user_requests: int
     batch_steps: int
     allowed_origins: tuple[str, ...]
+    tracing: bool
 
     def connect_url(self, service: str, organization: str = "", user: str = "") -> str:
         """Where a person connects an account of a service; the page lets only the user that the link names do it."""
@@ -99,4 +100,5 @@ def settings() -> Settings:
         user_requests=int(value("USER_REQUESTS") or 0),
         batch_steps=int(value("BATCH_STEPS") or 0),
         allowed_origins=tuple(filter(None, value("ALLOWED_ORIGINS").split(","))),
+        tracing=value("TRACING") == "on",
     )

@@ -97,6 +97,9 @@ class World:
 
     # -- the work -----------------------------------------------------------------------------------------
 
+    def enters(self, head: Header) -> None:
+        """Whose batch it is makes no difference here."""
+
     def is_wanted(self, head: Header, entry: Entry) -> bool:
         assert head.ready(entry.index)
         return True

@@ -7,6 +7,8 @@ from typing import Any
 from mcpist.batch.items import pack
 from mcpist.batch.records import Entry, Header, Status
 from mcpist.errors import PayloadTooLarge, from_message, to_message
+from mcpist.invocation import count
+from mcpist.metrics import ERRORS
 
 MOST_BYTES = 50_000_000
 """Of all elements' JSON as one list: several times as much passes through a sandbox's memory."""
@@ -35,6 +37,7 @@ def gathered(head: Header, entry: Entry, elements: Sequence[Entry], content: Cal
     try:
         joined = _joined(content(element) if element.status == "succeeded" else b"null" for element in elements)
     except PayloadTooLarge as too_large:
+        count(ERRORS, by=too_large.code)
         message = to_message(too_large.at(line=entry.line, id=entry.id))
         return Gathered("failed", None, statuses, more, message)
     return Gathered(status, joined, statuses, more, error)

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from mcpist import files, quota
+from mcpist import files, invocation, quota
 from mcpist.batch.items import (
     claim_item,
     fan_item,
@@ -22,6 +22,7 @@ from mcpist.batch.items import (
     table,
 )
 from mcpist.batch.records import Claim, Entry, Fan, Header, Status
+from mcpist.metrics import BATCH_STEPS
 from mcpist.stores import Item, refused
 
 INLINE_BYTES = 16_384
@@ -98,12 +99,16 @@ def spread(head: Header, entry: Entry, values: list[Any]) -> Entry:
 
 def settle(pk: str, step: int, status: Status) -> Header:
     """Put a step that has ended into the header's order, once; the header as it is afterwards."""
-    return _mark(
+    head = _marked(
         pk,
         f"SET #seq.#s{step} = #settled, #outcome.#s{step} = :status, #settled = #settled + :one",
         {":status": status, ":one": 1},
         f"attribute_not_exists(#seq.#s{step})",
     )
+    if head is None:
+        return _header(pk)
+    invocation.count(BATCH_STEPS, by=status)
+    return head
 
 
 def stop(head: Header) -> Header:
@@ -123,12 +128,17 @@ def relay(head: Header) -> Header:
 
 def _mark(pk: str, change: str, values: Item, condition: str) -> Header:
     """The header after a change, or as it is where the condition does not hold."""
+    return _marked(pk, change, values, condition) or _header(pk)
+
+
+def _marked(pk: str, change: str, values: Item, condition: str) -> Header | None:
+    """The header after a change; None where the condition does not hold."""
     try:
         change, values = f"{change}, #changed_at = :now", {**values, ":now": milliseconds()}
         return read_header(table().update(pk, "batch", change, values=values, condition=condition))
     except Exception as error:
         if refused(error):
-            return _header(pk)
+            return None
         raise
 
 

@@ -19,7 +19,8 @@ class Header:
     """A batch as all its readers see it; `seq[i]` is step i's place in the order of settling.
 
     `fans` are the steps that run for each element of a list, `elements` how many they have, once that is known. What
-    needs only `lenient` steps runs however they end. `resumes` is the batch whose results this one began with.
+    needs only `lenient` steps runs however they end. `resumes` is the batch whose results this one began with,
+    `correlation` the id of the request that started it.
     """
 
     pk: str
@@ -39,6 +40,7 @@ class Header:
     lenient: frozenset[int] = frozenset()
     form: Form = "machine"
     resumes: str = ""
+    correlation: str = ""
     cancelled_at: float | None = None
     changed_at: float | None = None
     seq: Mapping[int, int] = field(default_factory=dict)

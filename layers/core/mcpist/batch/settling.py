@@ -15,6 +15,8 @@ from typing import Any, Literal, Protocol
 from mcpist.batch import facts, ledger
 from mcpist.batch.records import Claim, Entry, Header
 from mcpist.errors import InternalError, McpistError, StoreUnavailable, TooManyElements, to_message
+from mcpist.invocation import count
+from mcpist.metrics import ERRORS
 from mcpist.running.run import Brought
 from mcpist.settings import settings
 
@@ -73,6 +75,9 @@ class Entered:
 class Work(Protocol):
     """What a step's work needs to know that the ledger does not: tools, and whom they run for."""
 
+    def enters(self, head: Header) -> None:
+        """Hear first of all whose batch it is."""
+
     def is_wanted(self, head: Header, entry: Entry) -> bool:
         """Whether the `when` of the step, or of the element, holds."""
 
@@ -91,6 +96,7 @@ def enter(entrance: Entrance, work: Work) -> Entered:
     if entrance.element is not None:
         return _enter_element(entrance, entrance.element, work)
     head, entry = ledger.enter(entrance.pk, entrance.step)
+    work.enters(head)
     if entrance.step in head.seq:
         return Entered(head, replayed=True)
     if not head.ready(entrance.step):
@@ -127,6 +133,7 @@ def _enter_fan(entrance: Entrance, head: Header, entry: Entry) -> Entered:
 def _enter_element(entrance: Entrance, number: int, work: Work) -> Entered:
     """Bring an element to its end; one that the step's list does not have is left alone."""
     head, entry, element = ledger.enter_element(entrance.pk, entrance.step, number)
+    work.enters(head)
     if entrance.step in head.seq or entry.fan is None or number >= entry.fan.count or element.status is not None:
         return Entered(head, replayed=True)
     if _goes_on_elsewhere(entrance, head, element):
@@ -175,7 +182,7 @@ def _begin(entrance: Entrance, head: Header, entry: Entry, work: Work) -> Entry:
         run = work.prepare(head, entry)
     except McpistError as error:
         _try_again(entrance, error)
-        return facts.finish(head, entry, owner, "failed", error=to_message(error))
+        return facts.finish(head, entry, owner, "failed", error=_told(error))
     entry = facts.claim(head, entry, entrance.claim())
     mine = entry.status is None and entry.claim is not None and entry.claim.owner == entrance.request
     return _run(entrance, head, entry, run) if mine else entry
@@ -189,7 +196,7 @@ def _run(entrance: Entrance, head: Header, entry: Entry, run: Callable[[], Broug
     except McpistError as error:
         if entry.reads:
             _try_again(entrance, error)
-        return end("failed", error=to_message(error))
+        return end("failed", error=_told(error))
     try:
         content = json.dumps(brought.json, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
     except (TypeError, ValueError, RecursionError):
@@ -209,7 +216,7 @@ def _spread(head: Header, entry: Entry, values: list[Any]) -> Entry:
         limit = room
     place = {"line": entry.line, "id": entry.id, "field": "each", "reference": entry.each}
     error = TooManyElements(**place, elements=len(values), limit=limit)
-    return facts.finish(head, entry, None, "failed", error=to_message(error))
+    return facts.finish(head, entry, None, "failed", error=_told(error))
 
 
 def _gather(entrance: Entrance, head: Header, entry: Entry, elements: list[Entry]) -> Entry:
@@ -255,4 +262,10 @@ def _is_open(elements: list[Entry]) -> bool:
 
 
 def _lost(entrance: Entrance) -> dict[str, Any]:
-    return to_message(InternalError(request_id=entrance.request))
+    return _told(InternalError(request_id=entrance.request))
+
+
+def _told(error: McpistError) -> dict[str, Any]:
+    """The error that a step or an element ends with."""
+    count(ERRORS, by=error.code)
+    return to_message(error)

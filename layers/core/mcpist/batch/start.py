@@ -15,6 +15,7 @@ from mcpist.batch.records import Entry, Header
 from mcpist.batch.resume import Resumption
 from mcpist.batch.uses import STACK_TAG, use
 from mcpist.errors import StoreUnavailable, UpstreamUnavailable
+from mcpist.invocation import correlation
 from mcpist.settings import settings
 from mcpist.sieve import Sieve
 from mcpist.stores import client, reaching, refused
@@ -81,6 +82,7 @@ def _header(plan: Plan, sieve: Sieve, timeout: float, batch: str) -> Header:
         expires_at=now + settings().keep_seconds,
         fans=plan.fans,
         lenient=plan.lenient,
+        correlation=correlation(),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
-from mcpist import audit, broker
+from mcpist import audit, broker, invocation
 from mcpist.caller import Caller
 from mcpist.errors import (
     AccountError,
@@ -18,6 +18,7 @@ from mcpist.errors import (
     ScopeMissing,
     UpstreamUnavailable,
 )
+from mcpist.metrics import CALLS, LATENCY
 from mcpist.running.account import Account
 from mcpist.running.cache import answers
 from mcpist.running.options import USUAL, Options
@@ -27,6 +28,7 @@ from mcpist.sieve import permits
 from mcpist.tools.call import Answer, Call, Calls, Cut, Lookup, Proxied, Reply, Work
 from mcpist.tools.module import Module
 from mcpist.tools.tool import Tool
+from mcpist.tracing import span
 
 logger = logging.getLogger(__name__)
 
@@ -67,9 +69,10 @@ def run(
     service = Service(caller, module, tool, time.monotonic() + seconds, options)
     if not tool.reads:
         audit.record(caller, outcome="started", **used)
-    outcome = InternalError.code
+    outcome, began = InternalError.code, time.monotonic()
+    changing = nullcontext() if tool.reads else answers.changing((caller.organization, module.name))
     try:
-        with nullcontext() if tool.reads else answers.changing((caller.organization, module.name)):
+        with changing, span("tool", tool=f"{tool.module}.{tool.name}"):
             brought = perform(service, work)
         outcome = "succeeded"
     except McpistError as error:
@@ -80,6 +83,8 @@ def run(
     else:
         return _brought(brought, service.account)
     finally:
+        invocation.count(CALLS)
+        invocation.count(LATENCY, round((time.monotonic() - began) * 1000))
         _record(caller, outcome=outcome, account=service.account, **used)
 
 
@@ -187,7 +192,8 @@ class Service:
         for retries in count():
             until = min(self.until, time.monotonic() + self.options.timeout)
             try:
-                return self.module.peers.call(self.caller, work, until=until, reads=self.tool.reads)
+                with span("upstream", service=self.module.name):
+                    return self.module.peers.call(self.caller, work, until=until, reads=self.tool.reads)
             except McpistError as error:
                 pause = self.options.pause(retries)
                 again = error.retryable and self.tool.reads and retries < self.options.retry

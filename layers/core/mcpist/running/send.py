@@ -20,6 +20,7 @@ from mcpist.running.limits import Key, holds, whole
 from mcpist.running.options import USUAL, Options
 from mcpist.running.words import MESSAGE_CHARACTERS
 from mcpist.tools.call import Answer, Call
+from mcpist.tracing import span
 
 MOST_ANSWER_BYTES = 10_000_000
 MOST_REDIRECTS = 3
@@ -79,7 +80,8 @@ def _attempt(account: Account, call: Call, until: float) -> Answer | Failure:
         return Failure(Timeout(service=service, seconds=0), harmless=True)
     request = _request(account, call, until)
     try:
-        response, body = _exchange(request, service, until)
+        with span("upstream", service=service):
+            response, body = _exchange(request, service, until)
     except httpx.LocalProtocolError:
         raise InvalidRequest(field="params", problem="no request can be made of them") from None
     except httpx.TimeoutException as error:

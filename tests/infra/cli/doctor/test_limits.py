@@ -1,6 +1,6 @@
-import json
-
 """What an account allows."""
+
+import json
 
 import pytest
 

@@ -1,0 +1,35 @@
+"""Rendering: a tool's JSON as the model reads it, counted in tokens before and after."""
+
+from typing import Any
+
+from mcpist.invocation import count
+from mcpist.metrics import TOKENS_AFTER, TOKENS_BEFORE
+from mcpist.render.answer import compact, is_empty, minified, smallest
+from mcpist.render.project import project
+from mcpist.render.shows import Shows
+from mcpist.tracing import span
+
+CHARACTERS_A_TOKEN = 4
+"""As the bound of an answer is reckoned; a tokenizer would cost more than the rendering, and each model has its own."""
+
+
+def rendered(raw: Any, shows: Shows, *, each: bool = False) -> str:
+    """The compact text of what a tool brought, or of what it brought for `each` element."""
+    with span("render"):
+        text = _all(raw, shows) if each else compact(raw, shows)
+    count(TOKENS_BEFORE, _tokens(minified(raw)))
+    count(TOKENS_AFTER, _tokens(text))
+    return text
+
+
+def _all(raw: list[Any], shows: Shows) -> str:
+    """One text for each element, or the rows of all as one table."""
+    found = [one for one in raw if one is not None]
+    if shows.text:
+        return "\n".join(compact(one, shows) for one in found)
+    rows = [row for one in found for row in project(one, shows)]
+    return smallest([{name: value for name, value in row.items() if not is_empty(value)} for row in rows])
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text) // CHARACTERS_A_TOKEN)

@@ -1,0 +1,33 @@
+"""The log: one line when a step is entered and one when it is left, by the id of its batch's request."""
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from mcpist.batch.records import Header
+from mcpist.batch.settling import Entrance
+from mcpist.invocation import bind
+
+TOLD = ("batch", "step", "element", "gather", "retry", "lost")
+
+logger = Logger()
+
+
+class Line:
+    """What the log says about one entrance."""
+
+    def __init__(self, entrance: Entrance, event: dict[str, Any]) -> None:
+        self.fields = {"request": entrance.request} | {name: event[name] for name in TOLD if name in event}
+
+    def enter(self, head: Header) -> None:
+        """The step is entered, as the header now tells of which batch, and so by which id."""
+        bind(head.correlation)
+        logger.info("step entered", extra=self.fields)
+
+    def leave(self, opened: list[str]) -> None:
+        """The step is left, and opened others."""
+        logger.info("step left", extra={**self.fields, "opened": opened})
+
+    def give_way(self) -> None:
+        """Another sandbox has the step."""
+        logger.info("step busy", extra=self.fields)

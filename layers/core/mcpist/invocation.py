@@ -1,0 +1,70 @@
+"""One invocation of a door: its log lines, its metrics and its trace carry one id.
+
+The id is made where a request comes in, and goes with it: into the header of the batch that it starts, and so to each
+step, and in every message to the token broker.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mcpist import metrics
+from mcpist.metrics import Counted, Metric
+from mcpist.tracing import annotate, span
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools import Logger
+
+
+@dataclass(slots=True)
+class _Invocation:
+    logger: "Logger"
+    correlation: str = ""
+    counted: Counted = field(default_factory=dict)
+
+
+_current: ContextVar[_Invocation | None] = ContextVar("invocation", default=None)
+
+
+@contextmanager
+def opened(door: str, logger: "Logger", correlation: str) -> Iterator[None]:
+    """Do a door's work: under this id, and at its end what it counted is written."""
+    mine = _Invocation(logger)
+    before = _current.set(mine)
+    try:
+        with span(door):
+            bind(correlation)
+            yield
+    finally:
+        _current.reset(before)
+        logger.set_correlation_id(None)
+        metrics.write(mine.counted, correlation=mine.correlation)
+
+
+def bind(correlation: str) -> None:
+    """From here on the invocation goes by this id; a step, which began under its own, by that of its batch."""
+    if (current := _current.get()) and correlation:
+        current.correlation = correlation
+        current.logger.set_correlation_id(correlation)
+        annotate(correlation_id=correlation)
+
+
+def correlation() -> str:
+    """The id that the invocation goes by; empty outside of one."""
+    current = _current.get()
+    return current.correlation if current else ""
+
+
+def count(metric: Metric, value: float = 1, *, by: str = "") -> None:
+    """Add to a metric; outside of an invocation nobody reads it."""
+    if current := _current.get():
+        key = (metric, by)
+        current.counted[key] = current.counted.get(key, 0) + value
+
+
+def alert(metric: Metric) -> None:
+    """Write one of a metric at once, where an alarm must not be lost with the sandbox."""
+    if current := _current.get():
+        metrics.write({(metric, ""): 1}, correlation=current.correlation)

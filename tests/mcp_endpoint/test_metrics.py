@@ -1,0 +1,63 @@
+"""What the endpoint counts of a request, once."""
+
+import json
+
+import pytest
+
+from tests import emf
+from tests.mcp_endpoint.door import Door
+
+type Counts = dict[str, float]
+
+
+def counts(capsys: pytest.CaptureFixture[str]) -> Counts:
+    """What was counted since the last look: `Errors TIMEOUT` where a dimension divides it; not how long it took."""
+    found: Counts = {}
+    for one in emf.seen(capsys.readouterr().out):
+        by = [value for name, value in one.dimensions if name != "service"]
+        found[" ".join([one.name, *by])] = one.value
+        assert one.correlation == "request-1"
+    found.pop("Latency", None)
+    return found
+
+
+def test_a_call_and_its_tokens_are_counted(endpoint: Door, capsys: pytest.CaptureFixture[str]) -> None:
+    endpoint.call("call", module="rag", tool="list_tags")
+    assert counts(capsys) == {"Calls": 1, "TokensBefore": 1, "TokensAfter": 1}
+
+
+def test_what_is_asked_for_raw_is_not_rendered(endpoint: Door, capsys: pytest.CaptureFixture[str]) -> None:
+    endpoint.call("call", module="rag", tool="list_tags", raw_output=True)
+    assert counts(capsys) == {"Calls": 1}
+
+
+def test_a_tools_error_is_counted_once_by_its_code(endpoint: Door, capsys: pytest.CaptureFixture[str]) -> None:
+    endpoint.error("call", module="rag", tool="get_doc", params={"path": "nothing.md"})
+    assert counts(capsys) == {"Calls": 1, "Errors FILE_NOT_FOUND": 1}
+
+
+def test_what_never_ran_is_no_call(endpoint: Door, capsys: pytest.CaptureFixture[str]) -> None:
+    endpoint.error("call", module="rag", tool="nope")
+    assert counts(capsys) == {"Errors TOOL_NOT_FOUND": 1}
+    endpoint.request("resources/read", uri="rag://docs/nothing.md")
+    assert counts(capsys)["Errors FILE_NOT_FOUND"] == 1
+    endpoint.at("/mcp/categories").request("tools/call", name="get-category-tools", arguments={"category": "none"})
+    assert counts(capsys) == {"Errors MODULE_NOT_FOUND": 1}
+
+
+def test_who_has_no_token_is_an_error_and_who_only_looks_counts_nothing(
+    endpoint: Door, capsys: pytest.CaptureFixture[str]
+) -> None:
+    endpoint.ask("no_token")
+    assert counts(capsys) == {"Errors AUTHENTICATION_ERROR": 1}
+    endpoint.ask("list_tools")
+    assert counts(capsys) == {}
+
+
+def test_a_defect_is_counted_as_one(endpoint: Door, capsys: pytest.CaptureFixture[str]) -> None:
+    event = endpoint.event("list_tools")
+    del event["requestContext"]["http"]
+    status, _, body = endpoint.send(event)
+    assert (status, body["error"]["code"]) == (500, "INTERNAL_ERROR")
+    assert counts(capsys) == {"Errors INTERNAL_ERROR": 1}
+    assert "INTERNAL_ERROR" in json.dumps(body)

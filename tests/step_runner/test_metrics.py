@@ -1,0 +1,71 @@
+"""What the step runner counts and writes, and by which id."""
+
+import io
+import json
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+
+from mcpist import invocation
+from mcpist.batch import facts, ledger
+from mcpist.batch.records import Status
+from step_runner.log import logger
+from tests import emf
+from tests.step_runner.batch import PK, Write, enter, entry
+
+TAGS = ("list_tags", {}, set[int]())
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    stream = io.StringIO()
+    monkeypatch.setattr(logger.registered_handler, "stream", stream)
+    return stream
+
+
+@pytest.mark.parametrize("status", get_args(Status.__value__))
+def test_each_outcome_is_counted_when_its_step_settles_and_never_again(
+    write: Write, capsys: pytest.CaptureFixture[str], status: Status
+) -> None:
+    head = write(TAGS)
+    facts.finish(head, entry(), None, status)
+    with invocation.opened("door", logger, "r1"):
+        assert facts.settle(PK, 0, status).outcome == {0: status}
+        assert facts.settle(PK, 0, status).outcome == {0: status}
+    (one,) = emf.seen(capsys.readouterr().out)
+    assert (one.name, one.value, one.dimensions) == ("BatchSteps", 1, {("service", "mcpist"), ("outcome", status)})
+
+
+def test_a_step_counts_its_call_its_error_and_its_outcome(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    write(("get_doc", {"path": "nothing.md"}, set()))
+    enter()
+    found = {(one.name, one.dimensions - {("service", "mcpist")}) for one in emf.seen(capsys.readouterr().out)}
+    assert found == {
+        ("Calls", frozenset()),
+        ("Latency", frozenset()),
+        ("Errors", frozenset({("code", "FILE_NOT_FOUND")})),
+        ("BatchSteps", frozenset({("outcome", "failed")})),
+    }
+
+
+def test_a_lost_step_is_a_defect(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    write(TAGS)
+    enter("lost")
+    found = {one.name: dict(one.dimensions) for one in emf.seen(capsys.readouterr().out)}
+    assert found["Errors"]["code"] == "INTERNAL_ERROR"
+
+
+@pytest.mark.parametrize(("stored", "written"), [("request-0", "request-0"), ("", "request-1")])
+def test_a_steps_lines_and_metrics_go_by_the_id_of_the_request_that_started_its_batch(
+    write: Write, lines: io.StringIO, capsys: pytest.CaptureFixture[str], stored: str, written: str
+) -> None:
+    head = write(TAGS)
+    ledger.write(replace(head, correlation=stored), [entry()])
+    enter()
+    found = [json.loads(line) for line in lines.getvalue().splitlines()]
+    assert [(line["message"], line["request"], line["correlation_id"]) for line in found] == [
+        ("step entered", "request-1", written),
+        ("step left", "request-1", written),
+    ]
+    assert {one.correlation for one in emf.seen(capsys.readouterr().out)} == {written}

@@ -1,0 +1,115 @@
+"""The dashboard and the alarms watch what there is. That the doors emit it, tests/whole/test_canaries.py sees."""
+
+import json
+import re
+from typing import Any, get_args
+
+import pytest
+
+from infra.local.intrinsics import read_yaml
+from mcpist.batch.records import Status
+from mcpist.errors import InternalError
+from mcpist.metrics import METRICS, Metric
+from tests import watch
+
+OWN = {metric.name: metric for metric in METRICS}
+NAMESPACE = next(iter(watch.template().functions)).environment["POWERTOOLS_METRICS_NAMESPACE"]
+PAGE = (watch.ROOT / "docs/observability.md").read_text("utf-8")
+
+
+def own() -> list[watch.Watched]:
+    return [one for one in (*watch.alarmed().values(), *watch.shown()) if one.namespace == NAMESPACE]
+
+
+def test_the_nested_stack_is_given_all_that_it_asks_for() -> None:
+    template, nested = read_yaml(watch.ROOT / "template.yaml"), read_yaml(watch.PATH)
+    stack = template["Resources"]["Watch"]
+    assert stack["Type"] == "AWS::CloudFormation::Stack"
+    assert (watch.ROOT / stack["Properties"]["TemplateURL"]).samefile(watch.PATH)
+    assert set(stack["Properties"]["Parameters"]) == set(nested["Parameters"])
+    assert template["Parameters"]["AlarmEmail"]["Default"] == ""
+
+
+def test_what_is_watched_of_our_own_is_in_the_table_with_its_dimension_and_a_statistic_that_fits() -> None:
+    assert len(own()) > len(METRICS)
+    for one in own():
+        metric = OWN[one.name]
+        assert {name for name, _ in one.dimensions} == {"service", *filter(None, [metric.dimension])}
+        assert ("service", "mcpist") in one.dimensions or ("service", "*") in one.dimensions
+        assert re.fullmatch(r"p\d\d" if metric.unit == "Milliseconds" else "Sum", one.statistic)
+
+
+def test_every_metric_is_on_the_dashboard_and_steps_by_every_outcome() -> None:
+    assert {one.name for one in watch.shown() if one.namespace == NAMESPACE} == set(OWN)
+    outcomes = {value for one in own() for name, value in one.dimensions if name == "outcome"}
+    assert outcomes == set(get_args(Status.__value__))
+
+
+def test_the_alarm_on_defects_watches_the_code_that_they_are_answered_with() -> None:
+    assert ("code", InternalError.code) in watch.alarmed()["DefectsAlarm"].dimensions
+
+
+def test_other_namespaces_are_the_stacks_own_resources() -> None:
+    template = watch.template()
+    names = {function.name for function in template.functions}
+    on = {("AWS/Lambda", "FunctionName"): names, ("AWS/DynamoDB", "TableName"): {one.name for one in template.tables}}
+    seen: dict[tuple[str, str], set[str]] = {}
+    for one in watch.shown():
+        for name, value in one.dimensions:
+            seen.setdefault((one.namespace, name), set()).add(value)
+    assert {key: seen[key] for key in on} == on
+    assert seen["AWS/States", "StateMachineArn"] == {"*"}
+    assert {one.name for one in watch.shown() if one.namespace == "AWS/Lambda"} == {
+        "ConcurrentExecutions",
+        "Duration",
+        "Errors",
+        "Throttles",
+    }
+    broker = next(one.name for one in template.functions if one.id == "TokenBrokerFunction")
+    for id_ in ("BrokerErrorsAlarm", "BrokerThrottlesAlarm"):
+        assert watch.alarmed()[id_].dimensions == {("FunctionName", broker)}
+
+
+def test_machines_are_searched_for_by_what_their_names_begin_with() -> None:
+    body = watch.document()["Dashboard"]["Properties"]["DashboardBody"]
+    stack = next(iter(watch.template().functions)).environment["STACK_NAME"]
+    assert body.count(f"StateMachineArn={stack}'") == 3
+
+
+def test_an_alarm_begins_with_what_it_says_and_ends_by_itself() -> None:
+    for alarm in watch.alarms().values():
+        assert alarm["TreatMissingData"] == "notBreaching"
+        assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
+        assert alarm["AlarmActions"] == alarm["OKActions"] == ["Alarms"]
+
+
+def test_nobody_is_told_unless_an_address_is_given() -> None:
+    raw = read_yaml(watch.PATH)
+    assert raw["Conditions"]["Tells"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "AlarmEmail"}, ""]}]}
+    assert raw["Resources"]["Alarms"]["Condition"] == raw["Resources"]["AlarmsByEmail"]["Condition"] == "Tells"
+    for one in raw["Resources"].values():
+        if one["Type"] == "AWS::CloudWatch::Alarm":
+            tells: Any = {"Fn::If": ["Tells", [{"Ref": "Alarms"}], {"Ref": "AWS::NoValue"}]}
+            assert one["Properties"]["AlarmActions"] == one["Properties"]["OKActions"] == tells
+
+
+def test_no_two_widgets_lie_on_each_other() -> None:
+    body = json.loads(watch.document()["Dashboard"]["Properties"]["DashboardBody"])
+    places = [(widget["x"], widget["y"]) for widget in body["widgets"]]
+    assert len(set(places)) == len(places)
+    assert all(x % 8 == 0 and y % 6 == 0 and x < 24 for x, y in places)
+
+
+# -- the page -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_the_page_tells_each_metric(metric: Metric) -> None:
+    by = f"`{metric.dimension}`" if metric.dimension else ""
+    assert f"| `{metric.name}` | {metric.unit} | {by} | {metric.counts} |\n" in PAGE
+
+
+def test_the_page_tells_no_other_metric_and_each_alarm() -> None:
+    told = re.findall(r"(?m)^\| `([A-Z]\w+)` \|", PAGE)
+    assert [name for name in told if not name.endswith("Alarm")] == list(OWN)
+    assert [name for name in told if name.endswith("Alarm")] == list(watch.alarms())

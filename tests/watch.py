@@ -1,0 +1,79 @@
+"""infra/watch.yaml as CloudFormation would make it for a stack: its alarms, and the metrics on its dashboard."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from infra.local.intrinsics import Intrinsics, read_yaml
+from infra.local.template import Template, read_template
+
+ROOT = Path(__file__).parents[1]
+PATH = ROOT / "infra/watch.yaml"
+_SEARCH = re.compile(r'SEARCH\(\'\{"?([^",}]+)"?,([\w,]+)\} MetricName="(\w+)"[^\']*\', \'(\w+)\'')
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A metric that somebody looks at; the value of a dimension is `*` where all are searched for."""
+
+    namespace: str
+    name: str
+    dimensions: frozenset[tuple[str, str]]
+    statistic: str
+
+
+@cache
+def template() -> Template:
+    return read_template(ROOT / "template.yaml", {})
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The nested stack with its intrinsics resolved, with what the stack gives it and somebody to tell."""
+    raw = read_yaml(PATH)
+    nested = read_yaml(ROOT / "template.yaml")["Resources"]["Watch"]["Properties"]["Parameters"]
+    parameters = template().intrinsics.resolve(nested) | {"AlarmEmail": "ops@example.com"}
+    pseudo = {"AWS::Region": "eu-west-1"}
+    intrinsics = Intrinsics(parameters, raw["Conditions"], lambda name: pseudo.get(name, name), lambda *_: "")
+    resolved: dict[str, Any] = intrinsics.resolve(raw["Resources"])
+    return resolved
+
+
+def alarms() -> dict[str, dict[str, Any]]:
+    """The alarms' properties by their ids."""
+    return {id_: one["Properties"] for id_, one in document().items() if one["Type"] == "AWS::CloudWatch::Alarm"}
+
+
+def alarmed() -> dict[str, Watched]:
+    return {
+        id_: Watched(
+            alarm["Namespace"],
+            alarm["MetricName"],
+            frozenset((one["Name"], one["Value"]) for one in alarm["Dimensions"]),
+            alarm.get("Statistic") or alarm["ExtendedStatistic"],
+        )
+        for id_, alarm in alarms().items()
+    }
+
+
+def shown() -> list[Watched]:
+    """All that the dashboard shows."""
+    body = json.loads(document()["Dashboard"]["Properties"]["DashboardBody"])
+    rows = [row for widget in body["widgets"] for row in widget["properties"]["metrics"]]
+    return [watched for row in rows for watched in _watched(row)]
+
+
+def _watched(row: list[Any]) -> Iterator[Watched]:
+    if isinstance(row[0], dict):
+        found = _SEARCH.findall(row[0]["expression"])
+        assert found, row
+        for namespace, names, metric, statistic in found:
+            yield Watched(namespace, metric, frozenset((name, "*") for name in names.split(",")), statistic)
+        return
+    namespace, metric, *dimensions, options = row
+    pairs = frozenset(zip(dimensions[::2], dimensions[1::2], strict=True))
+    yield Watched(namespace, metric, pairs, options["stat"])
