@@ -28,7 +28,7 @@ def upstream(options: argparse.Namespace) -> Done:
     """Do what the action says."""
     if options.action == "import":
         return imported(options.client, options.output, options.stack, offline=options.offline)
-    file = options.file or last_file()
+    file = options.file or _last_file()
     configured = load(file)
     match options.action:
         case "list":
@@ -217,6 +217,6 @@ def _unknown(name: str, known: Iterable[str]) -> Failed:
     return Failed({"code": "VALIDATION_ERROR", "message": f'There is no "{name}".', "hint": hint})
 
 
-def last_file() -> Path:
+def _last_file() -> Path:
     """The file of the `mcpist up` that runs in this folder, else the one that is deployed."""
     return Path(last_up("")["upstreams"]) if LAST_UP.exists() else DEPLOYED

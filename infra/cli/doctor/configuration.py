@@ -6,7 +6,6 @@ from urllib.parse import urlsplit
 from infra.cli.deployable import undeployable
 from infra.cli.doctor.deployment import Deployment, deploys, template
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
-from infra.cli.upstream import last_file
 from mcpist.errors import InvalidConfiguration
 from mcpist.stores import client
 from mcpist_modules.upstream.configuration import load
@@ -108,7 +107,7 @@ def functions(deployment: Deployment) -> Iterator[Finding]:
 
 def upstreams(deployment: Deployment) -> Iterator[Finding]:
     """Whether the file of the upstream servers can be read, and the secrets that it names are there."""
-    file = last_file()
+    file = deployment.upstreams
     check = f"`mcpist upstream check {file}` says more."
     if not file.exists():
         yield ok(f"there is no file {file}, so there are no upstream servers")

@@ -4,11 +4,13 @@ import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import NoReturn
 
 from infra.cli.account import described
 from infra.cli.document import Failed
 from infra.cli.endpoint import last_up
+from infra.cli.upstream import DEPLOYED
 from infra.local.house import ROOT
 from infra.local.template import Template, read_template
 from mcpist.stores import client
@@ -26,8 +28,9 @@ class Known(dict[str, str]):
 class Deployment:
     """What is known of a deployment before anything of it is asked.
 
-    `resources` are physical ids by the template's; `environment` gives a function's variables. `token` is an
-    administrator's access token of `organization`, or empty. `flags` are what AWS's command line needs, too.
+    `resources` are physical ids by the template's; `environment` gives a function's variables; `upstreams` is the file
+    of the upstream servers on this machine. `token` is an administrator's access token of `organization`, or empty.
+    `flags` are what AWS's command line needs, too.
     """
 
     name: str
@@ -37,6 +40,7 @@ class Deployment:
     parameters: Known
     resources: Known
     environment: Callable[[str], Mapping[str, str]]
+    upstreams: Path
     token: str = ""
     organization: str = ""
     flags: str = ""
@@ -107,6 +111,7 @@ def deployment(options: argparse.Namespace) -> Deployment:
         parameters=Known((one["ParameterKey"], one["ParameterValue"]) for one in found.get("Parameters", ())),
         resources=Known(resources),
         environment=environment,
+        upstreams=DEPLOYED,
         token=options.token or "",
         organization=options.organization or "",
         flags="".join(f" {flag} {value}" for flag, value in flags.items() if value),
@@ -124,6 +129,7 @@ def _embedded() -> Deployment:
         parameters=Known(stands["parameters"]),
         resources=Known(stands["resources"]),
         environment=stands["environments"].__getitem__,
+        upstreams=Path(last["upstreams"]),
         token=last["administrator_token"],
         organization=last["organization"],
     )

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterator
 from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.finding import Finding, ok, problem, warning
 from infra.cli.effects import doubts
-from infra.cli.upstream import last_file
 from mcpist import directory
 from mcpist.errors import InvalidConfiguration
 from mcpist.organization import Organization
@@ -24,9 +23,9 @@ def organizations(deployment: Deployment) -> Iterator[Finding]:
         yield from _people(deployment, directory.read(name))
 
 
-def roles(_: Deployment) -> Iterator[Finding]:
+def roles(deployment: Deployment) -> Iterator[Finding]:
     """Whether modules and masks fit a tool of this release, or an upstream category."""
-    categories = _categories()
+    categories = _categories(deployment)
     found = [(name, doubt) for name in directory.organizations() for doubt in doubts(directory.read(name), categories)]
     for name, doubt in found:
         yield warning(
@@ -54,8 +53,8 @@ def _people(deployment: Deployment, organization: Organization) -> Iterator[Find
         yield warning(f"{organization.id}: of another issuer, so they cannot log in: {', '.join(strangers)}", moved)
 
 
-def _categories() -> Collection[str]:
+def _categories(deployment: Deployment) -> Collection[str]:
     try:
-        return load(last_file()).offered
+        return load(deployment.upstreams).offered
     except InvalidConfiguration:  # another check says so
         return ()

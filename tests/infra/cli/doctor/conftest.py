@@ -1,12 +1,14 @@
 """A deployment whose parts a test replaces, and what checks say of it."""
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from infra.cli.doctor.deployment import Deployment, Known
 from infra.cli.doctor.finding import Finding
+from infra.cli.upstream import DEPLOYED
 from infra.local.login import LocalLogin
 from infra.local.template import read_template
 from tests.conftest import PUBLIC_URL, TEMPLATE
@@ -19,7 +21,14 @@ type Made = Callable[..., Deployment]
 def made(login: LocalLogin) -> Made:
     """Builds the deployment that stands at `url`, with these parameters besides the usual ones."""
 
-    def build(url: str = PUBLIC_URL, *, embedded: bool = True, variables: Any = (), **parameters: str) -> Deployment:
+    def build(
+        url: str = PUBLIC_URL,
+        *,
+        embedded: bool = True,
+        variables: Any = (),
+        upstreams: Path = DEPLOYED,
+        **parameters: str,
+    ) -> Deployment:
         usual = read_template(TEMPLATE, {"Issuer": login.issuer, "PublicUrl": url, "ConnectClientId": "connect"})
         return Deployment(
             "mcpist",
@@ -29,6 +38,7 @@ def made(login: LocalLogin) -> Made:
             parameters=Known(dict(usual.intrinsics.parameters) | parameters),
             resources=Known(HttpApi="a1b2c3"),
             environment=lambda _: dict(variables),
+            upstreams=upstreams,
         )
 
     return build

@@ -8,7 +8,6 @@ import pytest
 
 from infra.cli.doctor import configuration
 from infra.cli.doctor.configuration import LOOPBACK
-from infra.cli.endpoint import LAST_UP
 from infra.local.names import REGION
 from mcpist.stores import client
 from tests.infra.cli.doctor.conftest import Made, only, states
@@ -88,38 +87,33 @@ def test_a_former_key_is_told_until_it_is_taken_away(made: Made) -> None:
     assert "mcpist grant reencrypt --organization ORG --token TOKEN --stack mcpist`" in found.remedy
 
 
-@pytest.fixture
-def upstreams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The upstreams' file of a last `up`."""
-    monkeypatch.chdir(tmp_path)
-    file = tmp_path / "upstreams.json"
-    LAST_UP.parent.mkdir()
-    LAST_UP.write_text(json.dumps({"upstreams": str(file)}))
-    return file
-
-
-def test_a_file_of_upstreams_that_cannot_be_read_is_a_problem(made: Made, upstreams: Path) -> None:
-    assert only(configuration.upstreams(made())).state == "ok"
+def test_a_file_of_upstreams_that_cannot_be_read_is_a_problem(made: Made, tmp_path: Path) -> None:
+    upstreams = tmp_path / "upstreams.json"
+    stands = made(upstreams=upstreams)
+    assert only(configuration.upstreams(stands)).state == "ok"
     upstreams.write_text('{"mcpServers": {"x": {"command": 1}}}')
-    found = only(configuration.upstreams(made()))
+    found = only(configuration.upstreams(stands))
     assert found.state == "problem"
     assert f"mcpist upstream check {upstreams}" in found.remedy
 
 
 @pytest.mark.usefixtures("aws")
-def test_servers_that_lambda_cannot_run_and_secrets_that_are_missing_are_problems(made: Made, upstreams: Path) -> None:
+def test_servers_that_lambda_cannot_run_and_secrets_that_are_missing_are_problems(made: Made, tmp_path: Path) -> None:
+    upstreams = tmp_path / "upstreams.json"
     name = "/mcpist/mcpist/upstreams/linear"
     servers = {
         "here": {"command": "npx", "description": "X"},
         "linear": {"type": "http", "url": "https://x.example", "description": "X", "headers": {"X-Key": f"ssm:{name}"}},
     }
     upstreams.write_text(json.dumps({"mcpServers": servers}))
-    unpackaged, missing = configuration.upstreams(made(embedded=False))
+    unpackaged, missing = configuration.upstreams(made(embedded=False, upstreams=upstreams))
     assert 'mcpServers["here"].command: npx fetches' in unpackaged.found
     assert (missing.state, f"--type SecureString --name {name} " in missing.remedy) == ("problem", True)
     client("ssm").put_parameter(Name=name, Value="secret", Type="SecureString")
-    assert states(configuration.upstreams(made(embedded=False))) == ["problem"]
-    assert only(configuration.upstreams(made())).found.startswith(f"{upstreams}: 2 servers, 2 categories")
+    assert states(configuration.upstreams(made(embedded=False, upstreams=upstreams))) == ["problem"]
+    assert only(configuration.upstreams(made(upstreams=upstreams))).found.startswith(
+        f"{upstreams}: 2 servers, 2 categories"
+    )
 
 
 def test_a_function_whose_alias_stayed_behind_is_told(made: Made, aws: list[str]) -> None:  # noqa: ARG001
