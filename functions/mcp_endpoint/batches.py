@@ -3,12 +3,12 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 from mcp_types import CallToolResult
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from mcp_endpoint import report
+from mcp_endpoint.arguments import Batch
 from mcp_endpoint.blocks import Part, content
 from mcp_endpoint.confirmation import Question, destructions, settle, with_accounts
 from mcp_endpoint.exchange import Exchange
@@ -17,7 +17,7 @@ from mcpist.batch import ledger
 from mcpist.batch.plan import Plan, plan
 from mcpist.batch.records import Header
 from mcpist.batch.resume import Resumption, resumption
-from mcpist.batch.start import LEAST_TIMEOUT_SECONDS, MOST_TIMEOUT_SECONDS, TIMEOUT_SECONDS, is_id, resume, start
+from mcpist.batch.start import is_id, resume, start
 from mcpist.batch.steps import Step
 from mcpist.caller import Caller
 from mcpist.errors import BatchNotFound, InvalidRequest, StaleConfirmation
@@ -31,27 +31,6 @@ SLOWEST_POLL_SECONDS = 1.0
 POLL_GROWTH = 1.3
 # How often a task's client shall ask: a tenth of its age so far, within these bounds.
 SOONEST_ASK_SECONDS, LATEST_ASK_SECONDS = 1.0, 10.0
-
-
-COMMANDS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}]}
-
-
-class Batch(BaseModel):
-    """The arguments of `batch`."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    commands: Annotated[str | list[dict[str, Any]], WithJsonSchema(COMMANDS)] = ""
-    dry_run: bool = False
-    confirm: Annotated[bool, Field(description="the user agrees to what it destroys")] = False
-    timeout: Annotated[
-        int,
-        Field(ge=LEAST_TIMEOUT_SECONDS, le=MOST_TIMEOUT_SECONDS),
-        WithJsonSchema({"type": "integer", "description": f"{LEAST_TIMEOUT_SECONDS}-{MOST_TIMEOUT_SECONDS} s"}),
-    ] = TIMEOUT_SECONDS
-    batch_id: Annotated[str, Field(description="fetch one still running")] = ""
-    resume: Annotated[str, Field(description="rerun what failed of this batch_id")] = ""
-    again: Annotated[list[str], Field(description="its unknown steps to repeat")] = []
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,6 @@ from mcpist.caller import Caller
 from mcpist.errors import AccountError, Locale, McpistError, StaleConfirmation, from_message, to_message
 
 KEY = "connect"
-# The protocol whose clients are told by an error of its own; its state is nowhere, so it is told to all of them.
-ERROR_VERSION = "2025-11-25"
 # What is left for the call itself once the account stands.
 CALL_SECONDS = 8.0
 FIRST_POLL_SECONDS = 0.3

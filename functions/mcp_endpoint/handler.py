@@ -35,7 +35,12 @@ logger = Logger()
 protocol = cache(Protocol)
 prepare(
     services=("dynamodb", "lambda", "s3", "stepfunctions"),
-    modules=("mcpist.running.send", "toon_format", *(f"mcpist_modules.{name}" for name in NAMES), *upstream_rooms()),
+    modules=(
+        *("mcp_endpoint.batches", "mcp_endpoint.connecting", "mcpist.batch.progress"),
+        *("mcpist.running.send", "toon_format"),
+        *(f"mcpist_modules.{name}" for name in NAMES),
+        *upstream_rooms(),
+    ),
 )
 
 type Event = dict[str, Any]

@@ -2,16 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_types import Tool, ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from mcp_endpoint import batches
-from mcp_endpoint.batches import Batch, Shown
+from mcp_endpoint.arguments import ARGUMENTS, SCHEMAS, Batch, Call, GetModuleSchema
 from mcp_endpoint.blocks import Part, shown
-from mcp_endpoint.confirmation import Question
-from mcp_endpoint.connecting import Invitation, connected
 from mcp_endpoint.exchange import MOST_CHARACTERS, Exchange
 from mcp_endpoint.rendering import rendered
 from mcp_endpoint.schemas import schemas
@@ -20,42 +16,15 @@ from mcpist.files import fit
 from mcpist.problems import parsed
 from mcpist.render.answer import minified
 from mcpist.render.contents import parted
-from mcpist.running.options import Options
 from mcpist.running.run import Brought, run
 from mcpist.sieve import Sieve
 from mcpist.tools.index import ModuleEntry
-from mcpist.tools.schema import schema_of
 from mcpist_modules import CATALOGUE
 
-
-class _Arguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class GetModuleSchema(_Arguments):
-    """The arguments of `get_module_schema`."""
-
-    modules: list[str] = []
-    tools: Annotated[list[str], Field(description="give these tools' full JSON Schemas")] = []
-    query: Annotated[str, Field(description="a task in words: only tools that fit it")] = ""
-    full: bool = False
-
-
-# What a schema with every bound would say in three times the tokens.
-OPTIONS = {
-    "type": "object",
-    "description": "timeout: 1-30 s, retry: 0-3 (only what is safe to repeat), retry_delay: 0-10 s",
-}
-
-
-class Call(_Arguments):
-    """The arguments of `call`."""
-
-    module: str
-    tool: str
-    params: dict[str, Any] = {}
-    raw_output: bool = False
-    options: Annotated[Options, WithJsonSchema(OPTIONS)] = Field(default_factory=Options)
+if TYPE_CHECKING:
+    from mcp_endpoint.batches import Shown
+    from mcp_endpoint.confirmation import Question
+    from mcp_endpoint.connecting import Invitation
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +34,6 @@ class Told:
     parts: Sequence[Part]
     account: str
 
-
-ARGUMENTS: dict[str, type[BaseModel]] = {"get_module_schema": GetModuleSchema, "call": Call, "batch": Batch}
-SCHEMAS = {name: schema_of(model) for name, model in ARGUMENTS.items()}
 
 GET_MODULE_SCHEMA = (
     "First step: what modules offer. Tools come as one-line signatures (-> fields of the answer); "
@@ -123,7 +89,7 @@ def hints_of(sieve: Sieve, modules: Iterable[ModuleEntry]) -> ToolAnnotations:
 
 def answer(
     exchange: Exchange, name: str, arguments: dict[str, Any]
-) -> Sequence[Part] | Told | Shown | Question | Invitation:
+) -> "Sequence[Part] | Told | Shown | Question | Invitation":
     """The parts that a meta-tool answers, one a content block, or what a batch has instead of them.
 
     A McpistError says why it cannot.
@@ -136,13 +102,17 @@ def answer(
         case Call() as asked:
             return _call(exchange, sieve, asked)
         case Batch() as asked:
+            from mcp_endpoint import batches  # only a batch waits for what plans and starts it
+
             return batches.answer(exchange, sieve, asked)
         case other:
             raise TypeError(other)
 
 
-def _call(exchange: Exchange, sieve: Sieve, asked: Call) -> Told | Invitation:
+def _call(exchange: Exchange, sieve: Sieve, asked: Call) -> "Told | Invitation":
     """The answer, of a list that was cut a second text on how to go on, and what a server brought besides text."""
+    from mcp_endpoint.connecting import Invitation, connected  # a list of the tools does not wait for it
+
     tool = sieve.tool(asked.module, asked.tool)
     module = sieve.catalogue.module(asked.module)
     caller, request, options = exchange.caller, exchange.request, asked.options

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from aws_lambda_powertools import Logger
@@ -32,11 +32,9 @@ from mcp_types import (
     TextContent,
 )
 
-from mcp_endpoint import batches, categories, connecting, meta_tools, prompts, resources, tasks
-from mcp_endpoint.batches import Shown
+from mcp_endpoint import categories, meta_tools, prompts, resources, tasks
+from mcp_endpoint.arguments import ARGUMENTS, SCHEMAS
 from mcp_endpoint.blocks import Part, content
-from mcp_endpoint.confirmation import Question
-from mcp_endpoint.connecting import Invitation
 from mcp_endpoint.exchange import Exchange, client_of, exchange_of
 from mcp_endpoint.meta_tools import Told
 from mcp_endpoint.tasks import Context, Task, TaskParams, UpdateParams
@@ -48,6 +46,12 @@ from mcpist.settings import settings
 from mcpist.sieve import Sieve
 from mcpist_modules import CATALOGUE
 
+# What batches and questions need is imported with the first call: a list of the tools does not wait for it.
+if TYPE_CHECKING:
+    from mcp_endpoint.batches import Shown
+    from mcp_endpoint.confirmation import Question
+    from mcp_endpoint.connecting import Invitation
+
 logger = Logger(child=True)
 
 NAME, VERSION = "mcpist", "0.1.0"
@@ -55,6 +59,8 @@ LISTS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources
 LIST_MILLISECONDS = 60_000
 # Where a result names the account that acted: for people and programs, no word of it for the model to read.
 ACCOUNT = "mcpist/account"
+# The protocol whose clients are told by an error of its own where to connect an account.
+ERROR_VERSION = "2025-11-25"
 
 type Answer = tuple[int, dict[str, str], bytes]
 
@@ -126,7 +132,7 @@ def _server() -> Server[Any]:
         NAME,
         version=VERSION,
         cache_hints=dict.fromkeys(LISTS, CacheHint(ttl_ms=LIST_MILLISECONDS, scope="private")),
-        get_tool_input_schema=(meta_tools.SCHEMAS | categories.SCHEMAS).get,
+        get_tool_input_schema=(SCHEMAS | categories.SCHEMAS).get,
         on_list_tools=_list_tools,
         on_call_tool=_call_tool,
         on_list_resources=_list_resources,
@@ -175,15 +181,15 @@ async def _call_proxy_tool(context: Context, params: CallToolRequestParams) -> C
 async def _call_tool(context: Context, params: CallToolRequestParams) -> Any:
     if settings().category_tools and params.name in categories.ARGUMENTS:
         return await _call_proxy_tool(context, params)
-    if params.name not in meta_tools.ARGUMENTS:
-        raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}. Tools: {', '.join(meta_tools.ARGUMENTS)}")
+    if params.name not in ARGUMENTS:
+        raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}. Tools: {', '.join(ARGUMENTS)}")
     exchange = replace(exchange_of(context), client=client_of(context, params))
     try:
         return _answered(exchange, meta_tools.answer(exchange, params.name, params.arguments or {}))
     except StaleConfirmation as error:  # the protocol wants a state that is not ours refused, not answered
         raise _protocol_error(context, error) from None
     except McpistError as error:
-        if isinstance(error, AccountError) and context.protocol_version == connecting.ERROR_VERSION:
+        if isinstance(error, AccountError) and context.protocol_version == ERROR_VERSION:
             raise _protocol_error(context, error) from None
         return _failure(exchange, error)
     except Exception:  # the SDK would answer it, too, but without a code, a hint and the request's id
@@ -191,34 +197,44 @@ async def _call_tool(context: Context, params: CallToolRequestParams) -> Any:
         return _failure(exchange, InternalError(request_id=exchange.request))
 
 
-def _answered(exchange: Exchange, answer: Sequence[Part] | Told | Shown | Question | Invitation) -> Any:
+def _answered(exchange: Exchange, answer: "Sequence[Part] | Told | Shown | Question | Invitation") -> Any:
     """A meta-tool's answer in the protocol's words: of what the client declared only."""
+    from mcp_endpoint import batches
+    from mcp_endpoint.confirmation import Question
+    from mcp_endpoint.connecting import Invitation
+
     match answer:
         case Question() | Invitation():
             return answer.as_result()
         case Told(parts, account):
             meta: Any = {ACCOUNT: account} if account else None
             return CallToolResult(content=content(parts, links=exchange.client.links), _meta=meta)
-        case Shown(head) if exchange.client.tasks and not head.done:
+        case batches.Shown(head) if exchange.client.tasks and not head.done:
             return batches.as_task(head).created()
-        case Shown():
+        case batches.Shown():
             return answer.as_result(links=exchange.client.links)
         case parts:
             return CallToolResult(content=content(parts, links=exchange.client.links))
 
 
 async def _get_task(context: Context, params: TaskParams) -> Task:
+    from mcp_endpoint import batches
+
     with _protocol_errors(context):
         return batches.task(exchange_of(context).caller, _sieve(context), params.task_id)
 
 
 async def _update_task(context: Context, params: UpdateParams) -> None:
     """A batch asks before it begins, and never again: there is nothing that could be answered."""
+    from mcp_endpoint import batches
+
     with _protocol_errors(context):
         batches.own(exchange_of(context).caller, params.task_id)
 
 
 async def _cancel_task(context: Context, params: TaskParams) -> None:
+    from mcp_endpoint import batches
+
     with _protocol_errors(context):
         batches.cancel(exchange_of(context).caller, params.task_id)
 
@@ -275,7 +291,9 @@ def _protocol_error(context: Context, error: McpistError, **about: str) -> MCPEr
     count(ERRORS, by=error.code)
     code = INVALID_PARAMS if isinstance(error, CallerError) else INTERNAL_ERROR
     locale = exchange_of(context).caller.locale
-    if isinstance(error, AccountError) and context.protocol_version == connecting.ERROR_VERSION:
+    if isinstance(error, AccountError) and context.protocol_version == ERROR_VERSION:
+        from mcp_endpoint import connecting
+
         return connecting.as_error(error, locale)
     return MCPError(code, error.text(locale).message, error.as_dict(locale) | about)
 

@@ -10,6 +10,7 @@ from mcp_endpoint.blocks import MOST_BINARY_CHARACTERS, Part, shown
 from mcp_endpoint.confirmation import Destruction
 from mcp_endpoint.exchange import MOST_CHARACTERS
 from mcp_endpoint.rendering import rendered
+from mcp_endpoint.resources import BATCH_TYPE, BATCH_URI
 from mcpist.batch import ledger
 from mcpist.batch.items import unpack
 from mcpist.batch.plan import Plan
@@ -23,7 +24,6 @@ from mcpist.settings import settings
 from mcpist.sieve import Sieve
 from mcpist.tools.tool import Tool
 
-URI, MIME_TYPE = "mcpist://batches/{id}", "text/plain"
 MOST_FAILURES = 20
 
 
@@ -51,8 +51,8 @@ def parts(head: Header, sieve: Sieve) -> list[Part]:
 
 def link(batch: str) -> ResourceLink:
     """The way to a batch that is still under way."""
-    uri = URI.replace("{id}", batch)
-    return ResourceLink(name=batch, uri=uri, description="The batch as it will be", mime_type=MIME_TYPE)
+    uri = BATCH_URI.replace("{id}", batch)
+    return ResourceLink(name=batch, uri=uri, description="The batch as it will be", mime_type=BATCH_TYPE)
 
 
 def settled(head: Header) -> str:

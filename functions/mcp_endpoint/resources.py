@@ -6,12 +6,9 @@ from collections.abc import Iterator
 
 from mcp_types import ReadResourceResult, Resource, ResourceTemplate, TextResourceContents
 
-from mcp_endpoint import batches, report
 from mcp_endpoint.blocks import fitting
 from mcp_endpoint.exchange import MOST_CHARACTERS, Exchange
 from mcp_endpoint.rendering import rendered
-from mcpist.batch import ledger
-from mcpist.batch.progress import progress
 from mcpist.errors import FileNotFound
 from mcpist.files import fit
 from mcpist.render.answer import minified
@@ -19,15 +16,16 @@ from mcpist.running.run import recorded, run
 from mcpist.sieve import Sieve
 from mcpist.tools.index import ModuleEntry, ResourceEntry
 
+BATCH_URI, BATCH_TYPE = "mcpist://batches/{id}", "text/plain"
 BATCH = ResourceTemplate(
     name="batch",
-    uri_template=report.URI,
+    uri_template=BATCH_URI,
     description="A batch as it is now: how far it is, and what it has brought",
-    mime_type=report.MIME_TYPE,
+    mime_type=BATCH_TYPE,
 )
 PROGRESS = ResourceTemplate(
     name="batch_progress",
-    uri_template=f"{report.URI}/progress",
+    uri_template=f"{BATCH_URI}/progress",
     description="How each step of a batch stands, for programs that watch",
     mime_type="application/json",
 )
@@ -69,10 +67,14 @@ def _batch(exchange: Exchange, sieve: Sieve, uri: str) -> tuple[str, str] | None
     found = _BATCH.fullmatch(uri)
     if found is None:
         return None
+    from mcp_endpoint import batches, report  # only who asks for a batch waits for what batches need
+    from mcpist.batch import ledger
+    from mcpist.batch.progress import progress
+
     head = batches.own(exchange.caller, found["id"])
     if found["progress"]:
         return "application/json", minified(progress(head, ledger.entries(head.pk), time.time()))
-    return report.MIME_TYPE, "\n\n".join(part for part in report.parts(head, sieve) if isinstance(part, str))
+    return BATCH_TYPE, "\n\n".join(part for part in report.parts(head, sieve) if isinstance(part, str))
 
 
 def _upstream(exchange: Exchange, sieve: Sieve, uri: str, category: str) -> ReadResourceResult:

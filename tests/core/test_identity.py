@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Iterator
 from typing import Any
+from urllib.error import URLError
 
 import jwt
 import pytest
@@ -204,6 +205,18 @@ def test_known_keys_stay_good_while_the_issuer_is_down(issuer: Service) -> None:
     assert issuer.received
     with pytest.raises(UpstreamUnavailable):
         keys.find("k2")
+
+
+def test_a_redirect_to_the_keys_is_followed_but_not_to_another_scheme(issuer: Service) -> None:
+    metadata, keys = issuer.replies
+    issuer.says(metadata, Reply(b"", 302, {"location": f"{issuer.url}/moved"}), keys)
+    assert check(issuer, token(issuer)) == Subject(issuer.url, "uma")
+    identity.keys_of.cache_clear()
+    issuer.says(metadata, Reply(b"", 302, {"location": issuer.url.replace("http:", "https:")}))
+    with pytest.raises(UpstreamUnavailable):
+        check(issuer, token(issuer))
+    with pytest.raises(URLError, match="unknown url type"):
+        identity._opener("https").open(issuer.url)
 
 
 def test_a_published_symmetric_key_verifies_nothing(issuer: Service) -> None:

@@ -248,8 +248,9 @@ def test_a_warrant_has_only_the_roles_that_it_was_issued_with(door: Broker) -> N
 
 
 def test_an_expired_warrant_is_refused(door: Broker) -> None:
-    proof = warrant_of(door, "ada", expires_at=int(time.time()))
-    assert error_of(door.ask("resolve", proof=proof)) == "AuthenticationError"
+    refused = door.ask("resolve", proof=warrant_of(door, "ada", expires_at=int(time.time())))
+    assert error_of(refused) == "AuthenticationError"
+    assert refused["error"]["details"] == {"problem": "the batch's warrant has expired"}
 
 
 def test_a_warrant_ends_after_an_hour_at_most(door: Broker) -> None:

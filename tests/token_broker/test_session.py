@@ -48,7 +48,9 @@ def test_a_session_ends_after_a_quarter_of_an_hour(door: Broker, monkeypatch: py
     proof = door.session("ada")
     later = time.time() + session.SESSION_SECONDS + 1
     monkeypatch.setattr(time, "time", lambda: later)
-    assert error_of(offer(door, proof)) == "AuthenticationError"
+    refused = offer(door, proof)
+    assert error_of(refused) == "AuthenticationError"
+    assert refused["error"]["details"] == {"problem": "the browser's session has ended"}
 
 
 def test_a_session_opens_only_its_own_organization(door: Broker) -> None:

@@ -11,7 +11,16 @@ import time
 from functools import cache
 from typing import Any
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    UnknownHandler,
+)
 
 import jwt
 
@@ -138,11 +147,22 @@ def _read(url: str) -> dict[str, Any]:
     """A JSON object that the issuer publishes; urllib, since the first request of a sandbox waits for its import."""
     if not url.startswith(("https://", "http://")):
         raise ValueError("an issuer's metadata is read by HTTP")
-    with urlopen(url, timeout=FETCH_SECONDS) as answer:  # noqa: S310 - the scheme is checked above
+    with _opener(url.partition(":")[0]).open(url, timeout=FETCH_SECONDS) as answer:
         found = json.load(answer)
     if not isinstance(found, dict):
         raise ValueError("an issuer's metadata is an object")  # noqa: TRY004 - its value is wrong, not our type
     return found
+
+
+@cache
+def _opener(scheme: str) -> OpenerDirector:
+    """What opens addresses of one scheme: no redirect leaves TLS, and nobody else waits for the certificates."""
+    made = OpenerDirector()
+    transport = HTTPSHandler if scheme == "https" else HTTPHandler
+    outcomes = (HTTPRedirectHandler, HTTPDefaultErrorHandler, HTTPErrorProcessor, UnknownHandler)
+    for handler in (ProxyHandler, transport, *outcomes):
+        made.add_handler(handler())
+    return made
 
 
 def _is_access_token(header: dict[str, Any], claims: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""What a sandbox does before SnapStart's snapshot: all the imports that a request would otherwise wait for.
+"""What a sandbox does before SnapStart's snapshot: all the imports and reading that a request would otherwise wait for.
 
 No client is made and no socket opened: credentials, connections and randomness must be new after each restore.
 """
@@ -14,12 +14,11 @@ LATE_MODULES = ("botocore.httpsession", "botocore.signers")
 
 
 def prepare(*, services: Iterable[str], modules: Iterable[str] = ()) -> None:
-    """Import these modules, and read botocore's models of these services, before the snapshot is taken."""
+    """Import these modules, and read botocore's descriptions of these services, before the snapshot is taken."""
 
     def import_all() -> None:
         for module in (*LATE_MODULES, *modules):
             import_module(module)
-        for service in services:
-            stores.session().get_service_model(service)
+        stores.session().get_component("data_loader").keep(services)
 
     register_before_snapshot(import_all)

@@ -43,10 +43,14 @@ def session() -> Any:
     """The sandbox's AWS session: botocore's, since importing boto3 costs as much CPU again and adds nothing here."""
     import botocore.session
 
+    from mcpist.descriptions import Descriptions
+
     # At DEBUG these print requests, and requests carry what is nobody else's business.
     for library in ("botocore", "urllib3"):
         logging.getLogger(library).setLevel(logging.WARNING)
-    return botocore.session.get_session()
+    made = botocore.session.get_session()
+    made.register_component("data_loader", Descriptions())
+    return made
 
 
 @cache

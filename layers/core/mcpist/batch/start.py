@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from mcpist import broker, quota
-from mcpist.batch import facts, ledger
+from mcpist.batch import TIMEOUT_SECONDS, facts, ledger
 from mcpist.batch.executions import begin
 from mcpist.batch.machine import TYPE, Machine
 from mcpist.batch.plan import Plan
@@ -20,8 +20,6 @@ from mcpist.settings import settings
 from mcpist.sieve import Sieve
 from mcpist.stores import client, reaching, refused
 
-TIMEOUT_SECONDS = 900  # of a whole batch, if its user wishes nothing else
-LEAST_TIMEOUT_SECONDS, MOST_TIMEOUT_SECONDS = 10, 3_000
 WARRANT_SECONDS = 300  # a step that has begun in time may still be running
 START_ATTEMPTS = 5
 START_PAUSE_SECONDS = 0.2
