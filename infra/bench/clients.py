@@ -41,6 +41,7 @@ class Record:
     milliseconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     errors: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
+    began: float = field(default_factory=time.monotonic)
 
     async def note(self, kind: str, work: Awaitable[None]) -> None:
         """Wait for a piece of work, and keep how long it took or what became of it."""
@@ -58,7 +59,8 @@ class Record:
             error = error.exceptions[0]
         code = str(error.error.get("code")) if isinstance(error, Failed) else type(error).__name__
         self.errors[code] += 1
-        self.examples.setdefault(code, str(error)[:EXAMPLE_CHARACTERS])
+        words = f"after {time.monotonic() - self.began:.0f} s {error}"
+        self.examples.setdefault(code, words[:EXAMPLE_CHARACTERS])
 
 
 @dataclass(frozen=True)
