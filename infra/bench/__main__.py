@@ -1,26 +1,22 @@
 """`make bench`: measure, print the table, and keep it in docs/benchmarks.md."""
 
-import http.server
+import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
-import tempfile
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from infra.bench import broker, catalogue, machines, upstreams
+from infra.bench import broker, catalogue, costs, load, machines, upstreams
+from infra.bench.report import BENCHMARKS, Row, keep, measured, table
+from infra.bench.stub_house import SLOW_SECONDS, StubHouse, open_stub_house, say
 from infra.cli.endpoint import Endpoint
 from infra.cli.plan import planned
-from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house, with_modules
+from infra.local.house import ORGANIZATION, ROOT, USER, House, with_modules
 from mcpist.broker import Credential
 from mcpist.caller import Caller, Subject
 from mcpist.render.shows import shows
@@ -34,35 +30,37 @@ from mcpist.tools.module import Module
 from tests.whole import accounts
 
 ROUNDS = 5
-SLOW_SECONDS = 0.5
 CALLS = 200
-BEGIN, END = "<!-- bench -->\n", "<!-- /bench -->\n"
-REPORT = ROOT / "docs/benchmarks.md"
-
-type Row = tuple[str, str, str]
 
 
 def main() -> None:
-    """Measure everything on one seeded house."""
-    with tempfile.TemporaryDirectory() as folder, stub_service() as host:
-        root = with_modules(Path(folder), ROOT / "infra/bench/stub.py")
-        stub = root / "layers/modules/mcpist_modules/stub.py"
-        stub.write_text(stub.read_text("utf-8").replace("http://stub.invalid", host), "utf-8")
-        with open_house(
-            docs=ROOT / "docs",
-            root=root,
-            modules=("github", "rag", "stub"),
-            parameters=upstreams.UNLIMITED,
-            say=_say,
-        ) as house:
-            rows = [*catalogue.rows(), *caching(host), *sandboxes(house, Path(folder))]
-            rows += [*requests(house), *broker.rows(house, Path(folder)), *planning()]
-            rows += [*batches(house), *shapes(house), *machines.rows()]
-        rows += upstreams.rows()
-    rows += broker.contention()
-    text = table(rows)
-    print(text)
-    keep(text)
+    """Measure what is named; without a name all but the load test."""
+    parser = argparse.ArgumentParser(prog="python -m infra.bench", description=main.__doc__)
+    named = parser.add_subparsers(dest="named")
+    named.add_parser("costs", help="count what calls and batches ask of AWS, and price it")
+    loaded = named.add_parser("load", help="many clients at once for some minutes: no error, no growing memory")
+    loaded.add_argument("--minutes", type=float, default=10)
+    loaded.add_argument("--clients", type=int, default=50)
+    chosen = parser.parse_args()
+    if chosen.named == "load":
+        load.measure(chosen.clients, chosen.minutes * 60)
+        return
+    with open_stub_house() as stub:
+        rows = [] if chosen.named else inside(stub)
+        costs.measure(stub)
+    if not chosen.named:
+        rows += [*upstreams.rows(), *broker.contention()]
+        text = f"Measured {measured()}.\n\n{table(('what', 'seen', 'at most'), rows)}"
+        print(text)
+        keep(text, BENCHMARKS, "bench")
+
+
+def inside(stub: StubHouse) -> list[Row]:
+    """What is measured in one seeded house."""
+    house, folder = stub.house, stub.folder
+    rows = [*catalogue.rows(), *caching(stub.service), *sandboxes(house, folder)]
+    rows += [*requests(house), *broker.rows(house, folder), *planning()]
+    return [*rows, *batches(house), *shapes(house), *machines.rows()]
 
 
 def sandboxes(house: House, folder: Path) -> list[Row]:
@@ -86,7 +84,7 @@ def sandboxes(house: House, folder: Path) -> list[Row]:
     found: dict[str, list[dict[str, float]]] = {"ours": [], "bare": [], "crowd": []}
     pipe = subprocess.PIPE
     for number in range(ROUNDS + 1):  # the first round writes the bytecode and does not count
-        _say(f"sandboxes: round {number} of {ROUNDS}")
+        say(f"sandboxes: round {number} of {ROUNDS}")
         for which, values in found.items():
             server = "bare" if which == "bare" else "ours"
             command = [sys.executable, "-m", "infra.bench.sandbox", server, events["list_tools"], events["call"]]
@@ -219,46 +217,6 @@ def shapes(house: House) -> list[Row]:
     return [*rows, ("AWS requests of the endpoint for a batch", seen, "constant + 1 per 25 steps + polls")]
 
 
-@contextmanager
-def stub_service() -> Iterator[str]:
-    """A service on loopback that answers an empty list to everybody with a token."""
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            if self.path == "/slow":
-                time.sleep(SLOW_SECONDS)
-            self.send_response(200 if self.headers["authorization"] else 401)
-            self.send_header("content-length", "2")
-            self.end_headers()
-            self.wfile.write(b"[]")
-
-        def log_message(self, *_: Any) -> None:
-            """Silent."""
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-def table(rows: list[Row]) -> str:
-    """The rows in Markdown, under what they were measured on."""
-    day = datetime.now(UTC).date().isoformat()
-    machine = f"{day}, Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
-    lines = [f"| {what} | {seen} | {aim} |" for what, seen, aim in rows]
-    return "\n".join([f"Measured {machine}.", "", "| what | seen | at most |", "| --- | --- | --- |", *lines, ""])
-
-
-def keep(text: str) -> None:
-    """Put the table between its marks in the report."""
-    report = REPORT.read_text("utf-8")
-    before, _, rest = report.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    REPORT.write_text(f"{before}{BEGIN}{text}{END}{after}", "utf-8")
-
-
 def _event(house: House, folder: Path, name: str) -> str:
     event = json.loads((ROOT / f"events/mcp_endpoint_{name}.json").read_text("utf-8"))
     event["headers"]["authorization"] = f"Bearer {house.token(USER)}"
@@ -296,10 +254,6 @@ def _median(values: list[dict[str, float]], name: str) -> float:
 def _ratio(ours: float, theirs: float, unit: str) -> str:
     digits = 2 if unit == "s" else 0
     return f"{ours / theirs:.2f} ({ours:.{digits}f} {unit} : {theirs:.{digits}f} {unit})"
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

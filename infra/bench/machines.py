@@ -4,6 +4,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 from random import Random
 
+from infra.bench.meter import EXECUTION_GIGABYTES
+from infra.bench.prices import dollars
 from mcpist.batch.graph import Graph
 from mcpist.batch.machine import Machine, machine, relay
 from mcpist.errors import GraphTooLarge
@@ -26,14 +28,8 @@ WRITES = {
     "claim": 1,
     "result of up to 2 KB": 2,
     "settling, a header of up to 2 KB": 2,
-    "audit": 1,
+    "audit, with its two indexes": 3,
 }
-# List prices of us-east-1, in dollars.
-MILLION_INVOCATIONS = 0.20
-GIGABYTE_SECOND = 0.0000166667
-MILLION_READS, MILLION_WRITES = 0.125, 0.625
-MILLION_EXECUTIONS, EXECUTION_GIGABYTE_SECOND = 1.00, 0.00001667
-EXECUTION_GIGABYTES = 0.0625  # the least that an execution is billed for
 
 
 def rows() -> Iterator[Row]:
@@ -99,8 +95,8 @@ def costs(batches: Sequence[Batch]) -> Iterator[Row]:
     yield "executions a step: machine, relay", _pair(executions), ""
     units = f"{sum(READS.values())} reads, {sum(WRITES.values())} writes"
     yield "DynamoDB units a step (a batch of 30, results of up to 2 KB)", units, ""
-    dollars = {form: 1e6 * _dollars(invocations[form], executions[form]) for form in invocations}
-    yield f"dollars a million steps of {INVOCATION_SECONDS} s at 1 GB: machine, relay", _pair(dollars), ""
+    costs = {form: 1e6 * _dollars(invocations[form], executions[form]) for form in invocations}
+    yield f"dollars a million steps of {INVOCATION_SECONDS} s at 1 GB: machine, relay", _pair(costs), ""
 
 
 def _machine(batch: Batch) -> Machine | None:
@@ -144,10 +140,15 @@ def _is_of(batch: Batch, least: int) -> bool:
 
 def _dollars(invocations: float, executions: float) -> float:
     """What one step costs; its execution lasts as long as it does."""
-    compute = invocations * (MILLION_INVOCATIONS / 1e6 + INVOCATION_SECONDS * GIGABYTE_SECOND)
-    table = (sum(READS.values()) * MILLION_READS + sum(WRITES.values()) * MILLION_WRITES) / 1e6
-    running = INVOCATION_SECONDS * EXECUTION_GIGABYTES * EXECUTION_GIGABYTE_SECOND
-    return compute + table + executions * MILLION_EXECUTIONS / 1e6 + running
+    used = {
+        "lambda_request": invocations,
+        "lambda_gb_second": invocations * INVOCATION_SECONDS,
+        "dynamodb_read": sum(READS.values()),
+        "dynamodb_write": sum(WRITES.values()),
+        "states_request": executions,
+        "states_gb_second": INVOCATION_SECONDS * EXECUTION_GIGABYTES,
+    }
+    return sum(dollars(used).values())
 
 
 def _pair(values: dict[str, float]) -> str:

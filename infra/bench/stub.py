@@ -1,4 +1,4 @@
-"""A stub service: a tool that answers at once, and two that need a grant, one of them for a slow answer."""
+"""A stub service: tools that answer at once, and tools that need a grant, some of them for what takes a while."""
 
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call, Lookup
@@ -41,3 +41,9 @@ def ask() -> Call:
 def ask_slowly() -> Call:
     """Ask the stub's service for what takes it a while."""
     return Call("GET", "/slow")
+
+
+@stub.reads(shows("name", "account"))
+def ask_about(name: str) -> Call:
+    """Ask the stub's service about a name, for rows that say by whose account they were asked."""
+    return Call("GET", "/about", query={"name": name})

@@ -27,7 +27,6 @@ from mcpist_modules.upstream.connections import SHARED, Upstreams
 CALLS, WARM_UP = 200, 20
 USERS, CALLS_A_USER = 20, 5
 ECHO = {"message": "hello"}
-UNLIMITED = {"UserRequests": "0"}  # one user asks more here than a minute may have
 
 type Row = tuple[str, str, str]
 

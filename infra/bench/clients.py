@@ -1,0 +1,183 @@
+"""Many MCP clients at once in one process, each with pauses as a person at work has them.
+
+Run as `python -m infra.bench.clients` with a job on stdin: `{"url", "people": [{"token", "account"}], "clients",
+"seconds", "pause_seconds", "arrival_seconds"}`; prints `{"milliseconds": {KIND: [...]}, "errors": {CODE: count},
+"examples": {CODE: text}}`. Whose `account` is empty asks no service with a grant. An answer that is not the right one
+is an error too.
+"""
+
+import asyncio
+import json
+import re
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import httpx2
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from infra.cli.document import Failed
+from infra.cli.endpoint import TIMEOUT_SECONDS, Session
+
+TOOLS = {"batch", "call", "get_module_schema"}
+WORDS = ("batch", "token", "grant", "deploy", "role", "upstream", "audit")
+RUNNING = re.compile(r"batch (b_\w+): running")
+EXAMPLE_CHARACTERS = 300
+
+
+class WrongAnswer(Exception):
+    """Something else came back than what was asked for."""
+
+
+@dataclass
+class Record:
+    """What the clients saw."""
+
+    milliseconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    errors: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+    began: float = field(default_factory=time.monotonic)
+
+    async def note(self, kind: str, work: Awaitable[None]) -> None:
+        """Wait for a piece of work, and keep how long it took or what became of it."""
+        started = time.perf_counter()
+        try:
+            await work
+        except Exception as error:  # noqa: BLE001 - each is counted by its kind
+            self.fail(error)
+        else:
+            self.milliseconds[kind].append((time.perf_counter() - started) * 1000)
+
+    def fail(self, error: BaseException) -> None:
+        """Count an error by its code, or its class where it has none."""
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        code = str(error.error.get("code")) if isinstance(error, Failed) else type(error).__name__
+        self.errors[code] += 1
+        words = f"after {time.monotonic() - self.began:.0f} s {error}"
+        self.examples.setdefault(code, words[:EXAMPLE_CHARACTERS])
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody with a client of their own, and what they do with it."""
+
+    session: Session
+    account: str
+    chance: Random
+
+    def next(self) -> tuple[str, Awaitable[None]]:
+        """What they do next: often a call, sometimes a batch, seldom a list of the tools."""
+        kinds = {"tools/list": 1, "schema": 3, "documents": 6, "batch of 3": 2, "service": 5 if self.account else 0}
+        (kind,) = self.chance.choices(list(kinds), list(kinds.values()))
+        match kind:
+            case "tools/list":
+                return kind, self.list()
+            case "schema":
+                return kind, self.learn()
+            case "documents":
+                return kind, self.read()
+            case "service":
+                return kind, self.ask()
+        return kind, self.ask_together() if self.account and self.chance.random() < 0.5 else self.read_together()
+
+    async def list(self) -> None:
+        """List the tools."""
+        names = {tool.name for tool in (await self.session.client.list_tools()).tools}
+        if names != TOOLS:
+            raise WrongAnswer(str(names))
+
+    async def learn(self) -> None:
+        """Learn what a module can do."""
+        await self._call("get_module_schema", {"modules": ["rag"]}, shows=("search_docs",))
+
+    async def read(self) -> None:
+        """Search the documents."""
+        await self._call("call", self._search(), shows=(".md",))
+
+    async def ask(self) -> None:
+        """Ask a service, which says by whose account it was asked."""
+        name = self._name()
+        await self._call("call", _question(name), shows=(f"{name} 0", self.account))
+
+    async def read_together(self) -> None:
+        """Search, and read the first two documents that were found."""
+        first, second = (
+            {"module": "rag", "tool": "get_doc", "params": {"path": f"${{find.items[{n}].path}}"}} for n in (0, 1)
+        )
+        await self._batch({**self._search(), "id": "find"}, first, second, shows=(".md",))
+
+    async def ask_together(self) -> None:
+        """Ask a service twice at once, and about what came of it."""
+        one, two = self._name(), self._name()
+        asked = ({**_question(name), "id": id_} for name, id_ in ((one, "one"), (two, "two")))
+        last = _question("${one.items[0].name} and ${two.items[0].name}")
+        await self._batch(*asked, last, shows=(f"{one} 0 and {two} 0", self.account))
+
+    async def _batch(self, *steps: dict[str, Any], shows: tuple[str, ...]) -> None:
+        text = await self._answer("batch", {"commands": [*steps[:-1], {**steps[-1], "output": True}]})
+        while running := RUNNING.search(text):
+            text = await self._answer("batch", {"batch_id": running[1]})
+        _expect_all((": done, 3 of 3 steps", *shows), text)
+
+    async def _call(self, tool: str, arguments: dict[str, Any], *, shows: tuple[str, ...]) -> None:
+        _expect_all(shows, await self._answer(tool, arguments))
+
+    async def _answer(self, tool: str, arguments: dict[str, Any]) -> str:
+        return json.dumps((await self.session.call(tool, arguments)).outputs, ensure_ascii=False)
+
+    def _search(self) -> dict[str, Any]:
+        return {"module": "rag", "tool": "search_docs", "params": {"query": self.chance.choice(WORDS), "limit": 3}}
+
+    def _name(self) -> str:
+        return f"n{self.chance.randrange(10**9)}"
+
+
+async def work(job: dict[str, Any]) -> Record:
+    """Let all clients work until the time is over."""
+    record, until = Record(), time.monotonic() + job["seconds"]
+    people = job["people"]
+    clients = (_client(number, people[number % len(people)], job, until, record) for number in range(job["clients"]))
+    await asyncio.gather(*clients)
+    return record
+
+
+async def _client(number: int, person: dict[str, str], job: dict[str, Any], until: float, record: Record) -> None:
+    chance, url = Random(number), job["url"]  # noqa: S311 - equal in every run
+    headers = {"authorization": f"Bearer {person['token']}"}
+    await asyncio.sleep(chance.uniform(0, job["arrival_seconds"]))
+    try:
+        async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_SECONDS) as http:
+            transport = streamable_http_client(url, http_client=http)
+            async with Client(transport, cache=None) as client:  # each list is to be asked for
+                busy = Person(Session(client, url), person["account"], chance)
+                while time.monotonic() < until:
+                    await record.note(*busy.next())
+                    pause = chance.uniform(0.5, 1.5) * job["pause_seconds"]
+                    await asyncio.sleep(min(pause, max(0.0, until - time.monotonic())))
+    except Exception as error:  # noqa: BLE001 - a client that is lost is an error like another
+        record.fail(error)
+
+
+def _question(name: str) -> dict[str, Any]:
+    return {"module": "stub", "tool": "ask_about", "params": {"name": name}}
+
+
+def _expect_all(parts: tuple[str, ...], text: str) -> None:
+    if not all(part in text for part in parts):
+        raise WrongAnswer(text)
+
+
+def main() -> None:
+    """Do the job on stdin."""
+    record = asyncio.run(work(json.load(sys.stdin)))
+    print(json.dumps({"milliseconds": record.milliseconds, "errors": record.errors, "examples": record.examples}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+"""The cost page: what calls and batches ask of AWS, counted, and what that costs by the price table."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from infra.bench.meter import Meter
+from infra.bench.prices import Usage, dollars, prices
+from infra.bench.report import COSTS, keep, measured, table
+from infra.bench.stub_house import StubHouse, say
+from infra.local.house import ROOT, USER
+from tests.whole import accounts
+
+ROUNDS = 5
+CHAINS, LINKS = 5, 6
+STEPS = CHAINS * LINKS
+REST_SECONDS = 6  # after which the directory and the listing of the documents are asked for again
+MONTH_SECONDS = 30 * 24 * 3600
+SCALE = {"call": 1_000_000, "step": 1_000}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A piece of work that is priced; `asked` is how often it asks a service that needs a grant."""
+
+    name: str
+    prepare: Callable[[], object]
+    work: Callable[[], int]
+    asked: int = 0
+    parts: int = 1
+
+    @property
+    def part(self) -> str:
+        """What is counted."""
+        return "call" if self.parts == 1 else "step"
+
+
+def measure(stub: StubHouse) -> None:
+    """Count, price, and keep the tables in docs/costs.md."""
+    accounts.connect(stub.house, "stub-token", service="stub")
+    found = {case: usage(Meter(stub.house), case) for case in cases(stub)}
+    text = f"Measured {measured()}.\n\n{asked(found)}\n{priced(found)}\n{monthly(stub)}\n{price_list()}"
+    print(text)
+    keep(text, COSTS, "costs")
+
+
+def usage(meter: Meter, case: Case) -> Usage:
+    """What a part of a case uses, in that of some rounds in which the functions took the least time."""
+    rounds: list[Usage] = []
+    for number in range(ROUNDS):
+        say(f"{case.name}: round {number + 1} of {ROUNDS}")
+        case.prepare()
+        rounds.append(meter.usage(case.work, asked=case.asked))
+    best = min(rounds, key=lambda one: one["lambda_gb_second"])
+    return {key: amount / case.parts for key, amount in best.items() if amount}
+
+
+def cases(stub: StubHouse) -> Iterator[Case]:
+    """What is priced."""
+
+    def calls(module: str, tool: str, **params: str) -> Callable[[], int]:
+        event = _event(stub, "call", {"module": module, "tool": tool, "params": params})
+        return lambda: len(Meter(stub.house).ask(event))
+
+    idle, ask = calls("stub", "idle"), calls("stub", "ask_about", name="a")
+    search = calls("rag", "search_docs", query="batch")
+    yield Case("warm, no grant", idle, idle)
+    yield Case("warm, cached grant", ask, ask, asked=1)
+    yield Case("warm, documents", lambda: after_a_rest(search), search)
+    yield Case("cold, grant", lambda: accounts.forget(stub.house), ask, asked=1)
+    yield Case(f"batch of {STEPS}", lambda: None, lambda: together(stub), asked=STEPS, parts=STEPS)
+
+
+def after_a_rest(work: Callable[[], int]) -> None:
+    """Warm up, then wait until what is remembered for seconds is forgotten."""
+    work()
+    time.sleep(REST_SECONDS)
+
+
+def together(stub: StubHouse) -> int:
+    """Run a batch and fetch what it had not done at first, as a client does; the bytes of the answers."""
+    answers = [Meter(stub.house).ask(_event(stub, "batch", {"commands": [*chains()]}))]
+    while running := re.search(r"batch (b_\w+): running", answers[-1]):
+        answers.append(Meter(stub.house).ask(_event(stub, "batch", {"batch_id": running[1]})))
+    return sum(map(len, answers))
+
+
+def chains() -> Iterator[dict[str, Any]]:
+    """A batch whose steps all ask a service, most about what came of another."""
+    for chain in range(CHAINS):
+        for link in range(LINKS):
+            name = f"${{c{chain}s{link - 1}.items[0].name}}" if link else f"n{chain}"
+            yield {"id": f"c{chain}s{link}", "module": "stub", "tool": "ask_about", "params": {"name": name}}
+
+
+def asked(found: Mapping[Case, Usage]) -> str:
+    """What one call or step asks for."""
+    columns = ["of one", *(f"{case.part} ({case.name})" for case in found)]
+    keys = [key for key in prices() if any(key in one for one in found.values())]
+    return table(
+        columns,
+        (
+            [f"{prices()[key].name}: {prices()[key].unit}", *(_amount(one.get(key, 0)) for one in found.values())]
+            for key in keys
+        ),
+    )
+
+
+def priced(found: Mapping[Case, Usage]) -> str:
+    """What a million calls or a thousand steps cost."""
+    columns = ["dollars of", *(f"{SCALE[case.part]:,} {case.part}s ({case.name})" for case in found)]
+    costs = [{key: part * SCALE[case.part] for key, part in dollars(one).items()} for case, one in found.items()]
+    keys = [key for key in prices() if any(key in one for one in costs)]
+    rows = [[prices()[key].name, *(_dollars(one.get(key, 0)) for one in costs)] for key in keys]
+    return table(columns, [*rows, ["**together**", *(f"**{_dollars(sum(one.values()))}**" for one in costs)]])
+
+
+def monthly(stub: StubHouse) -> str:
+    """What a month costs in which nobody asks anything."""
+    watch, functions = (ROOT / "infra/watch.yaml").read_text("utf-8"), stub.house.aws.template.functions
+    kept = sum(one.memory_mb / 1024 for one in functions if one.snap_start)
+    month: Usage = {
+        "snapshot_gb_second": kept * MONTH_SECONDS,
+        "kms_key_month": len(stub.house.aws.template.keys),
+        "alarm_month": len(re.findall(r"(?m)^    Type: AWS::CloudWatch::Alarm$", watch)),
+        "metric_month": len(metrics(stub.house.logs)),
+    }
+    costs = dollars(month)
+    rows = [[prices()[key].name, f"{month[key]:,.0f}", _dollars(cost)] for key, cost in costs.items()]
+    return table(
+        ["each month", "how many", "dollars"], [*rows, ["**together**", "", f"**{_dollars(sum(costs.values()))}**"]]
+    )
+
+
+def metrics(logs: Path) -> set[str]:
+    """The custom metrics that functions have told in their logs, each with its dimensions."""
+    lines = [line for log in logs.iterdir() for line in log.read_text("utf-8").splitlines() if '"_aws"' in line]
+    found = set()
+    for told in map(json.loads, lines):
+        for one in told["_aws"]["CloudWatchMetrics"]:
+            for dimensions in one["Dimensions"]:
+                values = [told[dimension] for dimension in dimensions]
+                found |= {json.dumps([one["Namespace"], metric["Name"], values]) for metric in one["Metrics"]}
+    return found
+
+
+def price_list() -> str:
+    """The prices with their sources."""
+    rows = []
+    for price in prices().values():
+        seen = price.seen.isoformat() if price.seen else "none"
+        host = price.source.split("/")[2]
+        rows.append(
+            [
+                price.name,
+                f"${price.dollars:.10f}".rstrip("0").rstrip("."),
+                f"{price.per:,}",
+                price.unit,
+                f"[{host}]({price.source})",
+                seen,
+            ]
+        )
+    return table(["price", "dollars", "for", "unit", "source", "its date"], rows)
+
+
+def _event(stub: StubHouse, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    event: dict[str, Any] = json.loads((ROOT / "events/mcp_endpoint_call.json").read_text("utf-8"))
+    body = json.loads(event["body"])
+    body["params"] |= {"name": tool, "arguments": arguments}
+    host = stub.house.aws.api_url.partition("//")[2]
+    event["headers"] |= {"authorization": f"Bearer {stub.house.token(USER)}", "host": host, "mcp-name": tool}
+    return event | {"body": json.dumps(body)}
+
+
+def _amount(amount: float) -> str:
+    if not amount:
+        return ""
+    return f"{amount:,.0f}" if amount >= 100 else f"{amount:.3g}"
+
+
+def _dollars(amount: float) -> str:
+    if not amount:
+        return ""
+    return f"{amount:,.2f}" if amount >= 0.1 else f"{amount:.6f}".rstrip("0")

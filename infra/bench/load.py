@@ -1,0 +1,162 @@
+"""The load test: many MCP clients for some minutes, on the embedded stack, without an error or a growing sandbox."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from statistics import quantiles
+from typing import Any
+
+from infra.bench.processes import Change, Held, Sample, Samples, change, sampling
+from infra.bench.report import BENCHMARKS, Row, keep, measured, table
+from infra.bench.stub_house import open_stub_house, say
+from infra.local.house import ORGANIZATION, ROOT, House
+from infra.local.login_page import Person
+from infra.local.operating import operating
+from mcpist import directory
+from mcpist.caller import Role, Subject
+from tests.whole import accounts
+
+# With these pauses fifty clients ask about twice a second: two cores that others use as well hold it. They come one by
+# one in the first eighth of the run.
+PAUSE_SECONDS = 25.0
+SAMPLE_SECONDS = 2.0
+MOST_GROWTH, MOST_MORE = 0.02, 3
+# Ours; moto runs in the process of the embedded AWS, keeps all that it was ever told, and grows.
+FUNCTIONS = {"McpEndpointFunction": "endpoint", "TokenBrokerFunction": "broker", "StepRunnerFunction": "step runner"}
+EMBEDDED_AWS = "embedded AWS"
+
+# Who works: users by their roles, of which `readers` have documents alone; u1 to u3 have an account of their own.
+ROLES = {"readers": ("rag",), "askers": ("rag", "stub"), "both": ("rag", "stub")}
+USERS = {f"u{n}": roles for n, roles in enumerate([("readers",), ("askers",), ("both",), ("readers", "askers")] * 3)}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of a run: what the clients saw, and what the processes held from its begin to its end."""
+
+    seen: Mapping[str, Any]
+    samples: Samples
+    began: float
+    ended: float
+
+    @property
+    def minutes(self) -> float:
+        """How long it took."""
+        return (self.ended - self.began) / 60
+
+    @property
+    def answers(self) -> int:
+        """How many answers were right."""
+        return sum(map(len, self.seen["milliseconds"].values()))
+
+    def sandboxes(self, function: str) -> list[list[Sample]]:
+        """The samples of each sandbox of a function."""
+        return [samples for name, samples in self.samples.items() if name.rpartition("-")[0] == function]
+
+    def change(self, function: str, held: Held) -> Change | None:
+        """How what a function's sandboxes hold has changed."""
+        return change(self.sandboxes(function), held, self.began, self.ended)
+
+
+def measure(clients: int, seconds: float) -> None:
+    """Run, keep the table in docs/benchmarks.md, and end with an error where something did not hold."""
+    with open_stub_house() as stub:
+        people = settle(stub.house)
+        say(f"{clients} clients for {seconds / 60:.1f} minutes")
+        run = under_load(stub.house, people, clients, seconds)
+    what = f"{clients} clients, {run.minutes:.1f} minutes"
+    text = f"Measured {measured()}: {what}.\n\n{table(('what', 'seen', 'at most'), rows(run))}"
+    print(text)
+    keep(text, BENCHMARKS, "load")
+    if problems := [*errors(run), *growths(run)]:
+        sys.exit("\n".join(problems))
+
+
+def settle(house: House) -> list[dict[str, str]]:
+    """Users with their roles and accounts: what each of them logs in with, and whose account answers them."""
+    with operating(house.aws):
+        for name, modules in ROLES.items():
+            directory.put_role(ORGANIZATION, Role(name, modules=modules))
+        for user, roles in USERS.items():
+            subject = Subject(house.login.issuer, user)
+            directory.put_user(ORGANIZATION, user, name=user, subject=subject, roles=roles)
+    owned = {f"role#{role}" for role in ("askers", "both")} | {f"user#u{n}" for n in (1, 2, 3)}
+    for owner in owned:
+        accounts.connect(house, f"account-of-{owner.partition('#')[2]}", owner=owner, service="stub")
+    return [{"token": house.token(Person(user, user, "", "user")), "account": _account(user, owned)} for user in USERS]
+
+
+def under_load(house: House, people: list[dict[str, str]], clients: int, seconds: float) -> Run:
+    """Let the clients work in a process of their own, and sample ours meanwhile."""
+    job = {"url": house.mcp_url, "people": people, "clients": clients}
+    job |= {"seconds": seconds, "pause_seconds": PAUSE_SECONDS, "arrival_seconds": seconds / 8}
+    command = [sys.executable, "-m", "infra.bench.clients"]
+    began = time.monotonic()
+    with sampling(lambda: _pids(house), SAMPLE_SECONDS) as samples:
+        done = subprocess.run(command, cwd=ROOT, input=json.dumps(job), stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
+    return Run(json.loads(done.stdout), samples, began, time.monotonic())
+
+
+def rows(run: Run) -> Iterator[Row]:
+    """What was answered and how fast, then what the sandboxes held."""
+    yield "answers, each checked", f"{run.answers:,}, {run.answers / run.minutes / 60:.1f} a second", ""
+    yield "errors", _counted(run.seen["errors"]), "none"
+    for kind, times in sorted(run.seen["milliseconds"].items()):
+        cuts = quantiles(times, n=100, method="inclusive")
+        spread = f"{cuts[49]:.0f}, {cuts[94]:.0f}, {cuts[98]:.0f} ms"
+        yield f"`{kind}`: median, 95th and 99th percentile of {len(times):,}", spread, ""
+    for function, name in FUNCTIONS.items():
+        memory, files, threads = (run.change(function, held) for held in ("rss_kb", "files", "threads"))
+        if memory and files and threads:
+            largest = f"the largest of {len(run.sandboxes(function))} sandboxes of the {name}, second and last quarter"
+            yield f"memory of {largest}", f"{_megabytes(memory)} ({memory.growth:+.1%})", f"{MOST_GROWTH:+.0%}"
+            yield f"open files and threads, {largest}", f"{files}, {threads}", f"+{MOST_MORE}"
+    aws = [one.rss_kb / 1024 for one in run.samples[EMBEDDED_AWS]]
+    yield "memory of the embedded AWS's process, in which moto keeps all", f"{aws[0]:.0f} MB to {aws[-1]:.0f} MB", ""
+
+
+def errors(run: Run) -> Iterator[str]:
+    """What went wrong for the clients."""
+    for code, count in run.seen["errors"].items():
+        yield f"{code}, {count} times: {run.seen['examples'][code]}"
+
+
+def growths(run: Run) -> Iterator[str]:
+    """Which functions' sandboxes hold more and more, or were not there to be seen."""
+    for function, name in FUNCTIONS.items():
+        memory, files, threads = (run.change(function, held) for held in ("rss_kb", "files", "threads"))
+        if not (memory and files and threads):
+            yield f"no sandbox of the {name} was there in both quarters"
+            continue
+        if memory.growth > MOST_GROWTH:
+            yield f"the memory of the {name} grows"
+        if files.after > files.before + MOST_MORE:
+            yield f"the open files of the {name} grow"
+        if threads.after > threads.before + MOST_MORE:
+            yield f"the threads of the {name} grow"
+
+
+def _account(user: str, owned: set[str]) -> str:
+    """Whose account acts for a user: the own one, else the first role's that has one; empty where there is none."""
+    names = [f"user#{user}", *(f"role#{role}" for role in USERS[user])]
+    if "stub" not in {module for role in USERS[user] for module in ROLES[role]}:
+        return ""
+    return next((f"account-of-{name.partition('#')[2]}" for name in names if name in owned), "")
+
+
+def _pids(house: House) -> dict[str, int]:
+    """The sandboxes that live, by their ids, and this process."""
+    live = [sandbox for function in FUNCTIONS for sandbox in house.aws.functions[function].sandboxes]
+    return {EMBEDDED_AWS: os.getpid()} | {one.id: one.pid for one in live if one.pid is not None}
+
+
+def _megabytes(change: Change) -> str:
+    return f"{change.before / 1024:.1f} to {change.after / 1024:.1f} MB"
+
+
+def _counted(errors: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {code}" for code, count in errors.items()) or "none"

@@ -1,0 +1,35 @@
+"""Tables in Markdown, and the marked places of the pages where they are kept."""
+
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from infra.local.house import ROOT
+
+BENCHMARKS, COSTS = ROOT / "docs/benchmarks.md", ROOT / "docs/costs.md"
+
+type Row = tuple[str, str, str]
+
+
+def measured() -> str:
+    """When and on what something is measured."""
+    day = datetime.now(UTC).date().isoformat()
+    return f"{day}, Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def keep(text: str, page: Path, name: str) -> None:
+    """Put a text between the marks of this name in a page, which must have them."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
+    before, begins, rest = page.read_text("utf-8").partition(begin)
+    _, ends, after = rest.partition(end)
+    if not begins or not ends:
+        raise ValueError(f"{page.name} has no place for {name}")
+    page.write_text(f"{before}{begin}{text}{end}{after}", "utf-8")
