@@ -16,6 +16,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from infra.bench.stub_house import UNLIMITED
 from infra.cli.document import Failed
 from infra.cli.endpoint import Endpoint, Session
 from infra.local.house import ROOT, USER, House, open_house
