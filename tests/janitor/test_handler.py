@@ -26,6 +26,8 @@ LONG_AGO = UNUSED_SECONDS + NOTED_SECONDS + 60
 class Context:
     """The part of Lambda's context that the door reads."""
 
+    aws_request_id = "request-1"
+
     def __init__(self, milliseconds: int = 29_000) -> None:
         self.milliseconds = milliseconds
 

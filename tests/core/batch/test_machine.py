@@ -244,6 +244,7 @@ def test_whatever_the_stack_is_called_its_machines_names_are_among_those_that_it
         resolve(statement["Resource"])
         for role in ("McpEndpointRole", "StepRunnerRole", "JanitorRole")
         for policy in document["Resources"][role]["Properties"]["Policies"]
+        if "PolicyDocument" in policy
         for statement in policy["PolicyDocument"]["Statement"]
         if statement["Sid"] in {"RunMachines", "ContinueBatches", "RemoveMachines"}
     ]
