@@ -27,8 +27,8 @@ class Function:
     environment: Mapping[str, str]
     alias: str | None
     snap_start: bool
-    traced: bool
     log_format: str
+    traced: bool = False
 
     @property
     def arn(self) -> str:
