@@ -14,6 +14,13 @@ from tests import watch
 
 OWN = {metric.name: metric for metric in METRICS}
 NAMESPACE = next(iter(watch.template().functions)).environment["POWERTOOLS_METRICS_NAMESPACE"]
+LAMBDAS = {
+    "EndpointErrorsAlarm": "McpEndpoint",
+    "ConnectErrorsAlarm": "Connect",
+    "JanitorErrorsAlarm": "Janitor",
+    "BrokerErrorsAlarm": "TokenBroker",
+    "BrokerThrottlesAlarm": "TokenBroker",
+}
 PAGE = (watch.ROOT / "docs/observability.md").read_text("utf-8")
 
 
@@ -65,9 +72,14 @@ def test_other_namespaces_are_the_stacks_own_resources() -> None:
         "Errors",
         "Throttles",
     }
-    broker = next(one.name for one in template.functions if one.id == "TokenBrokerFunction")
-    for id_ in ("BrokerErrorsAlarm", "BrokerThrottlesAlarm"):
-        assert watch.alarmed()[id_].dimensions == {("FunctionName", broker)}
+    doors = {one.id.removesuffix("Function"): one.name for one in template.functions}
+    for id_, door in LAMBDAS.items():
+        assert watch.alarmed()[id_].dimensions == {("FunctionName", doors[door])}
+
+
+def test_every_door_that_dies_is_told_of_but_the_step_runner_whose_errors_are_no_failures() -> None:
+    doors = {one.id.removesuffix("Function") for one in watch.template().functions}
+    assert {door for id_, door in LAMBDAS.items() if id_.endswith("ErrorsAlarm")} == doors - {"StepRunner"}
 
 
 def test_machines_are_searched_for_by_what_their_names_begin_with() -> None:

@@ -36,6 +36,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         except StepBusy:
             line.give_way()
             raise
+        except Exception as error:
+            line.fail(error)
+            raise
         line.leave(list(answer["go"]))
         return answer
 

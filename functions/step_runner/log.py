@@ -31,3 +31,7 @@ class Line:
     def give_way(self) -> None:
         """Another sandbox has the step."""
         logger.info("step busy", extra=self.fields)
+
+    def fail(self, error: Exception) -> None:
+        """The step ends without an answer, perhaps before it was entered; Step Functions comes back."""
+        logger.error("step failed", extra={**self.fields, "error": type(error).__name__})

@@ -8,12 +8,14 @@ minute. Only then its provider is asked to revoke what was deleted, which may ta
 
 import time
 from collections.abc import Iterable
+from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
 from mcpist.broker import CACHE_SECONDS
 from mcpist.caller import Caller
 from mcpist.errors import AuthorizationError, Conflict, McpistError
+from mcpist.invocation import carried
 
 from . import grants, pending
 from .grant import Grant, Tokens
@@ -76,7 +78,7 @@ def kill(caller: Caller, asked: Kill, request: str) -> dict[str, Any]:
     dropped = _drop_all(reached)
     with ThreadPoolExecutor(MOST_KILLED) as pool:
         standing = list(islice(_named(caller, asked), MOST_KILLED + 1))
-        killed = list(pool.map(lambda grant: _kill(grant, caller, request), standing[:MOST_KILLED]))
+        killed = list(pool.map(carried(partial(_kill, caller=caller, request=request)), standing[:MOST_KILLED]))
     more = len(begun) > len(reached) or len(standing) > MOST_KILLED or not all(proof["deleted"] for proof in killed)
     return {"killed": killed, "dropped": dropped, "more": more}
 
@@ -150,7 +152,7 @@ def _drop_all(begun: list[Pending]) -> int:
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(MOST_KILLED) as pool:
-        return sum(pool.map(_drop, begun))
+        return sum(pool.map(carried(_drop), begun))
 
 
 def _drop(begun: Pending) -> bool:

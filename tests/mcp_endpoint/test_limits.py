@@ -68,7 +68,7 @@ def test_a_cold_call_is_counted_later_and_warm_ones_once_a_share(given: Given, a
     for _ in range(30):
         door.call("call", module="rag", tool="list_tags")
     seen = Counter(aws)
-    assert seen.pop("UpdateItem") in {1, 2}  # two where a minute ended
+    assert 5 <= seen.pop("UpdateItem") <= 9  # shares grow up to a tenth; two beginnings where a minute ended
     assert seen == {"PutItem": 30}
 
 

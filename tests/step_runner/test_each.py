@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mcpist import quota
 from mcpist.batch import facts, ledger
 from mcpist.batch.facts import MOST_ELEMENTS
 from mcpist.batch.items import unpack
@@ -148,14 +149,16 @@ def test_elements_count_once_as_steps_of_the_day(fan: Any, monkeypatch: pytest.M
 def test_a_list_that_is_more_than_the_day_has_left_fails_before_any_of_it_runs(
     fan: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("BATCH_STEPS", "3")
+    monkeypatch.setenv("BATCH_STEPS", "5")
     settings.cache_clear()
+    quota.take_steps("acme", 2, time.time())
     fan([{"q": "a"}] * 4)
     assert enter(step=1) == {"batch": PK, "go": {"s2": True}}
     error = error_of(entry(1))
-    assert (error.code, error.details["steps"], error.details["used"]) == ("RATE_LIMIT_EXCEEDED", 4, 0)
+    assert (error.code, error.details["steps"], error.details["used"]) == ("RATE_LIMIT_EXCEEDED", 4, 2)
     assert outcome(1) == "failed"
-    assert used() == 0
+    assert used() == 2
+    assert ledger.header(PK).elements == {}  # so no other entrance takes them for counted
 
 
 def test_a_long_list_stands_in_a_file_and_each_element_finds_its_own(fan: Any) -> None:

@@ -4,7 +4,8 @@ The id is made where a request comes in, and goes with it: into the header of th
 step, and in every message to the token broker.
 """
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -25,13 +26,15 @@ class _Invocation:
     counted: Counted = field(default_factory=dict)
 
 
+logger = logging.getLogger(__name__)
+
 _current: ContextVar[_Invocation | None] = ContextVar("invocation", default=None)
 
 
 @contextmanager
-def opened(door: str, logger: "Logger", correlation: str) -> Iterator[None]:
+def opened(door: str, log: "Logger", correlation: str) -> Iterator[None]:
     """Do a door's work: under this id, and at its end what it counted is written."""
-    mine = _Invocation(logger)
+    mine = _Invocation(log)
     before = _current.set(mine)
     try:
         with span(door):
@@ -39,8 +42,8 @@ def opened(door: str, logger: "Logger", correlation: str) -> Iterator[None]:
             yield
     finally:
         _current.reset(before)
-        logger.set_correlation_id(None)
-        metrics.write(mine.counted, correlation=mine.correlation)
+        mine.logger.set_correlation_id(None)
+        _write(mine.counted, mine)
 
 
 def bind(correlation: str) -> None:
@@ -67,4 +70,26 @@ def count(metric: Metric, value: float = 1, *, by: str = "") -> None:
 def alert(metric: Metric) -> None:
     """Write one of a metric at once, where an alarm must not be lost with the sandbox."""
     if current := _current.get():
-        metrics.write({(metric, ""): 1}, correlation=current.correlation)
+        _write({(metric, ""): 1}, current)
+
+
+def carried[**Given, Result](function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """The function for a thread that works for this invocation: threads know of none by themselves."""
+    current = _current.get()
+
+    def run(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+        before = _current.set(current)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _current.reset(before)
+
+    return run
+
+
+def _write(counted: Mapping[tuple[Metric, str], float], of: _Invocation) -> None:
+    """Write metrics; a door's answer never waits for them to be right."""
+    try:
+        metrics.write(counted, correlation=of.correlation)
+    except Exception:
+        logger.exception("metrics not written")

@@ -4,7 +4,7 @@ Items of the ledger, under `pk` ORGANIZATION#quota; each is a counter, `used`, t
     requests#USER#MINUTE    the requests that sandboxes have taken for a user
     steps#DAY               the steps of batches, and the elements of their lists
 A counter for each request would cost each a request to the store. So a sandbox takes a share of what the user has left,
-and spends it without asking: a tenth of the limit.
+and spends it without asking: as much again as it has served in this minute, up to a tenth of the limit.
 """
 
 import logging
@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 from mcpist.caller import Caller
-from mcpist.errors import StepLimitReached, StoreUnavailable, UserLimitReached
+from mcpist.errors import InvalidRequest, StepLimitReached, StoreUnavailable, UserLimitReached
 from mcpist.settings import settings
 from mcpist.stores import Table, refused
 
@@ -27,10 +27,11 @@ logger = logging.getLogger(__name__)
 class _Share:
     """What a sandbox may still serve a user in a minute; a new one owes the request that it was made for.
 
-    `last` is one after which the shared counter has no more.
+    What has been `served` says how much it may take; `last` is a share after which the counter has no more.
     """
 
     left: int = -1
+    served: int = 0
     last: bool = False
 
 
@@ -55,15 +56,15 @@ class Requests:
             self._minute, self._shares = minute, {}
         share = self._shares.get((caller.organization, caller.user))
         if share is None:
-            self._shares[caller.organization, caller.user] = _Share()
+            self._shares[caller.organization, caller.user] = _Share(served=1)
             return
         if share.left < 1 and not share.last:
-            wanted = max(1, limit // SHARES) - share.left
+            wanted = max(1, min(limit // SHARES, share.served)) - share.left
             granted = _take(caller, minute, wanted, limit)
             share.left, share.last = share.left + granted, granted < wanted
         if share.left < 1:
             raise UserLimitReached(limit=limit, retry_after=_left(now, MINUTE_SECONDS))
-        share.left -= 1
+        share.left, share.served = share.left - 1, share.served + 1
 
     def clear(self) -> None:
         """Forget all shares."""
@@ -78,17 +79,24 @@ def take_steps(organization: str, steps: int, now: float) -> None:
     limit = settings().batch_steps
     if not limit:
         return
+    if steps > limit:  # no day is long enough: waiting would not help
+        raise InvalidRequest(field="steps", problem=f"{steps} of them; an organization may run {limit} a day")
     day = _period(now, DAY_SECONDS)
-    key, ends = f"steps#{day}", (day + 1) * DAY_SECONDS
     try:
-        if steps <= limit:
-            _add(organization, key, steps, ends, most=limit - steps)
-            return
+        _add(organization, _steps(day), steps, (day + 1) * DAY_SECONDS, most=limit - steps)
     except Exception as error:
         if not refused(error):
             raise
-    used = (_table().get(_partition(organization), key) or {}).get("used", 0)
-    raise StepLimitReached(steps=steps, used=used, limit=limit, retry_after=_left(now, DAY_SECONDS))
+        used = (_table().get(_partition(organization), _steps(day)) or {}).get("used", 0)
+        wait = _left(now, DAY_SECONDS)
+        raise StepLimitReached(steps=steps, used=used, limit=limit, retry_after=wait) from None
+
+
+def give_back(organization: str, steps: int, now: float) -> None:
+    """Count less: what was taken at `now` does not run after all."""
+    if settings().batch_steps:
+        day = _period(now, DAY_SECONDS)
+        _add(organization, _steps(day), -steps, (day + 1) * DAY_SECONDS)
 
 
 def _take(caller: Caller, minute: int, wanted: int, limit: int) -> int:
@@ -113,6 +121,10 @@ def _add(organization: str, key: str, amount: int, ends: int, most: int | None =
     )
     used: int = item["used"]
     return used
+
+
+def _steps(day: int) -> str:
+    return f"steps#{day}"
 
 
 def _period(now: float, seconds: int) -> int:

@@ -70,8 +70,13 @@ def finish(
 def count(head: Header, step: int, length: int) -> int | None:
     """Count the elements of a step into the batch's, once; where they do not fit, how many would.
 
-    Who counts them takes them from what the organization has left of its day; StepLimitReached where that is less.
+    They are taken from what the organization has left of its day before they count here, so that none runs that was
+    refused, and given back where they do not count; StepLimitReached where that is less.
     """
+    if step in head.elements:
+        return None
+    now = time.time()
+    quota.take_steps(head.organization, length, now)
     try:
         table().update(
             head.pk,
@@ -83,9 +88,9 @@ def count(head: Header, step: int, length: int) -> int | None:
     except Exception as error:
         if not refused(error):
             raise
+        quota.give_back(head.organization, length, now)
         head = _header(head.pk)
         return None if step in head.elements else MOST_ELEMENTS - sum(head.elements.values())
-    quota.take_steps(head.organization, length, time.time())
     return None
 
 

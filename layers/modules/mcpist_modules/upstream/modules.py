@@ -10,6 +10,7 @@ from typing import Any
 
 from mcpist.caller import Caller
 from mcpist.errors import ApprovalRequired, McpistError
+from mcpist.invocation import carried
 from mcpist.render.shows import Shows
 from mcpist.tools.given import GIVEN
 from mcpist.tools.index import Index
@@ -179,7 +180,7 @@ def _at_once(ask: Callable[[str], Known], servers: list[str]) -> list[Known]:
     if len(servers) < 2:
         return [ask(server) for server in servers]
     with ThreadPoolExecutor(min(AT_ONCE, len(servers))) as threads:
-        return list(threads.map(ask, servers))
+        return list(threads.map(carried(ask), servers))
 
 
 @cache
