@@ -58,6 +58,16 @@ class Request:
         """The address of the caller."""
         return str(self.environ["REMOTE_ADDR"])
 
+    @property
+    def abandoned(self) -> bool:
+        """Whether the caller has hung up and hears no answer any more."""
+        try:
+            return not self.environ["werkzeug.socket"].recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

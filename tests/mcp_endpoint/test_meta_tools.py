@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from infra.local.login import LocalLogin
+from mcp_endpoint import categories
+from mcp_endpoint.arguments import SCHEMAS
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.meta_tools import Told, answer, declare
 from mcpist import broker, directory
@@ -35,6 +37,10 @@ def test_the_three_meta_tools_with_ten_modules_stay_under_900_tokens(organizatio
     assert listed[0]["description"].count("\n- ") == 10
     (tokens,) = o200k(json.dumps(listed, ensure_ascii=False, separators=(",", ":")))
     assert tokens < 900
+
+
+def test_no_argument_is_declared_to_come_in_a_header_so_no_call_is_searched_for_one() -> None:
+    assert "x-mcp-header" not in json.dumps([SCHEMAS, categories.SCHEMAS])
 
 
 @pytest.fixture

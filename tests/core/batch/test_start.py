@@ -8,11 +8,11 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ReadTimeoutError
 
 from mcpist.batch import ledger, uses
 from mcpist.batch.plan import Plan, plan
-from mcpist.batch.start import start
+from mcpist.batch.start import maker, start
 from mcpist.caller import Role
 from mcpist.errors import UpstreamUnavailable
 from mcpist.settings import settings
@@ -36,7 +36,7 @@ def refusing(operation: str, code: str) -> Iterator[None]:
     def refuse(**_: Any) -> None:
         raise ClientError({"Error": {"Code": code, "Message": ""}}, operation)
 
-    events = client("stepfunctions").meta.events
+    events = maker().meta.events
     events.register(f"before-call.stepfunctions.{operation}", refuse)
     yield
     events.unregister(f"before-call.stepfunctions.{operation}", refuse)
@@ -106,6 +106,16 @@ def test_where_no_machine_can_be_made_the_batch_runs_on_the_relay(relay: str, op
         head = start(planned({"id": "a"}), SHELF)
     assert executions(relay) == {head.batch: {"batch": head.pk, "step": -1}}
     assert ledger.header(head.pk).form == head.form == "relay"
+
+
+def test_a_machine_whose_making_takes_too_long_is_asked_for_once(relay: str, aws: list[str]) -> None:
+    def silent(**_: Any) -> None:
+        raise ReadTimeoutError(endpoint_url="https://states")
+
+    maker().meta.events.register_first("before-send.stepfunctions.CreateStateMachine", silent)
+    assert start(planned({"id": "a"}), SHELF).form == "relay"
+    assert aws.count("CreateStateMachine") == 1
+    assert len(executions(relay)) == 1
 
 
 def test_a_machine_that_is_being_removed_is_gone_around(relay: str) -> None:

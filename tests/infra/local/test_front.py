@@ -1,6 +1,7 @@
 """Who may speak to the one port, and what a hook can do to a request."""
 
 import json
+import socket
 
 import pytest
 
@@ -40,6 +41,18 @@ def house() -> House:
 def test_a_request_with_issued_credentials_is_forwarded_and_recorded(house: House) -> None:
     assert house.get_item(Caller("F-1", "F")).body == b"moto"
     assert house.front.requests == [AwsRequest("F-1", "F", "dynamodb", "GetItem", {"TableName": "T"})]
+
+
+def test_who_has_hung_up_is_not_served_in_the_place_of_those_who_wait(house: House) -> None:
+    key = house.keyring.issue(Caller("F-1", "F")).access_key
+    ours, callers = socket.socketpair()
+    with ours, callers:
+        asked = request("POST", "/", headers=signed(key, "dynamodb", **GET_ITEM), **{"werkzeug.socket": ours})
+        assert house.front(asked).body == b"moto"
+        callers.close()
+        with pytest.raises(Hangup):
+            house.front(asked)
+    assert len(house.forwarded) == 1
 
 
 @pytest.mark.parametrize("service", ["dynamodb", "s3"])

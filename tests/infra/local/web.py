@@ -7,6 +7,13 @@ from urllib.parse import unquote
 from infra.local.server import Request
 
 
+class Waiting:
+    """The connection of a caller who waits for the answer."""
+
+    def recv(self, *_: Any) -> bytes:
+        raise BlockingIOError
+
+
 def request(
     method: str, target: str, *, body: bytes = b"", headers: dict[str, str] | None = None, **environ: Any
 ) -> Request:
@@ -22,6 +29,7 @@ def request(
         "REMOTE_ADDR": "127.0.0.1",
         "SERVER_PORT": "3000",
         "SERVER_PROTOCOL": "HTTP/1.1",
+        "werkzeug.socket": Waiting(),
     }
     return Request({**own, **environ}, message, body)
 

@@ -5,6 +5,7 @@ import secrets
 import time
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from typing import Any
 
 from mcpist import broker, quota
 from mcpist.batch import TIMEOUT_SECONDS, facts, ledger
@@ -21,6 +22,7 @@ from mcpist.sieve import Sieve
 from mcpist.stores import client, reaching, refused
 
 WARRANT_SECONDS = 300  # a step that has begun in time may still be running
+CREATE_SECONDS = 10  # for a definition of up to a megabyte to be checked; after that the batch runs on the relay
 START_ATTEMPTS = 5
 START_PAUSE_SECONDS = 0.2
 
@@ -157,11 +159,16 @@ def _started(made: Machine, head: Header) -> bool:
     return False
 
 
+def maker() -> Any:
+    """The client that makes machines: one that is asked again while it works would make them all twice as slowly."""
+    return client("stepfunctions", read_seconds=CREATE_SECONDS, attempts=1)
+
+
 def _create(made: Machine, name: str) -> None:
     """Make a machine; another batch of this shape may have made it just now."""
     try:
         with reaching("Step Functions"):
-            client("stepfunctions").create_state_machine(
+            maker().create_state_machine(
                 name=name,
                 definition=made.definition_json,
                 roleArn=settings().machines_role,
