@@ -5,12 +5,13 @@ import io
 import json
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from aws_lambda_powertools import Logger
 
 from mcpist import invocation, metrics
-from mcpist.metrics import AUDIT_ROWS_LOST, CALLS, ERRORS, LATENCY
+from mcpist.metrics import AUDIT_ROWS_LOST, CALLS, ERRORS, INTEGRITY_FAILURES, LATENCY
 from tests import emf
 
 
@@ -114,3 +115,26 @@ def test_no_two_metrics_have_one_name() -> None:
     assert len(names) == len(set(names))
     own = [value for value in vars(metrics).values() if isinstance(value, metrics.Metric)]
     assert list(metrics.METRICS) == own
+
+
+def test_a_thread_that_works_for_an_invocation_counts_for_it_and_goes_by_its_id(
+    logger: Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ThreadPoolExecutor(2) as pool, invocation.opened("door", logger, "request-7"):
+        assert list(pool.map(invocation.carried(lambda _: invocation.correlation()), range(2))) == ["request-7"] * 2
+        pool.submit(invocation.carried(lambda: invocation.count(CALLS))).result()
+        pool.submit(invocation.carried(lambda: invocation.alert(INTEGRITY_FAILURES))).result()
+        assert pool.submit(invocation.correlation).result() == ""
+    written = capsys.readouterr().out
+    assert '"Calls":[1.0]' in written
+    assert '"IntegrityFailures":[1.0]' in written
+
+
+def test_metrics_that_cannot_be_written_fail_no_request(
+    logger: Logger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("POWERTOOLS_METRICS_NAMESPACE")
+    with invocation.opened("door", logger, "request-7"):
+        invocation.count(CALLS)
+        invocation.alert(AUDIT_ROWS_LOST)
+    assert [record.message for record in caplog.records] == ["metrics not written"] * 2
