@@ -14,7 +14,9 @@ from pydantic import SecretStr
 from mcpist import audit
 from mcpist.broker import CACHE_SECONDS
 from mcpist.errors import Conflict
+from mcpist.metrics import INTEGRITY_FAILURES
 from mcpist.settings import settings
+from tests import emf
 from tests.token_broker.authorization_server import AuthorizationServer, Client
 from tests.token_broker.conftest import PUBLIC_URL, Broker, error_of
 from token_broker import grants, pending
@@ -307,13 +309,17 @@ def test_a_provider_that_cannot_be_asked_keeps_nothing_alive_here(door: Broker) 
     assert standing(door) == set()
 
 
-def test_what_cannot_be_opened_goes_all_the_same(door: Broker) -> None:
+@pytest.mark.parametrize("changed", [{"access_token": {"B": b"garbage"}}, {"version": {"N": "9"}}])
+def test_what_cannot_be_opened_goes_all_the_same_and_the_alarm_hears_of_it(
+    door: Broker, capsys: pytest.CaptureFixture[str], changed: dict[str, Any]
+) -> None:
     door.store()
     item = next(item for item in door.items() if item["sk"]["S"] == "user#ada")
-    boto3.client("dynamodb").put_item(TableName="mcpist-Grants", Item=item | {"access_token": {"B": b"garbage"}})
+    boto3.client("dynamodb").put_item(TableName="mcpist-Grants", Item=item | changed)
     (proof,) = done(door, "grace", "kill", user="ada")["killed"]
     assert (proof["at_provider"], proof["deleted"]) == ("failed", True)
     assert standing(door) == set()
+    assert INTEGRITY_FAILURES.name in {one.name for one in emf.seen(capsys.readouterr().out)}
 
 
 def test_many_are_killed_in_turns(door: Broker) -> None:
