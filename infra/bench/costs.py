@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,7 @@ def _amount(amount: float) -> str:
 
 
 def _dollars(amount: float) -> str:
+    """Cents where there are dollars; below, three digits, never as a power of ten."""
     if not amount:
         return ""
-    return f"{amount:,.2f}" if amount >= 0.1 else f"{amount:.6f}".rstrip("0")
+    return f"{amount:,.2f}" if amount >= 1 else f"{Decimal(f'{amount:.2e}'):f}"

@@ -4,6 +4,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,6 +69,7 @@ class Meter:
                 {"http_api_request": sum(one.caller == "client" for one in requests)},
                 {"lambda_gb_second": sum(self._gigabyte_seconds(*one) for one in stopwatch.took)},
                 {"lambda_restored_gb": sum(one.memory_mb / 1024 for one in started if one.snap_start)},
+                {"states_request": len(executions)},
                 {"states_gb_second": sum(math.ceil(one * 10) / 10 * EXECUTION_GIGABYTES for one in executions)},
                 {"logs_byte": logs, "out_byte": out + asked * SERVICE_REQUEST_BYTES},
             ]
@@ -85,11 +87,14 @@ class Meter:
     def _executions(self) -> Iterator[float]:
         """Wait until all executions have ended, and give the seconds of each."""
         states = self.house.aws.client("stepfunctions")
-        for body in [one.body for one in self.house.aws.requests if one.operation == "StartExecution"]:
-            execution = f"{body['stateMachineArn'].replace(':stateMachine:', ':execution:')}:{body['name']}"
-            while (told := states.describe_execution(executionArn=execution))["status"] == "RUNNING":
-                time.sleep(0.05)
-            yield (told["stopDate"] - told["startDate"]).total_seconds()
+        started = [one.body for one in self.house.aws.requests if one.operation == "StartExecution"]
+        # The first start of a new machine fails, and is repeated by the same name.
+        for machine, name in {(one["stateMachineArn"], one["name"]) for one in started}:
+            execution = f"{machine.replace(':stateMachine:', ':execution:')}:{name}"
+            with suppress(states.exceptions.ExecutionDoesNotExist):
+                while (told := states.describe_execution(executionArn=execution))["status"] == "RUNNING":
+                    time.sleep(0.05)
+                yield (told["stopDate"] - told["startDate"]).total_seconds()
 
     def _gigabyte_seconds(self, function: str, seconds: float) -> float:
         """The time of an invocation, which is billed by the millisecond."""

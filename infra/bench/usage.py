@@ -15,15 +15,14 @@ from infra.local.traffic import AwsRequest
 
 READ_BYTES, WRITE_BYTES = 4096, 1024
 
-# Requests of other services, by their operation; Invoke is billed with its time, and starting an execution as well.
+# Requests of other services, by their operation.
 PRICED = {
     ("lambda", "Invoke"): "lambda_request",
     ("kms", "Decrypt"): "kms_request",
     ("kms", "GenerateDataKey"): "kms_request",
-    ("states", "StartExecution"): "states_request",
 }
-# Management, and parameters of the standard tier: AWS takes nothing for these.
-FREE = {("states", "CreateStateMachine"), ("ssm", "GetParameter")}
+# AWS takes nothing for machines and for parameters of the standard tier; an execution is billed, not asking for one.
+FREE = {("states", "CreateStateMachine"), ("states", "StartExecution"), ("ssm", "GetParameter")}
 S3_METHODS = {"GET": "s3_get", "HEAD": "s3_get", "PUT": "s3_put", "POST": "s3_put"}
 
 type Item = Mapping[str, Any]

@@ -63,10 +63,9 @@ def test_a_query_rounds_the_sum_and_a_batch_each_item() -> None:
 def test_requests_of_other_services_are_billed_one_by_one() -> None:
     assert of("kms", "Decrypt") == {"kms_request": 1}
     assert of("lambda", "Invoke") == {"lambda_request": 1}
-    assert of("states", "StartExecution") == {"states_request": 1}
     assert of("s3", "GET /bucket/rag/demo/index.sqlite") == of("s3", "HEAD /bucket/file") == {"s3_get": 1}
     assert of("s3", "GET /bucket") == of("s3", "PUT /bucket/file") == {"s3_put": 1}
-    assert of("s3", "DELETE /bucket/file") == of("states", "CreateStateMachine") == {}
+    assert of("s3", "DELETE /bucket/file") == of("states", "StartExecution") == {}
 
 
 @pytest.mark.parametrize(
