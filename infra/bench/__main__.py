@@ -34,6 +34,7 @@ from mcpist.tools.module import Module
 from tests.whole import accounts
 
 ROUNDS = 5
+SANDBOXES = 11  # of each kind: what else a machine does weighs on some of them
 SLOW_SECONDS = 0.5
 CALLS = 200
 BEGIN, END = "<!-- bench -->\n", "<!-- /bench -->\n"
@@ -79,8 +80,8 @@ def sandboxes(house: House, folder: Path) -> list[Row]:
     paths = {"crowd": os.pathsep.join([str(crowd), environment["PYTHONPATH"]])}
     found: dict[str, list[dict[str, float]]] = {"ours": [], "bare": [], "crowd": []}
     pipe = subprocess.PIPE
-    for number in range(ROUNDS + 1):  # the first round writes the bytecode and does not count
-        _say(f"sandboxes: round {number} of {ROUNDS}")
+    for number in range(SANDBOXES + 1):  # the first round writes the bytecode and does not count
+        _say(f"sandboxes: round {number} of {SANDBOXES}")
         for which, values in found.items():
             server = "bare" if which == "bare" else "ours"
             command = [sys.executable, "-m", "infra.bench.sandbox", server, events["list_tools"], events["call"]]
@@ -93,10 +94,10 @@ def sandboxes(house: House, folder: Path) -> list[Row]:
     own = _median(found["ours"], "own_us")
     crowded = _median(found["crowd"], "cold_ms")
     return [
-        ("cold CPU to the first `tools/list`, against a bare SDK server", _ratio(cold, bare_cold, "ms"), "1.5"),
+        ("cold CPU to the first `tools/list`, against a bare SDK server", _ratio(cold, bare_cold, "ms"), "1.35"),
         ("cold CPU with 5,000 more tools in the catalogue, against without", _ratio(crowded, cold, "ms"), "1.1"),
-        ("warm CPU of a `tools/call` of a stub tool, against the bare server", _ratio(warm, bare_warm, "us"), "3"),
-        ("the same without the audit row, which is one PutItem of botocore's", _ratio(own, bare_warm, "us"), "3"),
+        ("warm CPU of a `tools/call` of a stub tool, against the bare server", _ratio(own, bare_warm, "us"), "2"),
+        ("the same with its audit row, which is one PutItem of botocore's", _ratio(warm, bare_warm, "us"), "10"),
     ]
 
 
