@@ -83,7 +83,7 @@ def test_a_tool_has_the_time_of_its_line_its_sandbox_and_its_batch(
     write: Write, timeout: Any, closes_in: float, remaining: float, seconds: float
 ) -> None:
     head = write(TAGS, closes_in=closes_in, step0={"timeout": timeout})
-    work = StepWork(Entrance(PK, 0, "execution", 0, "request", remaining))
+    work = StepWork(Entrance(PK, 0, "execution", 0, "request", remaining), lambda _: None)
     assert work._seconds(head, entry()) == pytest.approx(seconds, abs=0.5)
 
 
