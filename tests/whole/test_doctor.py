@@ -53,10 +53,15 @@ def put_app(house: House, name: str, value: str, type_: str) -> None:
 
 @pytest.fixture
 def no_apps(house: House) -> Iterator[None]:
-    """Whatever a test stores is forgotten, by sandboxes as well."""
+    """None stands before, and whatever a test stores is forgotten, by sandboxes as well."""
+    forget_apps(house)
     yield
+    forget_apps(house)
+
+
+def forget_apps(house: House) -> None:
     ssm = house.aws.client("ssm")
-    for one in ssm.get_parameters_by_path(Path=APPS)["Parameters"]:
+    for one in ssm.get_parameters_by_path(Path=APPS, Recursive=True)["Parameters"]:
         ssm.delete_parameter(Name=one["Name"])
     house.aws.functions["TokenBrokerFunction"].retire()
 

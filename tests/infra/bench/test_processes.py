@@ -35,15 +35,19 @@ def test_processes_that_were_not_there_in_both_quarters_tell_nothing() -> None:
 
 @on_linux
 def test_a_process_is_seen_as_it_is() -> None:
-    before = sample(os.getpid(), 1.0)
+    before, done = sample(os.getpid(), 1.0), threading.Event()
     held = [os.pipe() for _ in range(10)]
+    thread = threading.Thread(target=done.wait)
+    thread.start()
     after = sample(os.getpid(), 2.0)
+    done.set()
+    thread.join()
     for pair in held:
         for end in pair:
             os.close(end)
     assert after.files == before.files + 20
     assert after.rss_kb > 1_000
-    assert (after.at, after.threads) == (2.0, threading.active_count())
+    assert (after.at, after.threads) == (2.0, before.threads + 1)
 
 
 @on_linux
