@@ -12,16 +12,9 @@ from infra.cli.doctor.checks import CHECKS
 from infra.cli.document import Document, Failed
 from infra.cli.main import run
 from infra.local.names import REGION
+from tests.infra.cli.conftest import TABLE
 from tests.infra.cli.doctor.test_clock import telling
 
-TABLE = {
-    "Type": "AWS::DynamoDB::Table",
-    "Properties": {
-        "BillingMode": "PAY_PER_REQUEST",
-        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
-        "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-    },
-}
 URL = "http://127.0.0.1:1"
 PARAMETERS = {"PublicUrl": URL, "Issuer": URL, "Audience": "", "ConnectClientId": "x", "FormerVaultKey": ""}
 STACK = {
