@@ -102,9 +102,8 @@ class Front:
         assert self.moto is not None
         if service == "dynamodb":
             with self._dynamodb:
-                if (
-                    request.abandoned
-                ):  # its caller asks again: to do both makes a long queue longer, until none is heard
+                # Its caller asks again: to do both makes a long queue longer, until none is heard.
+                if request.abandoned:
                     raise Hangup
                 return self.moto(request)
         return self.moto(request)
