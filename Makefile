@@ -66,7 +66,7 @@ bench: .venv/.synced ## Measure the design's numbers on this machine.
 
 docs: .venv/.synced ## Write from the code: docs/tools, docs/errors.md, the upstreams' schema, the exact requests that tests compare.
 	@$(RUN) python -m infra.reference
-	@$(RUN) python -m tests.modules.test_requests
+	@$(RUN) python -m tests.services.test_requests
 
 lock: $(OWN_UV) ## Bring uv.lock and the layer's requirements in step with pyproject.toml.
 	@$(UV) lock

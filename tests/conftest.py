@@ -13,12 +13,15 @@ from moto import mock_aws
 
 from infra.local.login import LocalLogin
 from infra.local.template import REGION, Template, read_template
-from mcpist import broker, directory, identity, quota, settings, stores
-from mcpist.batch import uses
+from mcpist import settings
+from mcpist.aws import stores
+from mcpist.batch.machine import uses
 from mcpist.caller import Role, Subject
+from mcpist.people import directory, identity, quota
+from mcpist.running import broker
 from mcpist.running.cache import answers
-from mcpist.running.limits import holds
-from mcpist_modules import NAMES, has_upstreams
+from mcpist.running.rate_limits import holds
+from mcpist_services import NAMES, has_upstreams
 from tests.token_broker.authorization_server import AuthorizationServer, running
 
 # A loaded machine is no failure, and what is taken must not depend on the dice.
@@ -26,7 +29,7 @@ hypothesis.settings.register_profile("steady", derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("steady")
 
 # Where tests start the embedded AWS.
-EMBEDDED = ("core/batch/test_engines", "infra/", "step_runner/", "token_broker/", "whole/")
+EMBEDDED = ("core/batch/machine/test_engines", "infra/", "step_runner/", "token_broker/", "whole/")
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 PUBLIC_URL = "https://mcp.example.com"
 AUDIENCE = f"{PUBLIC_URL}/mcp"

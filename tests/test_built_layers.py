@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from mcpist.tools.catalogue import INDEX_FILE
-from mcpist_modules import CATALOGUE
+from mcpist_services import CATALOGUE
 
 ROOT = Path(__file__).parents[1]
 UNZIPPED_LIMIT_BYTES = 250 * 2**20
@@ -139,7 +139,7 @@ def test_a_function_holds_its_own_folder_and_nothing_else(built: Path, id_: str)
 
 def test_layers_hold_what_their_folders_say_and_nothing_that_only_developers_need(built: Path) -> None:
     assert [path.name for path in code(built, "CoreLayer").iterdir() if path.is_dir()] == ["mcpist"]
-    assert [path.name for path in code(built, "ModulesLayer").iterdir() if path.is_dir()] == ["mcpist_modules"]
+    assert [path.name for path in code(built, "ServicesLayer").iterdir() if path.is_dir()] == ["mcpist_services"]
     dependencies = {path.name for path in code(built, "DependenciesLayer").iterdir()}
     assert {"boto3", "httpx", "mcp", "pydantic"} <= dependencies
     assert not {"bin", "tests", "pytest", "moto", "mypy", "hypothesis"} & dependencies
@@ -152,7 +152,7 @@ def test_what_the_owner_configures_is_where_the_functions_read_it(built: Path) -
 
 
 def test_the_index_of_the_catalogue_is_what_the_code_says(built: Path) -> None:
-    index = code(built, "ModulesLayer") / "mcpist_modules" / INDEX_FILE
+    index = code(built, "ServicesLayer") / "mcpist_services" / INDEX_FILE
     assert index.read_text("utf-8") == CATALOGUE.read().dump()
 
 

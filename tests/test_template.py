@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 
 from infra.local.template import read_template
-from mcpist.batch import uses
-from mcpist.batch.machine import TYPE
+from mcpist.batch.machine import uses
+from mcpist.batch.machine.definition import TYPE
 
 type Json = dict[str, Any]
 type Statement = dict[str, Any]
 
 ROOT = Path(__file__).parents[1]
 DOORS = {"McpEndpoint", "StepRunner", "TokenBroker", "Connect", "Janitor"}
-LAYERS = ("DependenciesLayer", "CoreLayer", "ModulesLayer", "ConfigLayer")
+LAYERS = ("DependenciesLayer", "CoreLayer", "ServicesLayer", "ConfigLayer")
 
 
 @pytest.fixture(scope="module")

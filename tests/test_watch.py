@@ -7,9 +7,9 @@ from typing import Any, get_args
 import pytest
 
 from infra.local.intrinsics import read_yaml
-from mcpist.batch.records import Status
+from mcpist.batch.ledger.records import Status
 from mcpist.errors import InternalError
-from mcpist.metrics import METRICS, Metric
+from mcpist.telemetry.metrics import METRICS, Metric
 from tests import watch
 
 OWN = {metric.name: metric for metric in METRICS}

@@ -9,8 +9,8 @@ from connect.cookies import Session, session_of
 from connect.request import Request
 from connect.response import Response, go, show
 from connect.words import WORDS, Words
-from mcpist import broker
 from mcpist.errors import AuthenticationError, InvalidRequest
+from mcpist.running import broker
 
 # The broker asks the provider up to three times, and a state counts once: so one attempt, nearly as long as we live.
 PATIENCE_SECONDS = 26

@@ -13,7 +13,7 @@ from connect import connections, login, pages
 from connect.request import Request
 from connect.response import Response, show
 from connect.words import WORDS
-from mcpist import invocation
+from mcpist.aws.snapshot import prepare
 from mcpist.errors import (
     AuthenticationError,
     InternalError,
@@ -22,8 +22,8 @@ from mcpist.errors import (
     MembershipRequired,
     OrganizationUnclear,
 )
-from mcpist.metrics import ERRORS
-from mcpist.snapshot import prepare
+from mcpist.telemetry import invocation
+from mcpist.telemetry.metrics import ERRORS
 
 logger = Logger()
 prepare(services=("lambda",), modules=("httpx",))

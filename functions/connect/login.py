@@ -17,9 +17,9 @@ from connect.cookies import Attempt, Session, attempt_of, drop_attempt, keep_att
 from connect.request import Request
 from connect.response import Response, go, show
 from connect.words import WORDS
-from mcpist import broker
 from mcpist.errors import AuthenticationError, NotConfigured, StaleConnection, Timeout, UpstreamUnavailable
-from mcpist.identity import METADATA_PATHS
+from mcpist.people.identity import METADATA_PATHS
+from mcpist.running import broker
 from mcpist.settings import settings
 
 CALLBACK = "/connect/login"

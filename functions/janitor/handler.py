@@ -7,12 +7,12 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from janitor.machines import chosen, remove
-from mcpist import invocation
-from mcpist.batch import uses
+from mcpist.aws.snapshot import prepare
+from mcpist.batch.machine import uses
 from mcpist.errors import StoreUnavailable
-from mcpist.metrics import ERRORS
 from mcpist.settings import settings
-from mcpist.snapshot import prepare
+from mcpist.telemetry import invocation
+from mcpist.telemetry.metrics import ERRORS
 
 ENOUGH_MILLISECONDS = 5_000
 

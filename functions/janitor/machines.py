@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mcpist.batch import uses
-from mcpist.batch.uses import NOTED_SECONDS, Standing, Use
+from mcpist.aws.stores import client, reaching, refused
+from mcpist.batch.machine import uses
+from mcpist.batch.machine.uses import NOTED_SECONDS, Standing, Use
 from mcpist.settings import settings
-from mcpist.stores import client, reaching, refused
 
 UNUSED_SECONDS = 7 * 86_400
 # A note may be a day old, and a batch may run for most of an hour after it.

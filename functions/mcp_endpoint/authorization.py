@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from mcpist import directory, identity
 from mcpist.caller import Caller, Proof
 from mcpist.errors import AuthenticationError, AuthorizationError, Locale, McpistError, TokenMissing
+from mcpist.people import directory, identity
 from mcpist.settings import settings
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"

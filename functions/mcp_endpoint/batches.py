@@ -13,16 +13,16 @@ from mcp_endpoint.blocks import Part, content
 from mcp_endpoint.confirmation import Question, destructions, settle, with_accounts
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.tasks import Status, Task
-from mcpist.batch import ledger
-from mcpist.batch.plan import Plan, plan
-from mcpist.batch.records import Header
-from mcpist.batch.resume import Resumption, resumption
-from mcpist.batch.start import is_id, resume, start
-from mcpist.batch.steps import Step
+from mcpist.batch.execution.plan import Plan, plan
+from mcpist.batch.execution.resume import Resumption, resumption
+from mcpist.batch.execution.start import is_id, resume, start
+from mcpist.batch.language.steps import Step
+from mcpist.batch.ledger import ledger
+from mcpist.batch.ledger.records import Header
 from mcpist.caller import Caller
 from mcpist.errors import BatchNotFound, InvalidRequest, StaleConfirmation
 from mcpist.render.answer import minified
-from mcpist.sieve import Sieve
+from mcpist.tools.permissions import Sieve
 from mcpist.tools.tool import Tool
 
 BUDGET_SECONDS = 20.0

@@ -16,10 +16,11 @@ from mcp_types import (
 from pydantic import TypeAdapter, ValidationError
 
 from mcp_endpoint.exchange import MOST_CHARACTERS
-from mcpist import files
+from mcpist.files import storage
 from mcpist.render.answer import minified
 from mcpist.render.contents import Block
 
+BATCH_URI, BATCH_TYPE = "mcpist://batches/{id}", "text/plain"
 MOST_BINARY_CHARACTERS = 3_000_000  # of an answer, in base64: an invocation may answer 6 MB
 MOST_TEXT_CHARACTERS = 20_000  # of one block
 ANY_TYPE = "application/octet-stream"
@@ -85,5 +86,5 @@ def _filed(organization: str, data: str, text: str, kind: str) -> str:
         held = base64.b64decode(data, validate=True) if data else text.encode(errors="replace")
     except binascii.Error:
         return f"[{kind} of {len(data)} characters, which is no base64]"
-    file: Any = files.put(organization, held, kind).as_dict()
+    file: Any = storage.put(organization, held, kind).as_dict()
     return f"[{kind} of {len(held)} bytes: {minified(file)}]"

@@ -10,19 +10,19 @@ from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.meta_tools import READING, hints_of, lines
 from mcpist.caller import Caller
 from mcpist.errors import AnswerTooLarge, InvalidRequest, McpistError, ModuleNotFound, UpstreamCallError
-from mcpist.invocation import count
-from mcpist.metrics import ERRORS
-from mcpist.problems import parsed
 from mcpist.render.answer import minified
 from mcpist.running.run import run
-from mcpist.sieve import Sieve
+from mcpist.telemetry.invocation import count
+from mcpist.telemetry.metrics import ERRORS
 from mcpist.tools.catalogue import nearest
-from mcpist.tools.given import GivenTool
 from mcpist.tools.index import ModuleEntry
 from mcpist.tools.module import Module
+from mcpist.tools.permissions import Sieve
+from mcpist.tools.proxied import GivenTool
 from mcpist.tools.schema import schema_of
 from mcpist.tools.tool import Tool as AnyTool
-from mcpist_modules import CATALOGUE
+from mcpist.validation import parsed
+from mcpist_services import CATALOGUE
 
 MOST_LINES, MOST_CHARACTERS = 100, 8_000  # of the list of categories
 MOST_RESULT_BYTES = 5_500_000  # as an invocation answers it, where quotes are escaped
@@ -130,7 +130,7 @@ def _schema(tool: AnyTool) -> dict[str, Any]:
 
 def _own_name(home: Module, name: str) -> str:
     """A tool's name in its category, also where it is written as clients show it: `mcp__serena__read_file`."""
-    from mcpist_modules.upstream.categories import shown
+    from mcpist_services.upstream.categories import shown
 
     written = {shown(tool.server, own): own for own, tool in home.tools.items() if isinstance(tool, GivenTool)}
     return name if name in home.tools else written.get(name, name)

@@ -17,18 +17,18 @@ from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, Inpu
 
 from mcp_endpoint import questions
 from mcp_endpoint.exchange import Exchange
-from mcpist import broker
-from mcpist.batch import ledger
-from mcpist.batch.items import table
-from mcpist.batch.plan import Plan
-from mcpist.batch.start import new_id
-from mcpist.batch.steps import Step
+from mcpist.aws.stores import refused
+from mcpist.batch.execution.plan import Plan
+from mcpist.batch.execution.start import new_id
+from mcpist.batch.language.steps import Step
+from mcpist.batch.ledger import ledger
+from mcpist.batch.ledger.items import table
 from mcpist.caller import Caller
 from mcpist.errors import ConfirmationDeclined, ConfirmationRequired, Locale, McpistError, StaleConfirmation
 from mcpist.render.answer import minified
+from mcpist.running import broker
 from mcpist.settings import settings
-from mcpist.sieve import Sieve
-from mcpist.stores import refused
+from mcpist.tools.permissions import Sieve
 from mcpist.tools.tool import Tool
 
 KEY = "confirm"

@@ -17,12 +17,12 @@ from mcp_types import ElicitRequest, ElicitRequestURLParams, InputRequiredResult
 
 from mcp_endpoint import questions
 from mcp_endpoint.exchange import Exchange
-from mcpist import broker
-from mcpist.batch import ledger
-from mcpist.batch.items import table
-from mcpist.batch.start import new_id
+from mcpist.batch.execution.start import new_id
+from mcpist.batch.ledger import ledger
+from mcpist.batch.ledger.items import table
 from mcpist.caller import Caller
 from mcpist.errors import AccountError, Locale, McpistError, StaleConfirmation, from_message, to_message
+from mcpist.running import broker
 
 KEY = "connect"
 # What is left for the call itself once the account stands.

@@ -20,13 +20,13 @@ from mcp_endpoint.authorization import (
 )
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.protocol import Protocol
-from mcpist import invocation
+from mcpist.aws.snapshot import prepare
 from mcpist.errors import InternalError, McpistError, PayloadTooLarge, RateLimitExceeded
-from mcpist.metrics import ERRORS
-from mcpist.quota import requests
+from mcpist.people.quota import requests
 from mcpist.settings import settings
-from mcpist.snapshot import prepare
-from mcpist_modules import NAMES, upstream_rooms
+from mcpist.telemetry import invocation
+from mcpist.telemetry.metrics import ERRORS
+from mcpist_services import NAMES, upstream_rooms
 
 MOST_BODY_BYTES = 1_000_000
 WELL_KNOWN = "/.well-known/"
@@ -36,9 +36,9 @@ protocol = cache(Protocol)
 prepare(
     services=("dynamodb", "lambda", "s3", "stepfunctions"),
     modules=(
-        *("mcp_endpoint.batches", "mcp_endpoint.connecting", "mcpist.batch.progress"),
+        *("mcp_endpoint.batches", "mcp_endpoint.connecting", "mcpist.batch.ledger.progress"),
         *("mcpist.running.send", "toon_format"),
-        *(f"mcpist_modules.{name}" for name in NAMES),
+        *(f"mcpist_services.{name}.tools" for name in NAMES),
         *upstream_rooms(),
     ),
 )

@@ -12,14 +12,14 @@ from mcp_endpoint.exchange import MOST_CHARACTERS, Exchange
 from mcp_endpoint.rendering import rendered
 from mcp_endpoint.schemas import schemas
 from mcpist.caller import Caller
-from mcpist.files import fit
-from mcpist.problems import parsed
+from mcpist.files.storage import fit
 from mcpist.render.answer import minified
 from mcpist.render.contents import parted
 from mcpist.running.run import Brought, run
-from mcpist.sieve import Sieve
 from mcpist.tools.index import ModuleEntry
-from mcpist_modules import CATALOGUE
+from mcpist.tools.permissions import Sieve
+from mcpist.validation import parsed
+from mcpist_services import CATALOGUE
 
 if TYPE_CHECKING:
     from mcp_endpoint.batches import Shown

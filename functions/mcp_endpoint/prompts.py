@@ -19,8 +19,8 @@ from mcp_endpoint.exchange import Exchange
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.render.project import project
 from mcpist.running.run import recorded, run
-from mcpist.sieve import Sieve
 from mcpist.tools.index import ModuleEntry, PromptEntry
+from mcpist.tools.permissions import Sieve
 
 MOST_VALUES = 100
 READ_ITEMS = 100

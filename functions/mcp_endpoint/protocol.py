@@ -39,12 +39,12 @@ from mcp_endpoint.exchange import Exchange, client_of, exchange_of
 from mcp_endpoint.meta_tools import Told
 from mcp_endpoint.tasks import Context, Task, TaskParams, UpdateParams
 from mcpist.errors import AccountError, CallerError, InternalError, McpistError, StaleConfirmation
-from mcpist.invocation import count
-from mcpist.metrics import ERRORS
 from mcpist.render.answer import minified
 from mcpist.settings import settings
-from mcpist.sieve import Sieve
-from mcpist_modules import CATALOGUE
+from mcpist.telemetry.invocation import count
+from mcpist.telemetry.metrics import ERRORS
+from mcpist.tools.permissions import Sieve
+from mcpist_services import CATALOGUE
 
 # What batches and questions need is imported with the first call: a list of the tools does not wait for it.
 if TYPE_CHECKING:

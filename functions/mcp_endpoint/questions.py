@@ -7,11 +7,11 @@ import hashlib
 import json
 from typing import Any, Literal
 
-from mcpist.batch import ledger
-from mcpist.batch.items import table
-from mcpist.batch.start import is_id
+from mcpist.aws.stores import Item
+from mcpist.batch.execution.start import is_id
+from mcpist.batch.ledger import ledger
+from mcpist.batch.ledger.items import table
 from mcpist.caller import Caller
-from mcpist.stores import Item
 
 ANSWER_SECONDS = 600
 

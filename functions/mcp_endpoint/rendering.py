@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from mcpist.invocation import count
-from mcpist.metrics import TOKENS_AFTER, TOKENS_BEFORE
 from mcpist.render.answer import compact, is_empty, minified, smallest
 from mcpist.render.project import project
 from mcpist.render.shows import Shows
-from mcpist.tracing import span
+from mcpist.telemetry.invocation import count
+from mcpist.telemetry.metrics import TOKENS_AFTER, TOKENS_BEFORE
+from mcpist.telemetry.tracing import span
 
 CHARACTERS_A_TOKEN = 4
 """As the bound of an answer is reckoned; a tokenizer would cost more than the rendering, and each model has its own."""

@@ -6,22 +6,21 @@ from typing import Any
 
 from mcp_types import ResourceLink
 
-from mcp_endpoint.blocks import MOST_BINARY_CHARACTERS, Part, shown
+from mcp_endpoint.blocks import BATCH_TYPE, BATCH_URI, MOST_BINARY_CHARACTERS, Part, shown
 from mcp_endpoint.confirmation import Destruction
 from mcp_endpoint.exchange import MOST_CHARACTERS
 from mcp_endpoint.rendering import rendered
-from mcp_endpoint.resources import BATCH_TYPE, BATCH_URI
-from mcpist.batch import ledger
-from mcpist.batch.items import unpack
-from mcpist.batch.plan import Plan
-from mcpist.batch.records import Entry, Header
-from mcpist.batch.steps import Step
+from mcpist.batch.execution.plan import Plan
+from mcpist.batch.language.steps import Step
+from mcpist.batch.ledger import ledger
+from mcpist.batch.ledger.items import unpack
+from mcpist.batch.ledger.records import Entry, Header
 from mcpist.errors import from_message
-from mcpist.files import fit
+from mcpist.files.storage import fit
 from mcpist.render.answer import minified
 from mcpist.render.contents import Block, parted
 from mcpist.settings import settings
-from mcpist.sieve import Sieve
+from mcpist.tools.permissions import Sieve
 from mcpist.tools.tool import Tool
 
 MOST_FAILURES = 20

@@ -6,17 +6,16 @@ from collections.abc import Iterator
 
 from mcp_types import ReadResourceResult, Resource, ResourceTemplate, TextResourceContents
 
-from mcp_endpoint.blocks import fitting
+from mcp_endpoint.blocks import BATCH_TYPE, BATCH_URI, fitting
 from mcp_endpoint.exchange import MOST_CHARACTERS, Exchange
 from mcp_endpoint.rendering import rendered
 from mcpist.errors import FileNotFound
-from mcpist.files import fit
+from mcpist.files.storage import fit
 from mcpist.render.answer import minified
 from mcpist.running.run import recorded, run
-from mcpist.sieve import Sieve
 from mcpist.tools.index import ModuleEntry, ResourceEntry
+from mcpist.tools.permissions import Sieve
 
-BATCH_URI, BATCH_TYPE = "mcpist://batches/{id}", "text/plain"
 BATCH = ResourceTemplate(
     name="batch",
     uri_template=BATCH_URI,
@@ -68,8 +67,8 @@ def _batch(exchange: Exchange, sieve: Sieve, uri: str) -> tuple[str, str] | None
     if found is None:
         return None
     from mcp_endpoint import batches, report  # only who asks for a batch waits for what batches need
-    from mcpist.batch import ledger
-    from mcpist.batch.progress import progress
+    from mcpist.batch.ledger import ledger
+    from mcpist.batch.ledger.progress import progress
 
     head = batches.own(exchange.caller, found["id"])
     if found["progress"]:

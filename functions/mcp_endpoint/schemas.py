@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from mcpist import broker
 from mcpist.errors import InvalidRequest, McpistError
-from mcpist.sieve import Sieve
+from mcpist.running import broker
 from mcpist.tools.index import ModuleEntry, PromptEntry, ToolEntry
 from mcpist.tools.paging import MOST_ITEMS
+from mcpist.tools.permissions import Sieve
 from mcpist.tools.tool import Tool
 
 PAGING = f"limit?: integer = 50 (at most {MOST_ITEMS}), fetch_all?: boolean, cursor?, page_size?: integer"

@@ -11,18 +11,18 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from mcpist import invocation
-from mcpist.batch import ledger
-from mcpist.batch.settling import Entrance, StepBusy, enter
-from mcpist.snapshot import prepare
-from mcpist_modules import NAMES, upstream_rooms
-from step_runner import going_on
+from mcpist.aws.snapshot import prepare
+from mcpist.batch.execution.settling import Entrance, StepBusy, enter
+from mcpist.batch.ledger import ledger
+from mcpist.telemetry import invocation
+from mcpist_services import NAMES, upstream_rooms
+from step_runner import continuation
 from step_runner.log import Line, logger
 from step_runner.step import StepWork
 
 prepare(
     services=("dynamodb", "lambda", "s3", "stepfunctions"),
-    modules=("mcpist.running.send", *(f"mcpist_modules.{name}" for name in NAMES), *upstream_rooms()),
+    modules=("mcpist.running.send", *(f"mcpist_services.{name}.tools" for name in NAMES), *upstream_rooms()),
 )
 
 
@@ -50,18 +50,18 @@ def _answer(entrance: Entrance, event: dict[str, Any], line: Line) -> dict[str, 
     if entrance.step < 0:
         head = ledger.header(entrance.pk)
         line.enter(head)
-        going_on.begin(head, event["machine"])
+        continuation.begin(head, event["machine"])
         return answer
     entered = enter(entrance, StepWork(entrance, line.enter))
     if entered.late:
-        going_on.continue_(entrance, entered.head, event["machine"], relayed=relayed)
+        continuation.continue_(entrance, entered.head, event["machine"], relayed=relayed)
         return answer
     if entered.each is not None:
         return {**answer, "each": list(entered.each)}
     if entrance.element is not None:
         return answer
     if relayed:
-        going_on.relay(entrance, entered, event["machine"])
+        continuation.relay(entrance, entered, event["machine"])
         return answer
     return {**answer, "go": {f"s{step}": True for step in entered.head.go(entrance.step)}}
 

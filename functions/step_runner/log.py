@@ -4,9 +4,9 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from mcpist.batch.records import Header
-from mcpist.batch.settling import Entrance
-from mcpist.invocation import bind
+from mcpist.batch.execution.settling import Entrance
+from mcpist.batch.ledger.records import Header
+from mcpist.telemetry.invocation import bind
 
 TOLD = ("batch", "step", "element", "gather", "retry", "lost")
 

@@ -1,10 +1,10 @@
 """What references lead to: the element that a step runs for, and the results of the steps before it."""
 
-from mcpist.batch import ledger
-from mcpist.batch.items import unpack
-from mcpist.batch.records import Entry, Header
-from mcpist.batch.references import EACH, Element, Nothing, Result
-from mcpist_modules import CATALOGUE
+from mcpist.batch.language.references import EACH, Element, Nothing, Result
+from mcpist.batch.ledger import ledger
+from mcpist.batch.ledger.items import unpack
+from mcpist.batch.ledger.records import Entry, Header
+from mcpist_services import CATALOGUE
 
 
 class Sources:

@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from mcpist import directory
-from mcpist.batch.conditions import holds, is_of_element
-from mcpist.batch.records import Entry, Header
-from mcpist.batch.references import resolve
-from mcpist.batch.settling import Entrance
+from mcpist.batch.execution.settling import Entrance
+from mcpist.batch.language.conditions import holds, is_of_element
+from mcpist.batch.language.references import resolve
+from mcpist.batch.ledger.records import Entry, Header
 from mcpist.caller import Caller, Proof, Subject
 from mcpist.errors import CallerError, NoList
+from mcpist.people import directory
 from mcpist.running.run import Brought, run
-from mcpist.sieve import Sieve
-from mcpist_modules import CATALOGUE
+from mcpist.tools.permissions import Sieve
+from mcpist_services import CATALOGUE
 from step_runner.sources import Sources
 
 SETTLING_SECONDS = 5.0

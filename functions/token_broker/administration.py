@@ -12,16 +12,16 @@ from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
-from mcpist.broker import CACHE_SECONDS
 from mcpist.caller import Caller
 from mcpist.errors import AuthorizationError, Conflict, McpistError
-from mcpist.invocation import carried
-
-from . import grants, pending
-from .grant import Grant, Tokens
-from .message import Kill, Listing, Reencrypt, Revoke
-from .pending import Pending
-from .refresh import Occasion
+from mcpist.running.broker import CACHE_SECONDS
+from mcpist.telemetry.invocation import carried
+from token_broker.connecting import pending
+from token_broker.connecting.pending import Pending
+from token_broker.grants import grants
+from token_broker.grants.grant import Grant, Tokens
+from token_broker.message import Kill, Listing, Reencrypt, Revoke
+from token_broker.resolving.refresh import Occasion
 
 # At once, since each may wait for its provider for ten seconds and an invocation lasts 29.
 MOST_KILLED = 16
@@ -169,10 +169,12 @@ def _drop(begun: Pending) -> bool:
 
 def _at_provider(name: str, tokens: Tokens | None, *, spares: Grant | None = None) -> AtProvider:
     """What the provider says to our wish to revoke, if it is not `kept` for those who stand beside the grant."""
-    from . import apps, oauth, providers, settlement
+    from token_broker import providers
+    from token_broker.connecting import completion
+    from token_broker.providers import apps, oauth
 
     try:
-        if spares and settlement.is_needed(spares.organization, name, spares.account):
+        if spares and completion.is_needed(spares.organization, name, spares.account):
             return "kept"
         if tokens is None:
             return "failed"

@@ -5,14 +5,14 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from mcpist import invocation
+from mcpist.aws.snapshot import prepare
 from mcpist.caller import Caller
 from mcpist.errors import InternalError, McpistError, to_message
-from mcpist.snapshot import prepare
-
-from . import administration, connections, credentials, warrant
-from .log import Line, logger
-from .message import (
+from mcpist.telemetry import invocation
+from token_broker import administration
+from token_broker.connecting import connections
+from token_broker.log import Line, logger
+from token_broker.message import (
     Begin,
     Confirm,
     Finish,
@@ -30,9 +30,13 @@ from .message import (
     correlation_of,
     parse,
 )
-from .proof import prove
+from token_broker.proof import prove
+from token_broker.resolving import credentials, warrant
 
-prepare(services=("dynamodb", "kms", "ssm"), modules=("httpx", "token_broker.connecting", "token_broker.offers"))
+prepare(
+    services=("dynamodb", "kms", "ssm"),
+    modules=("httpx", "token_broker.connecting.flow", "token_broker.connecting.offers"),
+)
 
 
 def perform(message: Message, request: str) -> dict[str, Any]:
@@ -59,7 +63,7 @@ def perform(message: Message, request: str) -> dict[str, Any]:
 
 def _connect(caller: Caller, message: Login | Offer | Begin | Finish | Paste | Confirm, request: str) -> dict[str, Any]:
     """What a person's browser asks for; most sandboxes never do this, and do without the imports."""
-    from . import connecting, offers, session
+    from token_broker.connecting import flow, offers, session
 
     match message:
         case Login():
@@ -67,13 +71,13 @@ def _connect(caller: Caller, message: Login | Offer | Begin | Finish | Paste | C
         case Offer():
             return offers.offer(caller, message.services)
         case Begin():
-            return connecting.begin(caller, message, request)
+            return flow.begin(caller, message, request)
         case Finish():
-            return connecting.finish(caller, message, request)
+            return flow.finish(caller, message, request)
         case Paste():
-            return connecting.paste(caller, message, request)
+            return flow.paste(caller, message, request)
         case Confirm():
-            return connecting.confirm(caller, message, request)
+            return flow.confirm(caller, message, request)
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:

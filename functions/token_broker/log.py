@@ -9,8 +9,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from mcpist.errors import DefectError, InternalError, McpistError
-
-from .message import OPERATIONS, Message
+from token_broker.message import OPERATIONS, Message
 
 logger = Logger()
 

@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from mcpist.errors import InvalidRequest
-from mcpist.problems import field_of, first_problem
+from mcpist.validation import field_of, first_problem
 
 LONGEST_SECRET = 16_384
 CORRELATION = r"[A-Za-z0-9-]{1,64}"

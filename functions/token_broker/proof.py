@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mcpist.caller import Caller
-from mcpist.directory import identify
 from mcpist.errors import AuthenticationError, AuthorizationError
-from mcpist.identity import verify
+from mcpist.people.directory import identify
+from mcpist.people.identity import verify
 from mcpist.settings import settings
-
-from . import session, warrant
-from .message import JwtProof, Message, Resolve, SessionProof, WarrantProof
+from token_broker.connecting import session
+from token_broker.message import JwtProof, Message, Resolve, SessionProof, WarrantProof
+from token_broker.resolving import warrant
 
 
 def prove(message: Message) -> Caller:

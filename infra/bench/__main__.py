@@ -17,10 +17,10 @@ from infra.bench.stub_house import SLOW_SECONDS, StubHouse, open_stub_house, say
 from infra.cli.endpoint import Endpoint
 from infra.cli.plan import planned
 from infra.local.house import ORGANIZATION, ROOT, USER, House, with_modules
-from mcpist.broker import Credential
 from mcpist.caller import Caller, Subject
 from mcpist.render.shows import shows
 from mcpist.running.account import Account
+from mcpist.running.broker import Credential
 from mcpist.running.run import Service
 from mcpist.settings import settings
 from mcpist.tools.call import Call
@@ -77,8 +77,8 @@ def sandboxes(house: House, folder: Path) -> list[Row]:
         "PYTHONDONTWRITEBYTECODE": "",
         "LOG_LEVEL": "ERROR",
     }
-    crowd = with_modules(folder / "crowd", ROOT / "infra/bench/stub.py") / "layers/modules"
-    index = crowd / "mcpist_modules" / INDEX_FILE
+    crowd = with_modules(folder / "crowd", ROOT / "infra/bench/stub.py") / "layers/services"
+    index = crowd / "mcpist_services" / INDEX_FILE
     stub = Index.load(index.read_text("utf-8")).modules["stub"]
     index.write_text(catalogue.crowded(stub).dump(), "utf-8")
     paths = {"crowd": os.pathsep.join([str(crowd), environment["PYTHONPATH"]])}

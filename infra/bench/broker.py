@@ -107,7 +107,7 @@ def _waiting(rounds: Iterable[list[float]]) -> Row:
 
 def _refresh(stack: "Stack", sandboxes: Sequence["Sandbox"], answer: float) -> list[float]:
     """One round: the token has ended, and all need it."""
-    from token_broker.lease import PACE
+    from token_broker.resolving.lease import PACE
 
     stack.server.reset()
     stack.server.steer(delay_seconds=answer)

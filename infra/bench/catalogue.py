@@ -15,7 +15,7 @@ from mcpist.render.answer import compact, minified
 from mcpist.render.project import project
 from mcpist.tools.index import Index, ModuleEntry, ToolEntry
 from mcpist.tools.search import Words
-from mcpist_modules import CATALOGUE, NAMES
+from mcpist_services import CATALOGUE, NAMES
 
 TASKS = Path(__file__).with_name("tasks.jsonl")
 BEST = 5
@@ -39,7 +39,7 @@ def schema_tokens() -> Iterator[Row]:
     from mcp_endpoint.meta_tools import declare
     from mcp_endpoint.schemas import schemas
     from mcpist.caller import Caller, Role, Subject
-    from mcpist.sieve import Sieve
+    from mcpist.tools.permissions import Sieve
 
     everything = Role("everything", modules=NAMES, allow=("*",), destructive=True)
     caller = Caller("demo", "uma", Subject("bench", "uma"), "user", (everything,))
@@ -66,8 +66,8 @@ def answer_tokens() -> Iterator[Row]:
 def document_tokens() -> Iterator[Row]:
     """Characters of a document as Markdown, and tokens of a flat list as TOON."""
     from mcpist.markdown.write import write
-    from mcpist_modules.notion.contents import tree_of
-    from tests.modules.answers.notion import SMALL_PAGE
+    from mcpist_services.notion.contents import tree_of
+    from tests.services.answers.notion import SMALL_PAGE
 
     size = len(minified(SMALL_PAGE))
     ratio = len(write(tree_of(SMALL_PAGE))) / size
@@ -144,7 +144,7 @@ def crowded(*more: ModuleEntry) -> Index:
 
 def _answers() -> dict[str, tuple[int, int]]:
     """For each tool the tokens of its compact answer and of the minified JSON, on the vendors' examples."""
-    from tests.modules.contracts import CONTRACTED, SPECS, Vendor
+    from tests.services.contracts import CONTRACTED, SPECS, Vendor
 
     if not SPECS.exists():
         pytest.skip(f"the vendors' API descriptions are not in {SPECS}")

@@ -16,8 +16,8 @@ from infra.bench.stub_house import open_stub_house, say
 from infra.local.house import ORGANIZATION, ROOT, House
 from infra.local.login_page import Person
 from infra.local.operating import operating
-from mcpist import directory
 from mcpist.caller import Role, Subject
+from mcpist.people import directory
 from tests.whole import accounts
 
 # With these pauses fifty clients ask about twice a second: two cores that others use as well hold it. They come one by

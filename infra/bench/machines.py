@@ -6,8 +6,8 @@ from random import Random
 
 from infra.bench.meter import EXECUTION_GIGABYTES
 from infra.bench.prices import dollars
-from mcpist.batch.graph import Graph
-from mcpist.batch.machine import Machine, machine, relay
+from mcpist.batch.language.graph import Graph
+from mcpist.batch.machine.definition import Machine, machine, relay
 from mcpist.errors import GraphTooLarge
 from tests.core.batch.graphs import Batch, timed
 from tests.core.batch.shapes import seeded

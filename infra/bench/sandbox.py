@@ -33,7 +33,7 @@ def main(which: str, list_event: str, call_event: str) -> None:
     answer = serve(calling)
     assert '"isError":true' not in answer["body"], answer["body"]
     warm = microseconds(lambda: serve(calling))
-    from mcpist import audit
+    from mcpist.telemetry import audit
 
     audit.record = lambda *_, **__: None
     own = microseconds(lambda: serve(calling))

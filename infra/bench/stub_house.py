@@ -35,7 +35,7 @@ def open_stub_house() -> Iterator[StubHouse]:
     """Start the service, then the house; stop both at the end."""
     with tempfile.TemporaryDirectory() as folder, stub_service() as service:
         root = with_modules(Path(folder), ROOT / "infra/bench/stub.py")
-        stub = root / "layers/modules/mcpist_modules/stub.py"
+        stub = root / "layers/services/mcpist_services/stub/tools.py"
         stub.write_text(stub.read_text("utf-8").replace("http://stub.invalid", service), "utf-8")
         with open_house(
             docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), parameters=UNLIMITED, say=say

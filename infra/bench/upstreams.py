@@ -22,8 +22,8 @@ from infra.cli.endpoint import Endpoint, Session
 from infra.local.house import ROOT, USER, House, open_house
 from mcpist.render.answer import minified
 from mcpist.settings import settings
-from mcpist_modules.upstream.configuration import Server
-from mcpist_modules.upstream.connections import SHARED, Upstreams
+from mcpist_services.upstream.configuration import Server
+from mcpist_services.upstream.connections import SHARED, Upstreams
 
 CALLS, WARM_UP = 200, 20
 USERS, CALLS_A_USER = 20, 5

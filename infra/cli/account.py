@@ -8,8 +8,9 @@ from typing import Any
 
 from infra.cli.document import Failed
 from infra.cli.endpoint import last_up
-from mcpist import settings, stores
-from mcpist.batch.machine import own_name
+from mcpist import settings
+from mcpist.aws import stores
+from mcpist.batch.machine.definition import own_name
 
 # The stack's own things that commands act on, by the variables in which core reads their names.
 TABLES = {

@@ -9,11 +9,12 @@ from infra.cli.account import stack
 from infra.cli.document import Done, Failed
 from infra.cli.effects import changes, doubts, effects
 from infra.cli.sheet import dump, plain
-from mcpist import directory, stores
+from mcpist.aws import stores
+from mcpist.aws.stores import Table
 from mcpist.errors import GrantsStand
-from mcpist.organization import Change, Organization
+from mcpist.people import directory
+from mcpist.people.organization import Change, Organization
 from mcpist.settings import settings
-from mcpist.stores import Table
 
 type Make = Callable[[bool], Change]
 

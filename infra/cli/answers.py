@@ -10,11 +10,11 @@ from typing import Any
 
 from mcpist.errors import McpistError
 from mcpist.settings import settings
-from mcpist_modules.upstream.categories import Chosen, Resolved, resolve_all
-from mcpist_modules.upstream.configuration import Configuration, Server
-from mcpist_modules.upstream.connections import Identity, Upstreams
-from mcpist_modules.upstream.listing import Listing
-from mcpist_modules.upstream.trust import Pin, fingerprint, flags, judge
+from mcpist_services.upstream.categories import Chosen, Resolved, resolve_all
+from mcpist_services.upstream.configuration import Configuration, Server
+from mcpist_services.upstream.connections import Identity, Upstreams
+from mcpist_services.upstream.listing import Listing
+from mcpist_services.upstream.trust import Pin, fingerprint, flags, judge
 
 OWN_ACCOUNT = "it acts with each caller's own account, so nobody was there to ask for"
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from infra.cli.account import organization, stack
 from infra.cli.document import Done, Failed
 from infra.cli.table import drawn
-from mcpist.audit import find
+from mcpist.telemetry.audit import find
 
 _AGO = re.compile(r"(\d{1,6})([mhd])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}

@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from infra.cli.deployable import READABLE
 from infra.cli.document import Failed
-from mcpist_modules.upstream import jsonc
-from mcpist_modules.upstream.configuration import Server
-from mcpist_modules.upstream.literals import is_secret, secret_arguments
-from mcpist_modules.upstream.trust import shadows
+from mcpist_services.upstream import jsonc
+from mcpist_services.upstream.configuration import Server
+from mcpist_services.upstream.literals import is_secret, secret_arguments
+from mcpist_services.upstream.trust import shadows
 
 # What clients write in the place of a value that they ask for or look up: ${TOKEN}, ${env:TOKEN}, ${input:token}.
 _PLACEHOLDER = re.compile(r"\$\{[^}]+\}|\$[A-Z_][A-Z0-9_]*")

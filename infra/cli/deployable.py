@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from mcpist_modules.upstream.configuration import Configuration, Server
+from mcpist_services.upstream.configuration import Configuration, Server
 
 OPT = PurePosixPath("/opt/config")
 FETCHERS = frozenset({"bun", "bunx", "deno", "docker", "npm", "npx", "pipx", "pnpm", "podman", "uv", "uvx", "yarn"})

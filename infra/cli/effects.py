@@ -8,9 +8,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from mcpist.caller import Caller, Role, Subject
-from mcpist.organization import Organization
-from mcpist.sieve import Sieve
-from mcpist_modules import CATALOGUE
+from mcpist.people.organization import Organization
+from mcpist.tools.permissions import Sieve
+from mcpist_services import CATALOGUE
 
 
 def sieve(organization: Organization, *roles: Role) -> Sieve:

@@ -15,7 +15,7 @@ from infra.cli.account import organization, stack
 from infra.cli.document import Done, Failed
 from infra.cli.endpoint import last_up
 from infra.cli.table import drawn
-from mcpist import broker
+from mcpist.running import broker
 from mcpist.settings import settings
 
 # An invocation of the broker ends after 29 s; what takes away is not asked twice without a look at the answer.

@@ -7,8 +7,8 @@ from typing import Any
 from infra.cli.account import stack
 from infra.cli.document import Done
 from infra.cli.table import drawn
-from mcpist.batch import uses
-from mcpist.batch.uses import Standing, Use
+from mcpist.batch.machine import uses
+from mcpist.batch.machine.uses import Standing, Use
 from mcpist.settings import settings
 
 

@@ -7,9 +7,9 @@ from infra.cli.administration import directory_of, edited, made, shown
 from infra.cli.document import Done
 from infra.cli.sheet import placed, plain, read, write
 from infra.cli.texts import text_of
-from mcpist import directory
 from mcpist.errors import InvalidRequest
-from mcpist.organization import Organization
+from mcpist.people import directory
+from mcpist.people.organization import Organization
 
 
 def org(options: argparse.Namespace) -> Done:

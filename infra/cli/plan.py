@@ -1,10 +1,10 @@
 """`mcpist plan`: check a batch and show its machine, without any server."""
 
 from infra.cli.document import Done
-from mcpist.batch.plan import plan
+from mcpist.batch.execution.plan import plan
 from mcpist.caller import Caller, Role, Subject
-from mcpist.sieve import Sieve
-from mcpist_modules import CATALOGUE, NAMES
+from mcpist.tools.permissions import Sieve
+from mcpist_services import CATALOGUE, NAMES
 
 STEP_RUNNER = "arn:aws:lambda:us-east-1:123456789012:function:step_runner:live"
 

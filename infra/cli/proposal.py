@@ -10,10 +10,10 @@ from typing import Any
 from infra.cli.answers import answers
 from infra.cli.clients import Found, found_in
 from infra.cli.document import Done, Failed
-from mcpist_modules.upstream.categories import is_shell_like
-from mcpist_modules.upstream.configuration import Configuration, Server
-from mcpist_modules.upstream.listing import Listing
-from mcpist_modules.upstream.trust import flags
+from mcpist_services.upstream.categories import is_shell_like
+from mcpist_services.upstream.configuration import Configuration, Server
+from mcpist_services.upstream.listing import Listing
+from mcpist_services.upstream.trust import flags
 
 FEW = 8  # as many tools as one category may have without being split
 LEAST = 3  # as many tools as make a category of their own

@@ -7,10 +7,10 @@ from typing import Any
 from infra.cli.administration import directory_of, edited, shown
 from infra.cli.document import Done
 from infra.cli.effects import seen
-from mcpist import directory
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest
-from mcpist.organization import Organization
+from mcpist.people import directory
+from mcpist.people.organization import Organization
 
 FIELDS = ("modules", "allow", "deny", "destructive")
 

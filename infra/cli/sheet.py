@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from infra.cli.document import Failed
 from mcpist.caller import Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest
-from mcpist.organization import Organization, User
+from mcpist.people.organization import Organization, User
 
 # What is left empty in YAML arrives as an empty text.
 type Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: given or ())]

@@ -16,7 +16,7 @@ from infra.cli.endpoint import LAST_UP
 from infra.local.house import ADMINISTRATOR, ORGANIZATION, ROOT, USER, House, open_house
 from infra.local.names import PSEUDO, STACK
 from infra.local.stack import HandlerBroken, PortBusy, TemplateError
-from mcpist.batch.machine import own_name
+from mcpist.batch.machine.definition import own_name
 
 NEXT = """\
 ready: {mcp_url} waits for an MCP client, e.g. claude mcp add --transport http mcpist {mcp_url}

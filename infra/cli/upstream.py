@@ -13,13 +13,13 @@ from infra.cli.deployable import undeployable
 from infra.cli.document import Done, Failed
 from infra.cli.endpoint import LAST_UP, last_up
 from infra.cli.proposal import imported
-from mcpist import stores
+from mcpist.aws import stores
 from mcpist.errors import InvalidConfiguration
-from mcpist_modules.upstream import lists
-from mcpist_modules.upstream.categories import counts
-from mcpist_modules.upstream.configuration import Configuration, load
-from mcpist_modules.upstream.listing import Listing
-from mcpist_modules.upstream.trust import Pin
+from mcpist_services.upstream import lists
+from mcpist_services.upstream.categories import counts
+from mcpist_services.upstream.configuration import Configuration, load
+from mcpist_services.upstream.listing import Listing
+from mcpist_services.upstream.trust import Pin
 
 DEPLOYED = Path(__file__).resolve().parents[2] / "layers/config/upstreams.json"
 

@@ -8,10 +8,10 @@ from infra.cli.administration import directory_of, edited, shown
 from infra.cli.document import Done
 from infra.cli.effects import seen
 from infra.cli.sheet import plain_user
-from mcpist import directory
 from mcpist.caller import Subject
 from mcpist.errors import InvalidRequest
-from mcpist.organization import Organization, User
+from mcpist.people import directory
+from mcpist.people.organization import Organization, User
 
 FIELDS = {"name": "name", "system_role": "system_role", "roles": "roles", "locale": "user_locale"}
 

@@ -15,11 +15,11 @@ from typing import Any
 from infra.local.login import LocalLogin, Person
 from infra.local.operating import operating
 from infra.local.stack import EmbeddedAws
-from mcpist import directory
 from mcpist.caller import Role, Subject
-from mcpist_modules import NAMES
-from mcpist_modules.rag.local import load
-from mcpist_modules.upstream import configuration
+from mcpist.people import directory
+from mcpist_services import NAMES
+from mcpist_services.rag.local import load
+from mcpist_services.upstream import configuration
 
 ROOT = Path(__file__).resolve().parents[2]
 ORGANIZATION = "demo"
@@ -107,13 +107,15 @@ def with_modules(target: Path, *files: Path) -> Path:
     (target / "layers").mkdir()
     for layer in ("core", "dependencies"):
         (target / "layers" / layer).symlink_to(ROOT / "layers" / layer)
-    package = shutil.copytree(ROOT / "layers/modules", target / "layers/modules") / "mcpist_modules"
+    package = shutil.copytree(ROOT / "layers/services", target / "layers/services") / "mcpist_services"
     for file in files:
-        shutil.copy(file, package)
+        (package / file.stem).mkdir()
+        (package / file.stem / "__init__.py").touch()
+        shutil.copy(file, package / file.stem / "tools.py")
     names = sorted({*NAMES, *(file.stem for file in files)})
     face = package / "__init__.py"
     face.write_text(re.sub("(?m)^NAMES = .*$", f"NAMES = {tuple(names)!r}", face.read_text("utf-8")), "utf-8")
-    write = "from mcpist_modules import CATALOGUE; CATALOGUE.write()"
+    write = "from mcpist_services import CATALOGUE; CATALOGUE.write()"
     subprocess.run([sys.executable, "-c", write], env={**os.environ, "PYTHONPATH": str(package.parent)}, check=True)  # noqa: S603
     return target
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from infra.local.stack import EmbeddedAws
-from mcpist import settings, stores
+from mcpist import settings
+from mcpist.aws import stores
 
 TABLES = {
     "DIRECTORY_TABLE": "Directory",

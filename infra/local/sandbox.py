@@ -164,7 +164,7 @@ class Nursery:
 
 def _start(theirs: socket.socket, log: IO[bytes], environment: dict[str, str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603 - our own module
-        [sys.executable, "-m", "infra.local.nursery", str(theirs.fileno())],
+        [sys.executable, "-m", "infra.local.zygote", str(theirs.fileno())],
         cwd=_HERE,
         env=environment,
         stdin=subprocess.DEVNULL,

@@ -17,10 +17,13 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from connect import login as door_login
 from connect.handler import handler
 from infra.local.login import LocalLogin, Person
-from mcpist import settings, stores
+from mcpist import settings
+from mcpist.aws import stores
 from tests.conftest import AUDIENCE, PUBLIC_URL, TEMPLATE
-from token_broker import apps, memory, vault
+from token_broker.grants import memory
 from token_broker.handler import handler as broker
+from token_broker.providers import apps
+from token_broker.vault import vault
 
 CLIENT = "connect"
 EVENTS = TEMPLATE.parent / "events"

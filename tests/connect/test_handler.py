@@ -12,9 +12,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from connect.handler import ROUTES
-from mcpist import directory
 from mcpist.caller import Role, Subject
-from mcpist_modules import NAMES
+from mcpist.people import directory
+from mcpist_services import NAMES
 from tests.conftest import PUBLIC_URL
 from tests.connect.conftest import EVENTS, Browser, Form, put_app
 from tests.core.loopback import Service, said, serving

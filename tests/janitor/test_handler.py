@@ -12,11 +12,11 @@ import pytest
 from infra.local.names import ACCOUNT, REGION
 from janitor.handler import handler
 from janitor.machines import QUIET_SECONDS, UNUSED_SECONDS, Candidate, chosen, remove
-from mcpist.batch import uses
-from mcpist.batch.machine import Machine
-from mcpist.batch.uses import NOTED_SECONDS, Standing, Use
+from mcpist.aws.stores import Table, client
+from mcpist.batch.machine import uses
+from mcpist.batch.machine.definition import Machine
+from mcpist.batch.machine.uses import NOTED_SECONDS, Standing, Use
 from mcpist.settings import settings
-from mcpist.stores import Table, client
 
 EVENTS = Path(__file__).parents[2] / "events"
 DAY_SECONDS = 86_400

@@ -4,7 +4,7 @@ import io
 import json
 from typing import Any
 
-from mcpist import stores
+from mcpist.aws import stores
 from mcpist.errors import ConnectionRequired, McpistError, to_message
 from tests.core.loopback import Reply, Service
 

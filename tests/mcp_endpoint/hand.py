@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from mcpist.batch import facts, ledger
-from mcpist.batch.records import Entry, Header, Status
+from mcpist.aws.stores import Table
+from mcpist.batch.ledger import facts, ledger
+from mcpist.batch.ledger.records import Entry, Header, Status
 from mcpist.errors import McpistError, to_message
 from mcpist.settings import settings
-from mcpist.stores import Table
 
 
 class Hand:

@@ -7,8 +7,8 @@ import boto3
 import pytest
 
 from mcp_endpoint import categories as proxy
-from mcpist import directory
 from mcpist.caller import Role
+from mcpist.people import directory
 from mcpist.settings import settings
 from tests.mcp_endpoint.door import Door
 from tests.upstreams.configured import READS, Upstreams, begin_anew, configured

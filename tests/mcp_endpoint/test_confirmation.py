@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from mcp_endpoint.confirmation import Destruction, _use
-from mcpist import directory
-from mcpist.batch.items import table
+from mcpist.batch.ledger.items import table
 from mcpist.caller import Role, Subject
-from mcpist_modules import NAMES
+from mcpist.people import directory
+from mcpist_services import NAMES
 from tests.mcp_endpoint.door import Door
 from tests.mcp_endpoint.hand import Hand
 

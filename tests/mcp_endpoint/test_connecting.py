@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from mcpist.batch.items import table
-from mcpist_modules import CATALOGUE
+from mcpist.batch.ledger.items import table
+from mcpist_services import CATALOGUE
 from tests.core.loopback import Reply, serving
 from tests.mcp_endpoint.accounts import Accounts, grant
 from tests.mcp_endpoint.door import Door

@@ -11,8 +11,9 @@ from cryptography.hazmat.primitives import serialization
 
 from infra.local.login import LocalLogin
 from mcp_endpoint import handler as door
-from mcpist import directory, settings
+from mcpist import settings
 from mcpist.caller import Role, Subject
+from mcpist.people import directory
 from tests.mcp_endpoint.door import Context, Door
 
 # -- the protocol --------------------------------------------------------------------------------------

@@ -13,12 +13,13 @@ from mcp_endpoint import categories
 from mcp_endpoint.arguments import SCHEMAS
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.meta_tools import Told, answer, declare
-from mcpist import broker, directory
-from mcpist.broker import Credential
 from mcpist.caller import Proof, Role, Subject
 from mcpist.errors import InvalidRequest, UpstreamUnavailable
+from mcpist.people import directory
+from mcpist.running import broker
 from mcpist.running import send as sending
-from mcpist_modules import CATALOGUE, NAMES
+from mcpist.running.broker import Credential
+from mcpist_services import CATALOGUE, NAMES
 from tests.core.loopback import Reply, Service, said, serving
 from tests.peers.tokens import o200k
 

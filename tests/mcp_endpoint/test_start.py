@@ -12,14 +12,14 @@ from infra.local.house import ROOT
 ASKS = """
 import sys
 import mcp_endpoint.handler
-rooms = ("mcpist_modules.upstream.", "mcpist.batch.", "mcp_endpoint.batches", "botocore.", "httpx.", "toon_format")
+rooms = ("mcpist_services.upstream.", "mcpist.batch.", "mcp_endpoint.batches", "botocore.", "httpx.", "toon_format")
 found = {name for name in sys.modules if name.startswith(rooms)}
 print(*sorted(found), *({"jsonschema"} & set(sys.modules)))
 """
 
 
 def started(file: Path) -> subprocess.CompletedProcess[str]:
-    rooms = [str(ROOT / name) for name in ("functions", "layers/core", "layers/modules")]
+    rooms = [str(ROOT / name) for name in ("functions", "layers/core", "layers/services")]
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(rooms), "UPSTREAMS": str(file)}
     return subprocess.run([sys.executable, "-c", ASKS], env=environment, capture_output=True, text=True, check=False)
 
@@ -28,7 +28,7 @@ def started(file: Path) -> subprocess.CompletedProcess[str]:
 def test_what_a_list_of_the_tools_does_not_need_is_not_imported(file: Path) -> None:
     done = started(file)
     assert done.returncode == 0, done.stderr
-    assert set(done.stdout.split()) <= {"mcpist_modules.upstream.jsonc"}
+    assert set(done.stdout.split()) <= {"mcpist_services.upstream.jsonc"}
 
 
 def test_a_broken_file_keeps_the_function_from_starting_and_says_where(tmp_path: Path) -> None:

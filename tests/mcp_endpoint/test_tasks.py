@@ -10,7 +10,7 @@ from mcp_types import CallToolRequestParams, ClientCapabilities
 
 from mcp_endpoint.batches import as_task
 from mcp_endpoint.exchange import client_of
-from mcpist.batch.records import Header
+from mcpist.batch.ledger.records import Header
 from mcpist.errors import RateLimitExceeded
 from tests.mcp_endpoint.door import Door
 from tests.mcp_endpoint.hand import Hand

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from infra.local.login import LocalLogin
-from mcpist.batch import facts, ledger
-from mcpist.batch.records import Claim, Entry, Header, Status
-from mcpist.batch.steps import EACH_LIMIT
+from mcpist.batch.language.steps import EACH_LIMIT
+from mcpist.batch.ledger import facts, ledger
+from mcpist.batch.ledger.records import Claim, Entry, Header, Status
 from mcpist.errors import McpistError, from_message
 from step_runner.handler import handler
 

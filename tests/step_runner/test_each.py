@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from mcpist import quota
-from mcpist.batch import facts, ledger
-from mcpist.batch.facts import MOST_ELEMENTS
-from mcpist.batch.items import unpack
-from mcpist.batch.settling import StepBusy
+from mcpist.aws.stores import Table
+from mcpist.batch.execution.settling import StepBusy
+from mcpist.batch.ledger import facts, ledger
+from mcpist.batch.ledger.facts import MOST_ELEMENTS
+from mcpist.batch.ledger.items import unpack
+from mcpist.people import quota
 from mcpist.settings import settings
-from mcpist.stores import Table
 from tests.step_runner.batch import (
     PK,
     Write,

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from mcpist import directory
-from mcpist.batch import facts, ledger
-from mcpist.batch.settling import Entrance, StepBusy
+from mcpist.aws.stores import client
+from mcpist.batch.execution.settling import Entrance, StepBusy
+from mcpist.batch.ledger import facts, ledger
 from mcpist.caller import Role
 from mcpist.errors import StoreUnavailable
-from mcpist.stores import client
+from mcpist.people import directory
 from step_runner.step import StepWork
 from tests.step_runner.batch import PK, Write, claim_by, enter, entry, error_of, has_settled, outcome
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from mcpist import directory
-from mcpist.batch import facts, ledger
-from mcpist.batch.settling import StepBusy
+from mcpist.batch.execution.settling import StepBusy
+from mcpist.batch.ledger import facts, ledger
 from mcpist.caller import Role
 from mcpist.errors import BatchNotFound
+from mcpist.people import directory
 from tests.step_runner.batch import EXECUTION, PK, Write, claim_by, enter, entry, error_of, outcome
 
 

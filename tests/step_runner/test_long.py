@@ -13,8 +13,8 @@ import pytest
 
 from infra.local.house import ORGANIZATION, ROLE, House, open_house, with_modules
 from infra.local.operating import operating
-from mcpist import directory
 from mcpist.caller import Role
+from mcpist.people import directory
 from tests.whole.conftest import HERE, Visitor
 
 MODULES = ("probe", "rag")

@@ -7,9 +7,9 @@ from typing import get_args
 
 import pytest
 
-from mcpist import invocation
-from mcpist.batch import facts, ledger
-from mcpist.batch.records import Status
+from mcpist.batch.ledger import facts, ledger
+from mcpist.batch.ledger.records import Status
+from mcpist.telemetry import invocation
 from step_runner.log import logger
 from tests import emf
 from tests.step_runner.batch import PK, Write, enter, entry

@@ -15,18 +15,24 @@ from pydantic import SecretStr
 
 from infra.local.login import LocalLogin
 from infra.local.template import read_template
-from mcpist import broker, directory, identity, invocation, settings, stores
+from mcpist import settings
+from mcpist.aws import stores
 from mcpist.caller import Role, Subject
+from mcpist.people import directory, identity
+from mcpist.running import broker
+from mcpist.telemetry import invocation
 from tests.core.loopback import Service, serving
-from token_broker import apps, grants, log, memory, vault
-from token_broker.grants import Account, Grant, Tokens
+from tests.token_broker.authorization_server import AuthorizationServer
+from tests.token_broker.provider_fakes import NAMES, Fake, faked
+from token_broker import log
+from token_broker.grants import grants, memory
+from token_broker.grants.grants import Account, Grant, Tokens
 from token_broker.handler import handler
-
-from .authorization_server import AuthorizationServer
-from .provider_fakes import NAMES, Fake, faked
+from token_broker.providers import apps
+from token_broker.vault import vault
 
 if TYPE_CHECKING:
-    from .stack import Stack
+    from tests.token_broker.stack import Stack
 
 ROOT = Path(__file__).parents[2]
 PUBLIC_URL = "https://mcp.example.com"
@@ -145,7 +151,7 @@ def fake(request: pytest.FixtureRequest, fake_of: Callable[[str], Fake]) -> Fake
 @pytest.fixture(scope="module")
 def stack(authorization_server: AuthorizationServer) -> Iterator["Stack"]:
     """AWS for several processes, with the authorization server as a provider."""
-    from .stack import standing
+    from tests.token_broker.stack import standing
 
     authorization_server.reset()
     with standing(authorization_server) as stack:

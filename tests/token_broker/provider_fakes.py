@@ -9,11 +9,10 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import SecretStr
 
 from tests.core.loopback import Received, Reply, Service
-from token_broker import oauth
-from token_broker.apps import App, Server
-from token_broker.grant import Tokens
-from token_broker.oauth import Redeemed
-from token_broker.providers import BUILT_IN, Linked, Provider, configured, find
+from token_broker.grants.grant import Tokens
+from token_broker.providers import BUILT_IN, Linked, Provider, configured, find, oauth
+from token_broker.providers.apps import App, Server
+from token_broker.providers.oauth import Redeemed
 
 CANARY = "canary"
 ACCESS, REFRESH = SecretStr(f"old-access-{CANARY}"), SecretStr(f"old-refresh-{CANARY}")

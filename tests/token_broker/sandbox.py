@@ -11,11 +11,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from mcpist import stores
+from mcpist.aws import stores
 from mcpist.caller import Caller, Subject
 from mcpist.errors import McpistError, StoreUnavailable
-from token_broker import apps, credentials, memory, vault
-from token_broker.lease import Pace
+from token_broker.grants import memory
+from token_broker.providers import apps
+from token_broker.resolving import credentials
+from token_broker.resolving.lease import Pace
+from token_broker.vault import vault
 
 UMA = Caller("acme", "uma", Subject("https://login.example.com", "uma"), "user", ())
 

@@ -13,11 +13,10 @@ import pytest
 from pydantic import SecretStr
 
 from infra.local.stack import EmbeddedAws
-from token_broker import grants
-from token_broker.grants import Account, Grant, Tokens
-
-from .authorization_server import AuthorizationServer, Minted
-from .conftest import ROOT, forget
+from tests.token_broker.authorization_server import AuthorizationServer, Minted
+from tests.token_broker.conftest import ROOT, forget
+from token_broker.grants import grants
+from token_broker.grants.grants import Account, Grant, Tokens
 
 SERVICE = "example"
 OWNER = "user#uma"

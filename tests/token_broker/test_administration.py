@@ -11,17 +11,18 @@ import boto3
 import pytest
 from pydantic import SecretStr
 
-from mcpist import audit
-from mcpist.broker import CACHE_SECONDS
 from mcpist.errors import Conflict
-from mcpist.metrics import INTEGRITY_FAILURES
+from mcpist.running.broker import CACHE_SECONDS
 from mcpist.settings import settings
+from mcpist.telemetry import audit
+from mcpist.telemetry.metrics import INTEGRITY_FAILURES
 from tests import emf
 from tests.token_broker.authorization_server import AuthorizationServer, Client
 from tests.token_broker.conftest import PUBLIC_URL, Broker, error_of
-from token_broker import grants, pending
-from token_broker.grants import Account, Grant, Tokens
-from token_broker.pending import Found, Wish
+from token_broker.connecting import pending
+from token_broker.connecting.pending import Found, Wish
+from token_broker.grants import grants
+from token_broker.grants.grants import Account, Grant, Tokens
 
 BOTH = ("user#ada", "role#engineering")
 EVERYONE = {"user": "ada", "service": "github", "role": "engineering"}

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from mcpist.errors import InvalidRequest, McpistError
 from tests import emf
+from tests.token_broker.conftest import ROOT, Broker
 from token_broker import log
 from token_broker.message import OPERATIONS, correlation_of, parse
-
-from .conftest import ROOT, Broker
 
 RESOLVE: dict[str, Any] = {
     "operation": "resolve",

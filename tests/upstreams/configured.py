@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from mcpist import settings
-from mcpist_modules import has_upstreams
-from mcpist_modules.upstream import modules
-from mcpist_modules.upstream.configuration import configuration
-from mcpist_modules.upstream.connections import upstreams
+from mcpist_services import has_upstreams
+from mcpist_services.upstream import modules
+from mcpist_services.upstream.configuration import configuration
+from mcpist_services.upstream.connections import upstreams
 
 SCRIPTED = Path(__file__).with_name("scripted.py")
 READS, WRITES = {"readOnlyHint": True}, {"readOnlyHint": False, "destructiveHint": False}

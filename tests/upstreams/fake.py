@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event
 from typing import Any
 
-from mcpist_modules.upstream.configuration import Server
+from mcpist_services.upstream.configuration import Server
 from tests.core.loopback import listening
 
 ABOUT = {

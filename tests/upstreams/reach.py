@@ -11,8 +11,8 @@ import mcp_types
 import pytest
 
 from mcpist import settings
-from mcpist_modules.upstream.configuration import Server
-from mcpist_modules.upstream.connections import SHARED, Identity, Upstreams
+from mcpist_services.upstream.configuration import Server
+from mcpist_services.upstream.connections import SHARED, Identity, Upstreams
 
 FAULTY = Path(__file__).with_name("faulty.py")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpist_modules.upstream.configuration import Server
+from mcpist_services.upstream.configuration import Server
 from tests.peers.npm import modules
 from tests.peers.pypi import programs
 

@@ -10,8 +10,8 @@ import mcp_types
 import pytest
 
 from mcpist.errors import ToolExecutionError
-from mcpist_modules.upstream.configuration import Server
-from mcpist_modules.upstream.connections import SHARED, Identity, Upstreams
+from mcpist_services.upstream.configuration import Server
+from mcpist_services.upstream.connections import SHARED, Identity, Upstreams
 from tests.upstreams import servers
 from tests.upstreams.reach import call, public_url, reaching, within
 

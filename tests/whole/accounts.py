@@ -10,8 +10,9 @@ from pydantic import SecretStr
 from infra.local.house import ORGANIZATION, USER, House
 from infra.local.operating import operating
 from mcpist.settings import settings
-from token_broker import grants, memory, vault
-from token_broker.grants import Account, Tokens
+from token_broker.grants import grants, memory
+from token_broker.grants.grants import Account, Tokens
+from token_broker.vault import vault
 
 OWN = f"user#{USER.sub}"
 

@@ -19,8 +19,8 @@ from mcp_types import CallToolResult, TextContent
 from infra.local.house import ADMINISTRATOR, ORGANIZATION, ROLE, USER, House, open_house, with_modules
 from infra.local.operating import operating
 from infra.local.stack import AwsRequest
-from mcpist import directory
 from mcpist.caller import Role
+from mcpist.people import directory
 from tests.core.loopback import listening
 from tests.whole.privileges import missing_rights
 from tests.whole.vendors import HOSTS, Vendors
@@ -140,8 +140,7 @@ def usual(request: pytest.FixtureRequest) -> Iterator[House]:
     moved = {"github": ("https://api.github.com", github.url)}
     moved |= {name: (host, f"{vendors.url}/{name}") for name, host in HOSTS.items()}
     for name, (host, place) in moved.items():
-        package = root / "layers/modules/mcpist_modules"
-        file = package / name / "__init__.py" if (package / name).is_dir() else package / f"{name}.py"
+        file = root / "layers/services/mcpist_services" / name / "tools.py"
         file.write_text(file.read_text("utf-8").replace(host, place), "utf-8")
     plenty = {"UserRequests": "6000"}  # one user asks all that the tests ask
     with open_house(docs=HERE / "documents", root=root, modules=MODULES, parameters=plenty) as house:

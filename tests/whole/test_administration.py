@@ -14,10 +14,10 @@ from infra.cli.main import run
 from infra.cli.up import _remembered
 from infra.local.house import House
 from infra.local.operating import operating
-from mcpist import directory
 from mcpist.caller import Subject
 from mcpist.errors import LastAdministrator, McpistError
-from mcpist.organization import Organization, User
+from mcpist.people import directory
+from mcpist.people.organization import Organization, User
 from tests.whole.conftest import Visitor
 
 ADMINISTRATORS = [f"boss-{number}" for number in range(6)]

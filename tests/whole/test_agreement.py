@@ -10,8 +10,8 @@ from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextCon
 
 from infra.local.house import ORGANIZATION, ROLE, House
 from infra.local.operating import operating
-from mcpist import directory
 from mcpist.caller import Role
+from mcpist.people import directory
 from tests.whole.accounts import connect, disconnect, forget
 from tests.whole.conftest import MODULES, Visitor
 

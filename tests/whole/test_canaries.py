@@ -33,7 +33,7 @@ from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house, with_
 from infra.local.stack import AwsRequest, FaultyAnswer, Moment
 from tests import emf, watch
 from tests.core.loopback import listening
-from tests.token_broker.test_secrets import assert_silent
+from tests.token_broker.vault.test_secrets import assert_silent
 from tests.whole.accounts import OWN, forget
 from tests.whole.conftest import Visitor, built
 from tests.whole.test_grants import histories, tables
@@ -236,7 +236,7 @@ def loud(request: pytest.FixtureRequest) -> Iterator[House]:
     variable = "TRACING: !Ref Tracing\n"
     template = template.replace(variable, f"{variable}        AWS_XRAY_DAEMON_ADDRESS: {daemon.address}\n")
     (root / "template.yaml").write_text(template.replace("Default: INFO", "Default: DEBUG"), "utf-8")
-    for file in ("layers/modules/mcpist_modules/github.py", "functions/token_broker/providers/github.py"):
+    for file in ("layers/services/mcpist_services/github/tools.py", "functions/token_broker/providers/github.py"):
         text = (root / file).read_text("utf-8").replace("https://api.github.com", hub.url)
         (root / file).write_text(text.replace("https://github.com/login", f"{hub.url}/login"), "utf-8")
     documents = folders.mktemp("documents")

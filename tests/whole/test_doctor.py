@@ -12,10 +12,10 @@ from infra.cli.up import _remembered
 from infra.local.house import ORGANIZATION, ROLE, House
 from infra.local.names import STACK
 from infra.local.operating import operating
-from mcpist import directory
+from mcpist.aws.stores import Table
 from mcpist.caller import Role, Subject
+from mcpist.people import directory
 from mcpist.settings import settings
-from mcpist.stores import Table
 
 type Line = dict[str, str]
 type Examine = Callable[[], tuple[int, dict[str, list[Line]]]]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.modules.contracts import needs_descriptions
+from tests.services.contracts import needs_descriptions
 from tests.whole.accounts import connect, disconnect, forget
 from tests.whole.conftest import Visitor
 from tests.whole.vendors import ACCOUNT, HOSTS, Vendors
-from token_broker.grants import provider_name
+from token_broker.grants.grants import provider_name
 
 pytestmark = needs_descriptions
 

@@ -8,7 +8,8 @@ import pytest
 
 from infra.local.house import ORGANIZATION
 from infra.local.operating import operating
-from mcpist.batch import ledger, uses
+from mcpist.batch.ledger import ledger
+from mcpist.batch.machine import uses
 from tests.whole.conftest import Visitor
 
 # A shape that no other test's batch has.

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from infra.local.house import ROOT, House, open_house
-from mcpist_modules.upstream import jsonc
-from mcpist_modules.upstream.configuration import Server
+from mcpist_services.upstream import jsonc
+from mcpist_services.upstream.configuration import Server
 from tests.upstreams.servers import clock, everything, modern_http
 from tests.whole.accounts import connect, forget
 from tests.whole.conftest import Visitor, built, takes_a_share

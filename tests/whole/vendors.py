@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from tests.modules.contracts import ACCOUNT, Vendor
+from tests.services.contracts import ACCOUNT, Vendor
 
 # Where each service's own host stands in its module's file, and what of it stays behind our address.
 HOSTS = {

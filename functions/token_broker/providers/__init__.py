@@ -2,10 +2,9 @@
 
 from importlib import import_module
 
-from token_broker.apps import Server, app_of
-from token_broker.grant import PROVIDERS, provider_name
-
-from .provider import Kind, Linked, Provider, Scopes
+from token_broker.grants.grant import PROVIDERS, provider_name
+from token_broker.providers.apps import Server, app_of
+from token_broker.providers.provider import Kind, Linked, Provider, Scopes
 
 __all__ = ["BUILT_IN", "Kind", "Linked", "Provider", "Scopes", "find", "provider_name", "provider_of"]
 
@@ -17,7 +16,7 @@ def find(name: str) -> Provider:
     if name in BUILT_IN:
         found: Provider = import_module(f"{__name__}.{name}").PROVIDER
         return found
-    from .configured import provider
+    from token_broker.providers.configured import provider
 
     app = app_of(name)
     assert isinstance(app, Server)

@@ -5,7 +5,7 @@ Reference: https://developer.atlassian.com/cloud/oauth/getting-started/implement
 
 from typing import Any
 
-from .provider import INVALID_GRANT, Linked, Provider, named
+from token_broker.providers.provider import INVALID_GRANT, Linked, Provider, named
 
 
 def _account(body: Any) -> Linked | None:

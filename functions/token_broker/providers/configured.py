@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from token_broker.apps import App, Server
-from token_broker.grant import Tokens
-
-from .provider import Linked, Provider, named
-from .wire import Asked
+from token_broker.grants.grant import Tokens
+from token_broker.providers.apps import App, Server
+from token_broker.providers.provider import Linked, Provider, named
+from token_broker.providers.wire import Asked
 
 
 def provider(name: str, server: Server) -> Provider:

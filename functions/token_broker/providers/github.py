@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
-from token_broker.apps import App
-from token_broker.grant import Tokens
-
-from .provider import Kind, Linked, Provider, basic, named
-from .wire import Asked
+from token_broker.grants.grant import Tokens
+from token_broker.providers.apps import App
+from token_broker.providers.provider import Kind, Linked, Provider, basic, named
+from token_broker.providers.wire import Asked
 
 KINDS: dict[str, Kind] = {"Bot": "bot", "Organization": "organization"}
 

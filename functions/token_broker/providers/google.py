@@ -7,11 +7,10 @@ Reference: https://developers.google.com/identity/protocols/oauth2/web-server
 from collections.abc import Iterable
 from typing import Any
 
-from token_broker.apps import App
-from token_broker.grant import Tokens
-
-from .provider import Linked, Provider, named
-from .wire import Asked
+from token_broker.grants.grant import Tokens
+from token_broker.providers.apps import App
+from token_broker.providers.provider import Linked, Provider, named
+from token_broker.providers.wire import Asked
 
 
 def _account(body: Any) -> Linked | None:

@@ -6,7 +6,7 @@ Reference: https://learn.microsoft.com/en-us/entra/identity-platform/v2-oauth2-a
 
 from typing import Any
 
-from .provider import INVALID_GRANT, Linked, Provider, named
+from token_broker.providers.provider import INVALID_GRANT, Linked, Provider, named
 
 
 def _account(body: Any) -> Linked | None:

@@ -10,10 +10,9 @@ from urllib.parse import quote
 from pydantic import SecretStr
 
 from mcpist.errors import NotConfigured
-from token_broker.apps import App
-from token_broker.grant import Tokens
-
-from .wire import Asked
+from token_broker.grants.grant import Tokens
+from token_broker.providers.apps import App
+from token_broker.providers.wire import Asked
 
 type Kind = Literal["person", "bot", "organization"]
 type Scopes = tuple[str, ...]

@@ -5,8 +5,9 @@ from typing import Any
 
 from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
-from mcpist import broker, directory
-from mcpist.stores import client
+from mcpist.aws.stores import client
+from mcpist.people import directory
+from mcpist.running import broker
 
 # Parameter Store's own key: the broker's role may use no other.
 OWN_KEYS = {"", "alias/aws/ssm"}

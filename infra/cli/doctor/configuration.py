@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 from infra.cli.deployable import undeployable
 from infra.cli.doctor.deployment import Deployment, deploys, template
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
+from mcpist.aws.stores import client
 from mcpist.errors import InvalidConfiguration
-from mcpist.stores import client
-from mcpist_modules.upstream.configuration import load
+from mcpist_services.upstream.configuration import load
 
 GOOD = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}
 ROLLED_BACK = {"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}

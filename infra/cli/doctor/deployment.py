@@ -13,7 +13,7 @@ from infra.cli.endpoint import last_up
 from infra.cli.upstream import DEPLOYED
 from infra.local.house import ROOT
 from infra.local.template import Template, read_template
-from mcpist.stores import client
+from mcpist.aws.stores import client
 
 
 class Known(dict[str, str]):

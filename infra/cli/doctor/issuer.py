@@ -12,7 +12,7 @@ from infra.cli.doctor.endpoint import LOGIN_PATH
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
 from infra.cli.doctor.web import ask, document
 from mcpist.errors import UpstreamUnavailable
-from mcpist.identity import ALGORITHMS, METADATA_PATHS
+from mcpist.people.identity import ALGORITHMS, METADATA_PATHS
 
 CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"  # of RFC 7636; nobody redeems what it brings
 

@@ -7,7 +7,7 @@ from typing import Any
 from infra.cli.doctor.deployment import Deployment, template
 from infra.cli.doctor.finding import Finding, ok, problem, warning
 from infra.local.names import ACCOUNT
-from mcpist.stores import client, refused
+from mcpist.aws.stores import client, refused
 
 type Right = tuple[str, str, str, str]
 

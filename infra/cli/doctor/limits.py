@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from infra.cli.doctor.deployment import Deployment, deploys
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
-from mcpist.batch import uses
-from mcpist.stores import client
+from mcpist.aws.stores import client
+from mcpist.batch.machine import uses
 
 # AWS lets nobody reserve these, and a few people's calls and batches want as many.
 UNRESERVED = 100

@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterator
 from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.finding import Finding, ok, problem, warning
 from infra.cli.effects import doubts
-from mcpist import directory
 from mcpist.errors import InvalidConfiguration
-from mcpist.organization import Organization
-from mcpist_modules.upstream.configuration import load
+from mcpist.people import directory
+from mcpist.people.organization import Organization
+from mcpist_services.upstream.configuration import load
 
 
 def organizations(deployment: Deployment) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from infra.cli.doctor.deployment import Deployment, template
 from infra.cli.doctor.finding import Finding, ok, problem, warning
-from mcpist.stores import client, refused
+from mcpist.aws.stores import client, refused
 
 
 def table(deployment: Deployment, id_: str) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from mcpist.batch.graph import Graph
+from mcpist.batch.language.graph import Graph
 from tests.core.batch.shapes import SHAPES, graph_of
 from tests.core.batch.stub_runner import Seconds
 

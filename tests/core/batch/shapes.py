@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from random import Random
 
-from mcpist.batch.graph import Graph
+from mcpist.batch.language.graph import Graph
 
 type Edges = set[tuple[int, int]]
 

@@ -4,8 +4,8 @@ import heapq
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from mcpist.batch.graph import Graph, opened
-from mcpist.batch.machine import CONCURRENT_ELEMENTS
+from mcpist.batch.language.graph import Graph, opened
+from mcpist.batch.machine.definition import CONCURRENT_ELEMENTS
 from tests.core.batch.simulator import Clock, Interpreter, Json, Process, StateError
 
 type Seconds = float | Sequence[float]

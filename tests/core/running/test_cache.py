@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from mcpist import broker, stores
-from mcpist.broker import Credential
+from mcpist.aws import stores
 from mcpist.caller import Caller, Proof, Role
 from mcpist.errors import McpistError, ReconnectRequired, ToolExecutionError, to_message
 from mcpist.render.shows import shows
+from mcpist.running import broker
 from mcpist.running import send as sending
 from mcpist.running.account import Account
+from mcpist.running.broker import Credential
 from mcpist.running.cache import MOST_ANSWERS, MOST_BYTES, Answers, answers
 from mcpist.running.run import run
 from mcpist.settings import settings

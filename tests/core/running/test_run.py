@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from mcpist import stores
+from mcpist.aws import stores
+from mcpist.aws.stores import Item, Table
 from mcpist.caller import Caller, Proof, Role
 from mcpist.errors import (
     ConnectionRequired,
@@ -27,7 +28,6 @@ from mcpist.running import send as sending
 from mcpist.running.options import USUAL, Options
 from mcpist.running.run import Brought, run
 from mcpist.settings import settings
-from mcpist.stores import Item, Table
 from mcpist.tools.call import Call, Calls, Cut, Lookup
 from mcpist.tools.module import Module, Scopes
 from tests.core.loopback import Reply, Service, said, serving

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from mcpist.broker import Credential
 from mcpist.errors import (
     InvalidRequest,
     McpistError,
@@ -24,8 +23,9 @@ from mcpist.errors import (
 )
 from mcpist.running import send as sending
 from mcpist.running.account import Account
-from mcpist.running.limits import holds
+from mcpist.running.broker import Credential
 from mcpist.running.options import Options
+from mcpist.running.rate_limits import holds
 from mcpist.running.send import Unauthorized, send
 from mcpist.tools.call import Answer, Call
 from mcpist.tools.module import Module

@@ -1,8 +1,8 @@
 """Two small modules, and callers with any roles."""
 
 from mcpist.caller import Caller, Role, Subject
-from mcpist.sieve import Sieve
 from mcpist.tools.catalogue import Catalogue
+from mcpist.tools.permissions import Sieve
 
 CATALOGUE = Catalogue("tests.core.sample", ("shop", "safe"))
 EVERYTHING = Role("everything", modules=("shop", "safe"), allow=("*",), destructive=True)

@@ -5,7 +5,7 @@ from mcpist.tools.call import Call
 from mcpist.tools.catalogue import nearest
 from mcpist.tools.module import Module
 from tests.core.sample import CATALOGUE
-from tests.core.sample.shop import shop
+from tests.core.sample.shop.tools import shop
 
 
 def ping() -> Call:

@@ -1,7 +1,7 @@
 import pytest
 
 from mcpist.tools.search import Joint, Words, asked, stems
-from tests.core.sample.shop import shop
+from tests.core.sample.shop.tools import shop
 
 NAMES = list(shop.tools)
 SHOP = Words.of([tool.words for tool in shop.tools.values()])

@@ -8,7 +8,7 @@ from mcpist.render.shows import shows
 from mcpist.tools.call import Call
 from mcpist.tools.module import Module
 from mcpist.tools.tool import Tool
-from tests.core.sample.shop import shop
+from tests.core.sample.shop.tools import shop
 
 
 class Point(BaseModel):

@@ -12,7 +12,7 @@ from infra.cli.account import TABLES
 from infra.cli.endpoint import LAST_UP
 from infra.cli.main import run
 from infra.local.names import REGION
-from mcpist.batch.machine import own_name
+from mcpist.batch.machine.definition import own_name
 from mcpist.settings import settings
 
 type Mcpist = Callable[..., dict[str, Any]]

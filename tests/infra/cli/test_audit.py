@@ -14,8 +14,8 @@ from infra.cli.main import run
 from infra.local.house import ROOT
 from infra.local.intrinsics import read_yaml
 from infra.local.names import REGION
-from mcpist import audit
 from mcpist.settings import settings
+from mcpist.telemetry import audit
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from infra.cli.main import run
 from mcpist.errors import AuthorizationError, to_message
 from tests.core.loopback import listening
-from tests.core.test_broker import Lambda
+from tests.core.running.test_broker import Lambda
 
 PROOF = {
     "owner": "user#uma",

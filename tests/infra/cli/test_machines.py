@@ -7,9 +7,9 @@ import pytest
 
 from infra.cli.main import run
 from infra.local.names import ACCOUNT, REGION
-from mcpist.batch import uses
-from mcpist.batch.machine import Machine
-from mcpist.stores import client
+from mcpist.aws.stores import client
+from mcpist.batch.machine import uses
+from mcpist.batch.machine.definition import Machine
 
 
 def make(name: str) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from infra.cli.main import run
 from infra.local.names import REGION
-from mcpist import directory
 from mcpist.caller import Role
+from mcpist.people import directory
 from mcpist.settings import settings
 from tests.infra.cli.conftest import TABLE, Mcpist
 

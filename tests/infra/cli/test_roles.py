@@ -2,11 +2,11 @@
 
 import pytest
 
-from mcpist import directory
+from mcpist.aws.stores import Table
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest
+from mcpist.people import directory
 from mcpist.settings import settings
-from mcpist.stores import Table
 from tests.infra.cli.conftest import Mcpist
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from infra.cli.sheet import dump, plain, read
 from mcpist.caller import Role, Subject
 from mcpist.errors import InvalidRequest
-from mcpist.organization import Organization, User
+from mcpist.people.organization import Organization, User
 
 SHEET = """\
 organization: acme

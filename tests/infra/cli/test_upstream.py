@@ -9,11 +9,11 @@ import pytest
 from infra.cli.main import run
 from infra.cli.proposal import split
 from infra.local.names import REGION
-from mcpist.stores import client
-from mcpist_modules.upstream import lists
-from mcpist_modules.upstream.categories import counts, resolve_all
-from mcpist_modules.upstream.configuration import load
-from mcpist_modules.upstream.trust import Pin
+from mcpist.aws.stores import client
+from mcpist_services.upstream import lists
+from mcpist_services.upstream.categories import counts, resolve_all
+from mcpist_services.upstream.configuration import load
+from mcpist_services.upstream.trust import Pin
 from tests.peers import npm
 
 ROOT = Path(__file__).parents[3]

@@ -3,12 +3,12 @@
 import pytest
 
 from infra.local.login import LocalLogin
-from mcpist import directory
+from mcpist.aws.stores import Table
 from mcpist.caller import Subject
 from mcpist.errors import MembershipRequired
-from mcpist.organization import User
+from mcpist.people import directory
+from mcpist.people.organization import User
 from mcpist.settings import settings
-from mcpist.stores import Table
 from tests.infra.cli.conftest import Mcpist
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from mcpist.broker import Credential
 from mcpist.errors import ReconnectRequired
+from mcpist.running.broker import Credential
 from mcpist.settings import settings
 from mcpist.tools.call import Call, path
 from mcpist.tools.module import Module

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
-from mcpist import audit, broker, invocation
 from mcpist.caller import Caller
 from mcpist.errors import (
     AccountError,
@@ -18,17 +17,19 @@ from mcpist.errors import (
     ScopeMissing,
     UpstreamUnavailable,
 )
-from mcpist.metrics import CALLS, LATENCY
+from mcpist.running import broker
 from mcpist.running.account import Account
 from mcpist.running.cache import answers
 from mcpist.running.options import USUAL, Options
 from mcpist.running.scopes import lacking
 from mcpist.settings import settings
-from mcpist.sieve import permits
+from mcpist.telemetry import audit, invocation
+from mcpist.telemetry.metrics import CALLS, LATENCY
+from mcpist.telemetry.tracing import span
 from mcpist.tools.call import Answer, Call, Calls, Cut, Lookup, Proxied, Reply, Work
 from mcpist.tools.module import Module
+from mcpist.tools.permissions import permits
 from mcpist.tools.tool import Tool
-from mcpist.tracing import span
 
 logger = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from mcpist.running.words import MESSAGE_CHARACTERS, reasons, words
+from mcpist.running.messages import MESSAGE_CHARACTERS, reasons, words
 
 _GOOGLE_SCOPES = {"ACCESS_TOKEN_SCOPE_INSUFFICIENT", "insufficientPermissions"}
 _CHALLENGED = re.compile(r'\berror="?insufficient_scope\b')

@@ -15,12 +15,12 @@ import httpx
 
 from mcpist.errors import InvalidRequest, RateLimitExceeded, Timeout, ToolExecutionError, UpstreamUnavailable
 from mcpist.running.account import Account
-from mcpist.running.failures import Failure, failure
-from mcpist.running.limits import Key, holds, whole
+from mcpist.running.messages import MESSAGE_CHARACTERS
 from mcpist.running.options import USUAL, Options
-from mcpist.running.words import MESSAGE_CHARACTERS
+from mcpist.running.rate_limits import Key, holds, whole
+from mcpist.running.refusals import Failure, failure
+from mcpist.telemetry.tracing import span
 from mcpist.tools.call import Answer, Call
-from mcpist.tracing import span
 
 MOST_ANSWER_BYTES = 10_000_000
 MOST_REDIRECTS = 3

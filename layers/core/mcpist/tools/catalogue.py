@@ -11,9 +11,9 @@ from typing import Protocol
 from mcpist.caller import Caller
 from mcpist.errors import McpistError
 from mcpist.render.shows import Shows
-from mcpist.tools.given import GIVEN
 from mcpist.tools.index import Index, joined
 from mcpist.tools.module import Module
+from mcpist.tools.proxied import GIVEN
 
 INDEX_FILE = "index.json"
 
@@ -91,7 +91,7 @@ class Catalogue:
         (self.folder / INDEX_FILE).write_text(self.read().dump(), "utf-8")
 
     def _module(self, name: str) -> Module:
-        module: Module = getattr(import_module(f"{self.package}.{name}"), name)
+        module: Module = getattr(import_module(f"{self.package}.{name}.tools"), name)
         return module
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from mcpist.problems import parsed
 from mcpist.tools.schema import model_of, parameters_of, schema_of, values_of
 from mcpist.tools.tool import Tool
+from mcpist.validation import parsed
 
 
 @dataclass(frozen=True, eq=False)

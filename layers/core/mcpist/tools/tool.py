@@ -11,12 +11,12 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from mcpist.errors import InvalidArguments
-from mcpist.problems import field_of, first_problem
 from mcpist.render.shows import Shows
 from mcpist.tools.call import Call, Work
 from mcpist.tools.paging import Paging, Wish, pages, wanted
 from mcpist.tools.schema import example_of, model_of, one_line, parameters_of, schema_of, values_of
 from mcpist.tools.search import Field
+from mcpist.validation import field_of, first_problem
 
 type Effect = Literal["reads", "writes", "destroys"]
 

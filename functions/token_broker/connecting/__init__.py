@@ -1,0 +1,1 @@
+"""From a person's request to a stored grant."""

@@ -1,0 +1,88 @@
+"""Offers: what a person can connect, what is connected, and for which roles."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mcpist.caller import Caller
+from mcpist.errors import NotConfigured
+from mcpist.people.directory import role_names
+from token_broker.connecting.connections import row_of
+from token_broker.grants import grants
+from token_broker.grants.grant import Grant, provider_name
+from token_broker.resolving.credentials import choose
+
+
+def offer(caller: Caller, services: Sequence[str]) -> dict[str, Any]:
+    """`{organization, user, roles, all_roles, services}`; only an administrator is told `all_roles`.
+
+    Without named services those that are built in and that the caller's roles use. Whether a provider's app is set up
+    is looked up for named ones only.
+    """
+    names = tuple(dict.fromkeys(services)) or _usable(caller)
+    is_admin = caller.system_role == "admin"
+    standing = {grant.key: grant for grant in grants.fetch(caller, names)}
+    if is_admin and services:
+        shared = (grant for name in names for grant in grants.find(caller.organization, provider=provider_name(name)))
+        standing |= {grant.key: grant for grant in shared if grant.owner.startswith("role#")}
+    return {
+        "organization": caller.organization,
+        "user": caller.user,
+        "roles": list(caller.role_names),
+        "all_roles": role_names(caller.organization) if is_admin else [],
+        "services": [_entry(caller, name, standing.values(), ask_app=bool(services)) for name in names],
+    }
+
+
+def _usable(caller: Caller) -> tuple[str, ...]:
+    """The built-in services; for who is no administrator those of the caller's roles."""
+    from token_broker import providers
+
+    modules = {module for role in caller.roles for module in role.modules}
+    served = (service for name in providers.BUILT_IN for service in providers.find(name).services)
+    return tuple(service for service in served if caller.system_role == "admin" or service in modules)
+
+
+def _entry(caller: Caller, service: str, standing: Iterable[Grant], *, ask_app: bool) -> dict[str, Any]:
+    found = [one for one in standing if service in one.account.services]
+    acting = choose(caller, found, service)
+    own = grants.personal(caller.user)
+    rows = [
+        {
+            **row_of(caller, grant, service),
+            "services": list(grant.account.services),
+            "kind": grant.account.kind,
+            "acts": grant is acting,
+            "own": grant.owner == own,
+            "role": "" if grant.owner == own else grant.owner.partition("#")[2],
+        }
+        for grant in found
+    ]
+    rows.sort(key=lambda row: (not row["own"], row["role"]))
+    return {"service": service, **_ways(service, ask_app=ask_app), "grants": rows}
+
+
+def _ways(service: str, *, ask_app: bool) -> dict[str, Any]:
+    """How an account can be connected; not at all at a provider that nobody set up."""
+    from token_broker import providers
+
+    name = provider_name(service)
+    try:
+        provider = providers.find(name)
+    except NotConfigured:
+        return {"provider": name, "together": [service], "consent": False, "keys": False}
+    return {
+        "provider": name,
+        "together": list(provider.services),
+        "consent": not ask_app or _is_set_up(name),
+        "keys": provider.keys is not None,
+    }
+
+
+def _is_set_up(provider: str) -> bool:
+    from token_broker.providers import apps
+
+    try:
+        apps.app_of(provider)
+    except NotConfigured:
+        return False
+    return True

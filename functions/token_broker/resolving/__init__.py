@@ -1,0 +1,1 @@
+"""From a caller to an access token."""

@@ -1,0 +1,217 @@
+"""Leases: one refresh of a grant at a time, in all sandboxes, without trusting anybody's clock.
+
+Items (`pk`, `sk`): those of the grant, with `lease#` before the owner; so a grant's own item is changed by tokens only.
+A holder beats, from a thread of its own, while the provider is asked. Who waits takes over when the beat has stood
+still for a whole lease by the waiter's own monotonic clock, on the condition that it still does. What went wrong the
+last time stands here as well, and for how long nobody tries again.
+"""
+
+import math
+import random
+import threading
+import time
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+from botocore.exceptions import ClientError
+
+from mcpist.aws.stores import Item, Table, refused
+from mcpist.errors import (
+    McpistError,
+    RateLimitExceeded,
+    StoreUnavailable,
+    UpstreamUnavailable,
+    from_message,
+    to_message,
+)
+from mcpist.settings import settings
+from token_broker.grants import grants
+from token_broker.grants.grant import Grant
+
+KEPT_SECONDS = 86_400
+MOST_BACKOFF_SECONDS = 300
+MOST_DOUBLINGS = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The times of leases, in seconds: how long one outlives its holder's last beat, and what follows from that.
+
+    Nothing is sent in the last `margin` of a lease: connecting to a provider must fit into it, 3 s for TCP and 3 for
+    TLS. Who waits gives up after `wait`.
+    """
+
+    lease: float = 8.0
+    beat: float = 1.0
+    margin: float = 6.5
+    wait: float = 11.0
+
+
+PACE = Pace()
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why the last refresh of this version failed, how often in a row, and until when nobody tries again."""
+
+    version: int
+    failures: int
+    until: float
+    error: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a lease's item says; without a holder, anybody may take it."""
+
+    holder: str = ""
+    beat: int = 0
+    trouble: Trouble | None = None
+
+    @classmethod
+    def of(cls, item: Item) -> Self:
+        """A lease as the table keeps it."""
+        trouble = Trouble(**item["trouble"]) if "trouble" in item else None
+        return cls(item.get("holder", ""), item.get("beat", 0), trouble)
+
+    def check(self, grant: Grant) -> None:
+        """Raise what went wrong the last time, as long as this version is not to be tried again."""
+        if self.holder or self.trouble is None or self.trouble.version != grant.version:
+            return
+        # A writer whose clock is ahead must not keep us out for longer than the ceiling.
+        rest = self.trouble.until - time.time()
+        if 0 < rest <= MOST_BACKOFF_SECONDS:
+            error = _known(self.trouble.error, grant.provider)
+            raise error.at(retry_after=max(1, round(rest))) if isinstance(error, RateLimitExceeded) else error
+
+
+class Watch:
+    """A waiter's own view of a lease: since when, by its own clock, nothing has moved."""
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._seen: tuple[str, int] | None = None
+        self._since = 0.0
+
+    def is_free(self, standing: Standing) -> bool:
+        """Whether nobody holds the lease, or whoever did has stood still for the whole of it."""
+        seen = standing.holder, standing.beat
+        if seen != self._seen:
+            self._seen, self._since = seen, time.monotonic()
+        return not standing.holder or time.monotonic() - self._since >= self._pace.lease
+
+
+class Lease:
+    """A lease in our hands: it beats while it is entered, and is given back at the end."""
+
+    def __init__(self, grant: Grant, holder: str, began: float, trouble: Trouble | None, pace: Pace) -> None:
+        self._grant = grant
+        self._holder = holder
+        self._pace = pace
+        self._trouble = trouble
+        self._failed = False
+        self._beaten = began
+        self._end = threading.Event()
+        self._heart = threading.Thread(target=self._beat, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._heart.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end.set()
+        self._heart.join(self._pace.beat)
+        self._give_back()
+
+    @property
+    def may_send(self) -> bool:
+        """Whether what is sent now arrives before anybody can have taken over."""
+        return time.monotonic() < self._beaten + self._pace.lease - self._pace.margin
+
+    def fail(self, error: McpistError) -> None:
+        """Let nobody try again for a while: longer each time, unequally long, never longer than five minutes."""
+        before = self._trouble if self._trouble and self._trouble.version == self._grant.version else None
+        failures = before.failures + 1 if before else 1
+        pause = 2 ** min(failures, MOST_DOUBLINGS) * random.uniform(0.5, 1)  # noqa: S311 - it only spreads
+        asked = error.details.get("retry_after", 0)
+        until = time.time() + min(MOST_BACKOFF_SECONDS, max(asked, pause))
+        self._trouble = Trouble(self._grant.version, failures, until, to_message(error))
+        self._failed = True
+
+    def _beat(self) -> None:
+        while not self._end.wait(self._pace.beat):
+            began = time.monotonic()
+            try:
+                _change(self._grant, self._holder, "SET #beat = #beat + :one", {":one": 1})
+            except StoreUnavailable:
+                continue
+            except ClientError:
+                self._beaten = -math.inf  # somebody took over: nothing is sent any more
+                return
+            self._beaten = began
+
+    def _give_back(self) -> None:
+        """Best effort: a lease that cannot be given back is taken over."""
+        try:
+            if self._failed and self._trouble:
+                trouble = {name: getattr(self._trouble, name) for name in Trouble.__slots__}
+                _change(self._grant, self._holder, "SET #trouble = :trouble REMOVE #holder", {":trouble": trouble})
+            else:
+                _table().delete(*_key(self._grant), condition="#holder = :holder", values={":holder": self._holder})
+        except (ClientError, StoreUnavailable):
+            return
+
+
+def look(grant: Grant) -> tuple[Grant | None, Standing]:
+    """The grant and its lease as they stand now: one consistent request."""
+    found = {item["sk"]: item for item in _table().get_many([grant.key, _key(grant)])}
+    item, lease = found.get(grant.owner), found.get(_key(grant)[1])
+    return grants.of_item(item) if item else None, Standing.of(lease) if lease else Standing()
+
+
+def acquire(grant: Grant, standing: Standing, pace: Pace) -> Lease | None:
+    """The lease, if it stands just so; None if somebody was faster.
+
+    A condition that failed on our own id is success: the SDK sent the request again after a lost answer.
+    """
+    holder, began = uuid4().hex, time.monotonic()
+    stale = {":stale": standing.holder, ":seen": standing.beat} if standing.holder else {}
+    try:
+        item = _table().update(
+            *_key(grant),
+            "SET #holder = :holder, #beat = :beat, #expires_at = :expires_at",
+            values={":holder": holder, ":beat": 0, ":expires_at": int(time.time()) + KEPT_SECONDS, **stale},
+            condition="#holder = :stale AND #beat = :seen" if stale else "attribute_not_exists(#holder)",
+        )
+    except ClientError as error:
+        if not refused(error):
+            raise
+        item = _table().get(*_key(grant)) or {}
+        if item.get("holder") != holder:
+            return None
+    return Lease(grant, holder, began, Standing.of(item).trouble, pace)
+
+
+def _known(message: Item, provider: str) -> McpistError:
+    """The error that was noted; one of another release's is an outage to this one."""
+    try:
+        return from_message(message)
+    except (KeyError, TypeError):
+        return UpstreamUnavailable(service=provider, problem="its last answer was of no use")
+
+
+def _change(grant: Grant, holder: str, expression: str, values: Item) -> None:
+    _table().update(*_key(grant), expression, values={**values, ":holder": holder}, condition="#holder = :holder")
+
+
+def _key(grant: Grant) -> tuple[str, str]:
+    pk, owner = grant.key
+    return pk, f"lease#{owner}"
+
+
+def _table() -> Table:
+    return Table(settings().grants_table, "grants")

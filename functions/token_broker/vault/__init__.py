@@ -1,0 +1,1 @@
+"""Sealing and opening secrets; the only room that sees a stored secret."""

@@ -1,0 +1,1 @@
+"""Clients of the AWS services that every door uses."""

@@ -1,0 +1,1 @@
+"""Planning, starting and settling a batch."""

@@ -1,0 +1,71 @@
+"""Executions: starting machines for a batch, from its beginning, from step to step, and from one to the next.
+
+The names of Express executions are not unique, so AWS starts two of one name when asked twice: both are harmless, since
+every step settles once, but each would be followed by its own. So one sandbox at a time may start a continuation.
+"""
+
+import json
+import re
+from typing import Any, Literal
+
+from mcpist.aws.stores import client, reaching, refused
+from mcpist.batch.ledger.items import milliseconds, table
+from mcpist.batch.ledger.records import Header
+
+STARTING_SECONDS = 10
+
+
+def begin(machine: str, name: str, given: dict[str, Any]) -> bool:
+    """Start an execution, unless it has been; False where the machine does not exist, or not yet."""
+    try:
+        with reaching("Step Functions"):
+            client("stepfunctions").start_execution(stateMachineArn=machine, name=name, input=json.dumps(given))
+    except Exception as error:
+        if refused(error, "ExecutionAlreadyExists"):
+            return True
+        if refused(error, "StateMachineDoesNotExist"):
+            return False
+        raise
+    return True
+
+
+def following(execution: str) -> str:
+    """The name of the execution that continues one of a name or an ARN: after `b_1` comes `b_1-r1`, then `b_1-r2`."""
+    parts = execution.split(":")
+    name = parts[7] if len(parts) > 7 else parts[-1]
+    found = re.fullmatch(r"(.+)-r(\d+)", name)
+    return f"{found[1]}-r{int(found[2]) + 1}" if found else f"{name}-r1"
+
+
+def take(head: Header, name: str, owner: str) -> Literal["mine", "taken", "started"]:
+    """Take it upon oneself, for some seconds, to start a further execution of the batch."""
+    now = milliseconds()
+    try:
+        table().update(
+            head.pk,
+            _key(name),
+            "SET #owner = :owner, #until = :until, #expires_at = :expires",
+            values={
+                ":owner": owner,
+                ":until": now + STARTING_SECONDS * 1000,
+                ":now": now,
+                ":expires": int(head.expires_at),
+            },
+            condition="attribute_not_exists(#started_at) "
+            "AND (attribute_not_exists(#until) OR #until < :now OR #owner = :owner)",
+        )
+    except Exception as error:
+        if not refused(error):
+            raise
+        item = table().get(head.pk, _key(name)) or {}
+        return "started" if "started_at" in item else "taken"
+    return "mine"
+
+
+def note(head: Header, name: str) -> None:
+    """Note that a further execution has been started: nobody needs to start it again."""
+    table().update(head.pk, _key(name), "SET #started_at = :now", values={":now": milliseconds()})
+
+
+def _key(name: str) -> str:
+    return f"execution#{name}"

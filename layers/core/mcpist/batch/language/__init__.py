@@ -1,0 +1,1 @@
+"""The batch language: steps, references, conditions and the graph they make."""

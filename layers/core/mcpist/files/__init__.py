@@ -1,0 +1,1 @@
+"""Large results kept out of the context."""

@@ -1,0 +1,71 @@
+"""Files: large results kept out of the context, content-addressed in the organization's folder."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from mcpist.aws.stores import client, reaching, refused
+from mcpist.errors import FileNotFound
+from mcpist.settings import settings
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A stored result; the same content has the same path."""
+
+    path: str
+    sha256: str
+    size_bytes: int
+    content_type: str
+    created_at: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The file reference as answers and references show it."""
+        return asdict(self)
+
+
+def put(organization: str, content: bytes, content_type: str = "application/json") -> File:
+    """Keep content for an organization."""
+    digest = hashlib.sha256(content).hexdigest()
+    file = File(
+        path=_path(organization, digest),
+        sha256=digest,
+        size_bytes=len(content),
+        content_type=content_type,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    with reaching("files"):
+        client("s3").put_object(Bucket=settings().files_bucket, Key=file.path, Body=content, ContentType=content_type)
+    return file
+
+
+def get(organization: str, path: str) -> bytes:
+    """The content of an organization's file; FileNotFound also for another organization's."""
+    from botocore.exceptions import ClientError
+
+    if path != _path(organization, path.rpartition("/")[2]):
+        raise FileNotFound(path=path)
+    try:
+        with reaching("files"):
+            answer = client("s3").get_object(Bucket=settings().files_bucket, Key=path)
+            content: bytes = answer["Body"].read()
+    except ClientError as error:
+        if refused(error, "NoSuchKey"):
+            raise FileNotFound(path=path) from None
+        raise
+    return content
+
+
+def fit(organization: str, text: str, most_characters: int) -> str:
+    """The text, or its beginning and the file that holds all of it."""
+    if len(text) <= most_characters:
+        return text
+    file = put(organization, text.encode(), "text/plain; charset=utf-8")
+    note = f"\n[cut: {len(text)} characters; all of it: {json.dumps(file.as_dict())}]"
+    return text[: max(0, most_characters - len(note))] + note
+
+
+def _path(organization: str, digest: str) -> str:
+    return f"files/{organization}/{digest}"

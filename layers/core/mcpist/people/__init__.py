@@ -1,0 +1,1 @@
+"""Organizations, their users and roles: who is calling, and how often they may."""

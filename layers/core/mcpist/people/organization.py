@@ -1,0 +1,242 @@
+"""An organization as one value: its roles and users, what must hold of them, and the items that keep them.
+
+Every change is a function from one such value to the next; `directory` writes what differs between the two.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NoReturn, Self
+
+from mcpist.aws.stores import Item
+from mcpist.caller import Role, Subject, SystemRole
+from mcpist.errors import InvalidRequest, Locale, RoleInUse
+
+ITEMS_A_TRANSACTION = 99  # besides the organization's own
+MOST_ROLES_A_USER = 40  # what belongs to one user is written in one transaction
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A person of an organization; `roles` are names, in the order in which they count."""
+
+    id: str
+    name: str
+    subject: Subject
+    system_role: SystemRole = "user"
+    roles: tuple[str, ...] = ()
+    locale: Locale = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class Organization:
+    """A tenant; `disabled` are masks of tools switched off for everybody. Roles and users stand under their ids."""
+
+    id: str
+    name: str
+    disabled: tuple[str, ...] = ()
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    users: Mapping[str, User] = field(default_factory=dict)
+
+    @property
+    def administrators(self) -> tuple[str, ...]:
+        """The users who are administrators."""
+        return tuple(user.id for user in self.users.values() if user.system_role == "admin")
+
+    def holders(self, role: str) -> tuple[str, ...]:
+        """The users who have a role."""
+        return tuple(user.id for user in self.users.values() if role in user.roles)
+
+    def role(self, name: str) -> Role:
+        """A role by its name; InvalidRequest where there is none."""
+        return self.roles.get(name) or _missing("role", name, self.roles)
+
+    def user(self, user: str) -> User:
+        """A user by the id; InvalidRequest where there is none."""
+        return self.users.get(user) or _missing("user", user, self.users)
+
+    def with_role(self, role: Role) -> Self:
+        """The same with this role, new or changed."""
+        return replace(self, roles={**self.roles, role.name: role})
+
+    def with_user(self, user: User) -> Self:
+        """The same with this user, new or changed."""
+        return replace(self, users={**self.users, user.id: user})
+
+    def without_role(self, name: str) -> Self:
+        """The same without a role; RoleInUse while somebody has it."""
+        self.role(name)
+        if holders := self.holders(name):
+            raise RoleInUse(field="role", name=name, users=", ".join(holders))
+        return replace(self, roles={key: role for key, role in self.roles.items() if key != name})
+
+    def without_user(self, user: str) -> Self:
+        """The same without a user."""
+        self.user(user)
+        return replace(self, users={key: one for key, one in self.users.items() if key != user})
+
+    def checked(self) -> Self:
+        """Itself, where all that must hold of it does; else InvalidRequest, whose `field` is the path to the place."""
+        _check_id("organization", self.id)
+        for name in self.roles:
+            _check_id(f"roles.{name}", name)
+        owners: dict[Subject, str] = {}
+        for user in self.users.values():
+            place = f"users.{user.id}"
+            _check_id(place, user.id)
+            self._check_roles(f"{place}.roles", user.roles)
+            _check_subject(f"{place}.subject", user.subject)
+            if owners.setdefault(user.subject, user.id) != user.id:
+                problem = f"it is another user of {self.id} already: {owners[user.subject]}"
+                raise InvalidRequest(field=f"{place}.subject", problem=problem)
+        return self
+
+    def _check_roles(self, place: str, names: tuple[str, ...]) -> None:
+        for name in names:
+            if name not in self.roles:
+                known = ", ".join(self.roles) or "none"
+                raise InvalidRequest(field=place, problem=f'there is no role "{name}" (roles: {known})')
+        if len(set(names)) < len(names):
+            raise InvalidRequest(field=place, problem="a role stands there twice")
+        if len(names) > MOST_ROLES_A_USER:
+            raise InvalidRequest(field=place, problem=f"a user has at most {MOST_ROLES_A_USER} roles")
+
+    # -- items: see `directory` for their keys ----------------------------------------------------------
+
+    @classmethod
+    def from_items(cls, organization: str, items: Iterable[Item]) -> Self | None:
+        """The organization that these items keep; None where it was never created."""
+        found = {item["sk"]: item for item in items}
+        if "org" not in found:
+            return None
+        members: dict[str, list[Item]] = {}
+        for key, item in found.items():
+            if key.startswith("member#"):
+                members.setdefault(item["user"], []).append(item)
+        profiles = [item for key, item in found.items() if key.startswith("user#")]
+        return cls(
+            organization,
+            found["org"]["name"],
+            tuple(found["org"].get("disabled", ())),
+            {item["name"]: Role.from_item(item) for key, item in found.items() if key.startswith("role#")},
+            {item["user"]: _user(item, members.get(item["user"], [])) for item in profiles},
+        )
+
+    def items(self) -> Iterator[Item]:
+        """The items of its roles, users and memberships."""
+        pk = f"org#{self.id}"
+        for role in self.roles.values():
+            yield {"pk": pk, "sk": f"role#{role.name}", **role.as_item()}
+        for user in sorted(self.users.values(), key=lambda user: user.system_role):  # administrators are written first
+            yield {
+                "pk": pk,
+                "sk": f"user#{user.id}",
+                "user": user.id,
+                "name": user.name,
+                "system_role": user.system_role,
+                "locale": user.locale,
+                "issuer": user.subject.issuer,
+                "sub": user.subject.sub,
+            }
+            for position, name in enumerate(user.roles):
+                yield {"pk": pk, "sk": f"member#{name}#{user.id}", "user": user.id, "role": name, "position": position}
+
+    def head(self, version: int) -> Item:
+        """Its own item, as of this version."""
+        disabled = list(self.disabled)
+        return {"pk": f"org#{self.id}", "sk": "org", "name": self.name, "disabled": disabled, "version": version}
+
+    def accesses(self) -> Iterator[Item]:
+        """What each user's subject may do, in one item a user."""
+        roles = {name: role.as_item() for name, role in self.roles.items()}
+        for user in self.users.values():
+            yield {
+                "pk": f"subject#{user.subject.issuer}#{user.subject.sub}",
+                "sk": f"org#{self.id}",
+                "organization": self.id,
+                "user": user.id,
+                "system_role": user.system_role,
+                "locale": user.locale,
+                "disabled": list(self.disabled),
+                "roles": [roles[name] for name in user.roles],
+            }
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An organization before and after; one that there was not before is empty there."""
+
+    before: Organization
+    after: Organization
+
+    def concerned(self) -> set[str]:
+        """The users whose access it alters; where it changes nothing, it repairs what an earlier one left: all."""
+        old = {} if self.before == self.after else {access["user"]: access for access in self.before.accesses()}
+        return {access["user"] for access in self.after.accesses() if access != old.get(access["user"])}
+
+    def parts(self, *, first: bool) -> Iterator[tuple[list[Item], list[Item]]]:
+        """The items to put and those to delete, in as few transactions as take them; at least one.
+
+        What belongs to one user stays together. A role comes before who has it and goes after, and administrators
+        come first: so what breaks off in between leaves no user with a role that is gone, and an administrator.
+        """
+        groups: dict[str, tuple[list[Item], list[Item]]] = {}
+        if first:
+            groups["orgs"] = ([{"pk": "orgs", "sk": f"org#{self.after.id}", "organization": self.after.id}], [])
+        before, after = _by_key(self.before), _by_key(self.after)
+        for key, item in after.items():
+            if _differ(before.get(key), item):
+                groups.setdefault(_group(item), ([], []))[0].append(item)
+        for key, item in reversed(before.items()):
+            if key not in after:
+                groups.setdefault(_group(item), ([], []))[1].append(item)
+        puts: list[Item] = []
+        deletes: list[Item] = []
+        for more, fewer in groups.values():
+            if len(puts) + len(deletes) + len(more) + len(fewer) > ITEMS_A_TRANSACTION:
+                yield puts, deletes
+                puts, deletes = [], []
+            puts, deletes = puts + more, deletes + fewer
+        yield puts, deletes
+
+
+def _by_key(organization: Organization) -> dict[tuple[str, str], Item]:
+    return {(item["pk"], item["sk"]): item for item in (*organization.items(), *organization.accesses())}
+
+
+def _group(item: Item) -> str:
+    """What is written together: a user's items, or a role."""
+    return str(item.get("user") or item["sk"])
+
+
+def _differ(before: Item | None, after: Item) -> bool:
+    """Whether an item is to be written; an access item only when it comes or changes hands: the rest is published."""
+    if before and after["pk"].startswith("subject#"):
+        return bool(before["user"] != after["user"])
+    return before != after
+
+
+def _user(profile: Item, memberships: list[Item]) -> User:
+    return User(
+        profile["user"],
+        profile["name"],
+        Subject(profile["issuer"], profile["sub"]),
+        profile["system_role"],
+        tuple(item["role"] for item in sorted(memberships, key=lambda item: item["position"])),
+        profile["locale"],
+    )
+
+
+def _missing(kind: str, name: str, known: Iterable[str]) -> NoReturn:
+    problem = f'there is no {kind} "{name}" ({kind}s: {", ".join(known) or "none"})'
+    raise InvalidRequest(field=kind, problem=problem)
+
+
+def _check_id(place: str, value: str) -> None:
+    """Ids are parts of keys."""
+    if not value or "#" in value or "/" in value:
+        raise InvalidRequest(field=place, problem="an id has at least one character, and no # or /")
+
+
+def _check_subject(place: str, subject: Subject) -> None:
+    if not subject.issuer or not subject.sub or "#" in subject.issuer:
+        raise InvalidRequest(field=place, problem="it needs an issuer, whose URL has no #, and a sub")

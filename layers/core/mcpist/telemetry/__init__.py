@@ -1,0 +1,1 @@
+"""Logs, metrics, traces and audit rows of an invocation."""

@@ -1,0 +1,161 @@
+"""The audit table: one row per use, connection, refresh, failure and revocation, appended and never changed.
+
+No argument, result or secret is in it. Items: `pk` ORGANIZATION#DAY, `sk` TIME#ID; the indexes `by_user` and
+`by_service` sort the same rows by time.
+"""
+
+import logging
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Any, Literal
+
+from mcpist.aws.stores import Item, Table
+from mcpist.caller import Caller
+from mcpist.errors import InvalidRequest, StoreUnavailable
+from mcpist.settings import settings
+from mcpist.telemetry.invocation import alert
+from mcpist.telemetry.metrics import AUDIT_ROWS_LOST
+
+SECONDS_A_DAY = 86_400
+MOST_ROWS = 1_000
+SHOWN = ("user", "roles", "event", "service", "account", "tool", "outcome", "request", "batch")
+
+logger = logging.getLogger(__name__)
+
+type Event = Literal["use", "connect", "refresh", "failure", "revoke", "kill"]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows, the newest first; `cursor` is where the next page begins, empty where there is none."""
+
+    rows: list[dict[str, Any]]
+    cursor: str = ""
+
+
+def record(
+    caller: Caller, *, module: str, tool: str, outcome: str, request: str, account: str = "", batch: str = ""
+) -> None:
+    """Append the use of a tool: who, in which roles, which tool, by which account, and how it ended."""
+    note(
+        organization=caller.organization,
+        user=caller.user,
+        roles=caller.role_names,
+        event="use",
+        service=module,
+        account=account,
+        tool=f"{module}.{tool}",
+        outcome=outcome,
+        request=request,
+        batch=batch,
+    )
+
+
+@contextmanager
+def afterwards() -> Iterator[None]:
+    """Append rows about what has happened already: one that is lost changes nothing, and is counted for an alarm."""
+    try:
+        yield
+    except StoreUnavailable:
+        logger.error("audit row lost", extra={"metric": AUDIT_ROWS_LOST.name})  # noqa: TRY400 - the cause quotes the row
+        alert(AUDIT_ROWS_LOST)
+
+
+def note(
+    *,
+    organization: str,
+    user: str,
+    roles: Iterable[str],
+    event: Event,
+    service: str,
+    account: str,
+    outcome: str,
+    request: str,
+    tool: str = "",
+    batch: str = "",
+) -> None:
+    """Append one row.
+
+    StoreUnavailable whatever the reason that it was not written: a refusal too is the operator's, not the caller's.
+    """
+    from botocore.exceptions import ClientError
+
+    now = datetime.now(UTC)
+    row: Item = {
+        "pk": f"{organization}#{now:%Y-%m-%d}",
+        "sk": f"{_written(now)}#{secrets.token_hex(4)}",
+        "user_key": f"{organization}#{user}",
+        "service_key": f"{organization}#{service}",
+        "user": user,
+        "roles": list(roles),
+        "event": event,
+        "service": service,
+        "account": account,
+        "tool": tool,
+        "outcome": outcome,
+        "request": request,
+        "batch": batch,
+        "expires_at": int(now.timestamp()) + settings().audit_days * SECONDS_A_DAY,
+    }
+    try:
+        _table().put(row)
+    except ClientError as error:
+        raise StoreUnavailable(store="audit") from error
+
+
+def find(
+    organization: str,
+    *,
+    since: datetime,
+    until: datetime,
+    user: str = "",
+    service: str = "",
+    limit: int = 100,
+    cursor: str = "",
+) -> Page:
+    """An organization's rows of some time, of a user or a service if named, the newest first."""
+    if not 0 < limit <= MOST_ROWS:
+        raise InvalidRequest(field="limit", problem=f"it is at least 1 and at most {MOST_ROWS}")
+    first, last = _written(since), cursor or _written(until)
+    found = _rows(organization, user, service, (first, last), limit + 1)
+    items = list(islice(found, limit + 1))
+    return Page([_shown(item) for item in items[:limit]], items[limit]["sk"] if len(items) > limit else "")
+
+
+def _rows(organization: str, user: str, service: str, times: tuple[str, str], page: int) -> Iterator[Item]:
+    if user:
+        only = {"service": service} if service else {}
+        yield from _table().descending("user_key", f"{organization}#{user}", times, "by_user", only, page=page)
+    elif service:
+        yield from _table().descending("service_key", f"{organization}#{service}", times, "by_service", page=page)
+    else:
+        for day in _days(*times):
+            yield from _table().descending("pk", f"{organization}#{day}", times, page=page)
+
+
+def _days(first: str, last: str) -> Iterator[str]:
+    """The days from the last to the first."""
+    try:
+        day, end = (datetime.fromisoformat(moment[:10]).date() for moment in (last, first))
+    except ValueError:
+        raise InvalidRequest(field="cursor", problem="it is of no page of this audit") from None
+    while day >= end:
+        yield day.isoformat()
+        day -= timedelta(days=1)
+
+
+def _shown(item: Item) -> dict[str, Any]:
+    return {"time": item["sk"].partition("#")[0], **{name: item.get(name, "") for name in SHOWN}}
+
+
+def _written(moment: datetime) -> str:
+    """A moment so that later ones sort after it."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _table() -> Table:
+    return Table(settings().audit_table, "audit")

@@ -1,0 +1,129 @@
+"""Tables: cells that span several places in a grid of equal rows, and blocks in the one line that a cell has."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from mcpist.markdown.tree import (
+    Block,
+    Blocks,
+    Break,
+    Code,
+    Heading,
+    Item,
+    List,
+    Lost,
+    Paragraph,
+    Quote,
+    Rule,
+    Run,
+    Runs,
+    Table,
+    Text,
+)
+from mcpist_services.confluence.markup import Element
+
+MOST_COLUMNS = 100  # so that one long row cannot make all others as long
+
+_NAMES: dict[type[Block], str] = {
+    Code: "code block",
+    Heading: "heading",
+    List: "list",
+    Quote: "quote",
+    Rule: "rule",
+    Table: "table",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell, and how many places it takes."""
+
+    runs: Runs
+    columns: int = 1
+    rows: int = 1
+
+    @property
+    def marked(self) -> Runs:
+        """Its text, with a word about the places that it takes: Markdown has no such cells."""
+        spans = {"colspan": self.columns, "rowspan": self.rows}
+        return (*self.runs, *(Lost(f"{name} {size}") for name, size in spans.items() if size > 1))
+
+
+def rows_of(table: Element) -> tuple[list[list[Element]], list[Element | str]]:
+    """The rows of a table, and what stands in it outside of its cells."""
+    rows: list[list[Element]] = []
+    rest: list[Element | str] = []
+    for child in table.children:
+        if isinstance(child, Element) and child.name == "tr":
+            cells = [cell for cell in child.elements if cell.name in ("td", "th")]
+            rows += [cells] if cells else []
+            rest += [inner for inner in child.children if isinstance(inner, str) or inner.name not in ("td", "th")]
+        elif isinstance(child, Element) and child.name in ("thead", "tbody", "tfoot"):
+            inner_rows, inner_rest = rows_of(child)
+            rows += inner_rows
+            rest += inner_rest
+        else:
+            rest.append(child)
+    return rows, rest
+
+
+def grid(rows: Iterable[list[Cell]]) -> Iterator[tuple[Runs, ...]]:
+    """Rows of texts; a cell over several places stands in the first, the others are empty."""
+    covered: dict[int, int] = {}
+    for row in rows:
+        texts: list[Runs] = []
+        over: list[Run] = []
+        for cell in row:
+            texts += _covered(covered, len(texts))
+            if len(texts) >= MOST_COLUMNS:
+                over += [Break(), *cell.marked, Lost(f"more than {MOST_COLUMNS} columns")]
+                continue
+            end = min(len(texts) + cell.columns, MOST_COLUMNS)
+            covered |= dict.fromkeys(range(len(texts), end), cell.rows - 1)
+            texts += [cell.marked, *[()] * (end - len(texts) - 1)]
+        texts[-1] += tuple(over)
+        yield (*texts, *_covered(covered, len(texts)))
+
+
+def _covered(covered: dict[int, int], column: int) -> Iterator[Runs]:
+    """The places from this column on that cells of rows above take."""
+    while covered.get(column, 0) > 0:
+        covered[column] -= 1
+        column += 1
+        yield ()
+
+
+def lines(blocks: Blocks, place: str) -> Runs:
+    """Blocks as lines; what is more than a paragraph is named as lost at this place, behind its text."""
+    runs: list[Run] = []
+    for block in blocks:
+        runs += [Break()] if runs else []
+        runs += _line(block, place)
+        runs += [Lost(f"{_NAMES[type(block)]} in a {place}")] if type(block) in _NAMES else []
+    return tuple(runs)
+
+
+def _line(block: Block, place: str) -> Runs:
+    match block:
+        case Paragraph(runs) | Heading(_, runs):
+            return runs
+        case Code(text):
+            return _joined([(Text(line, frozenset({"code"})),) for line in text.split("\n")])
+        case Quote(blocks):
+            return lines(blocks, place)
+        case List(items):
+            return _joined([(Text(f"{_bullet(item)} "), *lines(item.blocks, place)) for item in items])
+        case Table(rows):
+            return _joined([tuple(run for cell in row for run in (*cell, Text(" | "))) for row in rows])
+        case Lost():
+            return (block,)
+        case Rule():
+            return ()
+
+
+def _bullet(item: Item) -> str:
+    return "-" if item.done is None else "[x]" if item.done else "[ ]"
+
+
+def _joined(parts: list[Runs]) -> Runs:
+    return tuple(run for position, part in enumerate(parts) for run in ((Break(),) if position else ()) + part)

@@ -1,0 +1,54 @@
+"""What Confluence links to by other things than addresses, as addresses in Markdown.
+
+`page:ENG/Title#anchor` (without `ENG/` in the same space), `space:ENG`, `attachment:file.pdf` and `#anchor` of the same
+page, and `date:2026-01-31` for a date that Confluence knows as one. Signs in names are percent-encoded, letters of all
+languages stand as they are.
+"""
+
+import re
+from urllib.parse import quote, unquote
+
+from mcpist_services.confluence.markup import Element
+
+DATE = re.compile(r"date:([0-9]{4}-[0-9]{2}-[0-9]{2})")
+
+_PAGE = re.compile(r"page:(?:([^/#]*)/)?([^#]+)(?:#(.+))?", re.DOTALL)
+_OTHER = re.compile(r"(space|attachment):(.+)", re.DOTALL)
+_SIGN = re.compile(r"[^\w.~-]")
+
+type Resource = dict[str, str]
+
+
+def address(resource: Element | None, anchor: str) -> tuple[str, str]:
+    """The address of what a link names, and its own name; both are empty where there is no such address."""
+    behind = f"#{_encoded(anchor)}" if anchor else ""
+    values = resource.attributes if resource else {}
+    match resource.name if resource else "":
+        case "":
+            return (f"#{anchor}", anchor) if anchor else ("", "")
+        case "ri:page" if title := values.get("ri:content-title", ""):
+            space = values.get("ri:space-key", "")
+            return f"page:{_encoded(space)}{'/' if space else ''}{_encoded(title)}{behind}", title
+        case "ri:space" if key := values.get("ri:space-key", ""):
+            return f"space:{_encoded(key)}", key
+        case "ri:attachment" if file := values.get("ri:filename", ""):
+            return f"attachment:{_encoded(file)}", file
+        case _:
+            return "", ""
+
+
+def resource(address: str) -> tuple[str, Resource, str] | None:
+    """What an address links to by another name: the element's name and attributes, and the anchor."""
+    if address.startswith("#") and len(address) > 1:
+        return "", {}, address[1:]
+    if page := _PAGE.fullmatch(address):
+        space, title, anchor = (unquote(part or "") for part in page.groups())
+        return "ri:page", {"ri:space-key": space, "ri:content-title": title}, anchor
+    if other := _OTHER.fullmatch(address):
+        attribute = {"space": "ri:space-key", "attachment": "ri:filename"}[other[1]]
+        return f"ri:{other[1]}", {attribute: unquote(other[2])}, ""
+    return None
+
+
+def _encoded(text: str) -> str:
+    return _SIGN.sub(lambda sign: quote(sign[0], safe="", errors="replace"), text)

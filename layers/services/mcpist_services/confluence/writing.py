@@ -1,0 +1,214 @@
+"""From the tree of Markdown to storage format: well-formed XHTML.
+
+Reference: https://confluence.atlassian.com/doc/confluence-storage-format-790796544.html
+
+What Confluence holds otherwise than the tree: several spaces are one, mentions have no names, a list is of tasks or of
+other items and only the latter are numbered, a picture has an address. A quote that begins with `[!info]` is a panel,
+strong words behind that its title.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import count, groupby
+
+from mcpist.errors import InvalidRequest
+from mcpist.markdown.normal import normal
+from mcpist.markdown.tree import (
+    Block,
+    Blocks,
+    Break,
+    Code,
+    Heading,
+    Image,
+    Item,
+    List,
+    Lost,
+    Mark,
+    Mention,
+    Paragraph,
+    Quote,
+    Rule,
+    Run,
+    Runs,
+    Table,
+    Text,
+)
+from mcpist_services.confluence.links import DATE, resource
+from mcpist_services.confluence.words import PANELS
+
+_TAGS: dict[Mark, str] = {"strong": "strong", "emphasis": "em", "strike": "del", "code": "code"}
+_PANEL = re.compile(r"\[!(\w+)\](?:\s+(.*))?", re.DOTALL)
+_ALERTS = {"important": "info", "caution": "warning"}  # what else GitHub knows
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def to_storage(blocks: Blocks, field: str) -> str:
+    """The tree in storage format; InvalidRequest naming the field for what Confluence has and the tree only names."""
+    return _Writer(field).blocks(normal(blocks))
+
+
+class _Writer:
+    def __init__(self, field: str) -> None:
+        self.field = field
+        self.task_ids: Iterator[int] = count(1)
+
+    def blocks(self, blocks: Blocks) -> str:
+        return "".join(map(self.block, blocks))
+
+    def block(self, block: Block) -> str:
+        match block:
+            case Paragraph(runs):
+                return _element("p", self.runs(runs))
+            case Heading(level, runs):
+                return _element(f"h{level}", self.runs(runs))
+            case Code(text, language):
+                return _macro("code", _cdata(text), "plain-text", language=language)
+            case Quote(blocks):
+                return self.panel(blocks) or _element("blockquote", self.blocks(blocks))
+            case List():
+                return self.list(block)
+            case Table(rows):
+                return self.table(rows)
+            case Rule():
+                return "<hr />"
+            case Lost(name):
+                raise self.refused(name)
+
+    def refused(self, name: str) -> InvalidRequest:
+        problem = f"{name} cannot be written: the text would replace it; leave its mark out to do without it"
+        return InvalidRequest(field=self.field, problem=problem)
+
+    def panel(self, blocks: Blocks) -> str:
+        """The panel that a quote stands for, if it begins like one."""
+        match blocks:
+            case (Paragraph((Text(text, marks, ""), *rest)), *others) if not marks and (
+                found := _PANEL.fullmatch(text)
+            ):
+                name = _ALERTS.get(found[1].lower(), found[1].lower())
+                said = normal((Paragraph((Text(found[2] or ""), *rest)),))
+            case _:
+                return ""
+        if name not in PANELS:
+            return ""
+        match said:
+            case (Paragraph((Text(title, marks, ""),)),) if marks == {"strong"}:
+                return _macro(name, self.blocks(tuple(others)), "rich-text", title=title)
+        return _macro(name, self.blocks((*said, *others)), "rich-text")
+
+    def list(self, block: List) -> str:
+        """A list, or several where tasks stand among other items."""
+        parts = []
+        for is_tasks, group in groupby(enumerate(block.items), lambda entry: entry[1].done is not None):
+            entries = list(group)
+            items = [item for _, item in entries]
+            if is_tasks:
+                parts.append(_element("ac:task-list", "".join(map(self.task, items))))
+                continue
+            inner = "".join(_element("li", self.blocks(item.blocks)) for item in items)
+            if block.start is None:
+                parts.append(_element("ul", inner))
+            else:
+                start = block.start + entries[0][0]
+                parts.append(_element("ol", inner, {"start": "" if start == 1 else str(start)}))
+        return "".join(parts)
+
+    def task(self, item: Item) -> str:
+        """A task; lists of tasks at its end stand behind it, as Confluence itself puts them."""
+        body = list(item.blocks)
+        under: list[Block] = []
+        while len(body) > 1 and _is_tasks(body[-1]):
+            under.insert(0, body.pop())
+        text = ""
+        if body and isinstance(first := body[0], Paragraph):
+            text = self.runs(first.runs)
+            del body[0]
+        parts = [
+            _element("ac:task-id", str(next(self.task_ids))),
+            _element("ac:task-status", "complete" if item.done else "incomplete"),
+            _element("ac:task-body", text + self.blocks(tuple(body))),
+        ]
+        return _element("ac:task", "".join(parts)) + self.blocks(tuple(under))
+
+    def table(self, rows: tuple[tuple[Runs, ...], ...]) -> str:
+        """A table; a head without words is none."""
+        headed = len(rows) == 1 or any(rows[0])
+        lines = [self.row(rows[0], "th")] if headed else []
+        lines += [self.row(row, "td") for row in rows[1:]]
+        return _element("table", _element("tbody", "".join(lines)))
+
+    def row(self, cells: tuple[Runs, ...], name: str) -> str:
+        return _element("tr", "".join(_element(name, _element("p", self.runs(cell))) for cell in cells))
+
+    def runs(self, runs: Runs) -> str:
+        groups = groupby(runs, lambda run: run.link if isinstance(run, Text) else "")
+        return "".join(_link(link, "".join(map(self.run, group))) for link, group in groups)
+
+    def run(self, run: Run) -> str:
+        match run:
+            case Text(text, marks):
+                said = _escaped(text)
+                for mark in sorted(marks):
+                    said = _element(_TAGS[mark], said)
+                return said
+            case Image(source, alt):
+                return _image(source, alt)
+            case Mention(id_):
+                return _element("ac:link", _element("ri:user", "", {"ri:account-id": id_}))
+            case Break():
+                return "<br />"
+            case Lost(name):
+                raise self.refused(name)
+
+
+def _is_tasks(block: Block) -> bool:
+    return isinstance(block, List) and all(item.done is not None for item in block.items)
+
+
+def _link(link: str, body: str) -> str:
+    if not link:
+        return body
+    if date := DATE.fullmatch(link):
+        return _element("time", "", {"datetime": date[1]})
+    if (target := resource(link)) is None:
+        return _element("a", body, {"href": link})
+    name, attributes, anchor = target
+    named = _element(name, "", attributes) if name else ""
+    return _element("ac:link", named + _element("ac:link-body", body), {"ac:anchor": anchor})
+
+
+def _image(source: str, alt: str) -> str:
+    if not source:
+        return _escaped(alt)
+    target = resource(source)
+    if target and target[0] == "ri:attachment":
+        named = _element("ri:attachment", "", target[1])
+    else:
+        named = _element("ri:url", "", {"ri:value": source})
+    return _element("ac:image", named, {"ac:alt": alt})
+
+
+def _macro(name: str, body: str, kind: str, **parameters: str) -> str:
+    """A macro; parameters without a value are left out."""
+    said = [_element("ac:parameter", _escaped(value), {"ac:name": word}) for word, value in parameters.items() if value]
+    inner = "".join([*said, _element(f"ac:{kind}-body", body)])
+    return _element("ac:structured-macro", inner, {"ac:name": name, "ac:schema-version": "1"})
+
+
+def _element(name: str, inner: str, attributes: Mapping[str, str] | None = None) -> str:
+    """An element; attributes without a value are left out."""
+    said = "".join(f' {word}="{_escaped(value)}"' for word, value in (attributes or {}).items() if value)
+    return f"<{name}{said}>{inner}</{name}>" if inner else f"<{name}{said} />"
+
+
+def _escaped(text: str) -> str:
+    text = _sayable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.replace('"', "&quot;")
+
+
+def _cdata(text: str) -> str:
+    """Text as it is; the end of a section that stands in it is split over two."""
+    return f"<![CDATA[{_sayable(text).replace(']]>', ']]]]><![CDATA[>')}]]>"
+
+
+def _sayable(text: str) -> str:
+    return _NO_XML.sub("\ufffd", text)

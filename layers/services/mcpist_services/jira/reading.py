@@ -1,0 +1,240 @@
+"""From Atlassian's document format to the tree of Markdown.
+
+Reference: https://developer.atlassian.com/cloud/jira/platform/apis/document/structure/
+
+A thing that Markdown lacks is named as Lost: a panel, an expand or an extension before its contents, which are kept; a
+style such as a colour or underlining once, behind its paragraph. A card is a link; an emoji, a date and a status are
+their words. Empty paragraphs, widths and layouts are left out. A table without a head gets an empty one.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+
+from mcpist.markdown.normal import normal
+from mcpist.markdown.tree import (
+    Block,
+    Blocks,
+    Break,
+    Code,
+    Heading,
+    Image,
+    Item,
+    List,
+    Lost,
+    Mention,
+    Paragraph,
+    Quote,
+    Rule,
+    Run,
+    Runs,
+    Table,
+    Text,
+)
+from mcpist_services.jira.writing import MARKS, Node
+
+MOST_SPAN = 100  # of a merged cell: anybody may write a document
+
+_STYLES = {name: mark for mark, name in MARKS.items()}
+_INLINE = {"date", "emoji", "hardBreak", "inlineCard", "inlineExtension", "mediaInline", "mention", "placeholder"}
+_INLINE |= {"status", "text"}
+
+
+def from_adf(document: Node) -> Blocks:
+    """The tree of a document, in its normal form."""
+    return normal(tuple(_blocks(_content(document))))
+
+
+def _blocks(nodes: Iterable[Node]) -> Iterator[Block]:
+    for inline, group in groupby(nodes, lambda node: node.get("type") in _INLINE):
+        if inline:
+            yield Paragraph(_runs(list(group)))
+        else:
+            for node in group:
+                yield from _block(node)
+
+
+def _block(node: Node) -> Iterator[Block]:
+    attrs, content = _attrs(node), _content(node)
+    match node.get("type"):
+        case "paragraph":
+            yield Paragraph(_runs(content, node))
+        case "heading":
+            yield Heading(attrs.get("level", 1), _runs(content, node))
+        case "codeBlock":
+            yield Code("".join(text.get("text", "") for text in content), attrs.get("language") or "")
+        case "blockquote":
+            yield Quote(tuple(_blocks(content)))
+        case "bulletList" | "decisionList":
+            yield from _named(node)
+            yield List(_entries(content))
+        case "orderedList":
+            yield List(_entries(content), int(attrs.get("order", 1)))
+        case "taskList":
+            yield List(_tasks(content))
+        case "table":
+            yield _table(content)
+        case "rule":
+            yield Rule()
+        case _:
+            yield from _named(node)
+            yield from _other(node)
+
+
+def _named(node: Node) -> Iterator[Lost]:
+    """The name of what the tree has only the contents of."""
+    match node.get("type"):
+        case "bulletList" | "mediaSingle" | "mediaGroup" | "media" | "caption" | "blockCard" | "embedCard":
+            return
+        case "panel":
+            yield Lost(f"{_attrs(node).get('panelType', '')} panel")
+        case "decisionList":
+            yield Lost("decisions")
+        case "nestedExpand":
+            yield Lost("expand")
+        case name:
+            yield Lost(name or "a nameless part")
+
+
+def _other(node: Node) -> Iterator[Block]:
+    attrs, content = _attrs(node), _content(node)
+    match node.get("type"):
+        case "media":
+            yield Paragraph((_picture(attrs),))
+        case "blockCard" | "embedCard" as name:
+            yield Paragraph((_card(name, attrs),))
+        case "panel":
+            yield Quote(tuple(_blocks(content)))
+        case _:
+            yield Paragraph((Text(attrs.get("title") or "", frozenset({"strong"})),))
+            yield from _blocks(content)
+
+
+def _entries(nodes: list[Node]) -> tuple[Item, ...]:
+    return tuple(Item(tuple(_blocks(_content(node)))) for node in nodes)
+
+
+def _tasks(nodes: list[Node]) -> tuple[Item, ...]:
+    """Tasks; those under one stand in a list of their own behind it."""
+    items: list[Item] = []
+    for node in nodes:
+        if node.get("type") == "taskList":
+            above = items.pop() if items else Item((), done=False)
+            items.append(Item((*above.blocks, *_block(node)), above.done))
+        else:
+            done = _attrs(node).get("state") == "DONE"
+            items.append(Item(tuple(_blocks(_content(node))), done))
+    return tuple(items)
+
+
+def _table(rows: list[Node]) -> Table:
+    head = bool(rows) and all(cell.get("type") == "tableHeader" for cell in _content(rows[0]))
+    cells = tuple(_grid(rows))
+    return Table(cells if head else ((), *cells))
+
+
+def _grid(rows: list[Node]) -> Iterator[tuple[Runs, ...]]:
+    """Rows of cells; a merged cell stands in the first of its places, the others are empty."""
+    covered: dict[int, int] = {}
+    for row in rows:
+        cells: list[Runs] = []
+        for cell in _content(row):
+            cells += _covered(covered, len(cells))
+            attrs = _attrs(cell)
+            wide, high = (min(max(int(attrs.get(span) or 1), 1), MOST_SPAN) for span in ("colspan", "rowspan"))
+            merged = (Lost("merged cells"),) if wide * high > 1 else ()
+            covered |= dict.fromkeys(range(len(cells), len(cells) + wide), high - 1)
+            cells += [(*_lines(tuple(_blocks(_content(cell)))), *merged), *[()] * (wide - 1)]
+        yield (*cells, *_covered(covered, len(cells)))
+
+
+def _covered(covered: dict[int, int], place: int) -> Iterator[Runs]:
+    """The empty places from here on under cells of the rows above."""
+    while covered.get(place, 0) > 0:
+        covered[place] -= 1
+        place += 1
+        yield ()
+
+
+def _lines(blocks: Blocks) -> Runs:
+    """Blocks in a cell, which holds lines alone: what was more is named."""
+    lines = [tuple(_flat(block)) for block in blocks]
+    return tuple(run for place, line in enumerate(lines) for run in ((Break(),) if place else ()) + line)
+
+
+def _flat(block: Block) -> Iterator[Run]:
+    match block:
+        case Paragraph(runs):
+            yield from runs
+        case Heading(_, runs):
+            yield from (*runs, Lost("heading"))
+        case Code(text):
+            yield from (Text(text, frozenset({"code"})), Lost("code block"))
+        case Quote(blocks):
+            yield from (*_lines(blocks), Lost("quote"))
+        case List(items):
+            for place, item in enumerate(items):
+                yield from ((Break(),) if place else ()) + (Text("• "), *_lines(item.blocks))
+            yield Lost("list")
+        case Lost():
+            yield block
+        case Rule() | Table():
+            yield Lost(type(block).__name__.lower())
+
+
+def _runs(nodes: list[Node], block: Node | None = None) -> Runs:
+    """Running text, and behind it the names of its styles that the tree has not."""
+    runs = [_run(node) for node in nodes]
+    styles = [
+        mark.get("type", "") for node in (*([block] if block else ()), *nodes) for mark in node.get("marks") or ()
+    ]
+    return (*runs, *(Lost(style) for style in dict.fromkeys(styles) if style not in _STYLES and style != "link"))
+
+
+def _run(node: Node) -> Run:
+    attrs = _attrs(node)
+    match node.get("type"):
+        case "text":
+            marks = {mark.get("type", ""): mark.get("attrs") or {} for mark in node.get("marks") or ()}
+            style = frozenset(_STYLES[name] for name in marks if name in _STYLES)
+            return Text(node.get("text", ""), style, marks.get("link", {}).get("href", ""))
+        case "hardBreak":
+            return Break()
+        case "mention":
+            return Mention(attrs.get("id", ""), (attrs.get("text") or "").removeprefix("@"))
+        case "emoji":
+            return Text(attrs.get("text") or attrs.get("shortName", ""))
+        case "status":
+            return Text(attrs.get("text", ""))
+        case "date":
+            return _date(attrs)
+        case "inlineCard" as name:
+            return _card(name, attrs)
+        case name:
+            return Lost(name or "a nameless part")
+
+
+def _date(attrs: Node) -> Run:
+    try:
+        return Text(datetime.fromtimestamp(int(attrs["timestamp"]) / 1000, UTC).date().isoformat())
+    except (KeyError, OSError, OverflowError, ValueError):
+        return Lost("date")
+
+
+def _card(name: str, attrs: Node) -> Run:
+    url = attrs.get("url") or (attrs.get("data") or {}).get("url")
+    return Text(url, link=url) if url else Lost(name)
+
+
+def _picture(attrs: Node) -> Run:
+    if attrs.get("type") == "external":
+        return Image(attrs.get("url", ""), attrs.get("alt") or "")
+    return Lost(f"attached file {attrs.get('alt') or ''}")
+
+
+def _content(node: Node) -> list[Node]:
+    return node.get("content") or []
+
+
+def _attrs(node: Node) -> Node:
+    return node.get("attrs") or {}

@@ -1,0 +1,139 @@
+"""From the tree of Markdown to Atlassian's document format.
+
+Reference: https://developer.atlassian.com/cloud/jira/platform/apis/document/structure/
+"""
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+from uuid import NAMESPACE_OID, uuid5
+
+from mcpist.errors import InvalidRequest
+from mcpist.markdown.tree import (
+    Block,
+    Blocks,
+    Break,
+    Code,
+    Heading,
+    Image,
+    Item,
+    List,
+    Lost,
+    Mark,
+    Mention,
+    Paragraph,
+    Quote,
+    Rule,
+    Run,
+    Runs,
+    Table,
+    Text,
+)
+from mcpist_services.jira.shape import is_picture, is_tasks, shaped
+
+MARKS: dict[Mark, str] = {"strong": "strong", "emphasis": "em", "strike": "strike", "code": "code"}
+
+type Node = dict[str, Any]
+type Ids = Iterator[str]
+
+
+def to_adf(blocks: Blocks, field: str, seed: str = "") -> Node:
+    """The document; InvalidRequest for what Jira has and the tree only names. The `seed` makes the tasks' ids."""
+    for name in _lost(blocks):
+        problem = f"{name} cannot be written: the text would replace it; leave its mark out to do without it"
+        raise InvalidRequest(field=field, problem=problem)
+    ids = (str(uuid5(NAMESPACE_OID, f"{seed}#{number}")) for number in count(1))
+    return {"type": "doc", "version": 1, "content": [_node(block, ids) for block in shaped(blocks)]}
+
+
+def _lost(part: Any) -> Iterator[str]:
+    match part:
+        case Lost(name):
+            yield name
+        case tuple():
+            for inner in part:
+                yield from _lost(inner)
+        case Paragraph(inner) | Heading(_, inner) | Quote(inner) | List(inner) | Item(inner) | Table(inner):
+            yield from _lost(inner)
+
+
+def _node(block: Block, ids: Ids) -> Node:
+    match block:
+        case Paragraph((Image(source, alt),)) if is_picture(block):
+            attrs = {"type": "external", "url": source} | ({"alt": alt} if alt else {})
+            return _with([{"type": "media", "attrs": attrs}], "mediaSingle", layout="center")
+        case Paragraph(runs):
+            return _with(_inline(runs), "paragraph")
+        case Heading(level, runs):
+            return _with(_inline(runs), "heading", level=level)
+        case Code(text, language):
+            return _with([{"type": "text", "text": text}] if text else [], "codeBlock", language=language or None)
+        case Quote(blocks):
+            return _with([_node(inner, ids) for inner in blocks], "blockquote")
+        case List():
+            return _list(block, ids)
+        case Table(rows):
+            return _table(rows)
+        case Rule():
+            return {"type": "rule"}
+        case Lost(name):
+            raise TypeError(f"{name} should have been refused")
+
+
+def _list(block: List, ids: Ids) -> Node:
+    if is_tasks(block):
+        own = next(ids)
+        return _with([node for item in block.items for node in _task(item, ids)], "taskList", localId=own)
+    name = "bulletList" if block.start is None else "orderedList"
+    order = None if block.start == 1 else block.start
+    return _with([_entry(item, ids) for item in block.items], name, order=order)
+
+
+def _table(rows: tuple[tuple[Runs, ...], ...]) -> Node:
+    """A head of empty cells stands for none."""
+    head, *others = rows
+    heads = [_row(head, "tableHeader")] if any(head) or not others else []
+    return _with([*heads, *(_row(cells, "tableCell") for cells in others)], "table")
+
+
+def _with(content: list[Node], name: str, **attrs: Any) -> Node:
+    kept = {key: value for key, value in attrs.items() if value is not None}
+    return {"type": name, **({"attrs": kept} if kept else {}), "content": content}
+
+
+def _entry(item: Item, ids: Ids) -> Node:
+    """An entry begins with a paragraph or code, however empty."""
+    content = [_node(block, ids) for block in item.blocks]
+    if not item.blocks or isinstance(item.blocks[0], List):
+        content = [_with([], "paragraph"), *content]
+    return _with(content, "listItem")
+
+
+def _task(item: Item, ids: Ids) -> Iterator[Node]:
+    """A task, and beside it the tasks that stand under it."""
+    line, under = item.blocks[:1], item.blocks[1:]
+    runs = line[0].runs if line and isinstance(line[0], Paragraph) else ()
+    yield _with(_inline(runs), "taskItem", localId=next(ids), state="DONE" if item.done else "TODO")
+    yield from (_node(block, ids) for block in (under if runs else item.blocks))
+
+
+def _row(cells: tuple[Runs, ...], name: str) -> Node:
+    return _with([_with([_with(_inline(runs), "paragraph")], name) for runs in cells], "tableRow")
+
+
+def _inline(runs: Runs) -> list[Node]:
+    return [_run_node(run) for run in runs]
+
+
+def _run_node(run: Run) -> Node:
+    match run:
+        case Text(text, marks, link):
+            styles = [{"type": "link", "attrs": {"href": link}}] if link else []
+            styles += [{"type": name} for mark, name in MARKS.items() if mark in marks]
+            return {"type": "text", "text": text} | ({"marks": styles} if styles else {})
+        case Mention(id_, name):
+            return {"type": "mention", "attrs": {"id": id_} | ({"text": f"@{name}"} if name else {})}
+        case Break():
+            return {"type": "hardBreak"}
+        case Image() | Lost():
+            raise TypeError(f"{run} should have become a link, or been refused")

@@ -1,0 +1,223 @@
+"""Properties of pages: Notion's values as ones that people read, and the other way round.
+
+Reference: https://developers.notion.com/reference/page-property-values
+
+A date with an end is `start/end`. People and pages are written by their ids, which is also how pages are read.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from mcpist.errors import InvalidRequest
+from mcpist_services.notion.rich_text import Json, pieces, plain, text_object
+
+_PLAIN = {"number", "url", "email", "phone_number", "checkbox"}
+# Types that need no settings.
+_SIMPLE = (
+    "title",
+    "rich_text",
+    "number",
+    "select",
+    "multi_select",
+    "status",
+    "date",
+    "people",
+    "files",
+    "checkbox",
+    "url",
+    "email",
+    "phone_number",
+    "created_time",
+    "created_by",
+    "last_edited_time",
+    "last_edited_by",
+    "unique_id",
+)
+_LISTS = {"title", "rich_text", "multi_select", "people", "files", "relation"}
+
+
+# -- from Notion --------------------------------------------------------------------------------------
+
+
+def row(page: Json) -> Json:
+    """A page's title and its other properties, those that have a value."""
+    found = page.get("properties", {})
+    title = next((plain(each["title"]) for each in found.values() if each["type"] == "title"), "")
+    values = {name: value(each) for name, each in found.items() if each["type"] != "title"}
+    return {"title": title, "properties": {name: each for name, each in values.items() if each not in (None, "", [])}}
+
+
+def value(each: Json) -> Any:
+    """A property's value: text, a number, true or false, or a list of these; None where there is none."""
+    kind = each["type"]
+    read = _READ.get(kind)
+    own = each.get(kind)
+    found = own if read is None or own is None else read(own)
+    return [*found, "..."] if each.get("has_more") and isinstance(found, list) else found
+
+
+def whole(answers: Sequence[Json]) -> Json:
+    """A property's `type` and `value` from all the pages that Notion answered it in."""
+    first = answers[0]
+    if first["object"] != "list":
+        return {"type": first["type"], "value": value(first)}
+    kind = first["property_item"]["type"]
+    items = [item for answer in answers for item in answer["results"]]
+    if kind != "rollup":
+        return {"type": kind, "value": value({"type": kind, kind: [item[kind] for item in items]})}
+    rolled = answers[-1]["property_item"]["rollup"]
+    one = rolled["type"] in {"number", "date"}
+    return {"type": kind, "value": value(rolled) if one else [_item(item) for item in items]}
+
+
+def outline(schema: Mapping[str, Json]) -> dict[str, str]:
+    """What a data source asks for: each property's type, and what may be chosen."""
+    return {name: _kind(each) for name, each in schema.items()}
+
+
+def _item(item: Json) -> Any:
+    """One item of a list of properties, where lists have one element each and no brackets."""
+    kind = item["type"]
+    return value(item | {kind: [item[kind]]}) if kind in _LISTS - {"multi_select", "files"} else value(item)
+
+
+def _date(own: Json) -> str:
+    text = f"{own['start']}/{own['end']}" if own.get("end") else own["start"]
+    return f"{text} {own['time_zone']}" if own.get("time_zone") else str(text)
+
+
+def _name(own: Json) -> str:
+    return str(own.get("name") or own["id"])
+
+
+def _names(own: Iterable[Json]) -> list[str]:
+    return [_name(each) for each in own]
+
+
+def _rolled(own: Json) -> Any:
+    found = own.get(own["type"])
+    return [value(each) for each in found] if own["type"] == "array" and found is not None else value(own)
+
+
+def _unique_id(own: Json) -> str:
+    return "-".join(str(part) for part in (own.get("prefix"), own.get("number")) if part is not None)
+
+
+def _place(own: Json) -> str:
+    return str(own.get("name") or own.get("address") or f"{own['lat']}, {own['lon']}")
+
+
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "title": plain,
+    "rich_text": plain,
+    "select": _name,
+    "status": _name,
+    "multi_select": _names,
+    "people": _names,
+    "created_by": _name,
+    "last_edited_by": _name,
+    "date": _date,
+    "files": _names,
+    "relation": lambda own: [each["id"] for each in own],
+    "formula": value,
+    "rollup": _rolled,
+    "unique_id": _unique_id,
+    "verification": lambda own: own["state"],
+    "place": _place,
+    # A button has nothing, and these are no values but words that there is none yet.
+    "button": lambda _: None,
+    "unsupported": lambda _: None,
+    "incomplete": lambda _: None,
+}
+
+
+def _kind(each: Json) -> str:
+    kind: str = each["type"]
+    own = each.get(kind) or {}
+    if own.get("options"):
+        return f"{kind}: {', '.join(option['name'] for option in own['options'])}"
+    return f"relation to data source {own['data_source_id']}" if own.get("data_source_id") else kind
+
+
+# -- to Notion ----------------------------------------------------------------------------------------
+
+
+def is_raw(properties: Mapping[str, Any]) -> bool:
+    """Whether all are written as Notion writes them, so that nobody need ask for their types."""
+    return all(isinstance(each, dict) for each in properties.values())
+
+
+def written(properties: Mapping[str, Any], schema: Mapping[str, Json]) -> Json:
+    """Values as Notion takes them, by the types of a schema or of a page; what is an object is taken as it is."""
+    kinds = {key: each["type"] for name, each in schema.items() for key in (name, each.get("id", name))}
+    unknown = [name for name in properties if name not in kinds]
+    if unknown:
+        problem = f'there is no property "{unknown[0]}"; there are: {", ".join(schema)}'
+        raise InvalidRequest(field="properties", problem=problem)
+    return {
+        name: each if isinstance(each, dict) else _written(name, kinds[name], each) for name, each in properties.items()
+    }
+
+
+def schema(properties: Mapping[str, Any]) -> Json:
+    """The properties of a new data source: by a type, by the options to choose from, or as Notion writes them."""
+    made = {name: _configured(name, each) for name, each in properties.items()}
+    return made if any("title" in each for each in made.values()) else {"Name": {"title": {}}} | made
+
+
+def titled(title: str) -> Json:
+    """A title as a property: Notion knows it by this id whatever its name."""
+    return {"title": {"title": words(title)}}
+
+
+def words(text: str) -> list[Json]:
+    """A text without marks as rich text."""
+    return [text_object(piece) for piece in pieces(text)]
+
+
+def _written(name: str, kind: str, given: Any) -> Json:
+    if given is None:
+        return {kind: [] if kind in _LISTS else None}
+    if kind in _PLAIN:
+        return {kind: given}
+    if kind not in _WRITE:
+        problem = f'"{name}" is a {kind}, which Notion computes, or takes only as it writes it: an object'
+        raise InvalidRequest(field="properties", problem=problem)
+    return {kind: _WRITE[kind](given)}
+
+
+def _configured(name: str, given: Any) -> Json:
+    if isinstance(given, dict):
+        return given
+    if isinstance(given, list):
+        return {"select": {"options": [{"name": option} for option in given]}}
+    if given not in _SIMPLE:
+        problem = f'"{name}": a type ({", ".join(_SIMPLE)}), a list of options, or an object as Notion writes it'
+        raise InvalidRequest(field="properties", problem=problem)
+    return {given: {}}
+
+
+def _several(given: Any, key: str) -> list[Json]:
+    return [{key: each} for each in (given if isinstance(given, list) else [given])]
+
+
+def _file(url: str) -> Json:
+    return {"name": url.rpartition("/")[2][:100] or url[:100], "type": "external", "external": {"url": url}}
+
+
+def _interval(given: Any) -> Json:
+    start, _, end = str(given).partition("/")
+    return {"start": start} | ({"end": end} if end else {})
+
+
+_WRITE: Mapping[str, Callable[[Any], Any]] = {
+    "title": lambda given: words(str(given)),
+    "rich_text": lambda given: words(str(given)),
+    "select": lambda given: {"name": given},
+    "status": lambda given: {"name": given},
+    "multi_select": lambda given: _several(given, "name"),
+    "people": lambda given: _several(given, "id"),
+    "relation": lambda given: _several(given, "id"),
+    "files": lambda given: [_file(url) for url in (given if isinstance(given, list) else [given])],
+    "date": _interval,
+}

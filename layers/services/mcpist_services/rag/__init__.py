@@ -1,0 +1,1 @@
+"""The organization's own Markdown documents."""

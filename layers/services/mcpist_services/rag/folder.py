@@ -1,0 +1,89 @@
+"""A folder of the bucket: objects by name, each with its ETag."""
+
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from mcpist.aws.stores import client, reaching, refused
+from mcpist.settings import settings
+
+CONNECTIONS = 8
+
+_OUTRUN = ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey")
+
+
+class Folder:
+    """Every key begins with the prefix, so that nothing outside can be named."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+
+    def etags(self) -> tuple[dict[str, str], int]:
+        """The ETag of every object by name, and how many requests that took: one for each thousand."""
+        etags: dict[str, str] = {}
+        start: dict[str, str] = {}
+        requests = 0
+        while True:
+            page = self._ask("list_objects_v2", Prefix=self.prefix, **start)
+            requests += 1
+            etags |= {found["Key"].removeprefix(self.prefix): found["ETag"] for found in page.get("Contents", ())}
+            if not page["IsTruncated"]:
+                return etags, requests
+            start = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def get(self, name: str) -> tuple[bytes, str] | None:
+        """An object with its ETag, or None where there is none."""
+        try:
+            answer = self._ask("get_object", Key=self.prefix + name)
+        except Exception as error:
+            if refused(error, "NoSuchKey"):
+                return None
+            raise
+        with reaching("documents"), answer["Body"] as body:
+            return body.read(), answer["ETag"]
+
+    def etag(self, name: str) -> str | None:
+        """An object's ETag, or None where there is none."""
+        try:
+            etag: str = self._ask("head_object", Key=self.prefix + name)["ETag"]
+        except Exception as error:
+            if refused(error, "404"):  # without a body there is no other code
+                return None
+            raise
+        return etag
+
+    def put(self, name: str, content: bytes, **conditions: str) -> str:
+        """Store an object and return its ETag."""
+        etag: str = self._ask("put_object", Key=self.prefix + name, Body=content, **conditions)["ETag"]
+        return etag
+
+    def replace(self, name: str, content: bytes, etag: str) -> str | None:
+        """Store an object in place of the one with this ETag, or of none where it is empty; None for the slower one."""
+        try:
+            return self.put(name, content, **({"IfMatch": etag} if etag else {"IfNoneMatch": "*"}))
+        except Exception as error:
+            if any(refused(error, code) for code in _OUTRUN):
+                return None
+            raise
+
+    def delete(self, name: str, etag: str) -> bool:
+        """Remove the object with this ETag, which may be gone already; False where another stands in its place."""
+        try:
+            self._ask("delete_object", Key=self.prefix + name, IfMatch=etag)
+        except Exception as error:
+            if refused(error, "NoSuchKey"):
+                return True
+            if any(refused(error, code) for code in _OUTRUN):
+                return False
+            raise
+        return True
+
+    def _ask(self, operation: str, **arguments: Any) -> Any:
+        with reaching("documents"):
+            return getattr(client("s3"), operation)(Bucket=settings().files_bucket, **arguments)
+
+
+def each[T, R](work: Callable[[T], R], items: Iterable[T]) -> Generator[R]:
+    """The results of a work for each item, in order, a few at a time; who stops asking stops the rest."""
+    with ThreadPoolExecutor(CONNECTIONS) as workers:
+        yield from workers.map(work, items)

@@ -1,0 +1,173 @@
+"""The full-text index of an organization's documents: one SQLite database, kept as bytes.
+
+Words are found by FTS5 (https://www.sqlite.org/fts5.html). Chinese, Japanese and Korean are written without spaces,
+so their runs are split into overlapping pairs of characters, in the index and in queries alike: 設計書 is 設計 計書.
+"""
+
+import json
+import re
+import sqlite3
+import weakref
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import islice
+from typing import Any, Literal, Self
+
+from mcpist_services.rag.documents import Document, body, normal
+
+FORMAT = 1
+SNIPPET_CHARACTERS = 200
+MOST_PARTS = 100  # of a query; a whole text as a query would take seconds
+
+# A word in the title counts as eight in the text, one in the tags as four, one in the path as two.
+_SCHEMA = """
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY, path TEXT UNIQUE, etag TEXT,
+    title TEXT, tags TEXT, date TEXT, size_bytes INTEGER, text TEXT
+);
+CREATE VIRTUAL TABLE words USING fts5 (title, tags, path, text, content='', tokenize='porter unicode61');
+INSERT INTO words (words, rank) VALUES ('rank', 'bm25(8, 4, 2, 1)');
+"""
+_FOUND = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank"
+_DOCUMENT = "SELECT path, text FROM documents WHERE id = ?"
+_HAN = r"\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
+_KANA = r"\u3041-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+_HANGUL = r"\uac00-\ud7a3"
+_CJK = _KANA + _HAN + _HANGUL
+_RUN = re.compile(f"[{_CJK}]+")
+_WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+
+
+class Index:
+    """Documents by path and by word; it holds their texts too, so that reading one needs no second store."""
+
+    def __init__(self, database: bytes = b"") -> None:
+        self._connection = sqlite3.connect(":memory:", check_same_thread=False)
+        weakref.finalize(self, self._connection.close)
+        if database:
+            self._connection.deserialize(database)
+        else:
+            self._connection.executescript(f"PRAGMA user_version = {FORMAT}; {_SCHEMA}")
+
+    @classmethod
+    def load(cls, database: bytes) -> Self | None:
+        """The index in these bytes, or None where they hold none of this format."""
+        try:
+            index = cls(database)
+            (found,) = index._connection.execute("PRAGMA user_version").fetchone()
+        except sqlite3.DatabaseError:
+            return None
+        return index if found == FORMAT else None
+
+    def dump(self) -> bytes:
+        """The index as bytes."""
+        self._connection.commit()
+        return self._connection.serialize()
+
+    def copy(self) -> "Index":
+        """The same index, to be changed without disturbing who reads this one."""
+        return Index(self.dump())
+
+    @cached_property
+    def entries(self) -> dict[str, dict[str, Any]]:
+        """Every document without its text, by path."""
+        rows = self._connection.execute("SELECT path, title, tags, date, size_bytes FROM documents ORDER BY path")
+        return {
+            path: {"path": path, "title": title, "tags": json.loads(tags), "date": date, "size_bytes": size_bytes}
+            for path, title, tags, date, size_bytes in rows
+        }
+
+    def etags(self) -> dict[str, str]:
+        """The version of each document that was read, by path."""
+        return dict(self._connection.execute("SELECT path, etag FROM documents"))
+
+    def text(self, path: str) -> str:
+        """The text of a document that is in the index."""
+        return self._column("text", path)
+
+    def etag(self, path: str) -> str:
+        """The version of that text."""
+        return self._column("etag", path)
+
+    def _column(self, name: Literal["text", "etag"], path: str) -> str:
+        (value,) = self._connection.execute(f"SELECT {name} FROM documents WHERE path = ?", [path]).fetchone()  # noqa: S608
+        return str(value)
+
+    def holds(self, document: Document) -> bool:
+        """Whether exactly this document is in the index."""
+        entry = self.entries.get(document.path)
+        same_size = entry is not None and entry["size_bytes"] == document.size_bytes
+        return same_size and self.text(document.path) == document.text
+
+    def put(self, document: Document, etag: str) -> None:
+        """Add a document, or replace the one of its path."""
+        self.remove(document.path)
+        tags = json.dumps(document.tags, ensure_ascii=False)
+        row = (document.path, etag, document.title, tags, document.date, document.size_bytes, document.text)
+        rowid = self._connection.execute("INSERT INTO documents VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", row).lastrowid
+        self._connection.execute(
+            "INSERT INTO words (rowid, title, tags, path, text) VALUES (?, ?, ?, ?, ?)",
+            [rowid, *_columns(document.title, document.tags, document.path, document.text)],
+        )
+
+    def remove(self, path: str) -> None:
+        """Take a document out, if it is there."""
+        self.__dict__.pop("entries", None)
+        query = "DELETE FROM documents WHERE path = ? RETURNING id, title, tags, path, text"
+        for rowid, title, tags, _, text in self._connection.execute(query, [path]).fetchall():
+            # A table that keeps no content forgets a row only when it is told the words again.
+            self._connection.execute(
+                "INSERT INTO words (words, rowid, title, tags, path, text) VALUES ('delete', ?, ?, ?, ?, ?)",
+                [rowid, *_columns(title, json.loads(tags), path, text)],
+            )
+
+    def search(self, query: str) -> Iterator[tuple[str, str]]:
+        """Path and snippet of the documents that the query's words are in, best first.
+
+        First those with every word as it is written, then those with any word, or any pair of a CJK word.
+        """
+        words = _WORD.findall(normal(query))
+        parts = list(dict.fromkeys(part for word in words for part in (word, *_pairs(word))))[:MOST_PARTS]
+        seen: set[int] = set()
+        for expression in (" AND ".join(map(_phrase, words)), " OR ".join(map(_phrase, parts))):
+            for (rowid,) in self._connection.execute(_FOUND, [expression]) if expression else ():
+                if rowid not in seen:
+                    seen.add(rowid)
+                    path, text = self._connection.execute(_DOCUMENT, [rowid]).fetchone()
+                    yield path, snippet(body(text), parts)
+
+
+def snippet(text: str, words: Iterable[str]) -> str:
+    """The part of a text in which the most of these words stand, in one line."""
+    line = " ".join(text.split())
+    pattern = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+    hits = [(hit.start(), hit[0].lower()) for hit in islice(re.finditer(pattern, line, re.IGNORECASE), 50)]
+
+    def worth(start: int) -> int:
+        return len({word for place, word in hits if start <= place < start + SNIPPET_CHARACTERS * 3 // 4})
+
+    best = max((place for place, _ in hits), key=worth, default=0)
+    start = max(0, min(best - SNIPPET_CHARACTERS // 4, len(line) - SNIPPET_CHARACTERS))
+    end = start + SNIPPET_CHARACTERS
+    return ("…" if start else "") + line[start:end].strip() + ("…" if end < len(line) else "")
+
+
+def _columns(title: str, tags: Iterable[str], path: str, text: str) -> list[str]:
+    """What the index knows of a document, with CJK runs as pairs."""
+    return [_RUN.sub(_split, normal(column)) for column in (title, " ".join(tags), path, text)]
+
+
+def _split(run: re.Match[str]) -> str:
+    """A run as pairs, and its last character alone: so every character is found as the beginning of a word."""
+    return f" {' '.join(_pairs(run[0]))} {run[0][-1]} "
+
+
+def _pairs(word: str) -> list[str]:
+    """Two neighbours each, of a CJK word; nothing of another."""
+    return [word[i : i + 2] for i in range(len(word) - 1)] if _RUN.match(word) else []
+
+
+def _phrase(word: str) -> str:
+    """A word as FTS5 takes it literally; one CJK character stands for every word that begins with it."""
+    begins = len(word) == 1 and _RUN.match(word)
+    return f'"{" ".join(_pairs(word) or [word])}"' + ("*" if begins else "")

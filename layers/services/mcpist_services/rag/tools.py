@@ -1,0 +1,183 @@
+"""The organization's own Markdown documents: full-text search, titles, tags, dates; to read and to write.
+
+They are files with YAML front matter (title, tags, date) in the owner's bucket, under `rag/{organization}/docs/`.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from mcpist.render.shows import shows
+from mcpist.tools.call import Lookup
+from mcpist.tools.module import Module
+from mcpist.tools.paging import MOST_ITEMS
+from mcpist_services.rag.documents import TITLE_CHARACTERS
+from mcpist_services.rag.draft import composed, writable
+from mcpist_services.rag.shelf import Shelf
+
+rag = Module(
+    "rag", __doc__, api_version="1", opens=Shelf.of, category="knowledge", tags=("documents", "markdown", "search")
+)
+
+DOCUMENTS = shows("path", "title", "tags", "date", "size_bytes")
+
+Limit = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
+Text = Annotated[str, Field(min_length=1, max_length=1000)]
+Path = Annotated[Text, "As a search or a list shows it, e.g. guides/deploy.md"]
+Tag = Annotated[str, Field(min_length=1, max_length=100)]
+Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+Title = Annotated[str, Field(pattern=r"\S", max_length=TITLE_CHARACTERS)]
+Tags = Annotated[list[Tag], Field(max_length=50)]
+Version = Annotated[str, Field(pattern=r'^"?[0-9A-Za-z-]{1,100}"?$')]
+
+
+# -- finding and reading ------------------------------------------------------------------------------
+
+
+@rag.reads(shows("path", "title", "snippet", "tags"))
+def search_docs(
+    query: Annotated[Text, "Words in any language; no operators, e.g. rotate the database password"],
+    tags: Annotated[list[Tag] | None, "Only documents with all of these, e.g. ops, security"] = None,
+    limit: Limit = 10,
+) -> Lookup:
+    """Search the documents by their words, best first; get_doc then reads one."""
+    return Lookup(Shelf.search, query=query, tags=tags, limit=limit)
+
+
+@rag.reads(shows("path", "title", "tags", "date", "version", "content", text="content"))
+def get_doc(path: Path) -> Lookup:
+    """Read one document as Markdown."""
+    return Lookup(Shelf.document, path=path)
+
+
+@rag.reads(DOCUMENTS)
+def list_docs(
+    folder: Annotated[Text | None, "Only paths that begin with this, e.g. guides/"] = None, limit: Limit = 50
+) -> Lookup:
+    """List the documents by path."""
+    return Lookup(Shelf.documents, folder=folder, limit=limit)
+
+
+@rag.reads(shows("tag", "count"))
+def list_tags(limit: Limit = 100) -> Lookup:
+    """List the tags, the most used first, with the number of documents that have each."""
+    return Lookup(Shelf.tags, limit=limit)
+
+
+@rag.reads(DOCUMENTS)
+def list_docs_by_tag(tag: Annotated[Tag, "As list_tags shows it, e.g. ops"], limit: Limit = 50) -> Lookup:
+    """List the documents with one tag."""
+    return Lookup(Shelf.documents, tag=tag, limit=limit)
+
+
+@rag.reads(DOCUMENTS)
+def search_by_title(
+    title: Annotated[Text, "Words or parts of words, in any order, e.g. deploy guide"], limit: Limit = 50
+) -> Lookup:
+    """Find the documents with all of these words in their title."""
+    return Lookup(Shelf.documents, title=title, limit=limit)
+
+
+@rag.reads(DOCUMENTS)
+def list_docs_by_date(
+    since: Annotated[Day | None, "The first day, e.g. 2026-01-31"] = None,
+    until: Annotated[Day | None, "The last day, itself included, e.g. 2026-03-31"] = None,
+    limit: Limit = 50,
+) -> Lookup:
+    """List the documents that have a date, the newest first."""
+    return Lookup(Shelf.dated, since=since, until=until, limit=limit)
+
+
+# -- writing ------------------------------------------------------------------------------------------
+
+
+@rag.writes(shows("path", "title", "version", "state"), idempotent=True)
+def put_doc(
+    path: Annotated[Text, "Folders and a name that ends in .md, e.g. guides/deploy.md"],
+    content: Annotated[
+        str, Field(min_length=1), "All of the document in Markdown, with its front matter if it has any, e.g. # Deploy"
+    ],
+    title: Annotated[
+        Title | None, "For the front matter; without one the first heading is the title, e.g. How we deploy"
+    ] = None,
+    tags: Annotated[
+        Tags | None, "For the front matter, in place of those in it; [] removes them, e.g. ops, security"
+    ] = None,
+    date: Annotated[Day | None, "For the front matter, e.g. 2026-01-31"] = None,
+    replaces: Annotated[
+        Version | None,
+        "The version that you read (get_doc) and replace; left out, a document that is there already stays as it is, "
+        "e.g. 6dcb09b5b57875f334f61aebed695e2e",
+    ] = None,
+) -> Lookup:
+    """Create a document, or replace the version of it that you read.
+
+    Nothing that somebody else wrote in between is overwritten. Other fields of the front matter stay as they are.
+    """
+    text = composed(content, title, tags, date)
+    return Lookup(Shelf.write, path=writable(path, new=replaces is None), text=text, replaces=replaces)
+
+
+@rag.destroys(shows("path", "state"), idempotent=True)
+def delete_doc(
+    path: Path,
+    version: Annotated[
+        Version | None, "Delete it only if this is still its version, e.g. 6dcb09b5b57875f334f61aebed695e2e"
+    ] = None,
+) -> Lookup:
+    """Delete a document. Who administers the bucket can restore it for 30 days."""
+    return Lookup(Shelf.remove, path=path, version=version)
+
+
+# -- resources and prompts ----------------------------------------------------------------------------
+
+
+@rag.resource("rag://docs/{+path}", get_doc)
+def document(path: str) -> Mapping[str, Any]:
+    """A document as Markdown."""
+    return {"path": path}
+
+
+@rag.resource("rag://tags/{tag}", list_docs_by_tag)
+def tagged(tag: str) -> Mapping[str, Any]:
+    """The documents with one tag."""
+    return {"tag": tag}
+
+
+@rag.prompt(search_docs, get_doc)
+def answer_from_documents(
+    question: Annotated[Text, "What you want to know, e.g. How do we rotate the database password?"],
+) -> str:
+    """Answer a question from the organization's documents, with sources."""
+    return (
+        f"Answer this question from our own documents: {question}\n\n"
+        "In one batch, search them by its words (rag.search_docs) and read the best ones whole (rag.get_doc). If they "
+        "do not answer it, search once more with other words. Say only what the documents say, and after each "
+        "statement the path of the document that it is from. Say plainly what they leave open and where they "
+        "contradict each other. Change nothing."
+    )
+
+
+@rag.prompt(get_doc)
+def summarise_document(path: Path) -> str:
+    """Summarise one document."""
+    return (
+        f"Read the document {path} (rag.get_doc) and summarise it: in one sentence what it is for, then its main "
+        "points, what was decided and when, and what is still open or out of date. Add nothing that it does not say."
+    )
+
+
+@rag.prompt(get_doc, put_doc)
+def revise_document(path: Path, change: Annotated[Text, "What should be different, e.g. Add how to roll back"]) -> str:
+    """Change a document after showing what would be different."""
+    return (
+        f"Revise our document {path}: {change}\n\nRead it (rag.get_doc), and show me what you would change, old beside "
+        "new. Store nothing before I agree. Then store the whole text with its front matter (rag.put_doc), with "
+        "replaces set to the version that you read. If that is refused because somebody changed the document, read it "
+        "again and show me anew."
+    )
+
+
+rag.completes("path", list_docs, "path")
+rag.completes("tag", list_tags, "tag")

@@ -1,0 +1,102 @@
+"""The data API of a project: rows of its tables, asked for with its public key.
+
+Reference: https://docs.postgrest.org/en/v12/references/api/tables_views.html
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mcpist.errors import InvalidRequest
+from mcpist.tools.call import Call, Calls, Cut, path
+from mcpist_services.supabase.keys import headers, public_key
+
+_OPERATOR = re.compile(
+    r"(not\.)?(((eq|neq|gte?|lte?|i?like|i?match)(\((any|all)\))?|is|isdistinct|in|cs|cd|ov|sl|sr|nxr|nxl|adj)"
+    r"|(fts|plfts|phfts|wfts)(\(\w+\))?)\..*",
+    re.DOTALL,
+)
+_JOINED = re.compile(r"\(.+\)", re.DOTALL)
+_JOINING = {"and", "or", "not.and", "not.or"}
+# As a name in the query these are no column; the last one is taken for a key by the gateway before the API.
+_TAKEN = {"select", "columns", "on_conflict", "order", "limit", "offset", "and", "or", "apikey"}
+_QUOTED = re.compile(r'"(\\.|[^"\\])*"')
+
+
+def conditions(filters: Mapping[str, str | Sequence[str]], *, changing: bool = False) -> dict[str, Any]:
+    """The query that filters stand for.
+
+    InvalidRequest for one that the API would not take for a filter of the table's own rows: a change that relies on
+    it would reach all of them.
+    """
+    if changing and not filters:
+        raise InvalidRequest(field="filters", problem="at least one is needed, or all rows would be changed")
+    return {column: _condition(column, values, changing) for column, values in filters.items()}
+
+
+def listed(names: Sequence[str] | None) -> str | None:
+    """Names as the API takes them."""
+    return ",".join(names) if names else None
+
+
+def same_keys(rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """All columns of rows that have not all the same ones, which the API wants to know then."""
+    columns = dict.fromkeys(column for row in rows for column in row)
+    uneven = any(len(row) < len(columns) for row in rows)
+    return ",".join(map(_quoted, columns)) if uneven else None
+
+
+def preferred(call: Call, returning: Sequence[str] | None, *wishes: str) -> Call:
+    """The Call with the columns of the written rows that it answers with, and with other wishes."""
+    answer = "return=minimal" if returning == [] else "return=representation"
+    query = {**call.query, "select": listed(returning)} if returning else call.query
+    return replace(call, query=query, headers={**call.headers, "prefer": ", ".join([answer, *wishes])})
+
+
+def speak(project_ref: str, call: Call) -> Calls:
+    """The JSON that the data API answers, asked with the key that the management API tells."""
+    keys = (yield Call("GET", path("/v1/projects/{ref}/api-keys", ref=project_ref))).json
+    own = {**call.headers, **headers(public_key(keys))}
+    answer = yield replace(call, headers=own, origin=f"https://{project_ref}.supabase.co")
+    return answer.json
+
+
+def page(project_ref: str, call: Call, limit: int, offset: int) -> Calls:
+    """Some rows; one more than wanted is asked for, which tells whether there are more."""
+    query = {**call.query, "limit": limit + 1, "offset": offset}
+    rows = yield from speak(project_ref, replace(call, query=query))
+    if len(rows) <= limit:
+        return rows
+    return Cut(rows[:limit], f"Cut after {limit} rows (there are more): go on with offset={offset + limit}.")
+
+
+def written(project_ref: str, call: Call) -> Calls:
+    """The written rows, or that it is done where none are asked for."""
+    rows = yield from speak(project_ref, call)
+    return {"done": True} if rows is None else rows
+
+
+def answered(project_ref: str, call: Call) -> Calls:
+    """What a function of the database returns: rows, an object, or one value as `result`."""
+    found = yield from speak(project_ref, call)
+    return found if isinstance(found, list | dict) else {"result": found}
+
+
+def _condition(column: str, values: str | Sequence[str], changing: bool) -> str | Sequence[str]:
+    field = f"filters.{column}"
+    wanted = _JOINED if column in _JOINING else _OPERATOR
+    bare = _QUOTED.sub("", column)
+    if column not in _JOINING and (not column or bare.lower().rpartition(".")[2] in _TAKEN):
+        raise InvalidRequest(field=field, problem=f'this is no column to the API; write "\\"{column}\\"" for one')
+    if changing and column not in _JOINING and "." in bare:
+        raise InvalidRequest(field=field, problem="a change can be filtered by the table's own columns only")
+    for value in [values] if isinstance(values, str) else values or [""]:
+        if not wanted.fullmatch(value):
+            problem = f"{value!r} is no filter: write operator.value such as eq.open, or (a.eq.1,b.eq.2) for and, or"
+            raise InvalidRequest(field=field, problem=problem)
+    return values
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,148 @@
+"""A category: a module whose tools, resources and prompts are those of upstream servers."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import mcp_types
+
+from mcpist.errors import ApprovalRequired, McpistError, SchemaFetchError, ToolDisabled
+from mcpist.tools.index import ModuleEntry, PromptEntry, ResourceEntry
+from mcpist.tools.module import Module
+from mcpist.tools.proxied import GivenTool, effect_of
+from mcpist_services.upstream.categories import Chosen, Resolved
+from mcpist_services.upstream.configuration import configuration
+from mcpist_services.upstream.lists import Known
+from mcpist_services.upstream.peers import CategoryPeers
+from mcpist_services.upstream.trust import Verdict, judge
+
+ADDRESS = "mcpist://categories/{category}/{server}/"
+ANY_TYPE = "application/octet-stream"
+WAITS: Mapping[Verdict, str] = {
+    "changed": "it has changed since it was approved",
+    "new": "nobody has approved it yet",
+    "refused": "its name cannot be used here",
+}
+
+
+class Category(Module):
+    """A module whose tools are its servers'; `withheld` are those that are neither shown nor run, with the reason."""
+
+    def __init__(self, resolved: Resolved, known: Mapping[str, Known], offering: Collection[str]) -> None:
+        self.servers = resolved.category.servers
+        self.withheld: dict[str, McpistError] = {}
+        self._missed = list(resolved.unresolved)  # of what nobody has named or approved, not even the name is shown
+        self._resolved = resolved
+        self._known = known
+        self._listings = {server: kept.listing for server in self.servers if (kept := known[server].kept)}
+        self._offering = [server for server in offering if server in self._listings]
+        prefixes = {server: ADDRESS.format(category=resolved.name, server=server) for server in self._offering}
+        listings = self._listings
+        prompts = {prompt.name: server for server in self._offering[::-1] for prompt in listings[server].prompts}
+        peers = CategoryPeers(resolved.name, prefixes, prompts)
+        super().__init__(resolved.name, resolved.category.description, api_version="mcp", peers=peers)
+        self.description = " ".join(resolved.category.description.split())
+        given = {server: {tool.name: tool for tool in listing.tools} for server, listing in self._listings.items()}
+        for chosen in resolved.tools.values():
+            self._take(chosen, given[chosen.server][chosen.tool])
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """The services whose accounts its servers are asked with."""
+        grants = (configuration().servers[server].grants for server in self.servers)
+        return tuple(sorted(set().union(*grants)))
+
+    @property
+    def source(self) -> str | dict[str, str]:
+        """The server that its tools are of; where it has several, that of each tool."""
+        if len(self.servers) == 1:
+            return self.servers[0]
+        return {name: tool.server for name, tool in self.tools.items() if isinstance(tool, GivenTool)}
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether anything is known of its tools."""
+        return bool(self._listings)
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether the tools of all its servers are known."""
+        return len(self._listings) == len(self.servers)
+
+    @cached_property
+    def entry(self) -> ModuleEntry:
+        """The category as it is listed."""
+        return replace(
+            ModuleEntry.of(self),
+            resources={one.name: one for one in self._resource_entries()},
+            prompts={one.name: one for one in self._prompt_entries()},
+            notes=self._notes(),
+            listed=self.is_listed,
+        )
+
+    def absence(self, tool: str) -> McpistError | None:
+        """Why there is no such tool, or no tool at all, where more can be said than that."""
+        failures = [failure for server in self.servers if (failure := self._known[server].failure)]
+        if tool:
+            found = self.withheld.get(tool) or (failures[0] if failures and not self._is_whole else None)
+        elif self.is_listed:
+            found = None
+        else:
+            unasked = SchemaFetchError(service=self.servers[0], problem="it has not answered yet")
+            found = failures[0] if failures else unasked
+        return type(found)(**found.details) if found else None  # who raises it adds where it arose
+
+    def _take(self, chosen: Chosen, given: mcp_types.Tool) -> None:
+        """Offer a tool, unless the configuration or the lack of an approval forbids it."""
+        full_name = f"{self.name}.{chosen.tool}"
+        if not chosen.enabled:
+            self.withheld[chosen.tool] = ToolDisabled(name=full_name)
+            return
+        verdict = judge(self._known[chosen.server].pins, given, named=chosen.named)
+        if verdict != "approved":
+            if chosen.named or verdict == "changed":
+                self._missed.append(chosen.tool)
+            self.withheld[chosen.tool] = ApprovalRequired(name=full_name, problem=WAITS[verdict])
+            return
+        effect = effect_of(given)
+        hints = given.annotations
+        self.tools[chosen.tool] = GivenTool(
+            module=self.name,
+            effect=effect,
+            idempotent=effect == "reads" or bool(hints and hints.idempotent_hint),
+            given=given.model_copy(update={"description": chosen.description}) if chosen.description else given,
+            server=chosen.server,
+            service=next(iter(sorted(configuration().servers[chosen.server].grants)), None),
+        )
+
+    def _notes(self) -> dict[str, Any]:
+        notes: dict[str, Any] = {"source_server": self.source}
+        if self._resolved.category.skill:
+            notes["skill"] = self._resolved.category.skill
+        if any(self._known[server].failure for server in self._listings):
+            notes["stale"] = True
+        if self._missed:
+            notes["unavailable"] = sorted(self._missed)
+        return notes
+
+    def _resource_entries(self) -> Iterator[ResourceEntry]:
+        for server in self._offering:
+            prefix = ADDRESS.format(category=self.name, server=server)
+            for one in self._listings[server].resources:
+                kind = one.mime_type or ANY_TYPE
+                yield ResourceEntry(one.name, f"{prefix}{one.uri}", one.description or "", kind, (), "")
+            for many in self._listings[server].resource_templates:
+                address, kind = f"{prefix}{many.uri_template}", many.mime_type or ANY_TYPE
+                yield ResourceEntry(many.name, address, many.description or "", kind, ("...",), "")
+
+    def _prompt_entries(self) -> Iterator[PromptEntry]:
+        for server in reversed(self._offering):
+            for one in self._listings[server].prompts:
+                arguments = tuple(_argument(argument) for argument in one.arguments or ())
+                yield PromptEntry(one.name, one.description or "", arguments, ())
+
+
+def _argument(argument: mcp_types.PromptArgument) -> dict[str, Any]:
+    described = {"description": argument.description} if argument.description else {}
+    return {"name": argument.name, "required": bool(argument.required)} | described

@@ -1,0 +1,176 @@
+"""One live connection to an upstream server: an SDK client that a task of its own holds open."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Any
+
+import mcp_types
+from mcp import MCPError
+from mcp.client import Client
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, Implementation
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from mcpist.running.refusals import Failure
+from mcpist_services.upstream.child import child
+from mcpist_services.upstream.configuration import Server
+from mcpist_services.upstream.faults import Faults
+from mcpist_services.upstream.http import Carrier, Pool, clients
+
+CONNECT_SECONDS = 30.0
+ANSWER_SECONDS = 2.0
+# After so long without a word a stream may have died unseen, for instance while the sandbox was frozen.
+IDLE_SECONDS = 60.0
+SSE_EVENT_BYTES = 1_000_000  # the SDK takes no larger events from the older kind of stream
+
+US = Implementation(name="mcpist", version="1")
+
+type Request[T] = Callable[[Client], Awaitable[T]]
+
+
+class Connection:
+    """A session with a server as one identity; `mode` is what is known of its era: `auto`, or `legacy`."""
+
+    def __init__(self, name: str, server: Server, filled: Mapping[str, str], pool: Pool, mode: str = "auto") -> None:
+        self.faults = Faults(name, filled.values())
+        self._server = server
+        self._filled = filled
+        self._pool = pool
+        self._mode = mode
+        self._client: Client | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._asked = 0
+        self._heard = time.time()
+        self._suspect = False
+
+    async def open(self) -> Failure | None:
+        """Connect and agree on a version; the failure if that does not succeed."""
+        begun = time.monotonic()
+        opened = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._live(opened))
+        try:
+            await asyncio.wait({self._task, opened}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+            raise
+        if opened.done():
+            self._task.add_done_callback(self._ended)
+            return None
+        error = self._task.exception()
+        failed = self.faults.of(error if isinstance(error, Exception) else RuntimeError(), time.monotonic() - begun)
+        return Failure(failed.error, harmless=True)
+
+    async def ask[T](self, request: Request[T], until: float) -> T | Failure:
+        """What the server answers before a moment and within its own limit, or why it does not."""
+        assert self._client is not None
+        begun, self._asked = time.monotonic(), self._asked + 1
+        until = min(until, begun + self._server.timeout_seconds)
+        try:
+            async with asyncio.timeout_at(until):
+                answer = await request(self._client)
+        except (MCPError, TimeoutError) as error:
+            failed = self.faults.of(error, time.monotonic() - begun)
+            self._suspect |= isinstance(error, TimeoutError) or error.error.code == REQUEST_TIMEOUT
+            return failed
+        except (ValidationError, RuntimeError) as error:
+            return self.faults.of(error)
+        else:
+            self._heard = time.time()
+            return answer
+        finally:
+            self._asked -= 1
+            self._leave()
+
+    async def is_usable(self) -> bool:
+        """Whether a request may be sent: where there is doubt, the server is asked for a sign of life."""
+        if self.faults.over.is_set() or self.faults.worn or not self.faults.lives():
+            return False
+        if self._server.type == "http":
+            return True
+        silent = self._server.type == "sse" and not 0 <= time.time() - self._heard < IDLE_SECONDS
+        if (self._suspect or silent) and not await self._lives():
+            self.faults.end(self.faults.unavailable("it gives no sign of life"))
+            return False
+        return True
+
+    def retire(self) -> None:
+        """Take no more requests, and close when the last one is answered."""
+        self.faults.wear()
+        self._leave()
+
+    async def close(self) -> None:
+        """End the session, and the server if it is our child."""
+        self.faults.end(self.faults.unavailable("the connection was closed"))
+        if self._task is not None:
+            await asyncio.wait({self._task})
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether somebody waits for an answer."""
+        return self._asked > 0
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether nothing is left of it to end."""
+        return self._task is None or self._task.done()
+
+    @property
+    def era(self) -> str:
+        """How to connect the next time: at once by handshake where the server knows nothing newer."""
+        known = self._client.protocol_version if self._client and self._client._session else ""  # noqa: SLF001
+        return "legacy" if known in HANDSHAKE_PROTOCOL_VERSIONS else "auto"
+
+    async def _live(self, opened: "asyncio.Future[None]") -> None:
+        """Hold the client open until the connection is over: the SDK wants it left by the task that entered it."""
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                transport = await self._transport(stack)
+                entered = Client(transport, mode=self._mode, cache=None, client_info=US)
+                self._client = await stack.enter_async_context(entered)
+            opened.set_result(None)
+            await self.faults.over.wait()
+
+    async def _transport(self, stack: AsyncExitStack) -> AbstractAsyncContextManager[Any]:
+        server, limit, standing = self._server, self._server.result_bytes, self._server.type == "sse"
+        if server.type == "stdio":
+            return child(server.command, server.args, self._filled, self.faults, limit)
+        standing = server.type == "sse"
+        carrier = Carrier(
+            self._pool, self.faults, min(limit, SSE_EVENT_BYTES) if standing else limit, standing=standing
+        )
+        make = clients(carrier, self._filled, server.timeout_seconds)
+        if standing:
+            return sse_client(server.url, httpx_client_factory=make)
+        sender = await stack.enter_async_context(make())
+        return streamable_http_client(server.url, http_client=sender, max_sse_event_size=limit)
+
+    async def _lives(self) -> bool:
+        """Whether the server answers anything at all, be it that it knows no such method."""
+        assert self._client is not None
+        ping = mcp_types.PingRequest()
+        try:
+            await self._client.session.send_request(ping, mcp_types.EmptyResult, ANSWER_SECONDS)
+        except MCPError as error:
+            if error.error.code in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
+                return False
+        except ValidationError:
+            pass
+        self._suspect, self._heard = False, time.time()
+        return True
+
+    def _leave(self) -> None:
+        if self.faults.worn and not self._asked:
+            self.faults.end(self.faults.unavailable("the connection was renewed"))
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Whatever ended the client's task, the connection is over."""
+        error = None if task.cancelled() else task.exception()
+        kind = type(error).__name__ if error else ""
+        logging.getLogger(__name__).debug("upstream closed", extra={"server": self.faults.service, "error": kind})
+        self.faults.end(self.faults.unavailable("the connection ended"))

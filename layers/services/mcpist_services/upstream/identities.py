@@ -1,0 +1,75 @@
+"""For whom an upstream is asked: the values of the references in its configuration, resolved for one caller."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mcpist.aws.stores import client, reaching
+from mcpist.caller import Caller
+from mcpist.errors import UpstreamUnavailable
+from mcpist.running import broker
+from mcpist_services.upstream.configuration import configuration
+from mcpist_services.upstream.connections import Identity
+from mcpist_services.upstream.lists import NOBODY, Owner
+
+KEEP_SECONDS = 300.0
+
+_parameters: dict[str, tuple[float, str]] = {}
+
+
+def owner(caller: Caller, server: str) -> Owner:
+    """Whose list of tools a server may answer: the caller's where it is asked with an account."""
+    return (caller.organization, caller.user) if configuration().servers[server].grants else NOBODY
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """An identity, and the version of each grant in it."""
+
+    identity: Identity
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+
+def acting(caller: Caller, server: str, *, refused: Acting | None = None) -> Acting:
+    """Who acts for a caller at a server; with what the server has `refused`, its secrets are asked for afresh.
+
+    It is the caller's own identity where an account of the caller's acts, and else everybody's.
+    """
+    configured = configuration().servers[server]
+    secrets = {f"ssm:{path}": _parameter(path, server, refused is not None) for path in _paths(configured.references)}
+    owners, versions = [], {}
+    for service in sorted(configured.grants):
+        credential = broker.resolve(caller, service, refused=refused.versions.get(service) if refused else None)
+        secrets[f"grant:{service}"] = credential.token
+        owners.append(credential.owner)
+        versions[service] = credential.version
+    if not owners:
+        return Acting(Identity(secrets=secrets))
+    return Acting(Identity(caller.organization, " ".join([caller.user, *owners]), secrets), versions)
+
+
+def forget() -> None:
+    """Drop what memory holds."""
+    _parameters.clear()
+
+
+def _paths(references: frozenset[str]) -> list[str]:
+    return sorted(one.removeprefix("ssm:") for one in references if one.startswith("ssm:"))
+
+
+def _parameter(path: str, server: str, fresh: bool) -> str:
+    """A stored parameter's value, from memory for some minutes."""
+    from botocore.exceptions import ClientError
+
+    known = _parameters.get(path)
+    if known and not fresh and 0 <= time.time() - known[0] < KEEP_SECONDS:
+        return known[1]
+    try:
+        with reaching("parameters"):
+            answer = client("ssm").get_parameter(Name=path, WithDecryption=True)
+    except ClientError as error:
+        problem = f"its parameter {path} cannot be read ({error.response['Error']['Code']})"
+        raise UpstreamUnavailable(service=server, problem=problem) from error
+    value = str(answer["Parameter"]["Value"])
+    _parameters[path] = (time.time(), value)
+    return value

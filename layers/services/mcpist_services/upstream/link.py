@@ -1,0 +1,147 @@
+"""A server as one identity reaches it, over as many connections as it takes."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from mcpist.errors import McpistError, Timeout, UpstreamUnavailable
+from mcpist.running.rate_limits import whole
+from mcpist.running.refusals import Failure
+from mcpist_services.upstream.backoff import Backoff
+from mcpist_services.upstream.connection import Connection, Request
+
+
+class Link:
+    """Connects when first asked, renews what broke, and leaves alone what cannot be reached.
+
+    `make` makes a connection that is not open yet; `turns` bounds how many requests of all identities run at once.
+    """
+
+    def __init__(self, service: str, make: Callable[[str], Connection], turns: asyncio.Semaphore) -> None:
+        self.used = time.monotonic()
+        self._service = service
+        self._make = make
+        self._turns = turns
+        self._mode = "auto"
+        self._backoff = Backoff()
+        self._problem = ""
+        self._connection: Connection | None = None
+        self._left: set[Connection] = set()
+        self._opening: asyncio.Task[Failure | None] | None = None
+
+    async def ask[T](self, request: Request[T], *, until: float, reads: bool) -> T:
+        """What the server answers; raises the typed error.
+
+        A request is sent a second time where the first was surely not received, and one that `reads` also where its
+        connection broke before the answer. What may have happened is said to be so.
+        """
+        self.used = time.monotonic()
+        async with _turn(self._turns, self._service, until):
+            answer = await self._attempt(request, until)
+            if isinstance(answer, Failure) and _may_be_repeated(answer, reads):
+                answer = await self._attempt(request, until)
+        if not isinstance(answer, Failure):
+            return answer
+        if answer.error.retryable and not (reads or answer.harmless):
+            answer.error.details["may_have_happened"] = True
+        raise answer.error
+
+    async def connect(self, until: float) -> Connection | Failure:
+        """The open connection, made now if there is none."""
+        current = self._connection
+        if self._opening is None and current is not None and await current.is_usable():
+            return current
+        if self._opening is None:
+            if held := self._backoff.left():
+                return self._unreachable(held)
+            self._opening = asyncio.create_task(self._open())
+        opening, begun = self._opening, time.monotonic()
+        await asyncio.wait({opening}, timeout=max(0.0, until - begun))
+        if not opening.done():
+            return _slow(self._service, begun)
+        failed = opening.result()
+        if failed is not None:
+            return replace(failed, error=_copy(failed.error))
+        assert self._connection is not None
+        return self._connection
+
+    async def keep_trying(self) -> None:
+        """Connect, again and again if need be, each time after a longer pause."""
+        while isinstance(await self.connect(time.monotonic() + 3600), Failure):
+            await asyncio.sleep(self._backoff.left())
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it is being connected, or somebody waits for an answer."""
+        return self._opening is not None or (self._connection is not None and self._connection.is_busy)
+
+    async def close(self) -> None:
+        """End the connection, and what is left of earlier ones."""
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.wait({self._opening})
+        current = {self._connection} if self._connection else set()
+        await asyncio.gather(*(connection.close() for connection in current | self._left))
+
+    async def _attempt[T](self, request: Request[T], until: float) -> T | Failure:
+        connection = await self.connect(until)
+        if isinstance(connection, Failure):
+            return connection
+        return await connection.ask(request, until)
+
+    async def _open(self) -> Failure | None:
+        try:
+            if self._connection is not None:
+                self._connection.retire()
+                self._left = {one for one in self._left if not one.is_gone} | {self._connection}
+                self._connection = None
+            connection = self._make(self._mode)
+            failed = await connection.open()
+            if failed is not None:
+                self._mode = "auto"
+                if failed.error.retryable:  # who refuses a token is there
+                    self._backoff.failed()
+                self._problem = str(failed.error.details.get("problem", "it did not answer in time"))
+                return replace(failed, harmless=True, wait=self._backoff.left())
+            self._connection, self._mode = connection, connection.era
+            self._backoff.succeeded()
+            return None
+        finally:
+            self._opening = None
+
+    def _unreachable(self, held: float) -> Failure:
+        problem = f"{self._problem or 'it could not be reached'}; it is tried again in a moment"
+        error = UpstreamUnavailable(service=self._service, problem=problem, retry_after=whole(held))
+        return Failure(error, harmless=True, wait=held)
+
+
+@asynccontextmanager
+async def _turn(turns: asyncio.Semaphore, service: str, until: float) -> AsyncIterator[None]:
+    """A turn at a server that takes only so many requests at once."""
+    begun = time.monotonic()
+    try:
+        async with asyncio.timeout_at(until):
+            await turns.acquire()
+    except TimeoutError:
+        raise _slow(service, begun).error from None
+    try:
+        yield
+    finally:
+        turns.release()
+
+
+def _may_be_repeated(failed: Failure, reads: bool) -> bool:
+    """Whether a request is sent again at once: its connection broke, and twice is no worse than once."""
+    return isinstance(failed.error, UpstreamUnavailable) and failed.wait is None and (failed.harmless or reads)
+
+
+def _slow(service: str, begun: float) -> Failure:
+    seconds = round(time.monotonic() - begun, 1)
+    return Failure(Timeout(service=service, seconds=seconds), harmless=True)
+
+
+def _copy(error: McpistError) -> McpistError:
+    """An error of one's own to add to: several wait for the same connection."""
+    return type(error)(**error.details)

@@ -1,0 +1,205 @@
+"""Generated machines and the relay, run by the simulator, against an oracle that knows only the needs."""
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcpist.batch.language.graph import Graph
+from mcpist.batch.machine.definition import CONCURRENT_ELEMENTS, Asl, machine, relay
+from mcpist.errors import GraphTooLarge
+from tests.core.batch.graphs import Batch, batches, timed
+from tests.core.batch.machine.test_definition import FUNCTION_TIMEOUT_SECONDS, SHAPES, STEP_RUNNER
+from tests.core.batch.shapes import seeded
+from tests.core.batch.stub_runner import StepRunner, ideal
+
+A_FEW_SECONDS = settings(max_examples=60, deadline=None)
+A_DAY_OF_MICROSECONDS = 86_400_000_000
+FAN = frozenset({1})
+
+
+def definition(graph: Graph, fans: frozenset[int]) -> Asl | None:
+    """The batch's machine, if it has one."""
+    try:
+        return machine(graph, STEP_RUNNER, fans).definition
+    except GraphTooLarge:
+        return None
+
+
+def runner(batch: Batch) -> StepRunner:
+    return StepRunner(batch.graph, batch.seconds)
+
+
+def ran_ideally(runner: StepRunner, batch: Batch) -> bool:
+    """Whether each step was entered once, and everything began and ended as soon as it can."""
+    began, ended = ideal(batch.graph, batch.seconds)
+    assert sorted(i for i in runner.entries() if i >= 0) == sorted(batch.graph.steps)
+    assert (runner.began, runner.ended) == (began, ended)
+    assert runner.clock.now == max(ended.values())
+    assert [ended[i] for i in runner.seq] == sorted(ended.values())
+    return True
+
+
+# -- the ideal --------------------------------------------------------------------------------------------
+
+
+@given(batches())
+@A_FEW_SECONDS
+def test_each_step_runs_once_and_begins_the_moment_its_last_need_has_settled(batch: Batch) -> None:
+    if made := definition(batch.graph, batch.fans):
+        one = runner(batch)
+        one.run(made)
+        assert ran_ideally(one, batch)
+
+
+@given(batches())
+@A_FEW_SECONDS
+def test_the_relay_runs_every_batch_at_its_ideal(batch: Batch) -> None:
+    one = runner(batch)
+    one.relay(relay(batch.graph, STEP_RUNNER).definition)
+    assert ran_ideally(one, batch)
+
+
+@pytest.mark.parametrize("seeds", [range(k, 48, 4) for k in range(4)], ids=["layered", "series", "n", "tangled"])
+def test_batches_of_up_to_sixty_steps_run_ideally_in_both_forms(seeds: range) -> None:
+    machines = 0
+    for seed in seeds:
+        random = Random(seed)  # noqa: S311 - the same every time
+        batch = timed(seeded(seed), random, longest=A_DAY_OF_MICROSECONDS)
+        relayed = runner(batch)
+        relayed.relay(relay(batch.graph, STEP_RUNNER).definition)
+        assert ran_ideally(relayed, batch), seed
+        if made := definition(batch.graph, batch.fans):
+            one = runner(batch)
+            one.run(made)
+            assert ran_ideally(one, batch), seed
+            assert list(one.seq) == list(relayed.seq)
+            machines += 1
+    assert machines >= len(seeds) / 2
+
+
+# -- each -------------------------------------------------------------------------------------------------
+
+
+def fan(elements: int, **more: object) -> StepRunner:
+    """A chain whose second step runs for so many elements, a second each."""
+    return StepRunner(SHAPES["chain"], [1, [1] * elements, 1], **more)  # type: ignore[arg-type]
+
+
+def test_elements_run_ten_at_once_and_are_gathered_before_the_next_step_begins() -> None:
+    one = fan(25)
+    one.run(machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
+    assert len(one.elements) == 25
+    assert list(one.elements.values()).count(2) == CONCURRENT_ELEMENTS
+    assert one.began == {0: 0, 1: 1, 2: 4}
+
+
+def test_no_element_means_no_map() -> None:
+    one = fan(0)
+    one.run(machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
+    assert one.entries() == [0, 1, 2] == [payload["step"] for payload in one.payloads]
+
+
+def test_a_branch_that_ends_with_a_step_without_elements_still_says_what_that_opened() -> None:
+    #    0 -> 1 -> 5    1 and 3 have no elements and settle last, so what stands behind their barrier
+    #    2 -> 3 -> 5    must hear from them
+    #    4 -> 5, 6
+    needs = [(), (0,), (), (2,), (), (1, 3, 4), (4,)]
+    graph = Graph(tuple(map(frozenset, needs)))
+    batch = Batch(graph, frozenset({1, 3}), (5, [], 4, [], 1, 1, 1))
+    one = runner(batch)
+    one.run(machine(graph, STEP_RUNNER, batch.fans).definition)
+    assert ran_ideally(one, batch)
+
+
+@pytest.mark.parametrize("form", ["machine", "relay"])
+def test_a_thousand_elements_keep_the_state_small_and_every_task_says_what_it_is(form: str) -> None:
+    one = fan(1_000)
+    if form == "machine":
+        one.run(machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
+    else:
+        one.relay(relay(SHAPES["chain"], STEP_RUNNER).definition)
+    elements = [payload for payload in one.payloads if "element" in payload]
+    assert [payload["element"] for payload in elements] == [*range(1_000)]
+    assert {payload["step"] for payload in elements} == {1}
+    (gather,) = (payload for payload in one.payloads if payload.get("gather"))
+    assert gather["step"] == 1
+    assert all(payload.get("relay", False) is (form == "relay") for payload in one.payloads)
+    assert one.ended[2] == 102
+
+
+def test_an_element_that_nobody_can_settle_stops_no_other() -> None:
+    one = fan(12, dead_elements={(1, 3)})
+    one.run(machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
+    assert sorted(element for _, element in one.elements) == [i for i in range(12) if i != 3]
+    assert sorted(one.seq) == [0, 1, 2]
+
+
+# -- more than one execution ------------------------------------------------------------------------------
+
+
+@given(batches())
+@A_FEW_SECONDS
+def test_a_second_execution_replays_every_step_once(batch: Batch) -> None:
+    if made := definition(batch.graph, batch.fans):
+        one = runner(batch)
+        one.run(made)
+        one.payloads.clear()
+        one.run(made, execution="run-2")
+        assert sorted(one.entries()) == sorted(batch.graph.steps)
+        assert one.clock.now == 0
+
+
+@given(batches(), st.integers(0, 20))
+@A_FEW_SECONDS
+def test_an_execution_that_pauses_is_continued_by_another_one(batch: Batch, pause: int) -> None:
+    if made := definition(batch.graph, batch.fans):
+        one = StepRunner(batch.graph, batch.seconds, pauses_at=pause)
+        one.run(made)
+        assert all(began < pause for began in one.began.values())
+        one.pauses_at = None
+        one.run(made, execution="run-2")
+        assert sorted(one.seq) == sorted(batch.graph.steps)
+        assert all(one.seq[k] < one.seq[i] for i in batch.graph.steps for k in batch.graph.needs[i])
+
+
+# -- faults -----------------------------------------------------------------------------------------------
+
+
+@given(batches(), st.data())
+@A_FEW_SECONDS
+def test_a_step_that_nobody_can_settle_stops_only_what_comes_after_it(batch: Batch, data: st.DataObject) -> None:
+    if made := definition(batch.graph, batch.fans):
+        lost = data.draw(st.sampled_from(sorted(batch.graph.steps)))
+        one = StepRunner(batch.graph, batch.seconds, faults={lost: ["KeyError"] * 12}, dead=frozenset({lost}))
+        one.run(made)
+        ancestors = batch.graph.ancestors
+        assert one.seq.keys() == {i for i in batch.graph.steps if i != lost and lost not in ancestors[i]}
+
+
+def test_a_crash_is_retried_and_the_retry_knows_its_number() -> None:
+    one = StepRunner(SHAPES["chain"], [5, 5, 5], faults={1: ["Runtime.ExitError", "Lambda.Unknown"]})
+    one.run(machine(SHAPES["chain"], STEP_RUNNER).definition)
+    sent = [payload for payload in one.payloads if payload["step"] == 1]
+    assert sent == [{"step": 1, "retry": retry, **CONTEXT} for retry in range(3)]
+    assert sorted(one.seq) == [0, 1, 2]
+
+
+def test_a_claim_that_lives_a_minute_is_waited_for() -> None:
+    one = StepRunner(SHAPES["single"], [5], faults={0: ["StepBusy"] * 14})
+    one.run(machine(SHAPES["single"], STEP_RUNNER).definition)
+    assert one.began[0] > FUNCTION_TIMEOUT_SECONDS
+    assert one.seq == {0: 1}
+
+
+def test_a_lost_step_is_settled_and_goes_on_to_what_that_opened() -> None:
+    one = StepRunner(SHAPES["n_shape"], [5, 400, 5, 5], faults={0: ["KeyError"] * 12})
+    one.run(machine(SHAPES["n_shape"], STEP_RUNNER).definition)
+    sent = [payload for payload in one.payloads if payload["step"] == 0]
+    assert sent[-1] == {"step": 0, "lost": True, "retry": 0, **CONTEXT}
+    assert len(sent) == 13
+    assert sorted(one.seq) == [0, 1, 2, 3]
+
+
+CONTEXT = {"batch": "b1", "execution": "run-1", "started": "2026-11-21T00:00:00Z", "machine": "machine"}

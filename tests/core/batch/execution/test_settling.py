@@ -1,0 +1,329 @@
+"""Whatever happens at whatever moment, every step and every element happens once and the batch ends in a true state."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, Literal
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mcpist.aws.stores import Table, client
+from mcpist.batch.execution.settling import Entered, Entrance, StepBusy, enter
+from mcpist.batch.ledger import facts, ledger
+from mcpist.batch.ledger.items import key
+from mcpist.batch.ledger.records import Entry, Header
+from mcpist.errors import StoreUnavailable
+from mcpist.running.run import Brought
+from mcpist.settings import settings as stack
+
+type Happening = Literal["killed", "outage", "delivered twice", "executed twice", "cancelled"]
+
+ATTEMPTS = 5
+BATCHES = count()
+
+
+class Killed(BaseException):
+    """The sandbox is gone, at this moment."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What each step needs, whether it writes, and for how many elements it runs, if for any."""
+
+    needs: tuple[frozenset[int], ...]
+    writes: frozenset[int] = frozenset()
+    fans: Mapping[int, int] = field(default_factory=dict)
+    lenient: frozenset[int] = frozenset()
+
+
+NONE: frozenset[int] = frozenset()
+SHAPES = [
+    Shape((NONE,), writes=frozenset({0})),
+    Shape((NONE, frozenset({0})), writes=frozenset({1})),
+    Shape((NONE, NONE, frozenset({0, 1})), writes=frozenset({0, 2})),
+    Shape((NONE, frozenset({0}), frozenset({1})), writes=frozenset({1}), fans={1: 2}),
+    Shape((NONE, frozenset({0}), frozenset({1})), writes=frozenset({1}), fans={1: 3}, lenient=frozenset({1})),
+    Shape((NONE, NONE, frozenset({0, 1}), frozenset({2})), writes=frozenset({1, 3}), fans={0: 1, 2: 2}),
+]
+
+
+class World:
+    """A batch, the executions that run it one task after the other, and what happens to them."""
+
+    def __init__(self, shape: Shape, happenings: Mapping[int, Happening]) -> None:
+        self.shape = shape
+        self.happenings = happenings
+        self.moments = count()
+        self.requests = count()
+        self.ran = Counter[tuple[int, int | None]]()
+        self.alive: list[str] = []
+        self.now: Entrance | None = None
+        self.head = self._write()
+
+    def _write(self) -> Header:
+        batch, now = f"b_{next(BATCHES)}", time.time()
+        head = Header(
+            pk=ledger.partition("acme", batch),
+            organization="acme",
+            batch=batch,
+            user="uma",
+            issuer="",
+            sub="uma",
+            roles=(),
+            warrant="",
+            ids=tuple(f"s{step}" for step in range(len(self.shape.needs))),
+            needs=self.shape.needs,
+            started_at=now,
+            closes_at=now + 300,
+            expires_at=now + 86_400,
+            fans=frozenset(self.shape.fans),
+            lenient=self.shape.lenient,
+        )
+        each = {step: {"each": "${list}", "each_limit": 100} for step in self.shape.fans}
+        effects = ["writes" if step in self.shape.writes else "reads" for step in range(len(self.shape.needs))]
+        entries = [
+            replace(Entry(step, f"s{step}", "m", "t", effect, {}, False, False), **each.get(step, {}))
+            for step, effect in enumerate(effects)
+        ]
+        ledger.write(head, entries)
+        return head
+
+    # -- the work -----------------------------------------------------------------------------------------
+
+    def enters(self, head: Header) -> None:
+        """Whose batch it is makes no difference here."""
+
+    def is_wanted(self, head: Header, entry: Entry) -> bool:
+        assert head.ready(entry.index)
+        return True
+
+    def list(self, head: Header, entry: Entry) -> list[Any]:
+        assert head.ready(entry.index)
+        return ["element"] * self.shape.fans[entry.index]
+
+    def prepare(self, head: Header, entry: Entry) -> Callable[[], Brought]:
+        del head
+
+        def bring() -> Brought:
+            self.moment(outages=False)
+            self.ran[entry.index, entry.element] += 1
+            self.moment(outages=False)
+            return Brought(entry.element)
+
+        return bring
+
+    # -- what happens -------------------------------------------------------------------------------------
+
+    @contextmanager
+    def happening(self) -> Iterator[None]:
+        """While this is open, something may happen before and after every write to the ledger."""
+
+        def hook(**_: Any) -> None:
+            self.moment()
+
+        events = client("dynamodb").meta.events
+        names = ("before-call.dynamodb.UpdateItem", "after-call.dynamodb.UpdateItem")
+        for name in names:
+            events.register(name, hook)
+        try:
+            yield
+        finally:
+            for name in names:
+                events.unregister(name, hook)
+
+    def moment(self, *, outages: bool = True) -> None:
+        """A moment at which something may happen to the sandbox that runs now; the service has no outages of ours."""
+        if self.now is None:
+            return
+        match self.happenings.get(next(self.moments)):
+            case "killed":
+                raise Killed
+            case "outage" if outages:
+                raise EndpointConnectionError(endpoint_url="ledger")
+            case "delivered twice":
+                self._aside(lambda entrance: self._enter(replace(entrance, request=self._request())))
+            case "cancelled":
+                self._aside(lambda _: ledger.cancel(self.head.pk))
+            case "executed twice":
+                self._aside(lambda _: self.execute("twin"))
+
+    def _aside(self, work: Callable[[Entrance], Any]) -> None:
+        """Do something to the end while the sandbox that runs now stands still."""
+        interrupted, self.now = self.now, None
+        assert interrupted
+        try:
+            work(interrupted)
+        finally:
+            self.now = interrupted
+
+    def _enter(self, entrance: Entrance) -> Entered | None:
+        """What an invocation answers; None where it ends without an answer."""
+        self.alive.append(entrance.request)
+        try:
+            return enter(entrance, self)
+        except (StepBusy, StoreUnavailable, Killed):
+            return None
+        finally:
+            self.alive.remove(entrance.request)
+
+    def _request(self) -> str:
+        return f"request-{next(self.requests)}"
+
+    # -- the machine --------------------------------------------------------------------------------------
+
+    def execute(self, execution: str) -> None:
+        """Run the batch as a machine does: each step after its needs, its elements, and what gathers them."""
+        for step in range(len(self.shape.needs)):
+            entered = self._task(execution, step)
+            if entered and entered.each is not None:
+                for element in entered.each:
+                    self._task(execution, step, element=element)
+                self._task(execution, step, gather=True)
+
+    def _task(self, execution: str, step: int, **place: Any) -> Entered | None:
+        """One Task with its Retry and its Catch; between two attempts the claims of the dead come to their end."""
+        outermost = self.now is None and not self.alive
+        attempts = ATTEMPTS if outermost else 1
+        for retry in range(2 * attempts):
+            lost = retry >= attempts
+            entrance = Entrance(self.head.pk, step, execution, retry, self._request(), 60, lost=lost, **place)
+            self.now = entrance if outermost else None
+            entered = self._enter(entrance)
+            self.now = None
+            if entered:
+                return entered
+            self._bury()
+        return None
+
+    def _bury(self) -> None:
+        for entry in ledger.entries(self.head.pk):
+            for one in (entry, *ledger.elements(self.head.pk, entry)):
+                if one.claim and one.status is None and one.claim.owner not in self.alive:
+                    claim = {"owner": one.claim.owner, "execution": one.claim.execution, "retry": 0, "until": 0}
+                    table = Table(stack().ledger_table, "ledger")
+                    table.update(self.head.pk, key(one), "SET #claim = :dead", values={":dead": claim})
+
+
+def check(world: World) -> None:
+    """The batch is done, and what it says is true."""
+    head = ledger.header(world.head.pk)
+    assert head.done
+    assert sorted(head.seq.values()) == list(range(len(head.ids)))
+    for step, needs in enumerate(head.needs):
+        assert all(head.seq[need] < head.seq[step] for need in needs)
+    for entry in ledger.entries(head.pk):
+        assert head.outcome[entry.index] == entry.status
+        elements = ledger.elements(head.pk, entry)
+        for one in elements if entry.fan else [entry]:
+            check_one(world, one)
+        if entry.fan and entry.content:
+            brought = [one.element if one.status == "succeeded" else None for one in elements]
+            assert ledger.raw(head, entry) == brought
+    opened = Counter(step for before in range(len(head.ids)) for step in head.go(before))
+    assert opened == Counter({step: 1 for step, needs in enumerate(head.needs) if needs})
+
+
+def check_one(world: World, one: Entry) -> None:
+    """What a step or an element says of itself is true."""
+    times = world.ran[one.index, one.element]
+    match one.effect, one.status:
+        case "writes", "succeeded":
+            assert times == 1
+        case "writes", "unknown":
+            assert times <= 1
+        case "reads", "succeeded":
+            assert times >= 1
+        case _, "skipped":
+            assert times == 0
+        case other:
+            pytest.fail(f"a step ended as {other} without a reason")
+
+
+HAPPENINGS = st.dictionaries(
+    st.integers(0, 40),
+    st.sampled_from(["killed", "killed", "outage", "delivered twice", "executed twice"]),
+    max_size=3,
+)
+
+
+@pytest.mark.usefixtures("aws")
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given(shape=st.sampled_from(SHAPES), happenings=HAPPENINGS)
+def test_every_step_happens_once_whatever_happens_at_any_moment(shape: Shape, happenings: dict[int, Happening]) -> None:
+    world = World(shape, happenings)
+    with world.happening():
+        world.execute("first")
+    check(world)
+    before = dict(world.ran), ledger.header(world.head.pk)
+    world.execute("again")
+    assert (dict(world.ran), ledger.header(world.head.pk)) == before
+
+
+@pytest.mark.usefixtures("aws")
+@pytest.mark.parametrize("happening", ["killed", "outage", "delivered twice", "executed twice"])
+def test_a_write_for_an_element_happens_once_whatever_happens_at_each_moment(happening: Happening) -> None:
+    for moment in range(14):
+        world = World(Shape((NONE,), writes=frozenset({0}), fans={0: 1}), {moment: happening})
+        with world.happening():
+            world.execute("first")
+        check(world)
+
+
+@pytest.mark.usefixtures("aws")
+def test_a_batch_that_is_cancelled_at_any_moment_ends_in_a_true_state() -> None:
+    shape = Shape((NONE, frozenset({0}), frozenset({1})), writes=frozenset({1}), fans={1: 2})
+    for moment in range(16):
+        world = World(shape, {moment: "cancelled"})
+        with world.happening():
+            world.execute("first")
+        head = ledger.header(world.head.pk)
+        assert head.done
+        assert all(times == 1 for (step, _), times in world.ran.items() if step == 1)
+        for one in ledger.elements(head.pk, ledger.entries(head.pk, [1])[0]):
+            assert (one.status == "succeeded") == (world.ran[1, one.element] == 1)
+
+
+class Bringing(World):
+    """A world whose one step brings something else."""
+
+    def __init__(self, brought: Any, *, writes: bool = False) -> None:
+        super().__init__(Shape((NONE,), writes=frozenset({0} if writes else ())), {})
+        self.brought = brought
+
+    def prepare(self, head: Header, entry: Entry) -> Callable[[], Brought]:
+        del head, entry
+        return lambda: Brought(self.brought)
+
+
+@pytest.mark.usefixtures("aws")
+@pytest.mark.parametrize("brought", [object, lambda: deep(100_000)])
+def test_nothing_but_json_is_kept_and_a_write_that_brought_none_may_have_happened(brought: Callable[[], Any]) -> None:
+    for writes, status in ((False, "failed"), (True, "unknown")):
+        world = Bringing(brought(), writes=writes)
+        world.execute("first")
+        assert ledger.header(world.head.pk).outcome == {0: status}
+
+
+def deep(depth: int) -> Any:
+    found: Any = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+@pytest.mark.usefixtures("aws")
+def test_a_text_that_is_no_unicode_is_kept_as_far_as_it_is() -> None:
+    world = Bringing(json.loads('"a\\ud800"'))
+    world.execute("first")
+    (entry,) = ledger.entries(world.head.pk)
+    assert ledger.raw(world.head, entry) == "a?"
+    assert facts.settle(world.head.pk, 0, "failed").outcome == {0: "succeeded"}

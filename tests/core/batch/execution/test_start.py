@@ -1,0 +1,167 @@
+"""How a batch begins: on a machine of its shape, or on the relay where there can be none."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError, ReadTimeoutError
+
+from mcpist.aws.stores import client
+from mcpist.batch.execution.plan import Plan, plan
+from mcpist.batch.execution.start import maker, start
+from mcpist.batch.ledger import ledger
+from mcpist.batch.machine import uses
+from mcpist.caller import Role
+from mcpist.errors import UpstreamUnavailable
+from mcpist.settings import settings
+from mcpist.tools.permissions import Sieve
+from mcpist_services import CATALOGUE
+from tests.core.sample import caller
+
+# Its module asks no service, so nobody needs a warrant.
+SHELF = Sieve(caller(Role("writer", modules=("rag",), allow=("rag.*",))), CATALOGUE)
+
+
+def planned(*steps: dict[str, Any]) -> Plan:
+    return plan([{"module": "rag", "tool": "list_docs"} | step for step in steps], SHELF)
+
+
+@contextmanager
+def refusing(operation: str, code: str) -> Iterator[None]:
+    """A time in which Step Functions refuses one operation."""
+
+    def refuse(**_: Any) -> None:
+        raise ClientError({"Error": {"Code": code, "Message": ""}}, operation)
+
+    events = maker().meta.events
+    events.register(f"before-call.stepfunctions.{operation}", refuse)
+    yield
+    events.unregister(f"before-call.stepfunctions.{operation}", refuse)
+
+
+@pytest.fixture
+def relay(aws: list[str]) -> str:
+    """The template's relay, which nobody executes."""
+    name = f"{settings().stack}-relay"
+    made = boto3.client("stepfunctions").create_state_machine(
+        name=name, definition="{}", roleArn=settings().machines_role
+    )
+    aws.clear()
+    return str(made["stateMachineArn"])
+
+
+def executions(machine: str) -> dict[str, Any]:
+    """What was started on a machine, by name."""
+    states = boto3.client("stepfunctions")
+    found = states.list_executions(stateMachineArn=machine)["executions"]
+    return {
+        one["name"]: json.loads(states.describe_execution(executionArn=one["executionArn"])["input"]) for one in found
+    }
+
+
+def machine_of(made: Plan) -> str:
+    """The ARN of a plan's own machine."""
+    name = made.made(settings().step_runner).name(settings().stack, settings().machines_role)
+    return f"{settings().step_runner.partition(':lambda:')[0]}:states:us-east-1:123456789012:stateMachine:{name}"
+
+
+def test_the_first_batch_of_a_shape_makes_its_machine_and_the_next_one_uses_it(aws: list[str]) -> None:
+    made = planned({"id": "a"}, {"id": "b", "after": "a"})
+    first = start(made, SHELF)
+    aws.clear()
+    second = start(planned({"id": "y", "after": "x"}, {"id": "x"}), SHELF)
+    assert "CreateStateMachine" not in aws
+    assert executions(machine_of(made)) == {head.batch: {"batch": head.pk} for head in (first, second)}
+    tags = boto3.client("stepfunctions").list_tags_for_resource(resourceArn=machine_of(made))["tags"]
+    assert tags == [{"key": "mcpist:stack", "value": settings().stack}]
+
+
+def test_a_batch_closes_after_its_timeout_and_is_kept_as_long_as_the_setting_says(
+    aws: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del aws
+    monkeypatch.setenv("KEEP_HOURS", "2")
+    settings.cache_clear()
+    lines = ({"id": "a", "each": "${b.items}", "on_error": "continue"}, {"id": "b"})
+    head = ledger.header(start(planned(*lines), SHELF, timeout=60).pk)
+    assert head.closes_at - head.started_at == pytest.approx(60)
+    assert head.expires_at == pytest.approx(time.time() + 7200, abs=60)
+    assert (head.ids, head.fans, head.lenient, head.form) == (("b", "a"), frozenset({1}), frozenset({1}), "machine")
+    assert [entry.id for entry in ledger.entries(head.pk)] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "code"),
+    [
+        ("CreateStateMachine", "StateMachineLimitExceeded"),
+        ("CreateStateMachine", "ThrottlingException"),
+        ("CreateStateMachine", "StateMachineDeleting"),
+    ],
+)
+def test_where_no_machine_can_be_made_the_batch_runs_on_the_relay(relay: str, operation: str, code: str) -> None:
+    with refusing(operation, code):
+        head = start(planned({"id": "a"}), SHELF)
+    assert executions(relay) == {head.batch: {"batch": head.pk, "step": -1}}
+    assert ledger.header(head.pk).form == head.form == "relay"
+
+
+def test_a_machine_whose_making_takes_too_long_is_asked_for_once(relay: str, aws: list[str]) -> None:
+    def silent(**_: Any) -> None:
+        raise ReadTimeoutError(endpoint_url="https://states")
+
+    maker().meta.events.register_first("before-send.stepfunctions.CreateStateMachine", silent)
+    assert start(planned({"id": "a"}), SHELF).form == "relay"
+    assert aws.count("CreateStateMachine") == 1
+    assert len(executions(relay)) == 1
+
+
+def test_a_machine_that_is_being_removed_is_gone_around(relay: str) -> None:
+    made = planned({"id": "a"})
+    assert uses.leave(machine_of(made).rpartition(":")[2], None)
+    assert start(made, SHELF).form == "relay"
+    assert len(executions(relay)) == 1
+
+
+def test_a_graph_without_a_machine_runs_on_the_relay(relay: str, aws: list[str]) -> None:
+    layers = [[f"s{layer}_{place}" for place in range(4)] for layer in range(7)]
+    lines = [
+        {"id": name, "after": [layers[layer - 1][place - back] for back in range(2)] if layer else []}
+        for layer, names in enumerate(layers)
+        for place, name in enumerate(names)
+    ]
+    head = start(planned(*lines), SHELF)
+    assert head.form == "relay"
+    assert "CreateStateMachine" not in aws
+    assert head.batch in executions(relay)
+
+
+def test_another_refusal_is_no_reason_for_the_relay(relay: str) -> None:
+    with refusing("CreateStateMachine", "AccessDeniedException"), pytest.raises(ClientError):
+        start(planned({"id": "a"}), SHELF)
+    assert executions(relay) == {}
+
+
+def test_a_machine_that_somebody_else_makes_meanwhile_is_used(relay: str) -> None:
+    made = planned({"id": "a"})
+    first = start(made, SHELF)
+    refusals = iter([True])
+
+    def not_yet(**_: Any) -> None:
+        if next(refusals, False):
+            raise ClientError({"Error": {"Code": "StateMachineDoesNotExist", "Message": ""}}, "StartExecution")
+
+    client("stepfunctions").meta.events.register("before-call.stepfunctions.StartExecution", not_yet)
+    with refusing("CreateStateMachine", "StateMachineAlreadyExists"):
+        second = start(made, SHELF)
+    assert executions(machine_of(made)).keys() == {first.batch, second.batch}
+    assert executions(relay) == {}
+
+
+def test_a_batch_that_nothing_can_run_is_refused(aws: list[str]) -> None:
+    del aws
+    with refusing("CreateStateMachine", "ThrottlingException"), pytest.raises(UpstreamUnavailable):
+        start(planned({"id": "a"}), SHELF)

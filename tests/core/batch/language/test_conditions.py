@@ -1,0 +1,77 @@
+from typing import Any
+
+import pytest
+
+from mcpist.batch.language.conditions import condition, holds, is_of_element, is_same
+from mcpist.batch.language.references import Element, Nothing, Result
+from mcpist.render.shows import shows
+
+SOURCES: dict[str, Any] = {
+    "a": Result({"n": 1, "no": None, "f": False, "zero": 0, "s": "", "t": "x", "l": [], "o": {"k": [1]}}, shows("n")),
+    "none": Nothing(),
+    "each": Element({"state": "open"}),
+}
+
+
+def truth(written: Any) -> bool:
+    return holds(condition(written), SOURCES.__getitem__)
+
+
+@pytest.mark.parametrize(
+    ("path", "exists", "filled"),
+    [
+        ("a.n", True, True),
+        ("a.zero", True, True),
+        ("a.t", True, True),
+        ("a.o", True, True),
+        ("a.items", True, True),
+        ("a.f", True, False),
+        ("a.s", True, False),
+        ("a.l", True, False),
+        ("a.no", False, False),
+        ("a.x.y", False, False),
+        ("a.l[0]", False, False),
+        ("a.file", False, False),
+        ("none", False, False),
+        ("none.items", True, False),
+        ("each.state", True, True),
+    ],
+)
+def test_what_exists_and_what_is_not_empty(path: str, exists: bool, filled: bool) -> None:
+    reference = "${" + path + "}"
+    assert truth({"exists": reference}) is exists
+    assert truth({"not_empty": reference}) is filled
+    assert truth(reference) is filled
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "same"),
+    [
+        ("a.n", 1, True),
+        ("a.n", 1.0, True),
+        ("a.n", True, False),
+        ("a.n", "1", False),
+        ("a.no", None, True),
+        ("a.o", {"k": [1]}, True),
+        ("a.o", {"k": [1, 2]}, False),
+        ("a.o", {"k": [True]}, False),
+        ("a.nothing", None, False),
+        ("none", None, True),
+        ("each.state", "open", True),
+        ("a.t", "${each.state}", False),
+    ],
+)
+def test_what_equals(path: str, value: Any, same: bool) -> None:
+    assert truth({"equals": ["${" + path + "}", value]}) is same
+
+
+def test_a_value_as_deep_as_can_be_is_compared_with_one_that_is_deeper() -> None:
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert not is_same(deep, [[[1]]])
+
+
+def test_a_condition_about_the_element_is_told_from_one_about_the_step() -> None:
+    assert is_of_element({"equals": ["${a.n}", "${each.id}"]})
+    assert not is_of_element({"equals": ["${a.n}", "$${each.id}"]})

@@ -1,0 +1,215 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpist.batch.language.references import Element, Nothing, Reference, Result, check, references, resolve
+from mcpist.errors import UnresolvedReference
+from mcpist.render.shows import shows
+
+SHOWS = shows("id", "user.name as author", rows="results")
+RAW = {
+    "results": [{"id": 1, "user": {"name": "uma"}}, {"id": 2, "user": {"name": "ada"}}],
+    "items": ["vendor's own"],
+    "next": None,
+    "text": "${b.raw}",
+    "total-count": 2,
+    "it": {"s": "a"},
+}
+FILE = {"path": "files/acme/1", "sha256": "1", "size_bytes": 9}
+RESULTS = {"a": Result(RAW, SHOWS), "big": Result(RAW, SHOWS, FILE), "list": Result([[1, 2], [3]], shows("x"))}
+
+
+def resolved(params: Any) -> Any:
+    return resolve(params, RESULTS.__getitem__)
+
+
+def refusal(params: Any) -> UnresolvedReference:
+    with pytest.raises(UnresolvedReference) as refused:
+        resolved(params)
+    return refused.value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a", RAW),
+        ("a.items", [{"id": 1, "author": "uma"}, {"id": 2, "author": "ada"}]),
+        ("a.items[1]", {"id": 2, "author": "ada"}),
+        ("a.items[0].author", "uma"),
+        ("a.items[*].id", [1, 2]),
+        ("a.items[*]", [{"id": 1, "author": "uma"}, {"id": 2, "author": "ada"}]),
+        ("a.raw", RAW),
+        ("a.raw.items[0]", "vendor's own"),
+        ("a.raw.results[0].user.name", "uma"),
+        ("a.results[1].id", 2),
+        ("a.results[*].user.name", ["uma", "ada"]),
+        ("a.next", None),
+        ("a.total-count", 2),
+        (" a.it.s ", "a"),
+        ("list[0][1]", 2),
+        ("list[*][0]", [1, 3]),
+        ("big.file", FILE),
+        ("big.file.path", "files/acme/1"),
+    ],
+)
+def test_a_string_that_is_one_reference_becomes_the_value(text: str, value: Any) -> None:
+    assert resolved({"x": "${" + text + "}"}) == {"x": value}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Hi ${a.items[0].author}!", "Hi uma!"),
+        ("${a.items[0].id}${a.items[1].id}", "12"),
+        (" ${a.items[0].id}", " 1"),
+        ("n=${a.next}, ids=${a.items[*].id}", "n=null, ids=[1, 2]"),
+        ("$${a.items}", "${a.items}"),
+        ("$${", "${"),
+        ("$${a} and ${a.it.s}", "${a} and a"),
+        ("$$${a}", "$${a}"),
+        ("costs $5 {a} $a $", "costs $5 {a} $a $"),
+    ],
+)
+def test_inside_a_longer_string_a_reference_becomes_text(text: str, value: str) -> None:
+    assert resolved({"x": text}) == {"x": value}
+
+
+FAN = Result(
+    [RAW, None, {"results": []}, {"results": [{"id": 3}]}],
+    SHOWS,
+    elements=[{"status": "succeeded"}, {"status": "failed"}, {"status": "succeeded"}, {"status": "succeeded"}],
+)
+SOURCES = RESULTS | {"fan": FAN, "none": Nothing(), "each": Element({"id": 7, "raw": 1, "items": [2], "t": "${a}"})}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("fan.items[*].id", [1, 2, 3]),
+        ("fan.items[2]", {"id": 3, "author": None}),
+        ("fan.elements[*].status", ["succeeded", "failed", "succeeded", "succeeded"]),
+        ("fan.elements[1]", {"status": "failed"}),
+        ("fan.raw[3].results[0].id", 3),
+        ("fan[1]", None),
+        ("each", {"id": 7, "raw": 1, "items": [2], "t": "${a}"}),
+        ("each.id", 7),
+        ("each.raw", 1),
+        ("each.items[0]", 2),
+        ("each.t", "${a}"),
+    ],
+)
+def test_a_step_with_each_is_the_list_of_its_elements_and_each_is_the_element(text: str, value: Any) -> None:
+    assert resolve({"x": "${" + text + "}"}, SOURCES.__getitem__) == {"x": value}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("none", None),
+        ("none.raw", None),
+        ("none.items", []),
+        ("none.items[*].id", []),
+        ("none.items[0].id", None),
+        ("none.x.y", None),
+        ("none.file.path", None),
+        ("none.elements", []),
+        ("none.elements[*].status", []),
+    ],
+)
+def test_what_did_not_succeed_is_null_and_has_no_rows(text: str, value: Any) -> None:
+    assert resolve("${" + text + "}", SOURCES.__getitem__) == value
+
+
+def test_references_are_found_however_deep() -> None:
+    assert resolved({"x": [{"y": ["${a.it.s}", 1]}], "z": True}) == {"x": [{"y": ["a", 1]}], "z": True}
+
+
+def test_a_result_that_looks_like_a_reference_stays_text() -> None:
+    assert resolved({"x": "${a.text}", "y": "so: ${a.text}"}) == {"x": "${b.raw}", "y": "so: ${b.raw}"}
+
+
+@given(st.text())
+def test_escaped_text_stays_as_it_is(text: str) -> None:
+    assert resolved({"x": text.replace("${", "$${")}) == {"x": text} or "$${" in text
+
+
+@pytest.mark.parametrize("bad", ["${}", "${a.}", "${a[x]}", "${a[-1]}", "${1a}", "${a..b}", "${a b}", "${a[0}", "${a"])
+def test_a_malformed_reference_is_refused(bad: str) -> None:
+    for text in (bad, f"so {bad}"):
+        assert refusal({"x": [text]}).details["field"] == "params.x.0"
+        with pytest.raises(UnresolvedReference, match="not of this form"):
+            references({"x": text})
+
+
+@pytest.mark.parametrize("bad", ["${{ secrets.A }}", "${a{b}}", "${a[" + "9" * 5000 + "]}"])
+def test_what_others_would_take_for_a_template_must_be_escaped(bad: str) -> None:
+    hint = refusal({"x": bad}).text().hint
+    assert hint == "Correct it. Write ${step.path[0].field} with the id of a step, or $${ for a plain ${."
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "known"),
+    [
+        ("a.nothing", "there is no nothing", "There: results, items, next, text, total-count, it."),
+        ("a.results[2].id", "there is no [2]", "There: a list of 2."),
+        ("a.results.id", "there is no id", "There: a list of 2."),
+        ("a.next.id", "there is no id", "There: null."),
+        ("a.it.s.t", "there is no t", "There: a text."),
+        ("a.it.s[0]", "there is no [0]", "There: a text."),
+        ("a.it[0]", "there is no [0]", "There: s."),
+        ("a.it[*]", "there is no [*]", "There: s."),
+        ("a.file.path", "the result is small and in no file", "Write a.items or a.raw."),
+        ("a.file", "the result is small and in no file", "Write a.items or a.raw."),
+        ("list[0].x", "there is no x", "There: a list of 2."),
+    ],
+)
+def test_a_reference_that_leads_nowhere_says_what_is_there(text: str, problem: str, known: str) -> None:
+    error = refusal({"x": "${" + text + "}"})
+    assert error.text().message == f"params.x: ${{{text}}} does not resolve: {problem}."
+    assert error.text().hint == f"Correct it. {known}"
+
+
+def test_references_are_listed_with_the_field_that_they_stand_in() -> None:
+    found = references({"x": ["${a.items[0].id}", "$${b}"], "y": {"z": "to ${c} and ${d.e}"}, "n": 1})
+    assert found == [
+        Reference("a.items[0].id", "params.x.0", "a", ("items", 0, "id")),
+        Reference("c", "params.y.z", "c", ()),
+        Reference("d.e", "params.y.z", "d", ("e",)),
+    ]
+
+
+@pytest.mark.parametrize("text", ["a", "a.items[0].id", "a.raw[0].x", "a[0].x", "a.elements[*].status", "a.file"])
+def test_what_a_step_with_each_has_passes_the_plan(text: str) -> None:
+    (reference,) = references("${" + text + "}")
+    check(reference, SHOWS, fan=True)
+
+
+def test_a_path_past_the_list_of_a_step_with_each_is_refused() -> None:
+    (reference,) = references("${a.results}")
+    with pytest.raises(UnresolvedReference) as refused:
+        check(reference, SHOWS, fan=True)
+    assert refused.value.details["problem"] == "a runs for each element, so its JSON is a list"
+    assert refused.value.details["known"] == "Write a.items, a.raw[0].results or a.elements[0].status."
+
+
+@pytest.mark.parametrize("text", ["a", "a.items", "a.items[0]", "a.items[0].id", "a.items[*].author", "a.x", "a.raw.x"])
+def test_what_may_lead_somewhere_passes_the_plan(text: str) -> None:
+    (reference,) = references({"x": "${" + text + "}"})
+    check(reference, SHOWS)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "known"),
+    [
+        ("a.items[0].autor", "a shows no column autor", "Columns: author."),
+        ("a.items[*].zzz", "a shows no column zzz", "Columns: id, author."),
+        ("a.items.id", "items is a list", "Write a.items[0].id."),
+    ],
+)
+def test_a_column_that_is_not_shown_is_refused_at_plan_time(text: str, problem: str, known: str) -> None:
+    (reference,) = references({"x": "${" + text + "}"})
+    with pytest.raises(UnresolvedReference) as refused:
+        check(reference, SHOWS)
+    assert (refused.value.details["problem"], refused.value.details["known"]) == (problem, known)

@@ -1,0 +1,184 @@
+import json
+from typing import Any
+
+import pytest
+
+from mcpist.batch.language.steps import MOST_STEPS, Problems, Step, parse
+from mcpist.errors import DuplicateStep, EmptyBatch, InvalidLine, TooManySteps
+
+EACH = "it is one reference to a list, such as ${find.items}"
+WHEN = 'write "${x.path}", {"exists": "${x.path}"}, {"not_empty": "${x.path}"} or {"equals": ["${x.path}", value]}'
+
+
+def read(commands: str | list[Any]) -> list[Step]:
+    problems: Problems = []
+    steps = parse(commands, problems)
+    assert problems == []
+    return steps
+
+
+def wrong(commands: str | list[Any]) -> Problems:
+    problems: Problems = []
+    parse(commands, problems)
+    return problems
+
+
+def line(**fields: Any) -> str:
+    return json.dumps({"module": "m", "tool": "t"} | fields)
+
+
+def test_a_line_is_a_step() -> None:
+    text = line(id="a", params={"x": [1, {"y": None}]}, after=["b"], output=True, raw_output=True)
+    assert read(text) == [Step(1, "a", True, "m", "t", {"x": [1, {"y": None}]}, ("b",), True, True)]
+
+
+def test_what_is_left_out_has_defaults_and_an_id_made_from_the_line() -> None:
+    assert read(f"\n\n{line()}") == [Step(3, "line3", False, "m", "t", {}, (), False, False)]
+
+
+def test_a_line_may_say_for_what_when_how_long_and_what_if_it_fails() -> None:
+    (found,) = read(
+        line(each="${a.items}", each_limit=1000, when={"equals": ["${each.x}", [1]]}, on_error="continue", timeout=2.5)
+    )
+    assert (found.each, found.each_limit) == ("${a.items}", 1000)
+    assert found.when == {"equals": ["${each.x}", [1]]}
+    assert (found.on_error, found.timeout) == ("continue", 2.5)
+
+
+def test_a_when_that_is_one_reference_asks_for_something_there() -> None:
+    assert read(line(when="${a.items}"))[0].when == {"not_empty": "${a.items}"}
+
+
+def test_one_need_may_stand_without_a_list() -> None:
+    assert read(line(after="b"))[0].after == ("b",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{line(id='a')}\n{line(id='b')}",
+        f"{line(id='a')}\r\n{line(id='b')}\r\n",
+        f"\n \t\n{line(id='a')}\n\n\n{line(id='b')}\n\n",
+        f"\ufeff{line(id='a')}\n{line(id='b')}",
+        f"  {line(id='a')}  \n\t{line(id='b')}",
+    ],
+)
+def test_line_ends_blank_lines_and_a_byte_order_mark_do_not_matter(text: str) -> None:
+    assert [step.id for step in read(text)] == ["a", "b"]
+
+
+def test_a_line_separator_inside_a_text_ends_no_line() -> None:
+    text = json.dumps({"module": "m", "tool": "t", "params": {"x": "a\u2028b\x85c"}}, ensure_ascii=False)
+    assert read(text)[0].params == {"x": "a\u2028b\x85c"}
+
+
+def test_a_list_of_objects_is_a_batch_too() -> None:
+    steps = read([{"id": "a", "module": "m", "tool": "t"}, {"module": "m", "tool": "t"}])
+    assert [(step.line, step.id, step.named) for step in steps] == [(1, "a", True), (2, "line2", False)]
+
+
+def test_a_broken_line_is_named_and_the_others_are_read() -> None:
+    problems: Problems = []
+    steps = parse(f'{line(id="a")}\n{{"id": "b",}}\n{line(id="c")}', problems)
+    assert [step.id for step in steps] == ["a", "c"]
+    (problem,) = problems
+    assert isinstance(problem, InvalidLine)
+    assert problem.text().message.startswith("Line 2: column 11: ")
+
+
+@pytest.mark.parametrize(
+    ("value", "field", "problem"),
+    [
+        ({"id": 7}, "id", "Input should be a valid string"),
+        ({"id": "a b"}, "id", "it begins with a letter or _, and has up to 64 letters, digits, - and _"),
+        ({"id": "7a"}, "id", "it begins with a letter or _, and has up to 64 letters, digits, - and _"),
+        ({"id": "a" * 65}, "id", "it begins with a letter or _, and has up to 64 letters, digits, - and _"),
+        ({"id": "a\n"}, "id", "it begins with a letter or _, and has up to 64 letters, digits, - and _"),
+        ({"id": ""}, "id", "it begins with a letter or _, and has up to 64 letters, digits, - and _"),
+        ({"module": None}, "module", "Input should be a valid string"),
+        ({"params": []}, "params", "Input should be a valid dictionary"),
+        ({"after": 1}, "after", "Input should be a valid list"),
+        ({"after": [1]}, "after.0", "Input should be a valid string"),
+        ({"output": "yes"}, "output", "Input should be a valid boolean"),
+        (
+            {"args": {}},
+            "args",
+            "there is no such field (fields: id, module, tool, params, after, output, raw_output, each, each_limit, "
+            "when, on_error, timeout)",
+        ),
+        ({"id": "each"}, "id", "each stands for the element of a list: take another id"),
+        ({"each": "find.items"}, "each", EACH),
+        ({"each": "${a.items}${b.items}"}, "each", EACH),
+        ({"each": " ${a.items}"}, "each", EACH),
+        ({"each": ["a"]}, "each", "Input should be a valid string"),
+        ({"each_limit": 0}, "each_limit", "Input should be greater than or equal to 1"),
+        ({"each_limit": 1001}, "each_limit", "Input should be less than or equal to 1000"),
+        ({"on_error": "ignore"}, "on_error", "Input should be 'stop' or 'continue'"),
+        ({"timeout": 26}, "timeout", "Input should be less than or equal to 25"),
+        ({"timeout": "5"}, "timeout", "Input should be a valid number"),
+        ({"when": "x"}, "when", WHEN),
+        ({"when": True}, "when", WHEN),
+        ({"when": {}}, "when", WHEN),
+        ({"when": {"exists": "a.b"}}, "when", WHEN),
+        ({"when": {"exists": "${a}", "equals": ["${a}", 1]}}, "when", WHEN),
+        ({"when": {"equals": ["${a}"]}}, "when", WHEN),
+        ({"when": {"equals": [1, "${a}"]}}, "when", WHEN),
+        ({"when": {"unless": "${a}"}}, "when", WHEN),
+    ],
+)
+def test_a_wrong_field_is_named_with_what_is_right(value: Any, field: str, problem: str) -> None:
+    for commands in (line(**value), [{"module": "m", "tool": "t"} | value]):
+        (found,) = wrong(commands)
+        assert (found.details["line"], found.details["field"], found.details["problem"]) == (1, field, problem)
+
+
+def test_all_that_is_wrong_with_a_line_is_told_at_once() -> None:
+    found = wrong('{"id": "a", "modul": "m", "output": 1}')
+    assert [problem.details["field"] for problem in found] == ["module", "tool", "output", "modul"]
+    assert {problem.details["id"] for problem in found} == {"a"}
+
+
+@pytest.mark.parametrize("value", [[], "text", 7, None, True])
+def test_a_line_that_is_no_object_is_refused(value: Any) -> None:
+    for commands in (json.dumps(value), [value]):
+        (found,) = wrong(commands)
+        assert found.text().message == "Line 1: line: a step is one JSON object"
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "9" * 5000])
+def test_a_number_that_is_none_in_json_is_refused(number: str) -> None:
+    (found,) = wrong(f'{{"module": "m", "tool": "t", "params": {{"x": {number}}}}}')
+    assert isinstance(found, InvalidLine)
+
+
+@pytest.mark.parametrize("depth", [300, 5_000, 100_000])
+def test_what_is_nested_without_end_is_refused(depth: int) -> None:
+    bomb = "[" * depth + "]" * depth
+    for place in (f'"params": {{"x": {bomb}}}', f'"when": {{"equals": ["${{a}}", {bomb}]}}'):
+        (found,) = wrong(f'{{"module": "m", "tool": "t", {place}}}')
+        assert found.details["problem"] == "it is nested too deep"
+        assert len(found.details["field"]) < 40
+
+
+def test_an_id_stands_once() -> None:
+    (found,) = wrong(f"{line(id='a')}\n{line(id='b')}\n{line(id='a')}")
+    assert isinstance(found, DuplicateStep)
+    assert found.text().message == 'Line 3: the id "a" is taken by line 1.'
+
+
+def test_an_id_that_a_line_would_have_without_one_is_taken_too() -> None:
+    assert isinstance(wrong(f"{line(id='line2')}\n{line()}")[0], DuplicateStep)
+
+
+@pytest.mark.parametrize("nothing", ["", "\n \n", "\ufeff", []])
+def test_a_batch_without_a_line_is_refused(nothing: Any) -> None:
+    (found,) = wrong(nothing)
+    assert isinstance(found, EmptyBatch)
+
+
+def test_a_hundred_steps_are_allowed_and_one_more_is_the_only_problem() -> None:
+    assert len(read("\n".join([line()] * MOST_STEPS))) == 100
+    for commands in ("\n".join([line()] * 100 + ["broken"]), [{}] * 101):
+        (found,) = wrong(commands)
+        assert isinstance(found, TooManySteps)
+        assert found.text().message == "The batch has 101 steps; at most 100 are allowed."

@@ -1,0 +1,71 @@
+"""What people who watch a batch are told, at each moment of it."""
+
+import json
+import time
+from dataclasses import replace
+from typing import Any
+
+from mcpist.batch.ledger import facts, ledger
+from mcpist.batch.ledger.progress import progress
+from tests.step_runner.batch import PK, Write, claim_by, elements, enter, entry, has_settled
+from tests.step_runner.batch import write as write
+
+DOCS = ("list_docs", {}, set())
+
+
+def told() -> dict[str, dict[str, Any]]:
+    """What is told of each step."""
+    document = progress(ledger.header(PK), ledger.entries(PK), time.time())
+    json.dumps(document)
+    return {step["id"]: step for step in document["steps"]}
+
+
+def test_a_step_waits_is_ready_runs_and_ends(write: Write) -> None:
+    write(DOCS, ("list_tags", {}, {0}), ("list_tags", {}, {0, 1}))
+    assert [step["state"] for step in told().values()] == ["ready", "waiting", "waiting"]
+    claim_by("sandbox")
+    running = told()["step0"]
+    assert (running["state"], "ended_at" in running) == ("running", False)
+    assert running["started_at"] <= time.time()
+    write(DOCS, ("list_tags", {}, {0}), ("list_tags", {}, {0, 1}))
+    enter()
+    assert told()["step0"]["state"] == "succeeded"
+    assert told()["step0"]["ended_at"] >= told()["step0"]["started_at"]
+    assert told()["step1"]["state"] == "ready"
+    assert (told()["step2"]["needs"], told()["step2"]["waits_for"]) == (["step0", "step1"], ["step1"])
+
+
+def test_steps_come_in_the_order_of_their_lines_whatever_their_numbers(write: Write) -> None:
+    write(DOCS, DOCS, step0={"line": 2}, step1={"line": 1})
+    assert list(told()) == ["step1", "step0"]
+
+
+def test_the_elements_of_a_list_are_counted_while_they_run_and_afterwards(write: Write) -> None:
+    write(DOCS, ("search_docs", {"query": "${each.q}"}, {0}), step1={"each": "${step0.raw}"})
+    assert told()["step1"]["elements"] == {"count": 0, "settled": 0}
+    has_settled(0, b'[{"q":"a"},{"q":"b"},{"no":"c"}]')
+    enter(step=1)
+    assert told()["step1"]["elements"] == {"count": 3, "settled": 0}
+    assert told()["step1"]["state"] == "running"
+    for number in (2, 0):
+        enter("element", element=number)
+    assert told()["step1"]["elements"] == {"count": 3, "settled": 2, "succeeded": 1, "failed": 1}
+    assert len(elements(1)) == 3
+    enter("element", element=1)
+    enter("gather")
+    assert told()["step1"]["state"] == "succeeded"
+    assert told()["step1"]["elements"] == {"count": 3, "settled": 3, "succeeded": 2, "failed": 1}
+
+
+def test_what_a_resumed_batch_has_kept_has_no_times(write: Write) -> None:
+    head = write(DOCS)
+    facts.finish(head, entry(), None, "succeeded", content=b"[]")
+    resumed = replace(head, resumes="b_old", started_at=time.time() + 60, seq={0: 0}, outcome={0: "succeeded"})
+    (kept,) = progress(resumed, ledger.entries(PK), time.time())["steps"]
+    assert (kept["state"], kept["kept"], "ended_at" in kept) == ("succeeded", True, False)
+
+
+def test_nothing_of_params_and_results_is_told(write: Write) -> None:
+    write(("search_docs", {"query": "canary"}, set()))
+    facts.finish(ledger.header(PK), entry(), None, "succeeded", content=b'["canary"]')
+    assert "canary" not in json.dumps(progress(ledger.header(PK), ledger.entries(PK), 0))

@@ -1,0 +1,208 @@
+"""Our machines in the eyes of others: npm asl-validator, npm aws-local-stepfunctions, and moto's interpreter."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import boto3
+import pytest
+
+from infra.local.names import REGION
+from infra.local.server import Answer, Request, Server, listen
+from mcpist.batch.language.graph import Graph, opened
+from mcpist.batch.machine.definition import TYPE, Asl, machine, relay
+from tests.core.batch.graphs import Batch, timed
+from tests.core.batch.machine.test_definition import FANS, ROLE, SHAPES, STEP_RUNNER
+from tests.core.batch.shapes import seeded
+from tests.peers.npm import node
+
+INTERPRETER = (Path(__file__).parent / "interpreter.cjs").read_text("utf-8")
+VALIDATE = """
+const validate = require("asl-validator");
+const definitions = JSON.parse(require("fs").readFileSync(0, "utf8"));
+console.log(JSON.stringify(definitions.map((definition) => validate(definition).errorsText())));
+"""
+SECONDS = 60
+
+
+def sample(seeds: range, size: int) -> list[Batch]:
+    """Batches of every shape, some with steps that have `each`."""
+    return [timed(seeded(seed, size), Random(seed), longest=1) for seed in seeds]  # noqa: S311 - the same every time
+
+
+def definition(batch: Batch) -> Asl:
+    return machine(batch.graph, STEP_RUNNER, batch.fans).definition
+
+
+def elements_of(batch: Batch) -> list[int]:
+    return [len(took) if isinstance(took, list) else 0 for took in batch.seconds]
+
+
+def in_order(settled: list[int], graph: Graph) -> bool:
+    place = {step: at for at, step in enumerate(settled)}
+    return all(place[need] < place[i] for i in graph.steps for need in graph.needs[i])
+
+
+# -- npm asl-validator ------------------------------------------------------------------------------------
+
+
+def test_a_validator_by_others_accepts_our_machines_and_would_refuse_a_broken_one() -> None:
+    shapes = [machine(SHAPES[name], STEP_RUNNER, FANS.get(name, frozenset())).definition for name in SHAPES]
+    definitions = [*shapes, *map(definition, sample(range(16), 14)), relay(SHAPES["single"], STEP_RUNNER).definition]
+    broken = json.loads(json.dumps(definitions[0]).replace('"Next": "s0 lost"', '"Next": "nowhere"'))
+    *ours, refused = json.loads(node(VALIDATE, json.dumps([*definitions, broken])))
+    assert ours == [""] * len(definitions)
+    assert "nowhere" in refused
+
+
+# -- npm aws-local-stepfunctions --------------------------------------------------------------------------
+
+
+def test_an_interpreter_by_others_runs_our_machines_as_they_are_meant() -> None:
+    batches = sample(range(16), 14)
+    given = [
+        {
+            "definition": definition(batch),
+            "needs": [sorted(needs) for needs in batch.graph.needs],
+            "each": elements_of(batch),
+            "lost": [0] if number % 4 == 0 else [],
+        }
+        for number, batch in enumerate(batches)
+    ]
+    assert any(map(any, (asked["each"] for asked in given)))
+    answers = json.loads(node(INTERPRETER, json.dumps(given)))
+    for batch, asked, found in zip(batches, given, answers, strict=True):
+        ran = sorted(batch.graph.steps.difference(asked["lost"]))
+        assert sorted(found["entries"]) == ran
+        assert sorted(found["settled"]) == sorted(batch.graph.steps)
+        assert in_order(found["settled"], batch.graph)
+        assert sorted(found["elements"]) == [[i, n] for i in ran for n in range(elements_of(batch)[i])]
+
+
+# -- moto -------------------------------------------------------------------------------------------------
+
+
+class Runner:
+    """The step runner of one batch behind Lambda's Invoke API: it settles at once."""
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+        self.each = elements_of(batch)
+        self.seq: dict[int, int] = {}
+        self.entries: list[int] = []
+        self.elements: list[tuple[int, int]] = []
+        self.relay: Callable[[int], None] = lambda _: None
+        self.done = threading.Event()
+        self._lock = threading.Lock()
+
+    def answer(self, payload: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            assert {"retry", "execution", "started", "machine"} <= payload.keys()
+            found = self._settle(payload)
+        if payload.get("relay"):
+            for step in found.pop("opened"):
+                self.relay(step)
+        else:
+            found["go"] = {f"s{step}": True for step in found.pop("opened")}
+        return found
+
+    def _settle(self, payload: dict[str, Any]) -> dict[str, Any]:
+        step = payload["step"]
+        nothing = {"batch": payload["batch"], "go": {}, "opened": []}
+        if step == -1:
+            return nothing | {"opened": [i for i, needs in enumerate(self.batch.graph.needs) if not needs]}
+        if "element" in payload:
+            self.elements.append((step, payload["element"]))
+            return nothing
+        if "gather" not in payload:
+            self.entries.append(step)
+            if self.each[step]:
+                return nothing | {"each": [*range(self.each[step])]}
+        self.seq[step] = len(self.seq) + 1
+        if len(self.seq) == len(self.each):
+            self.done.set()
+        return nothing | {"opened": opened(self.batch.graph.needs, self.seq, step)}
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Iterator[tuple[Any, dict[str, Runner]]]:
+    """A client of the embedded Step Functions, and the runners that its machines reach, by their batches."""
+    from infra.local.moto_backend import moto_running
+
+    runners: dict[str, Runner] = {}
+    listener = listen("127.0.0.1", 0)
+    address = f"127.0.0.1:{listener.getsockname()[1]}"
+
+    def front(request: Request) -> Answer:
+        if not request.path.startswith("/2015-03-31/functions/"):
+            return moto(request)
+        payload = json.loads(request.body)
+        body = json.dumps(runners[payload["batch"]].answer(payload)).encode()
+        return Answer(200, (("x-amzn-RequestId", "r"), ("content-type", "application/json")), body)
+
+    with Server(listener, front), moto_running(address) as moto:
+        yield (
+            boto3.client(
+                "stepfunctions",
+                endpoint_url=f"http://{address}",
+                region_name=REGION,
+                aws_access_key_id="test",
+                aws_secret_access_key="test",
+            ),
+            runners,
+        )
+    listener.close()
+
+
+def create(client: Any, name: str, asl: Asl) -> str:
+    made = client.create_state_machine(name=name, definition=json.dumps(asl), roleArn=ROLE, type=TYPE)
+    return str(made["stateMachineArn"])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_embedded_step_functions_run_our_machines_as_they_are_meant(
+    embedded: tuple[Any, dict[str, Runner]], seed: int
+) -> None:
+    client, runners = embedded
+    (batch,) = sample(range(seed, seed + 1), 9)
+    one = runners[f"b{seed}"] = Runner(batch)
+    arn = create(client, f"m{seed}", definition(batch))
+    started = client.start_execution(stateMachineArn=arn, name=f"b{seed}", input=json.dumps({"batch": f"b{seed}"}))
+    assert _ended(client, started["executionArn"]) == "SUCCEEDED"
+    assert ran_once(one)
+
+
+def test_the_embedded_step_functions_run_the_relay_as_it_is_meant(embedded: tuple[Any, dict[str, Runner]]) -> None:
+    client, runners = embedded
+    (batch,) = sample(range(3, 4), 9)
+    one = runners["relayed"] = Runner(batch)
+    arn = create(client, "relay", relay(batch.graph, STEP_RUNNER).definition)
+
+    def start(step: int) -> None:
+        client.start_execution(
+            stateMachineArn=arn, name=f"relayed-{step}", input=json.dumps({"batch": "relayed", "step": step})
+        )
+
+    one.relay = start
+    start(-1)
+    assert one.done.wait(SECONDS)
+    assert ran_once(one)
+
+
+def ran_once(one: Runner) -> bool:
+    """Whether each step was entered once, and each element, and all settled in an order that the needs allow."""
+    assert sorted(one.entries) == sorted(one.seq) == sorted(one.batch.graph.steps)
+    assert sorted(one.elements) == [(step, n) for step, count in enumerate(one.each) for n in range(count)]
+    return in_order(sorted(one.seq, key=one.seq.__getitem__), one.batch.graph)
+
+
+def _ended(client: Any, execution: str) -> str:
+    """The status of an execution once it has ended."""
+    until = time.monotonic() + SECONDS
+    while (status := str(client.describe_execution(executionArn=execution)["status"])) == "RUNNING":
+        assert time.monotonic() < until
+    return status

@@ -1,0 +1,357 @@
+from dataclasses import replace
+
+import pytest
+
+from infra.local.login import LocalLogin
+from mcpist.aws.stores import Item, Table
+from mcpist.caller import Caller, Role, Subject
+from mcpist.errors import (
+    AuthorizationError,
+    InvalidRequest,
+    LastAdministrator,
+    MembershipRequired,
+    OrganizationUnclear,
+    RoleInUse,
+    StoreUnavailable,
+)
+from mcpist.people import directory
+from mcpist.people.organization import Organization, User
+from mcpist.settings import settings
+
+pytestmark = pytest.mark.usefixtures("organization")
+
+
+@pytest.fixture
+def uma(login: LocalLogin) -> Subject:
+    return Subject(login.issuer, "uma")
+
+
+def now(subject: Subject, organization: str = "") -> Caller:
+    """The caller as the directory stands, whatever is cached."""
+    directory._cache.clear()
+    return directory.identify(subject, organization=organization)
+
+
+def members(role: str) -> list[str]:
+    """The users of acme that have a role."""
+    return [item["user"] for item in items("org#acme") if item["sk"].startswith(f"member#{role}#")]
+
+
+def give(subject: Subject, *roles: str, organization: str = "acme", user: str = "uma") -> None:
+    directory.put_user(organization, user, name="Uma", subject=subject, roles=roles)
+
+
+def items(pk: str) -> list[Item]:
+    return Table(settings().directory_table, "directory").query(pk)
+
+
+def test_a_subject_is_its_user_with_its_roles(uma: Subject, login: LocalLogin) -> None:
+    caller = now(uma)
+    assert (caller.organization, caller.user, caller.system_role, caller.locale) == ("acme", "uma", "user", "en")
+    assert caller.role_names == ("members",)
+    assert now(Subject(login.issuer, "ada")).system_role == "admin"
+
+
+def test_a_request_costs_one_query_and_the_next_ones_none(aws: list[str], uma: Subject) -> None:
+    directory.identify(uma)
+    directory.identify(uma, organization="acme", roles=["members"])
+    assert aws == ["Query"]
+    now(uma)
+    assert aws == ["Query", "Query"]
+
+
+@pytest.mark.parametrize("subject", [Subject("https://other.example.com", "uma"), Subject("", "UMA")])
+def test_another_issuers_subject_is_nobody(subject: Subject) -> None:
+    with pytest.raises(MembershipRequired):
+        now(subject)
+
+
+def test_the_order_of_a_users_roles_is_kept(uma: Subject) -> None:
+    for name in ("zoo", "alpha"):
+        directory.put_role("acme", Role(name))
+    give(uma, "zoo", "members", "alpha")
+    assert now(uma).role_names == ("zoo", "members", "alpha")
+    give(uma, "alpha", "zoo")
+    assert now(uma).role_names == ("alpha", "zoo")
+
+
+def test_a_pair_of_user_and_role_stands_once(uma: Subject) -> None:
+    give(uma, "members", "members")
+    give(uma, "members")
+    assert now(uma).role_names == ("members",)
+    assert members("members") == ["ada", "uma"]
+
+
+def test_members_of_a_role_are_not_those_of_a_role_that_begins_alike(uma: Subject) -> None:
+    directory.put_role("acme", Role("mem"))
+    give(uma, "mem")
+    assert members("mem") == ["uma"]
+    assert members("members") == ["ada"]
+
+
+def test_a_role_that_is_taken_away_is_gone(uma: Subject) -> None:
+    give(uma)
+    assert now(uma).roles == ()
+    assert members("members") == ["ada"]
+
+
+def test_a_role_is_chosen_by_its_name(uma: Subject) -> None:
+    directory.put_role("acme", Role("other", modules=("rag",)))
+    give(uma, "members", "other")
+    directory._cache.clear()
+    assert directory.identify(uma, roles=["other"]).roles == (Role("other", modules=("rag",)),)
+    with pytest.raises(AuthorizationError) as refused:
+        directory.identify(uma, roles=["other", "admins"])
+    assert refused.value.details == {"name": "role admins"}
+
+
+def test_a_changed_role_counts_for_all_who_have_it(uma: Subject, login: LocalLogin) -> None:
+    changed = Role("members", modules=("rag",), allow=("rag.*",), deny=("rag.delete_*",), destructive=True)
+    directory.put_role("acme", changed)
+    assert now(uma).roles == (changed,)
+    assert now(Subject(login.issuer, "ada")).roles == (changed,)
+
+
+def test_what_an_organization_switches_off_counts_for_everybody(uma: Subject, login: LocalLogin) -> None:
+    directory.put_organization("acme", name="Acme", disabled=["github.*"])
+    assert now(uma).disabled == now(Subject(login.issuer, "ada")).disabled == ("github.*",)
+
+
+def test_a_change_reads_the_organization_twice_however_many_users_it_has(aws: list[str], login: LocalLogin) -> None:
+    for number in range(5):
+        give(Subject(login.issuer, f"u{number}"), "members", user=f"u{number}")
+    aws.clear()
+    directory.put_role("acme", Role("members", modules=("rag",)))
+    assert aws.count("Query") == 2
+    assert aws.count("TransactWriteItems") == 1
+    assert aws.count("PutItem") == 7
+
+
+def test_a_subject_of_several_organizations_names_one(uma: Subject) -> None:
+    directory.put_organization("globex", name="Globex")
+    directory.put_role("globex", Role("guests"))
+    give(uma, "guests", organization="globex", user="mrs-u")
+    with pytest.raises(OrganizationUnclear) as unclear:
+        now(uma)
+    assert unclear.value.text().message == "You are a member of several organizations: acme, globex."
+    assert now(uma, "acme").user == "uma"
+    assert now(uma, "globex").user == "mrs-u"
+    assert now(uma, "globex").role_names == ("guests",)
+    with pytest.raises(MembershipRequired):
+        now(uma, "initech")
+
+
+def test_a_user_with_another_subject_leaves_the_old_one_nothing(uma: Subject, login: LocalLogin) -> None:
+    later = Subject(login.issuer, "uma-2")
+    give(later, "members")
+    assert now(later).role_names == ("members",)
+    with pytest.raises(MembershipRequired):
+        now(uma)
+    assert items(f"subject#{login.issuer}#uma") == []
+
+
+def test_a_subject_that_is_another_user_already_is_refused_and_nothing_changes(uma: Subject, login: LocalLogin) -> None:
+    with pytest.raises(InvalidRequest, match=r"eve\.subject: it is another user of acme already: uma"):
+        directory.put_user("acme", "eve", name="Eve", subject=uma, system_role="admin", roles=["members"])
+    assert now(uma).user == "uma"
+    assert members("members") == ["ada", "uma"]
+    with pytest.raises(InvalidRequest):
+        give(Subject(login.issuer, "ada"), "members")
+    assert now(uma).user == "uma"
+
+
+def test_a_publish_that_comes_late_does_not_bring_a_removed_access_back(uma: Subject, login: LocalLogin) -> None:
+    stale = items(f"subject#{login.issuer}#uma")[0]
+    give(Subject(login.issuer, "uma-2"), "members")
+    directory._rebind(stale)
+    with pytest.raises(MembershipRequired):
+        now(uma)
+
+
+def test_a_role_that_does_not_exist_is_refused_and_nothing_changes(uma: Subject) -> None:
+    with pytest.raises(InvalidRequest, match=r'roles: there is no role "bosses" \(roles: members\)'):
+        give(uma, "bosses")
+    assert now(uma).role_names == ("members",)
+
+
+@pytest.mark.parametrize("bad", ["", "a#b", "a/b"])
+def test_an_id_that_could_be_another_key_is_refused(bad: str, uma: Subject) -> None:
+    with pytest.raises(InvalidRequest):
+        directory.put_organization(bad, name="x")
+    with pytest.raises(InvalidRequest):
+        directory.put_role("acme", Role(bad))
+    with pytest.raises(InvalidRequest):
+        give(uma, user=bad)
+
+
+def test_the_cache_forgets_rather_than_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directory, "MOST_CACHED_SUBJECTS", 2)
+    for sub in ("ada", "b", "c"):
+        with pytest.raises(MembershipRequired):
+            directory.identify(Subject("https://other.example.com", sub))
+    assert len(directory._cache) <= 2
+
+
+def demoted(organization: Organization, user: str) -> Organization:
+    return organization.with_user(replace(organization.user(user), system_role="user"))
+
+
+def promote_uma() -> None:
+    directory.change("acme", lambda acme: acme.with_user(replace(acme.user("uma"), system_role="admin")))
+
+
+def test_the_last_administrator_is_neither_demoted_nor_removed(login: LocalLogin) -> None:
+    for edit in (lambda acme: demoted(acme, "ada"), lambda acme: acme.without_user("ada")):
+        with pytest.raises(LastAdministrator):
+            directory.change("acme", edit)
+    with pytest.raises(LastAdministrator):
+        directory.put_user("acme", "ada", name="Ada", subject=Subject(login.issuer, "ada"))
+    assert now(Subject(login.issuer, "ada")).system_role == "admin"
+
+
+def test_of_two_administrators_who_demote_each_other_at_once_one_stays(uma: Subject) -> None:
+    promote_uma()
+    seen: list[tuple[str, ...]] = []
+
+    def of_ada(acme: Organization) -> Organization:
+        seen.append(acme.administrators)
+        if len(seen) == 1:  # between what was read and what is written, uma demotes ada
+            directory.change("acme", lambda now: demoted(now, "ada"))
+        return demoted(acme, "uma")
+
+    with pytest.raises(LastAdministrator):
+        directory.change("acme", of_ada)
+    assert seen == [("ada", "uma"), ("uma",)]
+    assert directory.read("acme").administrators == ("uma",)
+    assert now(uma).system_role == "admin"
+
+
+def test_a_role_that_is_given_to_somebody_while_it_is_removed_stays(uma: Subject) -> None:
+    directory.put_role("acme", Role("writers"))
+    asked: list[str] = []
+
+    def without(acme: Organization) -> Organization:
+        if not asked:
+            asked.append("once")
+            give(uma, "writers")
+        return acme.without_role("writers")
+
+    with pytest.raises(RoleInUse, match=r"writers.*uma"):
+        directory.change("acme", without)
+    assert now(uma).role_names == ("writers",)
+
+
+def test_a_change_that_is_always_too_late_gives_up_and_changes_nothing() -> None:
+    names = [f"Acme {number}" for number in range(20)]
+
+    def late(acme: Organization) -> Organization:
+        directory.put_organization("acme", name=names.pop())
+        return acme.with_role(Role("never"))
+
+    with pytest.raises(StoreUnavailable):
+        directory.change("acme", late)
+    assert "never" not in directory.read("acme").roles
+
+
+def test_a_removed_user_is_nobody_and_nothing_of_them_stays(uma: Subject) -> None:
+    directory.change("acme", lambda acme: acme.without_user("uma"))
+    with pytest.raises(MembershipRequired):
+        now(uma)
+    assert items(f"subject#{uma.issuer}#uma") == []
+    assert not [item for item in items("org#acme") if "uma" in item["sk"]]
+    give(uma)
+    assert now(uma).roles == ()
+
+
+def test_a_removed_role_is_gone_once_nobody_has_it() -> None:
+    with pytest.raises(RoleInUse):
+        directory.change("acme", lambda acme: acme.without_role("members"))
+    directory.put_role("acme", Role("spare"))
+    directory.change("acme", lambda acme: acme.without_role("spare"))
+    assert list(directory.read("acme").roles) == ["members"]
+
+
+def test_a_rehearsal_checks_everything_and_writes_nothing(aws: list[str]) -> None:
+    before = directory.read("acme")
+    aws.clear()
+    made = directory.change("acme", lambda acme: acme.with_role(Role("new")), rehearsal=True)
+    assert (made.before, list(made.after.roles)) == (before, ["members", "new"])
+    with pytest.raises(LastAdministrator):
+        directory.change("acme", lambda acme: demoted(acme, "ada"), rehearsal=True)
+    assert set(aws) == {"GetItem", "Query"}
+
+
+def test_organizations_are_created_once_and_listed(uma: Subject) -> None:
+    directory.create(Organization("globex", "Globex"))
+    assert directory.organizations() == ["acme", "globex"]
+    with pytest.raises(InvalidRequest, match='there is an organization "acme" already'):
+        directory.create(Organization("acme", "Other"))
+    for asked in (directory.read, lambda name: directory.put_role(name, Role("r"))):
+        with pytest.raises(InvalidRequest, match=r'no organization "initech" \(organizations: acme, globex\)'):
+            asked("initech")
+    with pytest.raises(InvalidRequest):
+        give(uma, organization="initech")
+
+
+def crowd(login: LocalLogin) -> Organization:
+    """Globex with more than one transaction writes."""
+    roles = {name: Role(name, modules=("rag",)) for name in (f"r{number:03}" for number in range(90))}
+    people = {
+        name: User(name, name.title(), Subject(login.issuer, name), "user", ("r007", "r000"))
+        for name in (f"u{number:03}" for number in range(10))
+    }
+    boss = User("zoe", "Zoe", Subject(login.issuer, "zoe"), "admin")
+    return Organization("globex", "Globex", (), roles, {**people, "zoe": boss})
+
+
+def test_what_is_read_is_what_was_written_however_much_it_is(aws: list[str], login: LocalLogin) -> None:
+    whole = crowd(login)
+    directory.replace_organization(whole)
+    assert aws.count("TransactWriteItems") == 2
+    assert directory.read("globex") == whole
+    assert now(Subject(login.issuer, "u009")).role_names == ("r007", "r000")
+    aws.clear()
+    made = directory.replace_organization(whole)
+    assert made.before == made.after
+    assert "TransactWriteItems" not in aws
+    fewer = replace(whole, roles={"r000": Role("r000")}, users={"zoe": whole.users["zoe"]})
+    directory.replace_organization(fewer)
+    assert directory.read("globex") == fewer
+    assert {item["sk"] for item in items("org#globex")} == {"org", "role#r000", "user#zoe"}
+    with pytest.raises(MembershipRequired):
+        now(Subject(login.issuer, "u009"))
+
+
+def test_an_organization_without_an_administrator_replaces_none() -> None:
+    with pytest.raises(LastAdministrator):
+        directory.replace_organization(Organization("globex", "Globex"))
+    assert directory.organizations() == ["acme"]
+
+
+def test_subjects_that_two_users_exchange_are_theirs_at_once(uma: Subject, login: LocalLogin) -> None:
+    acme = directory.read("acme")
+    ada = Subject(login.issuer, "ada")
+    users = {"ada": replace(acme.users["ada"], subject=uma), "uma": replace(acme.users["uma"], subject=ada)}
+    directory.replace_organization(replace(acme, users=users))
+    assert (now(uma).user, now(uma).system_role) == ("ada", "admin")
+    assert (now(ada).user, now(ada).system_role) == ("uma", "user")
+
+
+def test_a_change_that_broke_off_before_it_was_published_is_repaired_by_saying_it_again(uma: Subject) -> None:
+    table, (access,) = Table(settings().directory_table, "directory"), items(f"subject#{uma.issuer}#uma")
+    directory.put_role("acme", Role("members", modules=("rag",)))
+    table.put(access)
+    assert now(uma).roles != (Role("members", modules=("rag",)),)
+    directory.put_role("acme", Role("members", modules=("rag",)))
+    assert now(uma).roles == (Role("members", modules=("rag",)),)
+
+
+def test_an_organization_of_before_versions_is_taken_up_by_its_first_change(uma: Subject) -> None:
+    table = Table(settings().directory_table, "directory")
+    table.put({"pk": "org#acme", "sk": "org", "name": "Acme", "disabled": ["rag.*"]})
+    table.delete("orgs", "org#acme")
+    give(uma, "members")
+    directory.put_role("acme", Role("new"))
+    assert now(uma).disabled == ("rag.*",)
+    assert directory.organizations() == ["acme"]
+    assert directory.read("acme").name == "Acme"

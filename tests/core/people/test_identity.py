@@ -1,0 +1,229 @@
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.error import URLError
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from infra.local.login import LocalLogin
+from mcpist.caller import Subject
+from mcpist.errors import AuthenticationError, UpstreamUnavailable
+from mcpist.people import identity
+from mcpist.people.identity import Keys, verify
+from tests.core.loopback import Reply, Service, said, serving
+
+AUDIENCE = "https://mcp.example.com/mcp"
+KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+@pytest.fixture
+def issuer() -> Iterator[Service]:
+    """An issuer with one key, whose requests can be counted."""
+    public = jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key(), as_dict=True) | {"kid": "k1", "alg": "RS256"}
+    with serving() as issuer:
+        issuer.says(said({"jwks_uri": f"{issuer.url}/jwks"}), said({"keys": [public]}))
+        yield issuer
+    identity.keys_of.cache_clear()
+
+
+def token(issuer: Service, *, alg: str = "RS256", key: Any = KEY, header: Any = None, **claims: Any) -> str:
+    usual = {"iss": issuer.url, "aud": AUDIENCE, "sub": "uma", "exp": time.time() + 300, "iat": time.time()}
+    present = {name: value for name, value in (usual | claims).items() if value is not None}
+    return jwt.encode(present, key, alg, {"kid": "k1", "typ": "at+jwt", **(header or {})})
+
+
+def check(issuer: Service, jws: str) -> Subject:
+    return verify(jws, issuer=issuer.url, audience=AUDIENCE)
+
+
+def refusal(issuer: Service, jws: str) -> str:
+    with pytest.raises(AuthenticationError) as refused:
+        check(issuer, jws)
+    return str(refused.value.details["problem"])
+
+
+def unsigned(header: Any, claims: Any) -> bytes:
+    return b".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in (header, claims))
+
+
+def test_the_local_logins_tokens_are_accepted(login: LocalLogin) -> None:
+    assert verify(login.mint("ada"), issuer=login.issuer, audience=AUDIENCE) == Subject(login.issuer, "ada")
+
+
+def test_a_valid_token_is_its_subject(issuer: Service) -> None:
+    assert check(issuer, token(issuer)) == Subject(issuer.url, "uma")
+    assert check(issuer, token(issuer, aud=["other", AUDIENCE])) == Subject(issuer.url, "uma")
+
+
+def test_an_issuer_that_writes_a_slash_at_its_end_is_the_same(issuer: Service) -> None:
+    assert check(issuer, token(issuer, iss=f"{issuer.url}/")) == Subject(issuer.url, "uma")
+
+
+@pytest.mark.parametrize(
+    ("claims", "problem"),
+    [
+        ({"exp": time.time() - 60}, "it has expired"),
+        ({"exp": None}, "it cannot be verified"),
+        ({"sub": None}, "it cannot be verified"),
+        ({"aud": None}, "it cannot be verified"),
+        ({"aud": "https://other.example.com/mcp"}, "it was issued for another audience"),
+        ({"aud": f"{AUDIENCE}/acme"}, "it was issued for another audience"),
+        ({"iss": "https://other.example.com"}, "it comes from another issuer"),
+        ({"iss": None}, "it cannot be verified"),
+        ({"nbf": time.time() + 86_400}, "it cannot be verified"),
+    ],
+)
+def test_a_token_with_wrong_claims_is_refused(issuer: Service, claims: dict[str, Any], problem: str) -> None:
+    assert refusal(issuer, token(issuer, **claims)) == problem
+
+
+@pytest.mark.parametrize(
+    "dress",
+    [
+        {"header": {"typ": "id+jwt"}},
+        {"header": {"typ": "ID"}},
+        {"header": {"typ": "logout+jwt"}},
+        {"token_use": "id"},
+        {"typ": "ID"},
+        {"nonce": "n"},
+        {"at_hash": "h"},
+        {"c_hash": "h"},
+    ],
+)
+def test_an_id_token_is_refused_in_every_dress(issuer: Service, dress: dict[str, Any]) -> None:
+    assert "not an access token" in refusal(issuer, token(issuer, **dress))
+
+
+@pytest.mark.parametrize(
+    "dress", [{"header": {"typ": "JWT"}}, {"header": {"typ": None}}, {"token_use": "access"}, {"typ": "Bearer"}]
+)
+def test_an_access_token_is_accepted_in_every_dress(issuer: Service, dress: dict[str, Any]) -> None:
+    assert check(issuer, token(issuer, **dress)).sub == "uma"
+
+
+def cognito(issuer: Service, **claims: Any) -> str:
+    """A token of Cognito's form: no `typ`, and an `aud` of the access token's own only with resource binding."""
+    own = {"origin_jti": "o", "event_id": "e", "auth_time": int(time.time()), "jti": "j"}
+    return token(issuer, header={"typ": None}, **own, **claims)
+
+
+def test_cognitos_access_token_is_accepted_when_it_is_bound_to_us(issuer: Service) -> None:
+    access = {"token_use": "access", "client_id": "app1", "username": "u", "scope": "openid", "version": 2}
+    assert check(issuer, cognito(issuer, **access)) == Subject(issuer.url, "uma")
+    assert refusal(issuer, cognito(issuer, **access, aud=None)) == "it cannot be verified"
+    assert refusal(issuer, cognito(issuer, **access, aud="app1")) == "it was issued for another audience"
+
+
+def test_cognitos_id_token_is_refused_whatever_its_audience(issuer: Service) -> None:
+    id_token = {"token_use": "id", "cognito:username": "u", "email": "uma@example.com", "email_verified": True}
+    assert refusal(issuer, cognito(issuer, **id_token, aud="app1")) == "it was issued for another audience"
+    assert "not an access token" in refusal(issuer, cognito(issuer, **id_token))
+
+
+def test_an_unsigned_token_is_refused(issuer: Service) -> None:
+    claims = jwt.decode(token(issuer), options={"verify_signature": False})
+    for alg in ("none", "None", "NONE", ""):
+        jws = unsigned({"alg": alg, "kid": "k1", "typ": "at+jwt"}, claims) + b"."
+        assert refusal(issuer, jws.decode()) == "its signature algorithm is not accepted"
+
+
+def test_a_token_signed_with_the_public_key_as_a_secret_is_refused(issuer: Service) -> None:
+    claims = jwt.decode(token(issuer), options={"verify_signature": False})
+    secret = KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    for alg in ("HS256", "RS256"):
+        text = unsigned({"alg": alg, "kid": "k1", "typ": "at+jwt"}, claims)
+        signature = base64.urlsafe_b64encode(hmac.digest(secret, text, hashlib.sha256)).rstrip(b"=")
+        refusal(issuer, b".".join((text, signature)).decode())
+
+
+def test_another_keys_signature_and_a_changed_token_are_refused(issuer: Service) -> None:
+    other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    assert refusal(issuer, token(issuer, key=other)) == "it cannot be verified"
+    head, _, tail = token(issuer).split(".")
+    body = base64.urlsafe_b64encode(json.dumps({"sub": "ada"}).encode()).decode().rstrip("=")
+    assert refusal(issuer, f"{head}.{body}.{tail}") == "it cannot be verified"
+
+
+@pytest.mark.parametrize("junk", ["", "a", "a.b.c", "..", "é.é.é", "[" * 9000 + ".b.c", "x" * 9000])
+def test_junk_is_refused(issuer: Service, junk: str) -> None:
+    assert refusal(issuer, junk)
+
+
+def test_a_header_nested_without_end_is_refused(issuer: Service) -> None:
+    deep = base64.urlsafe_b64encode(b'{"alg":' + b"[" * 50_000).decode().rstrip("=")
+    assert refusal(issuer, f"{deep}.e30.AA") == "it cannot be verified"
+
+
+def test_fifty_unknown_key_ids_cause_one_fetch(issuer: Service) -> None:
+    for number in range(50):
+        assert refusal(issuer, token(issuer, header={"kid": f"k{number + 2}"})) == "it is signed with an unknown key"
+    assert [asked.path for asked in issuer.received] == ["/.well-known/openid-configuration", "/jwks"]
+    assert check(issuer, token(issuer)).sub == "uma"
+    assert len(issuer.received) == 2
+
+
+def test_a_new_key_is_found_after_a_minute(issuer: Service) -> None:
+    keys = Keys(issuer.url)
+    keys.find("k1")
+    public = jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key(), as_dict=True) | {"kid": "k2"}
+    issuer.says(said({"jwks_uri": f"{issuer.url}/jwks"}), said({"keys": [public]}))
+    with pytest.raises(AuthenticationError):
+        keys.find("k2")
+    keys.quiet_until -= identity.UNKNOWN_KEY_SECONDS
+    assert keys.find("k2").key_id == "k2"
+
+
+def test_an_issuer_that_is_down_is_told_from_a_wrong_token_and_not_asked_by_every_request(issuer: Service) -> None:
+    issuer.says(Reply(b"<html>", 503))
+    for _ in range(20):
+        with pytest.raises(UpstreamUnavailable):
+            check(issuer, token(issuer))
+    assert len(issuer.received) == len(identity.METADATA_PATHS)
+
+
+def test_nobody_listening_is_an_issuer_that_is_down() -> None:
+    with serving() as gone:
+        pass
+    with pytest.raises(UpstreamUnavailable):
+        check(gone, token(gone))
+    identity.keys_of.cache_clear()
+
+
+def test_known_keys_stay_good_while_the_issuer_is_down(issuer: Service) -> None:
+    keys = Keys(issuer.url)
+    keys.find("k1")
+    keys.stale_at = keys.quiet_until = float("-inf")
+    issuer.says(Reply(b"", 500))
+    assert keys.find("k1").key_id == "k1"
+    assert issuer.received
+    with pytest.raises(UpstreamUnavailable):
+        keys.find("k2")
+
+
+def test_a_redirect_to_the_keys_is_followed_but_not_to_another_scheme(issuer: Service) -> None:
+    metadata, keys = issuer.replies
+    issuer.says(metadata, Reply(b"", 302, {"location": f"{issuer.url}/moved"}), keys)
+    assert check(issuer, token(issuer)) == Subject(issuer.url, "uma")
+    identity.keys_of.cache_clear()
+    issuer.says(metadata, Reply(b"", 302, {"location": issuer.url.replace("http:", "https:")}))
+    with pytest.raises(UpstreamUnavailable):
+        check(issuer, token(issuer))
+    issuer.says(said({}))
+    with pytest.raises(URLError, match="unknown url type: http"):
+        identity._opener("https").open(issuer.url)
+
+
+def test_a_published_symmetric_key_verifies_nothing(issuer: Service) -> None:
+    secret = {"kty": "oct", "k": base64.urlsafe_b64encode(b"s" * 32).decode(), "kid": "k1", "alg": "HS256"}
+    issuer.says(said({"jwks_uri": f"{issuer.url}/jwks"}), said({"keys": [secret]}))
+    claims = jwt.decode(token(issuer), options={"verify_signature": False})
+    text = unsigned({"alg": "RS256", "kid": "k1", "typ": "at+jwt"}, claims)
+    signature = base64.urlsafe_b64encode(hmac.digest(b"s" * 32, text, hashlib.sha256)).rstrip(b"=")
+    refusal(issuer, b".".join((text, signature)).decode())

@@ -1,0 +1,262 @@
+"""What users and organizations may use, counted by many sandboxes together."""
+
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from threading import Lock
+from typing import Any
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from mcpist.aws.stores import Table, client
+from mcpist.errors import InvalidRequest, StepLimitReached, StoreUnavailable, UserLimitReached
+from mcpist.people.quota import Requests, give_back, take_steps
+from mcpist.settings import settings
+from tests.core.sample import caller
+
+MORNING = 1_800_000_000.0  # 2027-01-15T08:00:00Z, where a minute begins
+UMA = caller()
+MINUTES = count()  # one of its own for each example
+
+type Limit = Callable[..., None]
+
+
+@pytest.fixture(autouse=True)
+def limit(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Limit:
+    """Sets the limits; none stands before."""
+
+    def limit(requests: int = 0, steps: int = 0) -> None:
+        monkeypatch.setenv("USER_REQUESTS", str(requests))
+        monkeypatch.setenv("BATCH_STEPS", str(steps))
+        settings.cache_clear()
+
+    limit()
+    aws.clear()
+    return limit
+
+
+def served(sandbox: Requests, now: float = MORNING, who: Any = UMA) -> bool:
+    try:
+        sandbox.count(who, now)
+    except UserLimitReached:
+        return False
+    return True
+
+
+def counters() -> list[dict[str, Any]]:
+    return Table(settings().ledger_table, "ledger").query("acme#quota")
+
+
+# -- requests a minute -----------------------------------------------------------------------------------
+
+
+def test_one_sandbox_serves_the_limit_and_no_more(limit: Limit, aws: list[str]) -> None:
+    limit(requests=30)
+    sandbox = Requests()
+    assert [served(sandbox) for _ in range(35)] == [True] * 30 + [False] * 5
+    assert aws == ["UpdateItem"] * 11  # shares of two, two, and then three
+
+
+def test_the_first_request_of_a_minute_asks_nothing_and_a_share_is_spent_without_asking(
+    limit: Limit, aws: list[str]
+) -> None:
+    limit(requests=300)
+    sandbox = Requests()
+    assert served(sandbox)
+    assert aws == []
+    assert all(served(sandbox) for _ in range(30))
+    assert aws == ["UpdateItem"] * 5
+    assert [item["used"] for item in counters()] == [32]  # 2, 2, 4, 8, 16: as much again as it has served
+
+
+def test_who_is_refused_is_told_when_the_minute_ends(limit: Limit) -> None:
+    limit(requests=1)
+    for now, seconds in ((MORNING, 60), (MORNING + 0.5, 60), (MORNING + 59, 1), (MORNING + 59.9, 1)):
+        sandbox = Requests()
+        served(sandbox, now)
+        with pytest.raises(UserLimitReached) as refused:
+            sandbox.count(UMA, now)
+        assert refused.value.details == {"limit": 1, "retry_after": seconds}
+        assert refused.value.code == "RATE_LIMIT_EXCEEDED"
+
+
+def test_the_next_minute_begins_anew(limit: Limit) -> None:
+    limit(requests=2)
+    sandbox = Requests()
+    assert [served(sandbox, MORNING + 59.999) for _ in range(3)] == [True, True, False]
+    assert [served(sandbox, MORNING + 60) for _ in range(3)] == [True, True, False]
+    assert [item["expires_at"] - MORNING for item in counters()] == [60 + 3_600, 120 + 3_600]
+
+
+def test_each_user_of_each_organization_has_a_limit_of_their_own(limit: Limit) -> None:
+    limit(requests=2)
+    sandbox = Requests()
+    for who in (UMA, replace(UMA, user="ada"), replace(UMA, organization="other")):
+        assert [served(sandbox, who=who) for _ in range(3)] == [True, True, False]
+
+
+def test_no_limit_counts_nothing(aws: list[str]) -> None:
+    sandbox = Requests()
+    assert all(served(sandbox) for _ in range(100))
+    assert aws == []
+
+
+@hypothesis_settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    most=st.integers(1, 40),
+    sandboxes=st.integers(1, 6),
+    turns=st.lists(st.integers(0, 5), min_size=1, max_size=80),
+)
+def test_n_sandboxes_serve_at_most_n_above_the_limit_and_lose_less_than_a_share_each(
+    limit: Limit, most: int, sandboxes: int, turns: list[int]
+) -> None:
+    """A sandbox serves one request at a time and asks by one atomic write, so any interleaving is a list of turns."""
+    limit(requests=most)
+    now = MORNING + 60 * next(MINUTES)
+    pool = [Requests() for _ in range(sandboxes)]
+    passed, refused = 0, False
+    for turn in turns:
+        if served(pool[turn % sandboxes], now):
+            passed += 1
+        else:
+            refused = True
+            assert passed >= most - (sandboxes - 1) * (max(1, most // 10) - 1)
+    assert passed <= most + sandboxes
+    assert refused or passed == len(turns)
+
+
+@pytest.mark.parametrize(("sandboxes", "sent"), [(12, 24), (15, 200), (20, 160), (50, 100)])
+def test_who_works_in_many_places_at_once_is_not_refused_far_below_the_limit(
+    limit: Limit, sandboxes: int, sent: int
+) -> None:
+    limit(requests=300)
+    pool = [Requests() for _ in range(sandboxes)]
+    assert all(served(pool[turn % sandboxes]) for turn in range(sent))
+
+
+def test_sandboxes_at_the_same_time_keep_the_bound(limit: Limit) -> None:
+    limit(requests=40)
+    pool = [Requests() for _ in range(8)]
+    with atomic(), ThreadPoolExecutor(8) as threads:
+        passed = sum(threads.map(lambda sandbox: sum(served(sandbox) for _ in range(20)), pool))
+    assert 40 - 7 * 3 <= passed <= 48
+
+
+def test_a_store_that_is_down_limits_nobody_and_is_asked_once_a_share(
+    limit: Limit, caplog: pytest.LogCaptureFixture
+) -> None:
+    limit(requests=20)
+    sandbox = Requests()
+    with failing(EndpointConnectionError(endpoint_url="https://dynamodb")), caplog.at_level(logging.WARNING):
+        assert all(served(sandbox) for _ in range(41))
+    assert [record.message for record in caplog.records] == ["requests not counted"] * 21
+    assert all(served(sandbox) for _ in range(21))
+    assert not served(sandbox)
+
+
+def test_a_fault_of_ours_is_not_hidden(limit: Limit) -> None:
+    limit(requests=20)
+    sandbox = Requests()
+    served(sandbox)
+    with failing(RuntimeError("no")), pytest.raises(RuntimeError):
+        sandbox.count(UMA, MORNING)
+
+
+# -- steps a day -----------------------------------------------------------------------------------------
+
+
+def test_steps_are_counted_in_one_request_and_refused_all_together(limit: Limit, aws: list[str]) -> None:
+    limit(steps=10)
+    take_steps("acme", 8, MORNING)
+    assert aws == ["UpdateItem"]
+    with pytest.raises(StepLimitReached) as refused:
+        take_steps("acme", 3, MORNING)
+    assert refused.value.details == {"steps": 3, "used": 8, "limit": 10, "retry_after": 16 * 3_600}
+    take_steps("acme", 2, MORNING)
+    assert [item["used"] for item in counters()] == [10]
+
+
+def test_what_no_day_can_hold_is_refused_on_a_fresh_day(limit: Limit) -> None:
+    limit(steps=10)
+    with pytest.raises(InvalidRequest, match="an organization may run 10 a day") as refused:
+        take_steps("acme", 11, MORNING)
+    assert "retry_after" not in refused.value.details
+    assert counters() == []
+
+
+def test_what_is_given_back_can_be_taken_again(limit: Limit) -> None:
+    limit(steps=10)
+    take_steps("acme", 8, MORNING)
+    give_back("acme", 8, MORNING)
+    take_steps("acme", 10, MORNING)
+    assert [item["used"] for item in counters()] == [10]
+
+
+def test_a_day_ends_at_midnight_utc(limit: Limit) -> None:
+    limit(steps=1)
+    midnight = MORNING + 16 * 3_600
+    take_steps("acme", 1, midnight - 0.001)
+    with pytest.raises(StepLimitReached) as refused:
+        take_steps("acme", 1, midnight - 0.001)
+    assert refused.value.details["retry_after"] == 1
+    take_steps("acme", 1, midnight)
+    take_steps("other", 1, midnight)
+
+
+def test_batches_at_the_same_time_never_run_more_than_the_day_has(limit: Limit) -> None:
+    limit(steps=50)
+
+    def begins(_: int) -> bool:
+        try:
+            take_steps("acme", 7, MORNING)
+        except StepLimitReached:
+            return False
+        return True
+
+    with atomic(), ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(begins, range(16))) == 7
+
+
+def test_steps_that_cannot_be_counted_are_not_begun(limit: Limit) -> None:
+    limit(steps=10)
+    with failing(EndpointConnectionError(endpoint_url="https://dynamodb")), pytest.raises(StoreUnavailable):
+        take_steps("acme", 1, MORNING)
+
+
+# -- DynamoDB --------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def failing(error: Exception) -> Iterator[None]:
+    """A time in which no counter can be changed."""
+
+    def refuse(**_: Any) -> None:
+        raise error
+
+    events = client("dynamodb").meta.events
+    events.register("before-call.dynamodb.UpdateItem", refuse)
+    yield
+    events.unregister("before-call.dynamodb.UpdateItem", refuse)
+
+
+@contextmanager
+def atomic() -> Iterator[None]:
+    """A time in which one item is changed after the other, as DynamoDB does it and moto does not."""
+    lock = Lock()
+    events = client("dynamodb").meta.events
+    hooks = {
+        "before-call.dynamodb.UpdateItem": lambda **_: lock.acquire() and None,
+        "after-call.dynamodb.UpdateItem": lambda **_: lock.release(),
+    }
+    for name, hook in hooks.items():
+        events.register(name, hook)
+    yield
+    for name, hook in hooks.items():
+        events.unregister(name, hook)

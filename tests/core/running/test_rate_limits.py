@@ -1,0 +1,82 @@
+import pytest
+
+from mcpist.running.rate_limits import MOST_HOLD_SECONDS, MOST_HOLDS, Holds, reset, retry_after
+
+NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0", 0),
+        ("120", 120),
+        ("2.5", 2.5),
+        ("Fri, 15 Jan 2027 08:01:00 GMT", 60),
+        ("Fri, 15 Jan 2027 07:00:00 GMT", 0),
+        ("Fri, 15 Jan 2027 08:01:00 -0000", 60),
+        ("2027-01-15T08:02Z", 120),
+        ("2027-01-15T17:00:30+09:00", 30),
+        ("1800000090", 90),
+        ("1700000000", 0),
+        ("", None),
+        ("soon", None),
+        ("-5", None),
+        ("1e3", None),
+        ("9" * 5000, None),
+        ("Fri, 99 Jan 2027 08:01:00 GMT", None),
+    ],
+)
+def test_a_wait_is_read_from_seconds_and_from_dates(text: str, seconds: float | None) -> None:
+    assert retry_after({"retry-after": text}, NOW) == seconds
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1800000100"}, 100),
+        ({"x-ratelimit-remaining": "7", "x-ratelimit-reset": "1800000100"}, None),
+        ({"x-ratelimit-reset": "2027-01-15T08:01Z"}, 60),
+        ({"ratelimit-reset": "30", "x-ratelimit-reset": "2027-01-15T09:00Z"}, 30),
+        ({}, None),
+    ],
+)
+def test_a_reset_counts_where_nothing_remains(headers: dict[str, str], seconds: float | None) -> None:
+    assert reset(headers, NOW) == seconds
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_hold_lasts_until_its_moment_and_for_its_key_alone() -> None:
+    clock = Clock()
+    holds = Holds(clock)
+    holds.hold(("acme", "shop"), 60)
+    clock.now += 59
+    assert holds.left(("acme", "shop"), ("acme", "shop", "/x")) == pytest.approx(1)
+    assert holds.left(("acme", "other")) == 0
+    clock.now += 1
+    assert holds.left(("acme", "shop")) == 0
+
+
+def test_nobody_is_held_longer_than_an_hour_whatever_a_service_or_a_clock_says() -> None:
+    clock = Clock()
+    holds = Holds(clock)
+    holds.hold(("acme",), 10**6)
+    assert holds.left(("acme",)) == MOST_HOLD_SECONDS
+    clock.now -= 10**6
+    assert holds.left(("acme",)) == MOST_HOLD_SECONDS
+    clock.now += 10**6 + MOST_HOLD_SECONDS
+    assert holds.left(("acme",)) == 0
+
+
+def test_the_oldest_hold_makes_room_for_the_newest() -> None:
+    holds = Holds(Clock())
+    for number in range(MOST_HOLDS + 1):
+        holds.hold((str(number),), 60)
+    assert holds.left(("0",)) == 0
+    assert holds.left(("1",)) == holds.left((str(MOST_HOLDS),)) == 60

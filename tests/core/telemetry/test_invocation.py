@@ -1,0 +1,140 @@
+"""What an invocation of a door writes: log lines and metrics under one id."""
+
+import contextlib
+import io
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from aws_lambda_powertools import Logger
+
+from mcpist.telemetry import invocation, metrics
+from mcpist.telemetry.metrics import AUDIT_ROWS_LOST, CALLS, ERRORS, INTEGRITY_FAILURES, LATENCY
+from tests import emf
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", "mcpist/stack")
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "mcpist")
+
+
+@pytest.fixture
+def stream() -> io.StringIO:
+    return io.StringIO()
+
+
+@pytest.fixture
+def logger(stream: io.StringIO, request: pytest.FixtureRequest) -> Iterator[Logger]:
+    logger = Logger(service=request.node.name, stream=stream)
+    yield logger
+    logger.handlers.clear()
+
+
+def ids(stream: io.StringIO) -> list[str | None]:
+    return [json.loads(line).get("correlation_id") for line in stream.getvalue().splitlines()]
+
+
+def test_every_line_of_an_invocation_carries_its_id_and_none_the_one_before(
+    logger: Logger, stream: io.StringIO
+) -> None:
+    for correlation in ("one", "two"):
+        with invocation.opened("door", logger, correlation):
+            logger.info("in")
+            assert invocation.correlation() == correlation
+    logger.info("nobody's")
+    assert ids(stream) == ["one", "two", None]
+    assert invocation.correlation() == ""
+
+
+def test_a_step_goes_by_the_id_of_its_batch_once_it_is_known(
+    logger: Logger, stream: io.StringIO, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with invocation.opened("door", logger, "own"):
+        invocation.bind("")  # a batch of a release that stored none
+        logger.info("before")
+        invocation.bind("request")
+        logger.info("after")
+        invocation.count(CALLS)
+    assert ids(stream) == ["own", "request"]
+    assert [one.correlation for one in emf.seen(capsys.readouterr().out)] == ["request"]
+
+
+def test_what_was_counted_is_one_line_and_one_more_for_each_value_of_a_dimension(
+    logger: Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with contextlib.suppress(KeyError), invocation.opened("door", logger, "r1"):
+        invocation.count(CALLS)
+        invocation.count(CALLS)
+        invocation.count(LATENCY, 12)
+        invocation.count(ERRORS, by="TIMEOUT")
+        invocation.count(ERRORS, by="INTERNAL_ERROR")
+        assert capsys.readouterr().out == ""
+        raise KeyError  # whatever becomes of it
+    out = capsys.readouterr().out
+    assert len(out.splitlines()) == 3
+    service = ("service", "mcpist")
+    assert {(one.name, one.unit, one.value, one.dimensions) for one in emf.seen(out)} == {
+        ("Calls", "Count", 2, frozenset({service})),
+        ("Latency", "Milliseconds", 12, frozenset({service})),
+        ("Errors", "Count", 1, frozenset({service, ("code", "TIMEOUT")})),
+        ("Errors", "Count", 1, frozenset({service, ("code", "INTERNAL_ERROR")})),
+    }
+    assert {(one.namespace, one.correlation) for one in emf.seen(out)} == {("mcpist/stack", "r1")}
+
+
+def test_who_counts_nothing_writes_nothing(logger: Logger, capsys: pytest.CaptureFixture[str]) -> None:
+    with invocation.opened("door", logger, "r1"):
+        pass
+    assert capsys.readouterr().out == ""
+
+
+def test_an_alert_does_not_wait_for_the_end(logger: Logger, capsys: pytest.CaptureFixture[str]) -> None:
+    with invocation.opened("door", logger, "r1"):
+        invocation.alert(AUDIT_ROWS_LOST)
+        assert [one.name for one in emf.seen(capsys.readouterr().out)] == ["AuditRowsLost"]
+    assert capsys.readouterr().out == ""
+
+
+def test_outside_of_an_invocation_and_in_another_thread_nobody_counts(
+    logger: Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    invocation.count(CALLS)
+    invocation.alert(AUDIT_ROWS_LOST)
+    with invocation.opened("door", logger, "r1"):
+        other = threading.Thread(target=invocation.count, args=(CALLS,))
+        other.start()
+        other.join()
+    assert capsys.readouterr().out == ""
+
+
+def test_no_two_metrics_have_one_name() -> None:
+    names = [metric.name for metric in metrics.METRICS]
+    assert len(names) == len(set(names))
+    own = [value for value in vars(metrics).values() if isinstance(value, metrics.Metric)]
+    assert list(metrics.METRICS) == own
+
+
+def test_a_thread_that_works_for_an_invocation_counts_for_it_and_goes_by_its_id(
+    logger: Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ThreadPoolExecutor(2) as pool, invocation.opened("door", logger, "request-7"):
+        assert list(pool.map(invocation.carried(lambda _: invocation.correlation()), range(2))) == ["request-7"] * 2
+        pool.submit(invocation.carried(lambda: invocation.count(CALLS))).result()
+        pool.submit(invocation.carried(lambda: invocation.alert(INTEGRITY_FAILURES))).result()
+        assert pool.submit(invocation.correlation).result() == ""
+    written = capsys.readouterr().out
+    assert '"Calls":[1.0]' in written
+    assert '"IntegrityFailures":[1.0]' in written
+
+
+def test_metrics_that_cannot_be_written_fail_no_request(
+    logger: Logger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("POWERTOOLS_METRICS_NAMESPACE")
+    with invocation.opened("door", logger, "request-7"):
+        invocation.count(CALLS)
+        invocation.alert(AUDIT_ROWS_LOST)
+    assert [record.message for record in caplog.records] == ["metrics not written"] * 2

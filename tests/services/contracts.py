@@ -1,0 +1,227 @@
+"""The vendors' own API descriptions as services that answer; they lie beside the repository and are no part of it."""
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx
+import pytest
+
+from mcpist.errors import InvalidRequest
+from mcpist.render.shows import at, steps
+from mcpist.tools.call import Answer, Call, Cut, Lookup, Work
+from mcpist.tools.module import Module
+from mcpist.tools.schema import example_of
+from mcpist.tools.tool import PAGING_PARAMETERS, Tool
+from mcpist_services import CATALOGUE, NAMES
+
+SPECS = Path(__file__).parents[3] / "shared/vendor-specs"
+ACCOUNT = "11223344-a1b2-3b33-c444-def123456789"
+DESCRIPTIONS = {
+    "confluence": ("confluence",),
+    "github": ("github",),
+    "google_calendar": ("google-calendar",),
+    "jira": ("jira",),
+    "microsoft_todo": ("msgraph-todo",),
+    "notion": ("notion",),
+    "supabase": ("supabase", "supabase-postgrest"),
+}
+CONTRACTED = [name for name in NAMES if name in DESCRIPTIONS]
+
+needs_descriptions = pytest.mark.skipif(
+    not (SPECS / "contract.py").exists(), reason=f"the vendors' API descriptions are not in {SPECS}"
+)
+
+
+@cache
+def contract() -> ModuleType:
+    """The module that reads the descriptions."""
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    spec = importlib.util.spec_from_file_location("contract", SPECS / "contract.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["contract"] = module
+    spec.loader.exec_module(module)
+    _let_words_pass(module.Contract)
+    monkeypatch.undo()
+    return module
+
+
+class Vendor:
+    """One module's services: requests that a description does not allow are refused, the others answered from it.
+
+    `answers/<module>.py` may hold ANSWERS, from an operation to what it answers: a body, or a function of the request;
+    and MOVED, from the end of a path to the one that a description of older days has for it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.module: Module = CATALOGUE.module(name)
+        self.host = self.module.host.replace("{account}", ACCOUNT)
+        bases = [{"base_url": self.host}, {}]
+        self.transports = [
+            contract().ContractTransport(description, **base)
+            for description, base in zip(DESCRIPTIONS[name], bases, strict=False)
+        ]
+        told = _told(name)
+        self.moved: dict[str, str] = getattr(told, "MOVED", {})
+        for operation, answer in getattr(told, "ANSWERS", {}).items():
+            next(each for each in self.transports if operation in each.contract.operations()).on(operation, answer)
+
+    @property
+    def operations(self) -> list[str]:
+        """What was asked, in order, description by description."""
+        return [operation for transport in self.transports for operation in transport.operations]
+
+    def forget(self) -> None:
+        """Begin anew with what was asked."""
+        for transport in self.transports:
+            transport.calls.clear()
+
+    def send(self, call: Call) -> Answer:
+        """Answer one Call, as the service with a token would."""
+        transport = self.transports[1 if call.origin else 0]
+        headers = {"authorization": "Bearer x", **self.module.headers, **call.headers}
+        with httpx.Client(transport=transport, headers=headers) as client:
+            path = next(
+                (call.path.removesuffix(new) + old for new, old in self.moved.items() if call.path.endswith(new)),
+                call.path,
+            )
+            url = (call.origin or self.host) + path
+            response = client.request(call.method, url, params=dict(call.query) or None, json=call.json)
+        return Answer(response.status_code, dict(response.headers), response.json() if response.content else None)
+
+    def perform(self, tool: Tool, arguments: dict[str, Any]) -> Any:
+        """The JSON that a tool brings; of a list its first page, after asking for the second one, if there is one."""
+        work = tool.describe_work(tool.validate(arguments))
+        if tool.paging is None:
+            return self._all(work)
+        assert not isinstance(work, Call | Lookup)
+        first = self.send(next(work))
+        with suppress(StopIteration):
+            self.send(work.send(first))
+        return told(tool, first.json)
+
+    def _all(self, work: Work) -> Any:
+        assert not isinstance(work, Lookup)
+        if isinstance(work, Call):
+            return done(self.send(work).json)
+        try:
+            call = next(work)
+            while True:
+                call = work.send(self.send(call))
+        except StopIteration as end:
+            return done(end.value.json if isinstance(end.value, Cut) else end.value)
+
+    def shows(self, operation: str, path: str) -> bool:
+        """Whether the description of an operation's answer knows a path."""
+        described = next(each.contract for each in self.transports if operation in each.contract.operations())
+        route = next(route for route in described.routes if described._name(route[2], route[3], route[6]) == operation)
+        call = contract().Call(operation, route[2], route[3], spec=route[6])
+        _, media = described._answer(call, None)
+        return media is not None and any(_known(described, media.get("schema", {}), list(steps(path))))
+
+
+def told(tool: Tool, page: Any) -> Any:
+    """A page with what the module puts beside its items."""
+    tells = tool.paging.tells if tool.paging else None
+    if tells is None:
+        return page
+    items = [{**item, **tells(item, page)} for item in shown(tool, page)]
+    return {**page, tool.shows.rows: items} if tool.shows.rows else items
+
+
+def done(json: Any) -> Any:
+    """What a service that answers nothing is taken to have said."""
+    return {"done": True} if json is None else json
+
+
+def uses(tool: Tool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Ways to call a tool: its examples, and with all arguments where these do not exclude each other.
+
+    With all arguments, claims are once as the declaration has them and once the contrary.
+    """
+    for number, example in enumerate(tool.examples, 1):
+        yield f"use {number}", example["parameters"]
+    every = all_arguments(tool)
+    contrary = every | {name: not value for name, value in every.items() if isinstance(value, bool)}
+    for use, arguments in {"all": every, "contrary": contrary}.items():
+        if use == "contrary" and contrary == every:
+            continue
+        with suppress(InvalidRequest):
+            tool.describe_work(tool.validate(arguments))
+            yield use, arguments
+
+
+def all_arguments(tool: Tool) -> dict[str, Any]:
+    """An example of every argument that is the tool's own."""
+    own = {name: spec for name, spec in tool.input_schema["properties"].items() if not _is_paging(tool, name)}
+    return {name: example_of(spec) for name, spec in own.items()}
+
+
+def _let_words_pass(described: Any) -> None:
+    """Let any word pass for a parameter that is described as an object without any property.
+
+    So the description of Jira's boards, of 2022, has `type` and `state`, whose values it lists in its text.
+    """
+    parameter_error = described._parameter_error
+    nothing = {"type": "object", "additionalProperties": False}
+    described._parameter_error = lambda self, schema, value: (
+        None if schema == nothing else parameter_error(self, schema, value)
+    )
+
+
+def leads_somewhere(value: Any, keys: list[Any]) -> bool:
+    """Whether a path is in an answer; null, and a list without items, may stand for anything."""
+    if not keys or value is None:
+        return True
+    if keys[0] == "*":
+        return isinstance(value, list) and all(leads_somewhere(item, keys[1:]) for item in value)
+    if isinstance(keys[0], int):
+        return isinstance(value, list) and (len(value) <= keys[0] or leads_somewhere(value[keys[0]], keys[1:]))
+    return isinstance(value, dict) and keys[0] in value and leads_somewhere(value[keys[0]], keys[1:])
+
+
+def shown(tool: Tool, raw: Any) -> list[Any]:
+    """The items of an answer that a tool's columns are read from."""
+    items = at(raw, tool.shows.rows) if tool.shows.rows else raw
+    return items if isinstance(items, list) else [items]
+
+
+def _is_paging(tool: Tool, name: str) -> bool:
+    return tool.paging is not None and name in PAGING_PARAMETERS
+
+
+def _told(name: str) -> ModuleType | None:
+    """What is told of a vendor's answers."""
+    there = (Path(__file__).parent / "answers" / f"{name}.py").exists()
+    return import_module(f"tests.services.answers.{name}") if there else None
+
+
+def _known(described: Any, schema: Any, keys: list[Any], depth: int = 0) -> Iterator[bool]:
+    """One True for each way in which a schema knows a path; an object without any properties knows every path."""
+    schema = described._deref(schema)
+    if not keys or depth > 40:
+        yield not keys
+        return
+    for word in ("allOf", "anyOf", "oneOf"):
+        for part in schema.get(word, []):
+            yield from _known(described, part, keys, depth + 1)
+    if keys[0] == "*" or isinstance(keys[0], int):
+        if "items" in schema:
+            yield from _known(described, schema["items"], keys[1:], depth + 1)
+    elif keys[0] in schema.get("properties", {}):
+        yield from _known(described, schema["properties"][keys[0]], keys[1:], depth + 1)
+    elif isinstance(schema.get("additionalProperties"), dict):
+        yield from _known(described, schema["additionalProperties"], keys[1:], depth + 1)
+    elif schema.get("additionalProperties") is True or (
+        schema.get("type") == "object" and not schema.get("properties")
+    ):
+        yield True

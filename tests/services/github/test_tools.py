@@ -1,0 +1,132 @@
+"""Each tool's exact request, and how pages and files are read."""
+
+from base64 import b64encode
+from functools import partial
+from typing import Any
+
+import pytest
+
+from mcpist.errors import InvalidArguments, InvalidRequest
+from mcpist.tools.call import Answer, Call
+from mcpist_services.github.tools import github
+from tests.services.conversation import converse, work_of
+
+REPOSITORY = {"owner": "octo", "repo": "app"}
+
+
+work = partial(work_of, github)
+
+
+def page(items: Any, following: str = "") -> Answer:
+    link = f'<https://api.github.com/first?page=1>; rel="first", <{following}>; rel="next"' if following else ""
+    return Answer(200, {"link": link} if link else {}, items)
+
+
+@pytest.mark.parametrize(
+    ("owner", "path"),
+    [
+        ("a/b", "/repos/a%2Fb/app"),
+        ("a b", "/repos/a%20b/app"),
+        ("日本", "/repos/%E6%97%A5%E6%9C%AC/app"),
+        ("a?x=1#y", "/repos/a%3Fx%3D1%23y/app"),
+    ],
+)
+def test_an_owner_cannot_leave_its_place(owner: str, path: str) -> None:
+    assert github.tools["get_repo"].function(owner=owner, repo="app") == Call("GET", path)
+
+
+def test_a_file_in_a_folder_with_a_name_of_many_kinds_stays_one_path() -> None:
+    call = next(work("get_file", **REPOSITORY, path="a b/..c/d?e#f.md"))
+    assert call.path == "/repos/octo/app/contents/a%20b/..c/d%3Fe%23f.md"
+
+
+@pytest.mark.parametrize("path", ["docs/../../../../user", "..", "./a", "a\\..\\b"])
+def test_a_file_cannot_leave_its_repository(path: str) -> None:
+    with pytest.raises(InvalidRequest):
+        next(work("get_file", **REPOSITORY, path=path))
+
+
+def test_an_owner_cannot_climb() -> None:
+    with pytest.raises(InvalidRequest):
+        work("get_repo", owner="..", repo="app")
+
+
+@pytest.mark.parametrize("owner", ["octo/app", "", "a b"])
+def test_an_owner_with_a_slash_is_refused_before_anything_is_sent(owner: str) -> None:
+    with pytest.raises(InvalidArguments) as refused:
+        work("get_repo", owner=owner, repo="app")
+    assert refused.value.details["field"] == "owner"
+
+
+def test_pages_follow_the_next_link_and_become_one_list() -> None:
+    calls = work("list_issues", **REPOSITORY, labels=["bug"], limit=250)
+    following = "https://api.github.com/repositories/1/issues?labels=ux&per_page=9&after=Y3Vyc29y%3D%3D&page=2"
+    sent, issues = converse(
+        calls,
+        page([{"number": n} for n in range(84)], following),
+        page([{"number": n} for n in range(84, 168)], following.replace("page=2", "page=3")),
+        page([{"number": n} for n in range(168, 250)]),
+    )
+    assert [issue["number"] for issue in issues] == list(range(250))
+    assert [call.path for call in sent] == ["/repos/octo/app/issues"] * 3
+    assert [call.query.get("page") for call in sent] == [None, "2", "3"]
+    assert (sent[1].query["after"], sent[1].query["labels"], sent[1].query["per_page"]) == ("Y3Vyc29y==", "bug", 84)
+
+
+def test_a_link_to_another_host_is_never_followed_there() -> None:
+    calls = work("list_repos", limit=200)
+    sent, _ = converse(calls, page([{}] * 100, "https://evil.example/steal?page=2"), page([{}]))
+    assert sent[1] == Call(
+        "GET", "/user/repos", {"visibility": "all", "sort": "full_name", "per_page": 100, "page": "2"}
+    )
+
+
+def test_a_branch_starts_from_the_head_of_the_default_branch() -> None:
+    sent, made = converse(
+        work("create_branch", **REPOSITORY, branch="fix/login"),
+        Answer(200, {}, {"default_branch": "trunk/a"}),
+        Answer(200, {}, {"commit": {"sha": "abc"}}),
+        Answer(201, {}, {"ref": "refs/heads/fix/login"}),
+    )
+    assert [call.path for call in sent[:2]] == ["/repos/octo/app", "/repos/octo/app/branches/trunk/a"]
+    assert sent[2] == Call("POST", "/repos/octo/app/git/refs", json={"ref": "refs/heads/fix/login", "sha": "abc"})
+    assert made == {"ref": "refs/heads/fix/login"}
+
+
+@pytest.mark.parametrize("tool", ["update_issue", "update_pull", "request_reviewers"])
+def test_a_change_of_nothing_is_refused(tool: str) -> None:
+    number = "issue_number" if tool == "update_issue" else "pull_number"
+    with pytest.raises(InvalidRequest):
+        work(tool, **REPOSITORY, **{number: 1})
+
+
+def read_file(answer: dict[str, Any]) -> Any:
+    return converse(work("get_file", **REPOSITORY, path="a"), Answer(200, {}, answer))[1]["content"]
+
+
+def test_a_file_is_read_as_text() -> None:
+    lines = b64encode("# 設計\n".encode()).decode()
+    assert read_file({"type": "file", "encoding": "base64", "content": f"{lines[:6]}\n{lines[6:]}\n"}) == "# 設計\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"type": "file", "encoding": "base64", "content": b64encode(b"\x89PNG\xff").decode()},
+        {"type": "file", "encoding": "base64", "content": "%%%a"},
+        {"type": "file", "encoding": "none", "content": ""},
+        {"type": "submodule", "sha": "1"},
+    ],
+    ids=["binary", "broken", "too large", "submodule"],
+)
+def test_what_is_no_text_has_no_content(answer: dict[str, Any]) -> None:
+    assert read_file(answer) is None
+
+
+def test_an_empty_file_has_an_empty_text() -> None:
+    assert read_file({"type": "file", "encoding": "base64", "content": ""}) == ""
+
+
+def test_a_folder_is_read_as_the_list_of_its_names() -> None:
+    entries = [{"name": "src", "type": "dir"}, {"name": "a.md", "type": "file"}]
+    assert read_file({"type": "dir", "entries": entries}) == "- src/\n- a.md"

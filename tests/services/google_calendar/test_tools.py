@@ -1,0 +1,254 @@
+"""How events are read, moved and answered, and what the clock says."""
+
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from mcpist.errors import InvalidArguments, InvalidRequest
+from mcpist.render.answer import compact
+from mcpist.tools.call import Answer, Call
+from mcpist_services.google_calendar.tools import google_calendar
+from tests.services.conversation import converse, work_of
+
+SPAN = {"start": "2026-01-31T09:00:00+09:00", "end": "2026-01-31T10:00:00+09:00"}
+TIMED = {
+    "start": {"dateTime": SPAN["start"], "timeZone": "Asia/Tokyo"},
+    "end": {"dateTime": SPAN["end"], "timeZone": "Asia/Tokyo"},
+}
+ALL_DAY = {"start": {"date": "2026-01-31"}, "end": {"date": "2026-02-01"}}
+
+
+work = partial(work_of, google_calendar)
+
+
+def call(tool: str, **arguments: Any) -> Call:
+    made = work(tool, **arguments)
+    assert isinstance(made, Call)
+    return made
+
+
+def create(**arguments: Any) -> Any:
+    return call("create_event", **{"summary": "Lunch", **SPAN, **arguments}).json
+
+
+def update(present: dict[str, Any], **arguments: Any) -> Any:
+    """The body of the PATCH of an event that is so."""
+    sent, _ = converse(work("update_event", event_id="e1", **arguments), present, {"id": "e1"})
+    assert [(one.method, one.path) for one in sent] == [
+        ("GET", "/calendars/primary/events/e1"),
+        ("PATCH", "/calendars/primary/events/e1"),
+    ]
+    return sent[1].json
+
+
+# -- times --------------------------------------------------------------------------------------------
+
+
+def test_a_date_makes_an_event_all_day() -> None:
+    made = create(start="2026-01-31", end="2026-02-02", timezone="Asia/Tokyo")
+    assert (made["start"], made["end"]) == ({"date": "2026-01-31"}, {"date": "2026-02-02"})
+
+
+def test_a_time_without_an_offset_is_in_the_time_zone() -> None:
+    made = create(start="2026-01-31T09:00:00", end="2026-01-31T10:00:00", timezone="Europe/Zurich")
+    assert made["start"] == {"dateTime": "2026-01-31T09:00:00", "timeZone": "Europe/Zurich"}
+    assert made["end"] == {"dateTime": "2026-01-31T10:00:00", "timeZone": "Europe/Zurich"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"start": "2026-01-31T09:00:00"},
+        {"end": "2026-01-31T10:00:00"},
+        {"recurrence": ["RRULE:FREQ=DAILY;COUNT=3"]},
+    ],
+    ids=["a start without an offset", "an end without an offset", "a repeating time"],
+)
+def test_a_time_that_needs_a_time_zone_is_refused_without_one(arguments: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        create(**arguments)
+    assert refused.value.details["field"] == "timezone"
+
+
+def test_an_all_day_event_repeats_without_a_time_zone() -> None:
+    made = create(start="2026-01-31", end="2026-02-01", recurrence=["RRULE:FREQ=YEARLY"])
+    assert made["recurrence"] == ["RRULE:FREQ=YEARLY"]
+
+
+@pytest.mark.parametrize("start", ["31.1.2026", "2026-01-31 09:00", "2026-01-31T09:00", "tomorrow"])
+def test_a_time_of_another_shape_is_refused_before_anything_is_sent(start: str) -> None:
+    with pytest.raises(InvalidArguments) as refused:
+        create(start=start)
+    assert refused.value.details["field"] == "start"
+
+
+@pytest.mark.parametrize("time", ["2026-01-31T09:00:00", "2026-01-31"])
+def test_a_bound_without_an_offset_is_refused(time: str) -> None:
+    with pytest.raises(InvalidArguments):
+        work("list_events", time_min=time)
+
+
+# -- changes ------------------------------------------------------------------------------------------
+
+
+def test_a_change_of_words_is_one_request() -> None:
+    made = call("update_event", event_id="e1", summary="Dinner", location="", send_updates="none")
+    assert made == Call(
+        "PATCH", "/calendars/primary/events/e1", {"sendUpdates": "none"}, {"summary": "Dinner", "location": ""}
+    )
+
+
+def test_a_new_time_keeps_the_time_zone_that_the_event_has() -> None:
+    assert update(TIMED, **SPAN) == {"start": {"dateTime": SPAN["start"]}, "end": {"dateTime": SPAN["end"]}}
+
+
+def test_an_all_day_event_that_gets_a_time_loses_its_date() -> None:
+    assert update(ALL_DAY, **SPAN, timezone="Asia/Tokyo") == {
+        "start": {"dateTime": SPAN["start"], "timeZone": "Asia/Tokyo", "date": None},
+        "end": {"dateTime": SPAN["end"], "timeZone": "Asia/Tokyo", "date": None},
+    }
+
+
+def test_an_event_that_becomes_all_day_loses_its_time() -> None:
+    assert update(TIMED, start="2026-01-31", end="2026-02-01") == {
+        "start": {"date": "2026-01-31", "dateTime": None},
+        "end": {"date": "2026-02-01", "dateTime": None},
+    }
+
+
+def test_guests_who_stay_keep_their_answers() -> None:
+    ada = {"email": "Ada@example.com", "responseStatus": "accepted", "optional": True}
+    present = TIMED | {"attendees": [ada, {"email": "bob@example.com", "responseStatus": "declined"}]}
+    changed = update(present, attendees=["ada@example.com", "eve@example.com"])
+    assert changed == {"attendees": [ada, {"email": "eve@example.com"}]}
+
+
+def test_the_first_guests_of_an_event_are_invited_and_all_can_be_taken_away() -> None:
+    assert update(TIMED, attendees=["ada@example.com"]) == {"attendees": [{"email": "ada@example.com"}]}
+    assert update(TIMED | {"attendees": [{"email": "ada@example.com"}]}, attendees=[]) == {"attendees": []}
+
+
+def test_a_change_of_nothing_is_refused() -> None:
+    with pytest.raises(InvalidRequest):
+        work("update_event", event_id="e1", send_updates="all")
+
+
+def test_a_time_zone_without_a_time_is_refused() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        work("update_event", event_id="e1", summary="Lunch", timezone="Asia/Tokyo")
+    assert refused.value.details["field"] == "timezone"
+
+
+def test_reminders_can_be_turned_off() -> None:
+    made = call("update_event", event_id="e1", reminders=[], recurrence=[])
+    assert made.json == {"recurrence": [], "reminders": {"useDefault": False, "overrides": []}}
+
+
+def meet(**arguments: Any) -> str:
+    asked: str = create(conference=True, **arguments)["conferenceData"]["createRequest"]["requestId"]
+    return asked
+
+
+def test_the_wish_for_a_meet_link_is_the_same_for_the_same_event_and_another_for_another() -> None:
+    assert meet() == meet()
+    assert len({meet(), meet(summary="Dinner"), meet(calendar_id="team@example.com"), meet(location="Room 4")}) == 4
+
+
+# -- lists and answers --------------------------------------------------------------------------------
+
+
+def test_pages_follow_the_token_and_keep_the_question() -> None:
+    first, second = {"items": [{"id": "a"}] * 150, "nextPageToken": "t2"}, {"items": [{"id": "b"}] * 150}
+    sent, events = converse(work("list_events", q="budget", limit=300), first, second)
+    assert [one["id"] for one in events["items"]] == ["a"] * 150 + ["b"] * 150
+    question = {"q": "budget", "singleEvents": True, "orderBy": "startTime", "maxResults": 150}
+    assert [one.query for one in sent] == [question, {**question, "pageToken": "t2"}]
+
+
+def test_series_are_listed_in_no_order_of_start() -> None:
+    first = next(work("list_events", single_events=False))
+    assert first.query == {"singleEvents": False, "maxResults": 50}
+    with pytest.raises(InvalidRequest):
+        work("list_events", single_events=False, order_by="startTime")
+    assert next(work("list_events", single_events=False, order_by="updated")).query["orderBy"] == "updated"
+
+
+def test_events_are_rows_and_an_all_day_event_shows_its_dates() -> None:
+    shows = google_calendar.tools["list_events"].shows
+    timed = {"id": "a", "summary": "Lunch", "status": "confirmed", **TIMED}
+    assert "start_date" not in compact({"items": [timed, timed]}, shows)
+    mixed = compact({"items": [timed, {"id": "b", "summary": "Holiday", "status": "confirmed", **ALL_DAY}]}, shows)
+    assert SPAN["start"] in mixed
+    assert "2026-02-01" in mixed
+
+
+def test_busy_times_are_rows_and_a_calendar_that_cannot_be_read_is_one_with_its_reason() -> None:
+    busy = {"start": "2026-01-31T01:00:00Z", "end": "2026-01-31T02:00:00Z"}
+    calendars = {
+        "primary": {"busy": [busy, busy]},
+        "eve@example.com": {"busy": []},
+        "bob@example.com": {"errors": [{"domain": "global", "reason": "notFound"}]},
+    }
+    bounds = {"time_min": SPAN["start"], "time_max": SPAN["end"]}
+    _, rows = converse(work("free_busy", **bounds), {"calendars": calendars})
+    mine = {"calendar": "primary", **busy, "error": None}
+    assert rows == [mine, mine, {"calendar": "bob@example.com", "start": None, "end": None, "error": "notFound"}]
+
+
+def test_colours_are_those_of_events() -> None:
+    shades = {"background": "#a4bdfc", "foreground": "#1d1d1d"}
+    _, colors = converse(work("list_colors"), {"calendar": {"24": shades}, "event": {"1": shades}})
+    assert colors == [{"id": "1", **shades}]
+
+
+# -- the clock ----------------------------------------------------------------------------------------
+
+
+def now(zone: str, headers: dict[str, str]) -> Any:
+    return converse(work("get_current_time"), Answer(200, headers, {"id": "timezone", "value": zone}))[1]
+
+
+def test_the_time_is_the_services_in_the_accounts_zone() -> None:
+    told = now("Asia/Tokyo", {"date": "Sat, 31 Jan 2026 15:30:00 GMT"})
+    assert told == {"time": "2026-02-01T00:30:00+09:00", "weekday": "Sunday", "timezone": "Asia/Tokyo"}
+
+
+def test_a_zone_that_the_machine_does_not_know_is_told_in_utc() -> None:
+    told = now("Mars/Olympus", {"date": "Sat, 31 Jan 2026 15:30:00 GMT"})
+    assert told == {"time": "2026-01-31T15:30:00+00:00", "weekday": "Saturday", "timezone": "Mars/Olympus"}
+
+
+def test_without_the_services_clock_ours_tells_the_time() -> None:
+    told = datetime.fromisoformat(now("Europe/Zurich", {})["time"])
+    assert abs(told - datetime.now(UTC)) < timedelta(minutes=1)
+
+
+# -- resources ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("uri", "first", "last"),
+    [
+        ("google-calendar://primary/2026-01-31", "2026-01-31T00:00:00Z", "2026-02-01T00:00:00Z"),
+        ("google-calendar://primary/2026-12-31+09:00", "2026-12-31T00:00:00+09:00", "2027-01-01T00:00:00+09:00"),
+        ("google-calendar://primary/2026-12-31%2B09:00", "2026-12-31T00:00:00+09:00", "2027-01-01T00:00:00+09:00"),
+    ],
+)
+def test_the_address_of_a_day_is_its_events(uri: str, first: str, last: str) -> None:
+    arguments = google_calendar.resources["day"].arguments(uri)
+    assert arguments == {"calendar_id": "primary", "time_min": first, "time_max": last}
+    google_calendar.tools["list_events"].validate(arguments)
+
+
+@pytest.mark.parametrize("day", ["today", "2026-02-30", "9999-12-31"])
+def test_an_address_of_no_day_is_refused(day: str) -> None:
+    with pytest.raises(InvalidRequest):
+        google_calendar.resources["day"].arguments(f"google-calendar://primary/{day}")
+
+
+def test_the_address_of_an_event_is_that_of_no_day() -> None:
+    uri = "google-calendar://ada%40example.com/events/e1"
+    assert google_calendar.resources["event"].arguments(uri) == {"calendar_id": "ada@example.com", "event_id": "e1"}
+    assert google_calendar.resources["day"].arguments(uri) is None

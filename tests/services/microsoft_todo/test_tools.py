@@ -1,0 +1,184 @@
+"""How tasks are dated, repeated, cleared and read, and how Graph pages."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from mcpist.errors import InvalidArguments, InvalidRequest
+from mcpist.render.answer import compact
+from mcpist.tools.call import Call
+from mcpist_services.microsoft_todo.tools import microsoft_todo
+from tests.services.conversation import converse, work_of
+
+LIST = "AAMkADIyAAAAABrJAAA="
+TASK = {"list_id": LIST, "task_id": "AlMKXwbQAAAJws6wcAAAA="}
+TASK_PATH = "/me/todo/lists/AAMkADIyAAAAABrJAAA%3D/tasks/AlMKXwbQAAAJws6wcAAAA%3D"
+MONDAYS = {"type": "weekly", "interval": 1, "daysOfWeek": ["monday"]}
+HOST = "https://graph.microsoft.com/v1.0"
+
+
+work = partial(work_of, microsoft_todo)
+
+
+def create(**arguments: Any) -> Any:
+    made = work("create_task", list_id=LIST, title="Pay", **arguments)
+    assert isinstance(made, Call)
+    return made.json
+
+
+def update(**arguments: Any) -> Any:
+    made = work("update_task", **TASK, **arguments)
+    assert isinstance(made, Call)
+    assert (made.method, made.path) == ("PATCH", TASK_PATH)
+    return made.json
+
+
+# -- times --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("due", ["2026-01-31", "2026-01-31T00:00:00"])
+def test_a_day_is_due_at_its_beginning(due: str) -> None:
+    assert create(due=due)["dueDateTime"] == {"dateTime": "2026-01-31T00:00:00", "timeZone": "UTC"}
+
+
+def test_times_are_in_the_time_zone() -> None:
+    assert create(due="2026-01-31", reminder="2026-01-30T09:00:00", timezone="Tokyo Standard Time") == {
+        "title": "Pay",
+        "dueDateTime": {"dateTime": "2026-01-31T00:00:00", "timeZone": "Tokyo Standard Time"},
+        "reminderDateTime": {"dateTime": "2026-01-30T09:00:00", "timeZone": "Tokyo Standard Time"},
+        "isReminderOn": True,
+    }
+
+
+def test_a_task_without_a_reminder_says_nothing_of_it() -> None:
+    assert create() == {"title": "Pay"}
+
+
+@pytest.mark.parametrize(
+    ("field", "time"),
+    [
+        ("due", "2026-01-31T09:00:00Z"),
+        ("due", "31.1.2026"),
+        ("due", "none"),
+        ("reminder", "2026-01-31"),
+        ("reminder", "09:00"),
+    ],
+)
+def test_a_time_of_another_shape_is_refused_before_anything_is_sent(field: str, time: str) -> None:
+    with pytest.raises(InvalidArguments) as refused:
+        create(**{field: time})
+    assert refused.value.details["field"] == field
+
+
+def test_a_task_repeats_from_the_day_when_it_is_due_and_without_dates_of_a_range() -> None:
+    made = create(due="2026-02-02", recurrence=MONDAYS)
+    assert made["recurrence"] == {"pattern": MONDAYS, "range": {"type": "noEnd"}}
+
+
+def test_a_task_that_repeats_without_being_due_is_refused() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        create(recurrence=MONDAYS)
+    assert refused.value.details["field"] == "due"
+    with pytest.raises(InvalidRequest):
+        update(recurrence=MONDAYS, due="none")
+
+
+@pytest.mark.parametrize("tool", ["list_tasks", "get_task"])
+def test_times_are_answered_in_the_time_zone_that_was_asked_for(tool: str) -> None:
+    arguments = TASK if tool == "get_task" else {"list_id": LIST}
+    asked = next(work(tool, **arguments, timezone="Asia/Tokyo"))
+    assert asked.headers == {"prefer": 'outlook.timezone="Asia/Tokyo"'}
+    assert next(work(tool, **arguments)).headers == {}
+
+
+def test_a_time_zone_cannot_leave_its_header() -> None:
+    with pytest.raises(InvalidArguments):
+        work("list_tasks", list_id=LIST, timezone='UTC", odata.maxpagesize="1')
+
+
+# -- changes ------------------------------------------------------------------------------------------
+
+
+def test_what_is_cleared_is_sent_as_null() -> None:
+    assert update(title="Pay", due="none", reminder="none", recurrence={}) == {
+        "title": "Pay",
+        "dueDateTime": None,
+        "reminderDateTime": None,
+        "recurrence": None,
+    }
+
+
+def test_an_empty_text_and_no_categories_take_away_what_was_there() -> None:
+    assert update(body="", categories=[]) == {"body": {"content": "", "contentType": "text"}, "categories": []}
+
+
+@pytest.mark.parametrize("arguments", [{}, {"timezone": "Asia/Tokyo"}])
+def test_a_change_of_nothing_is_refused(arguments: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest):
+        update(**arguments)
+
+
+def test_a_step_that_nothing_is_said_of_is_refused() -> None:
+    with pytest.raises(InvalidRequest):
+        work("update_checklist_item", **TASK, checklist_item_id="1")
+
+
+@pytest.mark.parametrize("list_id", ["../lists", "a/b", "a b", ""])
+def test_an_id_that_is_none_is_refused_before_anything_is_sent(list_id: str) -> None:
+    with pytest.raises(InvalidArguments):
+        work("get_list", list_id=list_id)
+
+
+# -- answers ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["$skip", "$skiptoken"])
+def test_pages_follow_the_link_and_keep_the_question(word: str) -> None:
+    link = f"{HOST}/me/todo/lists/x/tasks?%24top=75&{word.replace('$', '%24')}=75"
+    first = {"value": [{"id": "a"}] * 75, "@odata.nextLink": link}
+    calls = work("list_tasks", list_id=LIST, filter="status ne 'completed'", limit=150)
+    sent, tasks = converse(calls, first, {"value": [{"id": "b"}] * 75})
+    assert [one["id"] for one in tasks["value"]] == ["a"] * 75 + ["b"] * 75
+    question = {"$filter": "status ne 'completed'", "$top": 75}
+    assert [one.query for one in sent] == [question, {**question, word: "75"}]
+    assert {one.path for one in sent} == {"/me/todo/lists/AAMkADIyAAAAABrJAAA%3D/tasks"}
+
+
+@pytest.mark.parametrize("word", ["$skip", "$skiptoken"])
+def test_a_cut_list_goes_on_where_it_ended(word: str) -> None:
+    link = f"{HOST}/me/todo/lists?%24top=2&{word.replace('$', '%24')}=2"
+    _, cut = converse(work("list_lists", limit=2), {"value": [{}] * 2, "@odata.nextLink": link})
+    cursor = cut.more.partition("cursor=")[2].rstrip(".")
+    assert next(work("list_lists", cursor=cursor)).query == {"$top": 50, word: "2"}
+
+
+def test_a_link_to_another_host_is_never_followed_there() -> None:
+    first = {"value": [{}] * 100, "@odata.nextLink": "https://evil.example/me/todo/lists?$skip=100&$top=1"}
+    sent, _ = converse(work("list_lists", limit=200), first, {"value": []})
+    assert sent[1] == Call("GET", "/me/todo/lists", {"$top": 100, "$skip": "100"})
+
+
+def read(task: dict[str, Any]) -> str:
+    sent, told = converse(work("get_task", **TASK), {"title": "Pay", **task})
+    assert sent == [Call("GET", TASK_PATH, {"$expand": "checklistItems,linkedResources"})]
+    return compact(told, microsoft_todo.tools["get_task"].shows)
+
+
+def test_a_task_is_read_as_its_text_with_its_steps() -> None:
+    steps = [{"displayName": "Find the bill", "isChecked": True}, {"displayName": "Pay it", "isChecked": False}]
+    links = [{"webUrl": "https://example.com/bill"}]
+    text = read({"body": {"content": "By card.\r\n"}, "checklistItems": steps, "linkedResources": links})
+    assert text == ("title: Pay\nlinks: https://example.com/bill\n\nBy card.\n\n- [x] Find the bill\n- [ ] Pay it")
+
+
+@pytest.mark.parametrize("body", [{}, {"body": None}, {"body": {"content": None}}, {"body": {"content": " \r\n"}}])
+def test_a_task_without_text_and_steps_is_its_title(body: dict[str, Any]) -> None:
+    assert read(body) == "title: Pay"
+
+
+def test_the_address_of_a_list_is_its_open_tasks() -> None:
+    resource = microsoft_todo.resources["open_tasks"]
+    arguments = resource.arguments(f"microsoft-todo://lists/{LIST}")
+    assert arguments == {"list_id": LIST, "filter": "status ne 'completed'"}
+    assert resource.arguments(f"microsoft-todo://lists/{LIST}/tasks/1") is None

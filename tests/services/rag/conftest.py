@@ -1,0 +1,67 @@
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+from moto import mock_aws
+
+from mcpist.aws import stores
+from mcpist.aws.stores import client
+from mcpist.settings import settings
+from mcpist_services.rag.shelf import Shelf
+from tests.services.rag.bucket import Clock, store
+
+NUMBERS = count()
+
+
+@pytest.fixture(scope="module")
+def operations() -> Iterator[list[str]]:
+    """moto, and the operations that were sent to it."""
+    forget()
+    sent: list[str] = []
+    with pytest.MonkeyPatch.context() as environment, mock_aws():
+        environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        stores.session().register("request-created", lambda operation_name, **_: sent.append(operation_name))
+        yield sent
+    forget()
+
+
+def forget() -> None:
+    stores.session.cache_clear()
+    stores.client.cache_clear()
+
+
+@pytest.fixture
+def sent(operations: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The operations of this test, which has an empty bucket of its own and remembers nothing of others."""
+    bucket = f"files-{next(NUMBERS)}"
+    client("s3").create_bucket(Bucket=bucket)
+    client("s3").put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+    monkeypatch.setenv("FILES_BUCKET", bucket)
+    settings.cache_clear()
+    Shelf.of.cache_clear()
+    operations.clear()
+    yield operations
+    settings.cache_clear()
+    Shelf.of.cache_clear()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def documents(sent: list[str]) -> str:
+    """Four documents of acme, which is returned; nothing counted yet."""
+    store("guides/deploy.md", "---\ntitle: Deploying\ntags: [ops, 運用]\ndate: 2026-01-05\n---\nHow to deploy.")
+    store("guides/review.md", "---\ntitle: レビュー手順\ntags: [ops]\ndate: 2026-03-01\n---\n設計書を読む。")
+    store("design.md", "---\ntags: [運用]\ndate: 2026-01-05\n---\n# Design of deploying\n\n設計。")
+    store("plain.md", "Nothing much.")
+    sent.clear()
+    return "acme"
+
+
+@pytest.fixture
+def shelf(documents: str, clock: Clock) -> Shelf:
+    """The shelf of a sandbox that has not looked yet."""
+    return Shelf(documents, clock)

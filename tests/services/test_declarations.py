@@ -1,0 +1,200 @@
+"""What must hold for every tool of every module."""
+
+from inspect import signature
+from urllib.parse import unquote
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from mcpist.caller import Role
+from mcpist.errors import InvalidRequest
+from mcpist.tools.call import Call, Lookup, Work
+from mcpist.tools.permissions import permits
+from mcpist.tools.schema import example_of
+from mcpist.tools.tool import PAGING_PARAMETERS, Tool
+from mcpist_services import CATALOGUE, NAMES
+
+MOST_NAME_CHARACTERS = 63
+SELF_EVIDENT = {"limit", "issue_number", "pull_number"}
+EFFECTS = {"get": "reads", "list": "reads", "search": "reads", "create": "writes", "add": "writes", "update": "writes"}
+EFFECTS |= {"delete": "destroys", "trash": "destroys", "merge": "destroys"}
+
+TOOLS = [
+    pytest.param(tool, id=f"{name}.{tool.name}") for name in NAMES for tool in CATALOGUE.module(name).tools.values()
+]
+for_every_tool = pytest.mark.parametrize("tool", TOOLS)
+
+
+def test_module_names_are_sorted_and_each_module_bears_its_own() -> None:
+    assert list(NAMES) == sorted(NAMES)
+    assert [CATALOGUE.module(name).name for name in NAMES] == list(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_module_says_what_it_is_in_one_line(name: str) -> None:
+    module = CATALOGUE.module(name)
+    assert module.description.endswith(".")
+    assert module.api_version
+    assert bool(module.host) != bool(module.opens)
+
+
+@for_every_tool
+def test_names_are_short_enough_for_every_client(tool: Tool) -> None:
+    assert len(f"{tool.module}.{tool.name}") <= MOST_NAME_CHARACTERS
+    assert all(len(name) <= MOST_NAME_CHARACTERS for name in tool.input_schema["properties"])
+
+
+@for_every_tool
+def test_the_description_begins_with_a_sentence(tool: Tool) -> None:
+    first = tool.description.partition("\n")[0]
+    assert first[0].isupper()
+    assert first.endswith(".")
+
+
+@for_every_tool
+def test_every_parameter_is_described_or_self_evident(tool: Tool) -> None:
+    unclear = {
+        name
+        for name, spec in tool.input_schema["properties"].items()
+        if not spec.get("description") and "enum" not in spec and name not in SELF_EVIDENT
+    }
+    assert not unclear
+
+
+@for_every_tool
+def test_the_schema_is_valid_closed_and_without_titles(tool: Tool) -> None:
+    Draft202012Validator.check_schema(tool.input_schema)
+    assert tool.input_schema["additionalProperties"] is False
+    assert not any("title" in schema for schema in _schemas(tool.input_schema))
+    assert not any("$ref" in schema for schema in _schemas(tool.input_schema))
+
+
+@for_every_tool
+def test_lists_are_bounded(tool: Tool) -> None:
+    limit = tool.input_schema["properties"].get("limit")
+    assert limit is None or (limit["minimum"], limit["maximum"]) == (1, 500)
+
+
+@for_every_tool
+def test_the_signature_is_one_line(tool: Tool) -> None:
+    assert tool.signature.startswith(f"{tool.name}(")
+    assert len(tool.signature.splitlines()) == 1
+
+
+@for_every_tool
+def test_the_answer_has_columns_and_its_text_is_one_of_them(tool: Tool) -> None:
+    assert tool.shows.fields
+    assert len(set(tool.shows.fields)) == len(tool.shows.fields)
+    assert not tool.shows.text or tool.shows.text in tool.shows.fields
+
+
+@for_every_tool
+def test_a_tool_does_what_its_verb_says(tool: Tool) -> None:
+    assert tool.effect == EFFECTS.get(tool.name.partition("_")[0], tool.effect)
+
+
+@for_every_tool
+def test_a_tool_of_a_service_names_the_operation_that_it_stands_for(tool: Tool) -> None:
+    assert bool(tool.operation) == bool(CATALOGUE.module(tool.module).host)
+
+
+@for_every_tool
+def test_every_example_is_one_that_the_tool_takes(tool: Tool) -> None:
+    for example in tool.examples:
+        tool.validate(example["parameters"])
+        assert example["description"]
+        assert example["expectedResult"]
+
+
+@for_every_tool
+def test_every_tool_says_who_made_it_and_what_it_belongs_to(tool: Tool) -> None:
+    assert all(tool.about[word] for word in ("version", "category", "author", "tags"))
+
+
+@for_every_tool
+def test_a_tool_that_shows_secrets_is_off_until_somebody_allows_it(tool: Tool) -> None:
+    role = Role("members", modules=(tool.module,))
+    assert permits(role, tool) == (tool.reads and not tool.reveals)
+
+
+@for_every_tool
+def test_describing_the_work_of_the_least_arguments_does_nothing_else(tool: Tool) -> None:
+    arguments = tool.validate(tool.examples[0]["parameters"])
+    assert isinstance(_first(tool.describe_work(arguments)), Call | Lookup)
+
+
+@for_every_tool
+def test_no_argument_leaves_its_place_in_the_path(tool: Tool) -> None:
+    call = _hostile(tool, "a b/ü?x=1#y%2e")
+    if isinstance(call, Call):
+        assert call.path.isascii()
+        assert not set(" ?#") & set(call.path)
+        assert "" not in call.path[1:].split("/")
+
+
+@for_every_tool
+def test_no_argument_climbs_out_of_its_place(tool: Tool) -> None:
+    call = _hostile(tool, "../../user")
+    assert ".." not in unquote(call.path if isinstance(call, Call) else "")
+
+
+@for_every_tool
+def test_no_argument_is_empty_in_a_path(tool: Tool) -> None:
+    call = _hostile(tool, "")
+    assert not isinstance(call, Call) or "//" not in call.path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_module_offers_resources_and_prompts(name: str) -> None:
+    module = CATALOGUE.module(name)
+    assert module.resources
+    assert module.prompts
+    for resource in module.resources.values():
+        assert resource.template.partition("://")[0] == name.replace("_", "-")
+        assert resource.description.endswith(".")
+        assert resource.variables == list(signature(resource.function).parameters)
+    for prompt in module.prompts.values():
+        assert prompt.description.endswith(".")
+        assert prompt.tools
+        words = {name: str(example_of(spec)) for name, spec in prompt.input_schema["properties"].items()}
+        assert all(f"{name}.{tool.name}" in prompt.say(words) for tool in prompt.tools)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_completed_argument_is_one_of_a_prompt_or_an_address(name: str) -> None:
+    module = CATALOGUE.module(name)
+    known = {variable for resource in module.resources.values() for variable in resource.variables}
+    known |= {word for prompt in module.prompts.values() for word in prompt.input_schema["properties"]}
+    assert set(module.completions) <= known
+    assert all(column in tool.shows.fields for tool, column in module.completions.values())
+
+
+def _first(work: Work) -> Call | Lookup:
+    """The work itself, or the first Call of several."""
+    return work if isinstance(work, Call | Lookup) else next(work)
+
+
+def _hostile(tool: Tool, text: str) -> Call | Lookup | None:
+    """What a tool makes of arguments whose every free text is this, past its schema; None if it refuses them."""
+    own = [name for name in tool.input_schema["properties"] if not tool.paging or name not in PAGING_PARAMETERS]
+    samples = {name: _sample(tool.input_schema["properties"][name], text) for name in own}
+    try:
+        return _first(tool.function(**samples))
+    except InvalidRequest:
+        return None
+
+
+def _sample(spec: dict, text: str) -> object:
+    """A value of a parameter; every free text is `text`."""
+    if "enum" in spec:
+        return spec["enum"][0]
+    if spec.get("type") == "array" and spec["items"].get("type") != "object":
+        return [_sample(spec["items"], text)]
+    return text if spec.get("type") == "string" else example_of(spec)
+
+
+def _schemas(schema: dict) -> list[dict]:
+    """A schema and all that it holds."""
+    inner = [*schema.get("properties", {}).values(), *schema.get("anyOf", [])]
+    inner += [schema["items"]] if isinstance(schema.get("items"), dict) else []
+    return [schema, *(found for part in inner for found in _schemas(part))]

@@ -1,0 +1,90 @@
+"""A browser's session: what it opens, for how long, and that nothing else passes for one."""
+
+import base64
+import time
+from typing import Any
+
+import pytest
+
+from mcpist.caller import Subject
+from mcpist.people import directory
+from tests.token_broker.conftest import Broker, error_of
+from token_broker.connecting import session
+
+
+def offer(door: Broker, proof: dict[str, str], organization: str = "acme") -> dict[str, Any]:
+    return door.send({"operation": "offer", "proof": proof, "organization": organization, "services": ["github"]})
+
+
+def test_a_login_gives_a_session_that_says_whose_it_is(door: Broker) -> None:
+    made = door.ask("login")["result"]
+    assert {name: made[name] for name in ("organization", "user")} == {"organization": "acme", "user": "ada"}
+    shown = offer(door, {"kind": "session", "value": made["session"]})["result"]
+    assert (shown["user"], shown["roles"], shown["all_roles"]) == ("ada", ["engineering", "support"], [])
+
+
+def test_an_administrator_is_told_all_roles(door: Broker) -> None:
+    assert offer(door, door.session("grace"))["result"]["all_roles"] == ["engineering", "support"]
+
+
+def test_a_login_needs_a_member_with_a_valid_token(door: Broker) -> None:
+    assert error_of(door.ask("login", proof=door.jwt("eve"))) == "MembershipRequired"
+    assert error_of(door.ask("login", proof=door.jwt("ada", expires_in=-60))) == "AuthenticationError"
+    assert error_of(door.ask("login", proof=door.jwt("ada", audience="https://other.example.com"))) == (
+        "AuthenticationError"
+    )
+
+
+def test_who_is_in_several_organizations_names_one(door: Broker) -> None:
+    directory.put_user("globex", "ada", name="Ada", subject=Subject(door.login.issuer, "ada"), roles=["support"])
+    directory._cache.clear()
+    answer = door.ask("login")
+    assert answer["error"] == {"type": "OrganizationUnclear", "details": {"known": "acme, globex"}}
+    assert door.ask("login", organization="globex")["result"]["organization"] == "globex"
+
+
+def test_a_session_ends_after_a_quarter_of_an_hour(door: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    proof = door.session("ada")
+    later = time.time() + session.SESSION_SECONDS + 1
+    monkeypatch.setattr(time, "time", lambda: later)
+    refused = offer(door, proof)
+    assert error_of(refused) == "AuthenticationError"
+    assert refused["error"]["details"] == {"problem": "the browser's session has ended"}
+
+
+def test_a_session_opens_only_its_own_organization(door: Broker) -> None:
+    assert error_of(offer(door, door.session("ada"), "globex")) == "AuthenticationError"
+    assert error_of(offer(door, door.session("hal"), "acme")) == "AuthenticationError"
+
+
+def test_who_is_no_member_any_more_has_no_session(door: Broker) -> None:
+    proof = door.session("bob")
+    elsewhere = Subject(door.login.issuer, "somebody-else")
+    directory.put_user("acme", "bob", name="Bob", subject=elsewhere, roles=["engineering"])
+    directory._cache.clear()
+    assert error_of(offer(door, proof)) == "MembershipRequired"
+
+
+def test_a_subject_that_became_another_user_does_not_act_as_the_new_one(door: Broker) -> None:
+    proof = door.session("bob")
+    directory.put_user("acme", "bob", name="Bob", subject=Subject(door.login.issuer, "gone"), roles=["engineering"])
+    directory.put_user("acme", "bert", name="Bert", subject=Subject(door.login.issuer, "bob"), roles=["engineering"])
+    directory._cache.clear()
+    assert error_of(offer(door, proof)) == "AuthenticationError"
+
+
+@pytest.mark.parametrize("forged", ["x", base64.b64encode(b"\x01\x00\x10" + b"x" * 60).decode(), "<warrant>"])
+def test_nothing_else_passes_for_a_session_and_no_alarm_is_raised(
+    door: Broker, forged: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if forged == "<warrant>":
+        forged = door.ask("warrant")["result"]["warrant"]
+    assert error_of(offer(door, {"kind": "session", "value": forged})) == "AuthenticationError"
+    assert "IntegrityFailures" not in capsys.readouterr().out
+
+
+def test_a_session_is_no_warrant(door: Broker) -> None:
+    door.store()
+    value = door.session("ada")["value"]
+    answer = door.ask("resolve_by_warrant", proof={"kind": "warrant", "value": value})
+    assert error_of(answer) == "AuthenticationError"

@@ -1,0 +1,121 @@
+"""A sandbox killed at every point of a refresh: what the provider still honours is never lost, and nothing loops."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from infra.local.stack import AwsRequest, FaultyAnswer, Moment
+from tests.token_broker.stack import OWNER, PACE, Sandbox, Stack
+
+# Takeovers within a moment: here nothing but a killed process is late.
+QUICK: dict[str, Any] = {"lease": 0.6, "beat": 0.1, "margin": 0.2}
+
+type Point = tuple[str, str, Moment]
+
+LEASE = f"lease#{OWNER}"
+# Where AWS is asked: the operation, the item's sort key, and the moment; each in the order of a refresh.
+AWS_POINTS: dict[str, Point] = {
+    "before it has the lease": ("UpdateItem", LEASE, "before"),
+    "with the lease": ("UpdateItem", LEASE, "after"),
+    "before it reads the grant": ("GetItem", OWNER, "before"),
+    "before it has the data keys": ("GenerateDataKey", "", "before"),
+    "before it stores": ("UpdateItem", OWNER, "before"),
+    "after it stored": ("UpdateItem", OWNER, "after"),
+    "before it gives the lease back": ("DeleteItem", LEASE, "before"),
+}
+# Where the provider holds the request.
+PROVIDER_POINTS = {"before the provider redeems": "asked", "before the provider's answer": "answered"}
+# Here the provider has redeemed the stored refresh token, and nobody knows its answer.
+REDEEMED = {"before the provider's answer", "before it stores"}
+
+
+@contextmanager
+def killing(stack: Stack, sandbox: Sandbox, point: str) -> Iterator[threading.Event]:
+    """The sandbox is killed where the point says; the event tells that it was."""
+    killed = threading.Event()
+    if point in PROVIDER_POINTS:
+        stack.server.steer(hold=PROVIDER_POINTS[point])
+        watcher = threading.Thread(target=kill_when, args=[lambda: stack.server.state.waiting, sandbox, killed])
+        watcher.start()
+        yield killed
+        watcher.join()
+        return
+    operation, owner, moment = AWS_POINTS[point]
+
+    def hook(request: AwsRequest, now: Moment) -> None:
+        key = request.body.get("Key", {}).get("sk", {}).get("S", "")
+        if (request.operation, key, now) != (operation, owner, moment) or killed.is_set():
+            return
+        killed.set()
+        sandbox.kill()
+        raise FaultyAnswer(500, {"__type": "InternalServerError"})
+
+    stack.aws.on_request = hook
+    yield killed
+    stack.aws.on_request = None
+
+
+def kill_when(is_there: Callable[[], object], sandbox: Sandbox, killed: threading.Event) -> None:
+    while not is_there():
+        pass
+    sandbox.kill()
+    killed.set()
+
+
+@pytest.mark.parametrize("mode", ["strict", "lenient"])
+@pytest.mark.parametrize("point", [*AWS_POINTS, *PROVIDER_POINTS])
+def test_a_killed_refresh_loses_no_grant_that_the_provider_honours_and_never_loops(
+    stack: Stack, point: str, mode: str
+) -> None:
+    stack.server.reset()
+    stack.server.steer(mode=mode)
+    grant = stack.connect()
+    stack.age()
+    with stack.sandboxes(2) as (victim, heir):
+        with killing(stack, victim, point) as killed:
+            victim.tell(service="example", refused=None, threads=1, pace=PACE | QUICK)
+            assert victim.hear() is None
+        assert killed.is_set()
+        stack.server.steer(hold="")
+        found = [stack.play([heir], threads=1, **QUICK).found[0] for _ in range(3)]
+    state, now = stack.server.state, stack.grant()
+    assert now is not None
+    if point in REDEEMED and mode == "strict":
+        assert found == ["RECONNECT_REQUIRED"] * 3
+        assert (len(state.redeems), len(state.refused)) == (1, 1)
+        assert (now.version, now.dead and now.dead.code) == (grant.version, "invalid_grant")
+    else:
+        assert found == [f"2 {now.open('access_token').get_secret_value()}"] * 3
+        assert (len(state.redeems), len(state.refused)) == (1 + (point in REDEEMED), 0)
+        assert stack.server.takes(found[0].split()[1])
+        assert now.open("refresh_token").get_secret_value() in state.refresh_tokens
+
+
+def test_the_points_are_those_of_a_refresh_in_their_order(stack: Stack) -> None:
+    """Between the provider's answer and the stored pair stands one request to AWS, and nothing else."""
+    stack.server.reset()
+    stack.connect()
+    stack.age()
+    seen: list[str] = []
+
+    def hook(request: AwsRequest, moment: Moment) -> None:
+        if moment == "before" and request.service in {"dynamodb", "kms"}:
+            redeemed = " after the redeem" if stack.server.state.redeems else ""
+            seen.append(f"{request.operation}{redeemed}")
+
+    with stack.sandboxes(1) as sandboxes:
+        stack.aws.on_request = hook
+        stack.play(sandboxes, threads=1, beat=30)
+        stack.aws.on_request = None
+    # On a loaded machine a lease may grow too old before the provider is asked; then it begins anew.
+    assert seen[:6] == ["BatchGetItem", "BatchGetItem", "UpdateItem", "GetItem", "Decrypt", "GenerateDataKey"]
+    assert seen[-4:] == [
+        "GenerateDataKey",
+        "UpdateItem after the redeem",
+        "PutItem after the redeem",
+        "DeleteItem after the redeem",
+    ]
+    assert sum(one.endswith("after the redeem") for one in seen) == 3

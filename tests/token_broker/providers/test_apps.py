@@ -1,0 +1,215 @@
+"""Where our clients at the providers are read from, and what is refused there."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from mcpist import settings
+from mcpist.aws import stores
+from mcpist.errors import NotConfigured, StoreUnavailable
+from token_broker import providers
+from token_broker.providers import BUILT_IN, apps
+from token_broker.providers.apps import App, Server, app_of
+
+FOLDER = "/mcpist/mcpist/oauth"
+SECRET = "canary-client-secret"
+SERVER = {
+    "client_id": "ours",
+    "authorize_url": "https://login.example.com/authorize",
+    "token_url": "https://login.example.com/token",
+}
+
+_put: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def folder(aws: list[str]) -> Iterator[None]:
+    """No parameter and no memory of one; no request counted."""
+    apps.forget()
+    _put.clear()
+    aws.clear()
+    yield
+    if _put:
+        boto3.client("ssm").delete_parameters(Names=_put)
+    apps.forget()
+
+
+@pytest.fixture
+def at_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine that serves only itself."""
+    monkeypatch.setenv("PUBLIC_URL", "http://127.0.0.1:8400")
+    settings.settings.cache_clear()
+    yield
+    settings.settings.cache_clear()
+
+
+def put(provider: str, value: Any) -> None:
+    text, name = value if isinstance(value, str) else json.dumps(value), f"{FOLDER}/{provider}"
+    boto3.client("ssm").put_parameter(Name=name, Type="SecureString", Value=text, Overwrite=True)
+    _put.append(name)
+
+
+def problem(provider: str) -> str:
+    with pytest.raises(NotConfigured) as raised:
+        app_of(provider)
+    assert raised.value.details["service"] == provider
+    return str(raised.value.details["problem"])
+
+
+def test_an_app_is_read_from_its_parameter_and_shows_no_secret() -> None:
+    put("github", {"client_id": "Iv1.ours", "client_secret": SECRET})
+    app = app_of("github")
+    assert (app.client_id, app.tenant) == ("Iv1.ours", "common")
+    assert app.client_secret is not None
+    assert app.client_secret.get_secret_value() == SECRET
+    assert SECRET not in repr(app)
+
+
+def test_it_is_read_once_a_minute(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    put("github", {"client_id": "old"})
+    aws.clear()
+    now = 1_000_000.0
+    monkeypatch.setattr(time, "time", lambda: now)
+    assert [app_of("github").client_id for _ in range(3)] == ["old"] * 3
+    assert aws == ["GetParameter"]
+    put("github", {"client_id": "new"})
+    now += apps.CACHE_SECONDS - 1
+    assert app_of("github").client_id == "old"
+    now += 1
+    assert app_of("github").client_id == "new"
+
+
+def test_a_clock_that_was_put_back_keeps_nothing_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    put("github", {"client_id": "old"})
+    now = 1_000_000.0
+    monkeypatch.setattr(time, "time", lambda: now)
+    app_of("github")
+    put("github", {"client_id": "new"})
+    now -= 300
+    assert app_of("github").client_id == "new"
+
+
+def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apps, "MOST_APPS", 2)
+    for name in ("a", "b", "c"):
+        put(name, SERVER)
+        app_of(name)
+        assert len(apps._kept) <= 2
+
+
+def test_a_missing_parameter_is_named() -> None:
+    assert problem("notion") == f"the parameter {FOLDER}/notion is missing"
+    put("notion", {"client_id": "ours"})
+    assert app_of("notion").client_id == "ours"
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("no JSON " + SECRET, "JSON: Invalid JSON"),
+        ([], "JSON: "),
+        ({"client_secret": SECRET}, "client_id: Field required"),
+        ({"client_id": ""}, "client_id: "),
+        ({"client_id": "two words"}, "client_id: "),
+        ({"client_id": "ours", "client_secrets": SECRET}, "client_secrets: Extra inputs"),
+        ({"client_id": "ours", "tenant": "../other"}, "tenant: "),
+        (SERVER, "authorize_url: Extra inputs"),
+    ],
+)
+def test_a_wrong_parameter_says_where_and_quotes_nothing(value: Any, words: str) -> None:
+    put("microsoft", value)
+    assert words in problem("microsoft")
+    assert SECRET not in problem("microsoft")
+
+
+def test_a_provider_that_is_not_built_in_is_described_by_its_parameter() -> None:
+    put("vault", {**SERVER, "client_secret": SECRET, "issuer": "https://login.example.com", "scopes": ["read"]})
+    provider = providers.find("vault")
+    assert isinstance(app_of("vault"), Server)
+    assert provider.services == ("vault",)
+    assert provider.scopes(["vault"]) == ("read",)
+    assert (provider.token_url, provider.client_auth, provider.pkce) == (SERVER["token_url"], "basic", True)
+
+
+def test_a_client_without_a_secret_is_a_public_one() -> None:
+    put("vault", SERVER)
+    assert providers.find("vault").client_auth == "none"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://login.example.com/token",
+        "https://127.0.0.1/token",
+        "https://127.1/token",
+        "https://2130706433/token",
+        "https://0x7f000001/token",
+        "https://[::1]/token",
+        "https://[::ffff:10.0.0.1]/token",
+        "https://10.1.2.3/token",
+        "https://169.254.169.254/latest",
+        "https://100.64.0.1/token",
+        "https://[fd00::1]/token",
+        "https://localhost/token",
+        "https://login/token",
+        "https://login.internal/token",
+        "https://LOGIN.LOCAL/token",
+        "https://login.internal./token",
+        "https://user:secret@login.example.com/token",
+        "https://@login.example.com/token",
+        "https://login.example.com/token#part",
+        "https://login.example.com:99999/token",
+        "https://log in.example.com/token",
+        "https://[login.example.com/token",
+        "ftp://login.example.com/token",
+        "login.example.com",
+        "",
+        "http://127.0.0.1:9/token",
+    ],
+)
+def test_an_address_that_is_not_of_the_internet_is_refused(url: str) -> None:
+    put("vault", {**SERVER, "token_url": url})
+    assert "token_url: " in problem("vault")
+
+
+@pytest.mark.usefixtures("at_home")
+def test_a_machine_that_serves_only_itself_may_have_its_own_server() -> None:
+    put("vault", {**SERVER, "token_url": "http://127.0.0.1:9/token"})
+    assert providers.find("vault").token_url == "http://127.0.0.1:9/token"
+
+
+@pytest.mark.usefixtures("at_home")
+@pytest.mark.parametrize("url", ["http://10.1.2.3/token", "http://login.example.com/token", "https://127.0.0.1/t"])
+def test_and_nothing_else_inside(url: str) -> None:
+    put("vault", {**SERVER, "token_url": url})
+    assert "token_url: " in problem("vault")
+
+
+@pytest.mark.parametrize("provider", BUILT_IN)
+def test_a_built_in_provider_stays_what_it_is(provider: str) -> None:
+    put(provider, SERVER)
+    assert "Extra inputs" in problem(provider)
+    put(provider, {"client_id": "ours"})
+    assert type(app_of(provider)) is App
+
+
+@pytest.mark.parametrize(
+    ("code", "raised"),
+    [("AccessDeniedException", NotConfigured), ("ThrottlingException", StoreUnavailable), ("Strange", ClientError)],
+)
+def test_a_store_that_refuses_is_told_apart_from_one_that_is_down(
+    code: str, raised: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: Any) -> None:
+        raise ClientError({"Error": {"Code": code, "Message": SECRET}}, "GetParameter")
+
+    monkeypatch.setattr(stores.client("ssm", **apps.WAITS), "get_parameter", refuse)
+    with pytest.raises(raised) as found:
+        app_of("notion")
+    if raised is not ClientError:
+        assert SECRET not in str(found.value)
