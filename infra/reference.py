@@ -14,7 +14,7 @@ from mcpist.errors import (
     McpistError,
     ToolExecutionError,
     TransientError,
-    leaves,
+    concrete_errors,
 )
 from mcpist.tools.module import Module
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
@@ -26,7 +26,7 @@ FOLDER = ROOT / "docs/tools"
 ERRORS = ROOT / "docs/errors.md"
 UPSTREAMS_SCHEMA = ROOT / "layers/config/upstreams.schema.json"
 EFFECTS = {"reads": "", "writes": " (writes)", "destroys": " (destroys)"}
-WORDS = ("enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "default")
+BOUND_KEYWORDS = ("enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "default")
 WHO_ACTS: dict[type[McpistError], str] = {
     CallerError: "the caller",
     AdministratorError: "an administrator",
@@ -68,7 +68,7 @@ def upstreams_schema() -> str:
 def error_page() -> str:
     """Every code of an error: when it comes, and who must act. A code that two kinds of people act on has two rows."""
     rows: dict[tuple[str, str], str] = {}
-    for kind in leaves():
+    for kind in concrete_errors():
         who = next(who for branch, who in WHO_ACTS.items() if issubclass(kind, branch))
         row = f"| `{kind.code}` | {kind.status} | {who} | {kind.__doc__} |"
         rows.setdefault((kind.code, who), row)
@@ -150,7 +150,7 @@ def _tool(tool: Tool) -> Iterator[str]:
 def _spec(spec: dict[str, Any]) -> str:
     """`: what it is. Bounds.`, as far as something is to be said."""
     inner = spec.get("items", {}) if spec.get("type") == "array" else spec
-    bounds = [f"{word} `{json.dumps(inner[word], ensure_ascii=False)}`" for word in WORDS if word in inner]
+    bounds = [f"{word} `{json.dumps(inner[word], ensure_ascii=False)}`" for word in BOUND_KEYWORDS if word in inner]
     said = [part for part in (spec.get("description", "").rstrip("."), ", ".join(bounds)) if part]
     return f": {'; '.join(said)}" if said else ""
 

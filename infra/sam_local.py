@@ -20,23 +20,23 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from infra.local.house import ORGANIZATION, ROOT, open_house
+from infra.local.deployment import ORGANIZATION, ROOT, run_local_deployment
 from infra.local.intrinsics import read_yaml
-from infra.local.server import PortBusy, listen
+from infra.local.server import PortInUse, listen
 from infra.local.template import Template
 
-BUILT = ROOT / ".aws-sam/build/template.yaml"
+BUILT_TEMPLATE = ROOT / ".aws-sam/build/template.yaml"
 # SAM gives a container only variables that its template declares, and reads paths from where that stands.
-DECLARED = BUILT.with_name("local.yaml")
-VALUES = BUILT.with_name("local.json")
-EVENT = BUILT.with_name("local-event.json")
-ENDPOINT = "AWS_ENDPOINT_URL"
-NAMED = "https://mcp.example.com"  # by the events
-WITHOUT = "Start one on this machine, or run everything without containers: `make up`."
+LOCAL_TEMPLATE = BUILT_TEMPLATE.with_name("local.yaml")
+VARIABLES_FILE = BUILT_TEMPLATE.with_name("local.json")
+EVENT_FILE = BUILT_TEMPLATE.with_name("local-event.json")
+ENDPOINT_VARIABLE = "AWS_ENDPOINT_URL"
+EXAMPLE_HOST = "https://mcp.example.com"  # by the events
+NO_ENGINE_HINT = "Start one on this machine, or run everything without containers: `make up`."
 _TOKEN = re.compile(r"<access token of (\w+)>")
 
 
-class Unready(Exception):
+class MissingPrerequisite(Exception):
     """Something must be done before SAM can run anything here."""
 
 
@@ -50,60 +50,64 @@ def main() -> None:
         parser.error(f"{options.event} is no file")
     try:
         sys.exit(run(options.event, options.port, more))
-    except (Unready, PortBusy) as error:
+    except (MissingPrerequisite, PortInUse) as error:
         sys.exit(f"make sam-local: {error}")
 
 
 def run(event: Path | None, port: int, more: list[str]) -> int:
     """SAM's exit code."""
     address = bridge()
-    if not BUILT.exists():
-        raise Unready(f"{BUILT} is not there: run `make build` first")
-    url = NAMED if event else f"http://127.0.0.1:{port}"
-    with open_house(bridge=address, public_url=url, say=_say) as house:
-        environments = values(house.aws.template, f"http://{address}:{urlsplit(house.aws.endpoint_url).port}")
-        DECLARED.write_text(yaml.safe_dump(declaring(read_yaml(BUILT))), "utf-8")
-        VALUES.write_text(json.dumps(environments), "utf-8")
+    if not BUILT_TEMPLATE.exists():
+        raise MissingPrerequisite(f"{BUILT_TEMPLATE} is not there: run `make build` first")
+    url = EXAMPLE_HOST if event else f"http://127.0.0.1:{port}"
+    with run_local_deployment(bridge=address, public_url=url, report=_print_progress) as deployment:
+        environments = values(deployment.aws.template, f"http://{address}:{urlsplit(deployment.aws.endpoint_url).port}")
+        LOCAL_TEMPLATE.write_text(yaml.safe_dump(with_endpoint_variable(read_yaml(BUILT_TEMPLATE))), "utf-8")
+        VARIABLES_FILE.write_text(json.dumps(environments), "utf-8")
         if event is None:
-            _say(f"{url}/mcp waits for MCP clients, with the token\n{house.token()}")
+            _print_progress(f"{url}/mcp waits for MCP clients, with the token\n{deployment.token()}")
             what = ["start-api", "--host", "127.0.0.1", "--port", str(port), "--warm-containers", "LAZY"]
         else:
-            EVENT.write_text(filled(event.read_text("utf-8"), house.login.mint), "utf-8")
-            what = ["invoke", target(event, environments), "--event", str(EVENT)]
-        files = ["--template", str(DECLARED), "--env-vars", str(VALUES)]
-        return _sam(["local", *what, *files, *more], house.aws.environment)
+            EVENT_FILE.write_text(filled(event.read_text("utf-8"), deployment.login.mint), "utf-8")
+            what = ["invoke", target(event, environments), "--event", str(EVENT_FILE)]
+        files = ["--template", str(LOCAL_TEMPLATE), "--env-vars", str(VARIABLES_FILE)]
+        return _sam(["local", *what, *files, *more], deployment.aws.environment)
 
 
 def bridge() -> str:
-    """The address at which containers reach this machine; Unready where no container engine answers."""
+    """The address at which containers reach this machine; MissingPrerequisite where no container engine answers."""
     asked = ["docker", "network", "inspect", "bridge", "--format", "{{json .IPAM.Config}}"]
     try:
         answer = subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603 - fixed words
     except FileNotFoundError:
-        raise Unready(f"SAM runs functions in containers, and there is no `docker` here. {WITHOUT}") from None
+        raise MissingPrerequisite(
+            f"SAM runs functions in containers, and there is no `docker` here. {NO_ENGINE_HINT}"
+        ) from None
     if answer.returncode:
         said = " ".join(answer.stderr.strip().splitlines()[-1:])
-        raise Unready(f"SAM runs functions in containers, and no engine answers: {said} {WITHOUT}")
+        raise MissingPrerequisite(f"SAM runs functions in containers, and no engine answers: {said} {NO_ENGINE_HINT}")
     (network, *_) = json.loads(answer.stdout)
     # An engine that chose the gateway itself took the first address, and may not tell.
     address = network.get("Gateway") or str(ip_network(network["Subnet"])[1])
     try:
         listen(address, 0).close()
-    except PortBusy:
+    except PortInUse:
         hint = "containers in a virtual machine cannot reach what listens here"
-        raise Unready(f"the containers' gateway {address} is no address of this machine: {hint}. {WITHOUT}") from None
+        raise MissingPrerequisite(
+            f"the containers' gateway {address} is no address of this machine: {hint}. {NO_ENGINE_HINT}"
+        ) from None
     return address
 
 
-def declaring(template: dict[str, Any]) -> dict[str, Any]:
+def with_endpoint_variable(template: dict[str, Any]) -> dict[str, Any]:
     """The template with the one variable more that leads a function to the embedded AWS."""
-    template["Globals"]["Function"]["Environment"]["Variables"][ENDPOINT] = ""
+    template["Globals"]["Function"]["Environment"]["Variables"][ENDPOINT_VARIABLE] = ""
     return template
 
 
 def values(template: Template, endpoint: str) -> dict[str, dict[str, str]]:
     """Each function's variables, by the function's id."""
-    return {one.id: {**one.environment, ENDPOINT: endpoint} for one in template.functions}
+    return {one.id: {**one.environment, ENDPOINT_VARIABLE: endpoint} for one in template.functions}
 
 
 def target(event: Path, functions: Mapping[str, Any]) -> str:
@@ -112,7 +116,7 @@ def target(event: Path, functions: Mapping[str, Any]) -> str:
         room = re.sub("(?<!^)(?=[A-Z])", "_", id_.removesuffix("Function")).lower()
         if event.name.startswith(f"{room}_"):
             return id_
-    raise Unready(f"{event} begins with no function's name ({', '.join(functions)})")
+    raise MissingPrerequisite(f"{event} begins with no function's name ({', '.join(functions)})")
 
 
 def filled(text: str, mint: Callable[[str], str]) -> str:
@@ -124,7 +128,7 @@ def filled(text: str, mint: Callable[[str], str]) -> str:
 def _sam(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Run SAM with the embedded AWS's credentials, and none of the owner's; a stop lets it end its containers."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    keys = {name: value for name, value in environment.items() if name != ENDPOINT}
+    keys = {name: value for name, value in environment.items() if name != ENDPOINT_VARIABLE}
     nowhere = {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}
     command = ["env", *shlex.split(os.environ.get("SAM", "sam")), *arguments]
     # Ctrl-C at a terminal reaches SAM by itself; with a handler here it cannot inherit that a shell ignores it.
@@ -134,7 +138,7 @@ def _sam(arguments: list[str], environment: Mapping[str, str]) -> int:
         return sam.wait()
 
 
-def _say(text: str) -> None:
+def _print_progress(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 

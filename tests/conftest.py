@@ -15,12 +15,12 @@ from infra.local.login import LocalLogin
 from infra.local.template import REGION, Template, read_template
 from mcpist import settings
 from mcpist.aws import stores
-from mcpist.batch.machine import uses
+from mcpist.batch.machine import machine_usage
 from mcpist.caller import Role, Subject
 from mcpist.people import directory, identity, quota
 from mcpist.running import broker
-from mcpist.running.cache import answers
-from mcpist.running.rate_limits import holds
+from mcpist.running.cache import response_cache
+from mcpist.running.rate_limits import cooldowns
 from mcpist_services import NAMES, has_upstreams
 from tests.token_broker.authorization_server import AuthorizationServer, running
 
@@ -101,17 +101,17 @@ def build(template: Template) -> None:
 
 def forget() -> None:
     """Drop what a sandbox keeps in memory, as a new one would begin."""
-    for kept in (settings.settings, stores.session, stores.client, identity.keys_of):
+    for kept in (settings.settings, stores.session, stores.client, identity.issuer_keys):
         kept.cache_clear()
     directory._cache.clear()
     identity._verified.clear()
-    broker._memory.clear()
-    broker._statuses.clear()
-    uses._noted.clear()
+    broker._credential_cache.clear()
+    broker._status_cache.clear()
+    machine_usage._recorded_at.clear()
     has_upstreams.cache_clear()
-    answers.forget()
-    holds.clear()
-    quota.requests.clear()
+    response_cache.forget()
+    cooldowns.clear()
+    quota.request_quota.clear()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Seen:
+class EmittedMetric:
     """One value of one metric."""
 
     namespace: str
@@ -31,10 +31,10 @@ def documents(text: str) -> Iterator[dict[str, Any]]:
             rest = rest[end:]
 
 
-def seen(text: str) -> list[Seen]:
+def seen(text: str) -> list[EmittedMetric]:
     """Every value in every line of the embedded metric format."""
     return [
-        Seen(
+        EmittedMetric(
             namespace=directive["Namespace"],
             name=metric["Name"],
             unit=metric["Unit"],

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from infra.local.template import read_template
-from mcpist.batch.machine import uses
-from mcpist.batch.machine.definition import TYPE
+from mcpist.batch.machine import machine_usage
+from mcpist.batch.machine.definition import MACHINE_TYPE
 
 type Json = dict[str, Any]
 type Statement = dict[str, Any]
@@ -304,7 +304,7 @@ def test_only_the_janitor_removes_machines_and_of_the_ledger_it_reaches_only_the
     assert removable["Fn::Sub"][0].endswith(":stateMachine:mcpist-${Id}-*")
     assert not any(removing.values())
     (ledger,) = [s for s in statements(resources, "JanitorRole") if s["Resource"] == {"Fn::GetAtt": ["Ledger", "Arn"]}]
-    assert ledger["Condition"] == {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [uses.PK]}}
+    assert ledger["Condition"] == {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [machine_usage.MACHINES_PK]}}
     assert not {pair for pair in allowed(resources, "JanitorRole") if pair[0].startswith("s3:")}
 
 
@@ -563,4 +563,4 @@ def test_nothing_depends_on_itself(resources: Json) -> None:
 
 def test_the_relay_is_of_the_type_that_generated_machines_have(resources: Json) -> None:
     (relay,) = of_type(resources, "AWS::StepFunctions::StateMachine").values()
-    assert relay["StateMachineType"] == TYPE
+    assert relay["StateMachineType"] == MACHINE_TYPE

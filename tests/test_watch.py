@@ -24,7 +24,7 @@ LAMBDAS = {
 PAGE = (watch.ROOT / "docs/observability.md").read_text("utf-8")
 
 
-def own() -> list[watch.Watched]:
+def own() -> list[watch.WatchedMetric]:
     return [one for one in (*watch.alarmed().values(), *watch.shown()) if one.namespace == NAMESPACE]
 
 
@@ -118,7 +118,7 @@ def test_no_two_widgets_lie_on_each_other() -> None:
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
 def test_the_page_tells_each_metric(metric: Metric) -> None:
     by = f"`{metric.dimension}`" if metric.dimension else ""
-    assert f"| `{metric.name}` | {metric.unit} | {by} | {metric.counts} |\n" in PAGE
+    assert f"| `{metric.name}` | {metric.unit} | {by} | {metric.description} |\n" in PAGE
 
 
 def test_the_page_tells_no_other_metric_and_each_alarm() -> None:

@@ -17,7 +17,7 @@ _SEARCH = re.compile(r'SEARCH\(\'\{"?([^",}]+)"?,([\w,]+)\} MetricName="(\w+)"[^
 
 
 @dataclass(frozen=True)
-class Watched:
+class WatchedMetric:
     """A metric that somebody looks at; the value of a dimension is `*` where all are searched for."""
 
     namespace: str
@@ -48,9 +48,9 @@ def alarms() -> dict[str, dict[str, Any]]:
     return {id_: one["Properties"] for id_, one in document().items() if one["Type"] == "AWS::CloudWatch::Alarm"}
 
 
-def alarmed() -> dict[str, Watched]:
+def alarmed() -> dict[str, WatchedMetric]:
     return {
-        id_: Watched(
+        id_: WatchedMetric(
             alarm["Namespace"],
             alarm["MetricName"],
             frozenset((one["Name"], one["Value"]) for one in alarm["Dimensions"]),
@@ -60,20 +60,20 @@ def alarmed() -> dict[str, Watched]:
     }
 
 
-def shown() -> list[Watched]:
+def shown() -> list[WatchedMetric]:
     """All that the dashboard shows."""
     body = json.loads(document()["Dashboard"]["Properties"]["DashboardBody"])
     rows = [row for widget in body["widgets"] for row in widget["properties"]["metrics"]]
     return [watched for row in rows for watched in _watched(row)]
 
 
-def _watched(row: list[Any]) -> Iterator[Watched]:
+def _watched(row: list[Any]) -> Iterator[WatchedMetric]:
     if isinstance(row[0], dict):
         found = _SEARCH.findall(row[0]["expression"])
         assert found, row
         for namespace, names, metric, statistic in found:
-            yield Watched(namespace, metric, frozenset((name, "*") for name in names.split(",")), statistic)
+            yield WatchedMetric(namespace, metric, frozenset((name, "*") for name in names.split(",")), statistic)
         return
     namespace, metric, *dimensions, options = row
     pairs = frozenset(zip(dimensions[::2], dimensions[1::2], strict=True))
-    yield Watched(namespace, metric, pairs, options["stat"])
+    yield WatchedMetric(namespace, metric, pairs, options["stat"])

@@ -5,99 +5,108 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from connect import login, pages
-from connect.cookies import Session, session_of
+from connect.cookies import BrowserSession, read_session
 from connect.request import Request
-from connect.response import Response, go, show
-from connect.words import WORDS, Words
+from connect.response import Response, html_response, redirect
+from connect.texts import TEXTS, Texts
 from mcpist.errors import AuthenticationError, InvalidRequest
 from mcpist.running import broker
 
 # The broker asks the provider up to three times, and a state counts once: so one attempt, nearly as long as we live.
-PATIENCE_SECONDS = 26
+CONNECT_BROKER_TIMEOUT_SECONDS = 26
 
 
 def overview(request: Request) -> Response:
     """All services, and how each stands."""
-    words = WORDS[request.locale]
-    return _shown(request, "/connect", (), lambda offer: pages.overview(words, offer))
+    texts = TEXTS[request.locale]
+    return _render(request, "/connect", (), lambda offer: pages.overview(texts, offer))
 
 
 def service(request: Request) -> Response:
     """One service: what is connected, and the forms; what happened just now stands above."""
-    words, name = WORDS[request.locale], request.path["service"]
-    note, role = _note(words, request.query.get("done", "")), request.query.get("role", "")
-    return _shown(request, _place(name), (name,), lambda offer: pages.service(words, {**offer, "role": role}, note))
+    texts, name = TEXTS[request.locale], request.path["service"]
+    note, role = _note(texts, request.query.get("done", "")), request.query.get("role", "")
+    return _render(
+        request, _service_path(name), (name,), lambda offer: pages.service(texts, {**offer, "role": role}, note)
+    )
 
 
-def act(request: Request) -> Response:
+def submit_form(request: Request) -> Response:
     """What a form of a service's page asks for: begin, paste or disconnect."""
-    session, name = _acting(request), request.path["service"]
-    role = {"role": request.one("role")} if request.one("whom") == "role" else {}
-    match request.one("action"):
+    session, name = _require_session(request), request.path["service"]
+    role = {"role": request.form_value("role")} if request.form_value("whom") == "role" else {}
+    match request.form_value("action"):
         case "begin":
             services = request.form.get("services", [])
             if not services:
                 raise InvalidRequest(field="services", problem="choose at least one service")
-            asked = {"services": services, **role, **_opened(request, role)}
-            begun = _ask(session, "begin", **asked)
-            return show(pages.leaving(WORDS[request.locale], begun["provider"], begun["url"]))
+            fields = {"services": services, **role, **_selected_roles(request, role)}
+            result = _call_broker(session, "begin", **fields)
+            return html_response(pages.leaving(TEXTS[request.locale], result["provider"], result["url"]))
         case "paste":
-            asked = {"service": name, "key": request.one("key"), **role, **_opened(request, role)}
-            return _outcome(request, session, _ask(session, "paste", **asked))
+            fields = {"service": name, "key": request.form_value("key"), **role, **_selected_roles(request, role)}
+            return _result_page(request, session, _call_broker(session, "paste", **fields))
         case "disconnect":
-            shared = {"role": request.one("role")} if request.one("role") else {}
-            _ask(session, "revoke", service=name, **shared)
-            return _back(request, name, "disconnected")
+            shared = {"role": request.form_value("role")} if request.form_value("role") else {}
+            _call_broker(session, "revoke", service=name, **shared)
+            return _redirect_back(request, name, "disconnected")
     raise InvalidRequest(field="action", problem="there is no such action")
 
 
 def callback(request: Request) -> Response:
     """The provider's answer; the address with its code is left at once."""
-    session = session_of(request)
+    session = read_session(request)
     if session is None:
         raise AuthenticationError(problem="nobody is logged in")
     names = ("state", "code", "error", "iss")
-    said = {name: request.query[name] for name in names if request.query.get(name)}
-    return _outcome(request, session, _ask(session, "finish", provider=request.path["provider"], **said))
+    parameters = {name: request.query[name] for name in names if request.query.get(name)}
+    return _result_page(
+        request, session, _call_broker(session, "finish", provider=request.path["provider"], **parameters)
+    )
 
 
 def confirm(request: Request) -> Response:
     """The answer to a question."""
-    session = _acting(request)
-    agreed = request.one("agreed") == "yes"
-    return _outcome(request, session, _ask(session, "confirm", question=request.one("question"), agreed=agreed))
+    session = _require_session(request)
+    agreed = request.form_value("agreed") == "yes"
+    return _result_page(
+        request, session, _call_broker(session, "confirm", question=request.form_value("question"), agreed=agreed)
+    )
 
 
-def _shown(request: Request, place: str, services: Iterable[str], page: Callable[[Mapping[str, Any]], str]) -> Response:
+def _render(request: Request, path: str, services: Iterable[str], page: Callable[[Mapping[str, Any]], str]) -> Response:
     """A page for who is logged in; others go to the login and come back."""
-    words, wanted = WORDS[request.locale], {name: request.query.get(name, "") for name in ("organization", "user")}
+    texts, wanted = TEXTS[request.locale], {name: request.query.get(name, "") for name in ("organization", "user")}
     kept = {name: value for name, value in request.query.items() if name in {"organization", "user", "role"}}
-    target = f"{place}?{urlencode(kept)}" if kept else place
-    session, again = session_of(request), "again" in request.query
+    target = f"{path}?{urlencode(kept)}" if kept else path
+    session, again = read_session(request), "again" in request.query
     if session is None or again or wanted["organization"] not in {"", session.organization}:
         return login.begin(request, target, organization=wanted["organization"], again=again)
     try:
-        offer = _ask(session, "offer", services=list(services))
+        offer = _call_broker(session, "offer", services=list(services))
     except AuthenticationError:
         return login.begin(request, target, organization=wanted["organization"])
     if wanted["user"] not in {"", offer["user"]}:
-        text = words.not_yours_note.format(wanted=wanted["user"], user=offer["user"])
-        ways = [(words.others_login, f"{target}&again=1"), (words.back, "/connect")]
-        return show(pages.message(words, words.not_yours, text, ways), status=403)
-    return show(page(offer))
+        text = texts.not_yours_note.format(wanted=wanted["user"], user=offer["user"])
+        actions = [(texts.others_login, f"{target}&again=1"), (texts.back, "/connect")]
+        return html_response(pages.message(texts, texts.not_yours, text, actions), status=403)
+    return html_response(page(offer))
 
 
-def _acting(request: Request) -> Session:
+def _require_session(request: Request) -> BrowserSession:
     """Who sent a form of ours; a login that changed since the page was shown does not act."""
     if request.origin != request.url:
         raise InvalidRequest(field="origin", problem=f"forms are sent from {request.url}/connect only")
-    session = session_of(request)
-    if session is None or (session.organization, session.user) != (request.one("organization"), request.one("user")):
+    session = read_session(request)
+    if session is None or (session.organization, session.user) != (
+        request.form_value("organization"),
+        request.form_value("user"),
+    ):
         raise AuthenticationError(problem="somebody else is logged in by now")
     return session
 
 
-def _opened(request: Request, role: Mapping[str, str]) -> dict[str, list[str]]:
+def _selected_roles(request: Request, role: Mapping[str, str]) -> dict[str, list[str]]:
     """The roles that may use an own account, where the form asks; all are not named, so that later ones count too."""
     chosen, offered = request.form.get("open_to", []), request.form.get("could_open_to", [])
     if role or not offered or set(chosen) == set(offered):
@@ -107,35 +116,35 @@ def _opened(request: Request, role: Mapping[str, str]) -> dict[str, list[str]]:
     return {"open_to": chosen}
 
 
-def _outcome(request: Request, session: Session, made: Mapping[str, Any]) -> Response:
-    if made["outcome"] == "asks":
+def _result_page(request: Request, session: BrowserSession, result: Mapping[str, Any]) -> Response:
+    if result["outcome"] == "asks":
         about = {"organization": session.organization, "user": session.user}
-        return show(pages.question(WORDS[request.locale], made, about))
-    return _back(request, made["service"], made["outcome"])
+        return html_response(pages.question(TEXTS[request.locale], result, about))
+    return _redirect_back(request, result["service"], result["outcome"])
 
 
-def _back(request: Request, name: str, done: str) -> Response:
-    return go(f"{request.url}{_place(name)}?done={done}")
+def _redirect_back(request: Request, name: str, done: str) -> Response:
+    return redirect(f"{request.url}{_service_path(name)}?done={done}")
 
 
-def _place(name: str) -> str:
+def _service_path(name: str) -> str:
     return f"/connect/{quote(name, safe='')}"
 
 
-def _note(words: Words, done: str) -> str:
+def _note(texts: Texts, done: str) -> str:
     match done:
         case "connected":
-            return pages.note(words.connected, words.connected_note, kind="good")
+            return pages.note(texts.connected, texts.connected_note, kind="good")
         case "declined":
-            return pages.note(words.declined, kind="bad")
+            return pages.note(texts.declined, kind="bad")
         case "disconnected":
-            return pages.note(words.disconnected)
+            return pages.note(texts.disconnected)
         case "kept":
-            return pages.note(words.kept)
+            return pages.note(texts.kept)
     return ""
 
 
-def _ask(session: Session, operation: str, **fields: Any) -> dict[str, Any]:
+def _call_broker(session: BrowserSession, operation: str, **fields: Any) -> dict[str, Any]:
     proof = {"kind": "session", "value": session.session}
-    asked = {"operation": operation, "proof": proof, "organization": session.organization, **fields}
-    return broker.send(asked, seconds=PATIENCE_SECONDS, attempts=1)
+    message = {"operation": operation, "proof": proof, "organization": session.organization, **fields}
+    return broker.invoke(message, seconds=CONNECT_BROKER_TIMEOUT_SECONDS, attempts=1)

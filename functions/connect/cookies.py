@@ -14,7 +14,7 @@ LOGIN_SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class BrowserSession:
     """The broker's sealed word for this browser, and whose it says that it is."""
 
     organization: str
@@ -23,7 +23,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class LoginAttempt:
     """A login under way: what it must come back with, and where it leads."""
 
     state: str = field(repr=False)
@@ -32,47 +32,47 @@ class Attempt:
     target: str
 
 
-def session_of(request: Request) -> Session | None:
+def read_session(request: Request) -> BrowserSession | None:
     """The session that the browser brings."""
-    fields = _read(request, "session", Session)
-    return Session(**fields) if fields else None
+    fields = _read_cookie(request, "session", BrowserSession)
+    return BrowserSession(**fields) if fields else None
 
 
-def attempt_of(request: Request) -> Attempt | None:
+def read_login_attempt(request: Request) -> LoginAttempt | None:
     """The login that the browser began."""
-    fields = _read(request, "login", Attempt)
-    return Attempt(**fields) if fields else None
+    fields = _read_cookie(request, "login", LoginAttempt)
+    return LoginAttempt(**fields) if fields else None
 
 
-def keep_session(request: Request, session: Session, *, seconds: int) -> str:
+def set_session_cookie(request: Request, session: BrowserSession, *, seconds: int) -> str:
     """The header that makes the browser remember who is logged in."""
-    return _set(request, "session", urlencode(asdict(session)), seconds)
+    return _set_cookie(request, "session", urlencode(asdict(session)), seconds)
 
 
-def keep_attempt(request: Request, attempt: Attempt) -> str:
+def set_login_cookie(request: Request, attempt: LoginAttempt) -> str:
     """The header that makes the browser remember the login under way."""
-    return _set(request, "login", urlencode(asdict(attempt)), LOGIN_SECONDS)
+    return _set_cookie(request, "login", urlencode(asdict(attempt)), LOGIN_SECONDS)
 
 
-def drop_attempt(request: Request) -> str:
+def clear_login_cookie(request: Request) -> str:
     """The header that ends a login."""
-    return _set(request, "login", "", 0)
+    return _set_cookie(request, "login", "", 0)
 
 
-def _set(request: Request, name: str, value: str, seconds: int) -> str:
-    secure = "; Secure" if _secure(request) else ""
-    return f"{_name(request, name)}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
+def _set_cookie(request: Request, name: str, value: str, seconds: int) -> str:
+    secure = "; Secure" if _is_https(request) else ""
+    return f"{_cookie_name(request, name)}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
 
 
-def _read(request: Request, name: str, kind: type[Session | Attempt]) -> Mapping[str, str]:
+def _read_cookie(request: Request, name: str, kind: type[BrowserSession | LoginAttempt]) -> Mapping[str, str]:
     """The cookie's fields, or nothing where one is missing."""
-    fields = dict(parse_qsl(request.cookies.get(_name(request, name), ""), keep_blank_values=True))
+    fields = dict(parse_qsl(request.cookies.get(_cookie_name(request, name), ""), keep_blank_values=True))
     return fields if set(fields) == set(kind.__slots__) else {}
 
 
-def _name(request: Request, name: str) -> str:
-    return f"__Host-mcpist-{name}" if _secure(request) else f"mcpist-{name}"
+def _cookie_name(request: Request, name: str) -> str:
+    return f"__Host-mcpist-{name}" if _is_https(request) else f"mcpist-{name}"
 
 
-def _secure(request: Request) -> bool:
+def _is_https(request: Request) -> bool:
     return request.url.startswith("https://")

@@ -5,71 +5,75 @@ from html import escape
 from typing import Any
 
 from connect.markup import choice, form, group, hidden, small
-from connect.words import KEY_PAGES, PROVIDERS, Words, title
+from connect.texts import KEY_PAGES, PROVIDERS, Texts, title
 
 type Row = Mapping[str, Any]
 
 
-def connect_form(words: Words, offer: Row, entry: Row) -> str:
+def connect_form(texts: Texts, offer: Row, entry: Row) -> str:
     """The form that leads to the provider; nothing where its app is not set up."""
     if not entry["consent"]:
         return ""
     name = PROVIDERS.get(entry["provider"], title(entry["service"]))
-    content = _services(words, entry) + _whom(words, offer, entry)
-    button = f'<button class="wide">{escape(words.go_on.format(service=name))}</button>'
-    return form(entry["service"], content + button, kind="who", action="begin", **whose(offer))
+    content = _service_choice(texts, entry) + _owner_choice(texts, offer, entry)
+    button = f'<button class="wide">{escape(texts.go_on.format(service=name))}</button>'
+    return form(entry["service"], content + button, kind="who", action="begin", **identity_fields(offer))
 
 
-def key_form(words: Words, offer: Row, entry: Row) -> str:
+def key_form(texts: Texts, offer: Row, entry: Row) -> str:
     """The form for a key; nothing where the service takes none. It is open where there is no other way."""
     if not entry["keys"]:
         return ""
-    made = words.make_key.format(service=title(entry["service"]))
+    made = texts.make_key.format(service=title(entry["service"]))
     where = KEY_PAGES.get(entry["service"])
     link = f' <a href="{where}" target="_blank" rel="noopener">{escape(made)}</a>' if where else ""
     field = (
-        f'<label class="field">{escape(words.key)}<input class="text" type="password" name="key" required '
+        f'<label class="field">{escape(texts.key)}<input class="text" type="password" name="key" required '
         'autocomplete="off" spellcheck="false" maxlength="16384"></label>'
     )
-    button = f'<button class="wide quiet">{escape(words.store_key)}</button>'
+    button = f'<button class="wide quiet">{escape(texts.store_key)}</button>'
     content = form(
-        entry["service"], field + _whom(words, offer, entry) + button, kind="who", action="paste", **whose(offer)
+        entry["service"],
+        field + _owner_choice(texts, offer, entry) + button,
+        kind="who",
+        action="paste",
+        **identity_fields(offer),
     )
     return (
-        f"<details{'' if entry['consent'] else ' open'}><summary>{escape(words.paste)}</summary>"
-        f'<p class="soft">{escape(words.paste_note)}{link}</p>{content}</details>'
+        f"<details{'' if entry['consent'] else ' open'}><summary>{escape(texts.paste)}</summary>"
+        f'<p class="soft">{escape(texts.paste_note)}{link}</p>{content}</details>'
     )
 
 
-def whose(offer: Row) -> dict[str, str]:
+def identity_fields(offer: Row) -> dict[str, str]:
     """Whom a form was made for: another login meanwhile must not act."""
     return {"organization": offer["organization"], "user": offer["user"]}
 
 
-def _services(words: Words, entry: Row) -> str:
+def _service_choice(texts: Texts, entry: Row) -> str:
     """Which services one consent shall serve, where there is a choice: those that it serves already, and this one."""
     if len(entry["together"]) < 2:
         return hidden({"services": entry["service"]})
     served = {entry["service"], *(name for row in entry["grants"] if row["own"] for name in row["services"])}
     boxes = (choice("checkbox", "services", name, title(name), checked=name in served) for name in entry["together"])
-    return group(words.which_services, "".join(boxes))
+    return group(texts.which_services, "".join(boxes))
 
 
-def _whom(words: Words, offer: Row, entry: Row) -> str:
+def _owner_choice(texts: Texts, offer: Row, entry: Row) -> str:
     """Whose connection it becomes: an administrator may choose a role."""
     if not offer["all_roles"]:
-        return _roles(words, offer, entry)
+        return _role_choice(texts, offer, entry)
     for_role = offer["role"] in offer["all_roles"]
-    mine = choice("radio", "whom", "me", words.for_me, words.for_me_note, checked=not for_role)
-    role = choice("radio", "whom", "role", words.for_role, words.for_role_note, checked=for_role)
+    mine = choice("radio", "whom", "me", texts.for_me, texts.for_me_note, checked=not for_role)
+    role = choice("radio", "whom", "role", texts.for_role, texts.for_role_note, checked=for_role)
     names = "".join(
         f"<option{' selected' if name == offer['role'] else ''}>{escape(name)}</option>" for name in offer["all_roles"]
     )
-    select = f'<label class="field role">{escape(words.role)}<select name="role">{names}</select></label>'
-    return group(words.for_whom, mine + role) + _roles(words, offer, entry) + select
+    select = f'<label class="field role">{escape(texts.role)}<select name="role">{names}</select></label>'
+    return group(texts.for_whom, mine + role) + _role_choice(texts, offer, entry) + select
 
 
-def _roles(words: Words, offer: Row, entry: Row) -> str:
+def _role_choice(texts: Texts, offer: Row, entry: Row) -> str:
     """Which of the person's roles may use it, where there are several."""
     if len(offer["roles"]) < 2:
         return ""
@@ -79,4 +83,4 @@ def _roles(words: Words, offer: Row, entry: Row) -> str:
         choice("checkbox", "open_to", name, name, checked=name in opened) + hidden({"could_open_to": name})
         for name in offer["roles"]
     )
-    return group(words.which_roles, boxes + small(words.which_roles_note), kind="mine")
+    return group(texts.which_roles, boxes + small(texts.which_roles_note), kind="mine")

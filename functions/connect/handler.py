@@ -11,8 +11,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from connect import connections, login, pages
 from connect.request import Request
-from connect.response import Response, show
-from connect.words import WORDS
+from connect.response import Response, html_response
+from connect.texts import TEXTS
 from mcpist.aws.snapshot import prepare
 from mcpist.errors import (
     AuthenticationError,
@@ -20,7 +20,7 @@ from mcpist.errors import (
     Locale,
     McpistError,
     MembershipRequired,
-    OrganizationUnclear,
+    OrganizationAmbiguous,
 )
 from mcpist.telemetry import invocation
 from mcpist.telemetry.metrics import ERRORS
@@ -36,7 +36,7 @@ ROUTES: dict[str, Callable[[Request], Response]] = {
     "GET /connect": connections.overview,
     "GET /connect/login": login.finish,
     "GET /connect/{service}": connections.service,
-    "POST /connect/{service}": connections.act,
+    "POST /connect/{service}": connections.submit_form,
     "GET /connect/callback/{provider}": connections.callback,
     "POST /connect/confirm": connections.confirm,
 }
@@ -44,7 +44,7 @@ ROUTES: dict[str, Callable[[Request], Response]] = {
 
 def handler(event: dict[str, Any], context: LambdaContext) -> Response:
     """Answer one request of a browser; whatever fails is a page that says what to do."""
-    with invocation.opened("connect", logger, context.aws_request_id):
+    with invocation.begin("connect", logger, context.aws_request_id):
         return _answer(event, context)
 
 
@@ -52,19 +52,19 @@ def _answer(event: dict[str, Any], context: LambdaContext) -> Response:
     started = time.monotonic()
     logger.info("request", request=context.aws_request_id, route=event["routeKey"])
     locale: Locale = "en"
-    place = "/connect"
+    path = "/connect"
     try:
-        request = Request.of(event)
-        locale, place = request.locale, f"/connect/{quote(request.path.get('service', ''), safe='')}".rstrip("/")
+        request = Request.from_event(event)
+        locale, path = request.locale, f"/connect/{quote(request.path.get('service', ''), safe='')}".rstrip("/")
         response = ROUTES[request.route](request)
         outcome = "OK"
     except McpistError as error:
-        response, outcome = _failure(error, locale, place), error.code
+        response, outcome = _failure(error, locale, path), error.code
         invocation.count(ERRORS, by=outcome)
     except Exception:
         logger.exception("request failed", request=context.aws_request_id)
         defect = InternalError(request_id=context.aws_request_id)
-        response, outcome = _failure(defect, locale, place), defect.code
+        response, outcome = _failure(defect, locale, path), defect.code
         invocation.count(ERRORS, by=outcome)
     logger.info(
         "answer",
@@ -76,16 +76,19 @@ def _answer(event: dict[str, Any], context: LambdaContext) -> Response:
     return response
 
 
-def _failure(error: McpistError, locale: Locale, place: str) -> Response:
-    words = WORDS[locale]
-    heading, (text, hint) = words.failed, error.text(locale)
-    ways: Iterable[tuple[str, str]] = [(words.again, place)]
+def _failure(error: McpistError, locale: Locale, path: str) -> Response:
+    texts = TEXTS[locale]
+    heading, (text, hint) = texts.failed, error.text(locale)
+    actions: Iterable[tuple[str, str]] = [(texts.again, path)]
     match error:
-        case OrganizationUnclear():
+        case OrganizationAmbiguous():
             names, hint = error.details["known"].split(", "), ""
-            heading, ways = words.which_organization, [(name, f"{place}?organization={quote(name)}") for name in names]
+            heading, actions = (
+                texts.which_organization,
+                [(name, f"{path}?organization={quote(name)}") for name in names],
+            )
         case MembershipRequired():
-            ways = [(words.others_login, f"{place}?again=1")]
+            actions = [(texts.others_login, f"{path}?again=1")]
         case AuthenticationError():
-            heading, text, hint = words.ended, words.ended_note, ""
-    return show(pages.message(words, heading, text, ways, hint=hint), status=error.status)
+            heading, text, hint = texts.ended, texts.ended_note, ""
+    return html_response(pages.message(texts, heading, text, actions, hint=hint), status=error.status)

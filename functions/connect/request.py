@@ -9,8 +9,8 @@ from urllib.parse import parse_qs
 from mcpist.errors import InvalidRequest, Locale, PayloadTooLarge
 from mcpist.settings import settings
 
-MOST_FORM_BYTES = 64_000
-MOST_FIELDS = 300
+MAX_FORM_BYTES = 64_000
+MAX_FORM_FIELDS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Request:
     locale: Locale
 
     @classmethod
-    def of(cls, event: Mapping[str, Any]) -> Self:
+    def from_event(cls, event: Mapping[str, Any]) -> Self:
         """The request that an event is."""
         headers = {name.lower(): value.strip() for name, value in event.get("headers", {}).items()}
         pairs = (cookie.partition("=") for cookie in event.get("cookies", []))
@@ -42,7 +42,7 @@ class Request:
             locale="ja" if headers.get("accept-language", "").strip().lower().startswith("ja") else "en",
         )
 
-    def one(self, name: str) -> str:
+    def form_value(self, name: str) -> str:
         """The form's only value of this name, empty where there is none."""
         values = self.form.get(name, [""])
         if len(values) != 1:
@@ -53,10 +53,10 @@ class Request:
 def _form(event: Mapping[str, Any]) -> dict[str, list[str]]:
     """The fields of a form, those that are empty too; API Gateway hands forms on as base64."""
     text = event.get("body") or ""
-    if len(text) > MOST_FORM_BYTES:
-        raise PayloadTooLarge(size_bytes=len(text), limit_bytes=MOST_FORM_BYTES)
+    if len(text) > MAX_FORM_BYTES:
+        raise PayloadTooLarge(size_bytes=len(text), limit_bytes=MAX_FORM_BYTES)
     try:
         body = base64.b64decode(text).decode() if event.get("isBase64Encoded") else text
-        return parse_qs(body, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        return parse_qs(body, keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS)
     except ValueError:
         raise InvalidRequest(field="form", problem="it cannot be read") from None

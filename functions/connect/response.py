@@ -23,12 +23,12 @@ HEADERS = {
 }
 
 
-def show(html: str, *, status: int = 200, cookies: Sequence[str] = ()) -> Response:
+def html_response(html: str, *, status: int = 200, cookies: Sequence[str] = ()) -> Response:
     """A page."""
     headers = {**HEADERS, "content-type": "text/html; charset=utf-8"}
     return {"statusCode": status, "headers": headers, "cookies": list(cookies), "body": html}
 
 
-def go(url: str, *, cookies: Sequence[str] = ()) -> Response:
+def redirect(url: str, *, cookies: Sequence[str] = ()) -> Response:
     """Another address, asked for with GET."""
     return {"statusCode": 303, "headers": {**HEADERS, "location": url}, "cookies": list(cookies), "body": ""}

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from mcpist.batch import LEAST_TIMEOUT_SECONDS, MOST_TIMEOUT_SECONDS, TIMEOUT_SECONDS
-from mcpist.running.options import Options
+from mcpist.batch import DEFAULT_BATCH_TIMEOUT_SECONDS, MAX_BATCH_TIMEOUT_SECONDS, MIN_BATCH_TIMEOUT_SECONDS
+from mcpist.running.options import RunOptions
 from mcpist.tools.schema import schema_of
 
 
@@ -13,7 +13,7 @@ class _Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class GetModuleSchema(_Arguments):
+class GetModuleSchemaRequest(_Arguments):
     """The arguments of `get_module_schema`."""
 
     modules: list[str] = []
@@ -23,40 +23,46 @@ class GetModuleSchema(_Arguments):
 
 
 # What a schema with every bound would say in three times the tokens.
-OPTIONS = {
+OPTIONS_SCHEMA = {
     "type": "object",
     "description": "timeout: 1-30 s, retry: 0-3 (only what is safe to repeat), retry_delay: 0-10 s",
 }
 
 
-class Call(_Arguments):
+class CallRequest(_Arguments):
     """The arguments of `call`."""
 
     module: str
     tool: str
     params: dict[str, Any] = {}
     raw_output: bool = False
-    options: Annotated[Options, WithJsonSchema(OPTIONS)] = Field(default_factory=Options)
+    options: Annotated[RunOptions, WithJsonSchema(OPTIONS_SCHEMA)] = Field(default_factory=RunOptions)
 
 
-COMMANDS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}]}
+COMMANDS_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}]}
 
 
-class Batch(_Arguments):
+class BatchRequest(_Arguments):
     """The arguments of `batch`."""
 
-    commands: Annotated[str | list[dict[str, Any]], WithJsonSchema(COMMANDS)] = ""
+    commands: Annotated[str | list[dict[str, Any]], WithJsonSchema(COMMANDS_SCHEMA)] = ""
     dry_run: bool = False
     confirm: Annotated[bool, Field(description="the user agrees to what it destroys")] = False
     timeout: Annotated[
         int,
-        Field(ge=LEAST_TIMEOUT_SECONDS, le=MOST_TIMEOUT_SECONDS),
-        WithJsonSchema({"type": "integer", "description": f"{LEAST_TIMEOUT_SECONDS}-{MOST_TIMEOUT_SECONDS} s"}),
-    ] = TIMEOUT_SECONDS
+        Field(ge=MIN_BATCH_TIMEOUT_SECONDS, le=MAX_BATCH_TIMEOUT_SECONDS),
+        WithJsonSchema(
+            {"type": "integer", "description": f"{MIN_BATCH_TIMEOUT_SECONDS}-{MAX_BATCH_TIMEOUT_SECONDS} s"}
+        ),
+    ] = DEFAULT_BATCH_TIMEOUT_SECONDS
     batch_id: Annotated[str, Field(description="fetch one still running")] = ""
     resume: Annotated[str, Field(description="rerun what failed of this batch_id")] = ""
     again: Annotated[list[str], Field(description="its unknown steps to repeat")] = []
 
 
-ARGUMENTS: dict[str, type[BaseModel]] = {"get_module_schema": GetModuleSchema, "call": Call, "batch": Batch}
-SCHEMAS = {name: schema_of(model) for name, model in ARGUMENTS.items()}
+REQUEST_MODELS: dict[str, type[BaseModel]] = {
+    "get_module_schema": GetModuleSchemaRequest,
+    "call": CallRequest,
+    "batch": BatchRequest,
+}
+INPUT_SCHEMAS = {name: schema_of(model) for name, model in REQUEST_MODELS.items()}

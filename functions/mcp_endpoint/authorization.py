@@ -28,10 +28,10 @@ def authorize(headers: Mapping[str, str], public_url: str, organization: str) ->
     return replace(caller, locale=locale(headers, caller.locale))
 
 
-def locale(headers: Mapping[str, str], otherwise: Locale = "en") -> Locale:
+def locale(headers: Mapping[str, str], default: Locale = "en") -> Locale:
     """The language that the request asks for first, if it is one of ours."""
     first = headers.get("accept-language", "").strip().lower()[:2]
-    return "ja" if first == "ja" else "en" if first == "en" else otherwise
+    return "ja" if first == "ja" else "en" if first == "en" else default
 
 
 def audience(public_url: str) -> str:

@@ -7,34 +7,34 @@ from typing import Any
 
 from mcp_types import CallToolResult
 
-from mcp_endpoint import report
-from mcp_endpoint.arguments import Batch
+from mcp_endpoint import batch_report
+from mcp_endpoint.arguments import BatchRequest
 from mcp_endpoint.blocks import Part, content
-from mcp_endpoint.confirmation import Question, destructions, settle, with_accounts
+from mcp_endpoint.confirmation import FormElicitation, destructive_steps, require_confirmation, with_accounts
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.tasks import Status, Task
 from mcpist.batch.execution.plan import Plan, plan
-from mcpist.batch.execution.resume import Resumption, resumption
-from mcpist.batch.execution.start import is_id, resume, start
+from mcpist.batch.execution.resume import Resumption, plan_resumption
+from mcpist.batch.execution.start import is_batch_id, resume, start
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.caller import Caller
 from mcpist.errors import BatchNotFound, InvalidRequest, StaleConfirmation
-from mcpist.render.answer import minified
-from mcpist.tools.permissions import Sieve
+from mcpist.render.answer import compact_json
+from mcpist.tools.permissions import Permissions
 from mcpist.tools.tool import Tool
 
-BUDGET_SECONDS = 20.0
-FIRST_POLL_SECONDS = 0.1
-SLOWEST_POLL_SECONDS = 1.0
+MAX_BATCH_WAIT_SECONDS = 20.0
+INITIAL_LEDGER_POLL_SECONDS = 0.1
+MAX_LEDGER_POLL_SECONDS = 1.0
 POLL_GROWTH = 1.3
 # How often a task's client shall ask: a tenth of its age so far, within these bounds.
-SOONEST_ASK_SECONDS, LATEST_ASK_SECONDS = 1.0, 10.0
+MIN_POLL_INTERVAL_SECONDS, MAX_POLL_INTERVAL_SECONDS = 1.0, 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class BatchView:
     """A batch as it is when the answer goes out; a client that takes tasks follows one that is not done as a task."""
 
     head: Header
@@ -42,48 +42,52 @@ class Shown:
 
     def as_result(self, *, links: bool) -> CallToolResult:
         """The parts; and where it is still under way, a link to what they will be."""
-        running = [report.link(self.head.batch)] if links and not self.head.done else []
+        running = [batch_report.resource_link(self.head.batch)] if links and not self.head.done else []
         return CallToolResult(content=content([*self.parts, *running], links=links))
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _BatchRun:
     """A batch that is to run: its plan, the steps of it that will, and what it goes on from if it resumes another."""
 
     plan: Plan
     runs: list[tuple[Step, Tool]]
-    again: Resumption | None = None
+    resumption: Resumption | None = None
 
-    def begin(self, sieve: Sieve, timeout: float, batch: str) -> Header:
+    def begin(self, permissions: Permissions, timeout: float, batch: str) -> Header:
         """Start it."""
-        if self.again:
-            return resume(self.again, sieve, timeout, batch)
-        return start(self.plan, sieve, timeout, batch)
+        if self.resumption:
+            return resume(self.resumption, permissions, timeout, batch)
+        return start(self.plan, permissions, timeout, batch)
 
 
-def answer(exchange: Exchange, sieve: Sieve, asked: Batch) -> list[str] | Shown | Question:
+def run_batch(
+    exchange: Exchange, permissions: Permissions, request: BatchRequest
+) -> list[str] | BatchView | FormElicitation:
     """The plan of a dry run, a batch as it is after some seconds, or a question that comes before it."""
-    _check(asked)
-    if asked.batch_id:
-        return _follow(exchange, sieve, own(exchange.caller, asked.batch_id))
-    wish = _wish(exchange.caller, sieve, asked)
-    found = destructions(wish.runs)
-    if asked.dry_run:
-        return [minified(report.plan(wish.plan, wish.runs, with_accounts(found, sieve)))]
-    about = minified([asked.timeout, asked.resume, asked.again])
-    leave = settle(exchange, sieve, wish.plan, found, confirmed=asked.confirm, about=about)
-    if isinstance(leave, Question):
-        return leave
-    if leave.used:
-        return _follow(exchange, sieve, _started(exchange.caller, leave.batch))
-    return _follow(exchange, sieve, wish.begin(sieve, asked.timeout, leave.batch))
+    _check(request)
+    if request.batch_id:
+        return _follow(exchange, permissions, find_own(exchange.caller, request.batch_id))
+    run = _prepare(exchange.caller, permissions, request)
+    destructive = destructive_steps(run.runs)
+    if request.dry_run:
+        return [compact_json(batch_report.describe_plan(run.plan, run.runs, with_accounts(destructive, permissions)))]
+    about = compact_json([request.timeout, request.resume, request.again])
+    confirmation = require_confirmation(
+        exchange, permissions, run.plan, destructive, confirmed=request.confirm, about=about
+    )
+    if isinstance(confirmation, FormElicitation):
+        return confirmation
+    if confirmation.used:
+        return _follow(exchange, permissions, _already_started(exchange.caller, confirmation.batch))
+    return _follow(exchange, permissions, run.begin(permissions, request.timeout, confirmation.batch))
 
 
-def own(caller: Caller, batch: str) -> Header:
+def find_own(caller: Caller, batch: str) -> Header:
     """A batch that this caller started, or any of the organization for an administrator."""
-    if not is_id(batch):
+    if not is_batch_id(batch):
         raise BatchNotFound(batch=batch)
-    head = ledger.header(ledger.partition(caller.organization, batch))
+    head = ledger.get_header(ledger.partition_key(caller.organization, batch))
     if head.user != caller.user and caller.system_role != "admin":
         raise BatchNotFound(batch=batch)
     return ledger.close(head)
@@ -91,15 +95,15 @@ def own(caller: Caller, batch: str) -> Header:
 
 def cancel(caller: Caller, batch: str) -> None:
     """Stop a batch; one that is done stays as it is."""
-    ledger.cancel(own(caller, batch).pk)
+    ledger.cancel(find_own(caller, batch).pk)
 
 
-def task(caller: Caller, sieve: Sieve, batch: str) -> Task:
+def task(caller: Caller, permissions: Permissions, batch: str) -> Task:
     """A batch as the task that it is to a client, with its answer once it is done."""
-    head = own(caller, batch)
+    head = find_own(caller, batch)
     if not head.done or head.cancelled_at is not None:
         return as_task(head)
-    result = Shown(head, report.parts(head, sieve)).as_result(links=True)
+    result = BatchView(head, batch_report.build_parts(head, permissions)).as_result(links=True)
     return as_task(head, {"result": result.model_dump(mode="json", by_alias=True, exclude_none=True)})
 
 
@@ -109,57 +113,59 @@ def as_task(head: Header, outcome: Mapping[str, Any] | None = None) -> Task:
     return Task(
         id=head.batch,
         status=_status(head),
-        says=f"{report.state(head)}: {report.settled(head)}",
+        message=f"{batch_report.describe_state(head)}: {batch_report.count_settled(head)}",
         created_at=head.started_at,
         updated_at=head.changed_at or head.started_at,
-        lives_seconds=head.expires_at - head.started_at,
-        poll_seconds=min(max(age / 10, SOONEST_ASK_SECONDS), LATEST_ASK_SECONDS),
+        ttl_seconds=head.expires_at - head.started_at,
+        poll_interval_seconds=min(max(age / 10, MIN_POLL_INTERVAL_SECONDS), MAX_POLL_INTERVAL_SECONDS),
         outcome=outcome or {},
     )
 
 
 def wait(exchange: Exchange, head: Header) -> Header:
     """The header once the batch is done, or when the time budget is spent."""
-    until = time.monotonic() + min(BUDGET_SECONDS, exchange.remaining)
-    pause = FIRST_POLL_SECONDS
+    until = time.monotonic() + min(MAX_BATCH_WAIT_SECONDS, exchange.remaining)
+    pause = INITIAL_LEDGER_POLL_SECONDS
     while not head.done and time.monotonic() + pause < until:
         time.sleep(pause)
-        head = ledger.close(ledger.header(head.pk))
-        pause = min(pause * POLL_GROWTH, SLOWEST_POLL_SECONDS)
+        head = ledger.close(ledger.get_header(head.pk))
+        pause = min(pause * POLL_GROWTH, MAX_LEDGER_POLL_SECONDS)
     return head
 
 
-def _follow(exchange: Exchange, sieve: Sieve, head: Header) -> Shown:
+def _follow(exchange: Exchange, permissions: Permissions, head: Header) -> BatchView:
     """The batch once it is done, or at the end of the time for it: at once for a client that asked for a task."""
     client = exchange.client
-    if not (client.tasks and client.at_once):
+    if not (client.supports_tasks and client.prefers_task):
         head = wait(exchange, head)
-    return Shown(head, [] if client.tasks and not head.done else report.parts(head, sieve))
+    return BatchView(
+        head, [] if client.supports_tasks and not head.done else batch_report.build_parts(head, permissions)
+    )
 
 
-def _wish(caller: Caller, sieve: Sieve, asked: Batch) -> _Wish:
+def _prepare(caller: Caller, permissions: Permissions, request: BatchRequest) -> _BatchRun:
     """What is to run, checked; raises before anything does."""
-    if asked.resume:
-        again = resumption(own(caller, asked.resume), sieve, asked.again)
-        return _Wish(again.plan, again.runs, again)
-    planned = plan(asked.commands, sieve)
-    return _Wish(planned, [(step, tool) for _, step, tool in planned.lines])
+    if request.resume:
+        again = plan_resumption(find_own(caller, request.resume), permissions, request.again)
+        return _BatchRun(again.plan, again.steps_to_run, again)
+    planned = plan(request.commands, permissions)
+    return _BatchRun(planned, [(step, tool) for _, step, tool in planned.steps_by_line])
 
 
-def _started(caller: Caller, batch: str) -> Header:
+def _already_started(caller: Caller, batch: str) -> Header:
     """The batch that an answer has started before; where its start failed, it must be asked about anew."""
     try:
-        return own(caller, batch)
+        return find_own(caller, batch)
     except BatchNotFound:
         raise StaleConfirmation(field="requestState") from None
 
 
-def _check(asked: Batch) -> None:
+def _check(request: BatchRequest) -> None:
     """Refuse arguments that belong to different wishes."""
-    wishes = [name for name in ("commands", "batch_id", "resume") if getattr(asked, name)]
-    if len(wishes) > 1:
-        raise InvalidRequest(field=wishes[1], problem=f"give {wishes[0]} or {wishes[1]}, not both")
-    if asked.again and not asked.resume:
+    sources = [name for name in ("commands", "batch_id", "resume") if getattr(request, name)]
+    if len(sources) > 1:
+        raise InvalidRequest(field=sources[1], problem=f"give {sources[0]} or {sources[1]}, not both")
+    if request.again and not request.resume:
         raise InvalidRequest(field="again", problem="it belongs to resume")
 
 

@@ -7,34 +7,36 @@ from mcp_types import CallToolResult, TextContent, Tool
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from mcp_endpoint.exchange import Exchange
-from mcp_endpoint.meta_tools import READING, hints_of, lines
+from mcp_endpoint.meta_tools import READ_ONLY_ANNOTATIONS, annotations_of, format_modules
 from mcpist.caller import Caller
 from mcpist.errors import AnswerTooLarge, InvalidRequest, McpistError, ModuleNotFound, UpstreamCallError
-from mcpist.render.answer import minified
+from mcpist.render.answer import compact_json
 from mcpist.running.run import run
 from mcpist.telemetry.invocation import count
 from mcpist.telemetry.metrics import ERRORS
 from mcpist.tools.catalogue import nearest
 from mcpist.tools.index import ModuleEntry
 from mcpist.tools.module import Module
-from mcpist.tools.permissions import Sieve
-from mcpist.tools.proxied import GivenTool
+from mcpist.tools.permissions import Permissions
 from mcpist.tools.schema import schema_of
 from mcpist.tools.tool import Tool as AnyTool
-from mcpist.validation import parsed
+from mcpist.tools.upstream_tool import UpstreamTool
+from mcpist.validation import parse_model
 from mcpist_services import CATALOGUE
 
-MOST_LINES, MOST_CHARACTERS = 100, 8_000  # of the list of categories
-MOST_RESULT_BYTES = 5_500_000  # as an invocation answers it, where quotes are escaped
+MAX_LISTED_CATEGORIES, MAX_CATEGORY_LIST_CHARACTERS = 100, 8_000  # of the list of categories
+MAX_RESULT_BYTES = 5_500_000  # as an invocation answers it, where quotes are escaped
 
-GET = (
+GET_CATEGORY_TOOLS_DESCRIPTION = (
     "The tools of a category with their JSON Schemas; toolNames gives only these. Read them before call-category-tool. "
     "Categories:\n{categories}"
 )
-CALL = "Run one tool of a category with the arguments that its schema asks for; the answer is the server's own."
+CALL_CATEGORY_TOOL_DESCRIPTION = (
+    "Run one tool of a category with the arguments that its schema asks for; the answer is the server's own."
+)
 
 # What the errors of the proxy tools are called.
-NAMES = {
+ERROR_NAMES = {
     "VALIDATION_ERROR": "ValidationError",
     "TOOL_DISABLED": "ToolDisabled",
     "MODULE_NOT_FOUND": "UnknownCategory",
@@ -50,14 +52,14 @@ class _Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
 
-class GetCategoryTools(_Arguments):
+class GetCategoryToolsRequest(_Arguments):
     """The arguments of `get-category-tools`."""
 
     category: str
     tool_names: Annotated[list[str], Field(alias="toolNames")] = []
 
 
-class CallCategoryTool(_Arguments):
+class CallCategoryToolRequest(_Arguments):
     """The arguments of `call-category-tool`; some clients write `args` as a text of JSON."""
 
     category: str
@@ -65,55 +67,59 @@ class CallCategoryTool(_Arguments):
     args: Annotated[dict[str, Any] | str, WithJsonSchema({"type": "object"})] = Field(default_factory=dict)
 
 
-ARGUMENTS: dict[str, type[BaseModel]] = {
-    "get-category-tools": GetCategoryTools,
-    "call-category-tool": CallCategoryTool,
+REQUEST_MODELS: dict[str, type[BaseModel]] = {
+    "get-category-tools": GetCategoryToolsRequest,
+    "call-category-tool": CallCategoryToolRequest,
 }
-SCHEMAS = {name: schema_of(model) for name, model in ARGUMENTS.items()}
+INPUT_SCHEMAS = {name: schema_of(model) for name, model in REQUEST_MODELS.items()}
 
 
 def declare(caller: Caller) -> list[Tool]:
     """The two tools, with the caller's categories named: also those whose servers are down."""
-    sieve = Sieve(caller, CATALOGUE)
-    offered = _offered(sieve)
-    hints = {"get-category-tools": READING, "call-category-tool": hints_of(sieve, offered)}
-    said = {"get-category-tools": GET.format(categories=_bounded(offered)), "call-category-tool": CALL}
+    permissions = Permissions(caller, CATALOGUE)
+    offered = _offered(permissions)
+    hints = {"get-category-tools": READ_ONLY_ANNOTATIONS, "call-category-tool": annotations_of(permissions, offered)}
+    said = {
+        "get-category-tools": GET_CATEGORY_TOOLS_DESCRIPTION.format(categories=_format_categories(offered)),
+        "call-category-tool": CALL_CATEGORY_TOOL_DESCRIPTION,
+    }
     return [
-        Tool(name=name, description=said[name], input_schema=SCHEMAS[name], annotations=hints[name]) for name in SCHEMAS
+        Tool(name=name, description=said[name], input_schema=INPUT_SCHEMAS[name], annotations=hints[name])
+        for name in INPUT_SCHEMAS
     ]
 
 
-def answer(exchange: Exchange, name: str, arguments: dict[str, Any]) -> CallToolResult:
+def call_tool(exchange: Exchange, name: str, arguments: dict[str, Any]) -> CallToolResult:
     """What one of the two tools answers; an error has the name that it has here."""
     try:
-        sieve = Sieve(exchange.caller, CATALOGUE)
-        match parsed(ARGUMENTS[name], arguments, schema=SCHEMAS[name]):
-            case GetCategoryTools() as asked:
-                return _result(_tools(sieve, asked))
-            case CallCategoryTool() as asked:
-                return _call(exchange, sieve, asked)
+        permissions = Permissions(exchange.caller, CATALOGUE)
+        match parse_model(REQUEST_MODELS[name], arguments, schema=INPUT_SCHEMAS[name]):
+            case GetCategoryToolsRequest() as request:
+                return _result(_get_tools(permissions, request))
+            case CallCategoryToolRequest() as request:
+                return _call(exchange, permissions, request)
             case other:
                 raise TypeError(other)
     except McpistError as error:
-        return failure(exchange, error)
+        return error_result(exchange, error)
 
 
-def failure(exchange: Exchange, error: McpistError) -> CallToolResult:
+def error_result(exchange: Exchange, error: McpistError) -> CallToolResult:
     """An error as the two tools tell it."""
     count(ERRORS, by=error.code)
-    told = error.as_dict(exchange.caller.locale)
-    return _result({**told, "code": NAMES.get(error.code, error.code)}, is_error=True)
+    fields = error.as_dict(exchange.caller.locale)
+    return _result({**fields, "code": ERROR_NAMES.get(error.code, error.code)}, is_error=True)
 
 
-def _tools(sieve: Sieve, asked: GetCategoryTools) -> dict[str, Any]:
+def _get_tools(permissions: Permissions, request: GetCategoryToolsRequest) -> dict[str, Any]:
     """`{tools: {name: schema}, meta: {category, sourceServer, unavailableTools?}}`, of what the caller may run."""
-    entry = _category(sieve, asked.category)
-    home = sieve.catalogue.module(entry.name)
-    mine = [tool.name for tool in sieve.tools(entry)]
-    named = [_own_name(home, name) for name in asked.tool_names] or mine
+    entry = _category(permissions, request.category)
+    home = permissions.catalogue.module(entry.name)
+    mine = [tool.name for tool in permissions.tools(entry)]
+    named = [_own_name(home, name) for name in request.tool_names] or mine
     notes = dict(entry.notes)
     missing = notes.pop("unavailable", [])
-    if asked.tool_names:
+    if request.tool_names:
         missing = [name for name in named if name not in mine]
     meta = {"category": entry.name, "sourceServer": notes.pop("source_server"), **notes}
     tools = {name: _schema(home.tools[name]) for name in named if name in mine}
@@ -122,35 +128,37 @@ def _tools(sieve: Sieve, asked: GetCategoryTools) -> dict[str, Any]:
 
 def _schema(tool: AnyTool) -> dict[str, Any]:
     """A tool as its server declares it, with the description that the configuration gives it."""
-    if not isinstance(tool, GivenTool):
+    if not isinstance(tool, UpstreamTool):
         raise TypeError(f"{tool.module}.{tool.name} is no server's")
-    told = tool.given.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return {key: told[key] for key in ("description", "inputSchema", "outputSchema", "annotations") if key in told}
+    fields = tool.given.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return {key: fields[key] for key in ("description", "inputSchema", "outputSchema", "annotations") if key in fields}
 
 
 def _own_name(home: Module, name: str) -> str:
     """A tool's name in its category, also where it is written as clients show it: `mcp__serena__read_file`."""
-    from mcpist_services.upstream.categories import shown
+    from mcpist_services.upstream.categories import client_tool_name
 
-    written = {shown(tool.server, own): own for own, tool in home.tools.items() if isinstance(tool, GivenTool)}
+    written = {
+        client_tool_name(tool.server, own): own for own, tool in home.tools.items() if isinstance(tool, UpstreamTool)
+    }
     return name if name in home.tools else written.get(name, name)
 
 
-def _call(exchange: Exchange, sieve: Sieve, asked: CallCategoryTool) -> CallToolResult:
+def _call(exchange: Exchange, permissions: Permissions, request: CallCategoryToolRequest) -> CallToolResult:
     """The server's own result, also one that says that the tool failed."""
-    entry = _category(sieve, asked.category)
-    module = sieve.catalogue.module(entry.name)
-    tool = sieve.tool(entry.name, _own_name(module, asked.name))
-    arguments = _arguments(asked.args)
+    entry = _category(permissions, request.category)
+    module = permissions.catalogue.module(entry.name)
+    tool = permissions.tool(entry.name, _own_name(module, request.name))
+    arguments = _arguments(request.args)
     try:
-        brought = run(exchange.caller, module, tool, arguments, request=exchange.request, seconds=exchange.remaining)
+        brought = run(exchange.caller, module, tool, arguments, request=exchange.request_id, seconds=exchange.remaining)
         result = brought.result
     except UpstreamCallError as error:
         if error.result is None:
             raise
         result = error.result
-    if len(json.dumps(minified(result))) > MOST_RESULT_BYTES:
-        raise AnswerTooLarge(service=asked.category, limit_bytes=MOST_RESULT_BYTES)
+    if len(json.dumps(compact_json(result))) > MAX_RESULT_BYTES:
+        raise AnswerTooLarge(service=request.category, limit_bytes=MAX_RESULT_BYTES)
     return CallToolResult.model_validate(result)
 
 
@@ -166,29 +174,29 @@ def _arguments(args: dict[str, Any] | str) -> dict[str, Any]:
     return found
 
 
-def _category(sieve: Sieve, name: str) -> ModuleEntry:
+def _category(permissions: Permissions, name: str) -> ModuleEntry:
     """A category by its name: our own modules are none."""
-    known = nearest(name, (one.name for one in _offered(sieve)))
+    known = nearest(name, (one.name for one in _offered(permissions)))
     if name in CATALOGUE.names:
         raise ModuleNotFound(module=name, known=known)
     try:
-        return sieve.module(name)
+        return permissions.module(name)
     except ModuleNotFound:
         raise ModuleNotFound(module=name, known=known) from None
 
 
-def _offered(sieve: Sieve) -> list[ModuleEntry]:
-    return [module for module in sieve.modules() if module.name not in CATALOGUE.names]
+def _offered(permissions: Permissions) -> list[ModuleEntry]:
+    return [module for module in permissions.modules() if module.name not in CATALOGUE.names]
 
 
-def _bounded(offered: list[ModuleEntry]) -> str:
+def _format_categories(offered: list[ModuleEntry]) -> str:
     """The categories, a line each, as many as a description may hold."""
-    shown = lines(offered).split("\n")[:MOST_LINES]
-    while len("\n".join(shown)) > MOST_CHARACTERS:
+    shown = format_modules(offered).split("\n")[:MAX_LISTED_CATEGORIES]
+    while len("\n".join(shown)) > MAX_CATEGORY_LIST_CHARACTERS:
         shown.pop()
     more = len(offered) - len(shown)
     return "\n".join([*shown, *([f"and {more} more"] if offered and more else [])])
 
 
 def _result(found: Any, *, is_error: bool = False) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=minified(found))], is_error=is_error)
+    return CallToolResult(content=[TextContent(type="text", text=compact_json(found))], is_error=is_error)

@@ -15,121 +15,123 @@ from typing import Any
 from mcp.shared.exceptions import UrlElicitationRequiredError
 from mcp_types import ElicitRequest, ElicitRequestURLParams, InputRequiredResult
 
-from mcp_endpoint import questions
+from mcp_endpoint import elicitation
 from mcp_endpoint.exchange import Exchange
-from mcpist.batch.execution.start import new_id
+from mcpist.batch.execution.start import new_batch_id
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.items import table
 from mcpist.caller import Caller
 from mcpist.errors import AccountError, Locale, McpistError, StaleConfirmation, from_message, to_message
 from mcpist.running import broker
 
-KEY = "connect"
+CONNECT_INPUT = "connect"
 # What is left for the call itself once the account stands.
-CALL_SECONDS = 8.0
-FIRST_POLL_SECONDS = 0.3
-SLOWEST_POLL_SECONDS = 2.0
+CALL_RESERVE_SECONDS = 8.0
+INITIAL_ACCOUNT_POLL_SECONDS = 0.3
+MAX_ACCOUNT_POLL_SECONDS = 2.0
 POLL_GROWTH = 1.3
 
 
 @dataclass(frozen=True, slots=True)
-class Invitation:
+class UrlElicitation:
     """What the client shall ask its person to open, in place of an answer."""
 
     state: str
-    says: str
+    message: str
     url: str
 
     def as_result(self) -> InputRequiredResult:
         """The question in the protocol's words: an address to open."""
-        asked = ElicitRequest(params=ElicitRequestURLParams(message=self.says, url=self.url))
-        return InputRequiredResult(input_requests={KEY: asked}, request_state=self.state)
+        elicitation = ElicitRequest(params=ElicitRequestURLParams(message=self.message, url=self.url))
+        return InputRequiredResult(input_requests={CONNECT_INPUT: elicitation}, request_state=self.state)
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _PendingElicitation:
     """What was asked before: why, and which grant (owner and version) stood then."""
 
     error: McpistError
-    stood: list[Any]
+    previous_grant: list[Any]
 
 
-def connected[Result](exchange: Exchange, asked: list[Any], run: Callable[[], Result]) -> Result | Invitation:
+def run_or_elicit[Result](
+    exchange: Exchange, subject: list[Any], run_call: Callable[[], Result]
+) -> Result | UrlElicitation:
     """What a call brings; in its place the question, where it lacks an account and its person can be asked.
 
     A person who agrees to connect one is waited for as long as the exchange allows; for one who does not, the error
-    stands. `asked` are the words of the call.
+    stands. `subject` is the words of the call.
     """
     client = exchange.client
-    if not client.urls:
-        return run()
-    digest = questions.digest_of(exchange.caller, asked)
-    if client.state:
-        question = _recall(exchange.caller, client.state, digest)
-        reply = client.replies.get(KEY)
+    if not client.supports_urls:
+        return run_call()
+    digest = elicitation.digest_of(exchange.caller, subject)
+    if client.request_state:
+        pending = _load_pending(exchange.caller, client.request_state, digest)
+        reply = client.input_responses.get(CONNECT_INPUT)
         if reply and reply.action != "accept":
-            raise question.error
+            raise pending.error
         if reply:
-            _wait(exchange, question)
+            _wait(exchange, pending)
     try:
-        return run()
+        return run_call()
     except AccountError as error:
-        return _ask(exchange.caller, error, digest, client.state)
+        return _elicit(exchange.caller, error, digest, client.request_state)
 
 
-def as_error(error: AccountError, locale: Locale) -> UrlElicitationRequiredError:
+def to_protocol_error(error: AccountError, locale: Locale) -> UrlElicitationRequiredError:
     """The error of 2025-11-25; its message says where to go, too, for clients that open no address by themselves."""
     message, hint = error.text(locale)
-    asked = ElicitRequestURLParams(message=message, url=error.details["url"], elicitation_id=new_id())
-    return UrlElicitationRequiredError([asked], f"{message} {hint}")
+    elicitation = ElicitRequestURLParams(message=message, url=error.details["url"], elicitation_id=new_batch_id())
+    return UrlElicitationRequiredError([elicitation], f"{message} {hint}")
 
 
-def _ask(caller: Caller, error: AccountError, digest: str, state: str) -> Invitation:
+def _elicit(caller: Caller, error: AccountError, digest: str, state: str) -> UrlElicitation:
     """Ask, or ask again under the same state: the first question says which grant a new one is told from."""
-    state, says = state or new_id(), error.text(caller.locale).message
+    state, message = state or new_batch_id(), error.text(caller.locale).message
     table().update(
-        ledger.partition(caller.organization, state),
+        ledger.partition_key(caller.organization, state),
         "connection",
         "SET #call = :call, #error = :error, #expires_at = :expires, #stood = if_not_exists(#stood, :stood)",
         values={
             ":call": digest,
             ":error": to_message(error),
-            ":expires": int(time.time()) + questions.ANSWER_SECONDS,
+            ":expires": int(time.time()) + elicitation.MAX_REPLY_SECONDS,
             ":stood": _acting(caller, error.details["service"])[0],
         },
     )
-    return Invitation(state, says, error.details["url"])
+    return UrlElicitation(state, message, error.details["url"])
 
 
-def _recall(caller: Caller, state: str, digest: str) -> _Question:
+def _load_pending(caller: Caller, state: str, digest: str) -> _PendingElicitation:
     """The question that a state stands for; StaleConfirmation where this call was not asked about, or long ago."""
-    item = questions.find(caller, "connection", state)
+    item = elicitation.find(caller, "connection", state)
     if item is None or item["call"] != digest or item["expires_at"] <= time.time():
         raise StaleConfirmation(field="requestState")
-    return _Question(from_message(item["error"]), item["stood"])
+    return _PendingElicitation(from_message(item["error"]), item["stood"])
 
 
-def _wait(exchange: Exchange, question: _Question) -> None:
+def _wait(exchange: Exchange, pending: _PendingElicitation) -> None:
     """Return when another grant acts than stood before, and works; or when only the time for the call is left."""
-    service, stood = question.error.details["service"], question.stood
-    until = time.monotonic() + exchange.remaining - CALL_SECONDS
-    pause = FIRST_POLL_SECONDS
+    service, previous_grant = pending.error.details["service"], pending.previous_grant
+    until = time.monotonic() + exchange.remaining - CALL_RESERVE_SECONDS
+    pause = INITIAL_ACCOUNT_POLL_SECONDS
     while True:
         acting, usable = _acting(exchange.caller, service)
-        if usable and acting != stood:
+        if usable and acting != previous_grant:
             break
         if time.monotonic() + pause >= until:
             return
         time.sleep(pause)
-        pause = min(pause * POLL_GROWTH, SLOWEST_POLL_SECONDS)
-    if stood:  # what is remembered of it, here and in the broker, is over
-        broker.resolve(exchange.caller, service, refused=stood[1])
+        pause = min(pause * POLL_GROWTH, MAX_ACCOUNT_POLL_SECONDS)
+    if previous_grant:  # what is remembered of it, here and in the broker, is over
+        broker.resolve(exchange.caller, service, refused=previous_grant[1])
 
 
 def _acting(caller: Caller, service: str) -> tuple[list[Any], bool]:
     """The owner and version of the grant that acts, and whether it works; nothing where the broker cannot say it."""
     try:
-        rows = broker.ask(caller, "status", services=[service])["grants"]
+        rows = broker.request(caller, "status", services=[service])["grants"]
     except McpistError:
         return [], False
     row = next((row for row in rows if row["acts"]), None)

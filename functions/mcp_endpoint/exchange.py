@@ -13,27 +13,27 @@ from mcp_endpoint import tasks
 from mcp_endpoint.tasks import Context
 from mcpist.caller import Caller
 
-ANSWER_SECONDS = 3.0
-MOST_CHARACTERS = 100_000  # of an answer, over all its blocks: about 25,000 tokens
-LINKS_SINCE = "2025-06-18"
+RESPONSE_RESERVE_SECONDS = 3.0
+MAX_ANSWER_CHARACTERS = 100_000  # of an answer, over all its blocks: about 25,000 tokens
+RESOURCE_LINKS_VERSION = "2025-06-18"
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
     """What a request's client can do, and what it answers to a question that we asked before.
 
-    `tasks`: it takes a task instead of an answer, and `at_once` would rather have it now; `forms`: it shows a person a
-    form; `urls`: it has a person open an address; `links`: it knows resource links. `state` and `replies` come back
-    with a retry of what we asked about.
+    `supports_tasks`: it takes a task instead of an answer; `prefers_task`: it would rather have the task at once;
+    `supports_forms`: it shows a person a form; `supports_urls`: it has a person open an address; `supports_links`: it
+    knows resource links. `request_state` and `input_responses` come back with a retry of what we asked about.
     """
 
-    tasks: bool = False
-    at_once: bool = False
-    forms: bool = False
-    urls: bool = False
-    links: bool = False
-    state: str = ""
-    replies: Mapping[str, ElicitResult] = field(default_factory=dict)
+    supports_tasks: bool = False
+    prefers_task: bool = False
+    supports_forms: bool = False
+    supports_urls: bool = False
+    supports_links: bool = False
+    request_state: str = ""
+    input_responses: Mapping[str, ElicitResult] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ class Exchange:
     """What a request's handlers share; `deadline` is on the monotonic clock."""
 
     caller: Caller
-    request: str
+    request_id: str
     deadline: float
     client: Client = Client()
 
     @property
     def remaining(self) -> float:
         """The seconds for the work, so that its answer still goes out before the invocation ends."""
-        return self.deadline - time.monotonic() - ANSWER_SECONDS
+        return self.deadline - time.monotonic() - RESPONSE_RESERVE_SECONDS
 
 
 def exchange_of(context: Context) -> Exchange:
@@ -68,11 +68,12 @@ def client_of(context: Context, params: CallToolRequestParams) -> Client:
     asks = can.elicitation if can and modern else None
     replies = params.input_responses or {}
     return Client(
-        tasks=tasks.declared(context),
-        at_once=params.task is not None,
-        forms=asks is not None and (asks.form is not None or asks.url is None),  # an empty capability means forms
-        urls=asks is not None and asks.url is not None,
-        links=context.protocol_version >= LINKS_SINCE,
-        state=params.request_state or "",
-        replies={key: reply for key, reply in replies.items() if isinstance(reply, ElicitResult)},
+        supports_tasks=tasks.supported(context),
+        prefers_task=params.task is not None,
+        supports_forms=asks is not None
+        and (asks.form is not None or asks.url is None),  # an empty capability means forms
+        supports_urls=asks is not None and asks.url is not None,
+        supports_links=context.protocol_version >= RESOURCE_LINKS_VERSION,
+        request_state=params.request_state or "",
+        input_responses={key: reply for key, reply in replies.items() if isinstance(reply, ElicitResult)},
     )

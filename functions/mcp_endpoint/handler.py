@@ -9,7 +9,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from mcp_endpoint import origins
+from mcp_endpoint import cors
 from mcp_endpoint.authorization import (
     METADATA_PATH,
     authorize,
@@ -22,13 +22,13 @@ from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.protocol import Protocol
 from mcpist.aws.snapshot import prepare
 from mcpist.errors import InternalError, McpistError, PayloadTooLarge, RateLimitExceeded
-from mcpist.people.quota import requests
+from mcpist.people.quota import request_quota
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
 from mcpist.telemetry.metrics import ERRORS
-from mcpist_services import NAMES, upstream_rooms
+from mcpist_services import NAMES, upstream_preloads
 
-MOST_BODY_BYTES = 1_000_000
+MAX_BODY_BYTES = 1_000_000
 WELL_KNOWN = "/.well-known/"
 
 logger = Logger()
@@ -39,7 +39,7 @@ prepare(
         *("mcp_endpoint.batches", "mcp_endpoint.connecting", "mcpist.batch.ledger.progress"),
         *("mcpist.running.send", "toon_format"),
         *(f"mcpist_services.{name}.tools" for name in NAMES),
-        *upstream_rooms(),
+        *upstream_preloads(),
     ),
 )
 
@@ -49,7 +49,7 @@ type Response = dict[str, Any]
 
 def handler(event: Event, context: LambdaContext) -> Response:
     """Answer one HTTP request; whatever fails is a typed error."""
-    with invocation.opened("mcp_endpoint", logger, context.aws_request_id):
+    with invocation.begin("mcp_endpoint", logger, context.aws_request_id):
         return _answer(event, context)
 
 
@@ -61,14 +61,14 @@ def _answer(event: Event, context: LambdaContext) -> Response:
         response = _route(event, headers, context, public_url)
     except McpistError as error:
         invocation.count(ERRORS, by=error.code)
-        told = challenge(error, public_url) | _pause(error)
-        response = _json(error.status, {"error": error.as_dict(locale(headers))}, told)
+        extra_headers = challenge(error, public_url) | _retry_after(error)
+        response = _json(error.status, {"error": error.as_dict(locale(headers))}, extra_headers)
     except Exception:
         logger.exception("request failed", request=context.aws_request_id)
         defect = InternalError(request_id=context.aws_request_id)
         invocation.count(ERRORS, by=defect.code)
         response = _json(defect.status, {"error": defect.as_dict()})
-    response["headers"] |= origins.permission(headers)
+    response["headers"] |= cors.response_headers(headers)
     logger.info(
         "answer",
         request=context.aws_request_id,
@@ -80,36 +80,36 @@ def _answer(event: Event, context: LambdaContext) -> Response:
 
 def _route(event: Event, headers: dict[str, str], context: LambdaContext, public_url: str) -> Response:
     path, method = event["rawPath"], event["requestContext"]["http"]["method"]
-    if method == "OPTIONS" and origins.allowed(headers):
-        return {"statusCode": 204, "headers": origins.preflight(), "body": ""}
+    if method == "OPTIONS" and cors.is_allowed(headers):
+        return {"statusCode": 204, "headers": cors.preflight_headers(), "body": ""}
     if path.startswith(WELL_KNOWN):
-        return _described(path, method, public_url)
+        return _well_known(path, method, public_url)
     if method != "POST":
         return _json(405, {"error": "only POST is served here"}, {"allow": "POST"})
     body = _body(event)
     organization = (event.get("pathParameters") or {}).get("organization", "")
     exchange = Exchange(
         caller=authorize(headers, public_url, organization),
-        request=context.aws_request_id,
+        request_id=context.aws_request_id,
         deadline=time.monotonic() + context.get_remaining_time_in_millis() / 1000,
     )
-    requests.count(exchange.caller, time.time())
-    served = protocol(public_url, proxy=path.endswith("/categories"))
-    status, answer_headers, content = served.serve(path, headers, body, exchange)
-    return {"statusCode": status, "headers": answer_headers, "body": content.decode()}
+    request_quota.count(exchange.caller, time.time())
+    server = protocol(public_url, proxy=path.endswith("/categories"))
+    status, response_headers, content = server.serve(path, headers, body, exchange)
+    return {"statusCode": status, "headers": response_headers, "body": content.decode()}
 
 
-def _described(path: str, method: str, public_url: str) -> Response:
+def _well_known(path: str, method: str, public_url: str) -> Response:
     """Where clients log in, which everybody may know."""
     if method != "GET":
         return _json(405, {"error": "only GET is served here"}, {"allow": "GET"})
-    described = metadata(public_url) if path.startswith(METADATA_PATH) else login_metadata(public_url)
-    if described is None:
+    document = metadata(public_url) if path.startswith(METADATA_PATH) else login_metadata(public_url)
+    if document is None:
         return _json(404, {"error": "the login describes itself"})
-    return _json(200, described, {"cache-control": "public, max-age=300"})
+    return _json(200, document, {"cache-control": "public, max-age=300"})
 
 
-def _pause(error: McpistError) -> dict[str, str]:
+def _retry_after(error: McpistError) -> dict[str, str]:
     """When a client that sends too much may go on."""
     return {"retry-after": str(error.details["retry_after"])} if isinstance(error, RateLimitExceeded) else {}
 
@@ -122,8 +122,8 @@ def _headers(event: Event) -> dict[str, str]:
 def _body(event: Event) -> bytes:
     text = event.get("body") or ""
     body = base64.b64decode(text) if event.get("isBase64Encoded") else text.encode()
-    if len(body) > MOST_BODY_BYTES:
-        raise PayloadTooLarge(size_bytes=len(body), limit_bytes=MOST_BODY_BYTES)
+    if len(body) > MAX_BODY_BYTES:
+        raise PayloadTooLarge(size_bytes=len(body), limit_bytes=MAX_BODY_BYTES)
     return body
 
 

@@ -6,41 +6,41 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_types import Tool, ToolAnnotations
 
-from mcp_endpoint.arguments import ARGUMENTS, SCHEMAS, Batch, Call, GetModuleSchema
-from mcp_endpoint.blocks import Part, shown
-from mcp_endpoint.exchange import MOST_CHARACTERS, Exchange
-from mcp_endpoint.rendering import rendered
-from mcp_endpoint.schemas import schemas
+from mcp_endpoint.arguments import INPUT_SCHEMAS, REQUEST_MODELS, BatchRequest, CallRequest, GetModuleSchemaRequest
+from mcp_endpoint.blocks import Part, to_parts
+from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS, Exchange
+from mcp_endpoint.rendering import render
+from mcp_endpoint.schemas import describe_modules
 from mcpist.caller import Caller
-from mcpist.files.storage import fit
-from mcpist.render.answer import minified
-from mcpist.render.contents import parted
-from mcpist.running.run import Brought, run
+from mcpist.files.storage import truncate
+from mcpist.render.answer import compact_json
+from mcpist.render.contents import split_content
+from mcpist.running.run import ToolResult, run
 from mcpist.tools.index import ModuleEntry
-from mcpist.tools.permissions import Sieve
-from mcpist.validation import parsed
+from mcpist.tools.permissions import Permissions
+from mcpist.validation import parse_model
 from mcpist_services import CATALOGUE
 
 if TYPE_CHECKING:
-    from mcp_endpoint.batches import Shown
-    from mcp_endpoint.confirmation import Question
-    from mcp_endpoint.connecting import Invitation
+    from mcp_endpoint.batches import BatchView
+    from mcp_endpoint.confirmation import FormElicitation
+    from mcp_endpoint.connecting import UrlElicitation
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToolAnswer:
     """A tool's answer: its parts, one a content block, and the name of the account that acted."""
 
     parts: Sequence[Part]
     account: str
 
 
-GET_MODULE_SCHEMA = (
+GET_MODULE_SCHEMA_DESCRIPTION = (
     "First step: what modules offer. Tools come as one-line signatures (-> fields of the answer); "
     "name `tools`, or set full, for JSON Schemas; `query` finds tools for a task. Modules:\n{modules}"
 )
-CALL = "Run one tool of a module. The answer is compact; raw_output gives the service's own JSON."
-BATCH = (
+CALL_DESCRIPTION = "Run one tool of a module. The answer is compact; raw_output gives the service's own JSON."
+BATCH_DESCRIPTION = (
     "Run many tool calls at once. commands: JSONL, one step a line: "
     '{"id":"find","module":"m","tool":"t","params":{},"after":["id"],"output":true}. '
     "`${find.items[0].field}` in params takes a field of another step's rows and waits for it (${find.raw.path}: its "
@@ -51,34 +51,43 @@ BATCH = (
 )
 
 
-READING = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-MOST_LINE = 200
+READ_ONLY_ANNOTATIONS = ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+MAX_LINE_CHARACTERS = 200
 
 
 def declare(caller: Caller) -> list[Tool]:
     """The meta-tools as this caller has them: the modules named, and hints as honest as the sieve allows."""
-    sieve = Sieve(caller, CATALOGUE)
-    modules = list(sieve.modules())
-    running = hints_of(sieve, modules)
+    permissions = Permissions(caller, CATALOGUE)
+    modules = list(permissions.modules())
+    running = annotations_of(permissions, modules)
     return [
-        _declaration("get_module_schema", GET_MODULE_SCHEMA.format(modules=lines(modules)), READING),
-        _declaration("call", CALL, running),
-        _declaration("batch", BATCH, running),
+        _declaration(
+            "get_module_schema",
+            GET_MODULE_SCHEMA_DESCRIPTION.format(modules=format_modules(modules)),
+            READ_ONLY_ANNOTATIONS,
+        ),
+        _declaration("call", CALL_DESCRIPTION, running),
+        _declaration("batch", BATCH_DESCRIPTION, running),
     ]
 
 
-def lines(modules: Iterable[ModuleEntry]) -> str:
+def format_modules(modules: Iterable[ModuleEntry]) -> str:
     """Modules with their descriptions, a line each."""
     said = [(module.name, module.description) for module in modules]
-    texts = [f"- {name}: {text if len(text) <= MOST_LINE else f'{text[: MOST_LINE - 1]}…'}" for name, text in said]
+    texts = [
+        f"- {name}: {text if len(text) <= MAX_LINE_CHARACTERS else f'{text[: MAX_LINE_CHARACTERS - 1]}…'}"
+        for name, text in said
+    ]
     return "\n".join(texts) or "none"
 
 
-def hints_of(sieve: Sieve, modules: Iterable[ModuleEntry]) -> ToolAnnotations:
+def annotations_of(permissions: Permissions, modules: Iterable[ModuleEntry]) -> ToolAnnotations:
     """What running any of the caller's tools may do; of a module whose tools nobody knows yet, the worst."""
     effects: set[str] = set()
     for module in modules:
-        effects |= {tool.effect for tool in sieve.tools(module)} if module.listed else {"destroys"}
+        effects |= {tool.effect for tool in permissions.tools(module)} if module.listed else {"destroys"}
     return ToolAnnotations(
         read_only_hint=effects <= {"reads"},
         destructive_hint="destroys" in effects,
@@ -87,48 +96,52 @@ def hints_of(sieve: Sieve, modules: Iterable[ModuleEntry]) -> ToolAnnotations:
     )
 
 
-def answer(
+def call_tool(
     exchange: Exchange, name: str, arguments: dict[str, Any]
-) -> "Sequence[Part] | Told | Shown | Question | Invitation":
+) -> "Sequence[Part] | ToolAnswer | BatchView | FormElicitation | UrlElicitation":
     """The parts that a meta-tool answers, one a content block, or what a batch has instead of them.
 
     A McpistError says why it cannot.
     """
-    sieve = Sieve(exchange.caller, CATALOGUE)
-    match parsed(ARGUMENTS[name], arguments, schema=SCHEMAS[name]):
-        case GetModuleSchema() as asked:
-            found = schemas(sieve, asked.modules, asked.tools, asked.query, full=asked.full)
-            return [minified({"modules": found})]
-        case Call() as asked:
-            return _call(exchange, sieve, asked)
-        case Batch() as asked:
+    permissions = Permissions(exchange.caller, CATALOGUE)
+    match parse_model(REQUEST_MODELS[name], arguments, schema=INPUT_SCHEMAS[name]):
+        case GetModuleSchemaRequest() as request:
+            found = describe_modules(permissions, request.modules, request.tools, request.query, full=request.full)
+            return [compact_json({"modules": found})]
+        case CallRequest() as request:
+            return _call(exchange, permissions, request)
+        case BatchRequest() as request:
             from mcp_endpoint import batches  # only a batch waits for what plans and starts it
 
-            return batches.answer(exchange, sieve, asked)
+            return batches.run_batch(exchange, permissions, request)
         case other:
             raise TypeError(other)
 
 
-def _call(exchange: Exchange, sieve: Sieve, asked: Call) -> "Told | Invitation":
+def _call(exchange: Exchange, permissions: Permissions, request: CallRequest) -> "ToolAnswer | UrlElicitation":
     """The answer, of a list that was cut a second text on how to go on, and what a server brought besides text."""
-    from mcp_endpoint.connecting import Invitation, connected  # a list of the tools does not wait for it
+    from mcp_endpoint.connecting import UrlElicitation, run_or_elicit  # a list of the tools does not wait for it
 
-    tool = sieve.tool(asked.module, asked.tool)
-    module = sieve.catalogue.module(asked.module)
-    caller, request, options = exchange.caller, exchange.request, asked.options
+    tool = permissions.tool(request.module, request.tool)
+    module = permissions.catalogue.module(request.module)
+    caller, request_id, options = exchange.caller, exchange.request_id, request.options
 
-    def bring() -> Brought:
+    def bring() -> ToolResult:
         seconds = exchange.remaining
-        return run(caller, module, tool, asked.params, request=request, seconds=seconds, options=options)
+        return run(caller, module, tool, request.params, request=request_id, seconds=seconds, options=options)
 
-    brought = connected(exchange, [asked.module, asked.tool, asked.params], bring)
-    if isinstance(brought, Invitation):
+    brought = run_or_elicit(exchange, [request.module, request.tool, request.params], bring)
+    if isinstance(brought, UrlElicitation):
         return brought
-    value, blocks = parted(brought.json)
-    text = minified(value) if asked.raw_output else rendered(value, tool.shows)
-    texts = [] if value is None and blocks else [fit(caller.organization, text, MOST_CHARACTERS - len(brought.more))]
-    return Told([*texts, *filter(None, [brought.more]), *shown(caller.organization, blocks)], brought.account)
+    value, blocks = split_content(brought.json)
+    text = compact_json(value) if request.raw_output else render(value, tool.shows)
+    texts = (
+        []
+        if value is None and blocks
+        else [truncate(caller.organization, text, MAX_ANSWER_CHARACTERS - len(brought.more))]
+    )
+    return ToolAnswer([*texts, *filter(None, [brought.more]), *to_parts(caller.organization, blocks)], brought.account)
 
 
 def _declaration(name: str, description: str, annotations: ToolAnnotations) -> Tool:
-    return Tool(name=name, description=description, input_schema=SCHEMAS[name], annotations=annotations)
+    return Tool(name=name, description=description, input_schema=INPUT_SCHEMAS[name], annotations=annotations)

@@ -33,36 +33,36 @@ from mcp_types import (
 )
 
 from mcp_endpoint import categories, meta_tools, prompts, resources, tasks
-from mcp_endpoint.arguments import ARGUMENTS
+from mcp_endpoint.arguments import REQUEST_MODELS
 from mcp_endpoint.blocks import Part, content
 from mcp_endpoint.exchange import Exchange, client_of, exchange_of
-from mcp_endpoint.meta_tools import Told
+from mcp_endpoint.meta_tools import ToolAnswer
 from mcp_endpoint.tasks import Context, Task, TaskParams, UpdateParams
 from mcpist.errors import AccountError, CallerError, InternalError, McpistError, StaleConfirmation
-from mcpist.render.answer import minified
+from mcpist.render.answer import compact_json
 from mcpist.settings import settings
 from mcpist.telemetry.invocation import count
 from mcpist.telemetry.metrics import ERRORS
-from mcpist.tools.permissions import Sieve
+from mcpist.tools.permissions import Permissions
 from mcpist_services import CATALOGUE
 
 # What batches and questions need is imported with the first call: a list of the tools does not wait for it.
 if TYPE_CHECKING:
-    from mcp_endpoint.batches import Shown
-    from mcp_endpoint.confirmation import Question
-    from mcp_endpoint.connecting import Invitation
+    from mcp_endpoint.batches import BatchView
+    from mcp_endpoint.confirmation import FormElicitation
+    from mcp_endpoint.connecting import UrlElicitation
 
 logger = Logger(child=True)
 
-NAME, VERSION = "mcpist", "0.1.0"
-LISTS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
-LIST_MILLISECONDS = 60_000
+SERVER_NAME, SERVER_VERSION = "mcpist", "0.1.0"
+LIST_METHODS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
+LIST_CACHE_MILLISECONDS = 60_000
 # Where a result names the account that acted: for people and programs, no word of it for the model to read.
-ACCOUNT = "mcpist/account"
+ACCOUNT_META_KEY = "mcpist/account"
 # The protocol whose clients are told by an error of its own where to connect an account.
-ERROR_VERSION = "2025-11-25"
+URL_ELICITATION_VERSION = "2025-11-25"
 
-type Answer = tuple[int, dict[str, str], bytes]
+type HttpResponse = tuple[int, dict[str, str], bytes]
 
 
 class Protocol:
@@ -71,14 +71,14 @@ class Protocol:
     def __init__(self, public_url: str, *, proxy: bool = False) -> None:
         server = _proxy_server() if proxy else _server()
         self._manager = StreamableHTTPSessionManager(
-            server, json_response=True, stateless=True, security_settings=_security(public_url)
+            server, json_response=True, stateless=True, security_settings=_transport_security(public_url)
         )
         self._loop = asyncio.new_event_loop()
         self._ready, self._stop = asyncio.Event(), asyncio.Event()
         self._running = self._loop.create_task(self._run())
         self._loop.run_until_complete(self._ready.wait())
 
-    def serve(self, path: str, headers: dict[str, str], body: bytes, exchange: Exchange) -> Answer:
+    def serve(self, path: str, headers: dict[str, str], body: bytes, exchange: Exchange) -> HttpResponse:
         """Answer one POST: status, headers, body."""
         return self._loop.run_until_complete(self._serve(path, headers, body, exchange))
 
@@ -94,17 +94,17 @@ class Protocol:
             self._ready.set()
             await self._stop.wait()
 
-    async def _serve(self, path: str, headers: dict[str, str], body: bytes, exchange: Exchange) -> Answer:
-        status, answer_headers, chunks = 500, {}, []
+    async def _serve(self, path: str, headers: dict[str, str], body: bytes, exchange: Exchange) -> HttpResponse:
+        status, response_headers, chunks = 500, {}, []
 
         async def receive() -> dict[str, Any]:
             return {"type": "http.request", "body": body, "more_body": False}
 
         async def send(message: Any) -> None:
-            nonlocal status, answer_headers
+            nonlocal status, response_headers
             if message["type"] == "http.response.start":
                 status = message["status"]
-                answer_headers = {key.decode(): value.decode() for key, value in message["headers"]}
+                response_headers = {key.decode(): value.decode() for key, value in message["headers"]}
             else:
                 chunks.append(message.get("body", b""))
 
@@ -124,15 +124,15 @@ class Protocol:
             "mcpist.exchange": exchange,
         }
         await self._manager.handle_request(scope, receive, send)
-        return status, answer_headers, b"".join(chunks)
+        return status, response_headers, b"".join(chunks)
 
 
 def _server() -> Server[Any]:
     server = Server(
-        NAME,
-        version=VERSION,
-        cache_hints=dict.fromkeys(LISTS, CacheHint(ttl_ms=LIST_MILLISECONDS, scope="private")),
-        get_tool_input_schema=_sent_in_headers,
+        SERVER_NAME,
+        version=SERVER_VERSION,
+        cache_hints=dict.fromkeys(LIST_METHODS, CacheHint(ttl_ms=LIST_CACHE_MILLISECONDS, scope="private")),
+        get_tool_input_schema=_no_header_arguments,
         on_list_tools=_list_tools,
         on_call_tool=_call_tool,
         on_list_resources=_list_resources,
@@ -148,16 +148,16 @@ def _server() -> Server[Any]:
 
 def _proxy_server() -> Server[Any]:
     return Server(
-        NAME,
-        version=VERSION,
-        cache_hints={"tools/list": CacheHint(ttl_ms=LIST_MILLISECONDS, scope="private")},
-        get_tool_input_schema=_sent_in_headers,
+        SERVER_NAME,
+        version=SERVER_VERSION,
+        cache_hints={"tools/list": CacheHint(ttl_ms=LIST_CACHE_MILLISECONDS, scope="private")},
+        get_tool_input_schema=_no_header_arguments,
         on_list_tools=_list_proxy_tools,
         on_call_tool=_call_proxy_tool,
     )
 
 
-def _sent_in_headers(_: str) -> None:
+def _no_header_arguments(_: str) -> None:
     """No argument of ours is declared to come in a header: the SDK need not look for one in each call's schema."""
 
 
@@ -172,53 +172,55 @@ async def _list_proxy_tools(context: Context, _: PaginatedRequestParams | None) 
 
 
 async def _call_proxy_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
-    if params.name not in categories.ARGUMENTS:
-        raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}. Tools: {', '.join(categories.ARGUMENTS)}")
+    if params.name not in categories.REQUEST_MODELS:
+        raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}. Tools: {', '.join(categories.REQUEST_MODELS)}")
     exchange = replace(exchange_of(context), client=client_of(context, params))
     try:
-        return categories.answer(exchange, params.name, params.arguments or {})
+        return categories.call_tool(exchange, params.name, params.arguments or {})
     except Exception:
-        logger.exception("tool failed", request=exchange.request)
-        return categories.failure(exchange, InternalError(request_id=exchange.request))
+        logger.exception("tool failed", request=exchange.request_id)
+        return categories.error_result(exchange, InternalError(request_id=exchange.request_id))
 
 
 async def _call_tool(context: Context, params: CallToolRequestParams) -> Any:
-    if settings().category_tools and params.name in categories.ARGUMENTS:
+    if settings().category_tools and params.name in categories.REQUEST_MODELS:
         return await _call_proxy_tool(context, params)
-    if params.name not in ARGUMENTS:
-        raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}. Tools: {', '.join(ARGUMENTS)}")
+    if params.name not in REQUEST_MODELS:
+        raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}. Tools: {', '.join(REQUEST_MODELS)}")
     exchange = replace(exchange_of(context), client=client_of(context, params))
     try:
-        return _answered(exchange, meta_tools.answer(exchange, params.name, params.arguments or {}))
+        return _to_result(exchange, meta_tools.call_tool(exchange, params.name, params.arguments or {}))
     except StaleConfirmation as error:  # the protocol wants a state that is not ours refused, not answered
         raise _protocol_error(context, error) from None
     except McpistError as error:
-        if isinstance(error, AccountError) and context.protocol_version == ERROR_VERSION:
+        if isinstance(error, AccountError) and context.protocol_version == URL_ELICITATION_VERSION:
             raise _protocol_error(context, error) from None
-        return _failure(exchange, error)
+        return _error_result(exchange, error)
     except Exception:  # the SDK would answer it, too, but without a code, a hint and the request's id
-        logger.exception("tool failed", request=exchange.request)
-        return _failure(exchange, InternalError(request_id=exchange.request))
+        logger.exception("tool failed", request=exchange.request_id)
+        return _error_result(exchange, InternalError(request_id=exchange.request_id))
 
 
-def _answered(exchange: Exchange, answer: "Sequence[Part] | Told | Shown | Question | Invitation") -> Any:
+def _to_result(
+    exchange: Exchange, answer: "Sequence[Part] | ToolAnswer | BatchView | FormElicitation | UrlElicitation"
+) -> Any:
     """A meta-tool's answer in the protocol's words: of what the client declared only."""
     from mcp_endpoint import batches
-    from mcp_endpoint.confirmation import Question
-    from mcp_endpoint.connecting import Invitation
+    from mcp_endpoint.confirmation import FormElicitation
+    from mcp_endpoint.connecting import UrlElicitation
 
     match answer:
-        case Question() | Invitation():
+        case FormElicitation() | UrlElicitation():
             return answer.as_result()
-        case Told(parts, account):
-            meta: Any = {ACCOUNT: account} if account else None
-            return CallToolResult(content=content(parts, links=exchange.client.links), _meta=meta)
-        case batches.Shown(head) if exchange.client.tasks and not head.done:
-            return batches.as_task(head).created()
-        case batches.Shown():
-            return answer.as_result(links=exchange.client.links)
+        case ToolAnswer(parts, account):
+            meta: Any = {ACCOUNT_META_KEY: account} if account else None
+            return CallToolResult(content=content(parts, links=exchange.client.supports_links), _meta=meta)
+        case batches.BatchView(head) if exchange.client.supports_tasks and not head.done:
+            return batches.as_task(head).as_create_task_result()
+        case batches.BatchView():
+            return answer.as_result(links=exchange.client.supports_links)
         case parts:
-            return CallToolResult(content=content(parts, links=exchange.client.links))
+            return CallToolResult(content=content(parts, links=exchange.client.supports_links))
 
 
 async def _get_task(context: Context, params: TaskParams) -> Task:
@@ -233,7 +235,7 @@ async def _update_task(context: Context, params: UpdateParams) -> None:
     from mcp_endpoint import batches
 
     with _protocol_errors(context):
-        batches.own(exchange_of(context).caller, params.task_id)
+        batches.find_own(exchange_of(context).caller, params.task_id)
 
 
 async def _cancel_task(context: Context, params: TaskParams) -> None:
@@ -244,11 +246,11 @@ async def _cancel_task(context: Context, params: TaskParams) -> None:
 
 
 async def _list_resources(context: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
-    return ListResourcesResult(resources=resources.fixed(_sieve(context)))
+    return ListResourcesResult(resources=resources.list_fixed(_sieve(context)))
 
 
 async def _list_resource_templates(context: Context, _: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-    return ListResourceTemplatesResult(resource_templates=resources.templates(_sieve(context)))
+    return ListResourceTemplatesResult(resource_templates=resources.list_templates(_sieve(context)))
 
 
 async def _read_resource(context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
@@ -257,7 +259,7 @@ async def _read_resource(context: Context, params: ReadResourceRequestParams) ->
 
 
 async def _list_prompts(context: Context, _: PaginatedRequestParams | None) -> ListPromptsResult:
-    return ListPromptsResult(prompts=prompts.listed(_sieve(context)))
+    return ListPromptsResult(prompts=prompts.list_prompts(_sieve(context)))
 
 
 async def _get_prompt(context: Context, params: GetPromptRequestParams) -> GetPromptResult:
@@ -287,32 +289,32 @@ def _protocol_errors(context: Context, **about: str) -> Iterator[None]:
     except McpistError as error:
         raise _protocol_error(context, error, **about) from None
     except Exception:
-        logger.exception("request failed", request=exchange.request)
-        raise _protocol_error(context, InternalError(request_id=exchange.request), **about) from None
+        logger.exception("request failed", request=exchange.request_id)
+        raise _protocol_error(context, InternalError(request_id=exchange.request_id), **about) from None
 
 
 def _protocol_error(context: Context, error: McpistError, **about: str) -> MCPError:
     count(ERRORS, by=error.code)
     code = INVALID_PARAMS if isinstance(error, CallerError) else INTERNAL_ERROR
     locale = exchange_of(context).caller.locale
-    if isinstance(error, AccountError) and context.protocol_version == ERROR_VERSION:
+    if isinstance(error, AccountError) and context.protocol_version == URL_ELICITATION_VERSION:
         from mcp_endpoint import connecting
 
-        return connecting.as_error(error, locale)
+        return connecting.to_protocol_error(error, locale)
     return MCPError(code, error.text(locale).message, error.as_dict(locale) | about)
 
 
-def _sieve(context: Context) -> Sieve:
-    return Sieve(exchange_of(context).caller, CATALOGUE)
+def _sieve(context: Context) -> Permissions:
+    return Permissions(exchange_of(context).caller, CATALOGUE)
 
 
-def _failure(exchange: Exchange, error: McpistError) -> CallToolResult:
+def _error_result(exchange: Exchange, error: McpistError) -> CallToolResult:
     count(ERRORS, by=error.code)
-    text = minified(error.as_dict(exchange.caller.locale))
+    text = compact_json(error.as_dict(exchange.caller.locale))
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
-def _security(public_url: str) -> TransportSecuritySettings:
+def _transport_security(public_url: str) -> TransportSecuritySettings:
     """Only the endpoint's own host, and its own and allowed origins; a loopback endpoint goes by all its names."""
     url = urlsplit(public_url)
     hosts = [url.netloc]

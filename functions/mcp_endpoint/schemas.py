@@ -6,63 +6,72 @@ from typing import Any
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.running import broker
 from mcpist.tools.index import ModuleEntry, PromptEntry, ToolEntry
-from mcpist.tools.paging import MOST_ITEMS
-from mcpist.tools.permissions import Sieve
+from mcpist.tools.paging import MAX_ITEMS
+from mcpist.tools.permissions import Permissions
 from mcpist.tools.tool import Tool
 
-PAGING = f"limit?: integer = 50 (at most {MOST_ITEMS}), fetch_all?: boolean, cursor?, page_size?: integer"
+PAGING = f"limit?: integer = 50 (at most {MAX_ITEMS}), fetch_all?: boolean, cursor?, page_size?: integer"
 
 
-def schemas(
-    sieve: Sieve, modules: Sequence[str] = (), tools: Sequence[str] = (), query: str = "", *, full: bool = False
+def describe_modules(
+    permissions: Permissions,
+    modules: Sequence[str] = (),
+    tools: Sequence[str] = (),
+    query: str = "",
+    *,
+    full: bool = False,
 ) -> list[dict[str, Any]]:
     """The modules asked for; with a query, those with tools that fit it, and whether their accounts are connected."""
     if not modules and not query:
-        known = ", ".join(module.name for module in sieve.modules())
+        known = ", ".join(module.name for module in permissions.modules())
         raise InvalidRequest(field="modules", problem=f"name at least one module ({known}), or give a query")
-    sieve.catalogue.ready(modules)
-    entries = [sieve.module(name) for name in dict.fromkeys(modules)]
-    hits = [hit for hit in sieve.search(query) if not entries or hit.module in modules] if query else None
+    permissions.catalogue.load_tools(modules)
+    entries = [permissions.module(name) for name in dict.fromkeys(modules)]
+    hits = [hit for hit in permissions.search(query) if not entries or hit.module in modules] if query else None
     if hits is not None:
-        entries = [sieve.module(name) for name in dict.fromkeys(hit.module for hit in hits)]
-    _refuse_unknown(sieve, tools, entries)
-    named = {sieve.split(name)[1] for name in tools}
-    answers = [_module(sieve, entry, hits, set(entry.tools) if full else named) for entry in entries]
-    return answers if hits is None else _with_connections(sieve, entries, answers)
+        entries = [permissions.module(name) for name in dict.fromkeys(hit.module for hit in hits)]
+    _refuse_unknown(permissions, tools, entries)
+    named = {permissions.split_name(name)[1] for name in tools}
+    answers = [_describe_module(permissions, entry, hits, set(entry.tools) if full else named) for entry in entries]
+    return answers if hits is None else _with_connections(permissions, entries, answers)
 
 
-def _refuse_unknown(sieve: Sieve, tools: Sequence[str], entries: Sequence[ModuleEntry]) -> None:
+def _refuse_unknown(permissions: Permissions, tools: Sequence[str], entries: Sequence[ModuleEntry]) -> None:
     """Raise the sieve's error for a tool that is named but in none of the modules asked for."""
     for name in tools:
-        module, tool = sieve.split(name)
+        module, tool = permissions.split_name(name)
         homes = [module] if module else [home.name for home in entries if tool in home.tools]
         for home in homes or [home.name for home in entries[:1]]:
-            sieve.tool(home, tool)
+            permissions.tool(home, tool)
 
 
-def _module(sieve: Sieve, entry: ModuleEntry, hits: Sequence[ToolEntry] | None, full: set[str]) -> dict[str, Any]:
-    tools = sieve.tools(entry) if hits is None else [hit for hit in hits if hit.module == entry.name]
+def _describe_module(
+    permissions: Permissions, entry: ModuleEntry, hits: Sequence[ToolEntry] | None, full: set[str]
+) -> dict[str, Any]:
+    tools = permissions.tools(entry) if hits is None else [hit for hit in hits if hit.module == entry.name]
     answer = {
         "module": entry.name,
         "description": entry.description,
         "api_version": entry.api_version,
-        "tools": [_full(sieve.tool(entry.name, tool.name)) if tool.name in full else tool.line for tool in tools],
+        "tools": [
+            _full_schema(permissions.tool(entry.name, tool.name)) if tool.name in full else tool.line for tool in tools
+        ],
         **entry.notes,
     }
     if any("...paging" in tool.line for tool in tools):
         answer["paging"] = PAGING
     if hits is None:
-        answer["resources"] = [f"{one.template}: {one.description}" for one in sieve.resources(entry)]
-        answer["prompts"] = [_prompt(one) for one in sieve.prompts(entry)]
+        answer["resources"] = [f"{one.template}: {one.description}" for one in permissions.resources(entry)]
+        answer["prompts"] = [_prompt_line(one) for one in permissions.prompts(entry)]
     return answer
 
 
-def _prompt(prompt: PromptEntry) -> str:
+def _prompt_line(prompt: PromptEntry) -> str:
     arguments = [one["name"] if one["required"] else f"{one['name']}?" for one in prompt.arguments]
     return f"{prompt.name}({', '.join(arguments)}): {prompt.description}"
 
 
-def _full(tool: Tool) -> dict[str, Any]:
+def _full_schema(tool: Tool) -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,
@@ -79,12 +88,12 @@ def _full(tool: Tool) -> dict[str, Any]:
 
 
 def _with_connections(
-    sieve: Sieve, entries: Sequence[ModuleEntry], answers: list[dict[str, Any]]
+    permissions: Permissions, entries: Sequence[ModuleEntry], answers: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Say of each module whether its account is connected; where the broker cannot say, nothing is said."""
     services = [entry.service for entry in entries if entry.service]
     try:
-        connected = broker.connected(sieve.caller, services) if services else frozenset()
+        connected = broker.connected(permissions.caller, services) if services else frozenset()
     except McpistError:
         return answers
     return [

@@ -1,7 +1,7 @@
 """The protocol's Tasks extension: a task's shape, and the three methods by which a client follows one.
 
 Of tasks the SDK knows only older shapes. This file knows nothing of batches: whoever has tasks gives `install` three
-handlers, and answers a tool's call with `Task.created()`.
+handlers, and answers a tool's call with `Task.as_create_task_result()`.
 
 Source: https://modelcontextprotocol.io/seps/2663-tasks-extension
 """
@@ -35,18 +35,18 @@ class Task:
 
     id: str
     status: Status
-    says: str
+    message: str
     created_at: float
     updated_at: float
-    lives_seconds: float
-    poll_seconds: float
+    ttl_seconds: float
+    poll_interval_seconds: float
     outcome: Mapping[str, Any] = field(default_factory=dict)
 
-    def created(self) -> dict[str, Any]:
+    def as_create_task_result(self) -> dict[str, Any]:
         """The answer to the request that this task stands for now."""
         return {"resultType": "task", **self._fields()}
 
-    def detailed(self) -> dict[str, Any]:
+    def as_detailed_task(self) -> dict[str, Any]:
         """The answer to `tasks/get`."""
         return {"resultType": "complete", **self._fields(), **self.outcome}
 
@@ -54,11 +54,11 @@ class Task:
         return {
             "taskId": self.id,
             "status": self.status,
-            "statusMessage": self.says,
-            "createdAt": _written(self.created_at),
-            "lastUpdatedAt": _written(self.updated_at),
-            "ttlMs": round(self.lives_seconds * 1000),
-            "pollIntervalMs": round(self.poll_seconds * 1000),
+            "statusMessage": self.message,
+            "createdAt": _iso_time(self.created_at),
+            "lastUpdatedAt": _iso_time(self.updated_at),
+            "ttlMs": round(self.ttl_seconds * 1000),
+            "pollIntervalMs": round(self.poll_interval_seconds * 1000),
         }
 
 
@@ -74,7 +74,7 @@ class UpdateParams(TaskParams):
     input_responses: dict[str, Any] = {}
 
 
-type Handler[Params, Answer] = Callable[[Context, Params], Awaitable[Answer]]
+type Handler[Params, Result] = Callable[[Context, Params], Awaitable[Result]]
 
 
 def install(
@@ -88,7 +88,7 @@ def install(
 
     async def answer_get(context: Context, params: TaskParams) -> dict[str, Any]:
         _check(context, params)
-        return (await get(context, params)).detailed()
+        return (await get(context, params)).as_detailed_task()
 
     async def answer_update(context: Context, params: UpdateParams) -> dict[str, Any]:
         _check(context, params)
@@ -106,16 +106,16 @@ def install(
     server.add_request_handler("tasks/cancel", TaskParams, answer_cancel)
 
 
-def declared(context: Context) -> bool:
+def supported(context: Context) -> bool:
     """Whether the request's client takes tasks; nobody else may be given one."""
     can = context.session.client_capabilities
     modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
     return modern and can is not None and EXTENSION in (can.extensions or {})
 
 
-def require(context: Context) -> None:
+def require_support(context: Context) -> None:
     """Refuse a client that does not take tasks, with the words that tell it what to declare."""
-    if not declared(context):
+    if not supported(context):
         needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
         raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", needed)
 
@@ -129,8 +129,8 @@ def _check(context: Context, params: TaskParams) -> None:
         raise MCPError(
             HEADER_MISMATCH, f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
         )
-    require(context)
+    require_support(context)
 
 
-def _written(seconds: float) -> str:
+def _iso_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

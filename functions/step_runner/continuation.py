@@ -3,48 +3,48 @@
 from typing import Any
 
 from mcpist.batch.execution import executions
-from mcpist.batch.execution.settling import Entered, Entrance, StepBusy
+from mcpist.batch.execution.settling import AttemptResult, StepAttempt, StepBusy
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.errors import InternalError
 
 
-def begin(head: Header, machine: str) -> None:
+def start_ready_steps(head: Header, machine: str) -> None:
     """Start an execution of the relay for each step that may run now."""
-    _relay(head, [step for step in head.open if head.ready(step)], machine)
+    _start_steps(head, [step for step in head.open_steps if head.is_ready(step)], machine)
 
 
-def relay(entrance: Entrance, entered: Entered, machine: str) -> None:
+def start_opened_steps(attempt: StepAttempt, result: AttemptResult, machine: str) -> None:
     """Start an execution of the relay for each step that the settling of this one opened.
 
     Where the step had settled before, its successors have most likely been started: of those nobody has begun yet.
     """
-    head = entered.head
-    opened = head.go(entrance.step)
-    if entered.replayed and opened:
-        found = ledger.entries(head.pk, opened)
+    head = result.head
+    opened = head.opened_by(attempt.step)
+    if result.replayed and opened:
+        found = ledger.get_entries(head.pk, opened)
         opened = [entry.index for entry in found if entry.index not in head.seq and entry.claim is None]
-    _relay(head, opened, machine)
+    _start_steps(head, opened, machine)
 
 
-def continue_(entrance: Entrance, head: Header, machine: str, *, relayed: bool) -> None:
+def continue_batch(attempt: StepAttempt, head: Header, machine: str, *, relayed: bool) -> None:
     """Start the same machine again, once: settled steps replay there, and the others run."""
-    name = executions.following(entrance.execution)
-    match executions.take(head, name, entrance.request):
+    name = executions.next_execution_name(attempt.execution)
+    match executions.acquire_start(head, name, attempt.request_id):
         case "taken":
             raise StepBusy(name)
         case "mine":
-            given: dict[str, Any] = {"batch": head.pk} | ({"step": entrance.step} if relayed else {})
-            _start(machine, name, given, entrance.request)
-            executions.note(head, name)
+            payload: dict[str, Any] = {"batch": head.pk} | ({"step": attempt.step} if relayed else {})
+            _start_execution(machine, name, payload, attempt.request_id)
+            executions.mark_started(head, name)
 
 
-def _relay(head: Header, steps: list[int], machine: str) -> None:
+def _start_steps(head: Header, steps: list[int], machine: str) -> None:
     for step in steps:
-        _start(machine, f"{head.batch}-{step}", {"batch": head.pk, "step": step}, head.batch)
+        _start_execution(machine, f"{head.batch}-{step}", {"batch": head.pk, "step": step}, head.batch)
 
 
-def _start(machine: str, name: str, given: dict[str, Any], request: str) -> None:
+def _start_execution(machine: str, name: str, payload: dict[str, Any], request: str) -> None:
     """Start an execution; a machine that is running is there."""
-    if not executions.begin(machine, name, given):
+    if not executions.start_execution(machine, name, payload):
         raise InternalError(request_id=request)

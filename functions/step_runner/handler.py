@@ -12,75 +12,75 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from mcpist.aws.snapshot import prepare
-from mcpist.batch.execution.settling import Entrance, StepBusy, enter
+from mcpist.batch.execution.settling import StepAttempt, StepBusy, enter
 from mcpist.batch.ledger import ledger
 from mcpist.telemetry import invocation
-from mcpist_services import NAMES, upstream_rooms
+from mcpist_services import NAMES, upstream_preloads
 from step_runner import continuation
-from step_runner.log import Line, logger
-from step_runner.step import StepWork
+from step_runner.log import StepLog, logger
+from step_runner.step import ToolStepWork
 
 prepare(
     services=("dynamodb", "lambda", "s3", "stepfunctions"),
-    modules=("mcpist.running.send", *(f"mcpist_services.{name}.tools" for name in NAMES), *upstream_rooms()),
+    modules=("mcpist.running.send", *(f"mcpist_services.{name}.tools" for name in NAMES), *upstream_preloads()),
 )
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Settle one step, or bring one element to its end, and name the steps that this opened."""
-    with invocation.opened("step_runner", logger, context.aws_request_id):
-        entrance = _entrance(event, context)
-        line = Line(entrance, event)
+    with invocation.begin("step_runner", logger, context.aws_request_id):
+        attempt = _parse_attempt(event, context)
+        step_log = StepLog(attempt, event)
         try:
-            answer = _answer(entrance, event, line)
+            answer = _run_attempt(attempt, event, step_log)
         except StepBusy:
-            line.give_way()
+            step_log.report_busy()
             raise
         except Exception as error:
-            line.fail(error)
+            step_log.report_failed(error)
             raise
-        line.leave(list(answer["go"]))
+        step_log.report_left(list(answer["go"]))
         return answer
 
 
-def _answer(entrance: Entrance, event: dict[str, Any], line: Line) -> dict[str, Any]:
+def _run_attempt(attempt: StepAttempt, event: dict[str, Any], step_log: StepLog) -> dict[str, Any]:
     """What the machine is told; on the relay nothing, since what was opened has been started."""
-    answer: dict[str, Any] = {"batch": entrance.pk, "go": {}}
+    answer: dict[str, Any] = {"batch": attempt.pk, "go": {}}
     relayed = event.get("relay", False)
-    if entrance.step < 0:
-        head = ledger.header(entrance.pk)
-        line.enter(head)
-        continuation.begin(head, event["machine"])
+    if attempt.step < 0:
+        head = ledger.get_header(attempt.pk)
+        step_log.report_entered(head)
+        continuation.start_ready_steps(head, event["machine"])
         return answer
-    entered = enter(entrance, StepWork(entrance, line.enter))
-    if entered.late:
-        continuation.continue_(entrance, entered.head, event["machine"], relayed=relayed)
+    result = enter(attempt, ToolStepWork(attempt, step_log.report_entered))
+    if result.must_continue:
+        continuation.continue_batch(attempt, result.head, event["machine"], relayed=relayed)
         return answer
-    if entered.each is not None:
-        return {**answer, "each": list(entered.each)}
-    if entrance.element is not None:
+    if result.pending_elements is not None:
+        return {**answer, "each": list(result.pending_elements)}
+    if attempt.element is not None:
         return answer
     if relayed:
-        continuation.relay(entrance, entered, event["machine"])
+        continuation.start_opened_steps(attempt, result, event["machine"])
         return answer
-    return {**answer, "go": {f"s{step}": True for step in entered.head.go(entrance.step)}}
+    return {**answer, "go": {f"s{step}": True for step in result.head.opened_by(attempt.step)}}
 
 
-def _entrance(event: dict[str, Any], context: LambdaContext) -> Entrance:
-    return Entrance(
+def _parse_attempt(event: dict[str, Any], context: LambdaContext) -> StepAttempt:
+    return StepAttempt(
         pk=event["batch"],
         step=event["step"],
         execution=event["execution"],
         retry=event.get("retry", 0),
-        request=context.aws_request_id,
-        remaining=context.get_remaining_time_in_millis() / 1000,
-        age=_age(event.get("started", "")),
+        request_id=context.aws_request_id,
+        remaining_seconds=context.get_remaining_time_in_millis() / 1000,
+        age_seconds=_age_seconds(event.get("started", "")),
         lost=event.get("lost", False),
         element=event.get("element"),
         gather=event.get("gather", False),
     )
 
 
-def _age(started: str) -> float:
+def _age_seconds(started: str) -> float:
     """The seconds since the execution began; a machine of an older release does not say when."""
     return time.time() - datetime.fromisoformat(started).timestamp() if started else 0

@@ -4,34 +4,34 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from mcpist.batch.execution.settling import Entrance
+from mcpist.batch.execution.settling import StepAttempt
 from mcpist.batch.ledger.records import Header
-from mcpist.telemetry.invocation import bind
+from mcpist.telemetry.invocation import bind_correlation
 
-TOLD = ("batch", "step", "element", "gather", "retry", "lost")
+LOGGED_FIELDS = ("batch", "step", "element", "gather", "retry", "lost")
 
 logger = Logger()
 
 
-class Line:
-    """What the log says about one entrance."""
+class StepLog:
+    """What the log says about one attempt."""
 
-    def __init__(self, entrance: Entrance, event: dict[str, Any]) -> None:
-        self.fields = {"request": entrance.request} | {name: event[name] for name in TOLD if name in event}
+    def __init__(self, attempt: StepAttempt, event: dict[str, Any]) -> None:
+        self.fields = {"request": attempt.request_id} | {name: event[name] for name in LOGGED_FIELDS if name in event}
 
-    def enter(self, head: Header) -> None:
+    def report_entered(self, head: Header) -> None:
         """The step is entered, as the header now tells of which batch, and so by which id."""
-        bind(head.correlation)
+        bind_correlation(head.correlation)
         logger.info("step entered", extra=self.fields)
 
-    def leave(self, opened: list[str]) -> None:
+    def report_left(self, opened: list[str]) -> None:
         """The step is left, and opened others."""
         logger.info("step left", extra={**self.fields, "opened": opened})
 
-    def give_way(self) -> None:
+    def report_busy(self) -> None:
         """Another sandbox has the step."""
         logger.info("step busy", extra=self.fields)
 
-    def fail(self, error: Exception) -> None:
+    def report_failed(self, error: Exception) -> None:
         """The step ends without an answer, perhaps before it was entered; Step Functions comes back."""
         logger.error("step failed", extra={**self.fields, "error": type(error).__name__})

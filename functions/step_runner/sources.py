@@ -1,6 +1,6 @@
 """What references lead to: the element that a step runs for, and the results of the steps before it."""
 
-from mcpist.batch.language.references import EACH, Element, Nothing, Result
+from mcpist.batch.language.references import EACH, EachElement, NoResult, StepResult
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.items import unpack
 from mcpist.batch.ledger.records import Entry, Header
@@ -14,25 +14,25 @@ class Sources:
         self._head = head
         self._entry = entry
         self._indexes = {head.ids[need]: need for need in head.needs[entry.index]}
-        self._read: dict[str, Result | Element | Nothing] = {}
+        self._cache: dict[str, StepResult | EachElement | NoResult] = {}
 
-    def __call__(self, name: str) -> Result | Element | Nothing:
+    def __call__(self, name: str) -> StepResult | EachElement | NoResult:
         """The source under a name: `each`, or the id of a step."""
-        if name not in self._read:
-            self._read[name] = self._element() if name == EACH else self._result(self._indexes[name])
-        return self._read[name]
+        if name not in self._cache:
+            self._cache[name] = self._read_element() if name == EACH else self._read_result(self._indexes[name])
+        return self._cache[name]
 
-    def _element(self) -> Element:
-        fan, element = self._entry.fan, self._entry.element
-        if fan is None or element is None:
+    def _read_element(self) -> EachElement:
+        map_items, element = self._entry.map_items, self._entry.element
+        if map_items is None or element is None:
             raise LookupError("the step has no element")
-        return Element(ledger.raw(self._head, fan)[element])
+        return EachElement(ledger.load_json(self._head, map_items)[element])
 
-    def _result(self, step: int) -> Result | Nothing:
+    def _read_result(self, step: int) -> StepResult | NoResult:
         """What a settled step brought; one that failed may be needed all the same, and then it is null."""
-        (source,) = ledger.entries(self._head.pk, [step])
+        (source,) = ledger.get_entries(self._head.pk, [step])
         if source.content is None and source.file is None:
-            return Nothing()
+            return NoResult()
         shows = CATALOGUE.shows(source.module, source.tool)
         elements = None if source.statuses is None else unpack(source.statuses)
-        return Result(ledger.raw(self._head, source), shows, source.file, elements)
+        return StepResult(ledger.load_json(self._head, source), shows, source.file, elements)

@@ -18,7 +18,7 @@ for _library in ("boto3", "botocore", "urllib3", "httpx", "httpcore"):
     logging.getLogger(_library).setLevel(logging.WARNING)
 
 
-class Line:
+class MessageLog:
     """What the log says about one message."""
 
     def __init__(self, request_id: str, event: Any) -> None:
@@ -38,13 +38,13 @@ class Line:
         ours = error is None or isinstance(error, McpistError)
         code = "OK" if error is None else error.code if isinstance(error, McpistError) else InternalError.code
         milliseconds = round((time.monotonic() - self.began) * 1000)
-        fields = self.fields | {"outcome": code, "milliseconds": milliseconds} | ({} if ours else _kind(error))
+        fields = self.fields | {"outcome": code, "milliseconds": milliseconds} | ({} if ours else _defect_fields(error))
         write = logger.info if ours and not isinstance(error, DefectError) else logger.error
         write("answered", extra=fields)
         return answer
 
 
-def _kind(defect: Exception | None) -> dict[str, Any]:
+def _defect_fields(defect: Exception | None) -> dict[str, Any]:
     """What a defect is and where it arose, without its words: they may quote what it failed on."""
     response: dict[str, Any] = getattr(defect, "response", {})
     frames = traceback.extract_tb(defect.__traceback__ if defect else None)

@@ -21,10 +21,10 @@ from pydantic import (
 )
 
 from mcpist.errors import InvalidRequest
-from mcpist.validation import field_of, first_problem
+from mcpist.validation import field_path, first_error
 
-LONGEST_SECRET = 16_384
-CORRELATION = r"[A-Za-z0-9-]{1,64}"
+MAX_SECRET_LENGTH = 16_384
+CORRELATION_PATTERN = r"[A-Za-z0-9-]{1,64}"
 OPERATIONS = (
     "resolve",
     "warrant",
@@ -42,44 +42,46 @@ OPERATIONS = (
 )
 
 
-def _sendable(secret: SecretStr) -> SecretStr:
+def _check_visible_ascii(secret: SecretStr) -> SecretStr:
     """Visible ASCII only: what can stand in a header (RFC 6750)."""
     if not all("!" <= letter <= "~" for letter in secret.get_secret_value()):
         raise ValueError("a secret is visible ASCII without spaces")
     return secret
 
 
-type Secret = Annotated[SecretStr, Field(min_length=1, max_length=LONGEST_SECRET), AfterValidator(_sendable)]
+type Secret = Annotated[
+    SecretStr, Field(min_length=1, max_length=MAX_SECRET_LENGTH), AfterValidator(_check_visible_ascii)
+]
 type Id = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^#/\x00-\x1f]+$")]
 type Service = Annotated[str, StringConstraints(max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 type Ids = Annotated[tuple[Id, ...], Field(max_length=100)]
 type Services = Annotated[tuple[Service, ...], Field(max_length=100)]
-type Correlation = Annotated[str, StringConstraints(pattern=f"^{CORRELATION}$")]
+type Correlation = Annotated[str, StringConstraints(pattern=f"^{CORRELATION_PATTERN}$")]
 type Label = Annotated[str, StringConstraints(max_length=256)]
-type Natural = Annotated[int, Field(strict=True, ge=0)]
+type NonNegativeInt = Annotated[int, Field(strict=True, ge=0)]
 
 
-class Part(BaseModel):
+class StrictModel(BaseModel):
     """Frozen, without unknown fields, and silent about what it refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
-class JwtProof(Part):
+class JwtProof(StrictModel):
     """The caller's own access token."""
 
     kind: Literal["jwt"]
     value: Secret
 
 
-class WarrantProof(Part):
+class WarrantProof(StrictModel):
     """What the broker sealed at a batch's start."""
 
     kind: Literal["warrant"]
     value: Secret
 
 
-class SessionProof(Part):
+class SessionProof(StrictModel):
     """What the broker sealed when a person's browser had logged in."""
 
     kind: Literal["session"]
@@ -89,13 +91,13 @@ class SessionProof(Part):
 type PersonProof = Annotated[JwtProof | SessionProof, Field(discriminator="kind")]
 
 
-class Asked(Part):
+class BaseMessage(StrictModel):
     """What every message may say: the id of the request that it is sent in, of the door's or its caller's."""
 
     correlation: Correlation | None = None
 
 
-class Ask(Asked):
+class CallerMessage(BaseMessage):
     """Who asks, and as what."""
 
     proof: JwtProof
@@ -103,7 +105,7 @@ class Ask(Asked):
     roles: Ids
 
 
-class Resolve(Asked):
+class Resolve(BaseMessage):
     """The access token that a call of this service is sent with; `refused` is the version that it did not accept."""
 
     operation: Literal["resolve"]
@@ -111,25 +113,25 @@ class Resolve(Asked):
     organization: Id
     roles: Ids
     service: Service
-    refused: Natural | None = None
+    refused: NonNegativeInt | None = None
 
 
-class IssueWarrant(Ask):
+class IssueWarrant(CallerMessage):
     """A warrant that lets a batch resolve these services until then (epoch seconds)."""
 
     operation: Literal["warrant"]
     services: Services
-    expires_at: Natural
+    expires_at: NonNegativeInt
 
 
-class Status(Ask):
+class Status(CallerMessage):
     """Which of these services are connected for the caller, without secrets."""
 
     operation: Literal["status"]
     services: Services
 
 
-class Person(Asked):
+class PersonMessage(BaseMessage):
     """What a person does about their own accounts; without `roles`, in all that they have."""
 
     proof: PersonProof
@@ -137,7 +139,7 @@ class Person(Asked):
     roles: Ids | None = None
 
 
-class Revoke(Person):
+class Revoke(PersonMessage):
     """Use a grant no longer for a service: the caller's own, or (by an administrator) a role's."""
 
     operation: Literal["revoke"]
@@ -145,7 +147,7 @@ class Revoke(Person):
     role: Id | None = None
 
 
-class Administration(Person):
+class AdministrationMessage(PersonMessage):
     """What is done about many grants: of a user or a role, of a service's provider, or of the whole organization."""
 
     proof: JwtProof
@@ -154,33 +156,33 @@ class Administration(Person):
     service: Service | None = None
 
     @model_validator(mode="after")
-    def _one_owner(self) -> Self:
+    def _check_single_owner(self) -> Self:
         if self.user and self.role:
             raise ValueError("a grant is a user's or a role's")
         return self
 
 
-class Listing(Administration):
+class ListGrants(AdministrationMessage):
     """The grants, without secrets; `cursor` is where the page before ended."""
 
     operation: Literal["list"]
     cursor: Label = ""
 
 
-class Kill(Administration):
+class Kill(AdministrationMessage):
     """Forget the grants and revoke them at their providers; all of the organization's only by the word `everything`."""
 
     operation: Literal["kill"]
     everything: Annotated[bool, Field(strict=True)] = False
 
     @model_validator(mode="after")
-    def _meant(self) -> Self:
+    def _check_selection(self) -> Self:
         if self.everything == bool(self.user or self.role or self.service):
             raise ValueError("name a user, a role or a service, or everything")
         return self
 
 
-class Reencrypt(Person):
+class Reencrypt(PersonMessage):
     """Seal the organization's grants anew under the present key; `cursor` is where the time before ended."""
 
     operation: Literal["reencrypt"]
@@ -188,7 +190,7 @@ class Reencrypt(Person):
     cursor: Label = ""
 
 
-class Login(Person):
+class Login(PersonMessage):
     """A session for the browser of who sends this; an organization is named by who is in several."""
 
     operation: Literal["login"]
@@ -196,14 +198,14 @@ class Login(Person):
     organization: Id | Literal[""] = ""
 
 
-class Offer(Person):
+class Offer(PersonMessage):
     """What of these services (without any: of all built in) can be connected, and what is."""
 
     operation: Literal["offer"]
     services: Services = ()
 
 
-class Begin(Person):
+class Begin(PersonMessage):
     """Begin to connect an account that serves these services, all of one provider.
 
     It becomes the caller's own, or (by an administrator) a role's. `open_to` are the caller's roles that may use it.
@@ -216,7 +218,7 @@ class Begin(Person):
     open_to: Ids = ()
 
 
-class Finish(Person):
+class Finish(PersonMessage):
     """What the provider sent the browser back with."""
 
     operation: Literal["finish"]
@@ -228,7 +230,7 @@ class Finish(Person):
     iss: Label = ""
 
 
-class Paste(Person):
+class Paste(PersonMessage):
     """Store a key that the person made at the service, as `begin` would what it consents to."""
 
     operation: Literal["paste"]
@@ -238,7 +240,7 @@ class Paste(Person):
     open_to: Ids = ()
 
 
-class Confirm(Person):
+class Confirm(PersonMessage):
     """The answer to what `finish` or `paste` asked."""
 
     operation: Literal["confirm"]
@@ -250,7 +252,7 @@ type Message = (
     Resolve
     | IssueWarrant
     | Revoke
-    | Listing
+    | ListGrants
     | Kill
     | Reencrypt
     | Status
@@ -262,23 +264,23 @@ type Message = (
     | Confirm
 )
 
-_MESSAGE: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discriminator="operation")])
+_MESSAGE_ADAPTER: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discriminator="operation")])
 
 # pydantic's own words for it would quote the value.
-_WORDS = {"union_tag_invalid": "it is of no known kind"}
+_PROBLEM_TEXTS = {"union_tag_invalid": "it is of no known kind"}
 
 
 def correlation_of(event: Any) -> str:
     """The id that a message brings, before anything else of it is believed; empty for none, or what cannot be one."""
     found = event.get("correlation") if isinstance(event, dict) else None
-    return found if isinstance(found, str) and re.fullmatch(CORRELATION, found) else ""
+    return found if isinstance(found, str) and re.fullmatch(CORRELATION_PATTERN, found) else ""
 
 
 def parse(event: Mapping[str, Any]) -> Message:
     """The typed message, or InvalidRequest naming the field and never its value."""
     try:
-        return _MESSAGE.validate_python(event)
+        return _MESSAGE_ADAPTER.validate_python(event)
     except ValidationError as error:
-        first = first_problem(error)
-        field = field_of(first["loc"][1:], "message")
-        raise InvalidRequest(field=field, problem=_WORDS.get(first["type"], first["msg"])) from None
+        first = first_error(error)
+        field = field_path(first["loc"][1:], "message")
+        raise InvalidRequest(field=field, problem=_PROBLEM_TEXTS.get(first["type"], first["msg"])) from None

@@ -13,7 +13,7 @@ from token_broker.message import JwtProof, Message, Resolve, SessionProof, Warra
 from token_broker.resolving import warrant
 
 
-def prove(message: Message) -> Caller:
+def authenticate(message: Message) -> Caller:
     """The caller, acting with the roles that the message names: all of them roles that the directory knows.
 
     What a person does about their own accounts need not name any: then all count.
@@ -26,11 +26,11 @@ def prove(message: Message) -> Caller:
         case _ if isinstance(message.proof, SessionProof):
             caller = session.redeem(message.proof.value, message.organization)
         case _:
-            caller = _of_jwt(message)
-    return caller if message.roles is None else _acting(caller, message.roles)
+            caller = _caller_from_jwt(message)
+    return caller if message.roles is None else _with_roles(caller, message.roles)
 
 
-def _of_jwt(message: Message) -> Caller:
+def _caller_from_jwt(message: Message) -> Caller:
     if not isinstance(message.proof, JwtProof):
         raise AuthenticationError(problem="this needs the user's own access token")
     subject = verify(message.proof.value.get_secret_value(), issuer=settings().issuer, audience=_audience())
@@ -43,7 +43,7 @@ def _audience() -> str:
     return settings().audience
 
 
-def _acting(caller: Caller, roles: Sequence[str]) -> Caller:
+def _with_roles(caller: Caller, roles: Sequence[str]) -> Caller:
     """The caller with only these roles, in the directory's order."""
     for role in roles:
         if role not in caller.role_names:

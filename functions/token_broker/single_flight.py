@@ -5,23 +5,23 @@ from concurrent.futures import Future
 from threading import Lock
 
 
-class Flights[Key: Hashable, Result]:
+class SingleFlight[Key: Hashable, Result]:
     """Works under way; who asks for one of them joins it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._flying: dict[Key, Future[Result]] = {}
+        self._in_flight: dict[Key, Future[Result]] = {}
 
-    def share(self, key: Key, work: Callable[[], Result]) -> Result:
+    def run(self, key: Key, work: Callable[[], Result]) -> Result:
         """The result of the work, or what it raised: ours, or that of whoever was faster."""
         with self._lock:
-            joined = self._flying.get(key)
-            future = joined or self._flying.setdefault(key, Future())
+            joined = self._in_flight.get(key)
+            future = joined or self._in_flight.setdefault(key, Future())
         if joined is None:
-            self._fly(key, future, work)
+            self._execute(key, future, work)
         return future.result()
 
-    def _fly(self, key: Key, future: Future[Result], work: Callable[[], Result]) -> None:
+    def _execute(self, key: Key, future: Future[Result], work: Callable[[], Result]) -> None:
         try:
             future.set_result(work())
         except BaseException as error:
@@ -29,4 +29,4 @@ class Flights[Key: Hashable, Result]:
             raise
         finally:
             with self._lock:
-                del self._flying[key]
+                del self._in_flight[key]

@@ -13,15 +13,15 @@ from typing import Any
 
 from infra.bench import broker, catalogue, costs, load, machines, upstreams
 from infra.bench.report import BENCHMARKS, Row, keep, measured, table
-from infra.bench.stub_house import SLOW_SECONDS, StubHouse, open_stub_house, say
+from infra.bench.stub_deployment import SLOW_RESPONSE_SECONDS, StubDeployment, run_stub_deployment, say
 from infra.cli.endpoint import Endpoint
-from infra.cli.plan import planned
-from infra.local.house import ORGANIZATION, ROOT, USER, House, with_modules
+from infra.cli.plan import plan_batch
+from infra.local.deployment import ORGANIZATION, ROOT, USER, LocalDeployment, with_modules
 from mcpist.caller import Caller, Subject
 from mcpist.render.shows import shows
 from mcpist.running.account import Account
 from mcpist.running.broker import Credential
-from mcpist.running.run import Service
+from mcpist.running.run import ServiceClient
 from mcpist.settings import settings
 from mcpist.tools.call import Call
 from mcpist.tools.catalogue import INDEX_FILE
@@ -46,7 +46,7 @@ def main() -> None:
     if chosen.named == "load":
         load.measure(chosen.clients, chosen.minutes * 60)
         return
-    with open_stub_house() as stub:
+    with run_stub_deployment() as stub:
         rows = [] if chosen.named else inside(stub)
         costs.measure(stub)
     if not chosen.named:
@@ -56,21 +56,21 @@ def main() -> None:
         keep(text, BENCHMARKS, "bench")
 
 
-def inside(stub: StubHouse) -> list[Row]:
-    """What is measured in one seeded house."""
-    house, folder = stub.house, stub.folder
-    rows = [*catalogue.rows(), *caching(stub.service), *sandboxes(house, folder)]
-    rows += [*requests(house), *broker.rows(house, folder), *planning()]
-    return [*rows, *batches(house), *shapes(house), *machines.rows()]
+def inside(stub: StubDeployment) -> list[Row]:
+    """What is measured in one seeded deployment."""
+    deployment, folder = stub.deployment, stub.folder
+    rows = [*catalogue.rows(), *caching(stub.service), *sandboxes(deployment, folder)]
+    rows += [*requests(deployment), *broker.rows(deployment, folder), *planning()]
+    return [*rows, *batches(deployment), *shapes(deployment), *machines.rows()]
 
 
-def sandboxes(house: House, folder: Path) -> list[Row]:
+def sandboxes(deployment: LocalDeployment, folder: Path) -> list[Row]:
     """Cold and warm CPU of the endpoint against a bare server, alternating."""
-    events = {name: _event(house, folder, name) for name in ("list_tools", "call")}
-    function = next(one for one in house.aws.template.functions if one.id == "McpEndpointFunction")
+    events = {name: _event(deployment, folder, name) for name in ("list_tools", "call")}
+    function = next(one for one in deployment.aws.template.functions if one.id == "McpEndpointFunction")
     environment = {
         **os.environ,
-        **house.aws.environment,
+        **deployment.aws.environment,
         **function.environment,
         "PYTHONPATH": os.pathsep.join(map(str, (function.code, *function.layers, ROOT))),
         "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
@@ -80,7 +80,7 @@ def sandboxes(house: House, folder: Path) -> list[Row]:
     crowd = with_modules(folder / "crowd", ROOT / "infra/bench/stub.py") / "layers/services"
     index = crowd / "mcpist_services" / INDEX_FILE
     stub = Index.load(index.read_text("utf-8")).modules["stub"]
-    index.write_text(catalogue.crowded(stub).dump(), "utf-8")
+    index.write_text(catalogue.large_catalogue(stub).dump(), "utf-8")
     paths = {"crowd": os.pathsep.join([str(crowd), environment["PYTHONPATH"]])}
     found: dict[str, list[dict[str, float]]] = {"ours": [], "bare": [], "crowd": []}
     pipe = subprocess.PIPE
@@ -105,18 +105,18 @@ def sandboxes(house: House, folder: Path) -> list[Row]:
     ]
 
 
-def requests(house: House) -> list[Row]:
+def requests(deployment: LocalDeployment) -> list[Row]:
     """AWS requests of a `call` that needs a grant, counted at the front: cold sandboxes, then warm ones."""
-    accounts.connect(house, "stub-token", service="stub")
-    endpoint = Endpoint(house.mcp_url, house.token(USER))
+    accounts.connect(deployment, "stub-token", service="stub")
+    endpoint = Endpoint(deployment.mcp_url, deployment.token(USER))
     rows: list[Row] = []
     for state in ("cold", "warm"):
         if state == "cold":
-            for pool in house.aws.functions.values():
-                pool.retire()
-        house.aws.requests.clear()
+            for pool in deployment.aws.functions.values():
+                pool.stop_idle()
+        deployment.aws.requests.clear()
         endpoint.call("call", {"module": "stub", "tool": "ask"})
-        counted = Counter(request.function for request in house.aws.requests)
+        counted = Counter(request.function for request in deployment.aws.requests)
         ours, broker = counted["McpEndpointFunction"], counted["TokenBrokerFunction"]
         aim = "3 + 3" if state == "cold" else "1 + 0"
         rows.append((f"AWS requests of a {state} `call` with a grant (endpoint + broker)", f"{ours} + {broker}", aim))
@@ -132,27 +132,27 @@ def caching(host: str) -> list[Row]:
         os.environ["RESPONSE_CACHE"] = state
         settings.cache_clear()
         service = Known(module)
-        service.ask(ask())
+        service.request(ask())
         started = time.process_time()
         for _ in range(CALLS):
-            service.ask(ask())
+            service.request(ask())
         seen[state] = (time.process_time() - started) / CALLS * 1_000_000
     settings.cache_clear()
     ratio = _ratio(seen["on"], seen["off"], "us")
     return [("CPU of a read that repeats, with the response cache against without", ratio, "")]
 
 
-class Known(Service):
+class Known(ServiceClient):
     """A service whose account is known without asking the broker."""
 
     def __init__(self, module: Module) -> None:
         caller = Caller(ORGANIZATION, USER.sub, Subject("bench", USER.sub), "user", ())
         super().__init__(caller, module, module.tools["ask"], time.monotonic() + 60)
 
-    def identify(self, *, fresh: bool = False) -> None:  # noqa: ARG002 - it is never another one
+    def resolve_account(self, *, fresh: bool = False) -> None:  # noqa: ARG002 - it is never another one
         """Act with the stub's account."""
         credential = Credential("stub-token", account_id="1", account_name="stub", owner="user#uma", expires_at=None)
-        self.acting = Account(ORGANIZATION, self.module, credential)
+        self.current_account = Account(ORGANIZATION, self.module, credential)
 
 
 def ask() -> Call:
@@ -167,17 +167,17 @@ def planning() -> list[Row]:
         path = f"${{s{number // 2}.items[0].path}}"
         lines.append({"id": f"s{number}", "module": "rag", "tool": "get_doc", "params": {"path": path}})
     text = "\n".join(map(json.dumps, lines))
-    planned(text)
+    plan_batch(text)
     started = time.process_time()
     for _ in range(ROUNDS):
-        planned(text)
+        plan_batch(text)
     seconds = (time.process_time() - started) / ROUNDS
     return [("CPU of planning 100 steps, with their machine", f"{seconds * 1000:.0f} ms", "50 ms")]
 
 
-def batches(house: House) -> list[Row]:
+def batches(deployment: LocalDeployment) -> list[Row]:
     """Wall time of batches against the same calls one by one."""
-    endpoint = Endpoint(house.mcp_url, house.token(USER))
+    endpoint = Endpoint(deployment.mcp_url, deployment.token(USER))
     ten = [{"id": f"s{n}", "module": "rag", "tool": "search_docs", "params": {"query": "batch"}} for n in range(10)]
     five = [{**step, "after": [f"s{n - 1}"] if n else []} for n, step in enumerate(ten[:5])]
     slow = [{**step, "module": "stub", "tool": "ask_slowly", "params": {}} for step in ten]
@@ -185,7 +185,7 @@ def batches(house: House) -> list[Row]:
     for name, steps in (
         ("ten independent `rag` calls", ten),
         ("a chain of five `rag` calls", five),
-        (f"ten independent calls of a service that takes {SLOW_SECONDS} s", slow),
+        (f"ten independent calls of a service that takes {SLOW_RESPONSE_SECONDS} s", slow),
     ):
         endpoint.call("batch", {"commands": steps})  # creates the machine and warms the sandboxes
         together = _seconds(lambda steps=steps: endpoint.call("batch", {"commands": steps}))
@@ -194,9 +194,9 @@ def batches(house: House) -> list[Row]:
     return rows
 
 
-def shapes(house: House) -> list[Row]:
+def shapes(deployment: LocalDeployment) -> list[Row]:
     """What a batch costs beside its tools' work: time for each hop, and the endpoint's requests for each step."""
-    endpoint = Endpoint(house.mcp_url, house.token(USER))
+    endpoint = Endpoint(deployment.mcp_url, deployment.token(USER))
     idle: dict[str, Any] = {"module": "stub", "tool": "idle", "params": {}}
     chain = [{**idle, "id": f"s{n}", "after": [f"s{n - 1}"] if n else []} for n in range(30)]
     fan = [{**idle, "id": "list", "tool": "hundred"}, {**idle, "id": "fan", "each": "${list.items}"}]
@@ -209,19 +209,19 @@ def shapes(house: House) -> list[Row]:
     for size in (10, 50, 100):
         steps = [{**idle, "id": f"s{n}"} for n in range(size)]
         _to_the_end(endpoint, steps)
-        house.aws.requests.clear()
+        deployment.aws.requests.clear()
         _to_the_end(endpoint, steps)
-        asked = [request for request in house.aws.requests if request.function == "McpEndpointFunction"]
+        asked = [request for request in deployment.aws.requests if request.function == "McpEndpointFunction"]
         polls = sum(request.operation == "GetItem" for request in asked)
         counts[size] = f"{len(asked) - polls} + {polls} polls"
     seen = ", ".join(f"{size} steps: {count}" for size, count in counts.items())
     return [*rows, ("AWS requests of the endpoint for a batch", seen, "constant + 1 per 25 steps + polls")]
 
 
-def _event(house: House, folder: Path, name: str) -> str:
+def _event(deployment: LocalDeployment, folder: Path, name: str) -> str:
     event = json.loads((ROOT / f"events/mcp_endpoint_{name}.json").read_text("utf-8"))
-    event["headers"]["authorization"] = f"Bearer {house.token(USER)}"
-    event["headers"]["host"] = house.aws.api_url.partition("//")[2]
+    event["headers"]["authorization"] = f"Bearer {deployment.token(USER)}"
+    event["headers"]["host"] = deployment.aws.api_url.partition("//")[2]
     event["body"] = event["body"].replace('"rag"', '"stub"').replace('"list_tags"', '"idle"')
     path = folder / f"{name}.json"
     path.write_text(json.dumps(event), "utf-8")

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from mcpist.render.answer import compact, minified
+from mcpist.render.answer import compact, compact_json
 from mcpist.render.project import project
 from mcpist.tools.index import Index, ModuleEntry, ToolEntry
-from mcpist.tools.search import Words
+from mcpist.tools.search import WordIndex
 from mcpist_services import CATALOGUE, NAMES
 
 TASKS = Path(__file__).with_name("tasks.jsonl")
@@ -37,18 +37,18 @@ def rows() -> Iterator[Row]:
 def schema_tokens() -> Iterator[Row]:
     """Tokens of the catalogue's schemas."""
     from mcp_endpoint.meta_tools import declare
-    from mcp_endpoint.schemas import schemas
+    from mcp_endpoint.schemas import describe_modules
     from mcpist.caller import Caller, Role, Subject
-    from mcpist.tools.permissions import Sieve
+    from mcpist.tools.permissions import Permissions
 
     everything = Role("everything", modules=NAMES, allow=("*",), destructive=True)
     caller = Caller("demo", "uma", Subject("bench", "uma"), "user", (everything,))
-    sieve = Sieve(caller, CATALOGUE)
+    permissions = Permissions(caller, CATALOGUE)
     tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in declare(caller)]
-    full = [minified(module) for module in schemas(sieve, NAMES, full=True)]
-    lines = [minified(module) for module in schemas(sieve, NAMES)]
+    full = [compact_json(module) for module in describe_modules(permissions, NAMES, full=True)]
+    lines = [compact_json(module) for module in describe_modules(permissions, NAMES)]
     count = len(CATALOGUE.index.tools)
-    whole, signatures, meta = _tokens("\n".join(full), "\n".join(lines), minified(tools))
+    whole, signatures, meta = _tokens("\n".join(full), "\n".join(lines), compact_json(tools))
     yield f"tokens (o200k) of the full schemas of all {count} tools", f"{whole:,}", ""
     yield "tokens of their signatures, with resources and prompts", f"{signatures:,} ({signatures / whole:.2f})", ""
     yield "tokens of the three meta-tools as a client sees them, all modules", f"{meta:,}", "900"
@@ -65,11 +65,11 @@ def answer_tokens() -> Iterator[Row]:
 
 def document_tokens() -> Iterator[Row]:
     """Characters of a document as Markdown, and tokens of a flat list as TOON."""
-    from mcpist.markdown.write import write
-    from mcpist_services.notion.contents import tree_of
+    from mcpist.markdown.writer import write
+    from mcpist_services.notion.block_reading import tree_of
     from tests.services.answers.notion import SMALL_PAGE
 
-    size = len(minified(SMALL_PAGE))
+    size = len(compact_json(SMALL_PAGE))
     ratio = len(write(tree_of(SMALL_PAGE))) / size
     yield f"characters of a Notion page as Markdown, against its {size:,} characters of JSON", f"{ratio:.2f}", "0.1"
     github = CATALOGUE.module("github").tools
@@ -78,7 +78,7 @@ def document_tokens() -> Iterator[Row]:
         ("changed files", github["list_pull_files"], files, "0.6"),
         ("issues with long titles", github["list_issues"], [_issue(number) for number in range(1, 51)], ""),
     ):
-        toon, plain = _tokens(compact(items, tool.shows), minified(project(items, tool.shows)))
+        toon, plain = _tokens(compact(items, tool.shows), compact_json(project(items, tool.shows)))
         yield f"tokens of fifty {what} as TOON, against the same rows as minified JSON", f"{toon / plain:.2f}", most
 
 
@@ -106,7 +106,7 @@ def recall() -> Iterator[Row]:
 
 def speed() -> Iterator[Row]:
     """Speed of the search among many tools."""
-    crowd = crowded()
+    crowd = large_catalogue()
     text = crowd.dump()
     loads = [_milliseconds(lambda: Index.load(text).tools) for _ in range(ROUNDS)]
     index = Index.load(text)
@@ -123,7 +123,7 @@ def speed() -> Iterator[Row]:
     yield f"loading the index of {count}", f"{median(loads):.0f} ms", "50 ms"
 
 
-def crowded(*more: ModuleEntry) -> Index:
+def large_catalogue(*more: ModuleEntry) -> Index:
     """The catalogue's index with 5,000 more tools: real ones under other names, with a word changed; then `more`."""
     chance = random.Random(7)  # noqa: S311 - equal in every run
     real = [tool for name in NAMES for tool in CATALOGUE.module(name).tools.values()]
@@ -139,7 +139,7 @@ def crowded(*more: ModuleEntry) -> Index:
             about = f"{tool.description} {' '.join(chance.choices(vocabulary, k=3))}"
             texts.append({**tool.words, "name": own, "service": name, "description": about})
         modules.append(ModuleEntry(name, "A service.", "1", name, {}, entries))
-    return Index([*modules, *more], Words.of(texts))
+    return Index([*modules, *more], WordIndex.of(texts))
 
 
 def _answers() -> dict[str, tuple[int, int]]:
@@ -154,7 +154,7 @@ def _answers() -> dict[str, tuple[int, int]]:
         for tool in vendor.module.tools.values():
             raw = vendor.perform(tool, tool.examples[0]["parameters"])
             names.append(f"{name}.{tool.name}")
-            texts += [compact(raw, tool.shows), minified(raw)]
+            texts += [compact(raw, tool.shows), compact_json(raw)]
     tokens = _tokens(*texts)
     return dict(zip(names, zip(tokens[::2], tokens[1::2], strict=True), strict=True))
 

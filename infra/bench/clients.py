@@ -21,13 +21,13 @@ import httpx2
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from infra.cli.document import Failed
-from infra.cli.endpoint import TIMEOUT_SECONDS, Session
+from infra.cli.document import CommandError
+from infra.cli.endpoint import HTTP_TIMEOUT_SECONDS, EndpointSession
 
 TOOLS = {"batch", "call", "get_module_schema"}
 WORDS = ("batch", "token", "grant", "deploy", "role", "upstream", "audit")
 RUNNING = re.compile(r"batch (b_\w+): running")
-EXAMPLE_CHARACTERS = 300
+MAX_EXAMPLE_CHARACTERS = 300
 
 
 class WrongAnswer(Exception):
@@ -35,7 +35,7 @@ class WrongAnswer(Exception):
 
 
 @dataclass
-class Record:
+class ClientRecord:
     """What the clients saw."""
 
     milliseconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -43,7 +43,7 @@ class Record:
     examples: dict[str, str] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
 
-    async def note(self, kind: str, work: Awaitable[None]) -> None:
+    async def measure(self, kind: str, work: Awaitable[None]) -> None:
         """Wait for a piece of work, and keep how long it took or what became of it."""
         started = time.perf_counter()
         try:
@@ -57,66 +57,66 @@ class Record:
         """Count an error by its code, or its class where it has none."""
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        code = str(error.error.get("code")) if isinstance(error, Failed) else type(error).__name__
+        code = str(error.error.get("code")) if isinstance(error, CommandError) else type(error).__name__
         self.errors[code] += 1
         words = f"after {time.monotonic() - self.began:.0f} s {error}"
-        self.examples.setdefault(code, words[:EXAMPLE_CHARACTERS])
+        self.examples.setdefault(code, words[:MAX_EXAMPLE_CHARACTERS])
 
 
 @dataclass(frozen=True)
-class Person:
+class SimulatedUser:
     """Somebody with a client of their own, and what they do with it."""
 
-    session: Session
+    session: EndpointSession
     account: str
-    chance: Random
+    rng: Random
 
-    def next(self) -> tuple[str, Awaitable[None]]:
+    def next_action(self) -> tuple[str, Awaitable[None]]:
         """What they do next: often a call, sometimes a batch, seldom a list of the tools."""
         kinds = {"tools/list": 1, "schema": 3, "documents": 6, "batch of 3": 2, "service": 5 if self.account else 0}
-        (kind,) = self.chance.choices(list(kinds), list(kinds.values()))
+        (kind,) = self.rng.choices(list(kinds), list(kinds.values()))
         match kind:
             case "tools/list":
-                return kind, self.list()
+                return kind, self.list_tools()
             case "schema":
-                return kind, self.learn()
+                return kind, self.read_schema()
             case "documents":
-                return kind, self.read()
+                return kind, self.search_documents()
             case "service":
-                return kind, self.ask()
-        return kind, self.ask_together() if self.account and self.chance.random() < 0.5 else self.read_together()
+                return kind, self.call_service()
+        return kind, self.run_service_batch() if self.account and self.rng.random() < 0.5 else self.run_search_batch()
 
-    async def list(self) -> None:
+    async def list_tools(self) -> None:
         """List the tools."""
         names = {tool.name for tool in (await self.session.client.list_tools()).tools}
         if names != TOOLS:
             raise WrongAnswer(str(names))
 
-    async def learn(self) -> None:
+    async def read_schema(self) -> None:
         """Learn what a module can do."""
         await self._call("get_module_schema", {"modules": ["rag"]}, shows=("search_docs",))
 
-    async def read(self) -> None:
+    async def search_documents(self) -> None:
         """Search the documents."""
         await self._call("call", self._search(), shows=(".md",))
 
-    async def ask(self) -> None:
+    async def call_service(self) -> None:
         """Ask a service, which says by whose account it was asked."""
         name = self._name()
-        await self._call("call", _question(name), shows=(f"{name} 0", self.account))
+        await self._call("call", _service_call(name), shows=(f"{name} 0", self.account))
 
-    async def read_together(self) -> None:
+    async def run_search_batch(self) -> None:
         """Search, and read the first two documents that were found."""
         first, second = (
             {"module": "rag", "tool": "get_doc", "params": {"path": f"${{find.items[{n}].path}}"}} for n in (0, 1)
         )
         await self._batch({**self._search(), "id": "find"}, first, second, shows=(".md",))
 
-    async def ask_together(self) -> None:
+    async def run_service_batch(self) -> None:
         """Ask a service twice at once, and about what came of it."""
         one, two = self._name(), self._name()
-        asked = ({**_question(name), "id": id_} for name, id_ in ((one, "one"), (two, "two")))
-        last = _question("${one.items[0].name} and ${two.items[0].name}")
+        asked = ({**_service_call(name), "id": id_} for name, id_ in ((one, "one"), (two, "two")))
+        last = _service_call("${one.items[0].name} and ${two.items[0].name}")
         await self._batch(*asked, last, shows=(f"{one} 0 and {two} 0", self.account))
 
     async def _batch(self, *steps: dict[str, Any], shows: tuple[str, ...]) -> None:
@@ -132,39 +132,39 @@ class Person:
         return json.dumps((await self.session.call(tool, arguments)).outputs, ensure_ascii=False)
 
     def _search(self) -> dict[str, Any]:
-        return {"module": "rag", "tool": "search_docs", "params": {"query": self.chance.choice(WORDS), "limit": 3}}
+        return {"module": "rag", "tool": "search_docs", "params": {"query": self.rng.choice(WORDS), "limit": 3}}
 
     def _name(self) -> str:
-        return f"n{self.chance.randrange(10**9)}"
+        return f"n{self.rng.randrange(10**9)}"
 
 
-async def work(job: dict[str, Any]) -> Record:
+async def work(job: dict[str, Any]) -> ClientRecord:
     """Let all clients work until the time is over."""
-    record, until = Record(), time.monotonic() + job["seconds"]
+    record, until = ClientRecord(), time.monotonic() + job["seconds"]
     people = job["people"]
     clients = (_client(number, people[number % len(people)], job, until, record) for number in range(job["clients"]))
     await asyncio.gather(*clients)
     return record
 
 
-async def _client(number: int, person: dict[str, str], job: dict[str, Any], until: float, record: Record) -> None:
-    chance, url = Random(number), job["url"]  # noqa: S311 - equal in every run
+async def _client(number: int, person: dict[str, str], job: dict[str, Any], until: float, record: ClientRecord) -> None:
+    rng, url = Random(number), job["url"]  # noqa: S311 - equal in every run
     headers = {"authorization": f"Bearer {person['token']}"}
-    await asyncio.sleep(chance.uniform(0, job["arrival_seconds"]))
+    await asyncio.sleep(rng.uniform(0, job["arrival_seconds"]))
     try:
-        async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_SECONDS) as http:
+        async with httpx2.AsyncClient(headers=headers, timeout=HTTP_TIMEOUT_SECONDS) as http:
             transport = streamable_http_client(url, http_client=http)
             async with Client(transport, cache=None) as client:  # each list is to be asked for
-                busy = Person(Session(client, url), person["account"], chance)
+                user = SimulatedUser(EndpointSession(client, url), person["account"], rng)
                 while time.monotonic() < until:
-                    await record.note(*busy.next())
-                    pause = chance.uniform(0.5, 1.5) * job["pause_seconds"]
+                    await record.measure(*user.next_action())
+                    pause = rng.uniform(0.5, 1.5) * job["pause_seconds"]
                     await asyncio.sleep(min(pause, max(0.0, until - time.monotonic())))
     except Exception as error:  # noqa: BLE001 - a client that is lost is an error like another
         record.fail(error)
 
 
-def _question(name: str) -> dict[str, Any]:
+def _service_call(name: str) -> dict[str, Any]:
     return {"module": "stub", "tool": "ask_about", "params": {"name": name}}
 
 

@@ -12,14 +12,14 @@ from typing import Any
 from infra.bench.meter import Meter
 from infra.bench.prices import Usage, dollars, prices
 from infra.bench.report import COSTS, keep, measured, table
-from infra.bench.stub_house import StubHouse, say
-from infra.local.house import ROOT, USER
+from infra.bench.stub_deployment import StubDeployment, say
+from infra.local.deployment import ROOT, USER
 from tests.whole import accounts
 
 ROUNDS = 5
 CHAINS, LINKS = 5, 6
 STEPS = CHAINS * LINKS
-REST_SECONDS = 6  # after which the directory and the listing of the documents are asked for again
+CACHE_EXPIRY_SECONDS = 6  # after which the directory and the listing of the documents are asked for again
 MONTH_SECONDS = 30 * 24 * 3600
 SCALE = {"call": 1_000_000, "step": 1_000}
 
@@ -31,7 +31,7 @@ class Case:
     name: str
     prepare: Callable[[], object]
     work: Callable[[], int]
-    asked: int = 0
+    service_calls: int = 0
     parts: int = 1
 
     @property
@@ -40,11 +40,12 @@ class Case:
         return "call" if self.parts == 1 else "step"
 
 
-def measure(stub: StubHouse) -> None:
+def measure(stub: StubDeployment) -> None:
     """Count, price, and keep the tables in docs/costs.md."""
-    accounts.connect(stub.house, "stub-token", service="stub")
-    found = {case: usage(Meter(stub.house), case) for case in cases(stub)}
-    text = f"Measured {measured()}.\n\n{asked(found)}\n{priced(found)}\n{monthly(stub)}\n{price_list()}"
+    accounts.connect(stub.deployment, "stub-token", service="stub")
+    found = {case: usage(Meter(stub.deployment), case) for case in cases(stub)}
+    tables = (usage_table(found), cost_table(found), monthly_cost_table(stub), price_table())
+    text = f"Measured {measured()}.\n\n" + "\n".join(tables)
     print(text)
     keep(text, COSTS, "costs")
 
@@ -55,38 +56,38 @@ def usage(meter: Meter, case: Case) -> Usage:
     for number in range(ROUNDS):
         say(f"{case.name}: round {number + 1} of {ROUNDS}")
         case.prepare()
-        rounds.append(meter.usage(case.work, asked=case.asked))
+        rounds.append(meter.usage(case.work, service_calls=case.service_calls))
     best = min(rounds, key=lambda one: one["lambda_gb_second"])
     return {key: amount / case.parts for key, amount in best.items() if amount}
 
 
-def cases(stub: StubHouse) -> Iterator[Case]:
+def cases(stub: StubDeployment) -> Iterator[Case]:
     """What is priced."""
 
     def calls(module: str, tool: str, **params: str) -> Callable[[], int]:
         event = _event(stub, "call", {"module": module, "tool": tool, "params": params})
-        return lambda: len(Meter(stub.house).ask(event))
+        return lambda: len(Meter(stub.deployment).ask(event))
 
     idle, ask = calls("stub", "idle"), calls("stub", "ask_about", name="a")
     search = calls("rag", "search_docs", query="batch")
     yield Case("warm, no grant", idle, idle)
-    yield Case("warm, cached grant", ask, ask, asked=1)
-    yield Case("warm, documents", lambda: after_a_rest(search), search)
-    yield Case("cold, grant", lambda: accounts.forget(stub.house), ask, asked=1)
-    yield Case(f"batch of {STEPS}", lambda: None, lambda: together(stub), asked=STEPS, parts=STEPS)
+    yield Case("warm, cached grant", ask, ask, service_calls=1)
+    yield Case("warm, documents", lambda: with_expired_caches(search), search)
+    yield Case("cold, grant", lambda: accounts.forget(stub.deployment), ask, service_calls=1)
+    yield Case(f"batch of {STEPS}", lambda: None, lambda: run_batch(stub), service_calls=STEPS, parts=STEPS)
 
 
-def after_a_rest(work: Callable[[], int]) -> None:
+def with_expired_caches(work: Callable[[], int]) -> None:
     """Warm up, then wait until what is remembered for seconds is forgotten."""
     work()
-    time.sleep(REST_SECONDS)
+    time.sleep(CACHE_EXPIRY_SECONDS)
 
 
-def together(stub: StubHouse) -> int:
+def run_batch(stub: StubDeployment) -> int:
     """Run a batch and fetch what it had not done at first, as a client does; the bytes of the answers."""
-    answers = [Meter(stub.house).ask(_event(stub, "batch", {"commands": [*chains()]}))]
+    answers = [Meter(stub.deployment).ask(_event(stub, "batch", {"commands": [*chains()]}))]
     while running := re.search(r"batch (b_\w+): running", answers[-1]):
-        answers.append(Meter(stub.house).ask(_event(stub, "batch", {"batch_id": running[1]})))
+        answers.append(Meter(stub.deployment).ask(_event(stub, "batch", {"batch_id": running[1]})))
     return sum(map(len, answers))
 
 
@@ -98,7 +99,7 @@ def chains() -> Iterator[dict[str, Any]]:
             yield {"id": f"c{chain}s{link}", "module": "stub", "tool": "ask_about", "params": {"name": name}}
 
 
-def asked(found: Mapping[Case, Usage]) -> str:
+def usage_table(found: Mapping[Case, Usage]) -> str:
     """What one call or step asks for."""
     columns = ["of one", *(f"{case.part} ({case.name})" for case in found)]
     keys = [key for key in prices() if any(key in one for one in found.values())]
@@ -111,7 +112,7 @@ def asked(found: Mapping[Case, Usage]) -> str:
     )
 
 
-def priced(found: Mapping[Case, Usage]) -> str:
+def cost_table(found: Mapping[Case, Usage]) -> str:
     """What a million calls or a thousand steps cost."""
     columns = ["dollars of", *(f"{SCALE[case.part]:,} {case.part}s ({case.name})" for case in found)]
     costs = [{key: part * SCALE[case.part] for key, part in dollars(one).items()} for case, one in found.items()]
@@ -120,15 +121,15 @@ def priced(found: Mapping[Case, Usage]) -> str:
     return table(columns, [*rows, ["**together**", *(f"**{_dollars(sum(one.values()))}**" for one in costs)]])
 
 
-def monthly(stub: StubHouse) -> str:
+def monthly_cost_table(stub: StubDeployment) -> str:
     """What a month costs in which nobody asks anything."""
-    watch, functions = (ROOT / "infra/watch.yaml").read_text("utf-8"), stub.house.aws.template.functions
+    watch, functions = (ROOT / "infra/watch.yaml").read_text("utf-8"), stub.deployment.aws.template.functions
     kept = sum(one.memory_mb / 1024 for one in functions if one.snap_start)
     month: Usage = {
         "snapshot_gb_second": kept * MONTH_SECONDS,
-        "kms_key_month": len(stub.house.aws.template.keys),
+        "kms_key_month": len(stub.deployment.aws.template.keys),
         "alarm_month": len(re.findall(r"(?m)^    Type: AWS::CloudWatch::Alarm$", watch)),
-        "metric_month": len(metrics(stub.house.logs)),
+        "metric_month": len(metrics(stub.deployment.logs)),
     }
     costs = dollars(month)
     rows = [[prices()[key].name, f"{month[key]:,.0f}", _dollars(cost)] for key, cost in costs.items()]
@@ -149,7 +150,7 @@ def metrics(logs: Path) -> set[str]:
     return found
 
 
-def price_list() -> str:
+def price_table() -> str:
     """The prices with their sources."""
     rows = []
     for price in prices().values():
@@ -168,12 +169,12 @@ def price_list() -> str:
     return table(["price", "dollars", "for", "unit", "source", "its date"], rows)
 
 
-def _event(stub: StubHouse, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def _event(stub: StubDeployment, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     event: dict[str, Any] = json.loads((ROOT / "events/mcp_endpoint_call.json").read_text("utf-8"))
     body = json.loads(event["body"])
     body["params"] |= {"name": tool, "arguments": arguments}
-    host = stub.house.aws.api_url.partition("//")[2]
-    event["headers"] |= {"authorization": f"Bearer {stub.house.token(USER)}", "host": host, "mcp-name": tool}
+    host = stub.deployment.aws.api_url.partition("//")[2]
+    event["headers"] |= {"authorization": f"Bearer {stub.deployment.token(USER)}", "host": host, "mcp-name": tool}
     return event | {"body": json.dumps(body)}
 
 

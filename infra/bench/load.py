@@ -12,19 +12,19 @@ from typing import Any
 
 from infra.bench.processes import Change, Held, Sample, Samples, change, sampling
 from infra.bench.report import BENCHMARKS, Row, keep, measured, table
-from infra.bench.stub_house import open_stub_house, say
-from infra.local.house import ORGANIZATION, ROOT, House
+from infra.bench.stub_deployment import run_stub_deployment, say
+from infra.local.deployment import ORGANIZATION, ROOT, LocalDeployment
+from infra.local.environment import operating
 from infra.local.login_page import Person
-from infra.local.operating import operating
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from tests.whole import accounts
 
 # With these pauses fifty clients ask about twice a second: two cores that others use as well hold it. They come one by
 # one in the first eighth of the run.
-PAUSE_SECONDS = 25.0
+MEAN_PAUSE_SECONDS = 25.0
 SAMPLE_SECONDS = 2.0
-MOST_GROWTH, MOST_MORE = 0.02, 3
+MAX_MEMORY_GROWTH, MAX_ADDED_HANDLES = 0.02, 3
 # Ours; moto runs in the process of the embedded AWS, keeps all that it was ever told, and grows.
 FUNCTIONS = {"McpEndpointFunction": "endpoint", "TokenBrokerFunction": "broker", "StepRunnerFunction": "step runner"}
 EMBEDDED_AWS = "embedded AWS"
@@ -35,7 +35,7 @@ USERS = {f"u{n}": roles for n, roles in enumerate([("readers",), ("askers",), ("
 
 
 @dataclass(frozen=True)
-class Run:
+class LoadRun:
     """What came of a run: what the clients saw, and what the processes held from its begin to its end."""
 
     seen: Mapping[str, Any]
@@ -64,10 +64,10 @@ class Run:
 
 def measure(clients: int, seconds: float) -> None:
     """Run, keep the table in docs/benchmarks.md, and end with an error where something did not hold."""
-    with open_stub_house() as stub:
-        people = settle(stub.house)
+    with run_stub_deployment() as stub:
+        people = seed_users(stub.deployment)
         say(f"{clients} clients for {seconds / 60:.1f} minutes")
-        run = under_load(stub.house, people, clients, seconds)
+        run = under_load(stub.deployment, people, clients, seconds)
     what = f"{clients} clients, {run.minutes:.1f} minutes"
     text = f"Measured {measured()}: {what}.\n\n{table(('what', 'seen', 'at most'), rows(run))}"
     print(text)
@@ -76,32 +76,34 @@ def measure(clients: int, seconds: float) -> None:
         sys.exit("\n".join(problems))
 
 
-def settle(house: House) -> list[dict[str, str]]:
+def seed_users(deployment: LocalDeployment) -> list[dict[str, str]]:
     """Users with their roles and accounts: what each of them logs in with, and whose account answers them."""
-    with operating(house.aws):
+    with operating(deployment.aws):
         for name, modules in ROLES.items():
             directory.put_role(ORGANIZATION, Role(name, modules=modules))
         for user, roles in USERS.items():
-            subject = Subject(house.login.issuer, user)
+            subject = Subject(deployment.login.issuer, user)
             directory.put_user(ORGANIZATION, user, name=user, subject=subject, roles=roles)
     owned = {f"role#{role}" for role in ("askers", "both")} | {f"user#u{n}" for n in (1, 2, 3)}
     for owner in owned:
-        accounts.connect(house, f"account-of-{owner.partition('#')[2]}", owner=owner, service="stub")
-    return [{"token": house.token(Person(user, user, "", "user")), "account": _account(user, owned)} for user in USERS]
+        accounts.connect(deployment, f"account-of-{owner.partition('#')[2]}", owner=owner, service="stub")
+    return [
+        {"token": deployment.token(Person(user, user, "", "user")), "account": _account(user, owned)} for user in USERS
+    ]
 
 
-def under_load(house: House, people: list[dict[str, str]], clients: int, seconds: float) -> Run:
+def under_load(deployment: LocalDeployment, people: list[dict[str, str]], clients: int, seconds: float) -> LoadRun:
     """Let the clients work in a process of their own, and sample ours meanwhile."""
-    job = {"url": house.mcp_url, "people": people, "clients": clients}
-    job |= {"seconds": seconds, "pause_seconds": PAUSE_SECONDS, "arrival_seconds": seconds / 8}
+    job = {"url": deployment.mcp_url, "people": people, "clients": clients}
+    job |= {"seconds": seconds, "pause_seconds": MEAN_PAUSE_SECONDS, "arrival_seconds": seconds / 8}
     command = [sys.executable, "-m", "infra.bench.clients"]
     began = time.monotonic()
-    with sampling(lambda: _pids(house), SAMPLE_SECONDS) as samples:
+    with sampling(lambda: _pids(deployment), SAMPLE_SECONDS) as samples:
         done = subprocess.run(command, cwd=ROOT, input=json.dumps(job), stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603
-    return Run(json.loads(done.stdout), samples, began, time.monotonic())
+    return LoadRun(json.loads(done.stdout), samples, began, time.monotonic())
 
 
-def rows(run: Run) -> Iterator[Row]:
+def rows(run: LoadRun) -> Iterator[Row]:
     """What was answered and how fast, then what the sandboxes held."""
     yield "answers, each checked", f"{run.answers:,}, {run.answers / run.minutes / 60:.1f} a second", ""
     yield "errors", _counted(run.seen["errors"]), "none"
@@ -113,30 +115,30 @@ def rows(run: Run) -> Iterator[Row]:
         memory, files, threads = (run.change(function, held) for held in ("rss_kb", "files", "threads"))
         if memory and files and threads:
             largest = f"the largest of {len(run.sandboxes(function))} sandboxes of the {name}, second and last quarter"
-            yield f"memory of {largest}", f"{_megabytes(memory)} ({memory.growth:+.1%})", f"{MOST_GROWTH:+.0%}"
-            yield f"open files and threads, {largest}", f"{files}, {threads}", f"+{MOST_MORE}"
+            yield f"memory of {largest}", f"{_megabytes(memory)} ({memory.growth:+.1%})", f"{MAX_MEMORY_GROWTH:+.0%}"
+            yield f"open files and threads, {largest}", f"{files}, {threads}", f"+{MAX_ADDED_HANDLES}"
     aws = [one.rss_kb / 1024 for one in run.samples[EMBEDDED_AWS]]
     yield "memory of the embedded AWS's process, in which moto keeps all", f"{aws[0]:.0f} MB to {aws[-1]:.0f} MB", ""
 
 
-def errors(run: Run) -> Iterator[str]:
+def errors(run: LoadRun) -> Iterator[str]:
     """What went wrong for the clients."""
     for code, count in run.seen["errors"].items():
         yield f"{code}, {count} times: {run.seen['examples'][code]}"
 
 
-def growths(run: Run) -> Iterator[str]:
+def growths(run: LoadRun) -> Iterator[str]:
     """Which functions' sandboxes hold more and more, or were not there to be seen."""
     for function, name in FUNCTIONS.items():
         memory, files, threads = (run.change(function, held) for held in ("rss_kb", "files", "threads"))
         if not (memory and files and threads):
             yield f"no sandbox of the {name} was there in both quarters"
             continue
-        if memory.growth > MOST_GROWTH:
+        if memory.growth > MAX_MEMORY_GROWTH:
             yield f"the memory of the {name} grows"
-        if files.after > files.before + MOST_MORE:
+        if files.after > files.before + MAX_ADDED_HANDLES:
             yield f"the open files of the {name} grow"
-        if threads.after > threads.before + MOST_MORE:
+        if threads.after > threads.before + MAX_ADDED_HANDLES:
             yield f"the threads of the {name} grow"
 
 
@@ -148,9 +150,9 @@ def _account(user: str, owned: set[str]) -> str:
     return next((f"account-of-{name.partition('#')[2]}" for name in names if name in owned), "")
 
 
-def _pids(house: House) -> dict[str, int]:
+def _pids(deployment: LocalDeployment) -> dict[str, int]:
     """The sandboxes that live, by their ids, and this process."""
-    live = [sandbox for function in FUNCTIONS for sandbox in house.aws.functions[function].sandboxes]
+    live = [sandbox for function in FUNCTIONS for sandbox in deployment.aws.functions[function].sandboxes]
     return {EMBEDDED_AWS: os.getpid()} | {one.id: one.pid for one in live if one.pid is not None}
 
 

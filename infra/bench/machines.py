@@ -7,18 +7,18 @@ from random import Random
 from infra.bench.meter import EXECUTION_GIGABYTES
 from infra.bench.prices import dollars
 from mcpist.batch.language.graph import Graph
-from mcpist.batch.machine.definition import Machine, machine, relay
+from mcpist.batch.machine.definition import Machine, build_machine, build_relay
 from mcpist.errors import GraphTooLarge
 from tests.core.batch.graphs import Batch, timed
 from tests.core.batch.shapes import seeded
-from tests.core.batch.stub_runner import StepRunner, alone, ideal
+from tests.core.batch.stub_runner import StepRunner, ideal_times, step_seconds
 
 type Row = tuple[str, str, str]
 
 STEP_RUNNER = "arn:aws:lambda:us-east-1:123456789012:function:mcpist-StepRunnerFunction-0123456789AB:live"
 GRAPHS = 300
-LONGEST_MICROSECONDS = 5_000_000
-DECADES = range(1, 61, 10)
+MAX_MICROSECONDS = 5_000_000
+MIN_SIZES = range(1, 61, 10)
 
 # What a step costs, by these counts: a step that reads, in a batch of 30, that asks one directory and one source.
 INVOCATION_SECONDS = 0.4
@@ -34,7 +34,7 @@ WRITES = {
 
 def rows() -> Iterator[Row]:
     """Every number, with what it was seen on and what it may be at most."""
-    batches = [timed(seeded(seed), Random(seed), longest=LONGEST_MICROSECONDS) for seed in range(GRAPHS)]  # noqa: S311
+    batches = [timed(seeded(seed), Random(seed), max_seconds=MAX_MICROSECONDS) for seed in range(GRAPHS)]  # noqa: S311
     machines = [_machine(batch) for batch in batches]
     yield from makespans(batches, machines)
     yield from sizes(batches, machines)
@@ -43,13 +43,13 @@ def rows() -> Iterator[Row]:
 
 def makespans(batches: Sequence[Batch], machines: Sequence[Machine | None]) -> Iterator[Row]:
     """How much longer than the longest path a batch takes, when a step costs nothing but its own time."""
-    best = [max(ideal(batch.graph, batch.seconds)[1].values()) or 1 for batch in batches]
+    best = [max(ideal_times(batch.graph, batch.seconds)[1].values()) or 1 for batch in batches]
     on_machines = [
         _makespan(batch, made) / ends for batch, made, ends in zip(batches, machines, best, strict=True) if made
     ]
     relayed = [_makespan(batch, None) / ends for batch, ends in zip(batches, best, strict=True)]
     waves = [_in_waves(batch) / ends for batch, ends in zip(batches, best, strict=True)]
-    one_by_one = [sum(map(alone, batch.seconds)) / ends for batch, ends in zip(batches, best, strict=True)]
+    one_by_one = [sum(map(step_seconds, batch.seconds)) / ends for batch, ends in zip(batches, best, strict=True)]
     for name, ratios, most in (
         (f"machine ({len(on_machines)} of them fit one)", on_machines, "1.00"),
         ("relay", relayed, "1.00"),
@@ -64,9 +64,9 @@ def makespans(batches: Sequence[Batch], machines: Sequence[Machine | None]) -> I
 def sizes(batches: Sequence[Batch], machines: Sequence[Machine | None]) -> Iterator[Row]:
     """How large machines are, and which graphs have none."""
     shares = []
-    for least in DECADES:
-        fit = [made is not None for batch, made in zip(batches, machines, strict=True) if _is_of(batch, least)]
-        shares.append(f"{least}-{least + 9}: {sum(fit) / len(fit):.0%}")
+    for min_size in MIN_SIZES:
+        fit = [made is not None for batch, made in zip(batches, machines, strict=True) if _is_of(batch, min_size)]
+        shares.append(f"{min_size}-{min_size + 9}: {sum(fit) / len(fit):.0%}")
     yield "seeded graphs that fit a machine, by their steps (a quarter are layered)", ", ".join(shares), ""
     fitting = [made for made in machines if made]
     counts = sorted(made.states for made in fitting)
@@ -101,7 +101,7 @@ def costs(batches: Sequence[Batch]) -> Iterator[Row]:
 
 def _machine(batch: Batch) -> Machine | None:
     try:
-        return machine(batch.graph, STEP_RUNNER, batch.fans)
+        return build_machine(batch.graph, STEP_RUNNER, batch.map_steps)
     except GraphTooLarge:
         return None
 
@@ -111,7 +111,7 @@ def _run(batch: Batch, made: Machine | None) -> StepRunner:
     if made:
         runner.run(made.definition)
     else:
-        runner.relay(relay(batch.graph, STEP_RUNNER).definition)
+        runner.relay(build_relay(batch.graph, STEP_RUNNER).definition)
     return runner
 
 
@@ -123,7 +123,7 @@ def _in_waves(batch: Batch) -> float:
     """The time of a plan that runs level by level."""
     levels: dict[int, list[float]] = {}
     for i, level in _levels(batch.graph).items():
-        levels.setdefault(level, []).append(alone(batch.seconds[i]))
+        levels.setdefault(level, []).append(step_seconds(batch.seconds[i]))
     return sum(map(max, levels.values())) or 1
 
 
@@ -134,8 +134,8 @@ def _levels(graph: Graph) -> dict[int, int]:
     return found
 
 
-def _is_of(batch: Batch, least: int) -> bool:
-    return least <= len(batch.graph.needs) < least + 10
+def _is_of(batch: Batch, min_size: int) -> bool:
+    return min_size <= len(batch.graph.needs) < min_size + 10
 
 
 def _dollars(invocations: float, executions: float) -> float:

@@ -10,9 +10,9 @@ from typing import Any
 
 from infra.bench.prices import Usage, total
 from infra.bench.usage import Tables, billed
-from infra.local.house import House
+from infra.local.aws_requests import AwsRequest, HookPhase
+from infra.local.deployment import LocalDeployment
 from infra.local.template import Function
-from infra.local.traffic import AwsRequest, Moment
 
 # Taken, not measured: what Lambda itself writes to the log for an invocation, and what a service is sent.
 PLATFORM_LOG_BYTES, SERVICE_REQUEST_BYTES = 700, 1024
@@ -33,7 +33,7 @@ class Stopwatch:
     began: dict[int, float] = field(default_factory=dict)
     took: list[tuple[str, float]] = field(default_factory=list)
 
-    def __call__(self, request: AwsRequest, moment: Moment) -> None:
+    def __call__(self, request: AwsRequest, moment: HookPhase) -> None:
         """Note when a function begins and ends."""
         if request.operation != "Invoke":
             return
@@ -46,13 +46,13 @@ class Stopwatch:
 
 @dataclass(frozen=True)
 class Meter:
-    """What is done in a house, as AWS would bill it."""
+    """What is done in a deployment, as AWS would bill it."""
 
-    house: House
+    deployment: LocalDeployment
 
-    def usage(self, work: Callable[[], int], *, asked: int) -> Usage:
+    def usage(self, work: Callable[[], int], *, service_calls: int) -> Usage:
         """What a work uses that gives the bytes of its answers, and asks a service so often."""
-        aws = self.house.aws
+        aws = self.deployment.aws
         before, logged = set(self._sandboxes()), self._logged()
         aws.requests.clear()
         aws.on_request = stopwatch = Stopwatch()
@@ -71,14 +71,14 @@ class Meter:
                 {"lambda_restored_gb": sum(one.memory_mb / 1024 for one in started if one.snap_start)},
                 {"states_request": len(executions)},
                 {"states_gb_second": sum(math.ceil(one * 10) / 10 * EXECUTION_GIGABYTES for one in executions)},
-                {"logs_byte": logs, "out_byte": out + asked * SERVICE_REQUEST_BYTES},
+                {"logs_byte": logs, "out_byte": out + service_calls * SERVICE_REQUEST_BYTES},
             ]
         )
 
     def ask(self, event: dict[str, Any]) -> str:
         """Invoke the endpoint with what the API sends it, and give the body that it answers."""
-        name = self.house.aws.resource("McpEndpointFunction.Alias")
-        answer = self.house.aws.client("lambda").invoke(FunctionName=name, Payload=json.dumps(event))
+        name = self.deployment.aws.resource("McpEndpointFunction.Alias")
+        answer = self.deployment.aws.client("lambda").invoke(FunctionName=name, Payload=json.dumps(event))
         payload = json.load(answer["Payload"])
         assert payload.get("statusCode") == 200, payload
         assert '"isError":true' not in payload["body"], payload
@@ -86,8 +86,8 @@ class Meter:
 
     def _executions(self) -> Iterator[float]:
         """Wait until all executions have ended, and give the seconds of each."""
-        states = self.house.aws.client("stepfunctions")
-        started = [one.body for one in self.house.aws.requests if one.operation == "StartExecution"]
+        states = self.deployment.aws.client("stepfunctions")
+        started = [one.body for one in self.deployment.aws.requests if one.operation == "StartExecution"]
         # The first start of a new machine fails, and is repeated by the same name.
         for machine, name in {(one["stateMachineArn"], one["name"]) for one in started}:
             execution = f"{machine.replace(':stateMachine:', ':execution:')}:{name}"
@@ -101,19 +101,19 @@ class Meter:
         return math.ceil(seconds * 1000) / 1000 * self._functions()[function].memory_mb / 1024
 
     def _functions(self) -> dict[str, Function]:
-        return {one.id: one for one in self.house.aws.template.functions}
+        return {one.id: one for one in self.deployment.aws.template.functions}
 
     def _sandboxes(self) -> dict[str, Function]:
         """The functions of the sandboxes that live."""
-        pools = self.house.aws.functions.values()
+        pools = self.deployment.aws.functions.values()
         return {sandbox.id: pool.function for pool in pools for sandbox in pool.sandboxes}
 
     def _logged(self) -> int:
-        return sum(log.stat().st_size for log in self.house.logs.iterdir())
+        return sum(log.stat().st_size for log in self.deployment.logs.iterdir())
 
     def _tables(self) -> Tables:
-        dynamodb = self.house.aws.client("dynamodb").get_paginator("scan")
-        tables = self.house.aws.template.tables
+        dynamodb = self.deployment.aws.client("dynamodb").get_paginator("scan")
+        tables = self.deployment.aws.template.tables
         return Tables(
             {one.name: [*dynamodb.paginate(TableName=one.name).search("Items[]")] for one in tables},
             {one.name: len(one.definition.get("GlobalSecondaryIndexes", ())) for one in tables},

@@ -13,7 +13,7 @@ FILE = Path(__file__).with_name("prices.toml")
 type Usage = dict[str, float]
 
 
-class Unpriced(Exception):
+class MissingPrice(Exception):
     """Something is used that has no price: nothing is free because nobody looked."""
 
 
@@ -49,7 +49,7 @@ def prices() -> dict[str, Price]:
 
 
 def dollars(usage: Mapping[str, float]) -> dict[str, float]:
-    """What each part of a usage costs, in the order of the table; Unpriced where one has no price."""
+    """What each part of a usage costs, in the order of the table; MissingPrice where one has no price."""
     if unknown := sorted(set(usage) - set(prices())):
-        raise Unpriced(f"no price for {', '.join(unknown)}")
+        raise MissingPrice(f"no price for {', '.join(unknown)}")
     return {key: price.of(usage[key]) for key, price in prices().items() if key in usage}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from infra.local.house import ROOT
+from infra.local.deployment import ROOT
 
 BENCHMARKS, COSTS = ROOT / "docs/benchmarks.md", ROOT / "docs/costs.md"
 

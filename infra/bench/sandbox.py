@@ -35,7 +35,7 @@ def main(which: str, list_event: str, call_event: str) -> None:
     warm = microseconds(lambda: serve(calling))
     from mcpist.telemetry import audit
 
-    audit.record = lambda *_, **__: None
+    audit.record_use = lambda *_, **__: None
     own = microseconds(lambda: serve(calling))
     print(json.dumps({"cold_ms": cold * 1000, "warm_us": warm, "own_us": own}))
 
@@ -60,7 +60,7 @@ def ours() -> Callable[[Any], Any]:
 
 
 def bare() -> Callable[[Any], Any]:
-    """The same SDK without anything of ours: three tools, no login, no sieve, no store."""
+    """The same SDK without anything of ours: three tools, no login, no permissions, no store."""
     import asyncio
 
     from mcp.server.lowlevel import Server

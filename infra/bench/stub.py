@@ -6,7 +6,7 @@ from mcpist.tools.module import Module
 
 HOST = "http://stub.invalid"  # the bench writes its own service's address here
 
-stub = Module("stub", __doc__, api_version="1", host=HOST, opens=lambda _: None)
+stub = Module("stub", __doc__, api_version="1", host=HOST, open_store=lambda _: None)
 
 
 def nothing(_: None) -> list[str]:

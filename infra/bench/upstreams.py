@@ -16,13 +16,13 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from infra.bench.stub_house import UNLIMITED
-from infra.cli.document import Failed
-from infra.cli.endpoint import Endpoint, Session
-from infra.local.house import ROOT, USER, House, open_house
-from mcpist.render.answer import minified
+from infra.bench.stub_deployment import NO_REQUEST_LIMIT
+from infra.cli.document import CommandError
+from infra.cli.endpoint import Endpoint, EndpointSession
+from infra.local.deployment import ROOT, USER, LocalDeployment, run_local_deployment
+from mcpist.render.answer import compact_json
 from mcpist.settings import settings
-from mcpist_services.upstream.configuration import Server
+from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connections import SHARED, Upstreams
 
 CALLS, WARM_UP = 200, 20
@@ -44,7 +44,7 @@ def rows() -> Iterator[Row]:
 
 @contextmanager
 def _on_loopback() -> Iterator[None]:
-    """Upstreams on loopback are for a house on loopback: this process is one."""
+    """Upstreams on loopback are for a deployment on loopback: this process is one."""
     os.environ["PUBLIC_URL"] = "http://127.0.0.1"
     settings.cache_clear()
     yield
@@ -52,7 +52,7 @@ def _on_loopback() -> Iterator[None]:
     settings.cache_clear()
 
 
-def _servers(stack: ExitStack) -> dict[str, Server]:
+def _servers(stack: ExitStack) -> dict[str, UpstreamServer]:
     from tests.upstreams.servers import clock, everything_http, filesystem, memory
 
     folder = Path(stack.enter_context(TemporaryDirectory()))
@@ -65,19 +65,19 @@ def _servers(stack: ExitStack) -> dict[str, Server]:
     }
 
 
-def _measured(stack: ExitStack, servers: dict[str, Server]) -> Iterator[Row]:
+def _measured(stack: ExitStack, servers: dict[str, UpstreamServer]) -> Iterator[Row]:
     folder = Path(stack.enter_context(TemporaryDirectory()))
     yield _direct(servers)
     file = folder / "upstreams.json"
     file.write_text(json.dumps(_file(servers)), "utf-8")
-    with open_house(docs=ROOT / "docs", upstreams=file, parameters=UNLIMITED) as house:
-        yield from _tokens(house, servers)
-        yield _whole(house)
-        yield _cold(house)
-        yield _crowd(house)
+    with run_local_deployment(docs=ROOT / "docs", upstreams=file, parameters=NO_REQUEST_LIMIT) as deployment:
+        yield from _tokens(deployment, servers)
+        yield _whole(deployment)
+        yield _cold(deployment)
+        yield _concurrent_users(deployment)
 
 
-def _file(servers: dict[str, Server]) -> dict[str, Any]:
+def _file(servers: dict[str, UpstreamServer]) -> dict[str, Any]:
     """Each server a category of its own; of the one that is called, a tool by its name."""
     echo = {"description": "Echo.", "server": "everything", "tools": {"includeNames": ["echo"]}}
     rest = {"description": "All else.", "server": "everything", "tools": {"includePatterns": ["*"]}}
@@ -86,7 +86,7 @@ def _file(servers: dict[str, Server]) -> dict[str, Any]:
     return {"mcpServers": told, "categories": {"echo": echo, "everything": rest, "time": now}}
 
 
-def _direct(servers: dict[str, Server]) -> Row:
+def _direct(servers: dict[str, UpstreamServer]) -> Row:
     """A call by our connections against one by the SDK's client, alternating, in one process."""
     upstreams = Upstreams(servers)
     ours, direct = asyncio.run(_alternating(upstreams, servers["everything"].url))
@@ -100,7 +100,7 @@ async def _alternating(upstreams: Upstreams, url: str) -> tuple[float, float]:
     async with Client(streamable_http_client(url)) as client:
         for _ in range(WARM_UP + CALLS):
             ours.append(
-                _seconds(lambda: upstreams.call("everything", SHARED, "echo", ECHO, until=time.monotonic() + 20))
+                _seconds(lambda: upstreams.call("everything", SHARED, "echo", ECHO, deadline=time.monotonic() + 20))
             )
             started = time.perf_counter()
             await client.call_tool("echo", ECHO)
@@ -108,27 +108,27 @@ async def _alternating(upstreams: Upstreams, url: str) -> tuple[float, float]:
     return median(ours[WARM_UP:]), median(direct[WARM_UP:])
 
 
-def _tokens(house: House, servers: dict[str, Server]) -> Iterator[Row]:
+def _tokens(deployment: LocalDeployment, servers: dict[str, UpstreamServer]) -> Iterator[Row]:
     from tests.peers.tokens import o200k
 
     upstreams = Upstreams(servers)
-    lists = [upstreams.list_tools(name, until=time.monotonic() + 60).tools for name in servers]
+    lists = [upstreams.list_tools(name, deadline=time.monotonic() + 60).tools for name in servers]
     upstreams.close()
     tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tools in lists for tool in tools]
-    shown = Endpoint(house.mcp_url, house.token(USER)).ask(_declared)
-    flat, seen = o200k(minified(tools), minified(shown))
+    shown = Endpoint(deployment.mcp_url, deployment.token(USER)).ask(_declared)
+    flat, seen = o200k(compact_json(tools), compact_json(shown))
     yield f"tokens (o200k) of the {len(tools)} tools of {len(servers)} upstreams, flat", f"{flat:,}", ""
     yield "tokens of what a client sees of them: the three meta-tools, all modules and categories", f"{seen:,}", ""
 
 
-async def _declared(session: Session) -> list[Any]:
+async def _declared(session: EndpointSession) -> list[Any]:
     tools = (await session.client.list_tools()).tools
     return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
 
 
-def _whole(house: House) -> Row:
+def _whole(deployment: LocalDeployment) -> Row:
     """The same call through the whole embedded stack, where each needs an audit row of the embedded DynamoDB."""
-    endpoint = Endpoint(house.mcp_url, house.token(USER))
+    endpoint = Endpoint(deployment.mcp_url, deployment.token(USER))
     proxied = endpoint.ask(lambda session: _timed(lambda: session.call("call", _call())))
     own = endpoint.ask(lambda session: _timed(lambda: session.call("call", {"module": "rag", "tool": "list_tags"})))
     return "a proxied `call` through the embedded stack, against one of `rag` there, median", _ratio(proxied, own), ""
@@ -144,26 +144,28 @@ async def _timed(call: Callable[[], Awaitable[Any]]) -> float:
     return median(times)
 
 
-def _cold(house: House) -> Row:
+def _cold(deployment: LocalDeployment) -> Row:
     """New sandboxes, whose lists are in the table."""
-    endpoint = Endpoint(house.mcp_url, house.token(USER))
+    endpoint = Endpoint(deployment.mcp_url, deployment.token(USER))
     endpoint.call("get_module_schema", {"modules": ["echo", "time", "files", "facts"]})
     times = []
     for _ in range(3):
-        for pool in house.aws.functions.values():
-            pool.retire()
+        for pool in deployment.aws.functions.values():
+            pool.stop_idle()
         times.append(_seconds(lambda: endpoint.call("call", _call())))
     return "a cold sandbox to its first answer of one of four upstreams", f"{median(times):.2f} s", ""
 
 
-def _crowd(house: House) -> Row:
+def _concurrent_users(deployment: LocalDeployment) -> Row:
     """Many users at once, each with a client of their own; the embedded stack has ten sandboxes for them."""
-    endpoint = Endpoint(house.mcp_url, house.token(USER))
+    endpoint = Endpoint(deployment.mcp_url, deployment.token(USER))
 
     def work(_: int) -> list[float]:
         try:
             return endpoint.ask(lambda session: _all(session, CALLS_A_USER))
-        except Failed:  # where the machine cannot start ten sandboxes with their servers in the time of one request
+        except (
+            CommandError
+        ):  # where the machine cannot start ten sandboxes with their servers in the time of one request
             return []
 
     with ThreadPoolExecutor(USERS) as users:
@@ -176,7 +178,7 @@ def _crowd(house: House) -> Row:
     return what, f"{seen}, {len(times)} of {USERS * CALLS_A_USER}, {len(times) / took:.0f} a second", ""
 
 
-async def _all(session: Session, calls: int) -> list[float]:
+async def _all(session: EndpointSession, calls: int) -> list[float]:
     times = []
     for _ in range(calls):
         started = time.perf_counter()

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from infra.bench.prices import Unpriced, Usage
-from infra.local.traffic import AwsRequest
+from infra.bench.prices import MissingPrice, Usage
+from infra.local.aws_requests import AwsRequest
 
 READ_BYTES, WRITE_BYTES = 4096, 1024
 
@@ -46,7 +46,7 @@ class Tables:
 
 
 def billed(request: AwsRequest, tables: Tables) -> Usage:
-    """What a request is billed as; Unpriced for an operation of which nobody has said what it costs.
+    """What a request is billed as; MissingPrice for an operation of which nobody has said what it costs.
 
     Sizes are those of the items as they stand afterwards.
     """
@@ -58,7 +58,7 @@ def billed(request: AwsRequest, tables: Tables) -> Usage:
     if kind in FREE:
         return {}
     if kind not in PRICED:
-        raise Unpriced(f"no price for {request.service} {request.operation}")
+        raise MissingPrice(f"no price for {request.service} {request.operation}")
     return {PRICED[kind]: 1}
 
 
@@ -84,7 +84,7 @@ def _of_table(operation: str, body: Any, tables: Tables) -> Usage:
         case "Query" if ":pk" in (values := body["ExpressionAttributeValues"]):
             prefix = values.get(":prefix", {"S": ""})["S"]
             return _reads([tables.of(body["TableName"], values[":pk"], prefix)], body)
-    raise Unpriced(f"no price for dynamodb {operation}")
+    raise MissingPrice(f"no price for dynamodb {operation}")
 
 
 def _writes(table: str, sizes: Iterable[int], tables: Tables) -> Usage:
@@ -105,7 +105,7 @@ def _of_bucket(operation: str) -> Usage:
     if method == "DELETE":
         return {}
     if method not in S3_METHODS:
-        raise Unpriced(f"no price for s3 {method}")
+        raise MissingPrice(f"no price for s3 {method}")
     is_list = method == "GET" and "/" not in path.strip("/")
     return {"s3_put" if is_list else S3_METHODS[method]: 1}
 
@@ -128,4 +128,4 @@ def _size(value: Any) -> int:
             return 3 + sum(_size(one) + 1 for one in inner)
         case "SS" | "NS" | "BS":
             return sum(_size({kind[0]: one}) for one in inner)
-    raise Unpriced(f"no size for a value of type {kind}")
+    raise MissingPrice(f"no size for a value of type {kind}")

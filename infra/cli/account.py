@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from infra.cli.document import Failed
+from infra.cli.document import CommandError
 from infra.cli.endpoint import last_up
 from mcpist import settings
 from mcpist.aws import stores
-from mcpist.batch.machine.definition import own_name
+from mcpist.batch.machine.definition import stack_prefix
 
 # The stack's own things that commands act on, by the variables in which core reads their names.
 TABLES = {
@@ -28,13 +28,13 @@ def organization(options: argparse.Namespace) -> str:
         return str(options.organization)
     if options.stack or options.profile or options.region:
         hint = "Name one with --organization."
-        raise Failed({"code": "VALIDATION_ERROR", "message": "No organization was named.", "hint": hint})
+        raise CommandError({"code": "VALIDATION_ERROR", "message": "No organization was named.", "hint": hint})
     return str(last_up("name one with --organization")["organization"])
 
 
 @contextmanager
 def stack(name: str | None, profile: str | None, region: str | None) -> Iterator[None]:
-    """Point core's settings and clients at a stack, and back again afterwards; what AWS refuses is a Failed."""
+    """Point core's settings and clients at a stack, and back again afterwards; what AWS refuses is a CommandError."""
     from botocore.exceptions import ClientError
 
     before = dict(os.environ)
@@ -50,7 +50,7 @@ def stack(name: str | None, profile: str | None, region: str | None) -> Iterator
         yield
     except ClientError as error:
         hint = "Ask as somebody who may do this in the stack's account."
-        raise Failed({"code": "UPSTREAM_UNAVAILABLE", "message": f"AWS refused: {error}", "hint": hint}) from None
+        raise CommandError({"code": "UPSTREAM_UNAVAILABLE", "message": f"AWS refused: {error}", "hint": hint}) from None
     finally:
         os.environ.clear()
         os.environ |= before
@@ -68,14 +68,14 @@ def _deployed(name: str) -> dict[str, str]:
     found, made = described(name)
     outputs = {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", ())}
     return {
-        "STACK_NAME": own_name(found["StackId"]),
+        "STACK_NAME": stack_prefix(found["StackId"]),
         "PUBLIC_URL": outputs.get("McpUrl", "").removesuffix("/mcp"),
         **{variable: made[id_] for variable, id_ in RESOURCES.items() if id_ in made},
     }
 
 
 def described(name: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """What CloudFormation says of a stack, and its resources' ids by the template's; a Failed where it says nothing."""
+    """The description of a stack, and its resources' ids by the template's ids; CommandError where there is none."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     formation = stores.client("cloudformation")
@@ -90,7 +90,7 @@ def described(name: str) -> tuple[dict[str, Any], dict[str, str]]:
     except (BotoCoreError, ClientError) as error:
         message = f"The stack {name} could not be asked: {error}"
         hint = "Choose an account with --profile and --region, and the stack with --stack."
-        raise Failed({"code": "UPSTREAM_UNAVAILABLE", "message": message, "hint": hint}) from None
+        raise CommandError({"code": "UPSTREAM_UNAVAILABLE", "message": message, "hint": hint}) from None
     return found, made
 
 

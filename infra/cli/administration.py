@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from infra.cli.account import stack
-from infra.cli.document import Done, Failed
-from infra.cli.effects import changes, doubts, effects
-from infra.cli.sheet import dump, plain
+from infra.cli.document import CommandError, CommandResult
+from infra.cli.effects import changes, effects, unmatched_patterns
+from infra.cli.organization_yaml import dump, plain
 from mcpist.aws import stores
 from mcpist.aws.stores import Table
-from mcpist.errors import GrantsStand
+from mcpist.errors import GrantsRemain
 from mcpist.people import directory
 from mcpist.people.organization import Change, Organization
 from mcpist.settings import settings
@@ -20,42 +20,42 @@ type Make = Callable[[bool], Change]
 
 
 @contextmanager
-def directory_of(options: argparse.Namespace) -> Iterator[str]:
+def organization_of(options: argparse.Namespace) -> Iterator[str]:
     """The organization that a command means, while core is pointed at its directory."""
     with stack(options.stack, options.profile, options.region):
-        yield getattr(options, "organization", None) or _only()
+        yield getattr(options, "organization", None) or _only_organization()
 
 
-def edited(options: argparse.Namespace, organization: str, edit: directory.Edit) -> Done:
+def edit_organization(options: argparse.Namespace, organization: str, edit: directory.Edit) -> CommandResult:
     """Change an organization and say what that did, or with --dry-run what it would."""
-    return made(options, lambda rehearsal: directory.change(organization, edit, rehearsal=rehearsal))
+    return apply_change(options, lambda dry_run: directory.change(organization, edit, dry_run=dry_run))
 
 
-def made(options: argparse.Namespace, make: Make) -> Done:
+def apply_change(options: argparse.Namespace, make: Make) -> CommandResult:
     """Make a change and say what that did, or with --dry-run what it would; `make` is told whether to rehearse.
 
-    GrantsStand where accounts are connected for what it removes, unless these are to be forgotten, too.
+    GrantsRemain where accounts are connected for what it removes, unless these are to be forgotten, too.
     """
     rehearsed = make(True)
-    grants = standing(rehearsed)
+    grants = orphaned_grants(rehearsed)
     if grants and not options.with_grants:
         services = ", ".join(sorted({service for service, _ in grants}))
         name = ", ".join(sorted({owner.replace("#", " ", 1) for _, owner in grants}))
-        raise GrantsStand(field="grants", name=name, services=services)
+        raise GrantsRemain(field="grants", name=name, services=services)
     if options.dry_run:
-        return shown(_facts(rehearsed, dry_run=True, grants=grants))
+        return to_result(_facts(rehearsed, dry_run=True, grants=grants))
     # First the grants: what breaks off in between is repeated, while a user who is gone could not be named again.
     for service, owner in grants:
         Table(settings().grants_table, "grants").delete(f"{rehearsed.before.id}#{service}", owner)
-    return shown(_facts(make(False), dry_run=False, grants=grants))
+    return to_result(_facts(make(False), dry_run=False, grants=grants))
 
 
-def shown(facts: dict[str, Any]) -> Done:
+def to_result(facts: dict[str, Any]) -> CommandResult:
     """Facts for programs, and for people who read at a terminal."""
-    return Done(metadata=facts, drawing=dump(facts).rstrip())
+    return CommandResult(metadata=facts, drawing=dump(facts).rstrip())
 
 
-def standing(change: Change) -> list[tuple[str, str]]:
+def orphaned_grants(change: Change) -> list[tuple[str, str]]:
     """The service and owner of each grant that a change would leave without its user or role."""
     users, roles = (set(getattr(change.before, kind)) - set(getattr(change.after, kind)) for kind in ("users", "roles"))
     owners = {*(f"user#{user}" for user in users), *(f"role#{role}" for role in roles)}
@@ -63,7 +63,7 @@ def standing(change: Change) -> list[tuple[str, str]]:
         return []
     # Which services there are, upstream servers among them, no key tells: so the table is read, but no token of it.
     prefix = f"{change.before.id}#"
-    with stores.reaching("grants"):
+    with stores.store_errors("grants"):
         pages = stores.client("dynamodb").get_paginator("scan")
         asked = {"FilterExpression": "begins_with(pk, :prefix)", "ProjectionExpression": "pk, sk"}
         values = {":prefix": {"S": prefix}}
@@ -75,14 +75,14 @@ def standing(change: Change) -> list[tuple[str, str]]:
 def _facts(change: Change, *, dry_run: bool, grants: list[tuple[str, str]]) -> dict[str, Any]:
     """What a change does; warnings are of what it brings."""
     before, after = change.before, change.after
-    known = doubts(before)
+    known = unmatched_patterns(before)
     return {
         "organization": after.id,
         "dry_run": dry_run,
         "changes": list(changes(_parts(before), _parts(after))),
         "effects": effects(before, after),
         "forgotten_grants": [f"{service} of {owner.replace('#', ' ', 1)}" for service, owner in grants],
-        "warnings": [doubt for doubt in doubts(after) if doubt not in known],
+        "warnings": [doubt for doubt in unmatched_patterns(after) if doubt not in known],
     }
 
 
@@ -92,11 +92,11 @@ def _parts(organization: Organization) -> dict[str, Any]:
     return parts
 
 
-def _only() -> str:
+def _only_organization() -> str:
     """The only organization that there is."""
     known = directory.organizations()
     if len(known) == 1:
         return known[0]
     message = f"Which organization? There are {', '.join(known)}." if known else "There is no organization."
     hint = "Name one: mcpist org show ORG, or --org ORG." if known else "Create one: mcpist org create ORG --name NAME."
-    raise Failed({"code": "VALIDATION_ERROR", "message": message, "hint": hint})
+    raise CommandError({"code": "VALIDATION_ERROR", "message": message, "hint": hint})

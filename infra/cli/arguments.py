@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from infra.cli import directory_arguments
-from infra.cli.document import Failed
+from infra.cli.document import CommandError
 
 TEXT_FILE = "JSONL; - is standard input"
 UPSTREAMS_DEFAULT = "(default: the last up's, or layers/config/upstreams.json)"
@@ -16,7 +16,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing and exiting."""
-        raise Failed({"code": "VALIDATION_ERROR", "message": message, "hint": self.format_usage().strip()})
+        raise CommandError({"code": "VALIDATION_ERROR", "message": message, "hint": self.format_usage().strip()})
 
 
 def parser() -> Parser:

@@ -10,31 +10,31 @@ import httpx2
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
-from infra.cli.document import Done
-from infra.cli.endpoint import Endpoint, Session
-from infra.cli.faces import Face, face
-from infra.cli.progress import read, uri
-from infra.cli.texts import text_of
+from infra.cli.document import CommandResult
+from infra.cli.endpoint import Endpoint, EndpointSession
+from infra.cli.inputs import text_of
+from infra.cli.progress import parse_progress, progress_uri
+from infra.cli.progress_view import ProgressView, progress_view
 
-FIRST_POLL_SECONDS = 0.2
-SLOWEST_POLL_SECONDS = 1.0
+MIN_POLL_SECONDS = 0.2
+MAX_POLL_SECONDS = 1.0
 POLL_GROWTH = 1.2
-MOST_MISSED = 5  # answers in a row, while a gateway or a store is unwell
+MAX_FAILED_POLLS = 5  # answers in a row, while a gateway or a store is unwell
 
-GO_ON = """\
+CONTINUE_HINT = """\
 {batch} goes on without this command:
   mcpist batch --id {batch} --watch    follow it again
   mcpist batch --id {batch}            fetch what it brings
   mcpist timeline {batch}              see who waited for what"""
 
 
-def batch(options: argparse.Namespace) -> Done:
+def batch(options: argparse.Namespace) -> CommandResult:
     """What the endpoint answers in the end."""
-    endpoint = Endpoint.chosen(options.url, options.token)
-    asked = arguments(options)
+    endpoint = Endpoint.from_options(options.url, options.token)
+    request = arguments(options)
     if not options.watch or options.dry_run:
-        return endpoint.call("batch", asked)
-    return Watch(sys.stderr).run(endpoint, asked)
+        return endpoint.call("batch", request)
+    return BatchWatcher(sys.stderr).run(endpoint, request)
 
 
 def arguments(options: argparse.Namespace) -> dict[str, Any]:
@@ -47,51 +47,51 @@ def arguments(options: argparse.Namespace) -> dict[str, Any]:
     return given | {name: value for name, value in more.items() if value}
 
 
-class Watch:
+class BatchWatcher:
     """Follows one batch; when that ends early, for whatever reason, it says how to go on."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._batch = ""
 
-    def run(self, endpoint: Endpoint, asked: dict[str, Any]) -> Done:
+    def run(self, endpoint: Endpoint, request: dict[str, Any]) -> CommandResult:
         """Start or take up a batch, show it until it is done, and give what it brings."""
         try:
-            return endpoint.ask(lambda session: self._follow(session, asked), tasks=True)
+            return endpoint.ask(lambda session: self._follow(session, request), tasks=True)
         except BaseException:
             if self._batch:
-                print(GO_ON.format(batch=self._batch), file=self._out, flush=True)
+                print(CONTINUE_HINT.format(batch=self._batch), file=self._out, flush=True)
             raise
 
-    async def _follow(self, session: Session, asked: dict[str, Any]) -> Done:
-        begun = asked.get("batch_id") or await session.begin("batch", asked)
-        if isinstance(begun, Done):
+    async def _follow(self, session: EndpointSession, request: dict[str, Any]) -> CommandResult:
+        begun = request.get("batch_id") or await session.begin("batch", request)
+        if isinstance(begun, CommandResult):
             return begun
         self._batch = begun
-        with face(self._out) as shown:
+        with progress_view(self._out) as shown:
             await self._until_done(session, shown)
         done = await session.call("batch", {"batch_id": begun})
         self._batch = ""
         return done
 
-    async def _until_done(self, session: Session, shown: Face) -> None:
-        pause, missed = FIRST_POLL_SECONDS, 0
+    async def _until_done(self, session: EndpointSession, shown: ProgressView) -> None:
+        pause, failed_polls = MIN_POLL_SECONDS, 0
         while True:
             began = time.monotonic()
             try:
-                progress = read(await session.read(uri(self._batch)))
+                progress = parse_progress(await session.read(progress_uri(self._batch)))
             except (MCPError, httpx2.HTTPError) as error:
-                missed += 1
-                if _is_final(error) or missed > MOST_MISSED:
+                failed_polls += 1
+                if _is_final(error) or failed_polls > MAX_FAILED_POLLS:
                     raise
             else:
-                missed = 0
+                failed_polls = 0
                 shown.show(progress)
                 if progress.done:
                     return
             # An endpoint that takes long to tell is asked less often.
             await asyncio.sleep(max(pause, time.monotonic() - began))
-            pause = min(pause * POLL_GROWTH, SLOWEST_POLL_SECONDS)
+            pause = min(pause * POLL_GROWTH, MAX_POLL_SECONDS)
 
 
 def _is_final(error: Exception) -> bool:

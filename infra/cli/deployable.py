@@ -7,13 +7,15 @@ from ipaddress import ip_address
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from mcpist_services.upstream.configuration import Configuration, Server
+from mcpist_services.upstream.configuration import Configuration, UpstreamServer
 
-OPT = PurePosixPath("/opt/config")
-FETCHERS = frozenset({"bun", "bunx", "deno", "docker", "npm", "npx", "pipx", "pnpm", "podman", "uv", "uvx", "yarn"})
+CONFIG_LAYER = PurePosixPath("/opt/config")
+PACKAGE_RUNNERS = frozenset(
+    {"bun", "bunx", "deno", "docker", "npm", "npx", "pipx", "pnpm", "podman", "uv", "uvx", "yarn"}
+)
 PYTHONS = frozenset({"python", "python3", "python3.13"})
-READABLE = "/mcpist/{stack}/upstreams"
-_READABLE = re.compile(READABLE.format(stack=r"[A-Za-z][A-Za-z0-9-]*") + "/.")
+READABLE_PARAMETERS = "/mcpist/{stack}/upstreams"
+_READABLE_PARAMETER = re.compile(READABLE_PARAMETERS.format(stack=r"[A-Za-z][A-Za-z0-9-]*") + "/.")
 HINT = "put it into layers/config and name it /opt/config/..."
 
 
@@ -24,41 +26,43 @@ def undeployable(configuration: Configuration, folder: Path) -> Iterator[tuple[s
         if problem:
             yield f'mcpServers["{name}"].{"command" if server.type == "stdio" else "url"}', problem
         for reference in sorted(server.references):
-            if reference.startswith("ssm:") and not _READABLE.match(reference.removeprefix("ssm:")):
-                only = f"the functions may read parameters only below {READABLE.format(stack='STACK')}"
+            if reference.startswith("ssm:") and not _READABLE_PARAMETER.match(reference.removeprefix("ssm:")):
+                only = f"the functions may read parameters only below {READABLE_PARAMETERS.format(stack='STACK')}"
                 yield f'mcpServers["{name}"].{"env" if server.type == "stdio" else "headers"}', f"{reference}: {only}"
 
 
-def _unpackaged(server: Server, folder: Path) -> str:
+def _unpackaged(server: UpstreamServer, folder: Path) -> str:
     """Why a command is not there on Lambda; empty if it is."""
     command = PurePosixPath(server.command)
-    if command.name in FETCHERS:
+    if command.name in PACKAGE_RUNNERS:
         return f"{command.name} fetches a server when it starts, and Lambda's disk is read-only: {HINT}"
-    if command.is_relative_to(OPT):
-        file = _in(folder, command)
+    if command.is_relative_to(CONFIG_LAYER):
+        file = _local_path(folder, command)
         if not file.is_file():
-            return f"{command.relative_to(OPT)} is not in {folder}"
-        return "" if os.access(file, os.X_OK) else f"{command.relative_to(OPT)} may not be executed: chmod +x"
+            return f"{command.relative_to(CONFIG_LAYER)} is not in {folder}"
+        return "" if os.access(file, os.X_OK) else f"{command.relative_to(CONFIG_LAYER)} may not be executed: chmod +x"
     if server.command in PYTHONS:
         return _unpackaged_python(server, folder)
     return f"{server.command} is not on Lambda: {HINT}"
 
 
-def _unpackaged_python(server: Server, folder: Path) -> str:
+def _unpackaged_python(server: UpstreamServer, folder: Path) -> str:
     """Why a Python server is not there: a script, or a module in a folder of PYTHONPATH, of the config layer."""
     first, *rest = server.args or ("",)
     if first == "-m" and rest:
         paths = [PurePosixPath(path) for path in server.env.get("PYTHONPATH", "").split(":")]
-        places = [_in(folder, path) / rest[0].partition(".")[0] for path in paths if path.is_relative_to(OPT)]
+        places = [
+            _local_path(folder, path) / rest[0].partition(".")[0] for path in paths if path.is_relative_to(CONFIG_LAYER)
+        ]
         found = any(place.is_dir() or place.with_suffix(".py").is_file() for place in places)
         return "" if found else f"the module {rest[0]} is in no folder of its PYTHONPATH: {HINT}"
     script = PurePosixPath(first)
-    found = script.is_relative_to(OPT) and _in(folder, script).is_file()
+    found = script.is_relative_to(CONFIG_LAYER) and _local_path(folder, script).is_file()
     return "" if found else f"{first or 'its script'} is not on Lambda: {HINT}"
 
 
-def _in(folder: Path, path: PurePosixPath) -> Path:
-    return folder / path.relative_to(OPT)
+def _local_path(folder: Path, path: PurePosixPath) -> Path:
+    return folder / path.relative_to(CONFIG_LAYER)
 
 
 def _unreachable(url: str) -> str:

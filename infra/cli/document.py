@@ -12,7 +12,7 @@ from mcpist.errors import Locale, McpistError
 
 
 @dataclass(frozen=True)
-class Done:
+class CommandResult:
     """What a command brought: texts or files for people in `outputs`, facts for programs in `metadata`.
 
     A `drawing` takes the document's place where it goes to a terminal: only people read there.
@@ -23,7 +23,7 @@ class Done:
     drawing: str = ""
 
 
-class Failed(Exception):
+class CommandError(Exception):
     """A command's failure that is no McpistError: what an endpoint answered, or a wrong command line.
 
     A `drawing` takes the document's place at a terminal, as that of a success does.
@@ -47,7 +47,7 @@ class Document:
     out: TextIO = field(default_factory=lambda: sys.stdout)
     started: float = field(default_factory=time.monotonic)
 
-    def succeed(self, done: Done) -> int:
+    def succeed(self, done: CommandResult) -> int:
         """Print the success; the exit code."""
         if self._draw(done.drawing):
             return 0
@@ -64,9 +64,9 @@ class Document:
         )
         return 0
 
-    def fail(self, error: McpistError | Failed) -> int:
+    def fail(self, error: McpistError | CommandError) -> int:
         """Print the error; the exit code."""
-        if isinstance(error, Failed) and self._draw(error.drawing):
+        if isinstance(error, CommandError) and self._draw(error.drawing):
             return 1
         shown = error.as_dict(self.locale) if isinstance(error, McpistError) else error.error
         self._print({"success": False, "error": shown, "command": self.command, "timestamp": _now()})

@@ -9,19 +9,19 @@ from typing import Any
 
 from mcpist.caller import Caller, Role, Subject
 from mcpist.people.organization import Organization
-from mcpist.tools.permissions import Sieve
+from mcpist.tools.permissions import Permissions
 from mcpist_services import CATALOGUE
 
 
-def sieve(organization: Organization, *roles: Role) -> Sieve:
+def permissions(organization: Organization, *roles: Role) -> Permissions:
     """What somebody with these roles of the organization sees."""
     nobody = Subject("", "")
-    return Sieve(Caller(organization.id, "", nobody, "user", roles, organization.disabled), CATALOGUE)
+    return Permissions(Caller(organization.id, "", nobody, "user", roles, organization.disabled), CATALOGUE)
 
 
-def seen(organization: Organization, *roles: Role, tools: bool) -> dict[str, Any]:
+def preview_tools(organization: Organization, *roles: Role, tools: bool) -> dict[str, Any]:
     """A preview: how many tools of each module, and by name where `tools` are asked for."""
-    sifted = sieve(organization, *roles)
+    sifted = permissions(organization, *roles)
     modules: list[dict[str, Any]] = []
     for module in sifted.modules():
         visible = sifted.tools(module)
@@ -56,7 +56,7 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "")
             yield {"path": f"{path}{name}", "before": old, "after": new}
 
 
-def doubts(organization: Organization, categories: Collection[str] = ()) -> list[str]:
+def unmatched_patterns(organization: Organization, categories: Collection[str] = ()) -> list[str]:
     """Modules and masks that fit nothing here: slips of the pen, or tools of another release.
 
     Of `categories` of upstream servers only the names are known: a mask whose module is one of them fits.
@@ -90,5 +90,5 @@ def _of_roles(organization: Organization) -> dict[str, frozenset[str]]:
 
 
 def _names(organization: Organization, *roles: Role) -> frozenset[str]:
-    sifted = sieve(organization, *roles)
+    sifted = permissions(organization, *roles)
     return frozenset(f"{tool.module}.{tool.name}" for module in sifted.modules() for tool in sifted.tools(module))

@@ -23,52 +23,52 @@ from mcp_types import (
 )
 from pydantic import TypeAdapter
 
-from infra.cli.document import Done, Failed
+from infra.cli.document import CommandError, CommandResult
 
 LAST_UP = Path(".mcpist/up.json")
-TIMEOUT_SECONDS = 60
+HTTP_TIMEOUT_SECONDS = 60
 
 
-class Task(Result):
+class TaskResult(Result):
     """A task instead of an answer: https://modelcontextprotocol.io/seps/2663-tasks-extension."""
 
     result_type: Literal["task"] = "task"
     task_id: str
 
 
-class Tasks(ClientExtension):
+class TasksExtension(ClientExtension):
     """Says that this client takes tasks."""
 
     identifier = "io.modelcontextprotocol/tasks"
 
     def claims(self) -> Sequence[ResultClaim[Any]]:
-        """A task is never waited for here: `Session.begin` hands it on."""
+        """A task is never waited for here: `EndpointSession.begin` hands it on."""
 
-        async def resolve(task: Task, _: ClaimContext) -> CallToolResult:
-            raise Failed({"message": f"{task.task_id} became a task, and nobody had asked for one."})
+        async def resolve(task: TaskResult, _: ClaimContext) -> CallToolResult:
+            raise CommandError({"message": f"{task.task_id} became a task, and nobody had asked for one."})
 
-        return [ResultClaim(result_type="task", model=Task, resolve=resolve)]
+        return [ResultClaim(result_type="task", model=TaskResult, resolve=resolve)]
 
 
-_ANSWER: TypeAdapter[Task | CallToolResult] = TypeAdapter(Task | CallToolResult)
+_ANSWER: TypeAdapter[TaskResult | CallToolResult] = TypeAdapter(TaskResult | CallToolResult)
 
 
 @dataclass(frozen=True)
-class Session:
+class EndpointSession:
     """A connection to an endpoint."""
 
     client: Client
     url: str
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> Done:
-        """Call one of the meta-tools; its error is a Failed."""
+    async def call(self, tool: str, arguments: dict[str, Any]) -> CommandResult:
+        """Call one of the meta-tools; its error is a CommandError."""
         return self._done(await self.client.call_tool(tool, arguments))
 
-    async def begin(self, tool: str, arguments: dict[str, Any]) -> str | Done:
+    async def begin(self, tool: str, arguments: dict[str, Any]) -> str | CommandResult:
         """Call one of the meta-tools as a task and give its id; or the answer, where there is one at once."""
         params = CallToolRequestParams(name=tool, arguments=arguments, task=TaskMetadata())
         answer = await self.client.session.send_request(CallToolRequest(params=params), _ANSWER)
-        return answer.task_id if isinstance(answer, Task) else self._done(answer)
+        return answer.task_id if isinstance(answer, TaskResult) else self._done(answer)
 
     async def read(self, uri: str) -> Any:
         """A resource's JSON as it is now."""
@@ -76,11 +76,11 @@ class Session:
         assert isinstance(content, TextResourceContents)
         return json.loads(content.text)
 
-    def _done(self, result: CallToolResult) -> Done:
+    def _done(self, result: CallToolResult) -> CommandResult:
         texts = [block.text for block in result.content if isinstance(block, TextContent)]
         if result.is_error:
-            raise Failed(json.loads(texts[0]))
-        return Done(
+            raise CommandError(json.loads(texts[0]))
+        return CommandResult(
             [_value(text) for text in texts], {"url": self.url, "protocol_version": self.client.protocol_version}
         )
 
@@ -93,50 +93,50 @@ class Endpoint:
     token: str
 
     @classmethod
-    def chosen(cls, url: str | None, token: str | None) -> "Endpoint":
+    def from_options(cls, url: str | None, token: str | None) -> "Endpoint":
         """The endpoint of the command line, or of the last `mcpist up`."""
         if url and token:
             return cls(url, token)
         last = last_up("give --url and --token")
         return cls(url or last["mcp_url"], token or last["access_token"])
 
-    def call(self, tool: str, arguments: dict[str, Any]) -> Done:
-        """Call one of the meta-tools; its error is a Failed."""
+    def call(self, tool: str, arguments: dict[str, Any]) -> CommandResult:
+        """Call one of the meta-tools; its error is a CommandError."""
         return self.ask(lambda session: session.call(tool, arguments))
 
-    def ask[Answer](self, question: Callable[[Session], Awaitable[Answer]], *, tasks: bool = False) -> Answer:
-        """What comes of asking over one connection, as a client that takes tasks or does not; else a Failed."""
+    def ask[T](self, operation: Callable[[EndpointSession], Awaitable[T]], *, tasks: bool = False) -> T:
+        """What comes of asking over one connection, as a client that takes tasks or does not; else a CommandError."""
 
-        async def asked() -> Answer:
+        async def asked() -> T:
             headers = {"authorization": f"Bearer {self.token}"}
-            async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_SECONDS) as http:
+            async with httpx2.AsyncClient(headers=headers, timeout=HTTP_TIMEOUT_SECONDS) as http:
                 transport = streamable_http_client(self.url, http_client=http)
-                async with Client(transport, extensions=[Tasks()] if tasks else []) as client:
-                    return await question(Session(client, self.url))
+                async with Client(transport, extensions=[TasksExtension()] if tasks else []) as client:
+                    return await operation(EndpointSession(client, self.url))
 
         try:
             return asyncio.run(asked())
-        except (Failed, MCPError, httpx2.HTTPError, OSError, BaseExceptionGroup) as error:
+        except (CommandError, MCPError, httpx2.HTTPError, OSError, BaseExceptionGroup) as error:
             raise self._failed(_innermost(error)) from None
 
     def _failed(self, error: BaseException) -> BaseException:
         """The failure that an error stands for; a defect of ours stays what it is."""
         if isinstance(error, MCPError) and isinstance(error.data, dict) and "code" in error.data:
-            return Failed(error.data)
+            return CommandError(error.data)
         if not isinstance(error, MCPError | httpx2.HTTPError | OSError):
             return error
         message = f"{self.url} could not be asked: {error}"
         hint = "Is it running, and is the token still valid? See `mcpist up`."
-        return Failed({"code": "UPSTREAM_UNAVAILABLE", "message": message, "hint": hint})
+        return CommandError({"code": "UPSTREAM_UNAVAILABLE", "message": message, "hint": hint})
 
 
 def last_up(instead: str) -> dict[str, Any]:
-    """The facts of the `mcpist up` that runs in this folder; a Failed says what to do where none does."""
+    """The facts of the `mcpist up` that runs in this folder; a CommandError says what to do where none does."""
     try:
         facts: dict[str, Any] = json.loads(LAST_UP.read_text("utf-8"))
     except (OSError, ValueError):
         hint = f"Start one with `mcpist up`, or {instead}."
-        raise Failed({"code": "VALIDATION_ERROR", "message": "No endpoint is known.", "hint": hint}) from None
+        raise CommandError({"code": "VALIDATION_ERROR", "message": "No endpoint is known.", "hint": hint}) from None
     return facts
 
 

@@ -5,39 +5,41 @@ from datetime import UTC, datetime
 from typing import Any
 
 from infra.cli.account import stack
-from infra.cli.document import Done
-from infra.cli.table import drawn
-from mcpist.batch.machine import uses
-from mcpist.batch.machine.uses import Standing, Use
+from infra.cli.document import CommandResult
+from infra.cli.table import render_table
+from mcpist.batch.machine import machine_usage
+from mcpist.batch.machine.machine_usage import DeployedMachine, MachineUse
 from mcpist.settings import settings
 
 
-def listed(options: argparse.Namespace) -> Done:
+def list_machines(options: argparse.Namespace) -> CommandResult:
     """The machines, the last used first."""
     with stack(options.stack, options.profile, options.region):
         name = settings().stack
-        used = uses.uses()
-        all_of_account = list(uses.standing())
+        used = machine_usage.list_uses()
+        all_of_account = list(machine_usage.list_machines())
     machines = [
-        _shown(machine, used.get(machine.name)) for machine in all_of_account if uses.generated(machine.name, name)
+        _shown(machine, used.get(machine.name))
+        for machine in all_of_account
+        if machine_usage.is_generated(machine.name, name)
     ]
     machines.sort(key=lambda machine: str(machine["last_used"] or machine["created"]), reverse=True)
     facts = {"stack": name, "machines": machines, "in_account": len(all_of_account)}
-    return Done(metadata=facts, drawing=_drawn(facts))
+    return CommandResult(metadata=facts, drawing=_render(facts))
 
 
-def _shown(machine: Standing, use: Use | None) -> dict[str, Any]:
+def _shown(machine: DeployedMachine, use: MachineUse | None) -> dict[str, Any]:
     """A machine for programs; `last_used` may be a day old."""
     return {
         "name": machine.name,
         "created": _moment(machine.created_at),
         "last_used": _moment(use.used_at) if use and use.used_at else None,
         "states": use.states if use else None,
-        "leaving": bool(use and use.leaving),
+        "leaving": bool(use and use.being_removed),
     }
 
 
-def _drawn(facts: dict[str, Any]) -> str:
+def _render(facts: dict[str, Any]) -> str:
     head = ("name", "created", "last used", "states")
     rows = [
         (
@@ -50,7 +52,7 @@ def _drawn(facts: dict[str, Any]) -> str:
     ]
     ours, all_of_account = len(facts["machines"]), facts["in_account"]
     return "\n".join(
-        [drawn(head, rows), f"{ours} machines of the stack {facts['stack']}, {all_of_account} in the account"]
+        [render_table(head, rows), f"{ours} machines of the stack {facts['stack']}, {all_of_account} in the account"]
     )
 
 

@@ -7,19 +7,19 @@ from pkgutil import resolve_name
 from typing import Any, NoReturn
 
 from infra.cli.arguments import parser
-from infra.cli.document import Document, Done, Failed
-from infra.cli.texts import json_of, text_of
+from infra.cli.document import CommandError, CommandResult, Document
+from infra.cli.inputs import json_of, text_of
 from mcpist.errors import McpistError
 
-INTERRUPTED = 130
+INTERRUPTED_EXIT_CODE = 130
 
 # Those that need nothing but their options.
 COMMANDS = {
-    "audit": "infra.cli.audit:audited",
+    "audit": "infra.cli.audit:show_audit",
     "batch": "infra.cli.batch:batch",
-    "doctor": "infra.cli.doctor.command:examined",
-    "grant": "infra.cli.grant:granted",
-    "machine": "infra.cli.machines:listed",
+    "doctor": "infra.cli.doctor.command:run_doctor",
+    "grant": "infra.cli.grant:manage_grants",
+    "machine": "infra.cli.machines:list_machines",
     "org": "infra.cli.organizations:org",
     "role": "infra.cli.roles:role",
     "timeline": "infra.cli.timeline:timeline",
@@ -40,28 +40,28 @@ def run(arguments: list[str]) -> int:
         options = parser().parse_args(arguments)
         document = Document(options.command, options.locale, started=document.started)
         return document.succeed(_command(options, document))
-    except (McpistError, Failed) as error:
+    except (McpistError, CommandError) as error:
         return document.fail(error)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return INTERRUPTED_EXIT_CODE
 
 
-def _command(options: argparse.Namespace, document: Document) -> Done:
+def _command(options: argparse.Namespace, document: Document) -> CommandResult:
     match options.command:
         case "up":
             from infra.cli.up import up
 
             return up(options, document)
         case "plan":
-            from infra.cli.plan import planned
+            from infra.cli.plan import plan_batch
 
-            return planned(text_of(options.file))
+            return plan_batch(text_of(options.file))
         case "schema" | "call":
             from infra.cli.endpoint import Endpoint
 
-            return Endpoint.chosen(options.url, options.token).call(*_request(options))
+            return Endpoint.from_options(options.url, options.token).call(*_request(options))
         case name:
-            perform: Callable[[argparse.Namespace], Done] = resolve_name(COMMANDS[name])
+            perform: Callable[[argparse.Namespace], CommandResult] = resolve_name(COMMANDS[name])
             return perform(options)
 
 

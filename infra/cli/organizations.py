@@ -3,38 +3,38 @@
 import argparse
 
 from infra.cli.account import stack
-from infra.cli.administration import directory_of, edited, made, shown
-from infra.cli.document import Done
-from infra.cli.sheet import placed, plain, read, write
-from infra.cli.texts import text_of
+from infra.cli.administration import apply_change, edit_organization, organization_of, to_result
+from infra.cli.document import CommandResult
+from infra.cli.inputs import text_of
+from infra.cli.organization_yaml import parse_organization, plain, with_line, write
 from mcpist.errors import InvalidRequest
 from mcpist.people import directory
 from mcpist.people.organization import Organization
 
 
-def org(options: argparse.Namespace) -> Done:
+def org(options: argparse.Namespace) -> CommandResult:
     """What the action brings."""
     if options.action == "list":
         return _listed(options)
     if options.action == "import":
         return _imported(options)
-    with directory_of(options) as organization:
+    with organization_of(options) as organization:
         match options.action:
             case "create":
                 new = Organization(organization, options.name, options.disabled)
-                return made(options, lambda rehearsal: directory.create(new, rehearsal=rehearsal))
+                return apply_change(options, lambda dry_run: directory.create(new, dry_run=dry_run))
             case "set":
-                return edited(options, organization, lambda before: _changed(before, options))
+                return edit_organization(options, organization, lambda before: _changed(before, options))
             case "export":
                 found = directory.read(organization)
                 text = write(found, options.file)
                 facts = {"organization": organization, "roles": len(found.roles), "users": len(found.users)}
-                return Done([options.file or text], facts, drawing="" if options.file else text.rstrip())
+                return CommandResult([options.file or text], facts, drawing="" if options.file else text.rstrip())
             case _:
-                return shown(plain(directory.read(organization)))
+                return to_result(plain(directory.read(organization)))
 
 
-def _listed(options: argparse.Namespace) -> Done:
+def _listed(options: argparse.Namespace) -> CommandResult:
     with stack(options.stack, options.profile, options.region):
         found = [directory.read(organization) for organization in directory.organizations()]
     rows = [
@@ -47,16 +47,16 @@ def _listed(options: argparse.Namespace) -> Done:
         }
         for one in found
     ]
-    return shown({"organizations": rows})
+    return to_result({"organizations": rows})
 
 
-def _imported(options: argparse.Namespace) -> Done:
-    new, node = read(text_of(options.file))
+def _imported(options: argparse.Namespace) -> CommandResult:
+    new, node = parse_organization(text_of(options.file))
     with stack(options.stack, options.profile, options.region):
         try:
-            return made(options, lambda rehearsal: directory.replace_organization(new, rehearsal=rehearsal))
+            return apply_change(options, lambda dry_run: directory.replace_organization(new, dry_run=dry_run))
         except InvalidRequest as error:
-            raise placed(error, node) from None
+            raise with_line(error, node) from None
 
 
 def _changed(before: Organization, options: argparse.Namespace) -> Organization:

@@ -4,16 +4,16 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-SETTLED = ("succeeded", "failed", "skipped", "cancelled", "unknown")
+SETTLED_STATES = ("succeeded", "failed", "skipped", "cancelled", "unknown")
 
 
-class _Told(BaseModel):
+class _ProgressModel(BaseModel):
     """What a newer endpoint tells besides is passed over."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Elements(_Told):
+class Elements(_ProgressModel):
     """How many elements a step with `each` has, and how many of them have settled and failed."""
 
     count: int
@@ -21,7 +21,7 @@ class Elements(_Told):
     failed: int = 0
 
 
-class Step(_Told):
+class Step(_ProgressModel):
     """A step; `state` is how it settled, or `running`, `ready` or `waiting`. Times are seconds since the epoch.
 
     A `kept` one brought its result in the batch that this one resumes, and has no times.
@@ -40,14 +40,14 @@ class Step(_Told):
     @property
     def settled(self) -> bool:
         """Whether it has ended for good."""
-        return self.state in SETTLED
+        return self.state in SETTLED_STATES
 
-    def took(self, now: float) -> float | None:
+    def duration(self, now: float) -> float | None:
         """The seconds that it ran, or has run so far; None for one that did not begin."""
         return None if self.started_at is None else max(0.0, (self.ended_at or now) - self.started_at)
 
 
-class Progress(_Told):
+class Progress(_ProgressModel):
     """A batch; `now` is the moment of the answer, by the same clock as all its times."""
 
     batch: str
@@ -68,11 +68,11 @@ class Progress(_Told):
         return max(ends, default=self.now) if self.done else self.now
 
 
-def uri(batch: str) -> str:
+def progress_uri(batch: str) -> str:
     """The resource that tells a batch's progress."""
     return f"mcpist://batches/{batch}/progress"
 
 
-def read(told: Any) -> Progress:
+def parse_progress(payload: Any) -> Progress:
     """The progress in what the endpoint told."""
-    return Progress.model_validate(told)
+    return Progress.model_validate(payload)

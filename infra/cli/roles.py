@@ -4,9 +4,9 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from infra.cli.administration import directory_of, edited, shown
-from infra.cli.document import Done
-from infra.cli.effects import seen
+from infra.cli.administration import edit_organization, organization_of, to_result
+from infra.cli.document import CommandResult
+from infra.cli.effects import preview_tools
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest
 from mcpist.people import directory
@@ -15,25 +15,25 @@ from mcpist.people.organization import Organization
 FIELDS = ("modules", "allow", "deny", "destructive")
 
 
-def role(options: argparse.Namespace) -> Done:
+def role(options: argparse.Namespace) -> CommandResult:
     """What the action brings."""
-    with directory_of(options) as organization:
+    with organization_of(options) as organization:
         match options.action:
             case "list":
                 found = directory.read(organization)
                 rows = [_row(found, one) for one in found.roles.values()]
-                return shown({"organization": organization, "roles": rows})
+                return to_result({"organization": organization, "roles": rows})
             case "show":
                 found = directory.read(organization)
-                return shown({"organization": organization, **_row(found, found.role(options.id))})
+                return to_result({"organization": organization, **_row(found, found.role(options.id))})
             case "preview":
                 found = directory.read(organization)
-                preview = seen(found, found.role(options.id), tools=options.tools)
-                return shown({"organization": organization, "role": options.id, **preview})
+                preview = preview_tools(found, found.role(options.id), tools=options.tools)
+                return to_result({"organization": organization, "role": options.id, **preview})
             case "remove":
-                return edited(options, organization, lambda before: before.without_role(options.id))
+                return edit_organization(options, organization, lambda before: before.without_role(options.id))
             case _:
-                return edited(options, organization, lambda before: before.with_role(_role(before, options)))
+                return edit_organization(options, organization, lambda before: before.with_role(_role(before, options)))
 
 
 def _role(before: Organization, options: argparse.Namespace) -> Role:
@@ -47,4 +47,4 @@ def _role(before: Organization, options: argparse.Namespace) -> Role:
 
 
 def _row(organization: Organization, role: Role) -> dict[str, Any]:
-    return {**role.as_item(), "users": list(organization.holders(role.name))}
+    return {**role.as_item(), "users": list(organization.users_with_role(role.name))}

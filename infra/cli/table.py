@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from rich.cells import cell_len
 
 
-def drawn(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def render_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Columns as wide as their widest cell."""
     lines = [head, *rows]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]

@@ -11,17 +11,17 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from infra.cli.document import Done
+from infra.cli.document import CommandResult
 from infra.cli.endpoint import Endpoint
-from infra.cli.faces import title
-from infra.cli.progress import Progress, Step, read, uri
+from infra.cli.progress import Progress, Step, parse_progress, progress_uri
+from infra.cli.progress_view import title
 
-NARROWEST_BAR = 20
-WIDEST_BAR = 80
+MIN_BAR_WIDTH = 20
+MAX_BAR_WIDTH = 80
 
 
 @dataclass(frozen=True)
-class Line:
+class TimelineRow:
     """A step in time, in seconds since the batch's start; `opened` is when the last of its needs had ended.
 
     `after` is that need: nothing else held the step back. `critical` steps made the batch take as long as it did.
@@ -42,23 +42,23 @@ class Line:
         return None if self.started is None or self.opened is None else max(0.0, self.started - self.opened)
 
 
-def timeline(options: argparse.Namespace) -> Done:
+def timeline(options: argparse.Namespace) -> CommandResult:
     """The timeline as a drawing and as facts."""
-    endpoint = Endpoint.chosen(options.url, options.token)
-    progress = read(endpoint.ask(lambda session: session.read(uri(options.batch_id))))
-    lines = arranged(progress)
-    drawing = drawn(progress, lines, shutil.get_terminal_size((100, 24)).columns)
-    return Done([drawing], facts(progress, lines), drawing=drawing)
+    endpoint = Endpoint.from_options(options.url, options.token)
+    progress = parse_progress(endpoint.ask(lambda session: session.read(progress_uri(options.batch_id))))
+    lines = timeline_rows(progress)
+    drawing = render_timeline(progress, lines, shutil.get_terminal_size((100, 24)).columns)
+    return CommandResult([drawing], facts(progress, lines), drawing=drawing)
 
 
-def arranged(progress: Progress) -> list[Line]:
+def timeline_rows(progress: Progress) -> list[TimelineRow]:
     """Each step in time, in the order of the batch."""
     steps = {step.id: step for step in progress.steps}
-    critical = set(path(progress))
+    critical = set(critical_path(progress))
     return [_line(progress, step, steps, critical=step.id in critical) for step in progress.steps]
 
 
-def path(progress: Progress) -> list[str]:
+def critical_path(progress: Progress) -> list[str]:
     """The critical path: from the step that ended last, back to whatever ended last of what each one needs."""
     steps = {step.id: step for step in progress.steps}
     found: list[str] = []
@@ -69,25 +69,31 @@ def path(progress: Progress) -> list[str]:
     return found[::-1]
 
 
-def facts(progress: Progress, lines: list[Line]) -> dict[str, Any]:
+def facts(progress: Progress, lines: list[TimelineRow]) -> dict[str, Any]:
     """The timeline for programs."""
     steps = [
         {name: round(value, 3) if isinstance(value, float) else value for name, value in asdict(line).items()}
         for line in lines
     ]
     took = round(progress.ended_at - progress.started_at, 3)
-    return {"batch": progress.batch, "done": progress.done, "seconds": took, "critical": path(progress), "steps": steps}
+    return {
+        "batch": progress.batch,
+        "done": progress.done,
+        "seconds": took,
+        "critical": critical_path(progress),
+        "steps": steps,
+    }
 
 
-def drawn(progress: Progress, lines: list[Line], columns: int) -> str:
+def render_timeline(progress: Progress, lines: list[TimelineRow], columns: int) -> str:
     """The timeline as text: a row and a bar for each step, those of the critical path marked with `*`."""
     whole = max(progress.ended_at - progress.started_at, 0.001)
     rows = [_cells(line) for line in lines]
     head = ["", "step", "tool", "state", "opened", "began", "ended", "after"]
     widths = [max(map(cell_len, column)) for column in zip(head, *rows, strict=True)]
-    room = min(max(columns - sum(widths) - 2 * len(widths), NARROWEST_BAR), WIDEST_BAR)
+    room = min(max(columns - sum(widths) - 2 * len(widths), MIN_BAR_WIDTH), MAX_BAR_WIDTH)
     scale = f"0{f'{whole:.2f} s':>{room - 1}}"
-    critical = " -> ".join(path(progress)) or "nothing ran"
+    critical = " -> ".join(critical_path(progress)) or "nothing ran"
     return "\n".join(
         [
             f"{title(progress)}, {whole:.2f} s; critical path: {critical}",
@@ -97,7 +103,7 @@ def drawn(progress: Progress, lines: list[Line], columns: int) -> str:
     )
 
 
-def _line(progress: Progress, step: Step, steps: dict[str, Step], *, critical: bool) -> Line:
+def _line(progress: Progress, step: Step, steps: dict[str, Step], *, critical: bool) -> TimelineRow:
     def since(moment: float | None) -> float | None:
         return None if moment is None else max(0.0, moment - progress.started_at)
 
@@ -105,7 +111,7 @@ def _line(progress: Progress, step: Step, steps: dict[str, Step], *, critical: b
     opened = None if step.waits_for else need.ended_at if need else progress.started_at
     after = need.id if need else ""
     ended = since(step.ended_at)
-    return Line(step.id, step.tool, step.state, after, since(opened), since(step.started_at), ended, critical)
+    return TimelineRow(step.id, step.tool, step.state, after, since(opened), since(step.started_at), ended, critical)
 
 
 def _last(steps: list[Step]) -> Step | None:
@@ -113,7 +119,7 @@ def _last(steps: list[Step]) -> Step | None:
     return max((step for step in steps if step.ended_at is not None), key=lambda step: step.ended_at or 0, default=None)
 
 
-def _cells(line: Line) -> list[str]:
+def _cells(line: TimelineRow) -> list[str]:
     times = ["" if moment is None else f"{moment:.2f}" for moment in (line.opened, line.started, line.ended)]
     return ["*" if line.critical else "", line.id, line.tool, line.state, *times, line.after]
 
@@ -123,7 +129,7 @@ def _row(cells: list[str], widths: list[int], bar: str) -> str:
     return "  ".join([*padded, bar]).rstrip()
 
 
-def _bar(line: Line, whole: float, room: int) -> str:
+def _bar(line: TimelineRow, whole: float, room: int) -> str:
     """Dots while it could have begun, a bar while it ran; a step that ended without running is one `|`."""
 
     def column(moment: float) -> int:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from infra.cli.account import stack
-from infra.cli.answers import Answer, Row, answers, resolved_of, rows
 from infra.cli.deployable import undeployable
-from infra.cli.document import Done, Failed
+from infra.cli.document import CommandError, CommandResult
 from infra.cli.endpoint import LAST_UP, last_up
-from infra.cli.proposal import imported
+from infra.cli.upstream_import import import_client_config
+from infra.cli.upstream_listings import ListingResult, ToolRow, fetch_listings, resolve_categories, rows
 from mcpist.aws import stores
 from mcpist.errors import InvalidConfiguration
 from mcpist_services.upstream import lists
@@ -21,29 +21,29 @@ from mcpist_services.upstream.configuration import Configuration, load
 from mcpist_services.upstream.listing import Listing
 from mcpist_services.upstream.trust import Pin
 
-DEPLOYED = Path(__file__).resolve().parents[2] / "layers/config/upstreams.json"
+DEPLOYED_FILE = Path(__file__).resolve().parents[2] / "layers/config/upstreams.json"
 
 
-def upstream(options: argparse.Namespace) -> Done:
+def upstream(options: argparse.Namespace) -> CommandResult:
     """Do what the action says."""
     if options.action == "import":
-        return imported(options.client, options.output, options.stack, offline=options.offline)
+        return import_client_config(options.client, options.output, options.stack, offline=options.offline)
     file = options.file or _last_file()
     configured = load(file)
     match options.action:
         case "list":
-            return listed(file, configured)
+            return list_upstreams(file, configured)
         case "check" if options.deploy:
-            return deployable(file, configured)
+            return check_deployable(file, configured)
         case "check":
-            return checked(options, file, configured)
+            return check_upstreams(options, file, configured)
         case "tools":
-            return tools(options, file, configured)
+            return list_tools(options, file, configured)
         case _:
-            return approved(options, configured)
+            return approve_tools(options, configured)
 
 
-def listed(file: Path, configured: Configuration) -> Done:
+def list_upstreams(file: Path, configured: Configuration) -> CommandResult:
     """The servers and the categories of a file."""
     servers = [
         {"name": name, "type": one.type, "at": one.url or one.command, "description": one.description}
@@ -51,60 +51,64 @@ def listed(file: Path, configured: Configuration) -> Done:
     ]
     categories = [
         {"name": name, "servers": list(one.servers), "description": one.description}
-        for name, one in configured.offered.items()
+        for name, one in configured.all_categories.items()
     ]
     lines = [f"{name}  {one.type}  {one.url or one.command}" for name, one in configured.servers.items()]
-    lines += [f"{name}  of {', '.join(one.servers)}: {one.description}" for name, one in configured.offered.items()]
+    lines += [
+        f"{name}  of {', '.join(one.servers)}: {one.description}" for name, one in configured.all_categories.items()
+    ]
     facts = {"file": str(file), "servers": servers, "categories": categories}
-    return Done(metadata=facts, drawing="\n".join(lines) or f"{file} names no server")
+    return CommandResult(metadata=facts, drawing="\n".join(lines) or f"{file} names no server")
 
 
-def deployable(file: Path, configured: Configuration) -> Done:
+def check_deployable(file: Path, configured: Configuration) -> CommandResult:
     """A file that Lambda could run; else an InvalidConfiguration."""
     problems = [{"field": field, "problem": problem} for field, problem in undeployable(configured, file.parent)]
     if problems:
-        raise InvalidConfiguration(path=str(file), **problems[0]).at(problems=problems)
-    sizes = {"servers": len(configured.servers), "categories": len(configured.offered)}
-    return Done(metadata={"file": str(file), **sizes})
+        raise InvalidConfiguration(path=str(file), **problems[0]).with_details(problems=problems)
+    sizes = {"servers": len(configured.servers), "categories": len(configured.all_categories)}
+    return CommandResult(metadata={"file": str(file), **sizes})
 
 
-def checked(options: argparse.Namespace, file: Path, configured: Configuration) -> Done:
-    """A file's servers and categories as they are now; a Failed if one that could be asked does not answer."""
-    with _reaching(options, configured) as reached:
-        found = reached.answers(configured.servers)
-        report = {"file": str(file), **_report(reached, found)}
+def check_upstreams(options: argparse.Namespace, file: Path, configured: Configuration) -> CommandResult:
+    """A file's servers and categories as they are now; a CommandError if one that could be asked does not answer."""
+    with _stack_view(options, configured) as view:
+        found = view.fetch_listings(configured.servers)
+        report = {"file": str(file), **_report(view, found)}
     silent = [name for name, one in found.items() if not one.listing and not configured.servers[name].grants]
     if silent:
         message = f"{silent[0]} does not answer: {found[silent[0]].problem}"
         hint = "Correct its command, URL, env or headers; the details have more."
-        raise Failed({"code": "UPSTREAM_UNAVAILABLE", "message": message, "hint": hint, "details": report})
-    return Done(metadata=report, drawing=_drawn(report))
+        raise CommandError({"code": "UPSTREAM_UNAVAILABLE", "message": message, "hint": hint, "details": report})
+    return CommandResult(metadata=report, drawing=_render(report))
 
 
-def tools(options: argparse.Namespace, file: Path, configured: Configuration) -> Done:
+def list_tools(options: argparse.Namespace, file: Path, configured: Configuration) -> CommandResult:
     """Every tool of every category, or of one category or server, and which of them are not approved."""
-    known = {*configured.servers, *configured.offered}
+    known = {*configured.servers, *configured.all_categories}
     if options.name and options.name not in known:
         raise _unknown(options.name, known)
-    with _reaching(options, configured) as reached:
-        found = _rows(reached, list(configured.servers))
+    with _stack_view(options, configured) as view:
+        found = _rows(view, list(configured.servers))
     shown = [row for row in found if options.name in {None, row.category, row.chosen.server}]
     lines = [
         f"{row.category}.{row.chosen.tool}  {row.state}  {'; '.join(row.flags) or row.description}" for row in shown
     ]
-    return Done(metadata={"file": str(file), "tools": [row.as_dict() for row in shown]}, drawing="\n".join(lines))
+    return CommandResult(
+        metadata={"file": str(file), "tools": [row.as_dict() for row in shown]}, drawing="\n".join(lines)
+    )
 
 
-def approved(options: argparse.Namespace, configured: Configuration) -> Done:
+def approve_tools(options: argparse.Namespace, configured: Configuration) -> CommandResult:
     """A server's tools approved as they are now; those with a flag only by their names."""
     if options.server not in configured.servers:
         raise _unknown(options.server, configured.servers)
-    with _reaching(options, configured, needed=True) as reached:
-        found = {row.chosen.tool: row for row in _rows(reached, [options.server])}
+    with _stack_view(options, configured, needed=True) as view:
+        found = {row.chosen.tool: row for row in _rows(view, [options.server])}
         for name in options.tool:
             if name not in found:
                 raise _unknown(name, found)
-        waiting = [row for row in found.values() if row.waits]
+        waiting = [row for row in found.values() if row.awaits_approval]
         chosen = [row for row in waiting if row.chosen.tool in options.tool or not (options.tool or row.flags)]
         lists.approve(options.server, [row.pin for row in chosen])
     left = [row for row in waiting if row not in chosen]
@@ -112,51 +116,53 @@ def approved(options: argparse.Namespace, configured: Configuration) -> Done:
     lines = [f"approved: {', '.join(names) or 'nothing waited'}"]
     lines += [f"waits: {row.chosen.tool}  {'; '.join(row.flags)}" for row in left]
     facts = {"server": options.server, "approved": names, "waiting": [row.as_dict() for row in left]}
-    return Done(metadata=facts, drawing="\n".join(lines))
+    return CommandResult(metadata=facts, drawing="\n".join(lines))
 
 
 # -- what is reached ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Reached:
+class _StackView:
     """A file's servers, and the stack that knows them, if there is one: `embedded` or deployed."""
 
     configured: Configuration
-    stands: bool
+    has_stack: bool
     embedded: bool
 
     def pins(self, server: str) -> Mapping[str, Pin]:
         """The approvals of its tools."""
-        return lists.pins(server) if self.stands else {}
+        return lists.pins(server) if self.has_stack else {}
 
-    def kept(self, server: str) -> Listing | None:
+    def stored_listing(self, server: str) -> Listing | None:
         """What the stack last saw of it."""
-        kept = lists.known(server).kept if self.stands else None
+        kept = lists.server_state(server).cached if self.has_stack else None
         return kept.listing if kept else None
 
-    def answers(self, names: Iterable[str]) -> dict[str, Answer]:
+    def fetch_listings(self, names: Iterable[str]) -> dict[str, ListingResult]:
         """What these servers answer now."""
         servers = {name: self.configured.servers[name] for name in names}
         references = {one for server in servers.values() for one in server.references}
-        return answers(servers, _stored(references) if self.stands else {}, embedded=self.embedded)
+        return fetch_listings(servers, _stored(references) if self.has_stack else {}, embedded=self.embedded)
 
 
 @contextmanager
-def _reaching(options: argparse.Namespace, configured: Configuration, *, needed: bool = False) -> Iterator[_Reached]:
+def _stack_view(
+    options: argparse.Namespace, configured: Configuration, *, needed: bool = False
+) -> Iterator[_StackView]:
     """The stack that was named, or the last `up` if it is there; unless one is `needed`, it goes without."""
     deployed = bool(options.stack or options.profile or options.region)
-    stands = deployed or needed or LAST_UP.exists()
-    with stack(options.stack, options.profile, options.region) if stands else nullcontext():
-        yield _Reached(configured, stands, not deployed)
+    has_stack = deployed or needed or LAST_UP.exists()
+    with stack(options.stack, options.profile, options.region) if has_stack else nullcontext():
+        yield _StackView(configured, has_stack, not deployed)
 
 
-def _rows(reached: _Reached, servers: list[str]) -> list[Row]:
+def _rows(view: _StackView, servers: list[str]) -> list[ToolRow]:
     """The tools as the stack last saw them; those of servers that it never saw as they answer now."""
-    kept = {name: listing for name in servers if (listing := reached.kept(name))}
-    now = reached.answers(name for name in servers if name not in kept)
+    kept = {name: listing for name in servers if (listing := view.stored_listing(name))}
+    now = view.fetch_listings(name for name in servers if name not in kept)
     listings = kept | {name: answer.listing for name, answer in now.items() if answer.listing}
-    return rows(reached.configured, listings, {name: reached.pins(name) for name in listings})
+    return rows(view.configured, listings, {name: view.pins(name) for name in listings})
 
 
 def _stored(references: Iterable[str]) -> dict[str, str]:
@@ -175,12 +181,12 @@ def _stored(references: Iterable[str]) -> dict[str, str]:
 # -- what is said -------------------------------------------------------------------------------------
 
 
-def _report(reached: _Reached, found: Mapping[str, Answer]) -> dict[str, Any]:
+def _report(view: _StackView, found: Mapping[str, ListingResult]) -> dict[str, Any]:
     """Servers, categories and the counts of both."""
     listings = {name: answer.listing for name, answer in found.items() if answer.listing}
-    resolved = resolved_of(reached.configured, listings)
+    resolved = resolve_categories(view.configured, listings)
     states: dict[str, dict[str, list[str]]] = {}
-    for row in rows(reached.configured, listings, {name: reached.pins(name) for name in listings}):
+    for row in rows(view.configured, listings, {name: view.pins(name) for name in listings}):
         states.setdefault(row.category, {}).setdefault(row.state, []).append(row.chosen.tool)
     categories = [
         {
@@ -196,12 +202,12 @@ def _report(reached: _Reached, found: Mapping[str, Answer]) -> dict[str, Any]:
     return {"servers": servers, "categories": categories, "counts": counts(resolved)}
 
 
-def _server_report(name: str, answer: Answer) -> dict[str, Any]:
+def _server_report(name: str, answer: ListingResult) -> dict[str, Any]:
     said: dict[str, Any] = {"tools": len(answer.listing.tools)} if answer.listing else {"problem": answer.problem}
     return {"name": name, "answers": answer.listing is not None, "seconds": round(answer.seconds, 2), **said}
 
 
-def _drawn(report: Mapping[str, Any]) -> str:
+def _render(report: Mapping[str, Any]) -> str:
     lines = [
         f"{one['name']}  " + (f"{one['tools']} tools in {one['seconds']} s" if one["answers"] else one["problem"])
         for one in report["servers"]
@@ -212,11 +218,11 @@ def _drawn(report: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _unknown(name: str, known: Iterable[str]) -> Failed:
+def _unknown(name: str, known: Iterable[str]) -> CommandError:
     hint = f"There are: {', '.join(sorted(known)) or 'none'}."
-    return Failed({"code": "VALIDATION_ERROR", "message": f'There is no "{name}".', "hint": hint})
+    return CommandError({"code": "VALIDATION_ERROR", "message": f'There is no "{name}".', "hint": hint})
 
 
 def _last_file() -> Path:
     """The file of the `mcpist up` that runs in this folder, else the one that is deployed."""
-    return Path(last_up("")["upstreams"]) if LAST_UP.exists() else DEPLOYED
+    return Path(last_up("")["upstreams"]) if LAST_UP.exists() else DEPLOYED_FILE

@@ -4,10 +4,10 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from infra.cli.administration import directory_of, edited, shown
-from infra.cli.document import Done
-from infra.cli.effects import seen
-from infra.cli.sheet import plain_user
+from infra.cli.administration import edit_organization, organization_of, to_result
+from infra.cli.document import CommandResult
+from infra.cli.effects import preview_tools
+from infra.cli.organization_yaml import plain_user
 from mcpist.caller import Subject
 from mcpist.errors import InvalidRequest
 from mcpist.people import directory
@@ -16,26 +16,26 @@ from mcpist.people.organization import Organization, User
 FIELDS = {"name": "name", "system_role": "system_role", "roles": "roles", "locale": "user_locale"}
 
 
-def user(options: argparse.Namespace) -> Done:
+def user(options: argparse.Namespace) -> CommandResult:
     """What the action brings."""
-    with directory_of(options) as organization:
+    with organization_of(options) as organization:
         match options.action:
             case "list":
                 found = directory.read(organization)
                 rows = [_row(one) for one in found.users.values()]
-                return shown({"organization": organization, "users": rows})
+                return to_result({"organization": organization, "users": rows})
             case "show":
                 found = directory.read(organization)
-                return shown({"organization": organization, **_row(found.user(options.id))})
+                return to_result({"organization": organization, **_row(found.user(options.id))})
             case "preview":
                 found = directory.read(organization)
                 roles = [found.roles[name] for name in found.user(options.id).roles]
-                preview = seen(found, *roles, tools=options.tools)
-                return shown({"organization": organization, "user": options.id, **preview})
+                preview = preview_tools(found, *roles, tools=options.tools)
+                return to_result({"organization": organization, "user": options.id, **preview})
             case "remove":
-                return edited(options, organization, lambda before: before.without_user(options.id))
+                return edit_organization(options, organization, lambda before: before.without_user(options.id))
             case _:
-                return edited(options, organization, lambda before: before.with_user(_user(before, options)))
+                return edit_organization(options, organization, lambda before: before.with_user(_user(before, options)))
 
 
 def _user(before: Organization, options: argparse.Namespace) -> User:

@@ -14,13 +14,13 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from infra.local.lambda_api import LARGEST_EVENT_BYTES
+from infra.local.lambda_api import MAX_EVENT_BYTES
 from infra.local.names import ACCOUNT
-from infra.local.pool import Outcome, Pool, StillRunning, Throttled
-from infra.local.server import Answer, Request
+from infra.local.pool import InvocationResult, Pool, StillRunning, Throttled
+from infra.local.server import Request, Response
 from infra.local.template import Route
 
-LARGEST_BODY_BYTES = 10 * 1024 * 1024
+MAX_API_BODY_BYTES = 10 * 1024 * 1024
 INTEGRATION_TIMEOUT_SECONDS = 30.0
 API_ID = "local"
 # As seen on AWS: forms and requests without a content type arrive as base64.
@@ -40,7 +40,7 @@ class HttpApi:
         # API Gateway knows its domains; here this also keeps a rebound name of a web page out.
         self._hosts = {domain, "localhost", "127.0.0.1", *hosts}
 
-    def answer(self, request: Request) -> Answer:
+    def handle(self, request: Request) -> Response:
         """The answer to one request from outside."""
         request_id = str(uuid.uuid4())
         if urlsplit(f"//{request.headers.get('host', '')}").hostname not in self._hosts:
@@ -50,18 +50,18 @@ class HttpApi:
         if found is None:
             return _message(404, "Not Found", request_id)
         route, parameters = found
-        if len(request.body) > LARGEST_BODY_BYTES:
+        if len(request.body) > MAX_API_BODY_BYTES:
             return _message(413, "Request Entity Too Large", request_id)
-        content = json.dumps(event(request, route, parameters, self._domain, request_id)).encode()
-        if len(content) > LARGEST_EVENT_BYTES:
+        content = json.dumps(to_event(request, route, parameters, self._domain, request_id)).encode()
+        if len(content) > MAX_EVENT_BYTES:
             return _message(413, "Request Entity Too Large", request_id)
         pool = self._pools[route.function]
         arn = f"{pool.function.arn}:{pool.function.alias}" if pool.function.alias else pool.function.arn
         try:
-            outcome = pool.invoke(content, arn, patience_seconds=INTEGRATION_TIMEOUT_SECONDS)
+            outcome = pool.invoke(content, arn, timeout_seconds=INTEGRATION_TIMEOUT_SECONDS)
         except (StillRunning, Throttled):
             return _message(503, "Service Unavailable", request_id)
-        return answer(outcome, request_id)
+        return to_response(outcome, request_id)
 
     def _route(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:
         for route, pattern in self._routes:
@@ -93,7 +93,7 @@ def _precedence(route: Route) -> tuple[bool, bool, int, bool]:
     )
 
 
-def event(
+def to_event(
     request: Request, route: Route, parameters: Mapping[str, str], domain: str, request_id: str
 ) -> dict[str, Any]:
     """The event of payload format 2.0, with the fields that API Gateway leaves out left out."""
@@ -157,13 +157,13 @@ def _joined(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     return joined
 
 
-def answer(outcome: Outcome, request_id: str) -> Answer:
+def to_response(outcome: InvocationResult, request_id: str) -> Response:
     """The function's result as an HTTP answer."""
     if outcome.error is not None:
         return _message(500, "Internal Server Error", request_id)
     result = json.loads(outcome.payload)
     if not isinstance(result, dict) or "statusCode" not in result:
-        return Answer(200, (("content-type", "application/json"), ("apigw-requestid", request_id)), outcome.payload)
+        return Response(200, (("content-type", "application/json"), ("apigw-requestid", request_id)), outcome.payload)
     try:
         status, body = int(result["statusCode"]), _body(result)
     except (ValueError, TypeError, binascii.Error):
@@ -172,7 +172,7 @@ def answer(outcome: Outcome, request_id: str) -> Answer:
     headers = {"content-type": "text/plain;charset=UTF-8", **given, "apigw-requestid": request_id}
     renamed = [(f"x-amzn-remapped-{name}" if name in _REMAPPED else name, value) for name, value in headers.items()]
     cookies = [("set-cookie", str(cookie)) for cookie in result.get("cookies") or []]
-    return Answer(status, (*renamed, *cookies), body)
+    return Response(status, (*renamed, *cookies), body)
 
 
 def _body(result: dict[str, Any]) -> bytes:
@@ -188,6 +188,6 @@ def _header(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _message(status: int, text: str, request_id: str) -> Answer:
+def _message(status: int, text: str, request_id: str) -> Response:
     headers = (("content-type", "application/json"), ("apigw-requestid", request_id))
-    return Answer(status, headers, json.dumps({"message": text}).encode())
+    return Response(status, headers, json.dumps({"message": text}).encode())

@@ -16,11 +16,11 @@ class TemplateError(Exception):
     """The template says something that cannot be read here."""
 
 
-class _Loader(yaml.SafeLoader):
+class _TemplateLoader(yaml.SafeLoader):
     """Reads `!Ref X` as `{"Ref": "X"}`, `!GetAtt X.Arn` as `{"Fn::GetAtt": ["X", "Arn"]}` and so on."""
 
 
-def _tag(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+def _tag(loader: _TemplateLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:
     value: Any
     if isinstance(node, yaml.ScalarNode):
         value = loader.construct_scalar(node)
@@ -33,12 +33,12 @@ def _tag(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
     return {suffix if suffix in {"Ref", "Condition"} else f"Fn::{suffix}": value}
 
 
-_Loader.add_multi_constructor("!", _tag)
+_TemplateLoader.add_multi_constructor("!", _tag)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """The document with every intrinsic in its long form."""
-    document = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - _Loader is a SafeLoader
+    document = yaml.load(path.read_text(encoding="utf-8"), _TemplateLoader)  # noqa: S506 - _TemplateLoader is a SafeLoader
     if not isinstance(document, dict):
         raise TemplateError(f"{path} is no CloudFormation template")
     return document

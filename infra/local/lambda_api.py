@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
-from infra.local.pool import Outcome, Pool, Sandbox, Throttled
-from infra.local.server import Answer, Hangup, Request
+from infra.local.pool import InvocationResult, Pool, Sandbox, Throttled
+from infra.local.server import DropConnection, Request, Response
 
-LARGEST_EVENT_BYTES = 6 * 1024 * 1024
+MAX_EVENT_BYTES = 6 * 1024 * 1024
 _INVOKE = re.compile(r"/2015-03-31/functions/([^/]+)/invocations")
 _FUNCTION = re.compile(
     r"(?:(?:arn:aws:lambda:[\w-]+:)?(?P<account>\d{12}):(?:function:)?)?(?P<name>[\w-]+)(?::(?P<qualifier>[\w$-]+))?"
@@ -35,7 +35,7 @@ class LambdaApi:
     def __init__(self, pools: Mapping[str, Pool]) -> None:
         self._pools = {pool.function.name: pool for pool in pools.values()}
 
-    def invoke(self, request: Request) -> Answer:
+    def invoke(self, request: Request) -> Response:
         """The answer to one Invoke request."""
         match = _INVOKE.fullmatch(request.path)
         assert match is not None
@@ -44,8 +44,8 @@ class LambdaApi:
         if pool is None or (qualifier is not None and qualifier not in pool.function.qualifiers):
             arn = f"function not found: {name}" + (f":{qualifier}" if qualifier else "")
             return _error(404, "ResourceNotFoundException", arn, Type="User")
-        if len(request.body) > LARGEST_EVENT_BYTES:
-            return _error(413, "RequestTooLargeException", f"Request must be smaller than {LARGEST_EVENT_BYTES} bytes")
+        if len(request.body) > MAX_EVENT_BYTES:
+            return _error(413, "RequestTooLargeException", f"Request must be smaller than {MAX_EVENT_BYTES} bytes")
         event = request.body or b"{}"
         try:
             json.loads(event)
@@ -55,9 +55,9 @@ class LambdaApi:
         match request.headers.get("x-amz-invocation-type", "RequestResponse"):
             case "Event":
                 threading.Thread(target=_run_event, args=(pool, event, arn), daemon=True).start()
-                return Answer(202, _ids())
+                return Response(202, _ids())
             case "DryRun":
-                return Answer(204, _ids())
+                return Response(204, _ids())
         try:
             outcome = pool.invoke(event, arn)
         except Throttled:
@@ -82,14 +82,14 @@ def _ids() -> tuple[tuple[str, str], ...]:
     return (_JSON, ("x-amzn-RequestId", str(uuid.uuid4())))
 
 
-def _answer(outcome: Outcome) -> Answer:
+def _answer(outcome: InvocationResult) -> Response:
     error = () if outcome.error is None else (("X-Amz-Function-Error", outcome.error),)
-    return Answer(200, (*_ids(), ("X-Amz-Executed-Version", "1"), *error), outcome.payload)
+    return Response(200, (*_ids(), ("X-Amz-Executed-Version", "1"), *error), outcome.payload)
 
 
-def _error(status: int, kind: str, message: str, **more: str) -> Answer:
+def _error(status: int, kind: str, message: str, **more: str) -> Response:
     body = json.dumps({"Message": message, "message": message, **more}).encode()
-    return Answer(status, (*_ids(), ("x-amzn-ErrorType", kind)), body)
+    return Response(status, (*_ids(), ("x-amzn-ErrorType", kind)), body)
 
 
 class RuntimeApi:
@@ -98,31 +98,31 @@ class RuntimeApi:
     def __init__(self, sandboxes: Mapping[str, tuple[Sandbox, Pool]]) -> None:
         self._sandboxes = sandboxes
 
-    def answer(self, request: Request, path: str) -> Answer:
+    def handle(self, request: Request, path: str) -> Response:
         """The answer to `{sandbox}/2018-06-01/runtime/...`."""
         id_, _, endpoint = path.partition("/2018-06-01/runtime/")
         found = self._sandboxes.get(id_)
         if found is None:
-            return Answer(404)
+            return Response(404)
         sandbox, pool = found
         match endpoint.split("/"):
             case ["invocation", "next"]:
                 return self._next(sandbox, pool)
             case ["invocation", request_id, "response"]:
-                return _settled(pool.settle(sandbox, request_id, Outcome(request.body)))
+                return _accepted(pool.complete(sandbox, request_id, InvocationResult(request.body)))
             case ["invocation", request_id, "error"]:
-                return _settled(pool.settle(sandbox, request_id, Outcome(request.body, "Unhandled")))
+                return _accepted(pool.complete(sandbox, request_id, InvocationResult(request.body, "Unhandled")))
             case ["init" | "restore", "error"]:
-                sandbox.init_error = Outcome(request.body, "Unhandled")
-                return Answer(202)
+                sandbox.init_error = InvocationResult(request.body, "Unhandled")
+                return Response(202)
             case ["restore", "next"]:
-                return Answer(200)
-        return Answer(404)
+                return Response(200)
+        return Response(404)
 
-    def _next(self, sandbox: Sandbox, pool: Pool) -> Answer:
+    def _next(self, sandbox: Sandbox, pool: Pool) -> Response:
         invocation = pool.next(sandbox)
         if invocation is None:
-            raise Hangup
+            raise DropConnection
         headers = (
             _JSON,
             ("Lambda-Runtime-Aws-Request-Id", invocation.id),
@@ -130,7 +130,7 @@ class RuntimeApi:
             ("Lambda-Runtime-Invoked-Function-Arn", invocation.arn),
             ("Lambda-Runtime-Trace-Id", _trace(invocation.id, sampled=pool.function.traced)),
         )
-        return Answer(200, headers, invocation.event)
+        return Response(200, headers, invocation.event)
 
 
 def _trace(id_: str, *, sampled: bool) -> str:
@@ -139,5 +139,5 @@ def _trace(id_: str, *, sampled: bool) -> str:
     return f"Root=1-{digits[:8]}-{digits[8:]};Parent={digits[:16]};Sampled={int(sampled)}"
 
 
-def _settled(accepted: Any) -> Answer:
-    return Answer(202 if accepted else 400)
+def _accepted(accepted: Any) -> Response:
+    return Response(202 if accepted else 400)

@@ -28,14 +28,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from infra.local.login_page import Person, gone_page, login_page
-from infra.local.login_provider import Provider
+from infra.local.login_page import Person, expired_page, login_page
+from infra.local.login_provider import LoginProvider
 from infra.local.server import listen
 
 __all__ = ["LocalLogin", "Person"]
 
-TOKEN_SECONDS = 3600
-END_SECONDS = 1  # a connection that a client keeps open must not keep us
+ACCESS_TOKEN_SECONDS = 3600
+SHUTDOWN_TIMEOUT_SECONDS = 1  # a connection that a client keeps open must not keep us
 # The SDK makes no routes for another plain http issuer; in them it is only in the metadata, which we answer ourselves.
 _LOOPBACK = AnyHttpUrl("http://127.0.0.1")
 _PAGE_HEADERS = {
@@ -67,7 +67,7 @@ class LocalLogin:
         self._scopes = list(scopes)
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self._key_id = secrets.token_hex(8)
-        self._provider = Provider(self.mint, lambda pending: f"{self.issuer}/login?request={pending}")
+        self._provider = LoginProvider(self.mint, lambda pending: f"{self.issuer}/login?request={pending}")
         self._exit = ExitStack()
         self.allow(audience)
         for resource in resources:
@@ -83,9 +83,9 @@ class LocalLogin:
                 access_log=False,
                 lifespan="off",
                 ws="none",
-                timeout_graceful_shutdown=END_SECONDS,
+                timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_SECONDS,
             )
-            server = _Server(config)
+            server = _UvicornServer(config)
             thread = threading.Thread(
                 target=server.run, kwargs={"sockets": [listener]}, name="local-login", daemon=True
             )
@@ -112,9 +112,11 @@ class LocalLogin:
 
     def register(self, client_id: str, *, name: str, redirect_uri: str) -> None:
         """A public client that is known beforehand, as an administrator would register it at an issuer."""
-        self._provider.keep(client_id, name=name, redirect_uri=redirect_uri)
+        self._provider.add_client(client_id, name=name, redirect_uri=redirect_uri)
 
-    def mint(self, sub: str, *, audience: str | None = None, expires_in: int = TOKEN_SECONDS, **claims: Any) -> str:
+    def mint(
+        self, sub: str, *, audience: str | None = None, expires_in: int = ACCESS_TOKEN_SECONDS, **claims: Any
+    ) -> str:
         """An access token (RFC 9068) for any subject; `claims` add to or replace the usual ones."""
         now = int(time.time())
         usual = {
@@ -161,7 +163,7 @@ class LocalLogin:
         form = await request.form() if request.method == "POST" else request.query_params
         pending = self._provider.pending.get(str(form.get("request", "")))
         if pending is None:
-            return HTMLResponse(gone_page(), 404, _PAGE_HEADERS)
+            return HTMLResponse(expired_page(), 404, _PAGE_HEADERS)
         client, parameters = pending
         person = next((one for one in self.people if one.sub == form.get("sub")), None)
         if request.method == "POST" and (person or "deny" in form):
@@ -187,7 +189,7 @@ def _document(path: str, content: dict[str, Any]) -> Route:
     return Route(path, cors_middleware(answer, ["GET", "OPTIONS"]), methods=["GET", "OPTIONS"])
 
 
-class _Server(uvicorn.Server):
+class _UvicornServer(uvicorn.Server):
     """uvicorn that tells when it listens."""
 
     def __init__(self, config: uvicorn.Config) -> None:

@@ -55,7 +55,7 @@ def login_page(people: Iterable[Person], *, request: str, client: str, destinati
     )
 
 
-def gone_page() -> str:
+def expired_page() -> str:
     """HTML for a login that has ended or never began."""
     return _document("This login has ended", "<p>Start again in your MCP client.</p>")
 

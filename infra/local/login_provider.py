@@ -17,10 +17,10 @@ from mcp.server.auth.provider import (
 )
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
-CODE_SECONDS = 300
-TOKEN_SECONDS = 3600
+AUTHORIZATION_CODE_SECONDS = 300
+ACCESS_TOKEN_SECONDS = 3600
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-_NO_REDIRECT = {"javascript", "data", "file", "vbscript", "about", "blob", "ftp"}
+_FORBIDDEN_SCHEMES = {"javascript", "data", "file", "vbscript", "about", "blob", "ftp"}
 
 
 class Mint(Protocol):
@@ -38,7 +38,7 @@ class _Client(OAuthClientInformationFull):
         return requested_scope.split() if requested_scope else (self.scope or "").split()
 
 
-class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
+class LoginProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
     """Issues codes for people who chose themselves on the page, and tokens for codes."""
 
     def __init__(self, mint: Mint, page: Callable[[str], str]) -> None:
@@ -58,11 +58,11 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         """Keep a client, unless it wants to be redirected to where no client can be."""
         for uri in client_info.redirect_uris or []:
             parts = urlsplit(str(uri))
-            if parts.scheme in _NO_REDIRECT or (parts.scheme == "http" and parts.hostname not in _LOOPBACK):
+            if parts.scheme in _FORBIDDEN_SCHEMES or (parts.scheme == "http" and parts.hostname not in _LOOPBACK):
                 raise RegistrationError("invalid_redirect_uri", f"{uri} cannot be redirected to")
         self._clients[client_info.client_id] = _Client.model_validate(client_info.model_dump())
 
-    def keep(self, client_id: str, *, name: str, redirect_uri: str) -> None:
+    def add_client(self, client_id: str, *, name: str, redirect_uri: str) -> None:
         """Keep a public client that did not register itself."""
         known = {"client_id": client_id, "client_name": name, "redirect_uris": [redirect_uri]}
         self._clients[client_id] = _Client.model_validate({**known, "token_endpoint_auth_method": "none"})
@@ -84,7 +84,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         code = AuthorizationCode(
             code=secrets.token_urlsafe(32),
             scopes=params.scopes or [],
-            expires_at=time.time() + CODE_SECONDS,
+            expires_at=time.time() + AUTHORIZATION_CODE_SECONDS,
             client_id=client.client_id,
             code_challenge=params.code_challenge,
             redirect_uri=params.redirect_uri,
@@ -147,6 +147,12 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         )
         self._refresh[refresh.token] = refresh
         access = self._mint(
-            proof.subject, audience=proof.resource, expires_in=TOKEN_SECONDS, client_id=client.client_id, scope=scope
+            proof.subject,
+            audience=proof.resource,
+            expires_in=ACCESS_TOKEN_SECONDS,
+            client_id=client.client_id,
+            scope=scope,
         )
-        return OAuthToken(access_token=access, expires_in=TOKEN_SECONDS, scope=scope, refresh_token=refresh.token)
+        return OAuthToken(
+            access_token=access, expires_in=ACCESS_TOKEN_SECONDS, scope=scope, refresh_token=refresh.token
+        )

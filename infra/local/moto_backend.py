@@ -23,14 +23,14 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from werkzeug.test import run_wsgi_app
 
 from infra.local.names import ACCOUNT, REGION
-from infra.local.server import Answer, Request
+from infra.local.server import Request, Response
 from infra.local.template import Key
 
 _running = threading.Lock()
 
 
 @contextmanager
-def moto_running(address: str) -> Iterator["Moto"]:
+def running_moto(address: str) -> Iterator["Moto"]:
     """moto, with Step Functions that run machines and call Lambda at `address` (host, port and path)."""
     if not _running.acquire(blocking=False):
         raise RuntimeError("an embedded AWS already runs in this process, and moto has one state for all of it")
@@ -40,8 +40,8 @@ def moto_running(address: str) -> Iterator["Moto"]:
     os.environ["MOTO_PORT"] = f"x@{address}"
     default_user_config["stepfunctions"] = {"execute_state_machine": True}
     try:
-        _import_lean("moto.stepfunctions.parser.models", without="moto.batch")
-        _import_lean("moto.ssm.models", without="moto.ec2", ec2_backends=None)  # which would find instances by tags
+        _import_without("moto.stepfunctions.parser.models", without="moto.batch")
+        _import_without("moto.ssm.models", without="moto.ec2", ec2_backends=None)  # which would find instances by tags
         yield Moto()
     finally:
         _stop_executions()
@@ -53,7 +53,7 @@ def moto_running(address: str) -> Iterator["Moto"]:
         _running.release()
 
 
-def _import_lean(wanted: str, without: str, **names: Any) -> None:
+def _import_without(wanted: str, without: str, **names: Any) -> None:
     """Import a part of moto without another one, of which it wants a name or two and gets a second of imports."""
     if without in sys.modules:
         return
@@ -84,10 +84,10 @@ class Moto:
     def __init__(self) -> None:
         self._app = DomainDispatcherApplication(create_backend_app)
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: Request) -> Response:
         """Forward an AWS request and give its answer."""
         content, status, headers = run_wsgi_app(self._app, request.environ, buffered=True)
-        return Answer(int(status.split(" ", 1)[0]), tuple(headers.items()), b"".join(content))
+        return Response(int(status.split(" ", 1)[0]), tuple(headers.items()), b"".join(content))
 
     def create_key(self, key: Key) -> None:
         """Create a KMS key whose id is known before; AWS's API would choose one."""

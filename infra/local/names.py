@@ -19,7 +19,7 @@ PSEUDO: dict[str, Any] = {
     "AWS::NoValue": NO_VALUE,
 }
 # The property by which a template may name a resource itself.
-NAMED_BY = {
+NAME_PROPERTIES = {
     "AWS::Serverless::Function": "FunctionName",
     "AWS::Serverless::StateMachine": "Name",
     "AWS::DynamoDB::Table": "TableName",
@@ -41,7 +41,7 @@ _ARNS = {
 REF_IS_ARN = {"AWS::Serverless::StateMachine", "AWS::SNS::Topic"}
 
 
-def chosen_name(id_: str, type_: str) -> str:
+def generated_name(id_: str, type_: str) -> str:
     """The physical name of a resource that its template does not name."""
     if type_ == "AWS::KMS::Key":
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{STACK}/{id_}"))

@@ -11,11 +11,11 @@ from typing import Protocol
 
 from infra.local.template import Function
 
-LARGEST_RESPONSE_BYTES = 6_291_556
+MAX_RESPONSE_BYTES = 6_291_556
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class InvocationResult:
     """What an invocation ended with; `error` is `Unhandled` where the function failed."""
 
     payload: bytes
@@ -38,9 +38,9 @@ class Invocation:
     arn: str
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     deadline_ms: int = 0
-    taken: threading.Event = field(default_factory=threading.Event)
+    assigned: threading.Event = field(default_factory=threading.Event)
     done: threading.Event = field(default_factory=threading.Event)
-    outcome: Outcome | None = None
+    outcome: InvocationResult | None = None
 
 
 @dataclass(slots=True)
@@ -50,13 +50,13 @@ class Sandbox:
     id: str
     pid: int | None = None
     ready: bool = False
-    init_error: Outcome | None = None
+    init_error: InvocationResult | None = None
     current: Invocation | None = None
     mailbox: SimpleQueue[Invocation | None] = field(default_factory=SimpleQueue)
-    gone: threading.Event = field(default_factory=threading.Event)
+    exited: threading.Event = field(default_factory=threading.Event)
 
 
-class Source(Protocol):
+class SandboxFactory(Protocol):
     """Where sandboxes come from."""
 
     def fork(self) -> Sandbox:
@@ -68,20 +68,20 @@ class Source(Protocol):
         ...
 
 
-def failure(kind: str, message: str, request_id: str) -> Outcome:
+def failure(kind: str, message: str, request_id: str) -> InvocationResult:
     """A function error as Lambda words it."""
     body = {"errorType": kind, "errorMessage": f"RequestId: {request_id} Error: {message}"}
-    return Outcome(json.dumps(body).encode(), "Unhandled")
+    return InvocationResult(json.dumps(body).encode(), "Unhandled")
 
 
 class Pool:
     """Invokes one function."""
 
-    def __init__(self, function: Function, source: Source, *, bound: int, queue: int) -> None:
+    def __init__(self, function: Function, factory: SandboxFactory, *, max_sandboxes: int, max_queued: int) -> None:
         self.function = function
-        self._source = source
-        self._bound = bound
-        self._queue = queue
+        self._factory = factory
+        self._max_sandboxes = max_sandboxes
+        self._max_queued = max_queued
         self._lock = threading.RLock()
         self._live: dict[str, Sandbox] = {}
         self._idle: list[Sandbox] = []
@@ -94,18 +94,20 @@ class Pool:
         with self._lock:
             return tuple(self._live.values())
 
-    def invoke(self, event: bytes, arn: str, *, patience_seconds: float | None = None, queued: bool = False) -> Outcome:
+    def invoke(
+        self, event: bytes, arn: str, *, timeout_seconds: float | None = None, queued: bool = False
+    ) -> InvocationResult:
         """Run one event to its end.
 
-        `queued` waits however long the queue is. Raises `Throttled`, or `StillRunning` after `patience_seconds`; the
+        `queued` waits however long the queue is. Raises `Throttled`, or `StillRunning` after `timeout_seconds`; the
         invocation then goes on without its caller.
         """
-        until = None if patience_seconds is None else time.monotonic() + patience_seconds
+        until = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         invocation = self._submit(Invocation(event, arn), queued=queued)
-        if self._watch(invocation, until):
+        if self._wait_until_done(invocation, until):
             assert invocation.outcome is not None
             return invocation.outcome
-        threading.Thread(target=self._watch, args=(invocation, None), daemon=True).start()
+        threading.Thread(target=self._wait_until_done, args=(invocation, None), daemon=True).start()
         raise StillRunning
 
     def next(self, sandbox: Sandbox) -> Invocation | None:
@@ -115,25 +117,25 @@ class Pool:
             if sandbox.id not in self._live or self._closed:
                 return None
             if self._pending:
-                self._give(sandbox, self._pending.popleft())
+                self._assign(sandbox, self._pending.popleft())
             else:
                 self._idle.append(sandbox)
         return sandbox.mailbox.get()
 
-    def settle(self, sandbox: Sandbox, request_id: str, outcome: Outcome) -> bool:
+    def complete(self, sandbox: Sandbox, request_id: str, outcome: InvocationResult) -> bool:
         """Store a sandbox's answer; false if it no longer has this invocation."""
         with self._lock:
             invocation = sandbox.current
             if invocation is None or invocation.id != request_id:
                 return False
             sandbox.current = None
-            if len(outcome.payload) > LARGEST_RESPONSE_BYTES:
-                limit = f"Response payload size exceeded maximum allowed payload size ({LARGEST_RESPONSE_BYTES} bytes)."
+            if len(outcome.payload) > MAX_RESPONSE_BYTES:
+                limit = f"Response payload size exceeded maximum allowed payload size ({MAX_RESPONSE_BYTES} bytes)."
                 outcome = failure("Function.ResponseSizeTooLarge", limit, request_id)
-            _end(invocation, outcome)
+            _complete(invocation, outcome)
             return True
 
-    def retire(self) -> None:
+    def stop_idle(self) -> None:
         """End the sandboxes that do nothing, so that the next invocation starts cold."""
         with self._lock:
             idle = [one for one in self._live.values() if one.current is None and (one.ready or not self._pending)]
@@ -141,12 +143,12 @@ class Pool:
                 del self._live[sandbox.id]
             self._idle.clear()
         for sandbox in idle:
-            self._source.kill(sandbox)
+            self._factory.kill(sandbox)
 
     def ended(self, sandbox: Sandbox, reason: str) -> None:
         """A sandbox's process is gone: fail what it was doing and replace it if there is work."""
         with self._lock:
-            sandbox.gone.set()
+            sandbox.exited.set()
             counted = self._live.pop(sandbox.id, None) is not None
             if sandbox in self._idle:
                 self._idle.remove(sandbox)
@@ -156,15 +158,15 @@ class Pool:
                 lost = self._pending.popleft()
             if lost is not None:
                 error = sandbox.init_error or failure("Runtime.ExitError", reason, lost.id)
-                _end(lost, error)
-                lost.taken.set()
+                _complete(lost, error)
+                lost.assigned.set()
             self._grow()
 
     def close(self) -> None:
         """Take no more work and let everyone who waits go."""
         with self._lock:
             self._closed = True
-            self._give_up("the embedded AWS has stopped")
+            self._fail_pending("the embedded AWS has stopped")
             for sandbox in self._live.values():
                 sandbox.mailbox.put(None)
 
@@ -173,62 +175,69 @@ class Pool:
             if self._closed:
                 raise Throttled
             if self._idle:
-                self._give(self._idle.pop(), invocation)
+                self._assign(self._idle.pop(), invocation)
                 return invocation
-            full = len(self._live) >= self._bound and len(self._pending) - self._coming() >= self._queue
+            full = (
+                len(self._live) >= self._max_sandboxes
+                and len(self._pending) - self._available_soon() >= self._max_queued
+            )
             if full and not queued:
                 raise Throttled
             self._pending.append(invocation)
             self._grow()
         return invocation
 
-    def _coming(self) -> int:
+    def _available_soon(self) -> int:
         """How many sandboxes will ask for work in a moment: they start, or have just answered."""
         return sum(one.current is None for one in self._live.values()) - len(self._idle)
 
     def _grow(self) -> None:
-        while not self._closed and len(self._pending) > self._coming() and len(self._live) < self._bound:
+        while (
+            not self._closed and len(self._pending) > self._available_soon() and len(self._live) < self._max_sandboxes
+        ):
             try:
-                sandbox = self._source.fork()
+                sandbox = self._factory.fork()
             except OSError:
-                self._give_up("the nursery of the function ended")
+                self._fail_pending("the zygote of the function ended")
                 return
             self._live[sandbox.id] = sandbox
 
-    def _give_up(self, reason: str) -> None:
+    def _fail_pending(self, reason: str) -> None:
         while self._pending:
             invocation = self._pending.popleft()
-            _end(invocation, failure("Runtime.ExitError", reason, invocation.id))
-            invocation.taken.set()
+            _complete(invocation, failure("Runtime.ExitError", reason, invocation.id))
+            invocation.assigned.set()
 
-    def _give(self, sandbox: Sandbox, invocation: Invocation) -> None:
+    def _assign(self, sandbox: Sandbox, invocation: Invocation) -> None:
         sandbox.current = invocation
         invocation.deadline_ms = int((time.time() + self.function.timeout_seconds) * 1000)
-        invocation.taken.set()
+        invocation.assigned.set()
         sandbox.mailbox.put(invocation)
 
-    def _watch(self, invocation: Invocation, until: float | None) -> bool:
+    def _wait_until_done(self, invocation: Invocation, until: float | None) -> bool:
         """Wait for the end, and enforce the function's timeout; false if `until` comes first."""
-        if not invocation.taken.wait(None if until is None else max(0.0, until - time.monotonic())):
+        if not invocation.assigned.wait(None if until is None else max(0.0, until - time.monotonic())):
             return False
         left = max(0.0, invocation.deadline_ms / 1000 - time.time())
         if until is not None and until - time.monotonic() < left:
             return invocation.done.wait(max(0.0, until - time.monotonic()))
         if not invocation.done.wait(left):
-            self._expire(invocation)
+            self._time_out(invocation)
         return True
 
-    def _expire(self, invocation: Invocation) -> None:
+    def _time_out(self, invocation: Invocation) -> None:
         seconds = self.function.timeout_seconds
         with self._lock:
             sandbox = next((one for one in self._live.values() if one.current is invocation), None)
             if sandbox is None:
                 return
             sandbox.current = None
-            _end(invocation, failure("Sandbox.Timedout", f"Task timed out after {seconds}.00 seconds", invocation.id))
-        self._source.kill(sandbox)
+            _complete(
+                invocation, failure("Sandbox.Timedout", f"Task timed out after {seconds}.00 seconds", invocation.id)
+            )
+        self._factory.kill(sandbox)
 
 
-def _end(invocation: Invocation, outcome: Outcome) -> None:
+def _complete(invocation: Invocation, outcome: InvocationResult) -> None:
     invocation.outcome = outcome
     invocation.done.set()

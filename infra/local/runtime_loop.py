@@ -15,7 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-SUCCESS = 300
+MIN_ERROR_STATUS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def run(handler: str, api: str) -> None:
 
 def _serve(connection: http.client.HTTPConnection, base: str, handler: str) -> None:
     try:
-        function = _restored(handler)
+        function = _load_handler(handler)
     except Exception as error:  # noqa: BLE001 - any failure is reported as Lambda reports it
         _call(connection, "POST", f"{base}/init/error", _error(error, ""))
         sys.exit(1)
@@ -63,7 +63,7 @@ def _serve(connection: http.client.HTTPConnection, base: str, handler: str) -> N
         _call(connection, "POST", f"{base}/invocation/{request_id}/{end}", answer)
 
 
-def _restored(handler: str) -> Callable[[Any, Context], Any]:
+def _load_handler(handler: str) -> Callable[[Any, Context], Any]:
     module, _, name = handler.rpartition(".")
     function: Callable[[Any, Context], Any] = getattr(importlib.import_module(module), name)
     if os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start":
@@ -99,6 +99,6 @@ def _call(
     connection.request(method, path, body, {"Content-Type": "application/json"})
     answer = connection.getresponse()
     content = answer.read()
-    if answer.status >= SUCCESS:
+    if answer.status >= MIN_ERROR_STATUS:
         raise ConnectionError(f"the runtime API answered {answer.status}")
     return answer.headers, content

@@ -1,4 +1,4 @@
-"""Sandboxes seen from their owner: one nursery process for each function, and the processes that it forks."""
+"""Sandboxes seen from their owner: one zygote process for each function, and the processes that it forks."""
 
 import json
 import os
@@ -11,19 +11,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from infra.local.aws_requests import Caller, Keyring
 from infra.local.names import REGION
 from infra.local.pool import Pool, Sandbox
 from infra.local.template import Function
-from infra.local.traffic import Caller, Keyring
 
-IMPORT_SECONDS = 60.0
-END_SECONDS = 5.0
-_HERE = Path(__file__).resolve().parents[2]
+IMPORT_TIMEOUT_SECONDS = 60.0
+EXIT_TIMEOUT_SECONDS = 5.0
+_ROOT = Path(__file__).resolve().parents[2]
 # What a sandbox may know of the machine that it runs on: how to reach the internet, no credentials.
-_INHERITED = ("PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
+_INHERITED_VARIABLES = (
+    "PATH",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NO_PROXY",
+)
 
 
-class HandlerBroken(Exception):
+class HandlerImportError(Exception):
     """A handler could not be imported, or a before-snapshot hook failed."""
 
     def __init__(self, function: Function, trace: str) -> None:
@@ -32,8 +40,8 @@ class HandlerBroken(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Premises:
-    """What all nurseries share: addresses with this run's secret, and where output goes."""
+class RunContext:
+    """What all zygotes share: addresses with this run's secret, and where output goes."""
 
     endpoint_url: str
     secret_address: str
@@ -42,19 +50,19 @@ class Premises:
     sandboxes: dict[str, tuple[Sandbox, Pool]]
 
 
-class Nursery:
+class ZygoteProcess:
     """Starts a function's sandboxes; `pool` must be set before the first fork."""
 
-    def __init__(self, function: Function, premises: Premises, extra: Mapping[str, str]) -> None:
+    def __init__(self, function: Function, context: RunContext, extra: Mapping[str, str]) -> None:
         self.function = function
         self.pool: Pool | None = None
-        self._premises = premises
+        self._context = context
         self._count = 0
         self._lock = threading.Lock()
         self._known: dict[str, Sandbox] = {}
         self._control, theirs = socket.socketpair()
-        premises.logs.mkdir(parents=True, exist_ok=True)
-        with theirs, (premises.logs / f"{function.id}.log").open("ab") as log:
+        context.logs.mkdir(parents=True, exist_ok=True)
+        with theirs, (context.logs / f"{function.id}.log").open("ab") as log:
             self.process = _start(theirs, log, {**self._environment(), **extra})
         self._lines = self._control.makefile("rb")
         self._send(
@@ -67,17 +75,19 @@ class Nursery:
         )
 
     def wait_until_ready(self) -> None:
-        """Return once the handler is imported; raises `HandlerBroken`."""
-        self._control.settimeout(IMPORT_SECONDS)
+        """Return once the handler is imported; raises `HandlerImportError`."""
+        self._control.settimeout(IMPORT_TIMEOUT_SECONDS)
         try:
             line = self._lines.readline()
         except TimeoutError:
-            raise HandlerBroken(self.function, f"its import took longer than {IMPORT_SECONDS:.0f} s") from None
+            raise HandlerImportError(
+                self.function, f"its import took longer than {IMPORT_TIMEOUT_SECONDS:.0f} s"
+            ) from None
         self._control.settimeout(None)
         message = json.loads(line) if line else {"broken": "its process ended; see its log"}
         if "broken" in message:
-            raise HandlerBroken(self.function, message["broken"])
-        threading.Thread(target=self._listen, name=f"nursery-{self.function.id}", daemon=True).start()
+            raise HandlerImportError(self.function, message["broken"])
+        threading.Thread(target=self._listen, name=f"zygote-{self.function.id}", daemon=True).start()
 
     def fork(self) -> Sandbox:
         """Start a sandbox; its process reports to the runtime API by itself."""
@@ -86,11 +96,11 @@ class Nursery:
             self._count += 1
             sandbox = Sandbox(f"{self.function.id}-{self._count}")
         self._known[sandbox.id] = sandbox
-        self._premises.sandboxes[sandbox.id] = (sandbox, self.pool)
-        token = self._premises.keyring.issue(Caller(sandbox.id, self.function.id)).access_key
+        self._context.sandboxes[sandbox.id] = (sandbox, self.pool)
+        token = self._context.keyring.issue(Caller(sandbox.id, self.function.id)).access_key
         environment = {
             "AWS_CONTAINER_AUTHORIZATION_TOKEN": token,
-            "AWS_LAMBDA_RUNTIME_API": f"{self._premises.secret_address}/runtime/{sandbox.id}",
+            "AWS_LAMBDA_RUNTIME_API": f"{self._context.secret_address}/runtime/{sandbox.id}",
             "AWS_LAMBDA_LOG_STREAM_NAME": sandbox.id,
         }
         self._send({"fork": sandbox.id, "environment": environment})
@@ -99,13 +109,13 @@ class Nursery:
     def kill(self, sandbox: Sandbox) -> None:
         """End a sandbox with SIGKILL and return when it is gone."""
         self._send({"kill": sandbox.id})
-        sandbox.gone.wait(END_SECONDS)
+        sandbox.exited.wait(EXIT_TIMEOUT_SECONDS)
 
     def close(self) -> None:
-        """End the nursery, and with it all its sandboxes."""
+        """End the zygote, and with it all its sandboxes."""
         self._control.shutdown(socket.SHUT_RDWR)
         try:
-            self.process.wait(END_SECONDS)
+            self.process.wait(EXIT_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -125,12 +135,16 @@ class Nursery:
             elif "ended" in message:
                 self.pool.ended(self._known.pop(message["ended"]), _reason(message["status"]))
         for sandbox in list(self._known.values()):
-            self.pool.ended(sandbox, "the nursery of the function ended")
+            self.pool.ended(sandbox, "the zygote of the function ended")
 
     def _environment(self) -> dict[str, str]:
         """What Lambda sets, and what keeps a sandbox from the owner's own AWS account."""
-        function, premises = self.function, self._premises
-        owners = {name: value for name in _INHERITED if (value := os.environ.get(name) or os.environ.get(name.lower()))}
+        function, context = self.function, self._context
+        owners = {
+            name: value
+            for name in _INHERITED_VARIABLES
+            if (value := os.environ.get(name) or os.environ.get(name.lower()))
+        }
         return {
             **owners,
             "NO_PROXY": ",".join(filter(None, [owners.get("NO_PROXY"), "127.0.0.1,localhost"])),
@@ -138,7 +152,7 @@ class Nursery:
             "TZ": ":UTC",
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
-            "AWS_ENDPOINT_URL": premises.endpoint_url,
+            "AWS_ENDPOINT_URL": context.endpoint_url,
             "AWS_EXECUTION_ENV": "AWS_Lambda_python3.13",
             "AWS_LAMBDA_FUNCTION_NAME": function.name,
             "AWS_LAMBDA_FUNCTION_VERSION": "1",
@@ -149,9 +163,9 @@ class Nursery:
             "LAMBDA_TASK_ROOT": str(function.code),
             "_HANDLER": function.handler,
             # SnapStart hands out credentials this way, since what a client read before the snapshot must not last.
-            "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"http://{premises.secret_address}/credentials",
-            "AWS_CONTAINER_AUTHORIZATION_TOKEN": premises.keyring.issue(
-                Caller(f"{function.id}-nursery", function.id)
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"http://{context.secret_address}/credentials",
+            "AWS_CONTAINER_AUTHORIZATION_TOKEN": context.keyring.issue(
+                Caller(f"{function.id}-zygote", function.id)
             ).access_key,
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
@@ -165,7 +179,7 @@ class Nursery:
 def _start(theirs: socket.socket, log: IO[bytes], environment: dict[str, str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603 - our own module
         [sys.executable, "-m", "infra.local.zygote", str(theirs.fileno())],
-        cwd=_HERE,
+        cwd=_ROOT,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=log,

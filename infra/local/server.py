@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
-LARGEST_BODY_BYTES = 64 * 1024 * 1024
+MAX_REQUEST_BYTES = 64 * 1024 * 1024
 
 
-class PortBusy(OSError):
+class PortInUse(OSError):
     """Another program listens on the port."""
 
     def __init__(self, host: str, port: int) -> None:
@@ -26,7 +26,7 @@ class PortBusy(OSError):
         self.port = port
 
 
-class Hangup(Exception):
+class DropConnection(Exception):
     """Ends the connection without an answer."""
 
 
@@ -70,7 +70,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """One HTTP answer; its length is counted by the server."""
 
     status: int
@@ -78,11 +78,11 @@ class Answer:
     body: bytes = b""
 
 
-type App = Callable[[Request], Answer]
+type App = Callable[[Request], Response]
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket, or `PortBusy`; port 0 takes a free one."""
+    """A listening socket, or `PortInUse`; port 0 takes a free one."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -90,7 +90,7 @@ def listen(host: str, port: int) -> socket.socket:
         listener.listen(128)
     except OSError as error:
         listener.close()
-        raise PortBusy(host, port) from error
+        raise PortInUse(host, port) from error
     return listener
 
 
@@ -99,25 +99,25 @@ class _Handler(WSGIRequestHandler):
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    server: "_Server"
+    server: "_WsgiServer"
 
     def run_wsgi(self) -> None:
         environ = self.make_environ()
-        if int(environ.get("CONTENT_LENGTH") or 0) > LARGEST_BODY_BYTES:
+        if int(environ.get("CONTENT_LENGTH") or 0) > MAX_REQUEST_BYTES:
             self.close_connection = True
-            self._send(Answer(413))
+            self._send(Response(413))
             return
         body = self._body(environ)
         environ["wsgi.input"] = BytesIO(body)
         environ["CONTENT_LENGTH"] = str(len(body))
         try:
-            answer = self.server.front(Request(environ, cast("http.client.HTTPMessage", self.headers), body))
-        except Hangup:
+            answer = self.server.dispatch(Request(environ, cast("http.client.HTTPMessage", self.headers), body))
+        except DropConnection:
             self.close_connection = True
             return
         except Exception:  # noqa: BLE001 - the last place where a defect can become an answer
             traceback.print_exc()
-            answer = Answer(500, (("content-type", "text/plain"),), b"the embedded AWS failed; see its output")
+            answer = Response(500, (("content-type", "text/plain"),), b"the embedded AWS failed; see its output")
         self._send(answer)
 
     def _body(self, environ: dict[str, Any]) -> bytes:
@@ -126,7 +126,7 @@ class _Handler(WSGIRequestHandler):
             return bytes(environ["wsgi.input"].read())
         return self.rfile.read(int(environ.get("CONTENT_LENGTH") or 0))
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: Response) -> None:
         reason = http.client.responses.get(answer.status, "")
         lines = [f"HTTP/1.1 {answer.status} {reason}"]
         named = {"connection", "transfer-encoding"}
@@ -144,13 +144,13 @@ class _Handler(WSGIRequestHandler):
         """Keep quiet."""
 
 
-class _Server(ThreadedWSGIServer):
-    front: App
+class _WsgiServer(ThreadedWSGIServer):
+    dispatch: App
 
-    def __init__(self, listener: socket.socket, front: App) -> None:
+    def __init__(self, listener: socket.socket, dispatch: App) -> None:
         host, port = listener.getsockname()
         super().__init__(host, port, _no_wsgi, _Handler, fd=listener.fileno())
-        self.front = front
+        self.dispatch = dispatch
         self.open: set[socket.socket] = set()
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -161,7 +161,7 @@ class _Server(ThreadedWSGIServer):
         self.open.discard(request)
         super().shutdown_request(request)
 
-    def hang_up(self) -> None:
+    def close_connections(self) -> None:
         """End the connections that clients kept alive."""
         for connection in list(self.open):
             try:
@@ -174,12 +174,12 @@ def _no_wsgi(environ: Any, start_response: Any) -> Any:
     raise NotImplementedError
 
 
-class Server:
-    """Serves `front` on a listening socket until the context ends."""
+class LoopbackServer:
+    """Serves `dispatch` on a listening socket until the context ends."""
 
-    def __init__(self, listener: socket.socket, front: App) -> None:
+    def __init__(self, listener: socket.socket, dispatch: App) -> None:
         self._listener = listener
-        self._server = _Server(listener, front)
+        self._server = _WsgiServer(listener, dispatch)
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, name="embedded-aws", daemon=True
         )
@@ -193,6 +193,6 @@ class Server:
     ) -> None:
         self._server.shutdown()
         self._thread.join()
-        self._server.hang_up()
+        self._server.close_connections()
         self._server.server_close()
         self._listener.close()

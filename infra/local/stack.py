@@ -9,31 +9,31 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from infra.local.front import Front
+from infra.local.aws_requests import AwsRequest, Caller, HookPhase, InjectedResponse, Keyring, RequestHook
 from infra.local.http_api import HttpApi
 from infra.local.intrinsics import TemplateError
 from infra.local.lambda_api import LambdaApi
 from infra.local.names import REGION
 from infra.local.pool import Pool, Sandbox
-from infra.local.sandbox import HandlerBroken, Nursery, Premises
-from infra.local.server import PortBusy, Server, listen
+from infra.local.router import RequestRouter
+from infra.local.sandbox import HandlerImportError, RunContext, ZygoteProcess
+from infra.local.server import LoopbackServer, PortInUse, listen
 from infra.local.template import Bucket, Function, Table, Template, read_template
-from infra.local.traffic import AwsRequest, Caller, FaultyAnswer, Keyring, Moment, RequestHook
 
 __all__ = [
     "AwsRequest",
     "EmbeddedAws",
-    "FaultyAnswer",
-    "HandlerBroken",
-    "Moment",
-    "PortBusy",
+    "HandlerImportError",
+    "HookPhase",
+    "InjectedResponse",
+    "PortInUse",
     "RequestHook",
     "TemplateError",
 ]
 
 # As many as a new AWS account may run at once.
-SANDBOXES = 10
-QUEUE = 100
+MAX_SANDBOXES = 10
+MAX_QUEUED = 100
 
 
 class EmbeddedAws:
@@ -43,7 +43,7 @@ class EmbeddedAws:
     functions' folder, `only` starts no other functions, `extra` is added to each function's environment.
     `hosts` are the names besides loopback's under which the HTTP API answers, as custom domains would be.
     On the address `bridge` the same port answers containers as well.
-    Raises `PortBusy`, `TemplateError` or `HandlerBroken` on entering.
+    Raises `PortInUse`, `TemplateError` or `HandlerImportError` on entering.
     """
 
     def __init__(
@@ -59,8 +59,8 @@ class EmbeddedAws:
         only: Collection[str] | None = None,
         extra: Mapping[str, str] | None = None,
         logs: Path | None = None,
-        sandboxes: int = SANDBOXES,
-        queue: int = QUEUE,
+        sandboxes: int = MAX_SANDBOXES,
+        max_queued: int = MAX_QUEUED,
         hosts: Collection[str] = (),
     ) -> None:
         self._root = root.resolve()
@@ -71,16 +71,16 @@ class EmbeddedAws:
         self._only = only
         self._extra = extra or {}
         self._logs = logs or self._root / ".mcpist" / "logs"
-        self._bound, self._queue = sandboxes, queue
+        self._max_sandboxes, self._max_queued = sandboxes, max_queued
         self._keyring = Keyring()
         self._sandboxes: dict[str, tuple[Sandbox, Pool]] = {}
-        self._nurseries: dict[str, Nursery] = {}
+        self._zygotes: dict[str, ZygoteProcess] = {}
         self._exit = ExitStack()
-        self._front = Front(self._keyring, self._sandboxes)
+        self._router = RequestRouter(self._keyring, self._sandboxes)
         self._hosts = frozenset(hosts)
         self._credentials = self._keyring.issue(Caller("client"))
         self._session: Any = None
-        self._making_a_client = threading.Lock()
+        self._session_lock = threading.Lock()
         self.template: Template
         self.functions: dict[str, Pool] = {}
         self.endpoint_url = ""
@@ -116,16 +116,16 @@ class EmbeddedAws:
     @property
     def requests(self) -> list[AwsRequest]:
         """The AWS requests since the start (the last 50,000), oldest first; clear it to count anew."""
-        return self._front.requests
+        return self._router.requests
 
     @property
     def on_request(self) -> RequestHook | None:
         """Called before an AWS request is forwarded, and after its answer is made but not yet sent."""
-        return self._front.on_request
+        return self._router.on_request
 
     @on_request.setter
     def on_request(self, hook: RequestHook | None) -> None:
-        self._front.on_request = hook
+        self._router.on_request = hook
 
     def resource(self, logical_id: str) -> str:
         """What `Ref` gives for a resource, e.g. `Ledger` or `StepRunnerFunction.Alias`."""
@@ -139,7 +139,7 @@ class EmbeddedAws:
         """A boto3 client on this AWS."""
         import boto3
 
-        with self._making_a_client:
+        with self._session_lock:
             self._session = self._session or boto3.session.Session(
                 self._credentials.access_key, self._credentials.secret_key, region_name=REGION
             )
@@ -148,7 +148,7 @@ class EmbeddedAws:
     def kill(self, sandbox_id: str) -> None:
         """End a sandbox with SIGKILL, whatever it is doing, and return when it is gone."""
         sandbox, pool = self._sandboxes[sandbox_id]
-        self._nurseries[pool.function.id].kill(sandbox)
+        self._zygotes[pool.function.id].kill(sandbox)
 
     def _open(self, stack: ExitStack) -> None:
         listener = stack.enter_context(contextlib.closing(listen(self._host, self._port)))
@@ -157,35 +157,35 @@ class EmbeddedAws:
         self.endpoint_url = f"http://{address}"
         parameters = {name: value.replace("{api_url}", self.api_url) for name, value in self._parameters.items()}
         self.template = read_template(self._template_path, parameters, code=self._code)
-        stack.enter_context(Server(listener, self._front))
+        stack.enter_context(LoopbackServer(listener, self._router))
         if self._bridge:
-            stack.enter_context(Server(listen(self._bridge, listener.getsockname()[1]), self._front))
-        secret_address = f"{address}/{self._front.secret}"
-        premises = Premises(self.endpoint_url, secret_address, self._logs, self._keyring, self._sandboxes)
+            stack.enter_context(LoopbackServer(listen(self._bridge, listener.getsockname()[1]), self._router))
+        secret_address = f"{address}/{self._router.secret}"
+        context = RunContext(self.endpoint_url, secret_address, self._logs, self._keyring, self._sandboxes)
         # The handlers are imported in their own processes while this one imports moto.
         for function in self.template.functions:
             if self._only is None or function.id in self._only:
-                self._start(function, premises, stack)
-        from infra.local.moto_backend import moto_running
+                self._start(function, context, stack)
+        from infra.local.moto_backend import running_moto
 
-        moto = stack.enter_context(moto_running(f"{secret_address}/states"))
-        self._front.moto = moto
-        self._front.lambda_api = LambdaApi(self.functions)
+        moto = stack.enter_context(running_moto(f"{secret_address}/states"))
+        self._router.moto = moto
+        self._router.lambda_api = LambdaApi(self.functions)
         for key in self.template.keys:
             moto.create_key(key)
         self._create_stores()
-        for nursery in self._nurseries.values():
-            nursery.wait_until_ready()
-        self._front.http_api = HttpApi(self.template.routes, self.functions, domain=reached_at, hosts=self._hosts)
-        self._front.requests.clear()
+        for zygote in self._zygotes.values():
+            zygote.wait_until_ready()
+        self._router.http_api = HttpApi(self.template.routes, self.functions, domain=reached_at, hosts=self._hosts)
+        self._router.requests.clear()
 
-    def _start(self, function: Function, premises: Premises, stack: ExitStack) -> None:
-        nursery = Nursery(function, premises, self._extra)
-        stack.callback(nursery.close)
-        pool = Pool(function, nursery, bound=self._bound, queue=self._queue)
+    def _start(self, function: Function, context: RunContext, stack: ExitStack) -> None:
+        zygote = ZygoteProcess(function, context, self._extra)
+        stack.callback(zygote.close)
+        pool = Pool(function, zygote, max_sandboxes=self._max_sandboxes, max_queued=self._max_queued)
         stack.callback(pool.close)
-        nursery.pool = pool
-        self._nurseries[function.id] = nursery
+        zygote.pool = pool
+        self._zygotes[function.id] = zygote
         self.functions[function.id] = pool
 
     def _create_stores(self) -> None:
@@ -203,10 +203,10 @@ class EmbeddedAws:
 
 def _create_table(dynamodb: Any, table: Table) -> None:
     dynamodb.create_table(TableName=table.name, **table.definition)
-    if table.expires_by:
-        expires = {"AttributeName": table.expires_by, "Enabled": True}
+    if table.ttl_attribute:
+        expires = {"AttributeName": table.ttl_attribute, "Enabled": True}
         dynamodb.update_time_to_live(TableName=table.name, TimeToLiveSpecification=expires)
-    if table.recoverable:
+    if table.point_in_time_recovery:
         recovers = {"PointInTimeRecoveryEnabled": True}
         dynamodb.update_continuous_backups(TableName=table.name, PointInTimeRecoverySpecification=recovers)
 
@@ -215,7 +215,7 @@ def _create_bucket(s3: Any, bucket: Bucket) -> None:
     s3.create_bucket(Bucket=bucket.name)
     if bucket.versioned:
         s3.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
-    if bucket.closed:
-        s3.put_public_access_block(Bucket=bucket.name, PublicAccessBlockConfiguration=bucket.closed)
+    if bucket.public_access_block:
+        s3.put_public_access_block(Bucket=bucket.name, PublicAccessBlockConfiguration=bucket.public_access_block)
     if bucket.encryption:
         s3.put_bucket_encryption(Bucket=bucket.name, ServerSideEncryptionConfiguration=bucket.encryption)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from infra.local.intrinsics import Intrinsics, TemplateError, read_yaml
-from infra.local.names import ACCOUNT, NAMED_BY, PSEUDO, REF_IS_ARN, REGION, arn, chosen_name
+from infra.local.names import ACCOUNT, NAME_PROPERTIES, PSEUDO, REF_IS_ARN, REGION, arn, generated_name
 
 LAMBDA_DEFAULT_TIMEOUT_SECONDS = 3
 LAMBDA_DEFAULT_MEMORY_MB = 128
@@ -59,24 +59,24 @@ class Route:
 class Table:
     """One DynamoDB table.
 
-    `definition` holds the arguments of CreateTable; entries expire by the attribute `expires_by`, if there is one.
+    `definition` holds the arguments of CreateTable; entries expire by the attribute `ttl_attribute`, if there is one.
     """
 
     id: str
     name: str
     definition: Mapping[str, Any]
-    expires_by: str | None
-    recoverable: bool
+    ttl_attribute: str | None
+    point_in_time_recovery: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """One S3 bucket; `closed` and `encryption` are what S3's API calls its public access block and its encryption."""
+    """One S3 bucket; the blocks and the encryption are in the words of S3's API."""
 
     id: str
     name: str
     versioned: bool
-    closed: Mapping[str, Any] | None
+    public_access_block: Mapping[str, Any] | None
     encryption: Mapping[str, Any] | None
 
 
@@ -117,11 +117,11 @@ class Template:
 
 def read_template(path: Path, parameters: Mapping[str, str], *, code: Path | None = None) -> Template:
     """The template at `path`; `code` replaces every function's CodeUri."""
-    reader = _Reader(path, read_yaml(path), parameters, code)
+    reader = _TemplateReader(path, read_yaml(path), parameters, code)
     return reader.template()
 
 
-class _Reader:
+class _TemplateReader:
     def __init__(self, path: Path, document: dict[str, Any], given: Mapping[str, str], code: Path | None) -> None:
         self._folder = path.parent
         self._code = code
@@ -156,8 +156,8 @@ class _Reader:
 
     def _name(self, id_: str) -> str:
         type_ = self._resources[id_]["Type"]
-        given = self._property(id_, NAMED_BY[type_]) if type_ in NAMED_BY else None
-        return str(given) if given else chosen_name(id_, type_)
+        given = self._property(id_, NAME_PROPERTIES[type_]) if type_ in NAME_PROPERTIES else None
+        return str(given) if given else generated_name(id_, type_)
 
     def _ref(self, name: str) -> Any:
         if name in PSEUDO:
@@ -233,8 +233,8 @@ class _Reader:
             id_,
             self._name(id_),
             definition,
-            expires_by=expires["AttributeName"] if expires.get("Enabled") else None,
-            recoverable=bool(recovers.get("PointInTimeRecoveryEnabled")),
+            ttl_attribute=expires["AttributeName"] if expires.get("Enabled") else None,
+            point_in_time_recovery=bool(recovers.get("PointInTimeRecoveryEnabled")),
         )
 
     def _bucket(self, id_: str) -> Bucket:
@@ -243,7 +243,7 @@ class _Reader:
             id_,
             self._name(id_),
             versioned=versioning.get("Status") == "Enabled",
-            closed=self._property(id_, "PublicAccessBlockConfiguration"),
+            public_access_block=self._property(id_, "PublicAccessBlockConfiguration"),
             encryption=_encryption(self._property(id_, "BucketEncryption")),
         )
 
@@ -303,10 +303,10 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+def _merge(base: dict[str, Any], override: dict[str, Any]) -> dict[str, Any]:
     """SAM's merge of Globals: maps are merged, lists joined, scalars replaced."""
-    merged = dict(below)
-    for name, value in above.items():
+    merged = dict(base)
+    for name, value in override.items():
         under = merged.get(name)
         if (
             isinstance(under, dict)

@@ -1,7 +1,7 @@
 """The process that has imported a handler once and forks its sandboxes, as SnapStart restores them from a snapshot.
 
 It is started by `sandbox.py` as `python -m infra.local.zygote FD` and speaks JSON lines over that socket: first the
-job arrives (`handler`, `path`, `folder`), `{"ready": true}` or `{"broken": "..."}` goes back; then
+config arrives (`handler`, `path`, `folder`), `{"ready": true}` or `{"broken": "..."}` goes back; then
 `{"fork": id, "environment": {...}}` and `{"kill": id}` arrive, `{"forked": id, "pid": n}` and
 `{"ended": id, "status": n}` go back. When the socket closes, all sandboxes end.
 """
@@ -35,35 +35,35 @@ def main() -> None:
     """Import the handler, then fork sandboxes until the socket closes."""
     control = socket.socket(fileno=int(sys.argv[1]))
     lines = control.makefile("rwb", buffering=0)
-    job = json.loads(lines.readline())
-    _enter(job)
+    config = json.loads(lines.readline())
+    _enter_task_root(config)
     try:
-        _prepare(job)
+        _import_handler(config)
     except BaseException:  # noqa: BLE001 - whatever it was, the owner must hear of it
-        _say(control, {"broken": traceback.format_exc()})
+        _send(control, {"broken": traceback.format_exc()})
         return
     if threading.active_count() > 1:
         print("threads started before the snapshot do not live in the sandboxes", flush=True)  # noqa: T201
     _preload_runtime()
-    _hang_up()
-    nursery = Nursery(control, job)
+    _close_connections()
+    zygote = Zygote(control, config)
     gc.freeze()
-    _say(control, {"ready": True})
-    nursery.run()
+    _send(control, {"ready": True})
+    zygote.run()
 
 
-def _enter(job: dict[str, Any]) -> None:
+def _enter_task_root(config: dict[str, Any]) -> None:
     """Stand where Lambda stands: in the task root, without this repository on the path."""
     here = str(Path(__file__).resolve().parents[2])
-    sys.path[:] = [*job["path"], *(entry for entry in sys.path if entry and str(Path(entry).resolve()) != here)]
-    os.chdir(job["folder"])
+    sys.path[:] = [*config["path"], *(entry for entry in sys.path if entry and str(Path(entry).resolve()) != here)]
+    os.chdir(config["folder"])
 
 
-def _prepare(job: dict[str, Any]) -> None:
+def _import_handler(config: dict[str, Any]) -> None:
     logging.getLogger().addHandler(_ROOT_HANDLER)
-    module, _, name = job["handler"].rpartition(".")
+    module, _, name = config["handler"].rpartition(".")
     getattr(importlib.import_module(module), name)
-    if job["snap_start"]:
+    if config["snap_start"]:
         from snapshot_restore_py import get_before_snapshot
 
         hooks = get_before_snapshot()
@@ -72,7 +72,7 @@ def _prepare(job: dict[str, Any]) -> None:
             hook(*arguments, **named)
 
 
-def _hang_up() -> None:
+def _close_connections() -> None:
     """End the connections that were opened on import: they do not outlive a snapshot, and forks would share them."""
     for found in gc.get_objects():
         if issubclass(type(found), socket.socket) and found.family in {socket.AF_INET, socket.AF_INET6}:
@@ -80,79 +80,79 @@ def _hang_up() -> None:
                 found.shutdown(socket.SHUT_RDWR)
 
 
-class Nursery:
+class Zygote:
     """Forks, kills and buries sandboxes."""
 
-    def __init__(self, control: socket.socket, job: dict[str, Any]) -> None:
+    def __init__(self, control: socket.socket, config: dict[str, Any]) -> None:
         self._control = control
-        self._job = job
+        self._config = config
         # Found once, before the objects are frozen out of the collector's sight.
         self._loops = [found for found in gc.get_objects() if isinstance(found, asyncio.SelectorEventLoop)]
         self._children: dict[int, str] = {}
-        self._wake, self._bell = socket.socketpair()
+        self._wakeup_reader, self._wakeup_writer = socket.socketpair()
         self._buffer = b""
 
     def run(self) -> None:
-        """Serve the owner's orders until it hangs up."""
-        self._bell.setblocking(False)
-        self._wake.setblocking(False)
+        """Serve the owner's commands until it hangs up."""
+        self._wakeup_writer.setblocking(False)
+        self._wakeup_reader.setblocking(False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(self._bell.fileno(), warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._wakeup_writer.fileno(), warn_on_full_buffer=False)
         with selectors.DefaultSelector() as selector:
             selector.register(self._control, selectors.EVENT_READ)
-            selector.register(self._wake, selectors.EVENT_READ)
+            selector.register(self._wakeup_reader, selectors.EVENT_READ)
             while self._serve({key.fileobj for key, _ in selector.select()}):
-                self._bury()
+                self._reap()
         signal.set_wakeup_fd(-1)
         for pid in self._children:
             os.kill(pid, signal.SIGKILL)
 
     def _serve(self, readable: set[Any]) -> bool:
-        if self._wake in readable:
+        if self._wakeup_reader in readable:
             with contextlib.suppress(BlockingIOError):
-                self._wake.recv(4096)
+                self._wakeup_reader.recv(4096)
         if self._control not in readable:
             return True
         received = self._control.recv(65536)
-        *orders, self._buffer = (self._buffer + received).split(b"\n")
-        for order in orders:
-            self._obey(json.loads(order))
+        *commands, self._buffer = (self._buffer + received).split(b"\n")
+        for command in commands:
+            self._execute(json.loads(command))
         return bool(received)
 
-    def _obey(self, order: dict[str, Any]) -> None:
-        if "fork" in order:
+    def _execute(self, command: dict[str, Any]) -> None:
+        if "fork" in command:
             with warnings.catch_warnings(action="ignore"):
                 pid = os.fork()
             if pid == 0:
-                self._sandbox(order)
-            self._children[pid] = order["fork"]
-            _say(self._control, {"forked": order["fork"], "pid": pid})
-        elif "kill" in order:
+                self._run_sandbox(command)
+            self._children[pid] = command["fork"]
+            _send(self._control, {"forked": command["fork"], "pid": pid})
+        elif "kill" in command:
             for pid, sandbox in self._children.items():
-                if sandbox == order["kill"]:
+                if sandbox == command["kill"]:
                     os.kill(pid, signal.SIGKILL)
 
-    def _bury(self) -> None:
+    def _reap(self) -> None:
         while self._children:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
                 return
             sandbox = self._children.pop(pid, None)
             if sandbox is not None:
-                _say(self._control, {"ended": sandbox, "status": os.waitstatus_to_exitcode(status)})
+                _send(self._control, {"ended": sandbox, "status": os.waitstatus_to_exitcode(status)})
 
-    def _sandbox(self, order: dict[str, Any]) -> None:
+    def _run_sandbox(self, command: dict[str, Any]) -> None:
         """Become a sandbox; never returns."""
         code = 1
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             _die_with_parent()
-            for owned in (self._control, self._wake, self._bell):
+            for owned in (self._control, self._wakeup_reader, self._wakeup_writer):
                 owned.close()
-            _own_event_loops(self._loops)
-            os.environ.update(order["environment"])
-            _loop(self._job["handler"])
+            _replace_selectors(self._loops)
+            os.environ.update(command["environment"])
+            _run_runtime(self._config["handler"])
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
         except BaseException:  # noqa: BLE001 - a forked child must not return into its parent's code
@@ -164,18 +164,18 @@ class Nursery:
             os._exit(code)
 
 
-def _say(control: socket.socket, message: dict[str, Any]) -> None:
+def _send(control: socket.socket, message: dict[str, Any]) -> None:
     with contextlib.suppress(BrokenPipeError):
         control.sendall(json.dumps(message).encode() + b"\n")
 
 
 def _die_with_parent() -> None:
-    """On Linux the kernel ends a sandbox when its nursery dies, however it dies."""
+    """On Linux the kernel ends a sandbox when its zygote dies, however it dies."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _own_event_loops(loops: list[asyncio.SelectorEventLoop]) -> None:
+def _replace_selectors(loops: list[asyncio.SelectorEventLoop]) -> None:
     """Give loops made before the fork their own selector, which a fork would share and a snapshot copies."""
     for loop in loops:
         if loop.is_closed():
@@ -200,7 +200,7 @@ def _preload_runtime() -> None:
     del sys.modules["runtime_client"]
 
 
-def _loop(handler: str) -> None:
+def _run_runtime(handler: str) -> None:
     """AWS's own runtime client where there is a wheel of it, else the small loop of this room."""
     api = os.environ["AWS_LAMBDA_RUNTIME_API"]
     try:

@@ -20,7 +20,7 @@ from infra.local.login import LocalLogin, Person
 from mcpist import settings
 from mcpist.aws import stores
 from tests.conftest import AUDIENCE, PUBLIC_URL, TEMPLATE
-from token_broker.grants import memory
+from token_broker.grants import credential_cache
 from token_broker.handler import handler as broker
 from token_broker.providers import apps
 from token_broker.vault import vault
@@ -121,9 +121,9 @@ def messages(aws: list[str], organization: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("VAULT_KEY", boto3.client("kms").create_key()["KeyMetadata"]["Arn"])
     monkeypatch.setenv("CONNECT_CLIENT_ID", CLIENT)
     monkeypatch.setenv("PUBLIC_URL", PUBLIC_URL)
-    for kept in (settings.settings.cache_clear, memory._kept.clear, vault._keys.clear, apps.forget):
+    for kept in (settings.settings.cache_clear, credential_cache._cache.clear, vault._key_cache.clear, apps.forget):
         kept()
-    door_login._metadata.clear()
+    door_login._metadata_cache.clear()
     aws.clear()
     asked: list[dict[str, Any]] = []
 

@@ -17,7 +17,7 @@ from mcpist.people import directory
 from mcpist_services import NAMES
 from tests.conftest import PUBLIC_URL
 from tests.connect.conftest import EVENTS, Browser, Form, put_app
-from tests.core.loopback import Service, said, serving
+from tests.core.loopback import Service, json_response, serving
 from token_broker.providers import github
 
 KEY = "github_pat_canary00000000000000"
@@ -28,7 +28,7 @@ NAMED = [("organization", "acme"), ("user", "uma")]
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     """GitHub's own address, on loopback."""
     with serving() as service:
-        service.replies = [said({"id": 583231, "login": "octocat", "type": "User"})]
+        service.replies = [json_response({"id": 583231, "login": "octocat", "type": "User"})]
         monkeypatch.setattr(github, "PROVIDER", replace(github.PROVIDER, account_url=f"{service.url}/user"))
         yield service
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from connect import pages
-from connect.words import WORDS
+from connect.texts import TEXTS
 
 EVIL = '"><b onclick=x>'
 ACCOUNT = {"id": EVIL, "name": EVIL}
@@ -39,16 +39,16 @@ def offer(**grant: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "page",
     [
-        pages.overview(WORDS["en"], offer()),
-        pages.service(WORDS["en"], offer()),
-        pages.service(WORDS["en"], offer(account_name="")),
-        pages.service(WORDS["en"], offer(own=False, role=EVIL)),
+        pages.overview(TEXTS["en"], offer()),
+        pages.service(TEXTS["en"], offer()),
+        pages.service(TEXTS["en"], offer(account_name="")),
+        pages.service(TEXTS["en"], offer(own=False, role=EVIL)),
         pages.question(
-            WORDS["en"],
+            TEXTS["en"],
             {"old": ACCOUNT, "new": ACCOUNT, "role": EVIL, "question": "0", "reasons": ["replaces", "personal"]},
             offer(),
         ),
-        pages.leaving(WORDS["en"], EVIL, f"https://login.example.com/{EVIL}"),
+        pages.leaving(TEXTS["en"], EVIL, f"https://login.example.com/{EVIL}"),
     ],
     ids=["overview", "service", "unnamed", "role", "question", "leaving"],
 )

@@ -22,7 +22,7 @@ class Reply:
 
 
 @dataclass
-class Received:
+class ReceivedRequest:
     """What the service was asked."""
 
     method: str
@@ -36,15 +36,15 @@ class Service:
 
     def __init__(self) -> None:
         self.replies: list[Reply] = [Reply()]
-        self.received: list[Received] = []
-        self.over = Event()
+        self.received: list[ReceivedRequest] = []
+        self.closing = Event()
         service = self
 
         class Pages(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                service.received.append(Received(self.command, self.path, headers, body))
+                service.received.append(ReceivedRequest(self.command, self.path, headers, body))
                 service.answer(self)
 
             do_POST = do_DELETE = do_GET  # noqa: N815
@@ -65,14 +65,14 @@ class Service:
         page.wfile.write(reply.body)
         page.wfile.flush()
         if reply.waits:
-            self.over.wait(5)
+            self.closing.wait(5)
 
-    def says(self, *replies: Reply) -> None:
+    def reply_with(self, *replies: Reply) -> None:
         self.replies = list(replies)
         self.received.clear()
 
 
-def said(value: Any, status: int = 200, **headers: str) -> Reply:
+def json_response(value: Any, status: int = 200, **headers: str) -> Reply:
     """A JSON answer; `_` in a header's name stands for `-`."""
     named = {name.replace("_", "-"): content for name, content in headers.items()}
     return Reply(json.dumps(value).encode(), status, {"content-type": "application/json", **named})
@@ -99,4 +99,4 @@ def serving() -> Iterator[Service]:
         try:
             yield service
         finally:
-            service.over.set()
+            service.closing.set()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mcpist import errors
-from mcpist.errors import McpistError, Text, from_message, leaves, to_message
+from mcpist.errors import McpistError, Text, concrete_errors, from_message, to_message
 
 # The details that those who raise an error give it.
 DETAILS: dict[str, Any] = {
@@ -70,7 +70,7 @@ STATUSES = {
     "STORE_UNAVAILABLE": 503,
     "NOT_CONFIGURED": 503,
 }
-LEAVES = list(leaves())
+LEAVES = list(concrete_errors())
 
 
 def classes(root: type[McpistError] = McpistError) -> dict[str, str]:
@@ -133,7 +133,7 @@ def test_an_error_passes_between_our_functions(kind: type[McpistError]) -> None:
 
 
 def test_an_error_of_a_line_says_which() -> None:
-    error = errors.EmptyBatch(field="commands").at(line=3, id="a")
+    error = errors.EmptyBatch(field="commands").with_details(line=3, id="a")
     assert error.text() == Text("Line 3: The batch has no steps.", "Send at least one line: id, module, tool, params.")
     assert error.text("ja").message == "3 行目: バッチにステップがありません。"
     assert error.details == {"field": "commands", "line": 3, "id": "a"}
@@ -141,7 +141,7 @@ def test_an_error_of_a_line_says_which() -> None:
 
 def test_errors_in_the_details_are_shown_in_the_same_language() -> None:
     other = errors.TooManySteps(field="commands", steps=101, limit=100)
-    shown = errors.EmptyBatch(field="commands").at(problems=[other]).as_dict("ja")
+    shown = errors.EmptyBatch(field="commands").with_details(problems=[other]).as_dict("ja")
     assert shown["details"]["problems"] == [other.as_dict("ja")]
 
 

@@ -2,7 +2,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mcpist.errors import InvalidRequest
-from mcpist.validation import field_of, first_problem, parsed
+from mcpist.validation import field_path, first_error, parse_model
 
 
 class Inner(BaseModel):
@@ -16,12 +16,12 @@ class Outer(BaseModel):
 
 
 def test_arguments_become_their_model() -> None:
-    assert parsed(Outer, {"theirs": [{"number": 1}]}).inners == [Inner(number=1)]
+    assert parse_model(Outer, {"theirs": [{"number": 1}]}).inners == [Inner(number=1)]
 
 
 def test_the_first_wrong_field_is_named_with_its_whole_place_and_what_the_caller_adds() -> None:
     with pytest.raises(InvalidRequest) as refused:
-        parsed(Outer, {"theirs": [{"number": 1}, {"number": "one"}], "more": 1}, schema={"type": "object"})
+        parse_model(Outer, {"theirs": [{"number": 1}, {"number": "one"}], "more": 1}, schema={"type": "object"})
     assert refused.value.details == {
         "field": "theirs.1.number",
         "problem": "Input should be a valid integer, unable to parse string as an integer",
@@ -33,9 +33,9 @@ def test_the_first_wrong_field_is_named_with_its_whole_place_and_what_the_caller
 def test_a_problem_never_holds_the_value() -> None:
     with pytest.raises(ValidationError) as refused:
         Inner.model_validate({"number": "s3cret"})
-    assert "s3cret" not in repr(first_problem(refused.value))
+    assert "s3cret" not in repr(first_error(refused.value))
 
 
 def test_what_is_wrong_as_a_whole_has_a_name_too() -> None:
-    assert field_of((), "arguments") == "arguments"
-    assert field_of(("theirs", 0), "arguments") == "theirs.0"
+    assert field_path((), "arguments") == "arguments"
+    assert field_path(("theirs", 0), "arguments") == "theirs.0"

@@ -6,7 +6,7 @@ import pytest
 
 from infra import reference
 from infra.reference import ERRORS, FOLDER, error_page, pages
-from mcpist.errors import leaves
+from mcpist.errors import concrete_errors
 
 
 def test_the_pages_of_the_tools_are_what_the_code_says() -> None:
@@ -17,7 +17,9 @@ def test_the_pages_of_the_tools_are_what_the_code_says() -> None:
 def test_every_code_of_an_error_is_on_its_page_with_who_acts() -> None:
     page = ERRORS.read_text("utf-8")
     assert page == error_page(), "run `make docs`"
-    assert {kind.code for kind in leaves()} == set(re.findall(r"^\| `([A-Z_]+)` \| \d{3} \| \w", page, re.MULTILINE))
+    assert {kind.code for kind in concrete_errors()} == set(
+        re.findall(r"^\| `([A-Z_]+)` \| \d{3} \| \w", page, re.MULTILINE)
+    )
     assert "| `CONFIRMATION_REQUIRED` | 428 | the caller |" in page
     assert "| `VALIDATION_ERROR` | 400 | the operator |" in page
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.house import ORGANIZATION, ROOT
+from infra.local.deployment import ORGANIZATION, ROOT
 from infra.local.intrinsics import read_yaml
 from infra.local.template import read_template
-from infra.sam_local import Unready, bridge, declaring, filled, target, values
+from infra.sam_local import MissingPrerequisite, bridge, filled, target, values, with_endpoint_variable
 
 ENDPOINT = "http://172.17.0.1:4000"
 EVENTS = sorted((ROOT / "events").glob("*.json"))
@@ -33,10 +33,10 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
 
 
 def test_without_an_engine_it_says_what_to_do(engine: Engine) -> None:
-    with pytest.raises(Unready, match=r"there is no `docker` here\. .*make up"):
+    with pytest.raises(MissingPrerequisite, match=r"there is no `docker` here\. .*make up"):
         bridge()
     engine("echo first >&2; echo Is the docker daemon running? >&2; exit 1")
-    with pytest.raises(Unready, match=r"no engine answers: Is the docker daemon running\? .*make up"):
+    with pytest.raises(MissingPrerequisite, match=r"no engine answers: Is the docker daemon running\? .*make up"):
         bridge()
 
 
@@ -51,7 +51,7 @@ def test_containers_reach_this_machine_at_their_gateway(engine: Engine, network:
 
 def test_a_gateway_that_is_not_here_is_no_way_in(engine: Engine) -> None:
     engine("""echo '[{"Subnet": "203.0.113.0/24"}]'""")
-    with pytest.raises(Unready, match=r"203\.0\.113\.1 is no address of this machine"):
+    with pytest.raises(MissingPrerequisite, match=r"203\.0\.113\.1 is no address of this machine"):
         bridge()
 
 
@@ -65,7 +65,7 @@ def test_the_command_ends_with_the_message(tmp_path: Path) -> None:
 
 def test_each_function_gets_every_variable_that_the_template_declares() -> None:
     written = read_yaml(ROOT / "template.yaml")
-    declared = declaring(read_yaml(ROOT / "template.yaml"))
+    declared = with_endpoint_variable(read_yaml(ROOT / "template.yaml"))
     given = values(read_template(ROOT / "template.yaml", {"Issuer": "http://172.17.0.1:1", "PublicUrl": "x"}), ENDPOINT)
     functions = {id_: one for id_, one in written["Resources"].items() if one["Type"] == "AWS::Serverless::Function"}
     assert set(given) == set(functions)
@@ -98,5 +98,5 @@ def test_an_event_is_made_ours() -> None:
 
 
 def test_a_file_of_no_function_is_refused() -> None:
-    with pytest.raises(Unready, match="TokenBrokerFunction"):
+    with pytest.raises(MissingPrerequisite, match="TokenBrokerFunction"):
         target(Path("events/other.json"), {"TokenBrokerFunction": {}})

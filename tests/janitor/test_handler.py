@@ -11,16 +11,16 @@ import pytest
 
 from infra.local.names import ACCOUNT, REGION
 from janitor.handler import handler
-from janitor.machines import QUIET_SECONDS, UNUSED_SECONDS, Candidate, chosen, remove
+from janitor.machines import MAX_UNUSED_SECONDS, MIN_IDLE_SECONDS, Candidate, remove, select_machines
 from mcpist.aws.stores import Table, client
-from mcpist.batch.machine import uses
+from mcpist.batch.machine import machine_usage
 from mcpist.batch.machine.definition import Machine
-from mcpist.batch.machine.uses import NOTED_SECONDS, Standing, Use
+from mcpist.batch.machine.machine_usage import USE_WRITE_INTERVAL_SECONDS, DeployedMachine, MachineUse
 from mcpist.settings import settings
 
 EVENTS = Path(__file__).parents[2] / "events"
 DAY_SECONDS = 86_400
-LONG_AGO = UNUSED_SECONDS + NOTED_SECONDS + 60
+LONG_AGO = MAX_UNUSED_SECONDS + USE_WRITE_INTERVAL_SECONDS + 60
 
 
 class Context:
@@ -75,7 +75,7 @@ def note(name: str, ago: float) -> None:
 
 
 def standing() -> set[str]:
-    return {machine.name for machine in uses.standing()}
+    return {machine.name for machine in machine_usage.list_machines()}
 
 
 # -- which go ------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def test_only_machines_that_this_stack_generated_are_touched(make: Make) -> None
 
 def test_a_name_like_ours_with_another_stacks_tag_stays(make: Make) -> None:
     name = make(1)
-    (machine,) = uses.standing()
+    (machine,) = machine_usage.list_machines()
     client("stepfunctions").tag_resource(
         resourceArn=machine.arn, tags=[{"key": "mcpist:stack", "value": "mcpist-long"}]
     )
@@ -123,7 +123,7 @@ def test_near_the_accounts_limit_those_unused_longest_go_but_none_that_may_be_ru
     monkeypatch.setenv("MACHINE_LIMIT", "5")
     days = [6, 3, 5, 4]
     names = {day: make(day, used=day * DAY_SECONDS) for day in days}
-    running = make(9, used=QUIET_SECONDS - 60)
+    running = make(9, used=MIN_IDLE_SECONDS - 60)
     settings.cache_clear()
     assert tidy()["removed"] == [names[6]]
     monkeypatch.setenv("MACHINE_LIMIT", "1")
@@ -134,11 +134,12 @@ def test_near_the_accounts_limit_those_unused_longest_go_but_none_that_may_be_ru
 
 def test_of_ten_thousand_machines_as_many_are_chosen_as_are_too_many() -> None:
     now = time.time()
-    machines = [Standing(name_of(number), "", now - LONG_AGO) for number in range(9_500)]
+    machines = [DeployedMachine(name_of(number), "", now - LONG_AGO) for number in range(9_500)]
     used = {
-        machine.name: Use(now - 2 * DAY_SECONDS - number, 1, leaving=False) for number, machine in enumerate(machines)
+        machine.name: MachineUse(now - 2 * DAY_SECONDS - number, 1, being_removed=False)
+        for number, machine in enumerate(machines)
     }
-    found = chosen(machines, used, stack="mcpist-local", limit=10_000, now=now)
+    found = select_machines(machines, used, stack="mcpist-local", limit=10_000, now=now)
     assert [candidate.machine for candidate in found] == machines[:-501:-1]
 
 
@@ -147,9 +148,9 @@ def test_of_ten_thousand_machines_as_many_are_chosen_as_are_too_many() -> None:
 
 def test_a_machine_that_a_batch_wants_just_now_stays(make: Make) -> None:
     name = make(1, used=LONG_AGO)
-    (machine,) = uses.standing()
-    seen = uses.uses()[name]
-    assert uses.use(name, 3)
+    (machine,) = machine_usage.list_machines()
+    seen = machine_usage.list_uses()[name]
+    assert machine_usage.record_use(name, 3)
     assert not remove(Candidate(machine, seen, 0))
     assert standing() == {name}
 
@@ -157,15 +158,15 @@ def test_a_machine_that_a_batch_wants_just_now_stays(make: Make) -> None:
 def test_a_batch_that_comes_second_is_told_to_run_elsewhere_until_the_machine_is_gone(make: Make) -> None:
     name = make(1, used=LONG_AGO)
     assert tidy()["removed"] == [name]
-    assert not uses.use(name, 3)
+    assert not machine_usage.record_use(name, 3)
     assert tidy() == {"machines": 0, "candidates": 0, "removed": []}
-    assert uses.use(name, 3)
+    assert machine_usage.record_use(name, 3)
 
 
 def test_a_removal_that_broke_off_is_taken_up_again(make: Make) -> None:
     name = make(1, used=LONG_AGO)
-    assert uses.leave(name, uses.uses()[name])
-    assert not uses.use(name, 3)
+    assert machine_usage.mark_removing(name, machine_usage.list_uses()[name])
+    assert not machine_usage.record_use(name, 3)
     assert tidy()["removed"] == [name]
 
 
@@ -181,8 +182,8 @@ def test_a_run_stops_before_its_time_is_over_and_the_next_goes_on(make: Make) ->
 def test_a_use_is_noted_once_a_day_and_sandbox(make: Make, aws: list[str]) -> None:
     name = make(1, used=LONG_AGO)
     aws.clear()
-    assert all(uses.use(name, 7) for _ in range(3))
+    assert all(machine_usage.record_use(name, 7) for _ in range(3))
     assert aws == ["UpdateItem"]
-    noted = uses.uses()[name]
-    assert (noted.states, noted.leaving) == (7, False)
+    noted = machine_usage.list_uses()[name]
+    assert (noted.states, noted.being_removed) == (7, False)
     assert noted.used_at == pytest.approx(time.time(), abs=5)

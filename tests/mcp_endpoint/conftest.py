@@ -5,7 +5,7 @@ import pytest
 from infra.local.login import LocalLogin
 from mcp_endpoint import handler
 from mcpist.settings import settings
-from tests.mcp_endpoint.door import PUBLIC_URL, Door
+from tests.mcp_endpoint.endpoint_client import PUBLIC_URL, EndpointClient
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -16,15 +16,15 @@ def sandbox() -> Iterator[None]:
 
 
 @pytest.fixture
-def endpoint(organization: str, login: LocalLogin) -> Door:  # noqa: ARG001 - the door needs its members
-    return Door(login)
+def endpoint(organization: str, login: LocalLogin) -> EndpointClient:  # noqa: ARG001 - the door needs its members
+    return EndpointClient(login)
 
 
 @pytest.fixture
-def given(endpoint: Door, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Door]]:
+def given(endpoint: EndpointClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., EndpointClient]]:
     """The endpoint as another deployment's variables make it."""
 
-    def given(**variables: str) -> Door:
+    def given(**variables: str) -> EndpointClient:
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
         settings.cache_clear()

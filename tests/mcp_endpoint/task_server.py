@@ -52,11 +52,11 @@ class Job:
         return Task(
             id=self.id,
             status=self.status,
-            says="as the suite asked",
+            message="as the suite asked",
             created_at=self.began,
             updated_at=self.began,
-            lives_seconds=60,
-            poll_seconds=0.1,
+            ttl_seconds=60,
+            poll_interval_seconds=0.1,
             outcome=outcomes.get(self.status, self.outcome),
         )
 
@@ -89,7 +89,7 @@ class TaskServer:
                 return text(f"Hello, {given['name']}!")
             case "slow_compute":
                 job = Job(given["seconds"], {"result": text(given["label"])})
-                return self.begin(job) if tasks.declared(context) else text(given["label"])
+                return self.begin(job) if tasks.supported(context) else text(given["label"])
             case "failing_job":
                 return self.required(context, Job(1, {"result": text("it failed", is_error=True)}))
             case "protocol_error_job":
@@ -113,12 +113,12 @@ class TaskServer:
         return self.required(context, Job(1, {"result": text(f"Hello, {given['name']}!")}))
 
     def required(self, context: Context, job: Job) -> dict[str, Any]:
-        tasks.require(context)
+        tasks.require_support(context)
         return self.begin(job)
 
     def begin(self, job: Job) -> dict[str, Any]:
         self.jobs[job.id] = job
-        return job.task().created()
+        return job.task().as_create_task_result()
 
     async def get(self, _: Context, params: TaskParams) -> Task:
         return self.job(params).task()

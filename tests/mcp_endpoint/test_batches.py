@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from mcpist.errors import ConnectionRequired, RateLimitExceeded
-from tests.mcp_endpoint.door import Door
-from tests.mcp_endpoint.hand import Hand
+from tests.mcp_endpoint.endpoint_client import EndpointClient
+from tests.mcp_endpoint.ledger_driver import LedgerDriver
 
 SHORT = 3.6
 LINES = """\
@@ -21,14 +21,14 @@ EACH = """\
 
 
 @pytest.fixture
-def door(endpoint: Door) -> Door:
+def door(endpoint: EndpointClient) -> EndpointClient:
     """A client that must have its answer soon."""
-    return endpoint.within(SHORT)
+    return endpoint.with_timeout(SHORT)
 
 
-def begun(door: Door, lines: str = LINES) -> Hand:
+def begun(door: EndpointClient, lines: str = LINES) -> LedgerDriver:
     summary = door.call("batch", commands=lines)[1][0]
-    return Hand(summary.split()[1].rstrip(":"))
+    return LedgerDriver(summary.split()[1].rstrip(":"))
 
 
 @pytest.mark.parametrize(
@@ -45,108 +45,108 @@ def begun(door: Door, lines: str = LINES) -> Hand:
         ({}, "commands"),
     ],
 )
-def test_arguments_that_make_no_sense_are_refused(door: Door, arguments: dict[str, Any], field: str) -> None:
+def test_arguments_that_make_no_sense_are_refused(door: EndpointClient, arguments: dict[str, Any], field: str) -> None:
     error = door.error("batch", **arguments)
     assert (error["code"], error["details"]["field"]) == ("VALIDATION_ERROR", field)
 
 
 @pytest.mark.parametrize("name", ["batch_id", "resume"])
 @pytest.mark.parametrize("batch", ["b_0123456789abcdef", "x#y", "x" * 5_000])
-def test_a_batch_that_does_not_exist_is_not_found(door: Door, aws: list[str], name: str, batch: str) -> None:
+def test_a_batch_that_does_not_exist_is_not_found(door: EndpointClient, aws: list[str], name: str, batch: str) -> None:
     assert door.error("batch", **{name: batch})["code"] == "BATCH_NOT_FOUND"
     assert ("GetItem" in aws) is batch.startswith("b_")  # what can be no id becomes no key
 
 
 @pytest.mark.parametrize(("given", "seconds"), [({}, 900), ({"timeout": 60}, 60)])
-def test_a_batch_closes_after_its_timeout(door: Door, given: dict[str, Any], seconds: int) -> None:
+def test_a_batch_closes_after_its_timeout(door: EndpointClient, given: dict[str, Any], seconds: int) -> None:
     summary = door.call("batch", commands=LINES, **given)[1][0]
-    head = Hand(summary.split()[1].rstrip(":")).head
+    head = LedgerDriver(summary.split()[1].rstrip(":")).head
     assert head.closes_at - head.started_at == pytest.approx(seconds, abs=0.01)
 
 
-def test_the_answer_keeps_the_order_of_the_users_lines(door: Door) -> None:
-    hand = begun(door)
-    hand.ends("find", raw=[{"path": "a.md"}])
-    hand.ends("tags", raw=[])
-    hand.ends("last", raw={"path": "a.md", "content": "Hello"})
-    _, (summary, *blocks) = door.call("batch", batch_id=hand.head.batch)
+def test_the_answer_keeps_the_order_of_the_users_lines(door: EndpointClient) -> None:
+    driver = begun(door)
+    driver.finish("find", raw=[{"path": "a.md"}])
+    driver.finish("tags", raw=[])
+    driver.finish("last", raw={"path": "a.md", "content": "Hello"})
+    _, (summary, *blocks) = door.call("batch", batch_id=driver.head.batch)
     assert summary.endswith("last succeeded, find succeeded, tags succeeded.")
     assert [block.partition(":")[0] for block in blocks] == ["last", "find", "tags"]
 
 
-def test_elements_are_counted_and_those_that_failed_are_named(door: Door) -> None:
-    hand = begun(door, EACH)
-    hand.ends("find", raw=[{"path": "a.md"}])
-    hand.runs("docs", [{"path": "a.md"}, RateLimitExceeded(service="rag", retry_after=7), {"path": "c.md"}])
-    hand.runs("tags", [[{"tag": "x"}], [], None])
-    _, (summary, docs, tags) = door.call("batch", batch_id=hand.head.batch)
+def test_elements_are_counted_and_those_that_failed_are_named(door: EndpointClient) -> None:
+    driver = begun(door, EACH)
+    driver.finish("find", raw=[{"path": "a.md"}])
+    driver.finish_each("docs", [{"path": "a.md"}, RateLimitExceeded(service="rag", retry_after=7), {"path": "c.md"}])
+    driver.finish_each("tags", [[{"tag": "x"}], [], None])
+    _, (summary, docs, tags) = door.call("batch", batch_id=driver.head.batch)
     assert "docs succeeded (3 elements: 2 succeeded, 1 failed)" in summary
     assert docs.splitlines()[1].startswith("[1] failed: RATE_LIMIT_EXCEEDED ")
     assert len(docs.splitlines()) == 2  # nobody asked for what it brought
     assert tags.splitlines() == ["tags: succeeded (3 elements: 3 succeeded)", '[[{"tag":"x"}],[],null]']
 
 
-def test_the_rows_of_all_elements_are_one_table(door: Door) -> None:
+def test_the_rows_of_all_elements_are_one_table(door: EndpointClient) -> None:
     line = '{"id":"found","module":"rag","tool":"list_tags","each":"${find.items}","output":true}'
-    hand = begun(door, "\n".join([EACH.splitlines()[0], line]))
-    hand.ends("find", raw=[])
-    hand.runs("found", [[{"tag": "x", "docs": 1}], [{"tag": "y", "docs": 2}, {"tag": "z", "docs": 3}]])
-    block = door.call("batch", batch_id=hand.head.batch)[1][1]
+    driver = begun(door, "\n".join([EACH.splitlines()[0], line]))
+    driver.finish("find", raw=[])
+    driver.finish_each("found", [[{"tag": "x", "docs": 1}], [{"tag": "y", "docs": 2}, {"tag": "z", "docs": 3}]])
+    block = door.call("batch", batch_id=driver.head.batch)[1][1]
     assert block.count("tag") == 1
     assert all(name in block for name in "xyz")
 
 
-def test_when_all_elements_fail_the_first_error_comes_whole_and_the_others_by_name(door: Door) -> None:
-    hand = begun(door, EACH)
-    hand.ends("find", raw=[])
+def test_when_all_elements_fail_the_first_error_comes_whole_and_the_others_by_name(door: EndpointClient) -> None:
+    driver = begun(door, EACH)
+    driver.finish("find", raw=[])
     url = "https://mcp.example.com/connect/rag"
-    hand.runs("docs", [ConnectionRequired(service="rag", url=url)] * 30)
-    hand.runs("tags", [])
-    _, (summary, docs, tags) = door.call("batch", batch_id=hand.head.batch)
+    driver.finish_each("docs", [ConnectionRequired(service="rag", url=url)] * 30)
+    driver.finish_each("tags", [])
+    _, (summary, docs, tags) = door.call("batch", batch_id=driver.head.batch)
     assert "docs failed (30 elements: 30 failed)" in summary
     assert "and 10 more" in docs
     assert url in json.loads(docs.splitlines()[-1])["hint"]
     assert tags.splitlines() == ["tags: succeeded (no elements)", "[]"]
 
 
-def test_a_step_whose_condition_does_not_hold_says_so(door: Door) -> None:
+def test_a_step_whose_condition_does_not_hold_says_so(door: EndpointClient) -> None:
     lines = (
         '{"id":"find","module":"rag","tool":"list_docs"}\n{"module":"rag","tool":"list_tags","when":"${find.items}"}'
     )
-    hand = begun(door, lines)
-    hand.ends("find", raw=[])
-    hand.ends("line2", "skipped")
-    assert "line2 skipped (its `when` did not hold)" in door.call("batch", batch_id=hand.head.batch)[1][0]
+    driver = begun(door, lines)
+    driver.finish("find", raw=[])
+    driver.finish("line2", "skipped")
+    assert "line2 skipped (its `when` did not hold)" in door.call("batch", batch_id=driver.head.batch)[1][0]
 
 
 # -- resume -------------------------------------------------------------------------------------------
 
 
-def finished(door: Door) -> Hand:
-    hand = begun(door)
-    hand.ends("find", raw=[{"path": "a.md"}])
-    hand.ends("tags", "unknown")
-    hand.ends("last", "failed", error=RateLimitExceeded(service="rag", retry_after=7))
-    return hand
+def finished(door: EndpointClient) -> LedgerDriver:
+    driver = begun(door)
+    driver.finish("find", raw=[{"path": "a.md"}])
+    driver.finish("tags", "unknown")
+    driver.finish("last", "failed", error=RateLimitExceeded(service="rag", retry_after=7))
+    return driver
 
 
-def test_resume_runs_again_what_did_not_succeed(door: Door) -> None:
+def test_resume_runs_again_what_did_not_succeed(door: EndpointClient) -> None:
     old = finished(door)
     _, (summary, *_) = door.call("batch", resume=old.head.batch)
-    new = Hand(summary.split()[1].rstrip(":"))
+    new = LedgerDriver(summary.split()[1].rstrip(":"))
     assert new.head.resumes == old.head.batch
     assert "running, 2 of 3 steps: last open, find succeeded, tags unknown" in summary
     _, (summary, *_) = door.call("batch", resume=old.head.batch, again=["tags"])
     assert "running, 1 of 3 steps: last open, find succeeded, tags open" in summary
 
 
-def test_the_plan_of_a_resumption_says_what_runs(door: Door) -> None:
+def test_the_plan_of_a_resumption_says_what_runs(door: EndpointClient) -> None:
     old = finished(door)
     plan = json.loads(door.call("batch", resume=old.head.batch, dry_run=True)[1][0])
     assert plan["runs"] == ["last"]
 
 
-def test_somebody_elses_batch_cannot_be_resumed_not_even_by_an_administrator(door: Door) -> None:
+def test_somebody_elses_batch_cannot_be_resumed_not_even_by_an_administrator(door: EndpointClient) -> None:
     batch = finished(door).head.batch
     assert door.of("ada").call("batch", batch_id=batch)[0] is False
     assert door.of("ada").error("batch", resume=batch)["code"] == "BATCH_NOT_FOUND"
@@ -155,10 +155,10 @@ def test_somebody_elses_batch_cannot_be_resumed_not_even_by_an_administrator(doo
 
 
 @pytest.mark.parametrize("again", ["find", "nothing"])
-def test_again_names_only_what_is_in_doubt(door: Door, again: str) -> None:
+def test_again_names_only_what_is_in_doubt(door: EndpointClient, again: str) -> None:
     error = door.error("batch", resume=finished(door).head.batch, again=[again])
     assert error["details"]["field"] == "again"
 
 
-def test_what_still_runs_is_not_resumed(door: Door) -> None:
+def test_what_still_runs_is_not_resumed(door: EndpointClient) -> None:
     assert door.error("batch", resume=begun(door).head.batch)["details"]["field"] == "resume"

@@ -10,8 +10,8 @@ from mcp_endpoint import categories as proxy
 from mcpist.caller import Role
 from mcpist.people import directory
 from mcpist.settings import settings
-from tests.mcp_endpoint.door import Door
-from tests.upstreams.configured import READS, Upstreams, begin_anew, configured
+from tests.mcp_endpoint.endpoint_client import EndpointClient
+from tests.upstreams.configured import READS, Upstreams, configured, reset_upstreams
 
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 READ = {"name": "read_file", "description": "Read a file", "inputSchema": PATH, "annotations": READS}
@@ -60,22 +60,22 @@ def upstreams(organization: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.fixture
-def classic(endpoint: Door, upstreams: Upstreams) -> Door:  # noqa: ARG001 - the door needs its upstreams
+def classic(endpoint: EndpointClient, upstreams: Upstreams) -> EndpointClient:  # noqa: ARG001 - the door needs its upstreams
     return endpoint.at("/mcp/categories")
 
 
-def tools(door: Door) -> dict[str, Any]:
+def tools(door: EndpointClient) -> dict[str, Any]:
     return {tool["name"]: tool for tool in door.request("tools/list")["result"]["tools"]}
 
 
-def schemas(door: Door, category: str = "serena.fs", **more: Any) -> dict[str, Any]:
+def schemas(door: EndpointClient, category: str = "serena.fs", **more: Any) -> dict[str, Any]:
     failed, (text,) = door.call("get-category-tools", category=category, **more)
     assert not failed, text
     answer: dict[str, Any] = json.loads(text)
     return answer
 
 
-def test_a_client_of_the_proxy_tools_gets_exactly_these_with_the_categories_named(classic: Door) -> None:
+def test_a_client_of_the_proxy_tools_gets_exactly_these_with_the_categories_named(classic: EndpointClient) -> None:
     listed = tools(classic)
     assert list(listed) == ["get-category-tools", "call-category-tool"]
     assert "- serena.fs: Files of the project\n- serena.shell: Commands" in listed["get-category-tools"]["description"]
@@ -84,7 +84,7 @@ def test_a_client_of_the_proxy_tools_gets_exactly_these_with_the_categories_name
     assert "error" in classic.request("resources/list")
 
 
-def test_only_enabled_tools_schemas_come_back(classic: Door) -> None:
+def test_only_enabled_tools_schemas_come_back(classic: EndpointClient) -> None:
     answer = schemas(classic)
     assert list(answer["tools"]) == ["read_file", "screenshot", "fail"]
     assert answer["tools"]["read_file"] == {
@@ -103,7 +103,7 @@ def test_only_enabled_tools_schemas_come_back(classic: Door) -> None:
     assert asked["meta"]["unavailableTools"] == ["wipe", "nothing"]
 
 
-def test_a_call_before_its_schema_was_loaded_brings_the_servers_result_unchanged(classic: Door) -> None:
+def test_a_call_before_its_schema_was_loaded_brings_the_servers_result_unchanged(classic: EndpointClient) -> None:
     result = classic.result("call-category-tool", category="serena.fs", name="read_file", args={"path": "a.md"})
     assert result["content"] == ANSWERS["read_file"]["content"]
     assert result["_meta"]["example.com/took"] == 3
@@ -111,7 +111,7 @@ def test_a_call_before_its_schema_was_loaded_brings_the_servers_result_unchanged
     assert result["content"] == ANSWERS["screenshot"]["content"]
 
 
-def test_what_a_tool_says_of_its_failure_is_its_own_result_too(classic: Door) -> None:
+def test_what_a_tool_says_of_its_failure_is_its_own_result_too(classic: EndpointClient) -> None:
     result = classic.result("call-category-tool", category="serena.fs", name="fail")
     assert (result["isError"], result["content"]) == (True, ANSWERS["fail"]["content"])
 
@@ -130,17 +130,17 @@ def test_what_a_tool_says_of_its_failure_is_its_own_result_too(classic: Door) ->
         ({"category": "serena.fs"}, "ValidationError"),
     ],
 )
-def test_errors_have_the_names_that_they_have_here(classic: Door, asked: dict[str, Any], code: str) -> None:
+def test_errors_have_the_names_that_they_have_here(classic: EndpointClient, asked: dict[str, Any], code: str) -> None:
     assert classic.error("call-category-tool", **asked)["code"] == code
 
 
-def test_arguments_as_a_text_of_json_are_taken(classic: Door) -> None:
+def test_arguments_as_a_text_of_json_are_taken(classic: EndpointClient) -> None:
     failed, _ = classic.call("call-category-tool", category="serena.fs", name="read_file", args='{"path": "a"}')
     assert not failed
 
 
 def test_every_code_of_an_upstreams_failure_has_a_name_here() -> None:
-    assert set(proxy.NAMES.values()) == {
+    assert set(proxy.ERROR_NAMES.values()) == {
         "ValidationError",
         "ToolDisabled",
         "UnknownCategory",
@@ -152,9 +152,9 @@ def test_every_code_of_an_upstreams_failure_has_a_name_here() -> None:
 
 
 def test_with_the_server_down_the_descriptions_are_there_and_a_call_says_so(
-    classic: Door, upstreams: Upstreams
+    classic: EndpointClient, upstreams: Upstreams
 ) -> None:
-    upstreams.break_down("serena")
+    upstreams.break_server("serena")
     assert "- serena.fs: Files of the project" in tools(classic)["get-category-tools"]["description"]
     for name, more in (
         ("get-category-tools", {}),
@@ -163,15 +163,17 @@ def test_with_the_server_down_the_descriptions_are_there_and_a_call_says_so(
         assert classic.error(name, category="serena.fs", **more)["code"] == "UpstreamUnavailable"
 
 
-def test_with_the_server_down_known_schemas_are_still_there(classic: Door, upstreams: Upstreams) -> None:
+def test_with_the_server_down_known_schemas_are_still_there(classic: EndpointClient, upstreams: Upstreams) -> None:
     known = schemas(classic)
-    upstreams.break_down("serena")
+    upstreams.break_server("serena")
     assert schemas(classic) == known
     refused = classic.error("call-category-tool", category="serena.fs", name="read_file", args={"path": "a"})
     assert refused["code"] == "UpstreamUnavailable"
 
 
-def test_the_list_of_categories_is_bounded_in_lines_and_characters(classic: Door, upstreams: Upstreams) -> None:
+def test_the_list_of_categories_is_bounded_in_lines_and_characters(
+    classic: EndpointClient, upstreams: Upstreams
+) -> None:
     long = {"description": "word " * 190, "server": "serena"}
     upstreams.configure(
         {"serena": upstreams.scripted("serena", **SCRIPT)}, {f"c{number:03}": long for number in range(150)}
@@ -179,24 +181,24 @@ def test_the_list_of_categories_is_bounded_in_lines_and_characters(classic: Door
     directory.put_role("acme", Role("members", tuple(f"c{number:03}" for number in range(150))))
     directory._cache.clear()
     description = tools(classic)["get-category-tools"]["description"]
-    assert len(description) < proxy.MOST_CHARACTERS + 300
+    assert len(description) < proxy.MAX_CATEGORY_LIST_CHARACTERS + 300
     assert description.splitlines()[-1].startswith("and ")
 
 
 def test_the_proxy_tools_stand_beside_the_meta_tools_by_setting(
-    endpoint: Door, upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
+    endpoint: EndpointClient, upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert list(tools(endpoint)) == ["get_module_schema", "call", "batch"]
     assert "Unknown tool" in endpoint.request("tools/call", name="get-category-tools", arguments={})["error"]["message"]
     monkeypatch.setenv("CATEGORY_TOOLS", "on")
     settings.cache_clear()
-    assert list(tools(endpoint)) == ["get_module_schema", "call", "batch", *proxy.ARGUMENTS]
+    assert list(tools(endpoint)) == ["get_module_schema", "call", "batch", *proxy.REQUEST_MODELS]
     assert list(schemas(endpoint)["tools"]) == ["read_file", "screenshot", "fail"]
     assert upstreams
 
 
 @pytest.mark.usefixtures("upstreams")
-def test_a_category_is_listed_and_its_schema_loads(endpoint: Door) -> None:
+def test_a_category_is_listed_and_its_schema_loads(endpoint: EndpointClient) -> None:
     assert "- serena.fs: Files of the project" in tools(endpoint)["get_module_schema"]["description"]
     _, (text,) = endpoint.call("get_module_schema", modules=["serena.fs"], tools=["serena.fs.read_file"])
     (module,) = json.loads(text)["modules"]
@@ -209,7 +211,7 @@ def test_a_category_is_listed_and_its_schema_loads(endpoint: Door) -> None:
 
 
 @pytest.mark.usefixtures("upstreams")
-def test_a_call_is_compact_and_brings_blocks_as_they_are(endpoint: Door) -> None:
+def test_a_call_is_compact_and_brings_blocks_as_they_are(endpoint: EndpointClient) -> None:
     _, texts = endpoint.call("call", module="serena.fs", tool="read_file", params={"path": "a.md"})
     assert texts == ["[1]{line,text}:\n  1,hello"]
     content = endpoint.result("call", module="serena.fs", tool="screenshot")["content"]
@@ -219,20 +221,20 @@ def test_a_call_is_compact_and_brings_blocks_as_they_are(endpoint: Door) -> None
 
 
 @pytest.mark.usefixtures("upstreams")
-def test_a_failure_of_the_tool_is_its_own_words(endpoint: Door) -> None:
+def test_a_failure_of_the_tool_is_its_own_words(endpoint: EndpointClient) -> None:
     error = endpoint.error("call", module="serena.fs", tool="fail")
     assert (error["code"], error["message"]) == ("TOOL_EXECUTION_ERROR", "serena answered: There is no disk")
 
 
 @pytest.mark.usefixtures("upstreams")
-def test_disabled_tools_run_nowhere(endpoint: Door) -> None:
+def test_disabled_tools_run_nowhere(endpoint: EndpointClient) -> None:
     assert endpoint.error("call", module="serena.fs", tool="wipe")["code"] == "TOOL_DISABLED"
     step = {"id": "a", "module": "serena.fs", "tool": "wipe"}
     assert endpoint.error("batch", commands=[step])["code"] == "TOOL_DISABLED"
 
 
 @pytest.mark.usefixtures("upstreams")
-def test_a_use_is_in_the_audit_table_under_its_category(endpoint: Door) -> None:
+def test_a_use_is_in_the_audit_table_under_its_category(endpoint: EndpointClient) -> None:
     endpoint.call("call", module="serena.fs", tool="read_file", params={"path": "a.md"})
     endpoint.call("call", module="serena.fs", tool="fail")
     rows = boto3.resource("dynamodb").Table(settings().audit_table).scan()["Items"]
@@ -244,7 +246,7 @@ def test_a_use_is_in_the_audit_table_under_its_category(endpoint: Door) -> None:
 
 
 @pytest.mark.usefixtures("upstreams")
-def test_a_block_that_is_too_large_becomes_a_file(endpoint: Door, upstreams: Upstreams) -> None:
+def test_a_block_that_is_too_large_becomes_a_file(endpoint: EndpointClient, upstreams: Upstreams) -> None:
     large = IMAGE | {"data": "aGVs" * 1_000_000}
     upstreams.say("serena", **SCRIPT | {"answers": {"screenshot": {"content": [large, IMAGE]}}})
     note, image = endpoint.result("call", module="serena.fs", tool="screenshot")["content"]
@@ -253,7 +255,7 @@ def test_a_block_that_is_too_large_becomes_a_file(endpoint: Door, upstreams: Ups
 
 
 @pytest.mark.usefixtures("upstreams")
-def test_resources_and_prompts_of_the_server_are_offered_under_its_first_category(endpoint: Door) -> None:
+def test_resources_and_prompts_of_the_server_are_offered_under_its_first_category(endpoint: EndpointClient) -> None:
     endpoint.call("get_module_schema", modules=["serena.fs"])
     uri = "mcpist://categories/serena.fs/serena/file:///notes.md"
     offered = {one["uri"] for one in endpoint.request("resources/list")["result"]["resources"]}
@@ -267,7 +269,7 @@ def test_resources_and_prompts_of_the_server_are_offered_under_its_first_categor
 
 
 @pytest.mark.usefixtures("upstreams")
-def test_nobody_reads_a_resource_of_a_category_that_is_not_theirs(endpoint: Door) -> None:
+def test_nobody_reads_a_resource_of_a_category_that_is_not_theirs(endpoint: EndpointClient) -> None:
     directory.put_role("acme", Role("members", ("rag",)))
     directory._cache.clear()
     uri = "mcpist://categories/serena.fs/serena/file:///notes.md"
@@ -275,10 +277,10 @@ def test_nobody_reads_a_resource_of_a_category_that_is_not_theirs(endpoint: Door
 
 
 @pytest.mark.usefixtures("upstreams")
-def test_a_new_sandbox_needs_no_server_to_show_a_schema(endpoint: Door, upstreams: Upstreams) -> None:
+def test_a_new_sandbox_needs_no_server_to_show_a_schema(endpoint: EndpointClient, upstreams: Upstreams) -> None:
     endpoint.call("get_module_schema", modules=["serena.fs"])
-    upstreams.break_down("serena")
-    begin_anew()
+    upstreams.break_server("serena")
+    reset_upstreams()
     failed, (text,) = endpoint.call("get_module_schema", modules=["serena.fs"])
     assert not failed
     assert len(json.loads(text)["modules"][0]["tools"]) == 3

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from mcp_endpoint.confirmation import Destruction, _use
+from mcp_endpoint.confirmation import DestructiveStep, _consume
 from mcpist.batch.ledger.items import table
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from mcpist_services import NAMES
-from tests.mcp_endpoint.door import Door
-from tests.mcp_endpoint.hand import Hand
+from tests.mcp_endpoint.endpoint_client import EndpointClient
+from tests.mcp_endpoint.ledger_driver import LedgerDriver
 
 DROP = '{"id":"drop","module":"rag","tool":"delete_doc","params":{"path":"notes/old.md"}}'
 LINES = f"""\
@@ -24,21 +24,21 @@ SHORT = 3.6
 
 
 @pytest.fixture
-def door(endpoint: Door, aws: list[str]) -> Door:
+def door(endpoint: EndpointClient, aws: list[str]) -> EndpointClient:
     """A client whose person may destroy, and which must have its answer soon."""
     directory.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
     directory._cache.clear()
     aws.clear()
-    return endpoint.within(SHORT)
+    return endpoint.with_timeout(SHORT)
 
 
 @pytest.fixture
-def asker(door: Door) -> Door:
+def asker(door: EndpointClient) -> EndpointClient:
     """One that shows its person a form."""
-    return door.able(elicitation={"form": {}})
+    return door.with_capabilities(elicitation={"form": {}})
 
 
-def answered(door: Door, question: dict[str, Any], reply: dict[str, Any], **changes: Any) -> dict[str, Any]:
+def answered(door: EndpointClient, question: dict[str, Any], reply: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """The answer to a batch that is sent again with what the person said."""
     params = {"name": "batch", "arguments": {"commands": LINES}} | changes
     replies = {"requestState": question["requestState"], "inputResponses": {"confirm": reply}}
@@ -53,7 +53,7 @@ def batch_of(answer: dict[str, Any]) -> str:
 # -- clients that cannot ask ----------------------------------------------------------------------------
 
 
-def test_a_dry_run_lists_what_destroys_with_its_targets(door: Door, aws: list[str]) -> None:
+def test_a_dry_run_lists_what_destroys_with_its_targets(door: EndpointClient, aws: list[str]) -> None:
     _, (text,) = door.call("batch", commands=LINES, dry_run=True)
     plan = json.loads(text)
     assert plan["destructive"] == [
@@ -71,7 +71,7 @@ def test_a_dry_run_lists_what_destroys_with_its_targets(door: Door, aws: list[st
     assert not {"BatchWriteItem", "StartExecution", "UpdateItem"} & set(aws)
 
 
-def test_without_a_form_the_batch_must_say_that_the_user_agreed(door: Door, aws: list[str]) -> None:
+def test_without_a_form_the_batch_must_say_that_the_user_agreed(door: EndpointClient, aws: list[str]) -> None:
     error = door.error("batch", commands=LINES)
     assert error["code"] == "CONFIRMATION_REQUIRED"
     assert 'line 2, drop: rag.delete_doc {"path":"notes/old.md"}' in error["message"]
@@ -83,16 +83,16 @@ def test_without_a_form_the_batch_must_say_that_the_user_agreed(door: Door, aws:
     assert "running, 0 of 3 steps" in summary
 
 
-def test_a_batch_that_destroys_nothing_needs_no_word(door: Door) -> None:
+def test_a_batch_that_destroys_nothing_needs_no_word(door: EndpointClient) -> None:
     assert not door.call("batch", commands='{"module":"rag","tool":"list_tags"}')[0]
 
 
 @pytest.mark.parametrize("capabilities", [{"elicitation": {"url": {}}}, {"sampling": {}}])
-def test_a_client_with_other_abilities_is_not_asked(door: Door, capabilities: dict[str, Any]) -> None:
-    assert door.able(**capabilities).error("batch", commands=LINES)["code"] == "CONFIRMATION_REQUIRED"
+def test_a_client_with_other_abilities_is_not_asked(door: EndpointClient, capabilities: dict[str, Any]) -> None:
+    assert door.with_capabilities(**capabilities).error("batch", commands=LINES)["code"] == "CONFIRMATION_REQUIRED"
 
 
-def test_an_older_protocol_cannot_be_asked(asker: Door) -> None:
+def test_an_older_protocol_cannot_be_asked(asker: EndpointClient) -> None:
     event = asker.event("destructive_batch", mcp_protocol_version="2025-11-25")
     text = asker.send(event)[2]["result"]["content"][0]["text"]
     assert json.loads(text)["code"] == "CONFIRMATION_REQUIRED"
@@ -101,7 +101,7 @@ def test_an_older_protocol_cannot_be_asked(asker: Door) -> None:
 # -- clients that can -----------------------------------------------------------------------------------
 
 
-def test_who_can_be_asked_is_asked_once_before_anything_runs(asker: Door, aws: list[str]) -> None:
+def test_who_can_be_asked_is_asked_once_before_anything_runs(asker: EndpointClient, aws: list[str]) -> None:
     question = asker.send(asker.event("destructive_batch"))[2]["result"]
     assert question["resultType"] == "input_required"
     asked = question["inputRequests"]["confirm"]
@@ -111,20 +111,20 @@ def test_who_can_be_asked_is_asked_once_before_anything_runs(asker: Door, aws: l
     assert not {"BatchWriteItem", "StartExecution"} & set(aws)
 
 
-def test_an_empty_capability_means_forms(door: Door) -> None:
-    assert door.able(elicitation={}).result("batch", commands=LINES)["resultType"] == "input_required"
+def test_an_empty_capability_means_forms(door: EndpointClient) -> None:
+    assert door.with_capabilities(elicitation={}).result("batch", commands=LINES)["resultType"] == "input_required"
 
 
-def test_the_models_word_is_not_the_persons(asker: Door) -> None:
+def test_the_models_word_is_not_the_persons(asker: EndpointClient) -> None:
     assert asker.result("batch", commands=LINES, confirm=True)["resultType"] == "input_required"
 
 
-def test_an_accepted_answer_runs_the_batch_that_was_asked_about(asker: Door) -> None:
+def test_an_accepted_answer_runs_the_batch_that_was_asked_about(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     assert batch_of(answered(asker, question, YES)) == question["requestState"]
 
 
-def test_an_answer_that_is_sent_again_runs_nothing_again(asker: Door, aws: list[str]) -> None:
+def test_an_answer_that_is_sent_again_runs_nothing_again(asker: EndpointClient, aws: list[str]) -> None:
     question = asker.result("batch", commands=LINES)
     first = answered(asker, question, YES)
     table().update(f"acme#{question['requestState']}", "confirmation", "SET #until = :past", values={":past": 1})
@@ -133,10 +133,10 @@ def test_an_answer_that_is_sent_again_runs_nothing_again(asker: Door, aws: list[
     assert not {"BatchWriteItem", "StartExecution"} & set(aws)
 
 
-def test_of_two_answers_at_once_one_starts_the_batch(asker: Door) -> None:
+def test_of_two_answers_at_once_one_starts_the_batch(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     caller = directory.identify(Subject(asker.login.issuer, "uma"))
-    assert [_use(caller, question["requestState"]) for _ in range(2)] == [True, False]
+    assert [_consume(caller, question["requestState"]) for _ in range(2)] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_of_two_answers_at_once_one_starts_the_batch(asker: Door) -> None:
         {"action": "accept", "content": {"confirm": "yes"}},
     ],
 )
-def test_whatever_is_no_yes_is_a_no(asker: Door, aws: list[str], reply: dict[str, Any]) -> None:
+def test_whatever_is_no_yes_is_a_no(asker: EndpointClient, aws: list[str], reply: dict[str, Any]) -> None:
     question = asker.result("batch", commands=LINES)
     aws.clear()
     result = answered(asker, question, reply)["result"]
@@ -159,7 +159,7 @@ def test_whatever_is_no_yes_is_a_no(asker: Door, aws: list[str], reply: dict[str
     assert not {"BatchWriteItem", "StartExecution"} & set(aws)
 
 
-def test_no_answer_at_all_is_asked_for_again(asker: Door) -> None:
+def test_no_answer_at_all_is_asked_for_again(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     again = asker.result("batch", commands=LINES, more={"requestState": question["requestState"]})
     assert again["resultType"] == "input_required"
@@ -175,7 +175,7 @@ def test_no_answer_at_all_is_asked_for_again(asker: Door) -> None:
     ],
     ids=["another target", "another name", "a longer time", "a further step"],
 )
-def test_an_answer_is_for_one_batch_alone(asker: Door, aws: list[str], arguments: dict[str, Any]) -> None:
+def test_an_answer_is_for_one_batch_alone(asker: EndpointClient, aws: list[str], arguments: dict[str, Any]) -> None:
     question = asker.result("batch", commands=LINES)
     aws.clear()
     error = answered(asker, question, YES, arguments=arguments)["error"]
@@ -183,12 +183,12 @@ def test_an_answer_is_for_one_batch_alone(asker: Door, aws: list[str], arguments
     assert not {"BatchWriteItem", "StartExecution"} & set(aws)
 
 
-def test_an_answer_is_for_one_person_alone(asker: Door) -> None:
+def test_an_answer_is_for_one_person_alone(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     assert answered(asker.of("ada"), question, YES)["error"]["code"] == -32602
 
 
-def test_an_answer_is_for_the_roles_that_were_asked(asker: Door) -> None:
+def test_an_answer_is_for_the_roles_that_were_asked(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     more = Role("more", modules=NAMES, allow=("rag.*",), destructive=True)
     directory.put_role("acme", more)
@@ -199,38 +199,38 @@ def test_an_answer_is_for_the_roles_that_were_asked(asker: Door) -> None:
 
 
 @pytest.mark.parametrize("state", ["b_0123456789abcdef", "made up", "x" * 5_000])
-def test_a_state_that_nobody_made_is_refused(asker: Door, aws: list[str], state: str) -> None:
+def test_a_state_that_nobody_made_is_refused(asker: EndpointClient, aws: list[str], state: str) -> None:
     assert answered(asker, {"requestState": state}, YES)["error"]["code"] == -32602
     assert not {"BatchWriteItem", "StartExecution"} & set(aws)
 
 
 @pytest.mark.parametrize("state", ["made up", "x" * 5_000])
-def test_what_cannot_be_a_state_becomes_part_of_no_key(asker: Door, aws: list[str], state: str) -> None:
+def test_what_cannot_be_a_state_becomes_part_of_no_key(asker: EndpointClient, aws: list[str], state: str) -> None:
     answered(asker, {"requestState": state}, YES)
     assert "GetItem" not in aws
 
 
-def test_a_yes_without_a_question_is_asked(asker: Door) -> None:
+def test_a_yes_without_a_question_is_asked(asker: EndpointClient) -> None:
     more = {"inputResponses": {"confirm": YES}}
     assert asker.result("batch", commands=LINES, more=more)["resultType"] == "input_required"
 
 
-def test_an_answer_may_come_too_late(asker: Door) -> None:
+def test_an_answer_may_come_too_late(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     pk = f"acme#{question['requestState']}"
     table().update(pk, "confirmation", "SET #until = :past", values={":past": 1})
     assert answered(asker, question, YES)["error"]["code"] == -32602
 
 
-def test_an_answer_whose_batch_did_not_start_is_used_up(asker: Door) -> None:
+def test_an_answer_whose_batch_did_not_start_is_used_up(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     pk = f"acme#{question['requestState']}"
     table().update(pk, "confirmation", "SET #accepted_at = :past", values={":past": 1})
     assert answered(asker, question, YES)["error"]["code"] == -32602
 
 
-def test_a_batch_that_was_agreed_to_may_go_on_as_a_task(asker: Door) -> None:
-    follower = asker.able(extensions={"io.modelcontextprotocol/tasks": {}})
+def test_a_batch_that_was_agreed_to_may_go_on_as_a_task(asker: EndpointClient) -> None:
+    follower = asker.with_capabilities(extensions={"io.modelcontextprotocol/tasks": {}})
     question = follower.result("batch", commands=LINES)
     assert question["resultType"] == "input_required"
     task = answered(follower, question, YES)["result"]
@@ -238,16 +238,16 @@ def test_a_batch_that_was_agreed_to_may_go_on_as_a_task(asker: Door) -> None:
     assert "requestState" not in task
 
 
-def test_only_what_runs_again_is_asked_about(asker: Door, door: Door) -> None:
+def test_only_what_runs_again_is_asked_about(asker: EndpointClient, door: EndpointClient) -> None:
     lines = f'{DROP}\n{{"id":"tags","module":"rag","tool":"list_tags","after":["drop"]}}'
     _, (summary, *_) = door.call("batch", commands=lines, confirm=True)
-    hand = Hand(summary.split()[1].rstrip(":"))
-    hand.ends("drop", raw={"path": "notes/old.md"})
-    hand.ends("tags", "failed")
-    assert "content" in asker.result("batch", resume=hand.head.batch)
+    driver = LedgerDriver(summary.split()[1].rstrip(":"))
+    driver.finish("drop", raw={"path": "notes/old.md"})
+    driver.finish("tags", "failed")
+    assert "content" in asker.result("batch", resume=driver.head.batch)
 
 
-def test_the_question_comes_in_japanese_to_those_who_read_it(asker: Door) -> None:
+def test_the_question_comes_in_japanese_to_those_who_read_it(asker: EndpointClient) -> None:
     event = asker.event("destructive_batch", accept_language="ja")
     message = asker.send(event)[2]["result"]["inputRequests"]["confirm"]["params"]["message"]
     assert "実行しますか" in message
@@ -257,7 +257,7 @@ def test_the_question_comes_in_japanese_to_those_who_read_it(asker: Door) -> Non
 
 
 def test_long_targets_are_cut_and_the_account_is_named() -> None:
-    step = Destruction(2, "drop", "github", "delete_label", {"name": "x" * 1_000}, "")
+    step = DestructiveStep(2, "drop", "github", "delete_label", {"name": "x" * 1_000}, "")
     text = replace(step, account="uma-at-github").as_text()
     assert text.endswith("… (account: uma-at-github)")
     assert len(text) < 400

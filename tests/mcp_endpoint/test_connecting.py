@@ -9,8 +9,8 @@ import pytest
 from mcpist.batch.ledger.items import table
 from mcpist_services import CATALOGUE
 from tests.core.loopback import Reply, serving
-from tests.mcp_endpoint.accounts import Accounts, grant
-from tests.mcp_endpoint.door import Door
+from tests.mcp_endpoint.endpoint_client import EndpointClient
+from tests.mcp_endpoint.fake_broker import FakeBroker, grant
 
 GET_ME: dict[str, Any] = {"module": "github", "tool": "get_me"}
 URL = "https://mcp.example.com/connect/github?organization=acme&user=uma"
@@ -20,26 +20,26 @@ SHORT = 11.5
 
 
 @pytest.fixture
-def accounts(endpoint: Door, monkeypatch: pytest.MonkeyPatch) -> Iterator[Accounts]:  # noqa: ARG001 - it makes AWS
+def accounts(endpoint: EndpointClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeBroker]:  # noqa: ARG001 - it makes AWS
     with serving() as service:
         monkeypatch.setattr(CATALOGUE.module("github"), "host", service.url)
-        yield Accounts(service)
+        yield FakeBroker(service)
 
 
 @pytest.fixture
-def asker(endpoint: Door) -> Door:
+def asker(endpoint: EndpointClient) -> EndpointClient:
     """A client that has its person open an address."""
-    return endpoint.able(elicitation={"url": {}}).within(SHORT)
+    return endpoint.with_capabilities(elicitation={"url": {}}).with_timeout(SHORT)
 
 
-def answered(door: Door, question: dict[str, Any], reply: Any = OPENED, **changes: Any) -> dict[str, Any]:
+def answered(door: EndpointClient, question: dict[str, Any], reply: Any = OPENED, **changes: Any) -> dict[str, Any]:
     """The answer to the same call, sent again with what the person said."""
     replies = {} if reply is None else {"inputResponses": {"connect": reply}}
     params = {"name": "call", "arguments": GET_ME, "requestState": question["requestState"], **replies, **changes}
     return door.request("tools/call", **params)
 
 
-def refused(door: Door, version: str) -> Any:
+def refused(door: EndpointClient, version: str) -> Any:
     """What the call answers to a client of an older protocol."""
     event = door.event("call", mcp_protocol_version=version)
     message = json.loads(event["body"])
@@ -52,7 +52,7 @@ def refused(door: Door, version: str) -> Any:
 # -- who is asked, and how ------------------------------------------------------------------------------
 
 
-def test_who_can_open_an_address_is_asked_to(asker: Door, accounts: Accounts) -> None:
+def test_who_can_open_an_address_is_asked_to(asker: EndpointClient, accounts: FakeBroker) -> None:
     question = asker.result("call", **GET_ME)
     assert question["resultType"] == "input_required"
     asked = question["inputRequests"]["connect"]
@@ -64,14 +64,16 @@ def test_who_can_open_an_address_is_asked_to(asker: Door, accounts: Accounts) ->
 
 @pytest.mark.parametrize("capabilities", [{}, {"elicitation": {}}, {"elicitation": {"form": {}}}])
 @pytest.mark.usefixtures("accounts")
-def test_a_client_that_opens_none_gets_an_error_with_the_link(endpoint: Door, capabilities: dict[str, Any]) -> None:
-    error = endpoint.able(**capabilities).error("call", **GET_ME)
+def test_a_client_that_opens_none_gets_an_error_with_the_link(
+    endpoint: EndpointClient, capabilities: dict[str, Any]
+) -> None:
+    error = endpoint.with_capabilities(**capabilities).error("call", **GET_ME)
     assert error["code"] == "CONNECTION_REQUIRED"
     assert URL in error["hint"]
 
 
 @pytest.mark.usefixtures("accounts")
-def test_the_protocol_before_has_an_error_of_its_own(endpoint: Door) -> None:
+def test_the_protocol_before_has_an_error_of_its_own(endpoint: EndpointClient) -> None:
     error = refused(endpoint, "2025-11-25")["error"]
     (asked,) = error["data"]["elicitations"]
     assert (error["code"], asked["mode"], asked["url"]) == (-32042, "url", URL)
@@ -80,14 +82,14 @@ def test_the_protocol_before_has_an_error_of_its_own(endpoint: Door) -> None:
 
 
 @pytest.mark.usefixtures("accounts")
-def test_older_ones_get_an_error_with_the_link(endpoint: Door) -> None:
+def test_older_ones_get_an_error_with_the_link(endpoint: EndpointClient) -> None:
     result = refused(endpoint, "2025-06-18")["result"]
     assert result["isError"]
     assert URL in json.loads(result["content"][0]["text"])["hint"]
 
 
 @pytest.mark.usefixtures("accounts")
-def test_the_question_comes_in_japanese_to_those_who_read_it(asker: Door) -> None:
+def test_the_question_comes_in_japanese_to_those_who_read_it(asker: EndpointClient) -> None:
     event = asker.event("call", accept_language="ja")
     message = json.loads(event["body"])
     message["params"]["arguments"] = GET_ME
@@ -99,7 +101,7 @@ def test_the_question_comes_in_japanese_to_those_who_read_it(asker: Door) -> Non
 # -- what an answer brings ------------------------------------------------------------------------------
 
 
-def test_the_call_runs_once_the_account_stands(asker: Door, accounts: Accounts) -> None:
+def test_the_call_runs_once_the_account_stands(asker: EndpointClient, accounts: FakeBroker) -> None:
     question = asker.result("call", **GET_ME)
     accounts.acting = grant()
     result = answered(asker, question)["result"]
@@ -107,14 +109,16 @@ def test_the_call_runs_once_the_account_stands(asker: Door, accounts: Accounts) 
     assert result["_meta"]["mcpist/account"] == "octocat"
 
 
-def test_a_person_who_is_still_at_it_is_waited_for(asker: Door, accounts: Accounts) -> None:
+def test_a_person_who_is_still_at_it_is_waited_for(asker: EndpointClient, accounts: FakeBroker) -> None:
     question = asker.result("call", **GET_ME)
     accounts.later = (1, grant())
     assert "octocat" in answered(asker, question)["result"]["content"][0]["text"]
     assert accounts.operations[-3:] == ["status", "status", "resolve"]
 
 
-def test_who_is_not_done_in_time_is_asked_again_under_the_same_state(asker: Door, accounts: Accounts) -> None:
+def test_who_is_not_done_in_time_is_asked_again_under_the_same_state(
+    asker: EndpointClient, accounts: FakeBroker
+) -> None:
     question = asker.result("call", **GET_ME)
     again = answered(asker, question)["result"]
     assert again["requestState"] == question["requestState"]
@@ -124,7 +128,7 @@ def test_who_is_not_done_in_time_is_asked_again_under_the_same_state(asker: Door
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-def test_who_says_no_gets_the_error_with_the_link(asker: Door, accounts: Accounts, action: str) -> None:
+def test_who_says_no_gets_the_error_with_the_link(asker: EndpointClient, accounts: FakeBroker, action: str) -> None:
     question = asker.result("call", **GET_ME)
     accounts.acting = grant()
     result = answered(asker, question, {"action": action})["result"]
@@ -134,14 +138,16 @@ def test_who_says_no_gets_the_error_with_the_link(asker: Door, accounts: Account
     assert accounts.service.received == []
 
 
-def test_an_answer_without_a_word_is_not_waited_for(asker: Door, accounts: Accounts) -> None:
+def test_an_answer_without_a_word_is_not_waited_for(asker: EndpointClient, accounts: FakeBroker) -> None:
     question = asker.result("call", **GET_ME)
     accounts.asked.clear()
     assert answered(asker, question, None)["result"]["requestState"] == question["requestState"]
     assert accounts.operations == ["resolve", "status"]
 
 
-def test_an_account_to_be_connected_again_is_told_from_the_one_that_stood(asker: Door, accounts: Accounts) -> None:
+def test_an_account_to_be_connected_again_is_told_from_the_one_that_stood(
+    asker: EndpointClient, accounts: FakeBroker
+) -> None:
     accounts.acting = grant(3, usable=False)
     question = asker.result("call", **GET_ME)
     accounts.later = (1, grant(4))
@@ -149,7 +155,7 @@ def test_an_account_to_be_connected_again_is_told_from_the_one_that_stood(asker:
     assert [one.get("refused") for one in accounts.asked if one["operation"] == "resolve"] == [None, 3]
 
 
-def test_a_token_that_the_service_refuses_asks_to_connect_again(asker: Door, accounts: Accounts) -> None:
+def test_a_token_that_the_service_refuses_asks_to_connect_again(asker: EndpointClient, accounts: FakeBroker) -> None:
     accounts.acting = grant(3)
     accounts.service.replies = [Reply(b'{"message": "Bad credentials"}', 401)]
     question = asker.result("call", **GET_ME)
@@ -163,13 +169,13 @@ def test_a_token_that_the_service_refuses_asks_to_connect_again(asker: Door, acc
 
 
 @pytest.mark.parametrize("state", ["b_0123456789abcdef", "made up", "x" * 5_000])
-def test_a_state_that_nobody_made_is_refused(asker: Door, accounts: Accounts, state: str) -> None:
+def test_a_state_that_nobody_made_is_refused(asker: EndpointClient, accounts: FakeBroker, state: str) -> None:
     accounts.acting = grant()
     assert answered(asker, {"requestState": state})["error"]["code"] == -32602
     assert accounts.asked == []
 
 
-def test_a_state_is_for_one_call_of_one_person_for_ten_minutes(asker: Door, accounts: Accounts) -> None:
+def test_a_state_is_for_one_call_of_one_person_for_ten_minutes(asker: EndpointClient, accounts: FakeBroker) -> None:
     question = asker.result("call", **GET_ME)
     accounts.acting = grant()
     other = {"module": "github", "tool": "get_me", "params": {"other": 1}}
@@ -180,7 +186,7 @@ def test_a_state_is_for_one_call_of_one_person_for_ten_minutes(asker: Door, acco
     assert accounts.service.received == []
 
 
-def test_no_secret_stands_beside_the_state(asker: Door, accounts: Accounts) -> None:
+def test_no_secret_stands_beside_the_state(asker: EndpointClient, accounts: FakeBroker) -> None:
     accounts.acting = grant(3, usable=False)
     question = asker.result("call", **GET_ME)
     (item,) = table().query(f"acme#{question['requestState']}")
@@ -191,7 +197,7 @@ def test_no_secret_stands_beside_the_state(asker: Door, accounts: Accounts) -> N
 # -- batches --------------------------------------------------------------------------------------------
 
 
-def test_a_state_of_a_call_is_no_leave_for_a_batch(asker: Door, accounts: Accounts) -> None:
+def test_a_state_of_a_call_is_no_leave_for_a_batch(asker: EndpointClient, accounts: FakeBroker) -> None:
     question = asker.result("call", **GET_ME)
     accounts.acting = grant()
     answer = answered(asker, question, name="batch", arguments={"commands": '{"module":"rag","tool":"list_tags"}'})

@@ -14,12 +14,12 @@ from mcp_endpoint import handler as door
 from mcpist import settings
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
-from tests.mcp_endpoint.door import Context, Door
+from tests.mcp_endpoint.endpoint_client import Context, EndpointClient
 
 # -- the protocol --------------------------------------------------------------------------------------
 
 
-def test_the_three_meta_tools_are_listed_with_the_callers_modules(endpoint: Door) -> None:
+def test_the_three_meta_tools_are_listed_with_the_callers_modules(endpoint: EndpointClient) -> None:
     status, _, answer = endpoint.ask("list_tools")
     assert status == 200
     tools = {tool["name"]: tool for tool in answer["result"]["tools"]}
@@ -28,7 +28,7 @@ def test_the_three_meta_tools_are_listed_with_the_callers_modules(endpoint: Door
     assert answer["result"]["cacheScope"] == "private"
 
 
-def test_the_hints_are_as_honest_as_the_callers_sieve(endpoint: Door) -> None:
+def test_the_hints_are_as_honest_as_the_callers_sieve(endpoint: EndpointClient) -> None:
     _, _, answer = endpoint.ask("list_tools")
     hints = {tool["name"]: tool["annotations"] for tool in answer["result"]["tools"]}
     assert hints["call"] == {
@@ -39,50 +39,50 @@ def test_the_hints_are_as_honest_as_the_callers_sieve(endpoint: Door) -> None:
     }
 
 
-def test_a_handshake_era_client_is_served_on_the_same_path(endpoint: Door) -> None:
+def test_a_handshake_era_client_is_served_on_the_same_path(endpoint: EndpointClient) -> None:
     status, _, answer = endpoint.ask("initialize")
     assert status == 200
     assert answer["result"]["protocolVersion"] == "2025-11-25"
     assert answer["result"]["serverInfo"]["name"] == "mcpist"
 
 
-def test_every_method_but_post_is_refused(endpoint: Door) -> None:
+def test_every_method_but_post_is_refused(endpoint: EndpointClient) -> None:
     status, headers, _ = endpoint.ask("get")
     assert (status, headers["allow"]) == (405, "POST")
 
 
-def test_header_names_of_any_case_are_understood(endpoint: Door) -> None:
+def test_header_names_of_any_case_are_understood(endpoint: EndpointClient) -> None:
     event = endpoint.event("list_tools")
     event["headers"] = {name.title(): value for name, value in event["headers"].items()}
     assert endpoint.send(event)[0] == 200
 
 
-def test_another_host_or_origin_is_refused(endpoint: Door) -> None:
+def test_another_host_or_origin_is_refused(endpoint: EndpointClient) -> None:
     assert door.handler(endpoint.event("list_tools", host="evil.example.com"), Context())["statusCode"] == 421
     event = endpoint.event("list_tools", origin="https://evil.example.com")
     assert door.handler(event, Context())["statusCode"] == 403
     assert endpoint.ask("list_tools", origin="https://mcp.example.com")[0] == 200
 
 
-def test_an_unknown_meta_tool_is_a_protocol_error(endpoint: Door) -> None:
+def test_an_unknown_meta_tool_is_a_protocol_error(endpoint: EndpointClient) -> None:
     event = endpoint.event("call", mcp_name="nope")
     event["body"] = event["body"].replace('"name":"call"', '"name":"nope"')
     assert endpoint.send(event)[2]["error"]["code"] == -32602
 
 
-def test_a_body_that_is_no_json_is_a_protocol_error_and_the_door_stays_open(endpoint: Door) -> None:
+def test_a_body_that_is_no_json_is_a_protocol_error_and_the_door_stays_open(endpoint: EndpointClient) -> None:
     event = endpoint.event("list_tools")
     assert endpoint.send(event | {"body": "{"})[2]["error"]["code"] == -32700
     assert endpoint.ask("list_tools")[0] == 200
 
 
-def test_a_body_of_two_megabytes_is_refused(endpoint: Door) -> None:
+def test_a_body_of_two_megabytes_is_refused(endpoint: EndpointClient) -> None:
     body = base64.b64encode(b" " * 2_000_000).decode()
     status, _, answer = endpoint.send(endpoint.event("list_tools") | {"body": body, "isBase64Encoded": True})
     assert (status, answer["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
 
 
-def test_a_defect_is_answered_without_a_stack_trace(endpoint: Door) -> None:
+def test_a_defect_is_answered_without_a_stack_trace(endpoint: EndpointClient) -> None:
     event = endpoint.event("list_tools")
     del event["requestContext"]["http"]
     status, _, answer = endpoint.send(event)
@@ -95,14 +95,14 @@ def test_a_defect_is_answered_without_a_stack_trace(endpoint: Door) -> None:
 
 
 @pytest.mark.parametrize("name", ["resource_metadata", "resource_metadata_of_path"])
-def test_the_metadata_names_the_resource_and_its_issuer(endpoint: Door, login: LocalLogin, name: str) -> None:
+def test_the_metadata_names_the_resource_and_its_issuer(endpoint: EndpointClient, login: LocalLogin, name: str) -> None:
     status, _, answer = endpoint.ask(name)
     assert status == 200
     assert answer["resource"] == "https://mcp.example.com/mcp"
     assert answer["authorization_servers"] == [login.issuer]
 
 
-def test_no_token_is_challenged_with_the_way_to_the_metadata(endpoint: Door) -> None:
+def test_no_token_is_challenged_with_the_way_to_the_metadata(endpoint: EndpointClient) -> None:
     status, headers, answer = endpoint.ask("no_token")
     assert (status, answer["error"]["code"]) == (401, "AUTHENTICATION_ERROR")
     place = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"
@@ -128,7 +128,7 @@ def refused_tokens(login: LocalLogin) -> dict[str, str]:
 
 
 @pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
-def test_tokens_that_prove_nothing_are_refused_each(endpoint: Door, login: LocalLogin) -> None:
+def test_tokens_that_prove_nothing_are_refused_each(endpoint: EndpointClient, login: LocalLogin) -> None:
     for kind, token in refused_tokens(login).items():
         status, headers, answer = endpoint.ask("list_tools", token=token)
         assert (status, answer["error"]["code"]) == (401, "AUTHENTICATION_ERROR"), kind
@@ -136,13 +136,13 @@ def test_tokens_that_prove_nothing_are_refused_each(endpoint: Door, login: Local
         assert token not in json.dumps(answer), kind
 
 
-def test_a_subject_without_membership_is_forbidden(endpoint: Door, login: LocalLogin) -> None:
+def test_a_subject_without_membership_is_forbidden(endpoint: EndpointClient, login: LocalLogin) -> None:
     status, headers, answer = endpoint.ask("list_tools", token=login.mint("stranger"))
     assert (status, answer["error"]["code"]) == (403, "AUTHORIZATION_ERROR")
     assert 'error="insufficient_scope"' in headers["www-authenticate"]
 
 
-def test_a_member_of_two_organizations_names_one_in_the_path(endpoint: Door, login: LocalLogin) -> None:
+def test_a_member_of_two_organizations_names_one_in_the_path(endpoint: EndpointClient, login: LocalLogin) -> None:
     directory.put_organization("other", name="Other")
     directory.put_user("other", "uma", name="Uma", subject=Subject(login.issuer, "uma"))
     directory._cache.clear()
@@ -153,7 +153,7 @@ def test_a_member_of_two_organizations_names_one_in_the_path(endpoint: Door, log
     assert endpoint.send(foreign)[0] == 403
 
 
-def test_a_role_may_be_named_by_header(endpoint: Door) -> None:
+def test_a_role_may_be_named_by_header(endpoint: EndpointClient) -> None:
     assert endpoint.ask("list_tools", x_mcpist_role="members")[0] == 200
     assert endpoint.ask("list_tools", x_mcpist_role="owners")[0] == 403
 
@@ -161,7 +161,7 @@ def test_a_role_may_be_named_by_header(endpoint: Door) -> None:
 # -- resources, prompts, completions --------------------------------------------------------------------
 
 
-def test_resources_are_offered_under_the_sieve(endpoint: Door) -> None:
+def test_resources_are_offered_under_the_sieve(endpoint: EndpointClient) -> None:
     offered = endpoint.request("resources/templates/list")["result"]
     assert offered["cacheScope"] == "private"
     templates = {one["name"]: one for one in offered["resourceTemplates"]}
@@ -184,19 +184,21 @@ def test_resources_are_offered_under_the_sieve(endpoint: Door) -> None:
         ("mcpist://batches/b_0123456789abcdef", "BATCH_NOT_FOUND"),
     ],
 )
-def test_an_address_that_stands_for_nothing_is_a_typed_error_that_names_it(endpoint: Door, uri: str, code: str) -> None:
+def test_an_address_that_stands_for_nothing_is_a_typed_error_that_names_it(
+    endpoint: EndpointClient, uri: str, code: str
+) -> None:
     error = endpoint.request("resources/read", uri=uri)["error"]
     assert error["code"] == -32602
     assert (error["data"]["code"], error["data"]["uri"]) == (code, uri)
 
 
-def test_a_resource_of_a_service_that_is_not_connected_says_how_to_connect_it(endpoint: Door) -> None:
+def test_a_resource_of_a_service_that_is_not_connected_says_how_to_connect_it(endpoint: EndpointClient) -> None:
     uri = "github://octocat/hello/issues/7"
     error = endpoint.request("resources/read", uri=uri)["error"]
     assert error["data"]["code"] in {"CONNECTION_REQUIRED", "UPSTREAM_UNAVAILABLE"}
 
 
-def test_prompts_are_offered_with_their_arguments_and_say_what_to_do(endpoint: Door) -> None:
+def test_prompts_are_offered_with_their_arguments_and_say_what_to_do(endpoint: EndpointClient) -> None:
     prompts = {one["name"]: one for one in endpoint.request("prompts/list")["result"]["prompts"]}
     assert [argument["name"] for argument in prompts["github.triage_issues"]["arguments"]] == ["owner", "repo"]
     said = endpoint.request(
@@ -215,13 +217,13 @@ def test_prompts_are_offered_with_their_arguments_and_say_what_to_do(endpoint: D
     ],
 )
 def test_a_wrong_question_about_prompts_is_a_typed_error(
-    endpoint: Door, name: str, arguments: dict[str, str], field: str
+    endpoint: EndpointClient, name: str, arguments: dict[str, str], field: str
 ) -> None:
     error = endpoint.request("prompts/get", name=name, arguments=arguments)["error"]
     assert (error["code"], error["data"]["details"]["field"]) == (-32602, field)
 
 
-def test_a_prompt_is_only_for_those_who_may_use_all_its_tools(endpoint: Door) -> None:
+def test_a_prompt_is_only_for_those_who_may_use_all_its_tools(endpoint: EndpointClient) -> None:
     directory.put_role("acme", Role("members", modules=("github",), deny=("github.list_labels",)))
     directory._cache.clear()
     names = {one["name"] for one in endpoint.request("prompts/list")["result"]["prompts"]}
@@ -231,7 +233,7 @@ def test_a_prompt_is_only_for_those_who_may_use_all_its_tools(endpoint: Door) ->
     assert "error" in endpoint.request("prompts/get", name="github.triage_issues", arguments=asked)
 
 
-def test_an_argument_that_cannot_be_completed_has_no_values(endpoint: Door) -> None:
+def test_an_argument_that_cannot_be_completed_has_no_values(endpoint: EndpointClient) -> None:
     for reference in (
         {"type": "ref/prompt", "name": "github.triage_issues"},
         {"type": "ref/resource", "uri": "github://{owner}/{repo}/files/{+path}"},
@@ -241,7 +243,7 @@ def test_an_argument_that_cannot_be_completed_has_no_values(endpoint: Door) -> N
         assert answer["result"]["completion"]["values"] == []
 
 
-def test_completing_what_does_not_exist_is_a_typed_error(endpoint: Door) -> None:
+def test_completing_what_does_not_exist_is_a_typed_error(endpoint: EndpointClient) -> None:
     for reference in ({"type": "ref/prompt", "name": "no.such"}, {"type": "ref/resource", "uri": "no://such"}):
         error = endpoint.request("completion/complete", ref=reference, argument={"name": "a", "value": ""})["error"]
         assert error["data"]["code"] == "VALIDATION_ERROR"
@@ -250,7 +252,7 @@ def test_completing_what_does_not_exist_is_a_typed_error(endpoint: Door) -> None
 # -- the meta-tools -------------------------------------------------------------------------------------
 
 
-def test_signatures_come_first_and_full_schemas_by_name(endpoint: Door) -> None:
+def test_signatures_come_first_and_full_schemas_by_name(endpoint: EndpointClient) -> None:
     _, (text,) = endpoint.call("get_module_schema", modules=["rag"], tools=["get_doc"])
     (module,) = json.loads(text)["modules"]
     assert set(module) == {"module", "description", "api_version", "tools", "resources", "prompts"}
@@ -260,7 +262,7 @@ def test_signatures_come_first_and_full_schemas_by_name(endpoint: Door) -> None:
     assert any(line.startswith("search_docs(query, ") for line in module["tools"] if isinstance(line, str))
 
 
-def test_a_query_finds_the_tools_for_a_task(endpoint: Door) -> None:
+def test_a_query_finds_the_tools_for_a_task(endpoint: EndpointClient) -> None:
     _, (text,) = endpoint.call("get_module_schema", query="list pull requests of a repository")
     found = {module["module"]: module["tools"] for module in json.loads(text)["modules"]}
     assert any(line.startswith("list_pulls(") for line in found["github"])
@@ -278,7 +280,7 @@ def test_a_query_finds_the_tools_for_a_task(endpoint: Door) -> None:
     ],
 )
 def test_a_wrong_question_about_modules_is_a_typed_error(
-    endpoint: Door, arguments: dict[str, Any], code: str, field: str | None
+    endpoint: EndpointClient, arguments: dict[str, Any], code: str, field: str | None
 ) -> None:
     error = endpoint.error("get_module_schema", **arguments)
     assert error["code"] == code
@@ -286,7 +288,7 @@ def test_a_wrong_question_about_modules_is_a_typed_error(
 
 
 def test_a_defect_in_a_tool_is_a_typed_error_with_the_requests_id(
-    endpoint: Door, monkeypatch: pytest.MonkeyPatch
+    endpoint: EndpointClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FILES_BUCKET", "nobodys-bucket")
     settings.settings.cache_clear()
@@ -296,13 +298,13 @@ def test_a_defect_in_a_tool_is_a_typed_error_with_the_requests_id(
     assert "bucket" not in json.dumps(error)
 
 
-def test_a_call_refused_for_its_arguments_brings_the_tools_schema(endpoint: Door) -> None:
+def test_a_call_refused_for_its_arguments_brings_the_tools_schema(endpoint: EndpointClient) -> None:
     error = endpoint.error("call", module="rag", tool="search_docs", params={"query": "x", "limit": "many"})
     assert (error["code"], error["details"]["field"]) == ("VALIDATION_ERROR", "limit")
     assert error["details"]["schema"]["required"] == ["query"]
 
 
-def test_a_role_without_the_module_neither_sees_nor_calls_it(endpoint: Door) -> None:
+def test_a_role_without_the_module_neither_sees_nor_calls_it(endpoint: EndpointClient) -> None:
     directory.put_role("acme", Role("members", modules=("github",)))
     directory._cache.clear()
     _, _, answer = endpoint.ask("list_tools")
@@ -315,7 +317,7 @@ def test_a_role_without_the_module_neither_sees_nor_calls_it(endpoint: Door) -> 
         assert error["code"] == "AUTHORIZATION_ERROR"
 
 
-def test_errors_come_in_japanese_to_those_who_read_it(endpoint: Door) -> None:
+def test_errors_come_in_japanese_to_those_who_read_it(endpoint: EndpointClient) -> None:
     event = endpoint.event("call", accept_language="ja,en;q=0.5")
     event["body"] = event["body"].replace("list_tags", "list_tagz")
     result = endpoint.send(event)[2]["result"]
@@ -338,7 +340,7 @@ def test_errors_come_in_japanese_to_those_who_read_it(endpoint: Door) -> None:
     ids=["broken", "duplicate", "cycle", "unknown", "self", "tool", "field", "101 steps", "empty"],
 )
 def test_a_bad_batch_is_refused_whole_with_its_line(
-    endpoint: Door, aws: list[str], commands: str, code: str, line: int | None
+    endpoint: EndpointClient, aws: list[str], commands: str, code: str, line: int | None
 ) -> None:
     endpoint.ask("list_tools")
     aws.clear()
@@ -347,7 +349,7 @@ def test_a_bad_batch_is_refused_whole_with_its_line(
     assert aws == []
 
 
-def test_a_dry_run_shows_each_step_and_the_machines_size(endpoint: Door) -> None:
+def test_a_dry_run_shows_each_step_and_the_machines_size(endpoint: EndpointClient) -> None:
     status, _, answer = endpoint.ask("batch")
     assert status == 200
     plan = json.loads(answer["result"]["content"][0]["text"])
@@ -358,7 +360,9 @@ def test_a_dry_run_shows_each_step_and_the_machines_size(endpoint: Door) -> None
 # -- numbers of the design ------------------------------------------------------------------------------
 
 
-def test_a_cold_call_needs_three_aws_requests_and_a_warm_one_its_audit_row(endpoint: Door, aws: list[str]) -> None:
+def test_a_cold_call_needs_three_aws_requests_and_a_warm_one_its_audit_row(
+    endpoint: EndpointClient, aws: list[str]
+) -> None:
     aws.clear()
     assert endpoint.call("call", module="rag", tool="list_tags") == (False, ["[]"])
     assert aws[0] == "Query"

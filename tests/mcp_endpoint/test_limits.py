@@ -8,10 +8,10 @@ import pytest
 
 from infra.local.login import LocalLogin
 from mcpist.errors import RateLimitExceeded
-from tests.mcp_endpoint.door import Door
-from tests.mcp_endpoint.hand import Hand
+from tests.mcp_endpoint.endpoint_client import EndpointClient
+from tests.mcp_endpoint.ledger_driver import LedgerDriver
 
-type Given = Callable[..., Door]
+type Given = Callable[..., EndpointClient]
 
 THREE = """\
 {"id":"find","module":"rag","tool":"list_docs"}
@@ -19,7 +19,7 @@ THREE = """\
 {"id":"tags","module":"rag","tool":"list_tags"}"""
 
 
-def over(door: Door, **changes: Any) -> tuple[int, dict[str, str], Any]:
+def over(door: EndpointClient, **changes: Any) -> tuple[int, dict[str, str], Any]:
     """The refusal of one more request than a minute may have; of three, a minute's end is between two at most."""
     answers = [door.ask("list_tools", **changes) for _ in range(3)]
     assert answers[0][0] == 200
@@ -72,13 +72,13 @@ def test_a_cold_call_is_counted_later_and_warm_ones_once_a_share(given: Given, a
     assert seen == {"PutItem": 30}
 
 
-def begun(door: Door, **asked: Any) -> Hand:
+def begun(door: EndpointClient, **asked: Any) -> LedgerDriver:
     summary = door.call("batch", **(asked or {"commands": THREE}))[1][0]
-    return Hand(summary.split()[1].rstrip(":"))
+    return LedgerDriver(summary.split()[1].rstrip(":"))
 
 
 def test_a_batch_beyond_the_day_is_refused_before_anything_runs(given: Given, aws: list[str]) -> None:
-    door = given(BATCH_STEPS="5").within(3.6)
+    door = given(BATCH_STEPS="5").with_timeout(3.6)
     begun(door)
     aws.clear()
     error = door.error("batch", commands=THREE)
@@ -92,7 +92,7 @@ def test_a_batch_beyond_the_day_is_refused_before_anything_runs(given: Given, aw
 
 
 def test_a_plan_counts_nothing(given: Given, aws: list[str]) -> None:
-    door = given(BATCH_STEPS="2").within(3.6)
+    door = given(BATCH_STEPS="2").with_timeout(3.6)
     aws.clear()
     assert door.call("batch", commands=THREE, dry_run=True)[0] is False
     assert "UpdateItem" not in aws
@@ -101,7 +101,7 @@ def test_a_plan_counts_nothing(given: Given, aws: list[str]) -> None:
 def test_the_limit_costs_a_batch_one_request(given: Given, aws: list[str]) -> None:
     counts = []
     for limit in ("0", "100"):
-        door = given(BATCH_STEPS=limit).within(3.6)
+        door = given(BATCH_STEPS=limit).with_timeout(3.6)
         begun(door)  # makes the machine
         aws.clear()
         begun(door)
@@ -110,12 +110,12 @@ def test_the_limit_costs_a_batch_one_request(given: Given, aws: list[str]) -> No
 
 
 def test_a_resumed_batch_counts_what_runs_again_with_the_elements_that_are_known(given: Given) -> None:
-    door = given(BATCH_STEPS="13").within(3.6)
-    hand = begun(door)
-    hand.ends("find", raw=[{"path": "a.md"}])
-    hand.ends("tags", raw=[])
-    hand.runs("docs", [RateLimitExceeded(service="rag", retry_after=7)] * 4)
-    old = hand.head.batch  # 3 steps and 4 elements
+    door = given(BATCH_STEPS="13").with_timeout(3.6)
+    driver = begun(door)
+    driver.finish("find", raw=[{"path": "a.md"}])
+    driver.finish("tags", raw=[])
+    driver.finish_each("docs", [RateLimitExceeded(service="rag", retry_after=7)] * 4)
+    old = driver.head.batch  # 3 steps and 4 elements
     begun(door, resume=old)  # 1 step and 4 elements
     assert door.error("batch", resume=old)["details"] | {"retry_after": 0} == {
         "steps": 5,

@@ -9,13 +9,13 @@ from mcp.shared.auth import OAuthMetadata
 
 from infra.local.login import LocalLogin
 from mcpist.settings import settings
-from tests.mcp_endpoint.door import PUBLIC_URL, Door
+from tests.mcp_endpoint.endpoint_client import PUBLIC_URL, EndpointClient
 
 LOGIN_URL = "https://mcpist-1.auth.eu-west-1.amazoncognito.com"
 
 
 @pytest.fixture
-def own_login(endpoint: Door, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
+def own_login(endpoint: EndpointClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[EndpointClient]:
     """A stack with a user pool of its own."""
     monkeypatch.setenv("LOGIN_URL", LOGIN_URL)
     settings.cache_clear()
@@ -24,7 +24,9 @@ def own_login(endpoint: Door, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]
     settings.cache_clear()
 
 
-def test_a_client_that_begins_at_the_resource_finds_the_login_and_its_pkce(own_login: Door, login: LocalLogin) -> None:
+def test_a_client_that_begins_at_the_resource_finds_the_login_and_its_pkce(
+    own_login: EndpointClient, login: LocalLogin
+) -> None:
     (server,) = own_login.ask("resource_metadata")[2]["authorization_servers"]
     status, _, answer = own_login.ask("login_metadata")
     first = build_oauth_authorization_server_metadata_discovery_urls(server, server_url=f"{PUBLIC_URL}/mcp")[0]
@@ -39,11 +41,11 @@ def test_a_client_that_begins_at_the_resource_finds_the_login_and_its_pkce(own_l
     assert "offline_access" not in answer["scopes_supported"]
 
 
-def test_tokens_are_still_the_issuers_own(own_login: Door) -> None:
+def test_tokens_are_still_the_issuers_own(own_login: EndpointClient) -> None:
     assert own_login.ask("list_tools")[0] == 200
 
 
-def test_any_other_issuer_describes_itself(endpoint: Door, login: LocalLogin) -> None:
+def test_any_other_issuer_describes_itself(endpoint: EndpointClient, login: LocalLogin) -> None:
     status, _, answer = endpoint.ask("login_metadata")
     assert (status, set(answer)) == (404, {"error"})
     metadata: dict[str, Any] = endpoint.ask("resource_metadata")[2]

@@ -10,9 +10,9 @@ import pytest
 
 from infra.local.login import LocalLogin
 from mcp_endpoint import categories
-from mcp_endpoint.arguments import SCHEMAS
+from mcp_endpoint.arguments import INPUT_SCHEMAS
 from mcp_endpoint.exchange import Exchange
-from mcp_endpoint.meta_tools import Told, answer, declare
+from mcp_endpoint.meta_tools import ToolAnswer, call_tool, declare
 from mcpist.caller import Proof, Role, Subject
 from mcpist.errors import InvalidRequest, UpstreamUnavailable
 from mcpist.people import directory
@@ -20,7 +20,7 @@ from mcpist.running import broker
 from mcpist.running import send as sending
 from mcpist.running.broker import Credential
 from mcpist_services import CATALOGUE, NAMES
-from tests.core.loopback import Reply, Service, said, serving
+from tests.core.loopback import Reply, Service, json_response, serving
 from tests.peers.tokens import o200k
 
 # One line a module, as an upstream's categories would be described.
@@ -41,7 +41,7 @@ def test_the_three_meta_tools_with_ten_modules_stay_under_900_tokens(organizatio
 
 
 def test_no_argument_is_declared_to_come_in_a_header_so_no_call_is_searched_for_one() -> None:
-    assert "x-mcp-header" not in json.dumps([SCHEMAS, categories.SCHEMAS])
+    assert "x-mcp-header" not in json.dumps([INPUT_SCHEMAS, categories.INPUT_SCHEMAS])
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def github(exchange: Exchange, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serv
     """GitHub on loopback, and uma's account there."""
     caller = exchange.caller
     credential = Credential("t", account_id="7", account_name="uma", owner="user#uma", expires_at=None)
-    broker._memory[caller.organization, caller.user, caller.role_names, "github"] = (time.time(), credential)
+    broker._credential_cache[caller.organization, caller.user, caller.role_names, "github"] = (time.time(), credential)
     with serving() as service:
         monkeypatch.setattr(CATALOGUE.module("github"), "host", service.url)
         yield service
@@ -65,28 +65,28 @@ def github(exchange: Exchange, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serv
 
 def branches(exchange: Exchange, **more: Any) -> Any:
     params = {"owner": "octocat", "repo": "hello-world"} | more.pop("params", {})
-    told = answer(exchange, "call", {"module": "github", "tool": "list_branches", "params": params, **more})
-    assert isinstance(told, Told)
+    told = call_tool(exchange, "call", {"module": "github", "tool": "list_branches", "params": params, **more})
+    assert isinstance(told, ToolAnswer)
     assert told.account == "uma"
     return told.parts
 
 
 def test_a_cut_list_has_a_second_text_so_that_raw_output_stays_json(github: Service, exchange: Exchange) -> None:
-    page = said([{"name": "main"}], link=f'<{github.url}/x?page=2>; rel="next"')
-    github.says(page)
+    page = json_response([{"name": "main"}], link=f'<{github.url}/x?page=2>; rel="next"')
+    github.reply_with(page)
     text, more = branches(exchange, params={"limit": 1}, raw_output=True)
     assert json.loads(text) == [{"name": "main"}]
     assert "cursor=" in more
-    github.says(said([{"name": "main"}]))
+    github.reply_with(json_response([{"name": "main"}]))
     (text,) = branches(exchange)
     assert "main" in text
 
 
 def test_a_call_retries_as_often_as_its_options_say(github: Service, exchange: Exchange) -> None:
-    github.says(Reply(b"", 502), said([]))
+    github.reply_with(Reply(b"", 502), json_response([]))
     branches(exchange, options={"retry": 1, "retry_delay": 0})
     assert len(github.received) == 2
-    github.says(Reply(b"", 502))
+    github.reply_with(Reply(b"", 502))
     with pytest.raises(UpstreamUnavailable):
         branches(exchange)
     assert len(github.received) == 1
@@ -109,19 +109,19 @@ def test_options_out_of_bounds_or_unknown_are_refused(exchange: Exchange, option
 
 
 def found(exchange: Exchange, query: str) -> dict[str, Any]:
-    (text,) = answer(exchange, "get_module_schema", {"query": query})
+    (text,) = call_tool(exchange, "get_module_schema", {"query": query})
     return {module["module"]: module for module in json.loads(text)["modules"]}
 
 
 def test_a_hit_says_whether_its_account_is_connected(exchange: Exchange) -> None:
     caller = exchange.caller
     services = tuple(module for module in found(exchange, "list pull requests on GitHub") if module != "rag")
-    broker._statuses[caller.organization, caller.user, caller.role_names, " ".join(services)] = (
+    broker._status_cache[caller.organization, caller.user, caller.role_names, " ".join(services)] = (
         time.time(),
         frozenset({"github"}),
     )
     assert found(exchange, "list pull requests on GitHub")["github"]["connected"] is True
-    broker._statuses.clear()
+    broker._status_cache.clear()
 
 
 def test_where_the_broker_cannot_say_a_hit_says_nothing_of_its_account(exchange: Exchange) -> None:

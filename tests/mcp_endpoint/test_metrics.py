@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests import emf
-from tests.mcp_endpoint.door import Door
+from tests.mcp_endpoint.endpoint_client import EndpointClient
 
 type Counts = dict[str, float]
 
@@ -21,22 +21,24 @@ def counts(capsys: pytest.CaptureFixture[str]) -> Counts:
     return found
 
 
-def test_a_call_and_its_tokens_are_counted(endpoint: Door, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_call_and_its_tokens_are_counted(endpoint: EndpointClient, capsys: pytest.CaptureFixture[str]) -> None:
     endpoint.call("call", module="rag", tool="list_tags")
     assert counts(capsys) == {"Calls": 1, "TokensBefore": 1, "TokensAfter": 1}
 
 
-def test_what_is_asked_for_raw_is_not_rendered(endpoint: Door, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_asked_for_raw_is_not_rendered(endpoint: EndpointClient, capsys: pytest.CaptureFixture[str]) -> None:
     endpoint.call("call", module="rag", tool="list_tags", raw_output=True)
     assert counts(capsys) == {"Calls": 1}
 
 
-def test_a_tools_error_is_counted_once_by_its_code(endpoint: Door, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tools_error_is_counted_once_by_its_code(
+    endpoint: EndpointClient, capsys: pytest.CaptureFixture[str]
+) -> None:
     endpoint.error("call", module="rag", tool="get_doc", params={"path": "nothing.md"})
     assert counts(capsys) == {"Calls": 1, "Errors FILE_NOT_FOUND": 1}
 
 
-def test_what_never_ran_is_no_call(endpoint: Door, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_never_ran_is_no_call(endpoint: EndpointClient, capsys: pytest.CaptureFixture[str]) -> None:
     endpoint.error("call", module="rag", tool="nope")
     assert counts(capsys) == {"Errors TOOL_NOT_FOUND": 1}
     endpoint.request("resources/read", uri="rag://docs/nothing.md")
@@ -46,7 +48,7 @@ def test_what_never_ran_is_no_call(endpoint: Door, capsys: pytest.CaptureFixture
 
 
 def test_who_has_no_token_is_an_error_and_who_only_looks_counts_nothing(
-    endpoint: Door, capsys: pytest.CaptureFixture[str]
+    endpoint: EndpointClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     endpoint.ask("no_token")
     assert counts(capsys) == {"Errors AUTHENTICATION_ERROR": 1}
@@ -54,7 +56,7 @@ def test_who_has_no_token_is_an_error_and_who_only_looks_counts_nothing(
     assert counts(capsys) == {}
 
 
-def test_a_defect_is_counted_as_one(endpoint: Door, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_defect_is_counted_as_one(endpoint: EndpointClient, capsys: pytest.CaptureFixture[str]) -> None:
     event = endpoint.event("list_tools")
     del event["requestContext"]["http"]
     status, _, body = endpoint.send(event)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.house import ROOT
+from infra.local.deployment import ROOT
 
 ASKS = """
 import sys

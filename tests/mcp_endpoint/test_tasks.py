@@ -12,8 +12,8 @@ from mcp_endpoint.batches import as_task
 from mcp_endpoint.exchange import client_of
 from mcpist.batch.ledger.records import Header
 from mcpist.errors import RateLimitExceeded
-from tests.mcp_endpoint.door import Door
-from tests.mcp_endpoint.hand import Hand
+from tests.mcp_endpoint.endpoint_client import EndpointClient
+from tests.mcp_endpoint.ledger_driver import LedgerDriver
 
 TASKS = {"io.modelcontextprotocol/tasks": {}}
 LINES = """\
@@ -23,23 +23,23 @@ SHORT = 3.6  # the door keeps 3 s for the answer
 
 
 @pytest.fixture
-def follower(endpoint: Door) -> Door:
+def follower(endpoint: EndpointClient) -> EndpointClient:
     """A client that takes tasks."""
-    return endpoint.able(extensions=TASKS)
+    return endpoint.with_capabilities(extensions=TASKS)
 
 
-def begun(endpoint: Door, lines: str = LINES) -> str:
+def begun(endpoint: EndpointClient, lines: str = LINES) -> str:
     """A batch under way."""
-    created = endpoint.able(extensions=TASKS).result("batch", commands=lines, more={"task": {}})
+    created = endpoint.with_capabilities(extensions=TASKS).result("batch", commands=lines, more={"task": {}})
     batch: str = created["taskId"]
     return batch
 
 
-def asked(door: Door, method: str, batch: str, **params: Any) -> dict[str, Any]:
+def asked(door: EndpointClient, method: str, batch: str, **params: Any) -> dict[str, Any]:
     return door.request(f"tasks/{method}", taskId=batch, **params)
 
 
-def test_a_batch_that_is_asked_for_as_a_task_is_one_at_once(follower: Door) -> None:
+def test_a_batch_that_is_asked_for_as_a_task_is_one_at_once(follower: EndpointClient) -> None:
     created = follower.send(follower.event("batch_as_task"))[2]["result"]
     assert (created["resultType"], created["status"]) == ("task", "working")
     assert created["statusMessage"] == "running: 0 of 2 steps"
@@ -48,9 +48,9 @@ def test_a_batch_that_is_asked_for_as_a_task_is_one_at_once(follower: Door) -> N
     assert "content" not in created
 
 
-def test_a_task_tells_its_progress_and_brings_its_answer_when_done(follower: Door) -> None:
+def test_a_task_tells_its_progress_and_brings_its_answer_when_done(follower: EndpointClient) -> None:
     batch = begun(follower)
-    Hand(batch).ends("tags", raw=[{"tag": "guide", "docs": 2}])
+    LedgerDriver(batch).finish("tags", raw=[{"tag": "guide", "docs": 2}])
     task = asked(follower, "get", batch)["result"]
     assert (task["resultType"], task["status"], task["statusMessage"]) == (
         "complete",
@@ -59,7 +59,7 @@ def test_a_task_tells_its_progress_and_brings_its_answer_when_done(follower: Doo
     )
     assert task["lastUpdatedAt"] > task["createdAt"]
     assert "result" not in task
-    Hand(batch).ends("docs", raw=[])
+    LedgerDriver(batch).finish("docs", raw=[])
     task = asked(follower, "get", batch)["result"]
     assert (task["status"], task["statusMessage"]) == ("completed", "done: 2 of 2 steps")
     summary, tags = (block["text"] for block in task["result"]["content"])
@@ -68,10 +68,10 @@ def test_a_task_tells_its_progress_and_brings_its_answer_when_done(follower: Doo
     assert task["result"]["isError"] is False
 
 
-def test_a_batch_with_failed_steps_is_a_completed_task(follower: Door) -> None:
+def test_a_batch_with_failed_steps_is_a_completed_task(follower: EndpointClient) -> None:
     batch = begun(follower)
-    Hand(batch).ends("tags", "failed", error=RateLimitExceeded(service="rag", retry_after=7))
-    Hand(batch).ends("docs", "skipped")
+    LedgerDriver(batch).finish("tags", "failed", error=RateLimitExceeded(service="rag", retry_after=7))
+    LedgerDriver(batch).finish("docs", "skipped")
     task = asked(follower, "get", batch)["result"]
     assert task["status"] == "completed"
     summary, failure = (block["text"] for block in task["result"]["content"])
@@ -79,34 +79,34 @@ def test_a_batch_with_failed_steps_is_a_completed_task(follower: Door) -> None:
     assert "RATE_LIMIT_EXCEEDED" in failure
 
 
-def test_a_batch_that_outlives_the_answers_time_becomes_a_task(follower: Door) -> None:
-    created = follower.within(SHORT).result("batch", commands=LINES)
+def test_a_batch_that_outlives_the_answers_time_becomes_a_task(follower: EndpointClient) -> None:
+    created = follower.with_timeout(SHORT).result("batch", commands=LINES)
     assert created["resultType"] == "task"
-    again = follower.within(SHORT).result("batch", batch_id=created["taskId"])
+    again = follower.with_timeout(SHORT).result("batch", batch_id=created["taskId"])
     assert again["taskId"] == created["taskId"]
     for step in ("tags", "docs"):
-        Hand(created["taskId"]).ends(step, raw=[])
+        LedgerDriver(created["taskId"]).finish(step, raw=[])
     done = follower.result("batch", batch_id=created["taskId"])
     assert done["content"][0]["text"].startswith(f"batch {created['taskId']}: done")
 
 
-def test_a_client_without_tasks_gets_the_batchs_id_and_a_link(endpoint: Door) -> None:
-    result = endpoint.within(SHORT).result("batch", commands=LINES, more={"task": {}})
+def test_a_client_without_tasks_gets_the_batchs_id_and_a_link(endpoint: EndpointClient) -> None:
+    result = endpoint.with_timeout(SHORT).result("batch", commands=LINES, more={"task": {}})
     text, link = result["content"]
     batch = text["text"].split()[1].rstrip(":")
     assert text["text"].endswith(f"Call batch with batch_id {batch} to fetch the rest.")
     assert (link["type"], link["uri"]) == ("resource_link", f"mcpist://batches/{batch}")
 
 
-def test_a_client_from_before_links_gets_the_text_alone(endpoint: Door) -> None:
-    event = endpoint.within(SHORT).event("call", mcp_protocol_version="2025-03-26")
+def test_a_client_from_before_links_gets_the_text_alone(endpoint: EndpointClient) -> None:
+    event = endpoint.with_timeout(SHORT).event("call", mcp_protocol_version="2025-03-26")
     params = {"name": "batch", "arguments": {"commands": LINES}}
     event["body"] = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-    (text,) = endpoint.within(SHORT).send(event)[2]["result"]["content"]
+    (text,) = endpoint.with_timeout(SHORT).send(event)[2]["result"]["content"]
     assert "running, 0 of 2 steps" in text["text"]
 
 
-def test_a_task_is_shown_to_who_started_it_and_to_administrators(follower: Door) -> None:
+def test_a_task_is_shown_to_who_started_it_and_to_administrators(follower: EndpointClient) -> None:
     batch = begun(follower.of("ada"))
     for method in ("get", "update", "cancel"):
         error = asked(follower, method, batch)["error"]
@@ -115,12 +115,12 @@ def test_a_task_is_shown_to_who_started_it_and_to_administrators(follower: Door)
 
 
 @pytest.mark.parametrize("batch", ["b_0123456789abcdef", "nothing", "b_0#batch", "x" * 5_000])
-def test_a_task_that_does_not_exist_is_invalid(follower: Door, batch: str) -> None:
+def test_a_task_that_does_not_exist_is_invalid(follower: EndpointClient, batch: str) -> None:
     for method in ("get", "update", "cancel"):
         assert asked(follower, method, batch)["error"]["code"] == -32602
 
 
-def test_who_does_not_declare_tasks_is_told_what_to_declare(endpoint: Door) -> None:
+def test_who_does_not_declare_tasks_is_told_what_to_declare(endpoint: EndpointClient) -> None:
     batch = begun(endpoint)
     for method in ("get", "update", "cancel"):
         error = asked(endpoint, method, batch)["error"]
@@ -128,53 +128,53 @@ def test_who_does_not_declare_tasks_is_told_what_to_declare(endpoint: Door) -> N
 
 
 @pytest.mark.parametrize("name", ["get_task", "cancel_task"])
-def test_the_header_names_the_task(follower: Door, name: str) -> None:
+def test_the_header_names_the_task(follower: EndpointClient, name: str) -> None:
     status, _, answer = follower.ask(name, mcp_name="b_another")
     assert (status, answer["error"]["code"]) == (400, -32020)
     assert follower.ask(name)[2]["error"]["data"]["code"] == "BATCH_NOT_FOUND"
 
 
-def test_the_extension_is_announced(endpoint: Door) -> None:
+def test_the_extension_is_announced(endpoint: EndpointClient) -> None:
     assert endpoint.request("server/discover")["result"]["capabilities"]["extensions"] == TASKS
 
 
-def test_an_older_protocol_has_no_such_methods(follower: Door) -> None:
+def test_an_older_protocol_has_no_such_methods(follower: EndpointClient) -> None:
     event = follower.event("get_task", mcp_protocol_version="2025-11-25")
     event["body"] = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"taskId": "b_1"}})
     assert follower.send(event)[2]["error"]["code"] == -32601
 
 
-def test_a_cancelled_batch_starts_no_further_step(follower: Door) -> None:
+def test_a_cancelled_batch_starts_no_further_step(follower: EndpointClient) -> None:
     batch = begun(follower)
-    Hand(batch).ends("tags", raw=[{"tag": "guide"}])
+    LedgerDriver(batch).finish("tags", raw=[{"tag": "guide"}])
     assert asked(follower, "cancel", batch)["result"]["resultType"] == "complete"
     task = asked(follower, "get", batch)["result"]
     assert (task["status"], task["statusMessage"]) == ("cancelled", "cancelled: 2 of 2 steps")
     assert "result" not in task
-    assert Hand(batch).head.outcome == {0: "succeeded", 1: "cancelled"}
+    assert LedgerDriver(batch).head.outcome == {0: "succeeded", 1: "cancelled"}
     summary, tags = follower.call("batch", batch_id=batch)[1]
     assert summary.startswith(f"batch {batch}: cancelled, 2 of 2 steps: tags succeeded, docs cancelled")
     assert "guide" in tags
 
 
-def test_cancelling_what_is_done_changes_nothing(follower: Door) -> None:
+def test_cancelling_what_is_done_changes_nothing(follower: EndpointClient) -> None:
     batch = begun(follower)
     for step in ("tags", "docs"):
-        Hand(batch).ends(step, raw=[])
+        LedgerDriver(batch).finish(step, raw=[])
     before = asked(follower, "get", batch)["result"]
     assert asked(follower, "cancel", batch)["result"]["resultType"] == "complete"
     assert asked(follower, "get", batch)["result"] | {"pollIntervalMs": 0} == before | {"pollIntervalMs": 0}
 
 
-def test_a_batch_whose_time_is_over_is_closed_by_who_asks_for_it(follower: Door) -> None:
+def test_a_batch_whose_time_is_over_is_closed_by_who_asks_for_it(follower: EndpointClient) -> None:
     batch = begun(follower)
-    Hand(batch).runs_out_of_time()
+    LedgerDriver(batch).expire()
     task = asked(follower, "get", batch)["result"]
     assert task["status"] == "completed"
     assert "tags cancelled, docs cancelled" in task["result"]["content"][0]["text"]
 
 
-def test_an_answer_that_nobody_asked_for_is_passed_over(follower: Door) -> None:
+def test_an_answer_that_nobody_asked_for_is_passed_over(follower: EndpointClient) -> None:
     batch = begun(follower)
     replies = {"confirm": {"action": "accept", "content": {"confirm": True}}}
     assert asked(follower, "update", batch, inputResponses=replies)["result"]["resultType"] == "complete"
@@ -188,7 +188,7 @@ def test_the_older_a_batch_the_seldomer_it_is_asked_for() -> None:
             pk="acme#b", organization="acme", batch="b", user="u", issuer="i", sub="s", roles=(), warrant="",
             ids=("a",), needs=(frozenset(),), started_at=now - age, closes_at=now + 900, expires_at=now + 9_000,
         )  # fmt: skip
-        return round(as_task(head).poll_seconds, 1)
+        return round(as_task(head).poll_interval_seconds, 1)
 
     assert [poll_after(age) for age in (0, 10, 40, 3_000)] == [1.0, 1.0, 4.0, 10.0]
 
@@ -198,24 +198,24 @@ def test_only_the_newest_protocol_has_questions_and_tasks(version: str, able: bo
     declared = ClientCapabilities.model_validate({"elicitation": {}, "extensions": TASKS})
     context: Any = SimpleNamespace(protocol_version=version, session=SimpleNamespace(client_capabilities=declared))
     client = client_of(context, CallToolRequestParams(name="batch"))
-    assert (client.forms, client.tasks, client.links) == (able, able, True)
+    assert (client.supports_forms, client.supports_tasks, client.supports_links) == (able, able, True)
 
 
 # -- as resources ---------------------------------------------------------------------------------------
 
 
-def test_a_batch_can_be_read_as_a_resource(endpoint: Door) -> None:
+def test_a_batch_can_be_read_as_a_resource(endpoint: EndpointClient) -> None:
     batch = begun(endpoint)
-    Hand(batch).ends("tags", raw=[{"tag": "guide"}])
+    LedgerDriver(batch).finish("tags", raw=[{"tag": "guide"}])
     (content,) = endpoint.request("resources/read", uri=f"mcpist://batches/{batch}")["result"]["contents"]
     assert content["mimeType"] == "text/plain"
     assert content["text"].startswith(f"batch {batch}: running, 1 of 2 steps")
     assert "guide" in content["text"]
 
 
-def test_a_batchs_progress_can_be_read_by_programs(endpoint: Door) -> None:
+def test_a_batchs_progress_can_be_read_by_programs(endpoint: EndpointClient) -> None:
     batch = begun(endpoint)
-    Hand(batch).ends("tags", raw=[])
+    LedgerDriver(batch).finish("tags", raw=[])
     uri = f"mcpist://batches/{batch}/progress"
     (content,) = endpoint.request("resources/read", uri=uri)["result"]["contents"]
     progress = json.loads(content["text"])
@@ -224,11 +224,11 @@ def test_a_batchs_progress_can_be_read_by_programs(endpoint: Door) -> None:
 
 
 @pytest.mark.parametrize("path", ["{batch}", "{batch}/progress", "b_0000000000000000", "x#y"])
-def test_somebody_elses_batch_is_no_resource(endpoint: Door, path: str) -> None:
+def test_somebody_elses_batch_is_no_resource(endpoint: EndpointClient, path: str) -> None:
     uri = f"mcpist://batches/{path.format(batch=begun(endpoint.of('ada')))}"
     assert endpoint.request("resources/read", uri=uri)["error"]["data"]["code"] == "BATCH_NOT_FOUND"
 
 
-def test_batches_are_listed_as_templates(endpoint: Door) -> None:
+def test_batches_are_listed_as_templates(endpoint: EndpointClient) -> None:
     listed = endpoint.request("resources/templates/list")["result"]["resourceTemplates"]
     assert {"mcpist://batches/{id}", "mcpist://batches/{id}/progress"} <= {one["uriTemplate"] for one in listed}

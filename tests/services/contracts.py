@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from mcpist.errors import InvalidRequest
-from mcpist.render.shows import at, steps
-from mcpist.tools.call import Answer, Call, Cut, Lookup, Work
+from mcpist.render.shows import path_keys, value_at
+from mcpist.tools.call import Call, CallResponse, Lookup, PartialList, Work
 from mcpist.tools.module import Module
 from mcpist.tools.schema import example_of
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
@@ -85,7 +85,7 @@ class Vendor:
         for transport in self.transports:
             transport.calls.clear()
 
-    def send(self, call: Call) -> Answer:
+    def send(self, call: Call) -> CallResponse:
         """Answer one Call, as the service with a token would."""
         transport = self.transports[1 if call.origin else 0]
         headers = {"authorization": "Bearer x", **self.module.headers, **call.headers}
@@ -96,7 +96,7 @@ class Vendor:
             )
             url = (call.origin or self.host) + path
             response = client.request(call.method, url, params=dict(call.query) or None, json=call.json)
-        return Answer(response.status_code, dict(response.headers), response.json() if response.content else None)
+        return CallResponse(response.status_code, dict(response.headers), response.json() if response.content else None)
 
     def perform(self, tool: Tool, arguments: dict[str, Any]) -> Any:
         """The JSON that a tool brings; of a list its first page, after asking for the second one, if there is one."""
@@ -118,7 +118,7 @@ class Vendor:
             while True:
                 call = work.send(self.send(call))
         except StopIteration as end:
-            return done(end.value.json if isinstance(end.value, Cut) else end.value)
+            return done(end.value.json if isinstance(end.value, PartialList) else end.value)
 
     def shows(self, operation: str, path: str) -> bool:
         """Whether the description of an operation's answer knows a path."""
@@ -126,15 +126,15 @@ class Vendor:
         route = next(route for route in described.routes if described._name(route[2], route[3], route[6]) == operation)
         call = contract().Call(operation, route[2], route[3], spec=route[6])
         _, media = described._answer(call, None)
-        return media is not None and any(_known(described, media.get("schema", {}), list(steps(path))))
+        return media is not None and any(_known(described, media.get("schema", {}), list(path_keys(path))))
 
 
 def told(tool: Tool, page: Any) -> Any:
     """A page with what the module puts beside its items."""
-    tells = tool.paging.tells if tool.paging else None
-    if tells is None:
+    extra_columns = tool.paging.extra_columns if tool.paging else None
+    if extra_columns is None:
         return page
-    items = [{**item, **tells(item, page)} for item in shown(tool, page)]
+    items = [{**item, **extra_columns(item, page)} for item in shown(tool, page)]
     return {**page, tool.shows.rows: items} if tool.shows.rows else items
 
 
@@ -178,20 +178,20 @@ def _let_words_pass(described: Any) -> None:
     )
 
 
-def leads_somewhere(value: Any, keys: list[Any]) -> bool:
+def path_exists(value: Any, keys: list[Any]) -> bool:
     """Whether a path is in an answer; null, and a list without items, may stand for anything."""
     if not keys or value is None:
         return True
     if keys[0] == "*":
-        return isinstance(value, list) and all(leads_somewhere(item, keys[1:]) for item in value)
+        return isinstance(value, list) and all(path_exists(item, keys[1:]) for item in value)
     if isinstance(keys[0], int):
-        return isinstance(value, list) and (len(value) <= keys[0] or leads_somewhere(value[keys[0]], keys[1:]))
-    return isinstance(value, dict) and keys[0] in value and leads_somewhere(value[keys[0]], keys[1:])
+        return isinstance(value, list) and (len(value) <= keys[0] or path_exists(value[keys[0]], keys[1:]))
+    return isinstance(value, dict) and keys[0] in value and path_exists(value[keys[0]], keys[1:])
 
 
 def shown(tool: Tool, raw: Any) -> list[Any]:
     """The items of an answer that a tool's columns are read from."""
-    items = at(raw, tool.shows.rows) if tool.shows.rows else raw
+    items = value_at(raw, tool.shows.rows) if tool.shows.rows else raw
     return items if isinstance(items, list) else [items]
 
 

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest
 from mcpist.tools.call import Call, Lookup, Work
-from mcpist.tools.permissions import permits
+from mcpist.tools.permissions import role_permits
 from mcpist.tools.schema import example_of
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
 from mcpist_services import CATALOGUE, NAMES
@@ -35,7 +35,7 @@ def test_a_module_says_what_it_is_in_one_line(name: str) -> None:
     module = CATALOGUE.module(name)
     assert module.description.endswith(".")
     assert module.api_version
-    assert bool(module.host) != bool(module.opens)
+    assert bool(module.host) != bool(module.open_store)
 
 
 @for_every_tool
@@ -114,7 +114,7 @@ def test_every_tool_says_who_made_it_and_what_it_belongs_to(tool: Tool) -> None:
 @for_every_tool
 def test_a_tool_that_shows_secrets_is_off_until_somebody_allows_it(tool: Tool) -> None:
     role = Role("members", modules=(tool.module,))
-    assert permits(role, tool) == (tool.reads and not tool.reveals)
+    assert role_permits(role, tool) == (tool.reads and not tool.reveals)
 
 
 @for_every_tool
@@ -157,7 +157,7 @@ def test_every_module_offers_resources_and_prompts(name: str) -> None:
         assert prompt.description.endswith(".")
         assert prompt.tools
         words = {name: str(example_of(spec)) for name, spec in prompt.input_schema["properties"].items()}
-        assert all(f"{name}.{tool.name}" in prompt.say(words) for tool in prompt.tools)
+        assert all(f"{name}.{tool.name}" in prompt.render(words) for tool in prompt.tools)
 
 
 @pytest.mark.parametrize("name", NAMES)

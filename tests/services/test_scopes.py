@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcpist.running.scopes import lacking
+from mcpist.running.scopes import first_missing_scope
 from mcpist.tools.tool import Tool
 from mcpist_services import CATALOGUE, NAMES
 from tests.services.contracts import SPECS, needs_descriptions
@@ -40,8 +40,8 @@ def _scopes(security: list[dict[str, Any]]) -> set[str]:
 )
 def test_what_a_tool_needs_is_what_its_operation_takes(name: str, tool: Tool) -> None:
     module, takes = CATALOGUE.module(name), accepted(name)[tool.operation]
-    own = module.needs[tool.name][-1]  # those before it are of what the tool reads first
-    wanted = {own, *module.scopes.wider.get(own, ())}
+    own = module.scopes_by_tool[tool.name][-1]  # those before it are of what the tool reads first
+    wanted = {own, *module.scopes.implied_by.get(own, ())}
     assert wanted <= takes or (tool.operation in UNDESCRIBED and not takes)
 
 
@@ -49,8 +49,8 @@ def test_what_a_tool_needs_is_what_its_operation_takes(name: str, tool: Tool) ->
 def test_all_that_a_tool_needs_is_asked_for(name: str, tool: Tool) -> None:
     module = CATALOGUE.module(name)
     asked = asked_for(name) if module.service else ()
-    assert lacking(module.needs[tool.name], asked, module.scopes.wider) is None
-    assert not module.needs[tool.name] or asked
+    assert first_missing_scope(module.scopes_by_tool[tool.name], asked, module.scopes.implied_by) is None
+    assert not module.scopes_by_tool[tool.name] or asked
 
 
 def asked_for(service: str) -> tuple[str, ...]:

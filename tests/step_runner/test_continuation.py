@@ -10,10 +10,10 @@ import pytest
 from mcpist.aws.stores import Table, client
 from mcpist.batch.execution import executions
 from mcpist.batch.execution.settling import StepBusy
-from mcpist.batch.ledger import facts, ledger
+from mcpist.batch.ledger import ledger, transitions
 from mcpist.errors import InternalError, NewerFormat, StoreUnavailable
 from mcpist.settings import settings
-from tests.step_runner.batch import PK, Write, claim_by, elements, enter, entry, has_settled, outcome
+from tests.step_runner.ledger_batch import PK, Write, claim_by, elements, enter, entry, has_settled, outcome
 
 LATE = {"started": "2026-01-01T00:00:00.000Z"}
 
@@ -52,7 +52,7 @@ def started(machine: str) -> Started:
     ],
 )
 def test_an_execution_is_continued_by_one_with_the_next_number(execution: str, name: str) -> None:
-    assert executions.following(execution) == name
+    assert executions.next_execution_name(execution) == name
 
 
 def test_a_step_that_comes_too_late_runs_in_the_next_execution(write: Write, machine: str, started: Started) -> None:
@@ -75,7 +75,7 @@ def test_only_one_sandbox_starts_the_next_execution(
     write: Write, machine: str, started: Started, aws: list[str]
 ) -> None:
     head = write(("list_tags", {}, set()), ("list_tags", {}, set()))
-    assert executions.take(head, "b_0123456789abcdef-r1", "living sandbox") == "mine"
+    assert executions.acquire_start(head, "b_0123456789abcdef-r1", "living sandbox") == "mine"
     with pytest.raises(StepBusy):
         enter(machine=machine, **LATE)
     assert started() == []
@@ -88,7 +88,7 @@ def test_only_one_sandbox_starts_the_next_execution(
 
 def test_a_dead_claim_of_a_late_execution_is_left_to_the_next(write: Write, machine: str, started: Started) -> None:
     write(("list_tags", {}, set()))
-    claim_by("dead sandbox", lives=-1)
+    claim_by("dead sandbox", ttl_seconds=-1)
     enter(machine=machine, retry=1, **LATE)
     assert entry().status is None
     assert len(started()) == 1
@@ -96,7 +96,7 @@ def test_a_dead_claim_of_a_late_execution_is_left_to_the_next(write: Write, mach
 
 def test_a_write_in_doubt_is_told_however_late(write: Write, machine: str, started: Started) -> None:
     write(("list_tags", {}, set()), effect="writes")
-    claim_by("dead sandbox", lives=-1)
+    claim_by("dead sandbox", ttl_seconds=-1)
     enter(machine=machine, retry=1, **LATE)
     assert outcome() == "unknown"
     assert started() == []
@@ -104,7 +104,7 @@ def test_a_write_in_doubt_is_told_however_late(write: Write, machine: str, start
 
 def test_what_was_lost_late_is_told_how_it_ended(write: Write, machine: str, started: Started) -> None:
     write(("list_tags", {}, set()), effect="writes")
-    claim_by("dead sandbox", lives=-1)
+    claim_by("dead sandbox", ttl_seconds=-1)
     enter("lost", machine=machine, **LATE)
     assert outcome() == "unknown"
     assert started() == []
@@ -193,7 +193,7 @@ def test_a_batch_of_a_newer_release_is_left_to_it(write: Write) -> None:
     assert refused.value.retryable
     assert isinstance(refused.value, StoreUnavailable)
     with pytest.raises(NewerFormat):
-        ledger.header(head.pk)
+        ledger.get_header(head.pk)
 
 
 def test_a_batch_of_the_release_before_goes_on(write: Write) -> None:
@@ -210,7 +210,7 @@ def test_a_batch_of_the_release_before_goes_on(write: Write) -> None:
         )
     event = {"batch": PK, "step": 0, "retry": 0, "execution": "b_0123456789abcdef"}
     assert enter(**event) == {"batch": PK, "go": {"s1": True}}
-    assert (entry().line, entry().when, ledger.header(PK).form) == (1, None, "machine")
+    assert (entry().line, entry().when, ledger.get_header(PK).form) == (1, None, "machine")
 
 
 def test_a_fact_about_another_element_changes_nothing(write: Write) -> None:
@@ -218,5 +218,5 @@ def test_a_fact_about_another_element_changes_nothing(write: Write) -> None:
     head = write(("list_docs", {}, set()), search, step1={"each": "${step0.raw}"})
     has_settled(0, b'["a", "b"]')
     enter(step=1)
-    facts.finish(head, elements(1)[0], None, "cancelled")
+    transitions.finish(head, elements(1)[0], None, "cancelled")
     assert [one.status for one in elements(1)] == ["cancelled", None]

@@ -9,22 +9,12 @@ import pytest
 
 from mcpist.aws.stores import Table
 from mcpist.batch.execution.settling import StepBusy
-from mcpist.batch.ledger import facts, ledger
-from mcpist.batch.ledger.facts import MOST_ELEMENTS
+from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.items import unpack
+from mcpist.batch.ledger.transitions import MAX_ELEMENTS
 from mcpist.people import quota
 from mcpist.settings import settings
-from tests.step_runner.batch import (
-    PK,
-    Write,
-    claim_by,
-    elements,
-    enter,
-    entry,
-    error_of,
-    has_settled,
-    outcome,
-)
+from tests.step_runner.ledger_batch import PK, Write, claim_by, elements, enter, entry, error_of, has_settled, outcome
 
 SEARCH = ("search_docs", {"query": "${each.q}"}, {0})
 
@@ -33,9 +23,9 @@ SEARCH = ("search_docs", {"query": "${each.q}"}, {0})
 def fan(write: Write) -> Any:
     """A step over the list that another one brought, and one that needs it."""
 
-    def fan(found: Any, tool: Any = SEARCH, **wishes: Any) -> None:
-        made = {name: wishes.pop(name) for name in ("effect", "closes_in", "lenient") if name in wishes}
-        each = {"each": "${step0.raw}", **wishes}
+    def fan(found: Any, tool: Any = SEARCH, **options: Any) -> None:
+        made = {name: options.pop(name) for name in ("effect", "closes_in", "lenient") if name in options}
+        each = {"each": "${step0.raw}", **options}
         write(("list_docs", {}, set()), tool, ("list_docs", {}, {1}), step1=each, **made)
         has_settled(0, json.dumps(found).encode())
 
@@ -53,7 +43,7 @@ def test_a_step_names_its_elements_they_run_and_it_is_gathered(fan: Any) -> None
     run(1, 0)
     assert enter("gather") == {"batch": PK, "go": {"s2": True}}
     assert outcome(1) == "succeeded"
-    assert len(ledger.raw(ledger.header(PK), entry(1))) == 2
+    assert len(ledger.load_json(ledger.get_header(PK), entry(1))) == 2
     assert [one.status for one in elements(1)] == ["succeeded", "succeeded"]
 
 
@@ -77,25 +67,25 @@ def test_each_comes_again_and_replays(fan: Any) -> None:
     gathered = enter("gather")
     assert enter("gather", request="request-4") == gathered
     assert enter(step=1) == gathered
-    assert len(ledger.header(PK).seq) == 2
+    assert len(ledger.get_header(PK).seq) == 2
 
 
 def test_the_list_is_made_out_once(fan: Any) -> None:
     fan([{"q": "a"}])
     enter(step=1)
-    head, found = ledger.header(PK), entry(1)
-    again = facts.spread(head, found, ["other"])
-    assert again.fan
-    assert ledger.raw(head, again.fan) == [{"q": "a"}]
-    assert facts.count(head, 1, 500) is None
-    assert ledger.header(PK).elements == {1: 1}
+    head, found = ledger.get_header(PK), entry(1)
+    again = transitions.store_list(head, found, ["other"])
+    assert again.map_items
+    assert ledger.load_json(head, again.map_items) == [{"q": "a"}]
+    assert transitions.count_elements(head, 1, 500) is None
+    assert ledger.get_header(PK).elements == {1: 1}
 
 
 def test_an_empty_list_succeeds_at_once_with_nothing(fan: Any) -> None:
     fan([])
     assert enter(step=1) == {"batch": PK, "go": {"s2": True}}
     assert outcome(1) == "succeeded"
-    assert ledger.raw(ledger.header(PK), entry(1)) == []
+    assert ledger.load_json(ledger.get_header(PK), entry(1)) == []
 
 
 @pytest.mark.parametrize(
@@ -126,7 +116,7 @@ def test_a_batch_has_a_thousand_elements_in_all(write: Write) -> None:
     has_settled(0, json.dumps([{"q": "a"}] * 600).encode())
     assert len(enter(step=1)["each"]) == 600
     enter(step=2)
-    assert error_of(entry(2)).details["limit"] == MOST_ELEMENTS - 600
+    assert error_of(entry(2)).details["limit"] == MAX_ELEMENTS - 600
     assert "each" in enter(step=1)
 
 
@@ -142,7 +132,7 @@ def test_elements_count_once_as_steps_of_the_day(fan: Any, monkeypatch: pytest.M
     fan([{"q": "a"}] * 4)
     for request in ("request-1", "request-2"):
         assert len(enter(step=1, request=request)["each"]) == 4
-    assert facts.count(ledger.header(PK), 1, 4) is None
+    assert transitions.count_elements(ledger.get_header(PK), 1, 4) is None
     assert used() == 4
 
 
@@ -151,20 +141,20 @@ def test_a_list_that_is_more_than_the_day_has_left_fails_before_any_of_it_runs(
 ) -> None:
     monkeypatch.setenv("BATCH_STEPS", "5")
     settings.cache_clear()
-    quota.take_steps("acme", 2, time.time())
+    quota.reserve_steps("acme", 2, time.time())
     fan([{"q": "a"}] * 4)
     assert enter(step=1) == {"batch": PK, "go": {"s2": True}}
     error = error_of(entry(1))
     assert (error.code, error.details["steps"], error.details["used"]) == ("RATE_LIMIT_EXCEEDED", 4, 2)
     assert outcome(1) == "failed"
     assert used() == 2
-    assert ledger.header(PK).elements == {}  # so no other entrance takes them for counted
+    assert ledger.get_header(PK).elements == {}  # so no other entrance takes them for counted
 
 
 def test_a_long_list_stands_in_a_file_and_each_element_finds_its_own(fan: Any) -> None:
     fan([{"q": "a", "noise": [number * place * 7919 % 104729 for place in range(200)]} for number in range(100)])
     enter(step=1)
-    found = entry(1).fan
+    found = entry(1).map_items
     assert found
     assert found.content is None
     run(99)
@@ -177,7 +167,7 @@ def test_a_step_succeeds_with_one_element_and_tells_how_each_ended(fan: Any) -> 
     run(0, 1, 2)
     enter("gather")
     assert outcome(1) == "succeeded"
-    raw = ledger.raw(ledger.header(PK), entry(1))
+    raw = ledger.load_json(ledger.get_header(PK), entry(1))
     assert [one is None for one in raw] == [False, True, False]
     statuses = unpack(entry(1).statuses or b"")
     assert [one["status"] for one in statuses] == ["succeeded", "failed", "succeeded"]
@@ -222,7 +212,7 @@ def test_a_lost_gathering_ends_what_nobody_runs_any_more(fan: Any) -> None:
     fan([{"q": "a"}, {"q": "b"}, {"q": "c"}], effect="writes")
     enter(step=1)
     run(0)
-    claim_by("dead sandbox", elements(1)[1], lives=-1)
+    claim_by("dead sandbox", elements(1)[1], ttl_seconds=-1)
     assert enter("gather", lost=True) == {"batch": PK, "go": {"s2": True}}
     assert [one.status for one in elements(1)] == ["succeeded", "unknown", "failed"]
     assert outcome(1) == "unknown"
@@ -232,7 +222,7 @@ def test_a_lost_gathering_ends_what_nobody_runs_any_more(fan: Any) -> None:
 def test_a_dead_claim_on_an_element_counts_as_one_on_a_step(fan: Any, effect: str, status: str) -> None:
     fan([{"q": "a"}], effect=effect)
     enter(step=1)
-    claim_by("dead sandbox", elements(1)[0], lives=-1)
+    claim_by("dead sandbox", elements(1)[0], ttl_seconds=-1)
     run(0)
     enter("gather")
     assert (elements(1)[0].status, outcome(1)) == (status, status)
@@ -250,7 +240,7 @@ def test_a_write_in_doubt_leaves_a_lenient_step_succeeded_with_the_others(fan: A
     fan([{"q": "a"}, {"q": "b"}], effect="writes", lenient=frozenset({1}))
     enter(step=1)
     run(0)
-    claim_by("dead sandbox", elements(1)[1], lives=-1)
+    claim_by("dead sandbox", elements(1)[1], ttl_seconds=-1)
     run(1)
     enter("gather")
     assert outcome(1) == "succeeded"
@@ -259,7 +249,7 @@ def test_a_write_in_doubt_leaves_a_lenient_step_succeeded_with_the_others(fan: A
 def test_an_element_that_the_list_does_not_have_is_left_alone(fan: Any) -> None:
     fan([{"q": "a"}])
     run(0)
-    assert entry(1).fan is None
+    assert entry(1).map_items is None
     enter(step=1)
     run(7)
     assert [one.status for one in elements(1)] == [None]
@@ -279,7 +269,7 @@ def test_a_cancelled_batch_runs_no_further_element_and_lets_writes_end(fan: Any)
     head = ledger.cancel(PK)
     assert 1 not in head.seq
     run(2)
-    facts.finish(head, elements(1)[1], "living sandbox", "succeeded", content=b"1")
+    transitions.finish(head, elements(1)[1], "living sandbox", "succeeded", content=b"1")
     enter("gather")
     assert [one.status for one in elements(1)] == ["succeeded", "succeeded", "cancelled"]
     assert outcome(1) == "succeeded"
@@ -291,7 +281,7 @@ def test_cancelling_ends_a_reading_step_at_once(fan: Any) -> None:
     claim_by("living sandbox", elements(1)[0])
     assert ledger.cancel(PK).done
     assert [one.status for one in elements(1)] == ["cancelled", "cancelled"]
-    late = facts.finish(ledger.header(PK), elements(1)[0], "living sandbox", "succeeded", content=b"1")
+    late = transitions.finish(ledger.get_header(PK), elements(1)[0], "living sandbox", "succeeded", content=b"1")
     assert late.status == "cancelled"
 
 
@@ -299,8 +289,8 @@ def test_after_its_time_a_batch_is_closed_with_its_elements(fan: Any) -> None:
     fan([{"q": "a"}, {"q": "b"}, {"q": "c"}], effect="writes")
     enter(step=1)
     run(0)
-    claim_by("dead sandbox", elements(1)[1], lives=-1)
-    head = replace(ledger.header(PK), closes_at=time.time() - 1)
+    claim_by("dead sandbox", elements(1)[1], ttl_seconds=-1)
+    head = replace(ledger.get_header(PK), closes_at=time.time() - 1)
     assert ledger.close(head).outcome == {0: "succeeded", 1: "unknown", 2: "cancelled"}
     assert [one.status for one in elements(1)] == ["succeeded", "unknown", "cancelled"]
 
@@ -320,6 +310,6 @@ def test_a_list_that_is_made_out_between_reading_and_cancelling_stands(fan: Any)
     fan([{"q": "a"}], effect="writes")
     seen = entry(1)
     enter(step=1)
-    assert facts.finish(ledger.header(PK), seen, None, "cancelled").status is None
+    assert transitions.finish(ledger.get_header(PK), seen, None, "cancelled").status is None
     run(0)
     assert enter("gather") == {"batch": PK, "go": {"s2": True}}

@@ -9,13 +9,13 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from mcpist.aws.stores import client
-from mcpist.batch.execution.settling import Entrance, StepBusy
-from mcpist.batch.ledger import facts, ledger
+from mcpist.batch.execution.settling import StepAttempt, StepBusy
+from mcpist.batch.ledger import ledger, transitions
 from mcpist.caller import Role
 from mcpist.errors import StoreUnavailable
 from mcpist.people import directory
-from step_runner.step import StepWork
-from tests.step_runner.batch import PK, Write, claim_by, enter, entry, error_of, has_settled, outcome
+from step_runner.step import ToolStepWork
+from tests.step_runner.ledger_batch import PK, Write, claim_by, enter, entry, error_of, has_settled, outcome
 
 TAGS: Any = ("list_tags", {}, set())
 
@@ -83,8 +83,8 @@ def test_a_tool_has_the_time_of_its_line_its_sandbox_and_its_batch(
     write: Write, timeout: Any, closes_in: float, remaining: float, seconds: float
 ) -> None:
     head = write(TAGS, closes_in=closes_in, step0={"timeout": timeout})
-    work = StepWork(Entrance(PK, 0, "execution", 0, "request", remaining), lambda _: None)
-    assert work._seconds(head, entry()) == pytest.approx(seconds, abs=0.5)
+    work = ToolStepWork(StepAttempt(PK, 0, "execution", 0, "request", remaining), lambda _: None)
+    assert work._timeout_seconds(head, entry()) == pytest.approx(seconds, abs=0.5)
 
 
 def test_an_outage_before_the_claim_is_waited_out(write: Write) -> None:
@@ -122,7 +122,7 @@ def test_cancelling_ends_what_has_not_begun_abandons_reads_and_spares_writes(wri
     head = ledger.cancel(PK)
     assert (head.outcome, head.done) == ({0: "succeeded", 1: "cancelled", 2: "cancelled"}, True)
     assert head.cancelled_at == pytest.approx(time.time(), abs=60)
-    late = facts.finish(head, entry(1), "living sandbox", "succeeded", content=b"[]")
+    late = transitions.finish(head, entry(1), "living sandbox", "succeeded", content=b"[]")
     assert late.status == "cancelled"
 
 
@@ -130,14 +130,14 @@ def test_a_write_that_runs_while_its_batch_is_cancelled_ends_as_it_ends(write: W
     write(TAGS, ("list_docs", {}, {0}), effect="writes")
     claim_by("living sandbox")
     assert ledger.cancel(PK).outcome == {1: "cancelled"}
-    facts.finish(ledger.header(PK), entry(), "living sandbox", "succeeded", content=b"[]")
+    transitions.finish(ledger.get_header(PK), entry(), "living sandbox", "succeeded", content=b"[]")
     enter()
-    assert ledger.header(PK).outcome == {0: "succeeded", 1: "cancelled"}
+    assert ledger.get_header(PK).outcome == {0: "succeeded", 1: "cancelled"}
 
 
 def test_no_step_of_a_cancelled_batch_starts(write: Write) -> None:
     head = write(TAGS)
-    facts.stop(head)
+    transitions.mark_cancelled(head)
     enter()
     assert outcome() == "cancelled"
 
@@ -147,7 +147,7 @@ def test_a_batch_that_is_done_is_not_cancelled(write: Write) -> None:
     enter()
     head = ledger.cancel(PK)
     assert (head.cancelled_at, head.outcome) == (None, {0: "succeeded"})
-    assert facts.stop(head).cancelled_at is None
+    assert transitions.mark_cancelled(head).cancelled_at is None
 
 
 def test_cancelling_again_changes_nothing(write: Write) -> None:
@@ -159,8 +159,8 @@ def test_cancelling_again_changes_nothing(write: Write) -> None:
 
 def test_a_read_that_died_in_a_cancelled_batch_does_not_run_again(write: Write) -> None:
     head = write(TAGS)
-    claim_by("dead sandbox", lives=-1)
-    facts.stop(head)
+    claim_by("dead sandbox", ttl_seconds=-1)
+    transitions.mark_cancelled(head)
     enter()
     assert outcome() == "cancelled"
 
@@ -169,6 +169,6 @@ def test_a_claim_between_reading_and_cancelling_stands(write: Write) -> None:
     head = write(TAGS)
     seen = entry()
     claim_by("living sandbox")
-    assert facts.finish(head, seen, None, "cancelled").status is None
+    assert transitions.finish(head, seen, None, "cancelled").status is None
     with pytest.raises(StepBusy):
         enter()

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from mcpist.batch.execution.settling import StepBusy
-from mcpist.batch.ledger import facts, ledger
+from mcpist.batch.ledger import ledger, transitions
 from mcpist.caller import Role
 from mcpist.errors import BatchNotFound
 from mcpist.people import directory
-from tests.step_runner.batch import EXECUTION, PK, Write, claim_by, enter, entry, error_of, outcome
+from tests.step_runner.ledger_batch import EXECUTION, PK, Write, claim_by, enter, entry, error_of, outcome
 
 
 def test_a_step_runs_settles_and_opens_its_successors(write: Write) -> None:
@@ -32,22 +32,22 @@ def test_an_entry_that_comes_again_replays_its_answer_and_runs_nothing(write: Wr
 def test_a_result_without_its_settling_is_settled_by_the_next_entry(write: Write) -> None:
     head = write(("list_tags", {}, set()), ("list_docs", {}, {0}))
     claim_by("dead sandbox")
-    facts.finish(head, entry(), "dead sandbox", "succeeded", content=b"[]")
+    transitions.finish(head, entry(), "dead sandbox", "succeeded", content=b"[]")
     assert enter() == {"batch": PK, "go": {"s1": True}}
 
 
 def test_a_step_settles_once_in_the_headers_order_whoever_comes_again(write: Write) -> None:
     write(("list_tags", {}, set()), ("list_docs", {}, set()))
-    facts.settle(PK, 0, "succeeded")
-    facts.settle(PK, 1, "failed")
-    head = facts.settle(PK, 0, "failed")
+    transitions.settle(PK, 0, "succeeded")
+    transitions.settle(PK, 1, "failed")
+    head = transitions.settle(PK, 0, "failed")
     assert (head.seq, head.outcome) == ({0: 0, 1: 1}, {0: "succeeded", 1: "failed"})
 
 
 def test_a_step_before_its_needs_is_left_alone(write: Write) -> None:
     write(("list_tags", {}, set()), ("list_docs", {}, {0}))
     assert enter(step=1) == {"batch": PK, "go": {}}
-    assert ledger.header(PK).seq == {}
+    assert ledger.get_header(PK).seq == {}
 
 
 def test_a_live_claim_is_busy(write: Write) -> None:
@@ -59,7 +59,7 @@ def test_a_live_claim_is_busy(write: Write) -> None:
         enter("lost")
 
 
-@pytest.mark.parametrize("dead", [{"lives": -1}, {"execution": EXECUTION, "retry": 0}])
+@pytest.mark.parametrize("dead", [{"ttl_seconds": -1}, {"execution": EXECUTION, "retry": 0}])
 def test_a_dead_claim_lets_a_read_run_again_and_leaves_a_write_unknown(write: Write, dead: dict[str, Any]) -> None:
     write(("list_tags", {}, set()))
     claim_by("dead sandbox", **dead)
@@ -75,7 +75,7 @@ def test_the_verdict_of_a_lost_step_stands_against_its_late_result(write: Write)
     head = write(("list_tags", {}, set()), effect="writes")
     claim_by("slow sandbox", execution=EXECUTION)
     enter("lost")
-    late = facts.finish(head, entry(), "slow sandbox", "succeeded", content=b"[]")
+    late = transitions.finish(head, entry(), "slow sandbox", "succeeded", content=b"[]")
     assert (late.status, outcome()) == ("unknown", "unknown")
 
 
@@ -112,9 +112,9 @@ def test_the_sieve_is_asked_again_when_the_step_runs(write: Write) -> None:
 def test_a_batch_closes_after_its_time_and_spares_who_still_works(write: Write) -> None:
     steps = [("list_tags", {}, set())] * 3
     write(*steps, closes_in=-1, effect="writes")
-    claim_by("dead sandbox", entry(0), lives=-1)
+    claim_by("dead sandbox", entry(0), ttl_seconds=-1)
     claim_by("living sandbox", entry(1))
-    head = ledger.close(ledger.header(PK))
+    head = ledger.close(ledger.get_header(PK))
     assert head.outcome == {0: "unknown", 2: "cancelled"}
     assert not head.done
 
@@ -129,16 +129,16 @@ def test_a_batch_whose_day_is_over_is_not_found(write: Write) -> None:
     head = write(("list_tags", {}, set()))
     ledger.write(replace(head, expires_at=head.started_at - 1), [])
     with pytest.raises(BatchNotFound):
-        ledger.header(PK)
+        ledger.get_header(PK)
 
 
 def test_a_large_result_becomes_a_file(write: Write) -> None:
     head = write(("list_tags", {}, set()))
     claim_by("sandbox")
     raw = {"noise": [index * 7919 % 104729 for index in range(20_000)]}
-    found = facts.finish(head, entry(), "sandbox", "succeeded", content=json.dumps(raw).encode())
+    found = transitions.finish(head, entry(), "sandbox", "succeeded", content=json.dumps(raw).encode())
     assert found.content is None
     assert found.file is not None
-    assert ledger.raw(head, found) == raw
+    assert ledger.load_json(head, found) == raw
     with pytest.raises(Exception, match="There is no"):
-        ledger.raw(replace(head, organization="globex"), found)
+        ledger.load_json(replace(head, organization="globex"), found)

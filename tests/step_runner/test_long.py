@@ -1,6 +1,7 @@
 """Batches that outlive an execution: with the limit set to a second they go on in another one, and settle once.
 
-They run on an embedded AWS of their own, which is gone before the whole house's begins: a process has room for one.
+They run on an embedded AWS of their own, which ends before that of the whole deployment begins: a process has room
+for one.
 """
 
 import os
@@ -11,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from infra.local.house import ORGANIZATION, ROLE, House, open_house, with_modules
-from infra.local.operating import operating
+from infra.local.deployment import ORGANIZATION, ROLE, LocalDeployment, run_local_deployment, with_modules
+from infra.local.environment import operating
 from mcpist.caller import Role
 from mcpist.people import directory
-from tests.whole.conftest import HERE, Visitor
+from tests.whole.conftest import HERE, McpUser
 
 MODULES = ("probe", "rag")
 CONTINUE_SECONDS = 1
@@ -24,23 +25,23 @@ OPEN_SECONDS = 1.2
 
 
 @pytest.fixture(scope="module")
-def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """A house in which no step begins later than a second after its execution did."""
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalDeployment]:
+    """A deployment in which no step begins later than a second after its execution did."""
     root = with_modules(tmp_path_factory.mktemp("hasty"), HERE / "probe.py")
     template = (root / "template.yaml").read_text("utf-8")
     (root / "template.yaml").unlink()
     hasty = template.replace('CONTINUE_SECONDS: "240"', f'CONTINUE_SECONDS: "{CONTINUE_SECONDS}"')
     assert hasty != template
     (root / "template.yaml").write_text(hasty, "utf-8")
-    with open_house(docs=HERE / "documents", root=root, modules=MODULES) as house:
-        with operating(house.aws):
+    with run_local_deployment(docs=HERE / "documents", root=root, modules=MODULES) as deployment:
+        with operating(deployment.aws):
             directory.put_role(ORGANIZATION, Role(ROLE, modules=MODULES, allow=("probe.*",)))
-        yield house
+        yield deployment
 
 
-def executions(house: House) -> list[str]:
+def executions(deployment: LocalDeployment) -> list[str]:
     """The names of all executions, in their order."""
-    states = house.aws.client("stepfunctions")
+    states = deployment.aws.client("stepfunctions")
     machines = [machine["stateMachineArn"] for machine in states.list_state_machines()["stateMachines"]]
     found = [one for arn in machines for one in states.list_executions(stateMachineArn=arn)["executions"]]
     return [one["name"] for one in sorted(found, key=lambda one: one["startDate"])]
@@ -79,9 +80,9 @@ def tangled(trace: Path, gate: Path) -> list[dict[str, Any]]:
     return [*lines(trace, gate), *tangle]
 
 
-def run(house: House, steps: list[dict[str, Any]], gate: Path) -> tuple[str, list[str]]:
+def run(deployment: LocalDeployment, steps: list[dict[str, Any]], gate: Path) -> tuple[str, list[str]]:
     """The summary of a batch whose gate opens when its first execution is old, and the names of its executions."""
-    user = Visitor(house, house.token())
+    user = McpUser(deployment, deployment.token())
     os.mkfifo(gate)
     opening = threading.Timer(OPEN_SECONDS, gate.write_text, ["go"])
     opening.start()
@@ -90,13 +91,15 @@ def run(house: House, steps: list[dict[str, Any]], gate: Path) -> tuple[str, lis
     batch = summary.split()[1].rstrip(":")
     while "running" in summary:
         (summary, *_) = user.texts("batch", batch_id=batch)
-    return summary, [name for name in executions(house) if name.startswith(batch)]
+    return summary, [name for name in executions(deployment) if name.startswith(batch)]
 
 
 ALL = "slow succeeded, find succeeded, notes succeeded (3 elements: 3 succeeded), last succeeded"
 
 
-def test_a_batch_goes_on_in_another_execution_where_what_has_settled_replays(hasty: House, tmp_path: Path) -> None:
+def test_a_batch_goes_on_in_another_execution_where_what_has_settled_replays(
+    hasty: LocalDeployment, tmp_path: Path
+) -> None:
     gate = tmp_path / "gate"
     summary, names = run(hasty, lines(tmp_path / "trace", gate), gate)
     assert ALL in summary
@@ -105,7 +108,7 @@ def test_a_batch_goes_on_in_another_execution_where_what_has_settled_replays(has
     assert names == [names[0], *(f"{names[0]}-r{number}" for number in range(1, len(names)))]
 
 
-def test_a_graph_without_a_machine_runs_on_the_relay_each_step_once(hasty: House, tmp_path: Path) -> None:
+def test_a_graph_without_a_machine_runs_on_the_relay_each_step_once(hasty: LocalDeployment, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     summary, names = run(hasty, tangled(tmp_path / "trace", gate), gate)
     assert f"done, 32 of 32 steps: {ALL}" in summary

@@ -7,12 +7,12 @@ from typing import get_args
 
 import pytest
 
-from mcpist.batch.ledger import facts, ledger
+from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Status
 from mcpist.telemetry import invocation
 from step_runner.log import logger
 from tests import emf
-from tests.step_runner.batch import PK, Write, enter, entry
+from tests.step_runner.ledger_batch import PK, Write, enter, entry
 
 TAGS = ("list_tags", {}, set[int]())
 
@@ -29,10 +29,10 @@ def test_each_outcome_is_counted_when_its_step_settles_and_never_again(
     write: Write, capsys: pytest.CaptureFixture[str], status: Status
 ) -> None:
     head = write(TAGS)
-    facts.finish(head, entry(), None, status)
-    with invocation.opened("door", logger, "r1"):
-        assert facts.settle(PK, 0, status).outcome == {0: status}
-        assert facts.settle(PK, 0, status).outcome == {0: status}
+    transitions.finish(head, entry(), None, status)
+    with invocation.begin("door", logger, "r1"):
+        assert transitions.settle(PK, 0, status).outcome == {0: status}
+        assert transitions.settle(PK, 0, status).outcome == {0: status}
     (one,) = emf.seen(capsys.readouterr().out)
     assert (one.name, one.value, one.dimensions) == ("BatchSteps", 1, {("service", "mcpist"), ("outcome", status)})
 

@@ -20,7 +20,7 @@ from tests.peers.npm import modern_node, modules
 
 SCRIPT = Path(__file__).with_suffix(".mjs")
 SCOPES = "openid profile read write"
-PATIENCE_SECONDS = 60.0
+SERVER_TIMEOUT_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class AuthorizationServer:
 
     def consent(self, url: str, account: str = "uma", *, allow: bool = True) -> str:
         """The callback's URL that a person's browser ends at who opens an authorization URL and answers the page."""
-        with httpx.Client(timeout=PATIENCE_SECONDS) as browser:
+        with httpx.Client(timeout=SERVER_TIMEOUT_SECONDS) as browser:
             answer = browser.get(url)
             while (place := urljoin(str(answer.url), answer.headers.get("location", ""))).startswith(f"{self.url}/"):
                 if form := re.search(r'action="(/interaction/[^"]+)"', answer.text):
@@ -106,10 +106,10 @@ class AuthorizationServer:
                     raise AssertionError(answer.text)
             return place
 
-    def takes(self, access_token: str) -> bool:
+    def accepts(self, access_token: str) -> bool:
         """Whether an access token still opens the account."""
         headers = {"authorization": f"Bearer {access_token}"}
-        return httpx.get(f"{self.url}/me", headers=headers, timeout=PATIENCE_SECONDS).is_success
+        return httpx.get(f"{self.url}/me", headers=headers, timeout=SERVER_TIMEOUT_SECONDS).is_success
 
     def steer(self, **changes: Any) -> None:
         """Change how it answers from now on, and let go of the requests that it holds.
@@ -136,7 +136,7 @@ class AuthorizationServer:
         )
 
     def _ask(self, method: str, path: str, **body: Any) -> dict[str, Any]:
-        answer = httpx.request(method, f"{self.url}{path}", json=body or None, timeout=PATIENCE_SECONDS)
+        answer = httpx.request(method, f"{self.url}{path}", json=body or None, timeout=SERVER_TIMEOUT_SECONDS)
         assert answer.is_success, answer.text
         found: dict[str, Any] = answer.json()
         return found

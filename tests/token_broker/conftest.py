@@ -23,28 +23,28 @@ from mcpist.running import broker
 from mcpist.telemetry import invocation
 from tests.core.loopback import Service, serving
 from tests.token_broker.authorization_server import AuthorizationServer
-from tests.token_broker.provider_fakes import NAMES, Fake, faked
+from tests.token_broker.provider_fakes import NAMES, FakeProvider, fake_provider
 from token_broker import log
-from token_broker.grants import grants, memory
+from token_broker.grants import credential_cache, grants
 from token_broker.grants.grants import Account, Grant, Tokens
 from token_broker.handler import handler
 from token_broker.providers import apps
 from token_broker.vault import vault
 
 if TYPE_CHECKING:
-    from tests.token_broker.stack import Stack
+    from tests.token_broker.stack import BrokerStack
 
 ROOT = Path(__file__).parents[2]
 PUBLIC_URL = "https://mcp.example.com"
 ACCESS, REFRESH = "ghu_personal_access_canary", "ghr_personal_refresh_canary"
-LATER = 4102444800
+FAR_FUTURE = 4102444800
 PEOPLE = {"ada": "acme", "bob": "acme", "grace": "acme", "hal": "globex", "eve": ""}
 
 
 @pytest.fixture
 def under_way() -> Iterator[None]:
     """An invocation of the broker, for what is tested behind its door."""
-    with invocation.opened("token_broker", log.logger, "request-1"):
+    with invocation.begin("token_broker", log.logger, "request-1"):
         yield
 
 
@@ -103,10 +103,10 @@ class Broker:
         tokens = Tokens(SecretStr(access_token), SecretStr(refresh_token) if refresh_token else None)
         about: dict[str, Any] = {"services": (service,), "account_id": "583231", "account_name": "octocat"}
         provider = grants.provider_name(service)
-        stored = Account(**about | {"expires_at": LATER} | account)
+        stored = Account(**about | {"expires_at": FAR_FUTURE} | account)
         return grants.save(organization, provider, owner, account=stored, tokens=tokens, replaces=replaces)
 
-    def cool(self) -> None:
+    def reset_sandbox(self) -> None:
         """A new sandbox: nothing remembered, no request counted."""
         forget()
         self.requests.clear()
@@ -118,14 +118,14 @@ class Broker:
 
 def forget(*, clients: bool = False) -> None:
     """Drop what a sandbox keeps in memory; its clients too, where they would reach another AWS."""
-    made = (stores.session, stores.client, identity.keys_of) if clients else ()
+    made = (stores.session, stores.client, identity.issuer_keys) if clients else ()
     for kept in (settings.settings, *made):
         kept.cache_clear()
     directory._cache.clear()
     identity._verified.clear()
-    broker._memory.clear()
-    memory._kept.clear()
-    vault._keys.clear()
+    broker._credential_cache.clear()
+    credential_cache._cache.clear()
+    vault._key_cache.clear()
     apps.forget()
 
 
@@ -137,24 +137,24 @@ def loopback() -> Iterator[Service]:
 
 
 @pytest.fixture
-def fake_of(loopback: Service) -> Callable[[str], Fake]:
+def fake_of(loopback: Service) -> Callable[[str], FakeProvider]:
     """A provider by its name, with its addresses moved to loopback."""
-    return lambda name: faked(name, loopback)
+    return lambda name: fake_provider(name, loopback)
 
 
 @pytest.fixture(params=NAMES)
-def fake(request: pytest.FixtureRequest, fake_of: Callable[[str], Fake]) -> Fake:
+def fake(request: pytest.FixtureRequest, fake_of: Callable[[str], FakeProvider]) -> FakeProvider:
     """Every provider in its turn."""
     return fake_of(request.param)
 
 
 @pytest.fixture(scope="module")
-def stack(authorization_server: AuthorizationServer) -> Iterator["Stack"]:
+def stack(authorization_server: AuthorizationServer) -> Iterator["BrokerStack"]:
     """AWS for several processes, with the authorization server as a provider."""
-    from tests.token_broker.stack import standing
+    from tests.token_broker.stack import running_stack
 
     authorization_server.reset()
-    with standing(authorization_server) as stack:
+    with running_stack(authorization_server) as stack:
         yield stack
     authorization_server.reset()
 
@@ -219,5 +219,5 @@ def door(aws: list[str], login: LocalLogin, people: list[dict[str, Any]]) -> Bro
             table.delete_item(TableName="mcpist-Directory", Key={"pk": item["pk"], "sk": item["sk"]})
         for item in people:
             table.put_item(TableName="mcpist-Directory", Item=item)
-    door.cool()
+    door.reset_sandbox()
     return door

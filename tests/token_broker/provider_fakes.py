@@ -8,21 +8,21 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import SecretStr
 
-from tests.core.loopback import Received, Reply, Service
+from tests.core.loopback import ReceivedRequest, Reply, Service
 from token_broker.grants.grant import Tokens
-from token_broker.providers import BUILT_IN, Linked, Provider, configured, find, oauth
-from token_broker.providers.apps import App, Server
-from token_broker.providers.oauth import Redeemed
+from token_broker.providers import BUILT_IN, Provider, ProviderAccount, configured, find, oauth
+from token_broker.providers.apps import App, OAuthServerApp
+from token_broker.providers.oauth import TokenResponse
 
 CANARY = "canary"
 ACCESS, REFRESH = SecretStr(f"old-access-{CANARY}"), SecretStr(f"old-refresh-{CANARY}")
-OURS = App(client_id="ours", client_secret=SecretStr(f"secret-{CANARY}"), tenant="contoso.example")
+OUR_APP = App(client_id="ours", client_secret=SecretStr(f"secret-{CANARY}"), tenant="contoso.example")
 BASIC = "Basic " + base64.b64encode(f"ours:secret-{CANARY}".encode()).decode()
 CALLBACK = "https://mcp.example.com/connect/callback/x"
 NEW = {"access_token": f"new-access-{CANARY}", "token_type": "bearer"}
-ELSEWHERE = Server(
+EXTERNAL_SERVER = OAuthServerApp(
     client_id="ours",
-    client_secret=OURS.client_secret,
+    client_secret=OUR_APP.client_secret,
     authorize_url="https://login.example.com/authorize?version=2",
     token_url="https://login.example.com/token",
     revoke_url="https://login.example.com/revoke",
@@ -35,39 +35,39 @@ NAMES = (*BUILT_IN, "vault")
 
 
 @dataclass(frozen=True)
-class Fake:
+class FakeProvider:
     """A provider whose addresses are on loopback."""
 
     provider: Provider
     service: Service
 
-    def says(self, *replies: Reply) -> None:
-        self.service.says(*replies)
+    def reply_with(self, *replies: Reply) -> None:
+        self.service.reply_with(*replies)
 
-    def refresh(self, seconds: float = 5) -> Redeemed:
-        return oauth.refresh(self.provider, OURS, REFRESH, seconds=seconds)
+    def refresh(self, seconds: float = 5) -> TokenResponse:
+        return oauth.refresh(self.provider, OUR_APP, REFRESH, seconds=seconds)
 
-    def redeem(self) -> Redeemed:
+    def redeem(self) -> TokenResponse:
         code, verifier = SecretStr(f"code-{CANARY}"), SecretStr(f"verifier-{CANARY}")
-        return oauth.redeem(self.provider, OURS, code=code, verifier=verifier, redirect_uri=CALLBACK)
+        return oauth.exchange_code(self.provider, OUR_APP, code=code, verifier=verifier, redirect_uri=CALLBACK)
 
-    def account(self, token: SecretStr = ACCESS) -> Linked:
-        return oauth.account(self.provider, token, seconds=5)
+    def account(self, token: SecretStr = ACCESS) -> ProviderAccount:
+        return oauth.fetch_account(self.provider, token, seconds=5)
 
     def revoke(self, tokens: Tokens = Tokens(ACCESS, REFRESH)) -> str:  # noqa: B008 - frozen
-        return oauth.revoke(self.provider, OURS, tokens, seconds=5)
+        return oauth.revoke(self.provider, OUR_APP, tokens, seconds=5)
 
     @property
-    def asked(self) -> Received:
+    def asked(self) -> ReceivedRequest:
         (received,) = self.service.received
         return received
 
 
 def provider_of(name: str) -> Provider:
-    return configured.provider(name, ELSEWHERE) if name == "vault" else find(name)
+    return configured.provider(name, EXTERNAL_SERVER) if name == "vault" else find(name)
 
 
-def faked(name: str, service: Service) -> Fake:
+def fake_provider(name: str, service: Service) -> FakeProvider:
     """The provider with every address moved to loopback, its path kept."""
 
     def moved(url: str) -> str:
@@ -75,11 +75,11 @@ def faked(name: str, service: Service) -> Fake:
 
     real = provider_of(name)
     urls = {url: moved(getattr(real, url)) for url in ("token_url", "account_url", "revoke_url")}
-    service.says(Reply())
-    return Fake(replace(real, **urls), service)
+    service.reply_with(Reply())
+    return FakeProvider(replace(real, **urls), service)
 
 
-def fields(received: Received) -> dict[str, Any]:
+def fields(received: ReceivedRequest) -> dict[str, Any]:
     """The fields of a form or of JSON, whichever the content's type says."""
     if received.headers["content-type"] == "application/json":
         return dict(json.loads(received.body))

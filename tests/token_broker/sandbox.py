@@ -14,10 +14,10 @@ from typing import Any
 from mcpist.aws import stores
 from mcpist.caller import Caller, Subject
 from mcpist.errors import McpistError, StoreUnavailable
-from token_broker.grants import memory
+from token_broker.grants import credential_cache
 from token_broker.providers import apps
 from token_broker.resolving import credentials
-from token_broker.resolving.lease import Pace
+from token_broker.resolving.lease import LeaseTiming
 from token_broker.vault import vault
 
 UMA = Caller("acme", "uma", Subject("https://login.example.com", "uma"), "user", ())
@@ -28,7 +28,7 @@ def resolve(barrier: threading.Barrier, told: dict[str, Any]) -> tuple[str, floa
 
     A store that is too slow on a loaded machine is a retryable error: then it is tried again, as callers do.
     """
-    pace = Pace(**told["pace"])
+    pace = LeaseTiming(**told["pace"])
     barrier.wait()
     began = time.monotonic()
     while True:
@@ -44,13 +44,13 @@ def prepare() -> None:
     """Make the clients of AWS once, before threads would make them in fifties."""
     stores.client("dynamodb")
     vault._kms()
-    stores.client("ssm", **apps.WAITS)
+    stores.client("ssm", **apps.SSM_CLIENT_OPTIONS)
 
 
 def play(told: dict[str, Any]) -> dict[str, Any]:
     """One round."""
-    memory._kept.clear()
-    vault._keys.clear()
+    credential_cache._cache.clear()
+    vault._key_cache.clear()
     apps.forget()
     barrier = threading.Barrier(told["threads"])
     with ThreadPoolExecutor(told["threads"]) as pool:

@@ -32,7 +32,7 @@ class Round:
     seconds: list[float] = field(default_factory=list)
 
 
-class Sandbox:
+class BrokerProcess:
     """A process of its own; it ends with the test, or is killed by it."""
 
     def __init__(self, environment: dict[str, str]) -> None:
@@ -45,13 +45,13 @@ class Sandbox:
             cwd=ROOT,
         )
 
-    def tell(self, **told: Any) -> None:
+    def send(self, **told: Any) -> None:
         """Begin a round."""
         assert self.process.stdin
         self.process.stdin.write(json.dumps(told) + "\n")
         self.process.stdin.flush()
 
-    def hear(self) -> dict[str, Any] | None:
+    def receive(self) -> dict[str, Any] | None:
         """What came of it; None if the process was killed."""
         assert self.process.stdout
         line = self.process.stdout.readline()
@@ -73,7 +73,7 @@ class Sandbox:
 
 
 @dataclass(frozen=True)
-class Stack:
+class BrokerStack:
     """The embedded AWS without functions, and the authorization server as the provider of the service `example`."""
 
     aws: EmbeddedAws
@@ -120,22 +120,24 @@ class Stack:
         )
 
     @contextmanager
-    def sandboxes(self, count: int) -> Iterator[list[Sandbox]]:
+    def sandboxes(self, count: int) -> Iterator[list[BrokerProcess]]:
         """So many processes."""
-        made = [Sandbox(self.environment) for _ in range(count)]
+        made = [BrokerProcess(self.environment) for _ in range(count)]
         try:
             yield made
         finally:
             for sandbox in made:
                 sandbox.close()
 
-    def play(self, sandboxes: Sequence[Sandbox], *, threads: int, refused: int | None = None, **pace: float) -> Round:
+    def play(
+        self, sandboxes: Sequence[BrokerProcess], *, threads: int, refused: int | None = None, **pace: float
+    ) -> Round:
         """One round in all sandboxes at once."""
         for sandbox in sandboxes:
-            sandbox.tell(service=SERVICE, refused=refused, threads=threads, pace=PACE | pace)
+            sandbox.send(service=SERVICE, refused=refused, threads=threads, pace=PACE | pace)
         total = Round()
         for sandbox in sandboxes:
-            heard = sandbox.hear()
+            heard = sandbox.receive()
             assert heard is not None
             total.found += heard["found"]
             total.seconds += heard["seconds"]
@@ -143,7 +145,7 @@ class Stack:
 
 
 @contextmanager
-def standing(server: AuthorizationServer) -> Iterator[Stack]:
+def running_stack(server: AuthorizationServer) -> Iterator[BrokerStack]:
     """The stack while the context lasts; this process reaches it as its sandboxes do."""
     parameters = {"Issuer": "https://login.example.com", "PublicUrl": "{api_url}"}
     with EmbeddedAws(ROOT, parameters=parameters, only=()) as aws, pytest.MonkeyPatch.context() as monkeypatch:
@@ -153,5 +155,5 @@ def standing(server: AuthorizationServer) -> Iterator[Stack]:
         for name, value in surroundings.items():
             monkeypatch.setenv(name, value)
         forget(clients=True)
-        yield Stack(aws, server, {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+        yield BrokerStack(aws, server, {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     forget(clients=True)

@@ -12,7 +12,7 @@ import pytest
 from pydantic import SecretStr
 
 from mcpist.errors import Conflict
-from mcpist.running.broker import CACHE_SECONDS
+from mcpist.running.broker import CREDENTIAL_CACHE_SECONDS
 from mcpist.settings import settings
 from mcpist.telemetry import audit
 from mcpist.telemetry.metrics import INTEGRITY_FAILURES
@@ -20,7 +20,7 @@ from tests import emf
 from tests.token_broker.authorization_server import AuthorizationServer, Client
 from tests.token_broker.conftest import PUBLIC_URL, Broker, error_of
 from token_broker.connecting import pending
-from token_broker.connecting.pending import Found, Wish
+from token_broker.connecting.pending import ConnectionIntent, ObtainedGrant
 from token_broker.grants import grants
 from token_broker.grants.grants import Account, Grant, Tokens
 
@@ -44,7 +44,7 @@ def done(door: Broker, who: str, operation: str, **fields: Any) -> dict[str, Any
 def standing(door: Broker) -> set[tuple[str, str]]:
     """Where grants stand."""
     keys = {(item["pk"]["S"], item["sk"]["S"]) for item in door.items()}
-    return {key for key in keys if key[1].startswith(grants.OWNERS)}
+    return {key for key in keys if key[1].startswith(grants.OWNER_PREFIXES)}
 
 
 def events(user: str = "") -> list[tuple[str, str, str, str]]:
@@ -59,7 +59,7 @@ def no_rows_yet(door: Broker) -> None:
     table = boto3.client("dynamodb")
     for item in door.items(settings().audit_table):
         table.delete_item(TableName=settings().audit_table, Key={"pk": item["pk"], "sk": item["sk"]})
-    door.cool()
+    door.reset_sandbox()
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def provider(
     name = f"{settings().oauth_parameters}/drive"
     parameter = authorization_server.parameter(client)
     boto3.client("ssm").put_parameter(Name=name, Value=parameter, Type="SecureString", Overwrite=True)
-    door.cool()
+    door.reset_sandbox()
     yield authorization_server, client
     boto3.client("ssm").delete_parameter(Name=name)
     settings.cache_clear()
@@ -96,12 +96,12 @@ def test_a_revoked_grant_is_deleted_here_and_dead_at_its_provider(
     door: Broker, provider: tuple[AuthorizationServer, Client]
 ) -> None:
     tokens = connect(door, provider)
-    assert provider[0].takes(tokens.access_token.get_secret_value())
+    assert provider[0].accepts(tokens.access_token.get_secret_value())
     result = done(door, "ada", "revoke", service="drive")
     proof = result["proof"]
     assert (result["revoked"], proof["at_provider"], proof["deleted"]) == (True, "revoked", True)
-    assert abs(proof["forgotten_by"] - time.time() - CACHE_SECONDS) < 5
-    assert not provider[0].takes(tokens.access_token.get_secret_value())
+    assert abs(proof["forgotten_by"] - time.time() - CREDENTIAL_CACHE_SECONDS) < 5
+    assert not provider[0].accepts(tokens.access_token.get_secret_value())
     assert standing(door) == set()
     assert events() == [("revoke", "drive", "octocat", "revoked")]
 
@@ -125,8 +125,8 @@ def test_an_account_that_another_grant_stands_on_is_not_revoked_at_its_provider(
 ) -> None:
     own, shared = (connect(door, provider, owner) for owner in ("user#ada", "role#engineering"))
     assert done(door, "ada", "revoke", service="drive")["proof"]["at_provider"] == "kept"
-    assert provider[0].takes(shared.access_token.get_secret_value())
-    assert provider[0].takes(own.access_token.get_secret_value())
+    assert provider[0].accepts(shared.access_token.get_secret_value())
+    assert provider[0].accepts(own.access_token.get_secret_value())
     assert standing(door) == {("acme#drive", "role#engineering")}
 
 
@@ -149,7 +149,7 @@ def test_of_two_that_are_revoked_at_once_the_last_is_revoked_at_its_provider(
         shared = pool.submit(done, door, "grace", "revoke", service="drive", role="engineering")
         answers = [one.result()["proof"]["at_provider"] for one in (own, shared)]
     assert "kept" not in answers
-    assert not any(provider[0].takes(token) for token in tokens)
+    assert not any(provider[0].accepts(token) for token in tokens)
 
 
 def test_where_one_token_is_revoked_alone_another_grant_keeps_nothing_alive(door: Broker) -> None:
@@ -163,7 +163,7 @@ def test_who_revokes_drops_what_they_have_begun_to_connect(door: Broker) -> None
     pending.begin(wish("user#bob", "bob", "github"))
     pending.begin(wish("user#ada", "ada", "notion"))
     done(door, "ada", "revoke", service="github")
-    assert {(one.wish.owner, one.wish.provider) for one in pending.find("acme")} == {
+    assert {(one.intent.owner, one.intent.provider) for one in pending.find("acme")} == {
         ("user#bob", "github"),
         ("user#ada", "notion"),
     }
@@ -298,7 +298,7 @@ def test_a_kill_reaches_the_provider_and_ends_what_is_remembered_here(
     done(door, "ada", "resolve", roles=["engineering"], service="drive")
     result = done(door, "grace", "kill", service="drive")
     assert [proof["at_provider"] for proof in result["killed"]] == ["revoked", "revoked"]
-    assert not any(provider[0].takes(token) for token in tokens)
+    assert not any(provider[0].accepts(token) for token in tokens)
     assert error_of(ask(door, "ada", "resolve", roles=["engineering"], service="drive")) == "ConnectionRequired"
     assert len(events("grace")) == 2
 
@@ -372,9 +372,11 @@ def test_what_a_provider_has_given_to_one_under_way_is_revoked(
     server, client = provider
     minted = server.grant(client)
     tokens = Tokens(SecretStr(minted.access_token), SecretStr(minted.refresh_token))
-    pending.ask(pending.open_(wish("user#ada", "ada", "drive")), Found(Account(services=("drive",)), tokens))
+    pending.store_question(
+        pending.store_claimed(wish("user#ada", "ada", "drive")), ObtainedGrant(Account(services=("drive",)), tokens)
+    )
     assert done(door, "grace", "kill", user="ada") == {"killed": [], "dropped": 1, "more": False}
-    assert not server.takes(minted.access_token)
+    assert not server.accepts(minted.access_token)
     assert pending.find("acme") == []
 
 
@@ -390,17 +392,17 @@ def test_a_flood_of_begun_connections_keeps_no_kill_from_the_grants(door: Broker
 def test_a_flood_of_questions_keeps_no_kill_from_the_grants_either(door: Broker) -> None:
     """Each holds tokens that its provider is asked to revoke: so they go in turns."""
     door.store("user#ada")
-    found = Found(Account(services=("github",)), Tokens(SecretStr("canary")))
+    found = ObtainedGrant(Account(services=("github",)), Tokens(SecretStr("canary")))
     for _ in range(20):
-        pending.ask(pending.open_(wish("user#bob", "bob", "github")), found)
+        pending.store_question(pending.store_claimed(wish("user#bob", "bob", "github")), found)
     first, second = (done(door, "grace", "kill", everything=True) for _ in range(2))
     assert [len(first["killed"]), first["dropped"], first["more"]] == [1, 16, True]
     assert [second["dropped"], second["more"]] == [4, False]
     assert door.items() == []
 
 
-def wish(owner: str, user: str, service: str, organization: str = "acme") -> Wish:
-    return Wish("fingerprint", organization, user, owner, grants.provider_name(service), (service,))
+def wish(owner: str, user: str, service: str, organization: str = "acme") -> ConnectionIntent:
+    return ConnectionIntent("fingerprint", organization, user, owner, grants.provider_name(service), (service,))
 
 
 # -- listing, and sealing anew --------------------------------------------------------------------------
@@ -433,7 +435,7 @@ def test_all_are_sealed_anew_and_open_as_before(door: Broker) -> None:
     assert done(door, "grace", "reencrypt") == {"resealed": 5, "failed": [], "cursor": ""}
     after = {(item["pk"]["S"], item["sk"]["S"]): item["access_token"]["B"] for item in door.items()}
     assert {key[0] for key in before if before[key] == after[key]} == {"globex#github"}
-    door.cool()
+    door.reset_sandbox()
     assert done(door, "ada", "resolve", roles=["engineering"], service="github")["version"] == 1
 
 

@@ -36,7 +36,7 @@ class Upstreams:
         """From now on a server says this."""
         self._file(name).write_text(json.dumps(script), "utf-8")
 
-    def break_down(self, name: str) -> None:
+    def break_server(self, name: str) -> None:
         """End a server, and let it not come up again."""
         self._file(name).unlink()
         upstreams().close()
@@ -46,7 +46,7 @@ class Upstreams:
         """Configure these; the process begins anew with them."""
         file = self.folder / "upstreams.json"
         file.write_text(json.dumps({"mcpServers": dict(servers), "categories": dict(categories or {})}), "utf-8")
-        begin_anew()
+        reset_upstreams()
         return file
 
     def _file(self, name: str) -> Path:
@@ -59,10 +59,10 @@ def configured(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstre
     monkeypatch.setenv("UPSTREAMS", str(folder / "upstreams.json"))
     yield Upstreams(folder)
     monkeypatch.undo()
-    begin_anew()
+    reset_upstreams()
 
 
-def begin_anew() -> None:
+def reset_upstreams() -> None:
     """What a new sandbox has: no connection, and nothing in memory."""
     upstreams().close()
     for kept in (settings.settings, configuration, has_upstreams, upstreams):

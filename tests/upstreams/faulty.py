@@ -14,7 +14,7 @@ from typing import Any
 
 PAGE = 500
 TOOLS = ("echo", "hang", "die", "large", "large_first", "flood", "babble", "environment", "spawn", "count", "busy")
-WAYS = [word for word in sys.argv[1:] if "=" not in word]
+MODES = [word for word in sys.argv[1:] if "=" not in word]
 SETTINGS = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
 
 
@@ -90,16 +90,16 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
 
 def main() -> None:
     """Serve until the input ends, or as the way says."""
-    if "exit" in WAYS:
+    if "exit" in MODES:
         sys.stderr.write("no licence\n")
         sys.exit(3)
-    if "deaf" in WAYS:
+    if "deaf" in MODES:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if "babble" in WAYS:
+    if "babble" in MODES:
         sys.stdout.write("Welcome to the server!\n" * 1000)
     for line in sys.stdin:
         message = json.loads(line)
-        if "mute" in WAYS or "id" not in message:
+        if "mute" in MODES or "id" not in message:
             continue
         try:
             result = answer(message)
@@ -109,7 +109,7 @@ def main() -> None:
             continue
         if result is not None:
             send({"jsonrpc": "2.0", "result": result, "id": message["id"]})
-    while "deaf" in WAYS:
+    while "deaf" in MODES:
         signal.pause()
 
 

@@ -19,12 +19,16 @@ def main(file: Path) -> None:
     for line in sys.stdin:
         request = json.loads(line)
         if "id" in request:
-            answer = {"jsonrpc": "2.0", "id": request["id"], **said(json.loads(file.read_text("utf-8")), request)}
+            answer = {
+                "jsonrpc": "2.0",
+                "id": request["id"],
+                **response_to(json.loads(file.read_text("utf-8")), request),
+            }
             sys.stdout.write(f"{json.dumps(answer)}\n")
             sys.stdout.flush()
 
 
-def said(script: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
+def response_to(script: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
     """The `result` or the `error` of one request."""
     params = request.get("params", {})
     match request["method"]:

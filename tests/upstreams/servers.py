@@ -12,61 +12,63 @@ from pathlib import Path
 
 import pytest
 
-from mcpist_services.upstream.configuration import Server
+from mcpist_services.upstream.configuration import UpstreamServer
 from tests.peers.npm import modules
 from tests.peers.pypi import programs
 
 START_SECONDS = 30
 
 
-def everything() -> Server:
+def everything() -> UpstreamServer:
     """The SDK authors' server of examples, over stdio: 2025-11-25."""
     return _npm("server-everything", "stdio", description="Examples of everything")
 
 
 @contextmanager
-def everything_http(kind: str = "streamableHttp", port: int = 0) -> Iterator[Server]:
+def everything_http(kind: str = "streamableHttp", port: int = 0) -> Iterator[UpstreamServer]:
     """The same over HTTP: `streamableHttp`, or `sse`, the kind before it; it keeps sessions."""
     program = modules() / "@modelcontextprotocol/server-everything/dist/index.js"
     with _listening(["node", str(program), kind], port) as port:
         if kind == "sse":
-            yield Server(description="Examples of everything", type="sse", url=f"http://127.0.0.1:{port}/sse")
+            yield UpstreamServer(description="Examples of everything", type="sse", url=f"http://127.0.0.1:{port}/sse")
         else:
-            yield Server(description="Examples of everything", type="http", url=f"http://127.0.0.1:{port}/mcp")
+            yield UpstreamServer(description="Examples of everything", type="http", url=f"http://127.0.0.1:{port}/mcp")
 
 
-def filesystem(folder: Path) -> Server:
+def filesystem(folder: Path) -> UpstreamServer:
     """Files of one folder."""
     return _npm("server-filesystem", str(folder), description="Files")
 
 
-def memory(file: Path) -> Server:
+def memory(file: Path) -> UpstreamServer:
     """A graph of facts, kept in a file."""
     return _npm("server-memory", description="Facts", MEMORY_FILE_PATH=str(file))
 
 
-def clock() -> Server:
+def clock() -> UpstreamServer:
     """The time in the world's zones: 2025-11-25."""
-    return Server(description="Time", command=str(programs() / "mcp-server-time"))
+    return UpstreamServer(description="Time", command=str(programs() / "mcp-server-time"))
 
 
-def modern_clock() -> Server:
+def modern_clock() -> UpstreamServer:
     """The same of a later release: 2026-07-28."""
-    return Server(description="Time", command=str(programs("modern") / "mcp-server-time"))
+    return UpstreamServer(description="Time", command=str(programs("modern") / "mcp-server-time"))
 
 
-def git(repository: Path) -> Server:
+def git(repository: Path) -> UpstreamServer:
     """A git repository."""
     if shutil.which("git") is None:
         pytest.skip("git is not installed: mcp-server-git cannot run")
-    return Server(description="Git", command=str(programs() / "mcp-server-git"), args=("--repository", str(repository)))
+    return UpstreamServer(
+        description="Git", command=str(programs() / "mcp-server-git"), args=("--repository", str(repository))
+    )
 
 
 @contextmanager
-def modern_http() -> Iterator[Server]:
+def modern_http() -> Iterator[UpstreamServer]:
     """A server of ours on the official SDK, in both eras: tools `add` and `who`, which tells the token it was sent."""
     with _listening([sys.executable, str(Path(__file__).with_name("modern.py"))]) as port:
-        yield Server(
+        yield UpstreamServer(
             description="Sums",
             type="http",
             url=f"http://127.0.0.1:{port}/mcp",
@@ -74,9 +76,9 @@ def modern_http() -> Iterator[Server]:
         )
 
 
-def _npm(package: str, *args: str, description: str, **env: str) -> Server:
+def _npm(package: str, *args: str, description: str, **env: str) -> UpstreamServer:
     program = modules() / f"@modelcontextprotocol/{package}/dist/index.js"
-    return Server(description=description, command="node", args=(str(program), *args), env=env)
+    return UpstreamServer(description=description, command="node", args=(str(program), *args), env=env)
 
 
 @contextmanager

@@ -10,12 +10,12 @@ import mcp_types
 import pytest
 
 from mcpist.errors import ToolExecutionError
-from mcpist_services.upstream.configuration import Server
+from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connections import SHARED, Identity, Upstreams
 from tests.upstreams import servers
-from tests.upstreams.reach import call, public_url, reaching, within
+from tests.upstreams.connected import call, connected_to, deadline_in, public_url
 
-EVERYTHING: dict[str, Callable[[], AbstractContextManager[Server]]] = {
+EVERYTHING: dict[str, Callable[[], AbstractContextManager[UpstreamServer]]] = {
     "stdio": lambda: nullcontext(servers.everything()),
     "http": servers.everything_http,
     "sse": lambda: servers.everything_http("sse"),
@@ -30,7 +30,7 @@ def embedded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(params=EVERYTHING)
 def everything(request: pytest.FixtureRequest) -> Iterator[Upstreams]:
-    with EVERYTHING[request.param]() as server, reaching(everything=server) as upstreams:
+    with EVERYTHING[request.param]() as server, connected_to(everything=server) as upstreams:
         yield upstreams
 
 
@@ -48,7 +48,7 @@ def test_a_call_works_before_the_tools_were_listed(everything: Upstreams) -> Non
 
 
 def test_tools_resources_and_prompts_are_listed(everything: Upstreams) -> None:
-    listing = everything.list_tools("everything", until=within())
+    listing = everything.list_tools("everything", deadline=deadline_in())
     assert {"echo", "get-sum", "get-tiny-image"} <= {tool.name for tool in listing.tools}
     assert listing.resources
     assert listing.resource_templates
@@ -58,25 +58,30 @@ def test_tools_resources_and_prompts_are_listed(everything: Upstreams) -> None:
 
 def test_every_kind_of_content_comes_as_it_is(everything: Upstreams) -> None:
     def blocks(tool: str, **arguments: object) -> set[str]:
-        return {block.type for block in everything.call("everything", SHARED, tool, arguments, until=within()).content}
+        return {
+            block.type
+            for block in everything.call("everything", SHARED, tool, arguments, deadline=deadline_in()).content
+        }
 
     assert blocks("get-tiny-image") == {"text", "image"}
     assert "resource_link" in blocks("get-resource-links", count=2)
     assert "resource" in blocks("get-resource-reference", resourceType="Text", resourceId=1)
-    weather = everything.call("everything", SHARED, "get-structured-content", {"location": "New York"}, until=within())
+    weather = everything.call(
+        "everything", SHARED, "get-structured-content", {"location": "New York"}, deadline=deadline_in()
+    )
     assert weather.structured_content is not None
     assert set(weather.structured_content) == {"temperature", "conditions", "humidity"}
 
 
 def test_resources_are_read_and_prompts_filled_in(everything: Upstreams) -> None:
-    (uri, *_) = [resource.uri for resource in everything.list_tools("everything", until=within()).resources]
-    (content, *_) = everything.read_resource("everything", SHARED, str(uri), until=within()).contents
+    (uri, *_) = [resource.uri for resource in everything.list_tools("everything", deadline=deadline_in()).resources]
+    (content, *_) = everything.read_resource("everything", SHARED, str(uri), deadline=deadline_in()).contents
     assert isinstance(content, mcp_types.TextResourceContents)
     assert content.text
-    prompt = everything.get_prompt("everything", SHARED, "args-prompt", {"city": "Kyoto"}, until=within())
+    prompt = everything.get_prompt("everything", SHARED, "args-prompt", {"city": "Kyoto"}, deadline=deadline_in())
     assert "Kyoto" in str(prompt.messages[0].content)
     with pytest.raises(ToolExecutionError):
-        everything.get_prompt("everything", SHARED, "no-such-prompt", {}, until=within())
+        everything.get_prompt("everything", SHARED, "no-such-prompt", {}, deadline=deadline_in())
 
 
 @pytest.mark.parametrize("kind", ["streamableHttp", "sse"])
@@ -84,7 +89,7 @@ def test_a_server_that_is_started_anew_is_reached_anew(kind: str) -> None:
     with ExitStack() as first:
         server = first.enter_context(servers.everything_http(kind))
         port = int(server.url.rpartition(":")[2].partition("/")[0])
-        with reaching(everything=server) as upstreams:
+        with connected_to(everything=server) as upstreams:
             assert call(upstreams, "echo", message="first") == "Echo: first"
             first.close()
             with servers.everything_http(kind, port):
@@ -92,46 +97,46 @@ def test_a_server_that_is_started_anew_is_reached_anew(kind: str) -> None:
 
 
 def test_two_callers_act_with_their_own_tokens_at_once() -> None:
-    with servers.modern_http() as server, reaching(sums=server) as upstreams, ThreadPoolExecutor() as pool:
+    with servers.modern_http() as server, connected_to(sums=server) as upstreams, ThreadPoolExecutor() as pool:
         identities = [Identity("acme", user, {"grant:sums": f"token-of-{user}"}) for user in ("ada", "uma")] * 10
         told = list(pool.map(lambda identity: call(upstreams, "who", identity=identity), identities))
         assert told == ["Bearer token-of-ada", "Bearer token-of-uma"] * 10
-        listing = upstreams.list_tools("sums", identities[0], until=within())
+        listing = upstreams.list_tools("sums", identities[0], deadline=deadline_in())
         assert (listing.ttl_seconds, listing.scope) == (120, "private")
 
 
 def test_the_modern_era_is_spoken_over_http() -> None:
     identity = Identity("acme", "uma", {"grant:sums": "token"})
-    with servers.modern_http() as server, reaching(sums=server) as upstreams:
+    with servers.modern_http() as server, connected_to(sums=server) as upstreams:
         assert call(upstreams, "add", identity=identity, a=1, b=2) == "3"
         assert version(upstreams) == "2026-07-28"
 
 
 def test_the_modern_era_is_spoken_over_stdio() -> None:
-    with reaching(time=servers.modern_clock()) as upstreams:
+    with connected_to(time=servers.modern_clock()) as upstreams:
         assert "Asia/Tokyo" in call(upstreams, "get_current_time", timezone="Asia/Tokyo")
         assert version(upstreams) == "2026-07-28"
 
 
 def test_files_are_written_and_read(tmp_path: Path) -> None:
     file = tmp_path / "note.txt"
-    with reaching(files=servers.filesystem(tmp_path)) as upstreams:
+    with connected_to(files=servers.filesystem(tmp_path)) as upstreams:
         call(upstreams, "write_file", path=str(file), content="remember")
         assert file.read_text() == "remember"
         assert call(upstreams, "read_text_file", path=str(file)) == "remember"
-        outside = upstreams.call("files", SHARED, "read_text_file", {"path": "/etc/hostname"}, until=within())
+        outside = upstreams.call("files", SHARED, "read_text_file", {"path": "/etc/hostname"}, deadline=deadline_in())
         assert outside.is_error
 
 
 def test_facts_are_kept_and_found(tmp_path: Path) -> None:
     ada = {"name": "Ada", "entityType": "person", "observations": ["likes engines"]}
-    with reaching(facts=servers.memory(tmp_path / "facts.jsonl")) as upstreams:
+    with connected_to(facts=servers.memory(tmp_path / "facts.jsonl")) as upstreams:
         call(upstreams, "create_entities", entities=[ada])
         assert "likes engines" in call(upstreams, "search_nodes", query="engines")
 
 
 def test_the_time_is_converted() -> None:
-    with reaching(time=servers.clock()) as upstreams:
+    with connected_to(time=servers.clock()) as upstreams:
         told = call(upstreams, "convert_time", source_timezone="UTC", time="12:00", target_timezone="Asia/Tokyo")
         assert "21:00" in told
         assert version(upstreams) == "2025-11-25"
@@ -142,5 +147,5 @@ def test_a_repository_is_read(tmp_path: Path) -> None:
     identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     subprocess.run(["git", "-C", tmp_path, *identity, "commit", "-q", "--allow-empty", "-m", "Begin"], check=True)
-    with reaching(git=server) as upstreams:
+    with connected_to(git=server) as upstreams:
         assert "Begin" in call(upstreams, "git_log", repo_path=str(tmp_path))

@@ -7,20 +7,22 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from infra.local.house import ORGANIZATION, USER, House
-from infra.local.operating import operating
+from infra.local.deployment import ORGANIZATION, USER, LocalDeployment
+from infra.local.environment import operating
 from mcpist.settings import settings
-from token_broker.grants import grants, memory
+from token_broker.grants import credential_cache, grants
 from token_broker.grants.grants import Account, Tokens
 from token_broker.vault import vault
 
 OWN = f"user#{USER.sub}"
 
 
-def connect(house: House, token: str, *, owner: str = OWN, service: str = "github", **account: Any) -> None:
+def connect(
+    deployment: LocalDeployment, token: str, *, owner: str = OWN, service: str = "github", **account: Any
+) -> None:
     """Store a grant, in the place of one that stands there; what served before is still served."""
     provider = grants.provider_name(service)
-    with _broker(house):
+    with _broker(deployment):
         standing = grants.read(ORGANIZATION, provider, owner)
         services = {service, *(standing.account.services if standing else ())}
         grants.save(
@@ -33,30 +35,30 @@ def connect(house: House, token: str, *, owner: str = OWN, service: str = "githu
         )
 
 
-def disconnect(house: House, *, owner: str = OWN, service: str = "github") -> None:
+def disconnect(deployment: LocalDeployment, *, owner: str = OWN, service: str = "github") -> None:
     """Delete a grant, and let nobody remember it."""
-    with _broker(house):
+    with _broker(deployment):
         standing = grants.read(ORGANIZATION, grants.provider_name(service), owner)
         if standing:
             grants.remove(standing)
-    forget(house)
+    forget(deployment)
 
 
-def forget(house: House) -> None:
+def forget(deployment: LocalDeployment) -> None:
     """New sandboxes for everybody, with nothing in their memory."""
-    for pool in house.aws.functions.values():
-        pool.retire()
+    for pool in deployment.aws.functions.values():
+        pool.stop_idle()
 
 
 @contextmanager
-def _broker(house: House) -> Iterator[None]:
+def _broker(deployment: LocalDeployment) -> Iterator[None]:
     """This process as the broker's operator."""
-    with operating(house.aws):
-        os.environ["GRANTS_TABLE"] = house.aws.resource("Grants")
-        os.environ["VAULT_KEY"] = house.aws.attribute("VaultKey", "Arn")
+    with operating(deployment.aws):
+        os.environ["GRANTS_TABLE"] = deployment.aws.resource("Grants")
+        os.environ["VAULT_KEY"] = deployment.aws.attribute("VaultKey", "Arn")
         settings.cache_clear()
         try:
             yield
         finally:
-            memory._kept.clear()
-            vault._keys.clear()
+            credential_cache._cache.clear()
+            vault._key_cache.clear()

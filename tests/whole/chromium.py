@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
-PATIENCE_SECONDS = 60.0
-GLANCE_SECONDS = 0.2
+BROWSER_TIMEOUT_SECONDS = 60.0
+POLL_SECONDS = 0.2
 # No name but loopback's resolves, and nothing is fetched that no test asked for.
 OPTIONS = (
     "--headless=new",
@@ -50,30 +50,30 @@ class Chromium:
 
     def profile(self) -> "Page":
         """A page in a profile of its own, with no cookies yet."""
-        context = self.tell("Target.createBrowserContext")["browserContextId"]
-        target = self.tell("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
-        session = self.tell("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        context = self.send("Target.createBrowserContext")["browserContextId"]
+        target = self.send("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
+        session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         page = Page(self, session)
-        page.tell("Page.enable")
-        page.tell("Log.enable")
+        page.send("Page.enable")
+        page.send("Log.enable")
         return page
 
-    def tell(self, method: str, session: str = "", **params: Any) -> dict[str, Any]:
+    def send(self, method: str, session: str = "", **params: Any) -> dict[str, Any]:
         """The result of one command."""
         self.asked += 1
         command = {"id": self.asked, "method": method, "params": params} | ({"sessionId": session} if session else {})
         os.write(self.commands, json.dumps(command).encode() + b"\0")
-        while (answer := self.hear()).get("id") != self.asked:
+        while (answer := self.receive()).get("id") != self.asked:
             pass
         assert "error" not in answer, answer
         result: dict[str, Any] = answer["result"]
         return result
 
-    def hear(self, patience: float = PATIENCE_SECONDS) -> dict[str, Any]:
+    def receive(self, timeout: float = BROWSER_TIMEOUT_SECONDS) -> dict[str, Any]:
         """The next answer or event, nothing if there is none for so long; what the console complains of is kept."""
         while b"\0" not in self.unread:
-            ready, _, _ = select.select([self.answers], [], [], patience)
-            if not ready and patience < PATIENCE_SECONDS:
+            ready, _, _ = select.select([self.answers], [], [], timeout)
+            if not ready and timeout < BROWSER_TIMEOUT_SECONDS:
                 return {}
             chunk = os.read(self.answers, 65_536) if ready else b""
             assert chunk, "the browser says nothing any more"
@@ -92,38 +92,38 @@ class Page:
     browser: Chromium
     session: str
 
-    def tell(self, method: str, **params: Any) -> dict[str, Any]:
+    def send(self, method: str, **params: Any) -> dict[str, Any]:
         """The result of a command to this page."""
-        return self.browser.tell(method, self.session, **params)
+        return self.browser.send(method, self.session, **params)
 
     def open(self, url: str) -> None:
         """Enter an address."""
-        self.tell("Page.navigate", url=url)
+        self.send("Page.navigate", url=url)
 
     def find(self, script: str) -> Any:
         """The value of an expression in the page; None while the page changes."""
-        found = self.tell("Runtime.evaluate", expression=script, returnByValue=True)
+        found = self.send("Runtime.evaluate", expression=script, returnByValue=True)
         return found["result"].get("value") if "exceptionDetails" not in found else None
 
-    def until(self, script: str) -> Any:
+    def wait_until(self, script: str) -> Any:
         """The value of an expression as soon as it is true; an event of the browser is a reason to look again."""
-        ends = time.monotonic() + PATIENCE_SECONDS
+        ends = time.monotonic() + BROWSER_TIMEOUT_SECONDS
         while not (value := self.find(f"document.readyState === 'complete' && ({script})")):
             assert time.monotonic() < ends, f"{script} never came true on {self.url}: {self.text}"
-            self.browser.hear(GLANCE_SECONDS)
+            self.browser.receive(POLL_SECONDS)
         return value
 
     def click(self, selector: str) -> None:
         """Click what a selector finds, as soon as it is there."""
         where = json.dumps(selector)
-        self.until(f"document.querySelector({where}) !== null")
+        self.wait_until(f"document.querySelector({where}) !== null")
         self.find(f"document.querySelector({where}).click()")
 
     def type(self, selector: str, text: str) -> None:
         """Type into a field."""
-        self.until(f"document.querySelector({json.dumps(selector)}) !== null")
+        self.wait_until(f"document.querySelector({json.dumps(selector)}) !== null")
         self.find(f"document.querySelector({json.dumps(selector)}).focus()")
-        self.tell("Input.insertText", text=text)
+        self.send("Input.insertText", text=text)
 
     @property
     def url(self) -> str:
@@ -135,17 +135,17 @@ class Page:
         """What a person reads."""
         return str(self.find("document.body.innerText"))
 
-    def see(self, text: str) -> str:
+    def wait_for_text(self, text: str) -> str:
         """All that a person reads, as soon as this is in it."""
-        return str(self.until(f"document.body.innerText.includes({json.dumps(text)}) && document.body.innerText"))
+        return str(self.wait_until(f"document.body.innerText.includes({json.dumps(text)}) && document.body.innerText"))
 
-    def shoot(self, folder: Path, name: str) -> None:
+    def screenshot(self, folder: Path, name: str) -> None:
         """Pictures of the whole page, in a wide and in a narrow window."""
         for kind, width in (("wide", 1100), ("narrow", 375)):
-            self.tell("Emulation.setDeviceMetricsOverride", width=width, height=760, deviceScaleFactor=1, mobile=False)
-            shot = self.tell("Page.captureScreenshot", captureBeyondViewport=True)
+            self.send("Emulation.setDeviceMetricsOverride", width=width, height=760, deviceScaleFactor=1, mobile=False)
+            shot = self.send("Page.captureScreenshot", captureBeyondViewport=True)
             (folder / f"{name}-{kind}.png").write_bytes(base64.b64decode(shot["data"]))
-        self.tell("Emulation.clearDeviceMetricsOverride")
+        self.send("Emulation.clearDeviceMetricsOverride")
 
 
 @contextmanager

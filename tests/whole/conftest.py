@@ -1,4 +1,4 @@
-"""The whole house on the embedded AWS, with a module of probes beside the real ones."""
+"""The whole deployment on the embedded AWS, with a module of probes beside the real ones."""
 
 import asyncio
 import json
@@ -16,8 +16,16 @@ from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
-from infra.local.house import ADMINISTRATOR, ORGANIZATION, ROLE, USER, House, open_house, with_modules
-from infra.local.operating import operating
+from infra.local.deployment import (
+    ADMINISTRATOR,
+    ORGANIZATION,
+    ROLE,
+    USER,
+    LocalDeployment,
+    run_local_deployment,
+    with_modules,
+)
+from infra.local.environment import operating
 from infra.local.stack import AwsRequest
 from mcpist.caller import Role
 from mcpist.people import directory
@@ -30,10 +38,10 @@ MODULES = ("github", "probe", "rag", *HOSTS)
 
 
 @dataclass(frozen=True)
-class Visitor:
-    """One of the house's people with a real MCP client, who may `answer` what they are asked."""
+class McpUser:
+    """One of the deployment's people with a real MCP client, who may `answer` what they are asked."""
 
-    house: House
+    deployment: LocalDeployment
     token: str
     mode: str = "auto"
     answer: ElicitationFnT | None = None
@@ -63,7 +71,7 @@ class Visitor:
         async with (
             httpx2.AsyncClient(headers=headers, timeout=60) as http,
             Client(
-                streamable_http_client(self.house.mcp_url + self.path, http_client=http),
+                streamable_http_client(self.deployment.mcp_url + self.path, http_client=http),
                 mode=self.mode,
                 elicitation_callback=self.answer,
             ) as client,
@@ -111,31 +119,33 @@ def vendors() -> Iterator[Vendors]:
         yield vendors
 
 
-def takes_a_share(request: AwsRequest) -> bool:
+def is_quota_request(request: AwsRequest) -> bool:
     """Whether a sandbox takes a share of what a user may send: one request to the store for many."""
     return request.operation == "UpdateItem" and request.body["Key"]["sk"]["S"].startswith("requests#")
 
 
 @pytest.fixture(scope="session")
-def house(request: pytest.FixtureRequest) -> Iterator[House]:
-    """The house of the probes and vendors, or the one that a test builds: one stands in a process at a time."""
-    build: Callable[[pytest.FixtureRequest], AbstractContextManager[House]] = getattr(request, "param", usual)
-    with build(request) as house:
-        house.aws.requests.clear()
-        yield house
-        assert not missing_rights(house.aws, house.aws.requests)
+def deployment(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
+    """The deployment of the probes and vendors, or the one that a test builds: one stands in a process at a time."""
+    build: Callable[[pytest.FixtureRequest], AbstractContextManager[LocalDeployment]] = getattr(request, "param", usual)
+    with build(request) as deployment:
+        deployment.aws.requests.clear()
+        yield deployment
+        assert not missing_rights(deployment.aws, deployment.aws.requests)
 
 
-def built(build: Callable[[pytest.FixtureRequest], AbstractContextManager[House]]) -> pytest.MarkDecorator:
-    """For a file's `pytestmark`: its tests are in another house."""
-    return pytest.mark.parametrize("house", [pytest.param(build, id=build.__name__)], indirect=True, scope="session")
+def built(build: Callable[[pytest.FixtureRequest], AbstractContextManager[LocalDeployment]]) -> pytest.MarkDecorator:
+    """For a file's `pytestmark`: its tests are in another deployment."""
+    return pytest.mark.parametrize(
+        "deployment", [pytest.param(build, id=build.__name__)], indirect=True, scope="session"
+    )
 
 
 @contextmanager
-def usual(request: pytest.FixtureRequest) -> Iterator[House]:
+def usual(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     """All modules, at GitHub and vendors on loopback, and the probes."""
     github, vendors = request.getfixturevalue("github"), request.getfixturevalue("vendors")
-    folder = request.getfixturevalue("tmp_path_factory").mktemp("house")
+    folder = request.getfixturevalue("tmp_path_factory").mktemp("deployment")
     root = with_modules(folder, HERE / "probe.py")
     moved = {"github": ("https://api.github.com", github.url)}
     moved |= {name: (host, f"{vendors.url}/{name}") for name, host in HOSTS.items()}
@@ -143,18 +153,18 @@ def usual(request: pytest.FixtureRequest) -> Iterator[House]:
         file = root / "layers/services/mcpist_services" / name / "tools.py"
         file.write_text(file.read_text("utf-8").replace(host, place), "utf-8")
     plenty = {"UserRequests": "6000"}  # one user asks all that the tests ask
-    with open_house(docs=HERE / "documents", root=root, modules=MODULES, parameters=plenty) as house:
-        with operating(house.aws):
+    with run_local_deployment(docs=HERE / "documents", root=root, modules=MODULES, parameters=plenty) as deployment:
+        with operating(deployment.aws):
             everything = Role(ROLE, modules=MODULES, allow=("probe.*", *(f"{name}.create_*" for name in HOSTS)))
             directory.put_role(ORGANIZATION, everything)
-        yield house
+        yield deployment
 
 
 @pytest.fixture
-def user(house: House) -> Visitor:
-    return Visitor(house, house.token(USER))
+def user(deployment: LocalDeployment) -> McpUser:
+    return McpUser(deployment, deployment.token(USER))
 
 
 @pytest.fixture
-def administrator(house: House) -> Visitor:
-    return Visitor(house, house.token(ADMINISTRATOR))
+def administrator(deployment: LocalDeployment) -> McpUser:
+    return McpUser(deployment, deployment.token(ADMINISTRATOR))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from infra.local.house import ROOT
+from infra.local.deployment import ROOT
 from infra.local.intrinsics import read_yaml
 from infra.local.names import STACK
 from infra.local.stack import AwsRequest, EmbeddedAws

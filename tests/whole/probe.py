@@ -6,7 +6,7 @@ from mcpist.render.shows import shows
 from mcpist.tools.call import Lookup
 from mcpist.tools.module import Module
 
-probe = Module("probe", __doc__, api_version="1", opens=lambda _: None)
+probe = Module("probe", __doc__, api_version="1", open_store=lambda _: None)
 
 TRACE = shows("file", "size")
 

@@ -1,4 +1,4 @@
-"""The commands of administration on the running house, and what its clients see of them."""
+"""The commands of administration on the running deployment, and what its clients see of them."""
 
 import json
 from collections.abc import Iterator
@@ -11,24 +11,24 @@ from typing import Any
 import pytest
 
 from infra.cli.main import run
-from infra.cli.up import _remembered
-from infra.local.house import House
-from infra.local.operating import operating
+from infra.cli.up import _recorded
+from infra.local.deployment import LocalDeployment
+from infra.local.environment import operating
 from mcpist.caller import Subject
 from mcpist.errors import LastAdministrator, McpistError
 from mcpist.people import directory
 from mcpist.people.organization import Organization, User
-from tests.whole.conftest import Visitor
+from tests.whole.conftest import McpUser
 
 ADMINISTRATORS = [f"boss-{number}" for number in range(6)]
 
 
 @pytest.fixture
-def beside(house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
-    """A folder in which the house is the last `up`."""
+def beside(deployment: LocalDeployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalDeployment]:
+    """A folder in which the deployment is the last `up`."""
     monkeypatch.chdir(tmp_path)
-    with _remembered(house):
-        yield house
+    with _recorded(deployment):
+        yield deployment
 
 
 def mcpist(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
@@ -38,15 +38,15 @@ def mcpist(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any
     return document["metadata"]  # type: ignore[no-any-return]
 
 
-def offered(house: House, sub: str) -> str:
+def offered(deployment: LocalDeployment, sub: str) -> str:
     """What the module rag offers somebody, from a sandbox that remembers nothing."""
-    house.aws.functions["McpEndpointFunction"].retire()
-    result = Visitor(house, house.login.mint(sub, expires_in=600)).call("get_module_schema", modules=["rag"])
+    deployment.aws.functions["McpEndpointFunction"].stop_idle()
+    result = McpUser(deployment, deployment.login.mint(sub, expires_in=600)).call("get_module_schema", modules=["rag"])
     return json.dumps([block.model_dump() for block in result.content])
 
 
 def test_what_an_administrator_sets_is_what_a_client_sees(
-    beside: House, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    beside: LocalDeployment, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     at = ("--org", "globex")
     mcpist(capsys, "org", "create", "globex", "--name", "Globex")
@@ -69,7 +69,7 @@ def test_what_an_administrator_sets_is_what_a_client_sees(
     assert (tmp_path / "globex.yaml").read_text().startswith("organization: globex\n")
 
 
-def test_of_all_administrators_who_step_down_at_the_same_moment_one_stays(house: House) -> None:
+def test_of_all_administrators_who_step_down_at_the_same_moment_one_stays(deployment: LocalDeployment) -> None:
     barrier = Barrier(len(ADMINISTRATORS))
 
     def step_down(user: str) -> McpistError | None:
@@ -83,8 +83,8 @@ def test_of_all_administrators_who_step_down_at_the_same_moment_one_stays(house:
             return error
         return None
 
-    users = {name: User(name, name, Subject(house.login.issuer, name), "admin") for name in ADMINISTRATORS}
-    with operating(house.aws), ThreadPoolExecutor(len(users)) as threads:
+    users = {name: User(name, name, Subject(deployment.login.issuer, name), "admin") for name in ADMINISTRATORS}
+    with operating(deployment.aws), ThreadPoolExecutor(len(users)) as threads:
         directory.replace_organization(Organization("initech", "Initech", users=users))
         refusals = [error for error in threads.map(step_down, users) if error]
         assert len(refusals) == 1

@@ -8,12 +8,12 @@ from typing import Any, Literal
 import pytest
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
 
-from infra.local.house import ORGANIZATION, ROLE, House
-from infra.local.operating import operating
+from infra.local.deployment import ORGANIZATION, ROLE, LocalDeployment
+from infra.local.environment import operating
 from mcpist.caller import Role
 from mcpist.people import directory
 from tests.whole.accounts import connect, disconnect, forget
-from tests.whole.conftest import MODULES, Visitor
+from tests.whole.conftest import MODULES, McpUser
 
 LINES = """\
 {"id":"drop","module":"rag","tool":"delete_doc","params":{"path":"agreement.md"},"output":true}
@@ -22,18 +22,18 @@ LINES = """\
 
 
 @pytest.fixture
-def person(house: House, user: Visitor) -> Iterator[Visitor]:
+def person(deployment: LocalDeployment, user: McpUser) -> Iterator[McpUser]:
     """Uma, who may destroy for once, with an account at GitHub."""
-    with operating(house.aws):
+    with operating(deployment.aws):
         before = _role()
         may = Role(ROLE, modules=MODULES, allow=(*before.allow, "rag.*", "github.delete_file"), destructive=True)
         directory.put_role(ORGANIZATION, may)
-    connect(house, "uma-canary-token")
-    forget(house)
+    connect(deployment, "uma-canary-token")
+    forget(deployment)
     yield user
-    with operating(house.aws):
+    with operating(deployment.aws):
         directory.put_role(ORGANIZATION, before)
-    disconnect(house)
+    disconnect(deployment)
 
 
 def _role() -> Role:
@@ -41,7 +41,7 @@ def _role() -> Role:
 
 
 def asked(
-    person: Visitor, action: Literal["accept", "decline"], **arguments: Any
+    person: McpUser, action: Literal["accept", "decline"], **arguments: Any
 ) -> tuple[CallToolResult, list[ElicitRequestParams]]:
     """A batch's result, and the questions that the client's person was asked meanwhile."""
     questions: list[ElicitRequestParams] = []
@@ -54,7 +54,7 @@ def asked(
 
 
 def test_what_a_person_agrees_to_runs_after_one_question_that_names_tools_targets_and_accounts(
-    person: Visitor,
+    person: McpUser,
 ) -> None:
     person.texts("call", module="rag", tool="put_doc", params={"path": "agreement.md", "content": "# Agreement"})
     declined, questions = asked(person, "decline", commands=LINES)

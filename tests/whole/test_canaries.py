@@ -1,4 +1,4 @@
-"""No secret is in anything that the house writes, with every logger of every function at DEBUG.
+"""No secret is in anything that the deployment writes, with every logger of every function at DEBUG.
 
 One person's story, told once: log in, connect, call, batch, be refused, refresh, fail in every way, paste, fall ill,
 take away. It is traced, and all that it counts is what the alarms and the dashboard watch.
@@ -29,13 +29,13 @@ import pytest
 
 from infra.cli.main import run
 from infra.cli.up import _facts
-from infra.local.house import ORGANIZATION, ROOT, USER, House, open_house, with_modules
-from infra.local.stack import AwsRequest, FaultyAnswer, Moment
+from infra.local.deployment import ORGANIZATION, ROOT, USER, LocalDeployment, run_local_deployment, with_modules
+from infra.local.stack import AwsRequest, HookPhase, InjectedResponse
 from tests import emf, watch
 from tests.core.loopback import listening
 from tests.token_broker.vault.test_secrets import assert_silent
 from tests.whole.accounts import OWN, forget
-from tests.whole.conftest import Visitor, built
+from tests.whole.conftest import McpUser, built
 from tests.whole.test_grants import histories, tables
 
 GET_ME: dict[str, Any] = {"module": "github", "tool": "get_me"}
@@ -112,9 +112,9 @@ class Hub:
 
 @dataclass
 class Story:
-    """A house, its person's browser, and what was said to everybody."""
+    """A deployment, its person's browser, and what was said to everybody."""
 
-    house: House
+    deployment: LocalDeployment
     hub: Hub
     web: httpx.Client
     secrets: set[str] = field(default_factory=set)
@@ -123,10 +123,10 @@ class Story:
 
     def log_in(self) -> None:
         """As a browser does that follows the link of a call."""
-        place = self.web.get(f"{self.house.connect_url}/github").headers["location"]
+        place = self.web.get(f"{self.deployment.connect_url}/github").headers["location"]
         attempt = dict(parse_qsl(self.web.cookies["mcpist-login"]))
         request = parse_qs(urlsplit(self.web.get(place).headers["location"]).query)["request"][0]
-        answer = self.web.post(f"{self.house.login.issuer}/login", data={"request": request, "sub": USER.sub})
+        answer = self.web.post(f"{self.deployment.login.issuer}/login", data={"request": request, "sub": USER.sub})
         landed = answer.headers["location"]
         self.hear(self.web.get(landed))
         session = dict(parse_qsl(self.web.cookies["mcpist-session"]))["session"]
@@ -137,7 +137,7 @@ class Story:
         """What a form of a page sends."""
         told = {"organization": ORGANIZATION, "user": USER.sub, **form}
         return self.web.post(
-            f"{self.house.connect_url}/{service}", data=told, headers={"origin": self.house.aws.api_url}
+            f"{self.deployment.connect_url}/{service}", data=told, headers={"origin": self.deployment.aws.api_url}
         )
 
     def begin(self) -> str:
@@ -150,7 +150,7 @@ class Story:
     def come_back(self, **query: str) -> httpx.Response:
         """What the provider sends the browser back with."""
         self.secrets |= {query[name] for name in ("state", "code") if name in query}
-        return self.hear(self.web.get(f"{self.house.connect_url}/callback/github", params=query))
+        return self.hear(self.web.get(f"{self.deployment.connect_url}/callback/github", params=query))
 
     def hear(self, answer: httpx.Response) -> httpx.Response:
         """Keep a page, and where it leads; the cookie alone is the browser's secret."""
@@ -160,15 +160,15 @@ class Story:
 
     def call(self, name: str = "call", **arguments: Any) -> str:
         """What a meta-tool answers, whatever it is."""
-        token = self.house.token(USER)
+        token = self.deployment.token(USER)
         self.secrets.add(token)
-        answer = str(Visitor(self.house, token).call(name, **arguments))
+        answer = str(McpUser(self.deployment, token).call(name, **arguments))
         self.said.append(answer)
         return answer
 
     def age(self, what: Literal["access_expires_at", "updated_at"] = "access_expires_at") -> None:
         """Let the access token end, or be stored long ago, and the last failure be long ago; nobody remembers."""
-        dynamodb, table = self.house.aws.client("dynamodb"), self.house.aws.resource("Grants")
+        dynamodb, table = self.deployment.aws.client("dynamodb"), self.deployment.aws.resource("Grants")
         pk = {"S": f"{ORGANIZATION}#github"}
         dynamodb.delete_item(TableName=table, Key={"pk": pk, "sk": {"S": f"lease#{OWN}"}})
         dynamodb.update_item(
@@ -177,7 +177,7 @@ class Story:
             UpdateExpression=f"SET {what} = :past",
             ExpressionAttributeValues={":past": {"N": "1"}},
         )
-        forget(self.house)
+        forget(self.deployment)
 
 
 @pytest.fixture(scope="session")
@@ -219,8 +219,8 @@ def daemon() -> Iterator[Daemon]:
 
 
 @contextlib.contextmanager
-def loud(request: pytest.FixtureRequest) -> Iterator[House]:
-    """A traced house whose functions print all that any library logs, with GitHub on loopback."""
+def loud(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
+    """A traced deployment whose functions print all that any library logs, with GitHub on loopback."""
     daemon: Daemon = request.getfixturevalue("daemon")
     hub, folders = request.getfixturevalue("hub"), request.getfixturevalue("tmp_path_factory")
     root = with_modules(folders.mktemp("loud"))
@@ -240,24 +240,24 @@ def loud(request: pytest.FixtureRequest) -> Iterator[House]:
         text = (root / file).read_text("utf-8").replace("https://api.github.com", hub.url)
         (root / file).write_text(text.replace("https://github.com/login", f"{hub.url}/login"), "utf-8")
     documents = folders.mktemp("documents")
-    with open_house(docs=documents, root=root, modules=("github", "rag")) as house:
-        folder = next(one for one in house.aws.template.functions if one.id == "TokenBrokerFunction").environment
-        house.aws.client("ssm").put_parameter(
+    with run_local_deployment(docs=documents, root=root, modules=("github", "rag")) as deployment:
+        folder = next(one for one in deployment.aws.template.functions if one.id == "TokenBrokerFunction").environment
+        deployment.aws.client("ssm").put_parameter(
             Name=f"{folder['OAUTH_PARAMETERS']}/github",
             Value=json.dumps({"client_id": "Iv1.house", "client_secret": CLIENT_SECRET}),
             Type="SecureString",
         )
-        yield house
+        yield deployment
 
 
 pytestmark = built(loud)
 
 
 @pytest.fixture(scope="module")
-def story(house: House, hub: Hub) -> Iterator[Story]:
+def story(deployment: LocalDeployment, hub: Hub) -> Iterator[Story]:
     """The whole story: its chapters assert that they happened."""
     with httpx.Client(timeout=60) as web:
-        story = Story(house, hub, web)
+        story = Story(deployment, hub, web)
         story.secrets |= {CLIENT_SECRET, *KEYS, b64encode(f"Iv1.house:{CLIENT_SECRET}".encode()).decode()}
         connect(story)
         use(story)
@@ -266,7 +266,7 @@ def story(house: House, hub: Hub) -> Iterator[Story]:
         paste(story)
         fall_ill(story)
         story.secrets |= {*hub.issued, *(told["code_verifier"] for told in hub.told if "code_verifier" in told)}
-        story.stored = stored(house)
+        story.stored = stored(deployment)
         yield story
 
 
@@ -275,7 +275,7 @@ def connect(story: Story) -> None:
     back = story.come_back(state=story.begin(), code="code-canary-first")
     assert back.headers["location"].endswith("/connect/github?done=connected")
     assert "uma-at-github" in story.hear(story.web.get(back.headers["location"])).text
-    assert "GitHub" in story.hear(story.web.get(story.house.connect_url)).text
+    assert "GitHub" in story.hear(story.web.get(story.deployment.connect_url)).text
 
 
 def use(story: Story) -> None:
@@ -359,29 +359,29 @@ def fall_ill(story: Story) -> None:
 def faulty(story: Story, operation: str, table: str, status: int, code: str) -> Iterator[None]:
     """One operation on one table fails for the endpoint."""
 
-    def hook(request: AwsRequest, moment: Moment) -> None:
+    def hook(request: AwsRequest, moment: HookPhase) -> None:
         mine = (request.function, request.operation, request.tables) == ("McpEndpointFunction", operation, (name,))
         if mine and moment == "before":
-            raise FaultyAnswer(status, {"__type": code})
+            raise InjectedResponse(status, {"__type": code})
 
-    name = story.house.aws.resource(table)
-    story.house.aws.on_request = hook
+    name = story.deployment.aws.resource(table)
+    story.deployment.aws.on_request = hook
     try:
         yield
     finally:
-        story.house.aws.on_request = None
+        story.deployment.aws.on_request = None
 
 
 def change_version(story: Story, version: str) -> str:
     """Say of the stored grant that it is another version of itself; nobody remembers. What it was before."""
-    before = story.house.aws.client("dynamodb").update_item(
-        TableName=story.house.aws.resource("Grants"),
+    before = story.deployment.aws.client("dynamodb").update_item(
+        TableName=story.deployment.aws.resource("Grants"),
         Key={"pk": {"S": f"{ORGANIZATION}#github"}, "sk": {"S": OWN}},
         UpdateExpression="SET version = :version",
         ExpressionAttributeValues={":version": {"N": version}},
         ReturnValues="UPDATED_OLD",
     )["Attributes"]
-    forget(story.house)
+    forget(story.deployment)
     return str(before["version"]["N"])
 
 
@@ -390,7 +390,7 @@ def told(story: Story, tmp_path_factory: pytest.TempPathFactory) -> str:
     """What the command line says at the end of the story: all is taken away, and the provider fails."""
     folder = tmp_path_factory.mktemp("shell")
     (folder / ".mcpist").mkdir()
-    facts = _facts(story.house)
+    facts = _facts(story.deployment)
     (folder / ".mcpist/up.json").write_text(json.dumps(facts))
     story.secrets |= {str(facts["access_token"]), str(facts["administrator_token"])}
     commands = (
@@ -406,13 +406,13 @@ def told(story: Story, tmp_path_factory: pytest.TempPathFactory) -> str:
         with contextlib.redirect_stdout(written), contextlib.redirect_stderr(written):
             codes = [run(command.split()) for command in commands]
     assert codes == [0] * len(commands), written.getvalue()
-    forget(story.house)
+    forget(story.deployment)
     assert "CONNECTION_REQUIRED" in story.call(**GET_ME)
     return written.getvalue()
 
 
 def test_every_function_was_heard_at_debug(story: Story, told: str) -> None:
-    logs = {log.stem: log.read_text("utf-8") for log in story.house.logs.iterdir()}
+    logs = {log.stem: log.read_text("utf-8") for log in story.deployment.logs.iterdir()}
     for function in ("ConnectFunction", "McpEndpointFunction", "StepRunnerFunction", "TokenBrokerFunction"):
         assert "every logger is heard" in logs[function]
         assert '"level":' in logs[function]
@@ -421,7 +421,7 @@ def test_every_function_was_heard_at_debug(story: Story, told: str) -> None:
 
 
 def test_no_log_holds_a_secret(story: Story, told: str) -> None:  # noqa: ARG001 - the end of the story
-    for log in story.house.logs.iterdir():
+    for log in story.deployment.logs.iterdir():
         keeps_silent(story, log.read_text("utf-8"))
 
 
@@ -429,15 +429,15 @@ def test_no_table_holds_a_secret(story: Story, told: str) -> None:  # noqa: ARG0
     """Before all is taken away, and after."""
     assert any("uma-at-github" in text for text in story.stored)
     assert any("'#connect'" in text for text in story.stored)
-    keeps_silent(story, *story.stored, *stored(story.house))
+    keeps_silent(story, *story.stored, *stored(story.deployment))
 
 
 def test_no_machine_history_or_file_holds_a_secret(story: Story, told: str) -> None:  # noqa: ARG001
-    states = story.house.aws.client("stepfunctions")
+    states = story.deployment.aws.client("stepfunctions")
     machines = states.list_state_machines()["stateMachines"]
     assert len(machines) > 1
     definitions = [states.describe_state_machine(stateMachineArn=one["stateMachineArn"]) for one in machines]
-    keeps_silent(story, str(definitions), *histories(story.house), *files(story.house))
+    keeps_silent(story, str(definitions), *histories(story.deployment), *files(story.deployment))
 
 
 def test_no_page_and_no_answer_holds_a_secret(story: Story, told: str) -> None:
@@ -458,13 +458,15 @@ def test_no_trace_holds_a_secret_and_each_says_where_the_time_went(story: Story,
 
 
 @pytest.fixture(scope="module")
-def counted(story: Story, told: str) -> list[emf.Seen]:  # noqa: ARG001
-    return [one for log in story.house.logs.iterdir() for one in emf.seen(log.read_text("utf-8"))]
+def counted(story: Story, told: str) -> list[emf.EmittedMetric]:  # noqa: ARG001
+    return [one for log in story.deployment.logs.iterdir() for one in emf.seen(log.read_text("utf-8"))]
 
 
-def test_every_alarm_of_ours_watches_what_a_door_has_counted(house: House, counted: list[emf.Seen]) -> None:
+def test_every_alarm_of_ours_watches_what_a_door_has_counted(
+    deployment: LocalDeployment, counted: list[emf.EmittedMetric]
+) -> None:
     (namespace,) = {one.namespace for one in counted}
-    assert namespace == house.aws.template.functions[0].environment["POWERTOOLS_METRICS_NAMESPACE"]
+    assert namespace == deployment.aws.template.functions[0].environment["POWERTOOLS_METRICS_NAMESPACE"]
     series = {(one.namespace, one.name, one.dimensions) for one in counted}
     alarmed = {(one.namespace, one.name, one.dimensions) for one in watch.alarmed().values()}
     ours = {one for one in alarmed if not one[0].startswith("AWS/")}
@@ -472,7 +474,7 @@ def test_every_alarm_of_ours_watches_what_a_door_has_counted(house: House, count
     assert ours <= series
 
 
-def test_the_dashboard_shows_all_that_the_doors_count_and_nothing_else(counted: list[emf.Seen]) -> None:
+def test_the_dashboard_shows_all_that_the_doors_count_and_nothing_else(counted: list[emf.EmittedMetric]) -> None:
     """Not by outcome: in this story no step is cancelled, skipped or lost."""
     shown = {(one.namespace, one.name, names(one)) for one in watch.shown() if not one.namespace.startswith("AWS/")}
     assert shown == {(one.namespace, one.name, names(one)) for one in counted}
@@ -482,7 +484,7 @@ def test_the_dashboard_shows_all_that_the_doors_count_and_nothing_else(counted: 
 
 def test_each_message_to_the_broker_goes_by_the_id_of_the_door_that_sent_it(story: Story, told: str) -> None:  # noqa: ARG001
     """But those of the command line, which are their own."""
-    lines = {name: list(emf.documents(path.read_text("utf-8"))) for name, path in logs(story.house).items()}
+    lines = {name: list(emf.documents(path.read_text("utf-8"))) for name, path in logs(story.deployment).items()}
     ids = {
         name: {line["correlation_id"] for line in found if "correlation_id" in line} for name, found in lines.items()
     }
@@ -498,13 +500,13 @@ def test_each_message_to_the_broker_goes_by_the_id_of_the_door_that_sent_it(stor
     assert "resolve" in sent["step_runner"]
 
 
-def logs(house: House) -> dict[str, Path]:
+def logs(deployment: LocalDeployment) -> dict[str, Path]:
     """The doors' logs by their names."""
-    handlers = {function.id: function.handler.partition(".")[0] for function in house.aws.template.functions}
-    return {handlers[log.stem]: log for log in house.logs.iterdir()}
+    handlers = {function.id: function.handler.partition(".")[0] for function in deployment.aws.template.functions}
+    return {handlers[log.stem]: log for log in deployment.logs.iterdir()}
 
 
-def names(one: emf.Seen | watch.Watched) -> frozenset[str]:
+def names(one: emf.EmittedMetric | watch.WatchedMetric) -> frozenset[str]:
     return frozenset(name for name, _ in one.dimensions)
 
 
@@ -515,20 +517,20 @@ def keeps_silent(story: Story, *written: str) -> None:
     assert not JWT.search(everything)
 
 
-def stored(house: House) -> list[str]:
+def stored(deployment: LocalDeployment) -> list[str]:
     """All tables, and what stands in them compressed."""
-    dynamodb, texts = house.aws.client("dynamodb"), tables(house)
+    dynamodb, texts = deployment.aws.client("dynamodb"), tables(deployment)
     for name in ("Ledger", "Grants"):
-        for item in dynamodb.scan(TableName=house.aws.resource(name))["Items"]:
+        for item in dynamodb.scan(TableName=deployment.aws.resource(name))["Items"]:
             for value in item.values():
                 with contextlib.suppress(zlib.error):
                     texts.append(zlib.decompress(value.get("B", b"")).decode())
     return texts
 
 
-def files(house: House) -> Iterator[str]:
+def files(deployment: LocalDeployment) -> Iterator[str]:
     """Every object of every bucket."""
-    s3 = house.aws.client("s3")
+    s3 = deployment.aws.client("s3")
     for bucket in s3.list_buckets()["Buckets"]:
         for one in s3.list_objects_v2(Bucket=bucket["Name"]).get("Contents", ()):
             yield one["Key"] + s3.get_object(Bucket=bucket["Name"], Key=one["Key"])["Body"].read().decode()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.house import USER, House
+from infra.local.deployment import USER, LocalDeployment
 from tests.peers.npm import PEERS, modern_node, modules
 
 TOOLS = ["get_module_schema", "call", "batch"]
@@ -24,8 +24,10 @@ PROGRAM_SECONDS = 120
     ("package", "protocol"),
     [("@modelcontextprotocol/sdk", None), ("@modelcontextprotocol/client", "2026-07-28")],
 )
-def test_a_typescript_client_logs_in_and_uses_each_meta_tool(house: House, package: str, protocol: str | None) -> None:
-    asked = {"sdk": package, "url": house.mcp_url, "person": USER.sub, "batch": BATCH}
+def test_a_typescript_client_logs_in_and_uses_each_meta_tool(
+    deployment: LocalDeployment, package: str, protocol: str | None
+) -> None:
+    asked = {"sdk": package, "url": deployment.mcp_url, "person": USER.sub, "batch": BATCH}
     answer = json.loads(run([PEERS / "client.mjs"], stdin=json.dumps(asked)))
     assert answer["tools"] == TOOLS
     assert answer.get("protocol") == protocol
@@ -36,11 +38,11 @@ def test_a_typescript_client_logs_in_and_uses_each_meta_tool(house: House, packa
 
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])
-def test_the_inspector_uses_each_meta_tool(house: House, era: str, tmp_path: Path) -> None:
+def test_the_inspector_uses_each_meta_tool(deployment: LocalDeployment, era: str, tmp_path: Path) -> None:
     def inspect(method: str, *more: str) -> Any:
         launcher = modules() / "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
-        how = ["--cli", house.mcp_url, "--transport", "http", "--protocol-era", era, "--format", "json"]
-        token = ["--header", f"authorization: Bearer {house.token()}"]
+        how = ["--cli", deployment.mcp_url, "--transport", "http", "--protocol-era", era, "--format", "json"]
+        token = ["--header", f"authorization: Bearer {deployment.token()}"]
         return json.loads(run([launcher, *how, *token, "--method", method, *more], home=tmp_path))["result"]
 
     def use(meta_tool: str, /, **arguments: Any) -> str:

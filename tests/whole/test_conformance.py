@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from infra.local.house import House
+from infra.local.deployment import LocalDeployment
 from tests.core.loopback import listening
 from tests.peers.conformance import failures
 
@@ -21,9 +21,9 @@ ANSWER_SECONDS = 60
 
 
 @contextmanager
-def logged_in(house: House) -> Iterator[str]:
+def logged_in(deployment: LocalDeployment) -> Iterator[str]:
     """The endpoint as somebody who is logged in already: the suite itself cannot send a token."""
-    endpoint, token = urlsplit(house.mcp_url), house.token()
+    endpoint, token = urlsplit(deployment.mcp_url), deployment.token()
 
     class Passing(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -63,11 +63,11 @@ def logged_in(house: House) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])
-def test_all_that_applies_passes(house: House, revision: str, tmp_path: Path) -> None:
+def test_all_that_applies_passes(deployment: LocalDeployment, revision: str, tmp_path: Path) -> None:
     listed = {
         check: group["why"] for group in tomllib.loads(EXCEPTIONS.read_text())[revision] for check in group["checks"]
     }
-    with logged_in(house) as url:
+    with logged_in(deployment) as url:
         passed, failed = failures(url, revision, tmp_path)
     assert {check: why for check, why in failed.items() if check not in listed} == {}
     assert sorted(set(listed) - set(failed)) == [], "these pass by now: take them out of the list"

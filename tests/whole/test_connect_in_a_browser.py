@@ -12,11 +12,11 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from infra.local.house import ADMINISTRATOR, ORGANIZATION, USER, House
+from infra.local.deployment import ADMINISTRATOR, ORGANIZATION, USER, LocalDeployment
 from infra.local.login import Person
 from tests.token_broker.authorization_server import AuthorizationServer
 from tests.whole.chromium import Chromium, Page, running
-from tests.whole.conftest import Visitor
+from tests.whole.conftest import McpUser
 
 SERVICE = "tracker"
 LINK = f"{SERVICE}?organization={ORGANIZATION}&user={USER.sub}"
@@ -35,12 +35,12 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def server(house: House, authorization_server: AuthorizationServer) -> AuthorizationServer:
+def server(deployment: LocalDeployment, authorization_server: AuthorizationServer) -> AuthorizationServer:
     """The authorization server, which the broker knows as the provider of `tracker`; no account of it is connected."""
     authorization_server.reset()
-    client = authorization_server.register(f"{house.connect_url}/callback/{SERVICE}")
-    folder = next(one for one in house.aws.template.functions if one.id == "TokenBrokerFunction").environment
-    house.aws.client("ssm").put_parameter(
+    client = authorization_server.register(f"{deployment.connect_url}/callback/{SERVICE}")
+    folder = next(one for one in deployment.aws.template.functions if one.id == "TokenBrokerFunction").environment
+    deployment.aws.client("ssm").put_parameter(
         Name=f"{folder['OAUTH_PARAMETERS']}/{SERVICE}",
         Value=authorization_server.parameter(client),
         Type="SecureString",
@@ -48,9 +48,9 @@ def server(house: House, authorization_server: AuthorizationServer) -> Authoriza
     )
     for owner in (f"user#{USER.sub}", "role#members"):
         key = {"pk": {"S": f"{ORGANIZATION}#{SERVICE}"}, "sk": {"S": owner}}
-        house.aws.client("dynamodb").delete_item(TableName=house.aws.resource("Grants"), Key=key)
-    for pool in house.aws.functions.values():
-        pool.retire()
+        deployment.aws.client("dynamodb").delete_item(TableName=deployment.aws.resource("Grants"), Key=key)
+    for pool in deployment.aws.functions.values():
+        pool.stop_idle()
     return authorization_server
 
 
@@ -67,13 +67,13 @@ def log_in(page: Page, person: Person = USER) -> None:
 
 def allow(page: Page, account: str) -> None:
     """Answer the authorization server's page, as somebody with an account there."""
-    page.see("Allow access?")
+    page.wait_for_text("Allow access?")
     page.find("document.querySelector('[name=account]').value = ''")
     page.type("[name=account]", account)
     page.click("button[value=allow]")
 
 
-def resolve(visitor: Visitor) -> dict[str, Any]:
+def resolve(visitor: McpUser) -> dict[str, Any]:
     """What the broker would send this person's calls with."""
     message = {
         "operation": "resolve",
@@ -82,115 +82,126 @@ def resolve(visitor: Visitor) -> dict[str, Any]:
         "roles": ["members"],
         "service": SERVICE,
     }
-    broker = visitor.house.aws.resource("TokenBrokerFunction.Alias")
-    answer = visitor.house.aws.client("lambda").invoke(FunctionName=broker, Payload=json.dumps(message))
+    broker = visitor.deployment.aws.resource("TokenBrokerFunction.Alias")
+    answer = visitor.deployment.aws.client("lambda").invoke(FunctionName=broker, Payload=json.dumps(message))
     payload: dict[str, Any] = json.load(answer["Payload"])
     return payload
 
 
 def test_a_person_connects_changes_and_ends_an_account(
-    house: House, server: AuthorizationServer, chromium: Chromium, page: Page, user: Visitor, pictures: Path
+    deployment: LocalDeployment,
+    server: AuthorizationServer,
+    chromium: Chromium,
+    page: Page,
+    user: McpUser,
+    pictures: Path,
 ) -> None:
-    page.open(f"{house.connect_url}/{LINK}")
+    page.open(f"{deployment.connect_url}/{LINK}")
     log_in(page)
-    page.see(f"Connect {SERVICE}")
-    page.shoot(pictures, "connect")
+    page.wait_for_text(f"Connect {SERVICE}")
+    page.screenshot(pictures, "connect")
     page.click("form.who button")
     allow(page, "uma")
-    page.see("You can close this page")
-    page.shoot(pictures, "connected")
-    assert page.url == f"{house.connect_url}/{SERVICE}?done=connected"
+    page.wait_for_text("You can close this page")
+    page.screenshot(pictures, "connected")
+    assert page.url == f"{deployment.connect_url}/{SERVICE}?done=connected"
     assert "Connected as Uma" in page.text
     first = resolve(user)["result"]
     assert first["account_name"] == "Uma"
-    assert server.takes(first["token"])
+    assert server.accepts(first["token"])
 
     another = chromium.profile()  # in which the authorization server remembers nobody
-    another.open(f"{house.connect_url}/{LINK}")
+    another.open(f"{deployment.connect_url}/{LINK}")
     log_in(another)
     another.click("summary")
     another.click("form.who button")
     allow(another, "otto")
-    another.see("Is this the account?")
-    another.shoot(pictures, "question")
+    another.wait_for_text("Is this the account?")
+    another.screenshot(pictures, "question")
     assert resolve(user)["result"]["token"] == first["token"]
     another.click("button[value=yes]")
-    another.see("Connected as Otto")
-    assert not server.takes(first["token"])
+    another.wait_for_text("Connected as Otto")
+    assert not server.accepts(first["token"])
 
     another.click("button.risky")
-    another.see("Within a minute, nothing uses it any more.")
-    another.shoot(pictures, "disconnected")
-    another.open(house.connect_url)
-    another.see("Your accounts")
-    another.shoot(pictures, "overview")
-    for pool in house.aws.functions.values():
-        pool.retire()
+    another.wait_for_text("Within a minute, nothing uses it any more.")
+    another.screenshot(pictures, "disconnected")
+    another.open(deployment.connect_url)
+    another.wait_for_text("Your accounts")
+    another.screenshot(pictures, "overview")
+    for pool in deployment.aws.functions.values():
+        pool.stop_idle()
     assert resolve(user)["error"]["type"] == "ConnectionRequired"
     assert [error for error in chromium.errors if "favicon" not in error.get("url", "")] == []
 
 
 @pytest.mark.usefixtures("server")
-def test_who_does_not_allow_it_comes_back_to_a_page_that_says_so(house: House, page: Page) -> None:
-    page.open(f"{house.connect_url}/{LINK}")
+def test_who_does_not_allow_it_comes_back_to_a_page_that_says_so(deployment: LocalDeployment, page: Page) -> None:
+    page.open(f"{deployment.connect_url}/{LINK}")
     log_in(page)
     page.click("form.who button")
     page.click("button[value=deny]")
-    page.see("Nothing was connected")
-    assert page.url == f"{house.connect_url}/{SERVICE}?done=declined"
+    page.wait_for_text("Nothing was connected")
+    assert page.url == f"{deployment.connect_url}/{SERVICE}?done=declined"
 
 
 @pytest.mark.usefixtures("server")
-def test_the_link_of_somebody_else_offers_nothing(house: House, page: Page, pictures: Path) -> None:
-    page.open(f"{house.connect_url}/{LINK}")
+def test_the_link_of_somebody_else_offers_nothing(deployment: LocalDeployment, page: Page, pictures: Path) -> None:
+    page.open(f"{deployment.connect_url}/{LINK}")
     log_in(page, ADMINISTRATOR)
-    page.see("This link is for somebody else")
-    page.shoot(pictures, "not-yours")
+    page.wait_for_text("This link is for somebody else")
+    page.screenshot(pictures, "not-yours")
     assert page.find("document.forms.length") == 0
     page.click("footer a")
     log_in(page)
-    page.see(f"Connect {SERVICE}")
+    page.wait_for_text(f"Connect {SERVICE}")
 
 
 @pytest.mark.usefixtures("server")
 def test_an_administrator_connects_a_persons_account_for_a_role(
-    house: House, page: Page, user: Visitor, pictures: Path
+    deployment: LocalDeployment, page: Page, user: McpUser, pictures: Path
 ) -> None:
-    page.open(f"{house.connect_url}/{SERVICE}")
+    page.open(f"{deployment.connect_url}/{SERVICE}")
     log_in(page, ADMINISTRATOR)
     page.click("input[value=role]")
-    page.shoot(pictures, "role")
+    page.screenshot(pictures, "role")
     page.click("form.who button.wide")
     allow(page, "team")
-    page.see("would act as this person")
-    page.shoot(pictures, "person-for-a-role")
+    page.wait_for_text("would act as this person")
+    page.screenshot(pictures, "person-for-a-role")
     page.click("button[value=yes]")
-    page.see("Account of the role members")
+    page.wait_for_text("Account of the role members")
     assert resolve(user)["result"]["account_name"] == "Team"
     page.click("button.risky")
-    page.see("Disconnected.")
+    page.wait_for_text("Disconnected.")
 
 
-def test_of_twenty_ways_back_at_the_same_time_one_connects(house: House, server: AuthorizationServer) -> None:
+def test_of_twenty_ways_back_at_the_same_time_one_connects(
+    deployment: LocalDeployment, server: AuthorizationServer
+) -> None:
     with httpx.Client(timeout=60) as web:
-        back = way_back(house, server, web)
+        back = way_back(deployment, server, web)
         with ThreadPoolExecutor(20) as pool:
             answers = list(pool.map(lambda _: web.get(back), range(20)))
         assert Counter(answer.status_code for answer in answers) == {303: 1, 400: 19}
         (connected,) = [answer for answer in answers if answer.status_code == 303]
-        assert connected.headers["location"] == f"{house.connect_url}/{SERVICE}?done=connected"
+        assert connected.headers["location"] == f"{deployment.connect_url}/{SERVICE}?done=connected"
         stands = web.get(connected.headers["location"])
         assert "Connected as Uma" in stands.text
 
 
-def way_back(house: House, server: AuthorizationServer, web: httpx.Client) -> str:
+def way_back(deployment: LocalDeployment, server: AuthorizationServer, web: httpx.Client) -> str:
     """The callback's address, of a browser that logged in and consented."""
-    place = web.get(web.get(f"{house.connect_url}/{LINK}").headers["location"]).headers["location"]
+    place = web.get(web.get(f"{deployment.connect_url}/{LINK}").headers["location"]).headers["location"]
     request = parse_qs(urlsplit(place).query)["request"][0]
-    landed = web.post(f"{house.login.issuer}/login", data={"request": request, "sub": USER.sub}).headers["location"]
+    landed = web.post(f"{deployment.login.issuer}/login", data={"request": request, "sub": USER.sub}).headers[
+        "location"
+    ]
     assert web.get(landed).status_code == 303
     form = {"organization": ORGANIZATION, "user": USER.sub, "action": "begin", "services": SERVICE}
-    leaving = web.post(f"{house.connect_url}/{SERVICE}", data=form, headers={"origin": house.aws.api_url}).text
+    leaving = web.post(
+        f"{deployment.connect_url}/{SERVICE}", data=form, headers={"origin": deployment.aws.api_url}
+    ).text
     found = re.search(r'content="0;url=(.*?)"', leaving)
     assert found, leaving
     return server.consent(found[1].replace("&amp;", "&"))

@@ -20,25 +20,25 @@ from mcp_types import (
 
 from infra.cli.main import run
 from infra.cli.up import _facts
-from infra.local.house import House
+from infra.local.deployment import LocalDeployment
 from tests.whole.accounts import connect, disconnect, forget
-from tests.whole.conftest import Visitor
+from tests.whole.conftest import McpUser
 
 GET_ME: dict[str, Any] = {"module": "github", "tool": "get_me"}
 TOKEN = "uma-canary-token"
 
 
 @pytest.fixture
-def alone(house: House) -> Iterator[House]:
-    """A house in which nobody has connected GitHub."""
-    disconnect(house)
-    yield house
-    disconnect(house)
+def alone(deployment: LocalDeployment) -> Iterator[LocalDeployment]:
+    """A deployment in which nobody has connected GitHub."""
+    disconnect(deployment)
+    yield deployment
+    disconnect(deployment)
 
 
 @pytest.fixture
-def up(alone: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
-    """The house as the last `mcpist up` of this folder."""
+def up(alone: LocalDeployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalDeployment:
+    """The deployment as the last `mcpist up` of this folder."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".mcpist").mkdir()
     (tmp_path / ".mcpist/up.json").write_text(json.dumps(_facts(alone)))
@@ -46,7 +46,7 @@ def up(alone: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
 
 
 def called(
-    person: Visitor, answer: Callable[[ElicitRequestURLParams], Literal["accept", "decline"]], **arguments: Any
+    person: McpUser, answer: Callable[[ElicitRequestURLParams], Literal["accept", "decline"]], **arguments: Any
 ) -> tuple[CallToolResult, list[ElicitRequestURLParams]]:
     """A call's result, and the addresses that the client's person was asked to open meanwhile."""
     asked: list[ElicitRequestURLParams] = []
@@ -65,11 +65,13 @@ def text_of(result: CallToolResult) -> str:
     return block.text
 
 
-def link(house: House, service: str = "github") -> str:
-    return f"{house.aws.api_url}/connect/{service}?organization=demo&user=uma"
+def link(deployment: LocalDeployment, service: str = "github") -> str:
+    return f"{deployment.aws.api_url}/connect/{service}?organization=demo&user=uma"
 
 
-def test_a_call_without_an_account_asks_its_person_and_runs_once_one_stands(alone: House, user: Visitor) -> None:
+def test_a_call_without_an_account_asks_its_person_and_runs_once_one_stands(
+    alone: LocalDeployment, user: McpUser
+) -> None:
     def person(_: ElicitRequestURLParams) -> Literal["accept"]:
         connect(alone, TOKEN)
         return "accept"
@@ -80,14 +82,18 @@ def test_a_call_without_an_account_asks_its_person_and_runs_once_one_stands(alon
     assert "uma-at-github" in text_of(result)
 
 
-def test_a_person_who_will_not_connect_leaves_the_model_an_error_with_the_link(alone: House, user: Visitor) -> None:
+def test_a_person_who_will_not_connect_leaves_the_model_an_error_with_the_link(
+    alone: LocalDeployment, user: McpUser
+) -> None:
     result, asked = called(user, lambda _: "decline", **GET_ME)
     error = json.loads(text_of(result))
     assert (result.is_error, error["code"], len(asked)) == (True, "CONNECTION_REQUIRED", 1)
     assert link(alone) in error["hint"]
 
 
-def test_an_account_that_is_refused_is_connected_again_in_the_middle_of_the_call(alone: House, user: Visitor) -> None:
+def test_an_account_that_is_refused_is_connected_again_in_the_middle_of_the_call(
+    alone: LocalDeployment, user: McpUser
+) -> None:
     connect(alone, "refused-by-github")
 
     def person(_: ElicitRequestURLParams) -> Literal["accept"]:
@@ -100,7 +106,7 @@ def test_an_account_that_is_refused_is_connected_again_in_the_middle_of_the_call
 
 
 def test_a_client_of_the_protocol_before_is_told_by_its_error_and_its_retry_succeeds(
-    alone: House, user: Visitor
+    alone: LocalDeployment, user: McpUser
 ) -> None:
     visitor = replace(user, mode="legacy")
     with pytest.RaisesGroup(MCPError, flatten_subgroups=True, allow_unwrapped=True) as raised:
@@ -118,14 +124,14 @@ def _innermost(error: BaseException) -> BaseException:
     return _innermost(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
-def test_a_step_without_an_account_names_the_link_in_the_report(alone: House, user: Visitor) -> None:
+def test_a_step_without_an_account_names_the_link_in_the_report(alone: LocalDeployment, user: McpUser) -> None:
     _, block = user.texts("batch", commands=[{"id": "me", **GET_ME, "output": True}])
     error = json.loads(block.splitlines()[1])
     assert error["code"] == "CONNECTION_REQUIRED"
     assert link(alone) in error["hint"]
 
 
-def test_every_result_names_the_account_that_acted(alone: House, user: Visitor) -> None:
+def test_every_result_names_the_account_that_acted(alone: LocalDeployment, user: McpUser) -> None:
     connect(alone, TOKEN)
     assert (user.call("call", **GET_ME).meta or {})["mcpist/account"] == "uma-at-github"
     steps = [
@@ -137,7 +143,7 @@ def test_every_result_names_the_account_that_acted(alone: House, user: Visitor) 
     assert tags.splitlines()[0] == "tags: succeeded"
 
 
-def test_a_permission_that_was_not_granted_is_named_and_found_once_it_is(alone: House, user: Visitor) -> None:
+def test_a_permission_that_was_not_granted_is_named_and_found_once_it_is(alone: LocalDeployment, user: McpUser) -> None:
     connect(alone, TOKEN, scopes=("read:user",))
 
     def person(_: ElicitRequestURLParams) -> Literal["accept"]:
@@ -163,7 +169,7 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
 
 
 def test_what_is_killed_is_gone_for_every_new_sandbox_and_proved(
-    up: House, user: Visitor, capsys: pytest.CaptureFixture[str]
+    up: LocalDeployment, user: McpUser, capsys: pytest.CaptureFixture[str]
 ) -> None:
     connect(up, TOKEN)
     (row,) = command(capsys, "grant", "list", "--service", "github")["grants"]
@@ -184,7 +190,9 @@ def test_what_is_killed_is_gone_for_every_new_sandbox_and_proved(
     ]
 
 
-def test_what_is_sealed_anew_opens_as_before(up: House, user: Visitor, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_sealed_anew_opens_as_before(
+    up: LocalDeployment, user: McpUser, capsys: pytest.CaptureFixture[str]
+) -> None:
     connect(up, TOKEN)
     facts = command(capsys, "grant", "reencrypt")
     assert facts["resealed"] >= 1
@@ -193,7 +201,7 @@ def test_what_is_sealed_anew_opens_as_before(up: House, user: Visitor, capsys: p
     assert "uma-at-github" in user.texts("call", **GET_ME)[0]
 
 
-def test_a_user_revokes_their_own(up: House, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_user_revokes_their_own(up: LocalDeployment, capsys: pytest.CaptureFixture[str]) -> None:
     connect(up, TOKEN)
     assert command(capsys, "grant", "revoke", "github")["revoked"] is True
     assert command(capsys, "grant", "revoke", "github")["revoked"] is False

@@ -1,4 +1,4 @@
-"""`mcpist doctor` beside the running house: well as it stands, and each thing broken for real, with its remedy."""
+"""`mcpist doctor` beside the running deployment: well as it stands, and each thing broken for real, with its remedy."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -8,10 +8,10 @@ import pytest
 
 from infra.cli.doctor.checks import CHECKS
 from infra.cli.main import run
-from infra.cli.up import _remembered
-from infra.local.house import ORGANIZATION, ROLE, House
+from infra.cli.up import _recorded
+from infra.local.deployment import ORGANIZATION, ROLE, LocalDeployment
+from infra.local.environment import operating
 from infra.local.names import STACK
-from infra.local.operating import operating
 from mcpist.aws.stores import Table
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
@@ -26,7 +26,7 @@ APP = '{"client_id": "us", "client_secret": "canary-of-the-app"}'
 
 @pytest.fixture
 def examine(
-    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    deployment: LocalDeployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Examine]:
     """The exit code, and the findings by what they are about."""
     monkeypatch.chdir(tmp_path)
@@ -43,27 +43,27 @@ def examine(
             found.setdefault(f"{line['area']} {line['about']}", []).append(line)
         return code, found
 
-    with _remembered(house):
+    with _recorded(deployment):
         yield examined
 
 
-def put_app(house: House, name: str, value: str, type_: str) -> None:
-    house.aws.client("ssm").put_parameter(Name=f"{APPS}/{name}", Value=value, Type=type_)
+def put_app(deployment: LocalDeployment, name: str, value: str, type_: str) -> None:
+    deployment.aws.client("ssm").put_parameter(Name=f"{APPS}/{name}", Value=value, Type=type_)
 
 
 @pytest.fixture
-def no_apps(house: House) -> Iterator[None]:
+def no_apps(deployment: LocalDeployment) -> Iterator[None]:
     """None stands before, and whatever a test stores is forgotten, by sandboxes as well."""
-    forget_apps(house)
+    forget_apps(deployment)
     yield
-    forget_apps(house)
+    forget_apps(deployment)
 
 
-def forget_apps(house: House) -> None:
-    ssm = house.aws.client("ssm")
+def forget_apps(deployment: LocalDeployment) -> None:
+    ssm = deployment.aws.client("ssm")
     for one in ssm.get_parameters_by_path(Path=APPS, Recursive=True)["Parameters"]:
         ssm.delete_parameter(Name=one["Name"])
-    house.aws.functions["TokenBrokerFunction"].retire()
+    deployment.aws.functions["TokenBrokerFunction"].stop_idle()
 
 
 def test_the_house_is_well(examine: Examine) -> None:
@@ -84,10 +84,12 @@ def test_the_house_is_well(examine: Examine) -> None:
     assert all(line["remedy"] for lines in found.values() for line in lines if line["state"] == "warning")
 
 
-def test_whatever_is_switched_off_is_found_at_once_with_its_remedy(house: House, examine: Examine) -> None:
-    kms, dynamodb, s3 = map(house.aws.client, ("kms", "dynamodb", "s3"))
+def test_whatever_is_switched_off_is_found_at_once_with_its_remedy(
+    deployment: LocalDeployment, examine: Examine
+) -> None:
+    kms, dynamodb, s3 = map(deployment.aws.client, ("kms", "dynamodb", "s3"))
     vault, data, ledger, grants, bucket = map(
-        house.aws.resource, ("VaultKey", "DataKey", "Ledger", "Grants", "FilesBucket")
+        deployment.aws.resource, ("VaultKey", "DataKey", "Ledger", "Grants", "FilesBucket")
     )
 
     def switch(*, on: bool) -> None:
@@ -121,8 +123,8 @@ def test_whatever_is_switched_off_is_found_at_once_with_its_remedy(house: House,
         assert [line["state"] for line in mended[about]] == ["ok"]
 
 
-def test_a_key_that_will_be_deleted_is_a_problem(house: House, examine: Examine) -> None:
-    kms, key = house.aws.client("kms"), house.aws.resource("DataKey")
+def test_a_key_that_will_be_deleted_is_a_problem(deployment: LocalDeployment, examine: Examine) -> None:
+    kms, key = deployment.aws.client("kms"), deployment.aws.resource("DataKey")
     kms.schedule_key_deletion(KeyId=key, PendingWindowInDays=7)
     try:
         code, found = examine()
@@ -135,9 +137,9 @@ def test_a_key_that_will_be_deleted_is_a_problem(house: House, examine: Examine)
 
 
 def test_a_bucket_that_may_be_opened_and_has_another_key_is_found_and_mended_by_the_remedies(
-    house: House, examine: Examine
+    deployment: LocalDeployment, examine: Examine
 ) -> None:
-    s3, bucket = house.aws.client("s3"), house.aws.resource("FilesBucket")
+    s3, bucket = deployment.aws.client("s3"), deployment.aws.resource("FilesBucket")
     s3.delete_public_access_block(Bucket=bucket)
     s3.delete_bucket_encryption(Bucket=bucket)
     code, found = examine()
@@ -154,9 +156,9 @@ def test_a_bucket_that_may_be_opened_and_has_another_key_is_found_and_mended_by_
 
 
 def test_whoever_else_may_use_the_vaults_key_is_named_and_the_remedy_shuts_them_out(
-    house: House, examine: Examine
+    deployment: LocalDeployment, examine: Examine
 ) -> None:
-    kms, key = house.aws.client("kms"), house.aws.resource("VaultKey")
+    kms, key = deployment.aws.client("kms"), deployment.aws.resource("VaultKey")
     policy = json.loads(kms.get_key_policy(KeyId=key, PolicyName="default")["Policy"])
     stranger = {"AWS": "arn:aws:iam::999999999999:root"}
     sealing = next(one for one in policy["Statement"] if one["Sid"] == "SealAndOpen")
@@ -174,9 +176,11 @@ def test_whoever_else_may_use_the_vaults_key_is_named_and_the_remedy_shuts_them_
 
 
 @pytest.mark.usefixtures("no_apps")
-def test_an_app_in_plain_text_is_a_problem_and_its_value_is_never_told(house: House, examine: Examine) -> None:
-    put_app(house, "github", APP, "String")
-    put_app(house, "notion", APP, "SecureString")
+def test_an_app_in_plain_text_is_a_problem_and_its_value_is_never_told(
+    deployment: LocalDeployment, examine: Examine
+) -> None:
+    put_app(deployment, "github", APP, "String")
+    put_app(deployment, "notion", APP, "SecureString")
     code, found = examine()
     plain, sealed = found["apps stored"]
     assert (code, plain["state"], sealed["state"]) == (1, "problem", "ok")
@@ -186,10 +190,10 @@ def test_an_app_in_plain_text_is_a_problem_and_its_value_is_never_told(house: Ho
 
 
 @pytest.mark.usefixtures("no_apps")
-def test_only_what_the_broker_can_read_is_of_use(house: House, examine: Examine) -> None:
-    put_app(house, "github", APP, "SecureString")
-    put_app(house, "notion", '{"client": "us"}', "SecureString")
-    put_app(house, "linear", APP, "SecureString")  # not built in, and not described as a server
+def test_only_what_the_broker_can_read_is_of_use(deployment: LocalDeployment, examine: Examine) -> None:
+    put_app(deployment, "github", APP, "SecureString")
+    put_app(deployment, "notion", '{"client": "us"}', "SecureString")
+    put_app(deployment, "linear", APP, "SecureString")  # not built in, and not described as a server
     code, found = examine()
     told = {line["found"].partition(" ")[0].strip(":"): line for line in found["apps usable"]}
     assert code == 1
@@ -202,9 +206,9 @@ def test_only_what_the_broker_can_read_is_of_use(house: House, examine: Examine)
 
 
 @pytest.fixture
-def guests(house: House) -> Iterator[None]:
+def guests(deployment: LocalDeployment) -> Iterator[None]:
     """Whatever organizations a test makes besides are gone afterwards."""
-    with operating(house.aws):
+    with operating(deployment.aws):
         yield
         table = Table(settings().directory_table, "directory")
         for name in set(directory.organizations()) - {ORGANIZATION}:
@@ -214,7 +218,7 @@ def guests(house: House) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("guests")
-def test_an_organization_that_nobody_can_administer_is_a_problem(house: House, examine: Examine) -> None:
+def test_an_organization_that_nobody_can_administer_is_a_problem(deployment: LocalDeployment, examine: Examine) -> None:
     directory.put_organization("hollow", name="Hollow")
     directory.put_organization("moved", name="Moved")
     old = Subject("https://old.example.com", "1")
@@ -223,9 +227,9 @@ def test_an_organization_that_nobody_can_administer_is_a_problem(house: House, e
     told = {line["found"].split(" ")[0].rstrip(":"): line for line in found["directory organizations"]}
     assert (code, told["demo"]["state"]) == (1, "ok")
     assert (told["hollow"]["state"], told["moved"]["state"]) == ("problem", "problem")
-    assert f"user create ID --org hollow --name NAME --issuer {house.login.issuer} " in told["hollow"]["remedy"]
-    assert f"user set ada --org moved --issuer {house.login.issuer} " in told["moved"]["remedy"]
-    new = Subject(house.login.issuer, "new")
+    assert f"user create ID --org hollow --name NAME --issuer {deployment.login.issuer} " in told["hollow"]["remedy"]
+    assert f"user set ada --org moved --issuer {deployment.login.issuer} " in told["moved"]["remedy"]
+    new = Subject(deployment.login.issuer, "new")
     directory.put_user("moved", "bea", name="Bea", subject=new, system_role="admin")
     _, found = examine()
     able, strangers = (line for line in found["directory organizations"] if line["found"].startswith("moved"))

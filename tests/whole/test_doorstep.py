@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 import pytest
 
-from infra.local.house import ADMINISTRATOR, USER, House, open_house
-from infra.local.stack import SANDBOXES
+from infra.local.deployment import ADMINISTRATOR, USER, LocalDeployment, run_local_deployment
+from infra.local.stack import MAX_SANDBOXES
 from tests.whole.chromium import Chromium, Page, running
 from tests.whole.conftest import HERE, built
 
@@ -52,15 +52,15 @@ def pages() -> Iterator[list[str]]:
 
 
 @contextmanager
-def bounded(request: pytest.FixtureRequest) -> Iterator[House]:
-    """A house with few requests a minute, for the pages of one other origin."""
+def bounded(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
+    """A deployment with few requests a minute, for the pages of one other origin."""
     allowed = request.getfixturevalue("pages")[0]
-    with open_house(
+    with run_local_deployment(
         docs=HERE / "documents",
         modules=("rag",),
         parameters={"AllowedOrigins": allowed, "UserRequests": str(LIMIT)},
-    ) as house:
-        yield house
+    ) as deployment:
+        yield deployment
 
 
 pytestmark = built(bounded)
@@ -85,68 +85,74 @@ def fetched(page: Page, url: str, **options: Any) -> dict[str, Any]:
         f".then(async answer => {reading}).catch(error => ({{error: String(error)}}))"
         ".then(read => window.read = read); 0"
     )
-    read: dict[str, Any] = page.until("window.read")
+    read: dict[str, Any] = page.wait_until("window.read")
     return read
 
 
-def posted(page: Page, house: House, method: str, *, token: str = "", **params: Any) -> dict[str, Any]:
+def posted(page: Page, deployment: LocalDeployment, method: str, *, token: str = "", **params: Any) -> dict[str, Any]:
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     headers = SENDS | ({"authorization": f"Bearer {token}"} if token else {})
-    return fetched(page, house.mcp_url, method="POST", headers=headers, body=json.dumps(message))
+    return fetched(page, deployment.mcp_url, method="POST", headers=headers, body=json.dumps(message))
 
 
-def test_an_allowed_page_finds_the_login_and_calls_a_tool(house: House, pages: list[str], page: Page) -> None:
+def test_an_allowed_page_finds_the_login_and_calls_a_tool(
+    deployment: LocalDeployment, pages: list[str], page: Page
+) -> None:
     page.open(pages[0])
-    page.until("document.title === 'A page'")
-    first = posted(page, house, "initialize")
+    page.wait_until("document.title === 'A page'")
+    first = posted(page, deployment, "initialize")
     assert first["status"] == 401
     metadata = first["headers"]["x-mcpist-www-authenticate"].partition('resource_metadata="')[2].rstrip('"')
     found = fetched(page, metadata, headers=VERSION)
-    assert json.loads(found["text"])["authorization_servers"] == [house.login.issuer]
+    assert json.loads(found["text"])["authorization_servers"] == [deployment.login.issuer]
 
-    token = house.token(ADMINISTRATOR)
+    token = deployment.token(ADMINISTRATOR)
     client = {"name": "page", "version": "1"}
     hello = posted(
-        page, house, "initialize", token=token, protocolVersion="2025-11-25", capabilities={}, clientInfo=client
+        page, deployment, "initialize", token=token, protocolVersion="2025-11-25", capabilities={}, clientInfo=client
     )
     assert json.loads(hello["text"])["result"]["serverInfo"]["name"] == "mcpist"
     called = posted(
-        page, house, "tools/call", token=token, name="call", arguments={"module": "rag", "tool": "list_tags"}
+        page, deployment, "tools/call", token=token, name="call", arguments={"module": "rag", "tool": "list_tags"}
     )
     assert "security" in json.loads(called["text"])["result"]["content"][0]["text"]
 
 
 def test_a_page_of_another_origin_reads_nothing_and_sends_nothing_with_a_token(
-    house: House, pages: list[str], page: Page
+    deployment: LocalDeployment, pages: list[str], page: Page
 ) -> None:
     page.open(pages[1])
-    page.until("document.title === 'A page'")
-    before = len(house.aws.requests)
-    token = house.token(ADMINISTRATOR)
-    assert posted(page, house, "tools/list", token=token) == {"error": "TypeError: Failed to fetch"}
-    assert house.aws.requests[before:] == []
-    assert "error" in posted(page, house, "tools/list")
-    assert "error" in fetched(page, f"{house.aws.api_url}/.well-known/oauth-protected-resource")
+    page.wait_until("document.title === 'A page'")
+    before = len(deployment.aws.requests)
+    token = deployment.token(ADMINISTRATOR)
+    assert posted(page, deployment, "tools/list", token=token) == {"error": "TypeError: Failed to fetch"}
+    assert deployment.aws.requests[before:] == []
+    assert "error" in posted(page, deployment, "tools/list")
+    assert "error" in fetched(page, f"{deployment.aws.api_url}/.well-known/oauth-protected-resource")
 
 
-def test_the_pages_for_people_are_read_by_no_other_page(house: House, pages: list[str], page: Page) -> None:
+def test_the_pages_for_people_are_read_by_no_other_page(
+    deployment: LocalDeployment, pages: list[str], page: Page
+) -> None:
     for origin in pages:
         page.open(origin)
-        page.until(f"location.origin === '{origin}'")
+        page.wait_until(f"location.origin === '{origin}'")
         for options in ({}, {"credentials": "include"}, {"headers": VERSION}):
-            assert "error" in fetched(page, house.connect_url, **options)
+            assert "error" in fetched(page, deployment.connect_url, **options)
 
 
-def test_a_user_who_sends_too_much_at_once_is_served_the_limit_and_one_more_for_each_sandbox(house: House) -> None:
-    headers = {**SENDS, "authorization": f"Bearer {house.token(USER)}"}
+def test_a_user_who_sends_too_much_at_once_is_served_the_limit_and_one_more_for_each_sandbox(
+    deployment: LocalDeployment,
+) -> None:
+    headers = {**SENDS, "authorization": f"Bearer {deployment.token(USER)}"}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     began = time.time()
     with httpx.Client(headers=headers, timeout=60) as web, ThreadPoolExecutor(CLIENTS) as threads:
-        answers = list(threads.map(lambda _: web.post(house.mcp_url, json=message), range(40)))
+        answers = list(threads.map(lambda _: web.post(deployment.mcp_url, json=message), range(40)))
     minutes = int(time.time() // 60 - began // 60) + 1
     seen = Counter(answer.status_code for answer in answers)
     assert set(seen) == {200, 429}
-    assert LIMIT <= seen[200] <= minutes * (LIMIT + SANDBOXES)
+    assert LIMIT <= seen[200] <= minutes * (LIMIT + MAX_SANDBOXES)
     refused = next(answer for answer in answers if answer.status_code == 429)
     assert refused.json()["error"]["code"] == "RATE_LIMIT_EXCEEDED"
     assert 1 <= int(refused.headers["retry-after"]) <= 60

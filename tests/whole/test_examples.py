@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.whole.conftest import Visitor
+from tests.whole.conftest import McpUser
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -14,7 +14,7 @@ FILES = sorted(EXAMPLES.glob("*.jsonl"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=[file.name for file in FILES])
-def test_an_example_runs(user: Visitor, file: Path) -> None:
+def test_an_example_runs(user: McpUser, file: Path) -> None:
     commands = file.read_text("utf-8")
     summary, *blocks = user.texts("batch", commands=commands)
     assert f"done, {len(commands.splitlines())} of {len(commands.splitlines())} steps" in summary
@@ -29,7 +29,7 @@ def test_every_example_is_described() -> None:
     assert all(f"[{file.name}]({file.name})" in described for file in FILES)
 
 
-def test_the_batch_of_the_readme_runs(user: Visitor) -> None:
+def test_the_batch_of_the_readme_runs(user: McpUser) -> None:
     found = re.search(r"<<'STEPS'\n(.*?)STEPS\n", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     assert found
     summary = user.texts("batch", commands=found[1])[0]

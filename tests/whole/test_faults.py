@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from infra.local.house import ORGANIZATION, House
-from infra.local.stack import AwsRequest, FaultyAnswer, Moment
-from tests.whole.conftest import HERE, Visitor
+from infra.local.deployment import ORGANIZATION, LocalDeployment
+from infra.local.stack import AwsRequest, HookPhase, InjectedResponse
+from tests.whole.conftest import HERE, McpUser
 
 DOCUMENTS = [path.relative_to(HERE / "documents").as_posix() for path in (HERE / "documents").rglob("*.md")]
 MOST_DELIVERIES = 20
 
-type Point = tuple[str, Moment]
+type Point = tuple[str, HookPhase]
 
 # Steps are numbered by the graph: alone, then in a row. So of the three below `other` is 0, `first` 1 and `next` 2.
 FIRST = 1
@@ -60,13 +60,13 @@ FAN_POINTS: dict[str, Point] = {
 
 
 @contextmanager
-def killing(house: House, point: Point, *, of: str = f"step#{FIRST:03}") -> Iterator[list[AwsRequest]]:
+def killing(deployment: LocalDeployment, point: Point, *, of: str = f"step#{FIRST:03}") -> Iterator[list[AwsRequest]]:
     """The first sandbox that comes to this point of the step `first`, or of an element, is killed there."""
     expression, moment = point
     killed: list[AwsRequest] = []
     lock = threading.Lock()
 
-    def hook(request: AwsRequest, now: Moment) -> None:
+    def hook(request: AwsRequest, now: HookPhase) -> None:
         if request.function != "StepRunnerFunction" or request.operation != "UpdateItem" or now != moment:
             return
         body = request.body
@@ -75,13 +75,13 @@ def killing(house: House, point: Point, *, of: str = f"step#{FIRST:03}") -> Iter
             if killed or not of_first or expression not in body["UpdateExpression"]:
                 return
             killed.append(request)
-        house.aws.kill(request.caller)
+        deployment.aws.kill(request.caller)
 
-    house.aws.on_request = hook
+    deployment.aws.on_request = hook
     try:
         yield killed
     finally:
-        house.aws.on_request = None
+        deployment.aws.on_request = None
 
 
 def steps(tool: str, trace: Path) -> str:
@@ -105,9 +105,11 @@ def count(trace: Path, name: str) -> int:
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_read_whose_sandbox_is_killed_is_run_again(house: House, user: Visitor, tmp_path: Path, point: str) -> None:
+def test_a_read_whose_sandbox_is_killed_is_run_again(
+    deployment: LocalDeployment, user: McpUser, tmp_path: Path, point: str
+) -> None:
     trace = tmp_path / "trace"
-    with killing(house, POINTS[point]) as killed:
+    with killing(deployment, POINTS[point]) as killed:
         (summary, *_) = user.texts("batch", commands=steps("look", trace))
     assert killed
     assert "done, 3 of 3 steps: first succeeded, next succeeded, other succeeded" in summary
@@ -116,11 +118,11 @@ def test_a_read_whose_sandbox_is_killed_is_run_again(house: House, user: Visitor
 
 @pytest.mark.parametrize("point", POINTS)
 def test_a_write_whose_sandbox_is_killed_never_happens_twice(
-    house: House, user: Visitor, tmp_path: Path, point: str
+    deployment: LocalDeployment, user: McpUser, tmp_path: Path, point: str
 ) -> None:
     trace = tmp_path / "trace"
     status, written = WRITES[point]
-    with killing(house, POINTS[point]) as killed:
+    with killing(deployment, POINTS[point]) as killed:
         (summary, *_) = user.texts("batch", commands=steps("note", trace))
     assert killed
     assert f"first {status}" in summary
@@ -147,10 +149,12 @@ def traces(trace: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("point", ELEMENT_POINTS)
-def test_a_write_for_an_element_never_happens_twice(house: House, user: Visitor, tmp_path: Path, point: str) -> None:
+def test_a_write_for_an_element_never_happens_twice(
+    deployment: LocalDeployment, user: McpUser, tmp_path: Path, point: str
+) -> None:
     trace = tmp_path / "trace"
     status, written = ELEMENTS[point]
-    with killing(house, ELEMENT_POINTS[point], of="element#001#0001") as killed:
+    with killing(deployment, ELEMENT_POINTS[point], of="element#001#0001") as killed:
         (summary, *_) = user.texts("batch", commands=each(trace))
     assert killed
     assert f"notes {status}" in summary
@@ -161,10 +165,10 @@ def test_a_write_for_an_element_never_happens_twice(house: House, user: Visitor,
 
 @pytest.mark.parametrize("point", FAN_POINTS)
 def test_around_its_elements_a_step_loses_no_write_and_does_none_twice(
-    house: House, user: Visitor, tmp_path: Path, point: str
+    deployment: LocalDeployment, user: McpUser, tmp_path: Path, point: str
 ) -> None:
     trace = tmp_path / "trace"
-    with killing(house, FAN_POINTS[point]) as killed:
+    with killing(deployment, FAN_POINTS[point]) as killed:
         (summary, *_) = user.texts("batch", commands=each(trace))
     assert killed
     assert "done, 3 of 3 steps: find succeeded, notes succeeded (3 elements: 3 succeeded), next succeeded" in summary
@@ -172,17 +176,17 @@ def test_around_its_elements_a_step_loses_no_write_and_does_none_twice(
 
 
 def test_every_invocation_of_a_batch_with_elements_may_be_delivered_twice(
-    house: House, user: Visitor, tmp_path: Path
+    deployment: LocalDeployment, user: McpUser, tmp_path: Path
 ) -> None:
     trace = tmp_path / "trace"
-    machine = house.aws.client("lambda")
-    runner = house.aws.resource("StepRunnerFunction.Alias")
+    machine = deployment.aws.client("lambda")
+    runner = deployment.aws.resource("StepRunnerFunction.Alias")
     pools: list[threading.Thread] = []
 
     def again(event: dict[str, Any]) -> None:
         machine.invoke(FunctionName=runner, Payload=json.dumps(event))
 
-    def hook(request: AwsRequest, moment: Moment) -> None:
+    def hook(request: AwsRequest, moment: HookPhase) -> None:
         if request.operation != "UpdateItem" or request.function != "StepRunnerFunction" or moment != "after":
             return
         batch, key = request.body["Key"]["pk"]["S"], request.body["Key"]["sk"]["S"].split("#")
@@ -192,9 +196,9 @@ def test_every_invocation_of_a_batch_with_elements_may_be_delivered_twice(
             pools.append(threading.Thread(target=again, args=[event]))
             pools[-1].start()
 
-    house.aws.on_request = hook
+    deployment.aws.on_request = hook
     (summary, *_) = user.texts("batch", commands=each(trace))
-    house.aws.on_request = None
+    deployment.aws.on_request = None
     for pool in pools:
         pool.join()
     assert len(pools) > 8
@@ -219,12 +223,14 @@ def together(*works: Callable[[], Any]) -> list[Any]:
     return results
 
 
-def test_a_step_that_is_invoked_twice_at_once_runs_once(house: House, user: Visitor, tmp_path: Path) -> None:
+def test_a_step_that_is_invoked_twice_at_once_runs_once(
+    deployment: LocalDeployment, user: McpUser, tmp_path: Path
+) -> None:
     trace, gate = tmp_path / "trace", tmp_path / "gate"
     os.mkfifo(gate)
     step = {"id": "slow", "module": "probe", "tool": "look_long", "params": {"file": str(trace), "gate": str(gate)}}
-    machine = house.aws.client("lambda")
-    runner = house.aws.resource("StepRunnerFunction.Alias")
+    machine = deployment.aws.client("lambda")
+    runner = deployment.aws.resource("StepRunnerFunction.Alias")
     busy: list[Any] = []
 
     def invoke_again(batch: str) -> None:
@@ -233,16 +239,16 @@ def test_a_step_that_is_invoked_twice_at_once_runs_once(house: House, user: Visi
         busy.append(json.load(answer["Payload"]))
         gate.write_text("go")
 
-    def hook(request: AwsRequest, moment: Moment) -> None:
+    def hook(request: AwsRequest, moment: HookPhase) -> None:
         claims = request.operation == "UpdateItem" and "#claim = :claim" in request.body["UpdateExpression"]
         if claims and moment == "after" and request.function == "StepRunnerFunction" and not started:
             started.append(threading.Thread(target=invoke_again, args=[request.body["Key"]["pk"]["S"]]))
             started[0].start()
 
     started: list[threading.Thread] = []
-    house.aws.on_request = hook
+    deployment.aws.on_request = hook
     (summary, *_) = user.texts("batch", commands=json.dumps(step))
-    house.aws.on_request = None
+    deployment.aws.on_request = None
     started[0].join()
     assert "slow succeeded" in summary
     assert busy[0]["errorType"] == "StepBusy"
@@ -251,13 +257,13 @@ def test_a_step_that_is_invoked_twice_at_once_runs_once(house: House, user: Visi
 
 @pytest.mark.parametrize("lines", [notes, each])
 def test_a_batch_that_is_executed_twice_settles_each_step_once(
-    house: House, user: Visitor, tmp_path: Path, lines: Callable[[Path], str]
+    deployment: LocalDeployment, user: McpUser, tmp_path: Path, lines: Callable[[Path], str]
 ) -> None:
-    states = house.aws.client("stepfunctions")
+    states = deployment.aws.client("stepfunctions")
     trace = tmp_path / "trace"
     twins: list[str] = []
 
-    def hook(request: AwsRequest, moment: Moment) -> None:
+    def hook(request: AwsRequest, moment: HookPhase) -> None:
         if request.operation == "StartExecution" and request.function and moment == "after" and not twins:
             body = request.body
             try:
@@ -266,35 +272,37 @@ def test_a_batch_that_is_executed_twice_settles_each_step_once(
                 return
             twins.append(twin["executionArn"])
 
-    house.aws.on_request = hook
+    deployment.aws.on_request = hook
     (summary, *_) = user.texts("batch", commands=lines(trace))
-    house.aws.on_request = None
+    deployment.aws.on_request = None
     assert twins
     assert "done, 3 of 3 steps" in summary
     assert "next succeeded" in summary
     names = ("first", "next", "other") if lines is notes else (*DOCUMENTS, "next")
     assert [count(trace, name) for name in names] == [1] * len(names)
     batch = f"{ORGANIZATION}#{summary.split()[1].rstrip(':')}"
-    header = house.aws.client("dynamodb").get_item(
-        TableName=house.aws.resource("Ledger"), Key={"pk": {"S": batch}, "sk": {"S": "batch"}}
+    header = deployment.aws.client("dynamodb").get_item(
+        TableName=deployment.aws.resource("Ledger"), Key={"pk": {"S": batch}, "sk": {"S": "batch"}}
     )["Item"]
     assert sorted(place["N"] for place in header["seq"]["M"].values()) == ["0", "1", "2"]
 
 
-def test_a_lost_answer_of_the_ledger_does_not_lose_a_step(house: House, user: Visitor, tmp_path: Path) -> None:
+def test_a_lost_answer_of_the_ledger_does_not_lose_a_step(
+    deployment: LocalDeployment, user: McpUser, tmp_path: Path
+) -> None:
     trace = tmp_path / "trace"
     lost: list[str] = []
 
-    def hook(request: AwsRequest, moment: Moment) -> None:
+    def hook(request: AwsRequest, moment: HookPhase) -> None:
         if request.operation == "UpdateItem" and request.function == "StepRunnerFunction" and moment == "after":
             expression = request.body["UpdateExpression"]
             if expression not in lost:
                 lost.append(expression)
-                raise FaultyAnswer(500, {"__type": "InternalServerError"})
+                raise InjectedResponse(500, {"__type": "InternalServerError"})
 
-    house.aws.on_request = hook
+    deployment.aws.on_request = hook
     (summary, *_) = user.texts("batch", commands=steps("note", trace))
-    house.aws.on_request = None
+    deployment.aws.on_request = None
     assert len(lost) > 2
     assert "done, 3 of 3 steps: first succeeded, next succeeded, other succeeded" in summary
     assert [count(trace, name) for name in ("first", "next", "other")] == [1, 1, 1]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.services.contracts import needs_descriptions
 from tests.whole.accounts import connect, disconnect, forget
-from tests.whole.conftest import Visitor
+from tests.whole.conftest import McpUser
 from tests.whole.vendors import ACCOUNT, HOSTS, Vendors
 from token_broker.grants.grants import provider_name
 
@@ -18,19 +18,19 @@ BATCH = Path(__file__).with_name("four_services.jsonl").read_text("utf-8")
 
 
 @pytest.fixture
-def connected(user: Visitor, vendors: Vendors) -> Iterator[Visitor]:
+def connected(user: McpUser, vendors: Vendors) -> Iterator[McpUser]:
     """Uma with an account of each service."""
     for service in HOSTS:
         account = {"account_id": ACCOUNT, "account_name": f"uma@{service}"}
-        connect(user.house, f"{provider_name(service)}-canary-token", service=service, **account)
-    forget(user.house)
+        connect(user.deployment, f"{provider_name(service)}-canary-token", service=service, **account)
+    forget(user.deployment)
     vendors.refused.clear()
     yield user
     for service in HOSTS:
-        disconnect(user.house, service=service)
+        disconnect(user.deployment, service=service)
 
 
-def test_a_batch_goes_through_four_services(connected: Visitor, vendors: Vendors) -> None:
+def test_a_batch_goes_through_four_services(connected: McpUser, vendors: Vendors) -> None:
     summary, *blocks = connected.texts("batch", commands=BATCH)
     assert "done, 5 of 5 steps" in summary, (summary, blocks, vendors.refused)
     assert not vendors.refused

@@ -5,62 +5,64 @@ from collections import Counter
 
 import pytest
 
-from infra.local.house import ROLE, House
+from infra.local.deployment import ROLE, LocalDeployment
 from tests.whole.accounts import connect, disconnect, forget
-from tests.whole.conftest import Visitor, takes_a_share
+from tests.whole.conftest import McpUser, is_quota_request
 
 GET_ME = {"module": "github", "tool": "get_me"}
 CANARIES = ("uma-canary-token", "shared-canary-token")
 
 
 @pytest.fixture
-def connected(user: Visitor) -> Visitor:
+def connected(user: McpUser) -> McpUser:
     """Uma with an account of her own."""
-    connect(user.house, CANARIES[0])
-    forget(user.house)
+    connect(user.deployment, CANARIES[0])
+    forget(user.deployment)
     yield user
-    disconnect(user.house)
+    disconnect(user.deployment)
 
 
-def test_a_call_without_an_account_says_where_to_connect_one(house: House, user: Visitor) -> None:
+def test_a_call_without_an_account_says_where_to_connect_one(deployment: LocalDeployment, user: McpUser) -> None:
     result = user.call("call", **GET_ME)
     error = json.loads(result.content[0].text)
     assert error["code"] == "CONNECTION_REQUIRED"
-    assert f"{house.aws.api_url}/connect/github" in error["hint"]
+    assert f"{deployment.aws.api_url}/connect/github" in error["hint"]
 
 
-def test_a_call_acts_with_the_users_own_account(connected: Visitor) -> None:
+def test_a_call_acts_with_the_users_own_account(connected: McpUser) -> None:
     (text,) = connected.texts("call", **GET_ME)
     assert "uma-at-github" in text
 
 
-def test_a_step_acts_with_the_users_own_account_by_its_warrant(connected: Visitor) -> None:
+def test_a_step_acts_with_the_users_own_account_by_its_warrant(connected: McpUser) -> None:
     step = {"id": "me", **GET_ME, "output": True}
     _, block = connected.texts("batch", commands=[step])
     assert "uma-at-github" in block
 
 
-def test_a_roles_shared_account_serves_those_without_their_own(user: Visitor) -> None:
-    connect(user.house, CANARIES[1], owner=f"role#{ROLE}")
-    forget(user.house)
+def test_a_roles_shared_account_serves_those_without_their_own(user: McpUser) -> None:
+    connect(user.deployment, CANARIES[1], owner=f"role#{ROLE}")
+    forget(user.deployment)
     (text,) = user.texts("call", **GET_ME)
     assert "team-at-github" in text
-    disconnect(user.house, owner=f"role#{ROLE}")
+    disconnect(user.deployment, owner=f"role#{ROLE}")
 
 
-def test_a_token_that_the_service_refuses_asks_to_connect_again(connected: Visitor) -> None:
-    connect(connected.house, "refused-by-github")
-    forget(connected.house)
+def test_a_token_that_the_service_refuses_asks_to_connect_again(connected: McpUser) -> None:
+    connect(connected.deployment, "refused-by-github")
+    forget(connected.deployment)
     result = connected.call("call", **GET_ME)
     assert json.loads(result.content[0].text)["code"] == "RECONNECT_REQUIRED"
 
 
-def test_the_aws_requests_of_a_call_stay_within_the_designs_numbers(house: House, connected: Visitor) -> None:
+def test_the_aws_requests_of_a_call_stay_within_the_designs_numbers(
+    deployment: LocalDeployment, connected: McpUser
+) -> None:
     counts = []
     for _ in ("cold", "warm"):
-        before = len(house.aws.requests)
+        before = len(deployment.aws.requests)
         connected.texts("call", **GET_ME)
-        asked = [request for request in house.aws.requests[before:] if not takes_a_share(request)]
+        asked = [request for request in deployment.aws.requests[before:] if not is_quota_request(request)]
         counts.append(Counter(request.function for request in asked))
     cold, warm = counts
     assert cold["McpEndpointFunction"] <= 3
@@ -68,23 +70,29 @@ def test_the_aws_requests_of_a_call_stay_within_the_designs_numbers(house: House
     assert warm == {"McpEndpointFunction": 1}
 
 
-def test_no_token_is_in_a_history_a_ledger_an_audit_row_or_a_log(house: House, connected: Visitor) -> None:
+def test_no_token_is_in_a_history_a_ledger_an_audit_row_or_a_log(
+    deployment: LocalDeployment, connected: McpUser
+) -> None:
     connected.texts("batch", commands=[{"id": "me", **GET_ME, "output": True}])
-    written = [*tables(house), *histories(house), *(log.read_text("utf-8") for log in house.logs.iterdir())]
+    written = [
+        *tables(deployment),
+        *histories(deployment),
+        *(log.read_text("utf-8") for log in deployment.logs.iterdir()),
+    ]
     secrets = (*CANARIES, connected.token)
     assert not [text for text in written for secret in secrets if secret in text]
 
 
-def tables(house: House) -> list[str]:
+def tables(deployment: LocalDeployment) -> list[str]:
     """All that is stored, as DynamoDB shows it."""
-    dynamodb = house.aws.client("dynamodb")
-    names = [house.aws.resource(table) for table in ("Ledger", "Audit", "Grants", "Directory")]
+    dynamodb = deployment.aws.client("dynamodb")
+    names = [deployment.aws.resource(table) for table in ("Ledger", "Audit", "Grants", "Directory")]
     return [str(dynamodb.scan(TableName=name)["Items"]) for name in names]
 
 
-def histories(house: House) -> list[str]:
+def histories(deployment: LocalDeployment) -> list[str]:
     """All that Step Functions remembers of the executions."""
-    states = house.aws.client("stepfunctions")
+    states = deployment.aws.client("stepfunctions")
     machines = [machine["stateMachineArn"] for machine in states.list_state_machines()["stateMachines"]]
     executions = [one for arn in machines for one in states.list_executions(stateMachineArn=arn)["executions"]]
     return [str(states.get_execution_history(executionArn=one["executionArn"])["events"]) for one in executions]

@@ -13,7 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from mcp_types import TextContent
 
-from infra.local.house import USER, House
+from infra.local.deployment import USER, LocalDeployment
 
 REDIRECT = "http://localhost:8787/callback"
 
@@ -56,14 +56,14 @@ class Browser:
         return AuthorizationCodeResult(code=found["code"], state=found["state"], iss=found.get("iss"))
 
 
-async def ask_as_a_newcomer(house: House, mode: str, memory: Memory) -> tuple[list[str], str]:
+async def ask_as_a_newcomer(deployment: LocalDeployment, mode: str, memory: Memory) -> tuple[list[str], str]:
     """The tools that a client lists that had no token before, and what one call answers."""
     browser = Browser()
     metadata = OAuthClientMetadata.model_validate({"client_name": "test", "redirect_uris": [REDIRECT]})
-    login = OAuthClientProvider(house.mcp_url, metadata, memory, browser.open, browser.come_back)
+    login = OAuthClientProvider(deployment.mcp_url, metadata, memory, browser.open, browser.come_back)
     async with (
         httpx2.AsyncClient(auth=login, timeout=60) as http,
-        Client(streamable_http_client(house.mcp_url, http_client=http), mode=mode) as client,
+        Client(streamable_http_client(deployment.mcp_url, http_client=http), mode=mode) as client,
     ):
         tools = [tool.name for tool in (await client.list_tools()).tools]
         result = await client.call_tool("call", {"module": "rag", "tool": "list_tags"})
@@ -73,9 +73,11 @@ async def ask_as_a_newcomer(house: House, mode: str, memory: Memory) -> tuple[li
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_a_client_without_a_token_finds_the_login_and_comes_back_with_one(house: House, mode: str) -> None:
+def test_a_client_without_a_token_finds_the_login_and_comes_back_with_one(
+    deployment: LocalDeployment, mode: str
+) -> None:
     memory = Memory()
-    tools, tags = asyncio.run(ask_as_a_newcomer(house, mode, memory))
+    tools, tags = asyncio.run(ask_as_a_newcomer(deployment, mode, memory))
     assert tools == ["get_module_schema", "call", "batch"]
     assert "security" in tags
     assert memory.tokens

@@ -6,52 +6,52 @@ from typing import Any
 
 import pytest
 
-from infra.local.house import ORGANIZATION
-from infra.local.operating import operating
+from infra.local.deployment import ORGANIZATION
+from infra.local.environment import operating
 from mcpist.batch.ledger import ledger
-from mcpist.batch.machine import uses
-from tests.whole.conftest import Visitor
+from mcpist.batch.machine import machine_usage
+from tests.whole.conftest import McpUser
 
 # A shape that no other test's batch has.
 STEPS = [{"id": f"s{number}", "module": "rag", "tool": "list_tags"} for number in range(5)]
 
 
 @pytest.fixture
-def visitor(user: Visitor) -> Iterator[Visitor]:
-    with operating(user.house.aws):
+def visitor(user: McpUser) -> Iterator[McpUser]:
+    with operating(user.deployment.aws):
         yield user
 
 
-def run(visitor: Visitor) -> str:
+def run(visitor: McpUser) -> str:
     """Run a batch in fresh sandboxes, as after a day; what it ran on."""
-    visitor.house.aws.functions["McpEndpointFunction"].retire()
+    visitor.deployment.aws.functions["McpEndpointFunction"].stop_idle()
     summary, *_ = visitor.texts("batch", commands=STEPS)
     assert "done, 5 of 5 steps" in summary, summary
     batch = summary.removeprefix("batch ").partition(":")[0]
-    return ledger.header(ledger.partition(ORGANIZATION, batch)).form
+    return ledger.get_header(ledger.partition_key(ORGANIZATION, batch)).form
 
 
 def names() -> set[str]:
-    return {machine.name for machine in uses.standing()}
+    return {machine.name for machine in machine_usage.list_machines()}
 
 
-def tidy(visitor: Visitor) -> Any:
+def tidy(visitor: McpUser) -> Any:
     """What the janitor's schedule brings."""
-    function = visitor.house.aws.resource("JanitorFunction.Alias")
-    answer = visitor.house.aws.client("lambda").invoke(FunctionName=function, Payload=b"{}")
+    function = visitor.deployment.aws.resource("JanitorFunction.Alias")
+    answer = visitor.deployment.aws.client("lambda").invoke(FunctionName=function, Payload=b"{}")
     told = json.loads(answer["Payload"].read())
     assert "FunctionError" not in answer, told
     return told
 
 
 def test_a_batch_that_wants_a_machine_which_is_going_runs_on_the_relay_and_a_later_one_makes_it_anew(
-    visitor: Visitor,
+    visitor: McpUser,
 ) -> None:
     before = names()
     assert run(visitor) == "machine"
     (name,) = names() - before
     assert tidy(visitor)["removed"] == []
-    assert uses.leave(name, uses.uses()[name])
+    assert machine_usage.mark_removing(name, machine_usage.list_uses()[name])
     assert run(visitor) == "relay"
     assert tidy(visitor)["removed"] == [name]
     assert name not in names()

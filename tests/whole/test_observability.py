@@ -4,25 +4,25 @@ from collections.abc import Iterator
 
 import pytest
 
-from infra.local.house import House
+from infra.local.deployment import LocalDeployment
 from tests import emf
 from tests.whole.accounts import connect, disconnect
-from tests.whole.conftest import Visitor
+from tests.whole.conftest import McpUser
 
 GET_ME = {"module": "github", "tool": "get_me", "output": True}
 
 
 @pytest.fixture
-def connected(user: Visitor) -> Iterator[Visitor]:
-    connect(user.house, "uma-canary-token")
+def connected(user: McpUser) -> Iterator[McpUser]:
+    connect(user.deployment, "uma-canary-token")
     yield user
-    disconnect(user.house)
+    disconnect(user.deployment)
 
 
 def test_a_batch_is_found_by_one_id_in_the_logs_of_the_endpoint_its_steps_and_the_broker(
-    house: House, connected: Visitor
+    deployment: LocalDeployment, connected: McpUser
 ) -> None:
-    before = {log: log.stat().st_size for log in house.logs.iterdir()}
+    before = {log: log.stat().st_size for log in deployment.logs.iterdir()}
     steps = [{"id": "me", **GET_ME}, {"id": "again", **GET_ME, "after": ["me"]}]
     assert "2 of 2 steps" in connected.texts("batch", commands=steps)[0]
     written = {log.stem: list(emf.documents(log.read_bytes()[size:].decode())) for log, size in before.items()}

@@ -1,4 +1,4 @@
-"""Upstreams that nobody here wrote, behind the whole house: what README shows, and two people with two accounts."""
+"""Upstreams that nobody here wrote, behind the whole deployment: README's example, and two people with two accounts."""
 
 import json
 import re
@@ -11,25 +11,25 @@ from typing import Any
 
 import pytest
 
-from infra.local.house import ROOT, House, open_house
+from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment
 from mcpist_services.upstream import jsonc
-from mcpist_services.upstream.configuration import Server
+from mcpist_services.upstream.configuration import UpstreamServer
 from tests.upstreams.servers import clock, everything, modern_http
 from tests.whole.accounts import connect, forget
-from tests.whole.conftest import Visitor, built, takes_a_share
+from tests.whole.conftest import McpUser, built, is_quota_request
 
 DOCUMENTS = Path(__file__).parent / "documents"
 TOKENS = {"uma": "uma-canary-at-sums", "ada": "ada-canary-at-sums"}
 
 
-def written(server: Server) -> dict[str, Any]:
+def written(server: UpstreamServer) -> dict[str, Any]:
     told: dict[str, Any] = server.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     return told
 
 
 @contextmanager
-def sheltering(request: pytest.FixtureRequest) -> Iterator[House]:
-    """A house with the categories of the example that README starts, and a server that wants each caller's account."""
+def sheltering(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
+    """A deployment with the categories of README's example, and a server that wants each caller's account."""
     file = request.getfixturevalue("tmp_path_factory").mktemp("upstreams") / "upstreams.json"
     example = jsonc.read((ROOT / "examples/upstreams.json").read_text("utf-8"))
     with modern_http() as sums:
@@ -48,21 +48,21 @@ def sheltering(request: pytest.FixtureRequest) -> Iterator[House]:
             },
         }
         file.write_text(json.dumps(example), "utf-8")
-        with open_house(docs=DOCUMENTS, upstreams=file) as house:
-            yield house
+        with run_local_deployment(docs=DOCUMENTS, upstreams=file) as deployment:
+            yield deployment
 
 
 pytestmark = built(sheltering)
 
 
-def error(visitor: Visitor, name: str, **arguments: Any) -> dict[str, Any]:
+def error(visitor: McpUser, name: str, **arguments: Any) -> dict[str, Any]:
     result = visitor.call(name, **arguments)
     assert result.is_error
     found: dict[str, Any] = json.loads(result.content[0].text)
     return found
 
 
-def test_the_batch_of_the_readme_runs_over_two_upstreams_and_our_own_documents(user: Visitor) -> None:
+def test_the_batch_of_the_readme_runs_over_two_upstreams_and_our_own_documents(user: McpUser) -> None:
     section = (ROOT / "README.md").read_text("utf-8").partition("## Your MCP servers behind it")[2]
     found = re.search(r"<<'STEPS'\n(.*?)STEPS\n", section, re.DOTALL)
     assert found
@@ -73,7 +73,7 @@ def test_the_batch_of_the_readme_runs_over_two_upstreams_and_our_own_documents(u
     assert find.startswith("find: succeeded")
 
 
-def test_a_client_sees_categories_not_tools_and_a_server_that_is_down_hides_nothing(user: Visitor) -> None:
+def test_a_client_sees_categories_not_tools_and_a_server_that_is_down_hides_nothing(user: McpUser) -> None:
     description = user.tools()[0].description
     assert "- clock: " in description
     assert "- gone: A server that is down" in description
@@ -83,7 +83,7 @@ def test_a_client_sees_categories_not_tools_and_a_server_that_is_down_hides_noth
     assert "get_current_time(timezone)" in schema
 
 
-def test_a_picture_comes_through_a_call_and_through_a_batch(user: Visitor) -> None:
+def test_a_picture_comes_through_a_call_and_through_a_batch(user: McpUser) -> None:
     shot = {"module": "everything.pictures", "tool": "get-tiny-image"}
     called = [block.type for block in user.call("call", **shot).content]
     assert "image" in called
@@ -91,18 +91,20 @@ def test_a_picture_comes_through_a_call_and_through_a_batch(user: Visitor) -> No
     assert "image" in [block.type for block in user.call("batch", commands=[step]).content]
 
 
-def test_arguments_are_checked_before_a_batch_begins(user: Visitor) -> None:
+def test_arguments_are_checked_before_a_batch_begins(user: McpUser) -> None:
     steps = [{"id": "now", "module": "clock", "tool": "get_current_time", "params": {"timezone": 5}}]
     refused = error(user, "batch", commands=steps)
     assert (refused["code"], refused["details"]["line"]) == ("VALIDATION_ERROR", 1)
 
 
-def test_two_people_act_with_their_own_accounts_only(house: House, user: Visitor, administrator: Visitor) -> None:
+def test_two_people_act_with_their_own_accounts_only(
+    deployment: LocalDeployment, user: McpUser, administrator: McpUser
+) -> None:
     who = {"module": "sums", "tool": "who"}
     assert error(user, "call", **who)["code"] == "CONNECTION_REQUIRED"
     for name, token in TOKENS.items():
-        connect(house, token, owner=f"user#{name}", service="sums", account_name=f"{name}-at-sums")
-    forget(house)
+        connect(deployment, token, owner=f"user#{name}", service="sums", account_name=f"{name}-at-sums")
+    forget(deployment)
     for _ in range(2):
         for visitor, name in ((user, "uma"), (administrator, "ada")):
             assert visitor.texts("call", **who) == [f"Bearer {TOKENS[name]}"]
@@ -111,17 +113,23 @@ def test_two_people_act_with_their_own_accounts_only(house: House, user: Visitor
         assert told == f"who: succeeded (account: {name}-at-sums)\nBearer {TOKENS[name]}"
 
 
-def test_a_sandbox_that_is_cold_asks_little_and_a_warm_one_only_for_the_audit_row(house: House, user: Visitor) -> None:
+def test_a_sandbox_that_is_cold_asks_little_and_a_warm_one_only_for_the_audit_row(
+    deployment: LocalDeployment, user: McpUser
+) -> None:
     asked = {"module": "clock", "tool": "get_current_time", "params": {"timezone": "UTC"}}
     user.texts("call", **asked)
-    forget(house)
+    forget(deployment)
     # A slow machine asks twice who is calling: that is remembered for seconds only.
-    directory = house.aws.resource("Directory")
+    directory = deployment.aws.resource("Directory")
     counts = []
     for _ in ("cold", "warm"):
-        before = len(house.aws.requests)
+        before = len(deployment.aws.requests)
         user.texts("call", **asked)
-        made = [request for request in house.aws.requests[before:] if request.function and not takes_a_share(request)]
+        made = [
+            request
+            for request in deployment.aws.requests[before:]
+            if request.function and not is_quota_request(request)
+        ]
         counts.append(Counter(request.operation for request in made if directory not in request.tables))
     cold, warm = counts
     servers = 4
@@ -129,7 +137,7 @@ def test_a_sandbox_that_is_cold_asks_little_and_a_warm_one_only_for_the_audit_ro
     assert warm == {"PutItem": 1}
 
 
-def test_the_proxy_tools_serve_the_same_categories(user: Visitor) -> None:
+def test_the_proxy_tools_serve_the_same_categories(user: McpUser) -> None:
     proxy = replace(user, path="/categories")
     tools = [tool.name for tool in proxy.tools()]
     schema = proxy.call("get-category-tools", category="clock")
@@ -139,21 +147,21 @@ def test_the_proxy_tools_serve_the_same_categories(user: Visitor) -> None:
     assert json.loads(time_.content[0].text)["timezone"] == "UTC"
 
 
-def test_each_use_of_an_upstream_is_logged_without_what_was_said(house: House, user: Visitor) -> None:
+def test_each_use_of_an_upstream_is_logged_without_what_was_said(deployment: LocalDeployment, user: McpUser) -> None:
     user.texts("call", module="everything.basics", tool="echo", params={"message": "a-canary-in-a-message"})
-    logs = "\n".join(log.read_text("utf-8") for log in house.logs.iterdir())
+    logs = "\n".join(log.read_text("utf-8") for log in deployment.logs.iterdir())
     lines = [line for line in logs.splitlines() if "upstream asked" in line and '"echo"' in line]
     assert lines
     assert {"category", "server", "tool", "outcome", "milliseconds"} <= json.loads(lines[-1]).keys()
     assert not [secret for secret in ("a-canary-in-a-message", *TOKENS.values()) if secret in logs]
 
 
-def test_what_is_kept_of_upstreams_tells_no_secret(house: House, user: Visitor) -> None:
-    connect(house, TOKENS["uma"], owner="user#uma", service="sums", account_name="uma-at-sums")
-    forget(house)
+def test_what_is_kept_of_upstreams_tells_no_secret(deployment: LocalDeployment, user: McpUser) -> None:
+    connect(deployment, TOKENS["uma"], owner="user#uma", service="sums", account_name="uma-at-sums")
+    forget(deployment)
     user.texts("call", module="everything.basics", tool="echo", params={"message": "kept"})
     assert user.texts("call", module="sums", tool="who") == [f"Bearer {TOKENS['uma']}"]
-    ledger = house.aws.client("dynamodb").scan(TableName=house.aws.resource("Ledger"))["Items"]
+    ledger = deployment.aws.client("dynamodb").scan(TableName=deployment.aws.resource("Ledger"))["Items"]
     kept = {(item["pk"]["S"], item["sk"]["S"]) for item in ledger}
     assert {("upstream#everything", "list#0"), ("upstream#everything", "pin#echo")} <= kept
     assert not [token for token in TOKENS.values() if token in str(ledger)]

@@ -7,24 +7,24 @@ from mcpist.errors import AuthorizationError, InvalidRequest
 from mcpist.people.directory import role_names
 from token_broker.grants import grants
 from token_broker.grants.grants import Grant
-from token_broker.resolving.credentials import choose
+from token_broker.resolving.credentials import select_grant
 
 
 def status(caller: Caller, services: tuple[str, ...]) -> dict[str, Any]:
     """`{grants}`: the caller's own and those of its roles; of each service one `acts`, whether it works or not."""
-    standing = grants.fetch(caller, services)
+    existing = grants.fetch(caller, services)
     rows = [
-        {**row_of(caller, grant, service), "acts": grant is choose(caller, standing, service)}
+        {**grant_row(caller, grant, service), "acts": grant is select_grant(caller, existing, service)}
         for service in dict.fromkeys(services)
-        for grant in standing
+        for grant in existing
         if service in grant.account.services
     ]
     return {"grants": sorted(rows, key=lambda row: (row["service"], row["owner"]))}
 
 
-def owner_to_be(caller: Caller, service: str, role: str | None, open_to: tuple[str, ...]) -> str:
+def new_grant_owner(caller: Caller, service: str, role: str | None, open_to: tuple[str, ...]) -> str:
     """Whose a new grant becomes: the caller's own, open to some of the caller's roles, or a role's that there is."""
-    owner = owner_of(caller, service, role)
+    owner = grant_owner(caller, service, role)
     if role and role not in role_names(caller.organization):
         raise InvalidRequest(field="role", problem=f'there is no role "{role}"')
     for opened in open_to:
@@ -33,16 +33,16 @@ def owner_to_be(caller: Caller, service: str, role: str | None, open_to: tuple[s
     return owner
 
 
-def owner_of(caller: Caller, service: str, role: str | None) -> str:
+def grant_owner(caller: Caller, service: str, role: str | None) -> str:
     """Whose grant is meant: the caller's own, or (only by an administrator) a role's."""
     if role is None:
-        return grants.personal(caller.user)
+        return grants.personal_owner(caller.user)
     if caller.system_role != "admin":
         raise AuthorizationError(name=f"the shared {service} account")
-    return grants.shared(role)
+    return grants.shared_owner(role)
 
 
-def row_of(caller: Caller, grant: Grant, service: str) -> dict[str, Any]:
+def grant_row(caller: Caller, grant: Grant, service: str) -> dict[str, Any]:
     """A grant as its people see it, without secrets."""
     return {
         "id": grant.id,
@@ -54,7 +54,7 @@ def row_of(caller: Caller, grant: Grant, service: str) -> dict[str, Any]:
         "open_to": list(grant.account.open_to),
         "expires_at": grant.account.expires_at,
         "version": grant.version,
-        "usable": grant.works and grant.is_open_to(caller.role_names),
+        "usable": grant.is_usable and grant.is_open_to(caller.role_names),
         "created_at": grant.created_at,
         "updated_at": grant.updated_at,
     }

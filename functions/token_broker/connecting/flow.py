@@ -21,169 +21,194 @@ from mcpist.errors import (
     UpstreamUnavailable,
 )
 from mcpist.settings import settings
-from token_broker.connecting import completion, pending, session
-from token_broker.connecting.connections import owner_to_be
-from token_broker.connecting.pending import Found, Pending, Wish
+from token_broker.connecting import outcome, pending, session
+from token_broker.connecting.connections import new_grant_owner
+from token_broker.connecting.pending import ConnectionIntent, ObtainedGrant, Pending
 from token_broker.grants.grant import Account, Tokens, provider_name
-from token_broker.message import Begin, Confirm, Finish, Paste, Person
-from token_broker.providers import Linked, Provider, find, oauth
-from token_broker.providers.apps import app_of
+from token_broker.message import Begin, Confirm, Finish, Paste, PersonMessage
+from token_broker.providers import Provider, ProviderAccount, find, oauth
+from token_broker.providers.apps import get_app
 
 # With AWS's own time, all that a provider is asked in one invocation ends before it does.
-ANSWER_SECONDS = 8.0
+CONNECTING_TIMEOUT_SECONDS = 8.0
 # What providers say instead of a code (RFC 6749, section 4.1.2.1); any other word is about our app.
-DECLINED = {"", "access_denied"}
-PASSING = {"server_error", "temporarily_unavailable"}
-LONGEST_CODE = 64
+DECLINED_ERRORS = {"", "access_denied"}
+TRANSIENT_ERRORS = {"server_error", "temporarily_unavailable"}
+MAX_ERROR_CODE_LENGTH = 64
 
 
-def begin(caller: Caller, asked: Begin, request: str) -> dict[str, Any]:
+def begin(caller: Caller, message: Begin, request_id: str) -> dict[str, Any]:
     """`{url, provider}`: where the browser goes to consent."""
-    names = {provider_name(service) for service in asked.services}
+    names = {provider_name(service) for service in message.services}
     if len(names) > 1:
         raise InvalidRequest(field="services", problem="one consent is given to one provider")
     provider = find(names.pop())
-    app = app_of(provider.name)
+    app = get_app(provider.name)
     if not settings().public_url:
         raise NotConfigured(service=provider.name, problem="the parameter PublicUrl is not set")
-    wish = _wish(caller, asked, provider, asked.services)
-    completion.clear(caller, request)
-    state, verifier = pending.begin(wish)
+    intent = _connection_intent(caller, message, provider, message.services)
+    outcome.remove_stale_pending(caller, request_id)
+    state, verifier = pending.begin(intent)
     url = oauth.authorize_url(
         provider,
         app,
         state=state.get_secret_value(),
-        challenge=_challenge(verifier),
+        challenge=_pkce_challenge(verifier),
         redirect_uri=_redirect_uri(provider),
-        services=wish.services,
+        services=intent.services,
     )
     return {"url": url, "provider": provider.name}
 
 
-def finish(caller: Caller, asked: Finish, request: str) -> dict[str, Any]:
-    """What came of it: `outcome` is connected, declined or asks (see `completion.settle`)."""
-    begun = pending.claim(caller.organization, asked.state, browser=_browser(asked), provider=asked.provider)
-    with completion.noting_failure(caller, begun.wish, request):
-        provider = find(begun.wish.provider)
-        if not provider.is_issuer(asked.iss or None):
+def finish(caller: Caller, message: Finish, request_id: str) -> dict[str, Any]:
+    """What came of it: `outcome` is connected, declined or asks (see `outcome.store_or_ask`)."""
+    begun = pending.claim(caller.organization, message.state, browser=_browser(message), provider=message.provider)
+    with outcome.recording_failure(caller, begun.intent, request_id):
+        provider = find(begun.intent.provider)
+        if not provider.is_issuer(message.iss or None):
             raise StaleConnection
-        if asked.code is None:
-            return _declined(caller, begun, asked.error, request)
-        _check_owner(caller, begun.wish)
-        found = _redeem(caller, begun, provider, asked.code, request)
-        return completion.settle(caller, begun, found, request)
+        if message.code is None:
+            return _declined(caller, begun, message.error, request_id)
+        _check_owner(caller, begun.intent)
+        found = _exchange_code(caller, begun, provider, message.code, request_id)
+        return outcome.store_or_ask(caller, begun, found, request_id)
 
 
-def paste(caller: Caller, asked: Paste, request: str) -> dict[str, Any]:
+def paste(caller: Caller, message: Paste, request_id: str) -> dict[str, Any]:
     """As `finish`, with a key that the person made; InvalidRequest for one that the service does not take."""
-    provider = find(provider_name(asked.service))
-    if not provider.takes(asked.key):
-        raise InvalidRequest(field="key", problem=f"it does not look like a key of {asked.service}")
-    wish = _wish(caller, asked, provider, (asked.service,))
-    completion.clear(caller, request)
-    with completion.noting_failure(caller, wish, request):
+    provider = find(provider_name(message.service))
+    if not provider.accepts_key(message.key):
+        raise InvalidRequest(field="key", problem=f"it does not look like a key of {message.service}")
+    intent = _connection_intent(caller, message, provider, (message.service,))
+    outcome.remove_stale_pending(caller, request_id)
+    with outcome.recording_failure(caller, intent, request_id):
         try:
-            linked = oauth.account(provider, asked.key, seconds=ANSWER_SECONDS)
-        except oauth.TokenRefused:
-            raise InvalidRequest(field="key", problem=f"{asked.service} does not accept it") from None
-        account = _linked(Account(services=wish.services, open_to=wish.open_to), linked, None)
-        return completion.settle(caller, pending.open_(wish), Found(account, Tokens(asked.key)), request)
+            provider_account = oauth.fetch_account(provider, message.key, seconds=CONNECTING_TIMEOUT_SECONDS)
+        except oauth.AccessTokenRejected:
+            raise InvalidRequest(field="key", problem=f"{message.service} does not accept it") from None
+        account = _with_provider_account(
+            Account(services=intent.services, open_to=intent.open_to), provider_account, None
+        )
+        return outcome.store_or_ask(
+            caller, pending.store_claimed(intent), ObtainedGrant(account, Tokens(message.key)), request_id
+        )
 
 
-def confirm(caller: Caller, asked: Confirm, request: str) -> dict[str, Any]:
+def confirm(caller: Caller, message: Confirm, request_id: str) -> dict[str, Any]:
     """The answer to a question: `outcome` is connected, kept, or asks again if meanwhile yet another account stands."""
-    answered = pending.answer(caller.organization, asked.question, browser=_browser(asked))
-    found = answered.found
+    answered = pending.answer(caller.organization, message.question, browser=_browser(message))
+    found = answered.obtained
     if found is None:
         raise StaleConnection
-    if asked.agreed:
-        with completion.noting_failure(caller, answered.wish, request):
+    if message.agreed:
+        with outcome.recording_failure(caller, answered.intent, request_id):
             try:
-                _check_owner(caller, answered.wish)
+                _check_owner(caller, answered.intent)
             except McpistError:
-                _give_up(caller, answered, found, request)
+                _discard(caller, answered, found, request_id)
                 raise
-            return completion.settle(caller, answered, found, request, agreed=True)
-    _give_up(caller, answered, found, request)
-    return completion.outcome("kept", answered.wish)
+            return outcome.store_or_ask(caller, answered, found, request_id, agreed=True)
+    _discard(caller, answered, found, request_id)
+    return outcome.outcome("kept", answered.intent)
 
 
-def _redeem(caller: Caller, begun: Pending, provider: Provider, code: SecretStr, request: str) -> Found:
+def _exchange_code(
+    caller: Caller, begun: Pending, provider: Provider, code: SecretStr, request_id: str
+) -> ObtainedGrant:
     """The tokens for the code, and whose account they are."""
-    app, redirect_uri = app_of(provider.name), _redirect_uri(provider)
+    app, redirect_uri = get_app(provider.name), _redirect_uri(provider)
     try:
-        redeemed = oauth.redeem(
-            provider, app, code=code, verifier=begun.verifier, redirect_uri=redirect_uri, seconds=ANSWER_SECONDS
+        token_response = oauth.exchange_code(
+            provider,
+            app,
+            code=code,
+            verifier=begun.verifier,
+            redirect_uri=redirect_uri,
+            seconds=CONNECTING_TIMEOUT_SECONDS,
         )
-    except oauth.GrantDead:
+    except oauth.GrantRejected:
         raise StaleConnection from None
     account = Account(
-        services=begun.wish.services,
+        services=begun.intent.services,
         client_id=app.client_id,
-        open_to=begun.wish.open_to,
-        expires_at=redeemed.expires_at,
-        lives=redeemed.lives,
+        open_to=begun.intent.open_to,
+        expires_at=token_response.expires_at,
+        lives=token_response.lives,
     )
     try:
-        linked = oauth.account(provider, redeemed.tokens.access_token, seconds=ANSWER_SECONDS)
-    except (oauth.TokenRefused, McpistError) as error:
-        completion.give_up(caller, begun.wish, Found(account, redeemed.tokens), request)
+        provider_account = oauth.fetch_account(
+            provider, token_response.tokens.access_token, seconds=CONNECTING_TIMEOUT_SECONDS
+        )
+    except (oauth.AccessTokenRejected, McpistError) as error:
+        outcome.revoke_if_unneeded(caller, begun.intent, ObtainedGrant(account, token_response.tokens), request_id)
         if isinstance(error, McpistError):
             raise
         problem = f"the consent opens nothing at {provider.name}"
         raise InvalidRequest(field="account", problem=problem) from None
-    return Found(_linked(account, linked, redeemed.scopes), redeemed.tokens)
+    return ObtainedGrant(
+        _with_provider_account(account, provider_account, token_response.scopes), token_response.tokens
+    )
 
 
-def _declined(caller: Caller, begun: Pending, error: str, request: str) -> dict[str, Any]:
+def _declined(caller: Caller, begun: Pending, error: str, request_id: str) -> dict[str, Any]:
     """The provider sent the browser back without a code: mostly since the person said no."""
     pending.remove(begun)
-    code = re.sub(r"[^A-Za-z0-9_.-]", "?", error)[:LONGEST_CODE]
-    if code in PASSING:
-        raise UpstreamUnavailable(service=begun.wish.provider, problem=f"it answered {code}")
-    if code not in DECLINED:
-        raise NotConfigured(service=begun.wish.provider, problem=f"it answered {code}")
-    completion.note(caller, "connect", begun.wish, "", "declined", request)
-    return completion.outcome("declined", begun.wish)
+    code = re.sub(r"[^A-Za-z0-9_.-]", "?", error)[:MAX_ERROR_CODE_LENGTH]
+    if code in TRANSIENT_ERRORS:
+        raise UpstreamUnavailable(service=begun.intent.provider, problem=f"it answered {code}")
+    if code not in DECLINED_ERRORS:
+        raise NotConfigured(service=begun.intent.provider, problem=f"it answered {code}")
+    outcome.record_audit(caller, "connect", begun.intent, "", "declined", request_id)
+    return outcome.outcome("declined", begun.intent)
 
 
-def _wish(caller: Caller, asked: Begin | Paste, provider: Provider, services: tuple[str, ...]) -> Wish:
+def _connection_intent(
+    caller: Caller, message: Begin | Paste, provider: Provider, services: tuple[str, ...]
+) -> ConnectionIntent:
     for service in services:
         if service not in provider.services:
             raise InvalidRequest(field="services", problem=f"{provider.name} has no service {service}")
-    owner = owner_to_be(caller, services[0], asked.role, asked.open_to)
-    return Wish(
-        browser=_browser(asked),
+    owner = new_grant_owner(caller, services[0], message.role, message.open_to)
+    return ConnectionIntent(
+        browser=_browser(message),
         organization=caller.organization,
         user=caller.user,
         owner=owner,
         provider=provider.name,
         services=tuple(dict.fromkeys(services)),
-        open_to=() if asked.role else asked.open_to,
+        open_to=() if message.role else message.open_to,
     )
 
 
-def _give_up(caller: Caller, answered: Pending, found: Found, request: str) -> None:
+def _discard(caller: Caller, answered: Pending, found: ObtainedGrant, request_id: str) -> None:
     pending.remove(answered)
-    completion.give_up(caller, answered.wish, found, request)
+    outcome.revoke_if_unneeded(caller, answered.intent, found, request_id)
 
 
-def _check_owner(caller: Caller, wish: Wish) -> None:
+def _check_owner(caller: Caller, intent: ConnectionIntent) -> None:
     """Whether the caller may still do what was wished: since then they may have lost a role, or their office."""
-    owner_to_be(caller, wish.services[0], wish.role, wish.open_to)
+    new_grant_owner(caller, intent.services[0], intent.role, intent.open_to)
 
 
-def _linked(account: Account, linked: Linked, granted: tuple[str, ...] | None) -> Account:
+def _with_provider_account(
+    account: Account, provider_account: ProviderAccount, granted: tuple[str, ...] | None
+) -> Account:
     """An account with what the provider says of it; what it granted counts before what it says later."""
-    scopes = granted or linked.scopes or ()
-    return replace(account, account_id=linked.id, account_name=linked.name, kind=linked.kind, scopes=scopes)
+    scopes = granted or provider_account.scopes or ()
+    return replace(
+        account,
+        account_id=provider_account.id,
+        account_name=provider_account.name,
+        kind=provider_account.kind,
+        scopes=scopes,
+    )
 
 
-def _browser(asked: Person) -> str:
-    return session.fingerprint(asked.organization, asked.proof.value)
+def _browser(message: PersonMessage) -> str:
+    return session.fingerprint(message.organization, message.proof.value)
 
 
-def _challenge(verifier: SecretStr) -> str:
+def _pkce_challenge(verifier: SecretStr) -> str:
     """PKCE's challenge of the method S256 (RFC 7636)."""
     digest = hashlib.sha256(verifier.get_secret_value().encode()).digest()
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")

@@ -6,10 +6,10 @@ from typing import Any
 from mcpist.caller import Caller
 from mcpist.errors import NotConfigured
 from mcpist.people.directory import role_names
-from token_broker.connecting.connections import row_of
+from token_broker.connecting.connections import grant_row
 from token_broker.grants import grants
 from token_broker.grants.grant import Grant, provider_name
-from token_broker.resolving.credentials import choose
+from token_broker.resolving.credentials import select_grant
 
 
 def offer(caller: Caller, services: Sequence[str]) -> dict[str, Any]:
@@ -18,22 +18,22 @@ def offer(caller: Caller, services: Sequence[str]) -> dict[str, Any]:
     Without named services those that are built in and that the caller's roles use. Whether a provider's app is set up
     is looked up for named ones only.
     """
-    names = tuple(dict.fromkeys(services)) or _usable(caller)
+    names = tuple(dict.fromkeys(services)) or _default_services(caller)
     is_admin = caller.system_role == "admin"
-    standing = {grant.key: grant for grant in grants.fetch(caller, names)}
+    existing = {grant.key: grant for grant in grants.fetch(caller, names)}
     if is_admin and services:
         shared = (grant for name in names for grant in grants.find(caller.organization, provider=provider_name(name)))
-        standing |= {grant.key: grant for grant in shared if grant.owner.startswith("role#")}
+        existing |= {grant.key: grant for grant in shared if grant.owner.startswith("role#")}
     return {
         "organization": caller.organization,
         "user": caller.user,
         "roles": list(caller.role_names),
         "all_roles": role_names(caller.organization) if is_admin else [],
-        "services": [_entry(caller, name, standing.values(), ask_app=bool(services)) for name in names],
+        "services": [_service_entry(caller, name, existing.values(), check_app=bool(services)) for name in names],
     }
 
 
-def _usable(caller: Caller) -> tuple[str, ...]:
+def _default_services(caller: Caller) -> tuple[str, ...]:
     """The built-in services; for who is no administrator those of the caller's roles."""
     from token_broker import providers
 
@@ -42,13 +42,13 @@ def _usable(caller: Caller) -> tuple[str, ...]:
     return tuple(service for service in served if caller.system_role == "admin" or service in modules)
 
 
-def _entry(caller: Caller, service: str, standing: Iterable[Grant], *, ask_app: bool) -> dict[str, Any]:
-    found = [one for one in standing if service in one.account.services]
-    acting = choose(caller, found, service)
-    own = grants.personal(caller.user)
+def _service_entry(caller: Caller, service: str, existing: Iterable[Grant], *, check_app: bool) -> dict[str, Any]:
+    found = [one for one in existing if service in one.account.services]
+    acting = select_grant(caller, found, service)
+    own = grants.personal_owner(caller.user)
     rows = [
         {
-            **row_of(caller, grant, service),
+            **grant_row(caller, grant, service),
             "services": list(grant.account.services),
             "kind": grant.account.kind,
             "acts": grant is acting,
@@ -58,10 +58,10 @@ def _entry(caller: Caller, service: str, standing: Iterable[Grant], *, ask_app: 
         for grant in found
     ]
     rows.sort(key=lambda row: (not row["own"], row["role"]))
-    return {"service": service, **_ways(service, ask_app=ask_app), "grants": rows}
+    return {"service": service, **_connection_options(service, check_app=check_app), "grants": rows}
 
 
-def _ways(service: str, *, ask_app: bool) -> dict[str, Any]:
+def _connection_options(service: str, *, check_app: bool) -> dict[str, Any]:
     """How an account can be connected; not at all at a provider that nobody set up."""
     from token_broker import providers
 
@@ -73,8 +73,8 @@ def _ways(service: str, *, ask_app: bool) -> dict[str, Any]:
     return {
         "provider": name,
         "together": list(provider.services),
-        "consent": not ask_app or _is_set_up(name),
-        "keys": provider.keys is not None,
+        "consent": not check_app or _is_set_up(name),
+        "keys": provider.key_pattern is not None,
     }
 
 
@@ -82,7 +82,7 @@ def _is_set_up(provider: str) -> bool:
     from token_broker.providers import apps
 
     try:
-        apps.app_of(provider)
+        apps.get_app(provider)
     except NotConfigured:
         return False
     return True

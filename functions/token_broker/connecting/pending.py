@@ -18,23 +18,23 @@ from uuid import uuid4
 from botocore.exceptions import ClientError
 from pydantic import SecretStr
 
-from mcpist.aws.stores import Item, Table, refused
+from mcpist.aws.stores import Item, Table, is_aws_error
 from mcpist.errors import StaleConnection
 from mcpist.settings import settings
-from token_broker.grants.grant import Account, Tokens, part
+from token_broker.grants.grant import Account, Tokens, key_part
 from token_broker.vault import vault
 
-PK = "#connect"
+PENDING_PARTITION_KEY = "#connect"
 STATE_BYTES = 32
 PENDING_SECONDS = 600
 # What was never answered stays a day longer: its tokens are still to be revoked.
-KEPT_SECONDS = 86_400
+PENDING_RETENTION_SECONDS = 86_400
 
 type Phase = Literal["begun", "claimed", "asked", "answered"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ConnectionIntent:
     """What is to be connected, and for whom; `browser` is the fingerprint of the proof that it came with."""
 
     browser: str
@@ -53,12 +53,12 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What the provider gave: the account, and its tokens; `over` is the account in whose place it would come."""
+class ObtainedGrant:
+    """The account and the tokens that the provider gave; `replaced_account_id` is the account that it would replace."""
 
     account: Account
     tokens: Tokens = field(repr=False)
-    over: str | None = None
+    replaced_account_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,43 +66,43 @@ class Pending:
     """A wish under way; its secrets are still sealed."""
 
     id: str
-    wish: Wish
+    intent: ConnectionIntent
     phase: Phase
     until: int
     sealed: Mapping[str, bytes] = field(repr=False)
 
     @classmethod
-    def of(cls, item: Item) -> Self:
+    def from_item(cls, item: Item) -> Self:
         """A pending connection as the table keeps it."""
-        wish = {name: item[name] for name in Wish.__slots__} | {
+        intent = {name: item[name] for name in ConnectionIntent.__slots__} | {
             name: tuple(item[name]) for name in ("services", "open_to")
         }
         sealed: dict[str, bytes] = {name: item[name] for name in ("verifier", "found") if name in item}
-        return cls(item["sk"].rpartition("#")[2], Wish(**wish), item["phase"], item["until"], sealed)
+        return cls(item["sk"].rpartition("#")[2], ConnectionIntent(**intent), item["phase"], item["until"], sealed)
 
     @property
     def verifier(self) -> SecretStr:
         """What proves to the provider that who brings the code began."""
-        return vault.unseal(self.sealed["verifier"], _place(self.wish, self.id, "verifier"))
+        return vault.unseal(self.sealed["verifier"], _secret_place(self.intent, self.id, "verifier"))
 
     @property
-    def has_found(self) -> bool:
+    def has_tokens(self) -> bool:
         """Whether the provider has given tokens, which are to be revoked if nothing comes of it."""
         return "found" in self.sealed
 
     @property
-    def found(self) -> Found | None:
+    def obtained(self) -> ObtainedGrant | None:
         """What the provider gave, where there was a question about it."""
-        if not self.has_found:
+        if not self.has_tokens:
             return None
-        opened = vault.unseal(self.sealed["found"], _place(self.wish, self.id, "found"))
-        return _found(json.loads(opened.get_secret_value()))
+        opened = vault.unseal(self.sealed["found"], _secret_place(self.intent, self.id, "found"))
+        return _parse_obtained(json.loads(opened.get_secret_value()))
 
 
-def begin(wish: Wish) -> tuple[SecretStr, SecretStr]:
+def begin(intent: ConnectionIntent) -> tuple[SecretStr, SecretStr]:
     """Keep a wish; its state and its PKCE verifier."""
-    state, verifier = _random(), _random()
-    _keep(wish, _id(state), "begun", verifier=verifier)
+    state, verifier = _random_token(), _random_token()
+    _store(intent, _state_hash(state), "begun", verifier=verifier)
     return state, verifier
 
 
@@ -111,26 +111,26 @@ def claim(organization: str, state: SecretStr, *, browser: str, provider: str) -
 
     It can be claimed once: however many ask at the same time, one gets it.
     """
-    return _advance(_key(organization, _id(state)), "begun", "claimed", browser, provider)
+    return _advance(_key(organization, _state_hash(state)), "begun", "claimed", browser, provider)
 
 
-def open_(wish: Wish) -> Pending:
+def store_claimed(intent: ConnectionIntent) -> Pending:
     """A wish that needs no way through a provider, as if it had come back from there."""
-    id_ = _id(_random())
-    _keep(wish, id_, "claimed")
-    return Pending(id_, wish, "claimed", 0, {})
+    id_ = _state_hash(_random_token())
+    _store(intent, id_, "claimed")
+    return Pending(id_, intent, "claimed", 0, {})
 
 
-def ask(pending: Pending, found: Found) -> str:
+def store_question(pending: Pending, found: ObtainedGrant) -> str:
     """Keep what was found until a question is answered, and give the question's id.
 
     StaleConnection if the pending connection was taken away meanwhile.
     """
-    secret = SecretStr(json.dumps(_plain(found)))
+    secret = SecretStr(json.dumps(_to_plain(found)))
     try:
-        _keep(pending.wish, pending.id, "asked", "attribute_exists(pk)", found=secret)
+        _store(pending.intent, pending.id, "asked", "attribute_exists(pk)", found=secret)
     except ClientError as error:
-        if not refused(error):
+        if not is_aws_error(error):
             raise
         raise StaleConnection from None
     return pending.id
@@ -143,22 +143,22 @@ def answer(organization: str, question: str, *, browser: str) -> Pending:
 
 def remove(pending: Pending) -> bool:
     """Forget it; whether it still stood: else it was taken away meanwhile, and nothing may come of it."""
-    return _table().delete(*_key(pending.wish.organization, pending.id))
+    return _table().delete(*_key(pending.intent.organization, pending.id))
 
 
 def find(organization: str, *, user: str = "", provider: str = "") -> list[Pending]:
     """All pending connections of an organization, or of its user, or at a provider."""
-    found = map(Pending.of, _table().query(*_key(organization)))
-    return [one for one in found if user in {"", one.wish.user} and provider in {"", one.wish.provider}]
+    found = map(Pending.from_item, _table().query(*_key(organization)))
+    return [one for one in found if user in {"", one.intent.user} and provider in {"", one.intent.provider}]
 
 
-def _keep(wish: Wish, id_: str, phase: Phase, condition: str = "", **given: SecretStr) -> None:
+def _store(intent: ConnectionIntent, id_: str, phase: Phase, condition: str = "", **given: SecretStr) -> None:
     until = int(time.time()) + PENDING_SECONDS
-    sealed = {name: vault.seal(secret, _place(wish, id_, name)) for name, secret in given.items()}
-    wished = {name: getattr(wish, name) for name in Wish.__slots__}
-    times = {"until": until, "expires_at": until + KEPT_SECONDS}
-    pk, sk = _key(wish.organization, id_)
-    _table().put({"pk": pk, "sk": sk, "phase": phase, **wished, **times, **sealed}, condition=condition)
+    sealed = {name: vault.seal(secret, _secret_place(intent, id_, name)) for name, secret in given.items()}
+    intent_fields = {name: getattr(intent, name) for name in ConnectionIntent.__slots__}
+    times = {"until": until, "expires_at": until + PENDING_RETENTION_SECONDS}
+    pk, sk = _key(intent.organization, id_)
+    _table().put({"pk": pk, "sk": sk, "phase": phase, **intent_fields, **times, **sealed}, condition=condition)
 
 
 def _advance(key: tuple[str, str], before: Phase, after: Phase, browser: str, provider: str = "") -> Pending:
@@ -177,49 +177,51 @@ def _advance(key: tuple[str, str], before: Phase, after: Phase, browser: str, pr
             condition=condition,
         )
     except ClientError as error:
-        if not refused(error):
+        if not is_aws_error(error):
             raise
-        standing = _table().get(*key)
-        if standing is None or standing.get("writer") != writer:
+        existing = _table().get(*key)
+        if existing is None or existing.get("writer") != writer:
             raise StaleConnection from None
-        item = standing
-    return Pending.of(item)
+        item = existing
+    return Pending.from_item(item)
 
 
-def _plain(found: Found) -> dict[str, Any]:
+def _to_plain(found: ObtainedGrant) -> dict[str, Any]:
     refresh = found.tokens.refresh_token
     return {
         "account": {name: getattr(found.account, name) for name in Account.__slots__},
         "access_token": found.tokens.access_token.get_secret_value(),
         "refresh_token": refresh and refresh.get_secret_value(),
-        "over": found.over,
+        "over": found.replaced_account_id,
     }
 
 
-def _found(plain: dict[str, Any]) -> Found:
+def _parse_obtained(plain: dict[str, Any]) -> ObtainedGrant:
     account: dict[str, Any] = plain["account"]
     lists = {name: tuple(value) for name, value in account.items() if isinstance(value, list)}
     refresh = plain["refresh_token"]
     tokens = Tokens(SecretStr(plain["access_token"]), SecretStr(refresh) if refresh else None)
-    return Found(Account(**{**account, **lists}), tokens, plain["over"])
+    return ObtainedGrant(Account(**{**account, **lists}), tokens, plain["over"])
 
 
-def _place(wish: Wish, id_: str, field: str) -> vault.Place:
+def _secret_place(intent: ConnectionIntent, id_: str, field: str) -> vault.SecretPlace:
     """No grant's field is named after a pending connection."""
     name = f"{field} of {id_}"
-    return vault.Place(organization=wish.organization, owner=wish.owner, service=wish.provider, field=name, version=1)
+    return vault.SecretPlace(
+        organization=intent.organization, owner=intent.owner, service=intent.provider, field=name, version=1
+    )
 
 
 def _key(organization: str, id_: str = "") -> tuple[str, str]:
     """The keys of an item; without an id, how all of the organization's begin."""
-    return PK, f"{part(organization)}#{id_}"
+    return PENDING_PARTITION_KEY, f"{key_part(organization)}#{id_}"
 
 
-def _random() -> SecretStr:
+def _random_token() -> SecretStr:
     return SecretStr(secrets.token_urlsafe(STATE_BYTES))
 
 
-def _id(state: SecretStr) -> str:
+def _state_hash(state: SecretStr) -> str:
     return hashlib.sha256(state.get_secret_value().encode()).hexdigest()
 
 

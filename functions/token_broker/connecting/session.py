@@ -10,22 +10,22 @@ from typing import Any
 from pydantic import SecretStr
 
 from mcpist.caller import Caller
-from token_broker.vault.sealed_claims import Sealed
+from token_broker.vault.sealed_token import SealedToken
 
 SESSION_SECONDS = 900
 
 
-class Session(Sealed):
+class Session(SealedToken):
     """Who logged in."""
 
     name = "the browser's session"
-    over = "ended"
+    expired_verb = "ended"
     place = ("browser", "session")
 
 
 def issue(caller: Caller) -> dict[str, Any]:
     """`{session, organization, user, expires_at}` for the browser of a caller who has just logged in."""
-    session = Session.of(caller, expires_at=int(time.time()) + SESSION_SECONDS)
+    session = Session.for_caller(caller, expires_at=int(time.time()) + SESSION_SECONDS)
     return {"session": session.seal(), **session.model_dump(include={"organization", "user", "expires_at"})}
 
 

@@ -11,8 +11,8 @@ from pydantic import SecretStr
 from mcpist.errors import InvalidRequest
 from token_broker.vault import vault
 
-MARGIN_SECONDS = 300
-PROVIDERS = {
+EXPIRY_MARGIN_SECONDS = 300
+PROVIDER_BY_SERVICE = {
     "jira": "atlassian",
     "confluence": "atlassian",
     "google_calendar": "google",
@@ -20,7 +20,7 @@ PROVIDERS = {
 }
 
 type TokenField = Literal["access_token", "refresh_token"]
-TOKENS: tuple[TokenField, ...] = ("access_token", "refresh_token")
+TOKEN_FIELDS: tuple[TokenField, ...] = ("access_token", "refresh_token")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
-class Dead:
+class GrantRejection:
     """That the provider no longer honours a grant: its code, and since when (epoch seconds)."""
 
     code: str
@@ -68,7 +68,7 @@ class Grant:
     id: str
     version: int
     account: Account
-    dead: Dead | None
+    rejection: GrantRejection | None
     created_at: int
     updated_at: int
     sealed: Mapping[str, bytes] = field(repr=False)
@@ -76,76 +76,78 @@ class Grant:
     @property
     def key(self) -> tuple[str, str]:
         """The keys of its item."""
-        return partition(self.organization, self.provider), self.owner
+        return partition_key(self.organization, self.provider), self.owner
 
     @property
-    def expired(self) -> bool:
+    def is_expired(self) -> bool:
         """Whether the access token has ended; without a known end it has not."""
         return self.account.expires_at is not None and self.account.expires_at <= time.time()
 
     @property
-    def good_until(self) -> float:
+    def refresh_at(self) -> float:
         """When it is time for a new access token: five minutes before its end, or half its life if that is shorter."""
         lives, expires_at = self.account.lives, self.account.expires_at
-        margin = MARGIN_SECONDS if lives is None else min(MARGIN_SECONDS, lives / 2)
+        margin = EXPIRY_MARGIN_SECONDS if lives is None else min(EXPIRY_MARGIN_SECONDS, lives / 2)
         return math.inf if expires_at is None else expires_at - margin
 
     @property
-    def ends_soon(self) -> bool:
+    def needs_refresh(self) -> bool:
         """Whether it is time for a new access token."""
-        return self.good_until <= time.time()
+        return self.refresh_at <= time.time()
 
     @property
-    def renewable(self) -> bool:
+    def has_refresh_token(self) -> bool:
         """Whether it has a refresh token."""
         return "refresh_token" in self.sealed
 
     @property
-    def works(self) -> bool:
+    def is_usable(self) -> bool:
         """Whether a call can be sent with it, as far as its item tells."""
-        return self.dead is None and (self.renewable or not self.expired)
+        return self.rejection is None and (self.has_refresh_token or not self.is_expired)
 
     def is_open_to(self, roles: Iterable[str]) -> bool:
         """Whether a caller with these roles may use it."""
         return not self.account.open_to or not set(roles).isdisjoint(self.account.open_to)
 
-    def open(self, token: TokenField) -> SecretStr:
+    def unseal_token(self, token: TokenField) -> SecretStr:
         """One of the tokens; IntegrityError if it was not sealed for just this place."""
-        here = place(self.organization, self.provider, self.owner, token, self.version)
+        here = token_place(self.organization, self.provider, self.owner, token, self.version)
         return vault.unseal(self.sealed[token], here)
 
     def tokens(self) -> Tokens:
         """Both tokens: to revoke them at the provider."""
-        return Tokens(self.open("access_token"), self.open("refresh_token") if self.renewable else None)
+        return Tokens(
+            self.unseal_token("access_token"), self.unseal_token("refresh_token") if self.has_refresh_token else None
+        )
 
 
 def provider_name(service: str) -> str:
     """Who issues the tokens of a service: a service without a provider of its name is its own."""
-    return PROVIDERS.get(service, service)
+    return PROVIDER_BY_SERVICE.get(service, service)
 
 
-def personal(user: str) -> str:
+def personal_owner(user: str) -> str:
     """The owner of a user's own grant."""
-    return f"user#{part(user)}"
+    return f"user#{key_part(user)}"
 
 
-def shared(role: str) -> str:
+def shared_owner(role: str) -> str:
     """The owner of a role's grant."""
-    return f"role#{part(role)}"
+    return f"role#{key_part(role)}"
 
 
-def partition(organization: str, provider: str) -> str:
+def partition_key(organization: str, provider: str) -> str:
     """The partition key of an organization's grants at a provider."""
-    return f"{part(organization)}#{part(provider)}"
+    return f"{key_part(organization)}#{key_part(provider)}"
 
 
-def part(value: str) -> str:
+def key_part(value: str) -> str:
     """A part of a key: with a # in it, two keys could read the same."""
     if not value or "#" in value:
         raise InvalidRequest(field="id", problem="an id has at least one character, and no #")
     return value
 
 
-def place(organization: str, provider: str, owner: str, token: TokenField, version: int) -> vault.Place:
+def token_place(organization: str, provider: str, owner: str, token: TokenField, version: int) -> vault.SecretPlace:
     """Where a token of a version stands."""
-    return vault.Place(organization=organization, owner=owner, service=provider, field=token, version=version)
+    return vault.SecretPlace(organization=organization, owner=owner, service=provider, field=token, version=version)

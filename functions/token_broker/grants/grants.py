@@ -20,53 +20,57 @@ from uuid import uuid4
 
 from botocore.exceptions import ClientError
 
-from mcpist.aws.stores import Item, Table, refused
+from mcpist.aws.stores import Item, Table, is_aws_error
 from mcpist.caller import Caller
 from mcpist.errors import Conflict
 from mcpist.settings import settings
-from token_broker.grants import memory
+from token_broker.grants import credential_cache
 from token_broker.grants.grant import (
-    TOKENS,
+    TOKEN_FIELDS,
     Account,
-    Dead,
     Grant,
+    GrantRejection,
     TokenField,
     Tokens,
-    part,
-    partition,
-    personal,
-    place,
+    key_part,
+    partition_key,
+    personal_owner,
     provider_name,
-    shared,
+    shared_owner,
+    token_place,
 )
 from token_broker.vault import vault
 
-__all__ = ["Account", "Dead", "Grant", "Tokens", "personal", "provider_name", "shared"]
+__all__ = ["Account", "Grant", "GrantRejection", "Tokens", "personal_owner", "provider_name", "shared_owner"]
 
-KEYS_A_REQUEST = 100
-OWNERS = ("user#", "role#")
+MAX_KEYS_PER_REQUEST = 100
+OWNER_PREFIXES = ("user#", "role#")
 # What a grant may lack: a write that does not set it takes it away.
-OPTIONAL = ("refresh_token", "access_expires_at", "lives", "dead")
+OPTIONAL_ATTRIBUTES = ("refresh_token", "access_expires_at", "lives", "dead")
 
-type Seals = Mapping[TokenField, vault.DataKey]
+type DataKeys = Mapping[TokenField, vault.DataKey]
 
 
 def fetch(caller: Caller, services: Iterable[str]) -> list[Grant]:
     """The caller's own grants and those of its roles: one consistent request for up to 100 keys."""
     wanted = set(services)
-    owners = [personal(caller.user), *map(shared, caller.role_names)]
+    owners = [personal_owner(caller.user), *map(shared_owner, caller.role_names)]
     keys = [
-        (partition(caller.organization, one), owner) for one in sorted(map(provider_name, wanted)) for owner in owners
+        (partition_key(caller.organization, one), owner)
+        for one in sorted(map(provider_name, wanted))
+        for owner in owners
     ]
     keys = list(dict.fromkeys(keys))
-    items = (item for some in batched(keys, KEYS_A_REQUEST, strict=False) for item in _table().get_many(list(some)))
-    return [grant for grant in map(of_item, items) if not wanted.isdisjoint(grant.account.services)]
+    items = (
+        item for some in batched(keys, MAX_KEYS_PER_REQUEST, strict=False) for item in _table().get_many(list(some))
+    )
+    return [grant for grant in map(grant_from_item, items) if not wanted.isdisjoint(grant.account.services)]
 
 
 def read(organization: str, provider: str, owner: str) -> Grant | None:
     """One grant as it stands now."""
-    item = _table().get(partition(organization, provider), owner)
-    return of_item(item) if item else None
+    item = _table().get(partition_key(organization, provider), owner)
+    return grant_from_item(item) if item else None
 
 
 def find(organization: str, *, owner: str | None = None, provider: str | None = None) -> Iterator[Grant]:
@@ -75,13 +79,19 @@ def find(organization: str, *, owner: str | None = None, provider: str | None = 
         grant = read(organization, provider, owner)
         yield from (grant,) if grant else ()
         return
-    items = _table().query(partition(organization, provider)) if provider else _table().scan(f"{part(organization)}#")
+    items = (
+        _table().query(partition_key(organization, provider))
+        if provider
+        else _table().scan(f"{key_part(organization)}#")
+    )
     yield from (
-        of_item(item) for item in items if item["sk"].startswith(OWNERS) and (owner is None or item["sk"] == owner)
+        grant_from_item(item)
+        for item in items
+        if item["sk"].startswith(OWNER_PREFIXES) and (owner is None or item["sk"] == owner)
     )
 
 
-def standing_on(organization: str, provider: str, account: Account) -> list[Grant]:
+def find_by_account(organization: str, provider: str, account: Account) -> list[Grant]:
     """The grants of the same account by the same client; an account that is not known may be any."""
     return [
         one
@@ -92,26 +102,29 @@ def standing_on(organization: str, provider: str, account: Account) -> list[Gran
 
 def save(organization: str, provider: str, owner: str, *, account: Account, tokens: Tokens, replaces: int) -> Grant:
     """Store both tokens as the version after `replaces` (0: none stands); Conflict if another one stands there."""
-    seals = draw(organization, provider, owner, replaces + 1)
-    changed = _attributes(account) | _sealed(seals, tokens)
+    data_keys = generate_data_keys(organization, provider, owner, replaces + 1)
+    changed = _account_attributes(account) | _sealed_attributes(data_keys, tokens)
     if not replaces:
         changed |= {"id": uuid4().hex, "created_at": int(time.time())}
-    return _write(
-        (partition(organization, provider), owner),
+    return _store_version(
+        (partition_key(organization, provider), owner),
         changed | {"version": replaces + 1},
         condition="#version = :replaces" if replaces else "attribute_not_exists(pk)",
         values={":replaces": replaces} if replaces else {},
     )
 
 
-def draw(organization: str, provider: str, owner: str, version: int) -> Seals:
+def generate_data_keys(organization: str, provider: str, owner: str, version: int) -> DataKeys:
     """The data keys of a version: drawn before new tokens are asked for, only the table is needed to keep them."""
-    return {token: vault.draw(place(organization, provider, owner, token, version)) for token in TOKENS}
+    return {
+        token: vault.generate_data_key(token_place(organization, provider, owner, token, version))
+        for token in TOKEN_FIELDS
+    }
 
 
-def renew(
+def store_refreshed(
     grant: Grant,
-    seals: Seals,
+    data_keys: DataKeys,
     tokens: Tokens,
     *,
     expires_at: int | None,
@@ -119,77 +132,82 @@ def renew(
     scopes: Iterable[str] | None = None,
 ) -> Grant:
     """Store new tokens as the grant's next version, all else as it stands; Conflict if this version does not stand."""
-    told = {} if scopes is None else {"scopes": list(scopes)}
-    return _write(
+    scope_attributes = {} if scopes is None else {"scopes": list(scopes)}
+    return _store_version(
         grant.key,
-        _sealed(seals, tokens) | _ending(expires_at, lives) | told | {"version": grant.version + 1},
-        condition="#id = :grant AND #version = :standing",
-        values=_standing(grant),
+        _sealed_attributes(data_keys, tokens)
+        | _expiry_attributes(expires_at, lives)
+        | scope_attributes
+        | {"version": grant.version + 1},
+        condition="#id = :grant AND #version = :expected_version",
+        values=_version_values(grant),
     )
 
 
-def mark_dead(grant: Grant, code: str) -> Grant:
+def mark_rejected(grant: Grant, code: str) -> Grant:
     """Note that the provider refused this version for ever; Conflict if this version does not stand."""
-    return _change(grant, {"dead": {"code": code, "at": int(time.time())}})
+    return _update_version(grant, {"dead": {"code": code, "at": int(time.time())}})
 
 
-def keep_services(grant: Grant, services: Iterable[str]) -> Grant:
+def set_services(grant: Grant, services: Iterable[str]) -> Grant:
     """Use the grant for just these services; Conflict if this version does not stand."""
-    return _change(grant, {"services": list(services)})
+    return _update_version(grant, {"services": list(services)})
 
 
-def reseal(grant: Grant) -> Grant:
+def reencrypt(grant: Grant) -> Grant:
     """Seal the tokens anew where they stand, under the present VaultKey; Conflict if this version does not stand."""
-    seals = draw(grant.organization, grant.provider, grant.owner, grant.version)
-    return _change(grant, _sealed(seals, grant.tokens()))
+    data_keys = generate_data_keys(grant.organization, grant.provider, grant.owner, grant.version)
+    return _update_version(grant, _sealed_attributes(data_keys, grant.tokens()))
 
 
 def remove(grant: Grant) -> bool:
     """Forget a grant; whether it stood there. Conflict if another version stands there."""
-    condition = "attribute_not_exists(pk) OR (#id = :grant AND #version = :standing)"
-    with _changing(grant.key):
-        return _table().delete(*grant.key, condition=condition, values=_standing(grant))
+    condition = "attribute_not_exists(pk) OR (#id = :grant AND #version = :expected_version)"
+    with _translating_conflict(grant.key):
+        return _table().delete(*grant.key, condition=condition, values=_version_values(grant))
 
 
-def _write(key: tuple[str, str], changed: Item, *, condition: str, values: Item) -> Grant:
+def _store_version(key: tuple[str, str], changed: Item, *, condition: str, values: Item) -> Grant:
     """Compare and set new tokens.
 
     A condition that failed on our own writer id is success: the SDK sent the request again after a lost answer.
     """
     writer = uuid4().hex
     changed = {**changed, "writer": writer, "updated_at": int(time.time())}
-    absent = [f"#{name}" for name in OPTIONAL if name not in changed]
+    absent = [f"#{name}" for name in OPTIONAL_ATTRIBUTES if name not in changed]
     expression = _set(changed) + (f" REMOVE {', '.join(absent)}" if absent else "")
     try:
-        with _changing(key):
-            return of_item(_table().update(*key, expression, values=_values(changed) | values, condition=condition))
+        with _translating_conflict(key):
+            return grant_from_item(
+                _table().update(*key, expression, values=_values(changed) | values, condition=condition)
+            )
     except Conflict:
-        standing = _table().get(*key)
-        if standing is None or standing["writer"] != writer:
+        existing = _table().get(*key)
+        if existing is None or existing["writer"] != writer:
             raise
-        return of_item(standing)
+        return grant_from_item(existing)
 
 
-def _change(grant: Grant, changed: Item) -> Grant:
+def _update_version(grant: Grant, changed: Item) -> Grant:
     """Change a version where it stands; sent twice, it is the same."""
-    condition = "#id = :grant AND #version = :standing"
-    with _changing(grant.key):
-        values = _values(changed) | _standing(grant)
-        return of_item(_table().update(*grant.key, _set(changed), values=values, condition=condition))
+    condition = "#id = :grant AND #version = :expected_version"
+    with _translating_conflict(grant.key):
+        values = _values(changed) | _version_values(grant)
+        return grant_from_item(_table().update(*grant.key, _set(changed), values=values, condition=condition))
 
 
 @contextmanager
-def _changing(key: tuple[str, str]) -> Iterator[None]:
+def _translating_conflict(key: tuple[str, str]) -> Iterator[None]:
     """Conflict for a failed condition; whatever came of it, this sandbox no longer remembers what stood there."""
     try:
         yield
     except ClientError as error:
-        if not refused(error):
+        if not is_aws_error(error):
             raise
         raise Conflict(what="the connection") from None
     finally:
         organization, provider = key[0].split("#")
-        memory.forget(organization, provider)
+        credential_cache.forget(organization, provider)
 
 
 def _set(changed: Item) -> str:
@@ -200,12 +218,12 @@ def _values(changed: Item) -> Item:
     return {f":{name}": value for name, value in changed.items()}
 
 
-def _standing(grant: Grant) -> Item:
+def _version_values(grant: Grant) -> Item:
     """The grant that a condition names; an id besides, since after a removal versions begin anew."""
-    return {":grant": grant.id, ":standing": grant.version}
+    return {":grant": grant.id, ":expected_version": grant.version}
 
 
-def of_item(item: Item) -> Grant:
+def grant_from_item(item: Item) -> Grant:
     """A grant as the table keeps it."""
     organization, provider = item["pk"].split("#")
     return Grant(
@@ -225,14 +243,14 @@ def of_item(item: Item) -> Grant:
             expires_at=item.get("access_expires_at"),
             lives=item.get("lives"),
         ),
-        dead=Dead(**item["dead"]) if "dead" in item else None,
+        rejection=GrantRejection(**item["dead"]) if "dead" in item else None,
         created_at=item["created_at"],
         updated_at=item["updated_at"],
-        sealed={token: item[token] for token in TOKENS if token in item},
+        sealed={token: item[token] for token in TOKEN_FIELDS if token in item},
     )
 
 
-def _attributes(account: Account) -> Item:
+def _account_attributes(account: Account) -> Item:
     return {
         "services": list(account.services),
         "account_id": account.account_id,
@@ -241,17 +259,17 @@ def _attributes(account: Account) -> Item:
         "client_id": account.client_id,
         "scopes": list(account.scopes),
         "open_to": list(account.open_to),
-        **_ending(account.expires_at, account.lives),
+        **_expiry_attributes(account.expires_at, account.lives),
     }
 
 
-def _ending(expires_at: int | None, lives: int | None) -> Item:
+def _expiry_attributes(expires_at: int | None, lives: int | None) -> Item:
     return {name: value for name, value in (("access_expires_at", expires_at), ("lives", lives)) if value is not None}
 
 
-def _sealed(seals: Seals, tokens: Tokens) -> Item:
+def _sealed_attributes(data_keys: DataKeys, tokens: Tokens) -> Item:
     pair = {"access_token": tokens.access_token, "refresh_token": tokens.refresh_token}
-    return {token: seals[token].seal(secret) for token in TOKENS if (secret := pair[token]) is not None}
+    return {token: data_keys[token].seal(secret) for token in TOKEN_FIELDS if (secret := pair[token]) is not None}
 
 
 def _table() -> Table:

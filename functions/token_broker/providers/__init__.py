@@ -2,13 +2,13 @@
 
 from importlib import import_module
 
-from token_broker.grants.grant import PROVIDERS, provider_name
-from token_broker.providers.apps import Server, app_of
-from token_broker.providers.provider import Kind, Linked, Provider, Scopes
+from token_broker.grants.grant import PROVIDER_BY_SERVICE, provider_name
+from token_broker.providers.apps import OAuthServerApp, get_app
+from token_broker.providers.provider import AccountKind, Provider, ProviderAccount, Scopes
 
-__all__ = ["BUILT_IN", "Kind", "Linked", "Provider", "Scopes", "find", "provider_name", "provider_of"]
+__all__ = ["BUILT_IN", "AccountKind", "Provider", "ProviderAccount", "Scopes", "find", "provider_name", "provider_of"]
 
-BUILT_IN = ("notion", "github", "supabase", *dict.fromkeys(PROVIDERS.values()))
+BUILT_IN = ("notion", "github", "supabase", *dict.fromkeys(PROVIDER_BY_SERVICE.values()))
 
 
 def find(name: str) -> Provider:
@@ -18,8 +18,8 @@ def find(name: str) -> Provider:
         return found
     from token_broker.providers.configured import provider
 
-    app = app_of(name)
-    assert isinstance(app, Server)
+    app = get_app(name)
+    assert isinstance(app, OAuthServerApp)
     return provider(name, app)
 
 

@@ -1,9 +1,9 @@
 """Apps: who we are at a provider, as an administrator registered it there.
 
 An app is one SecureString parameter, `${OAUTH_PARAMETERS}/<provider>`: JSON with `client_id`, mostly `client_secret`,
-for Microsoft maybe `tenant`. A provider that is not built in is described there as a whole (see `Server`), so any
-OAuth 2.1 server can be one. Only the broker's role may read these parameters; nothing is read before a request needs
-it, and what was read is forgotten after a minute.
+for Microsoft maybe `tenant`. A provider that is not built in is described there as a whole (see `OAuthServerApp`), so
+any OAuth 2.1 server can be one. Only the broker's role may read these parameters; nothing is read before a request
+needs it, and what was read is forgotten after a minute.
 """
 
 import ipaddress
@@ -16,38 +16,38 @@ from urllib.parse import SplitResult, urlsplit
 from botocore.exceptions import ClientError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, StringConstraints, ValidationError
 
-from mcpist.aws.stores import client, reaching
+from mcpist.aws.stores import client, store_errors
 from mcpist.errors import NotConfigured
 from mcpist.settings import settings
-from mcpist.validation import field_of, first_problem
+from mcpist.validation import field_path, first_error
 
-CACHE_SECONDS = 60
-MOST_APPS = 100
+APP_CACHE_SECONDS = 60
+MAX_CACHED_APPS = 100
 # Two silent attempts end after 2.8 s.
-WAITS = {"connect_seconds": 0.4, "read_seconds": 0.9, "attempts": 2}
+SSM_CLIENT_OPTIONS = {"connect_seconds": 0.4, "read_seconds": 0.9, "attempts": 2}
 
-_HOST = re.compile(r"([a-z0-9-]+\.)+[a-z][a-z0-9-]*", re.IGNORECASE)
-_INSIDE = (".internal", ".local", ".localhost", ".localdomain", ".home.arpa", ".lan")
-_REFUSED = {"AccessDeniedException", "InvalidKeyId", "KMSAccessDeniedException", "ValidationException"}
+_HOST_PATTERN = re.compile(r"([a-z0-9-]+\.)+[a-z][a-z0-9-]*", re.IGNORECASE)
+_PRIVATE_SUFFIXES = (".internal", ".local", ".localhost", ".localdomain", ".home.arpa", ".lan")
+_DENIED_CODES = {"AccessDeniedException", "InvalidKeyId", "KMSAccessDeniedException", "ValidationException"}
 
 
-def _public(url: str) -> str:
+def _check_public_url(url: str) -> str:
     """An https address of the internet; on a machine that serves only itself, one of that machine as well."""
     parts = urlsplit(url)
     odd = "@" in parts.netloc or parts.fragment or parts.port == 0 or not re.fullmatch(r"[!-~]+", url)
     if odd or not parts.hostname:
         raise ValueError("it is no plain URL")
-    if not (_is_of_the_internet(parts) or (_is_loopback(url) and _is_loopback(settings().public_url))):
+    if not (_is_public_host(parts) or (_is_loopback(url) and _is_loopback(settings().public_url))):
         raise ValueError("it is not https, or not an address of the internet")
     return url
 
 
-def _is_of_the_internet(parts: SplitResult) -> bool:
+def _is_public_host(parts: SplitResult) -> bool:
     host = parts.hostname or ""
     try:
         return parts.scheme == "https" and ipaddress.ip_address(host).is_global
     except ValueError:
-        named = _HOST.fullmatch(host) is not None and not host.endswith(_INSIDE)
+        named = _HOST_PATTERN.fullmatch(host) is not None and not host.endswith(_PRIVATE_SUFFIXES)
         return parts.scheme == "https" and named
 
 
@@ -56,8 +56,8 @@ def _is_loopback(url: str) -> bool:
     return parts.scheme == "http" and parts.hostname in {"127.0.0.1", "::1", "localhost"}
 
 
-type Url = Annotated[str, StringConstraints(max_length=1000), AfterValidator(_public)]
-type Word = Annotated[str, StringConstraints(max_length=500, pattern=r"^[!-~]+$")]
+type Url = Annotated[str, StringConstraints(max_length=1000), AfterValidator(_check_public_url)]
+type VisibleAscii = Annotated[str, StringConstraints(max_length=500, pattern=r"^[!-~]+$")]
 
 
 class App(BaseModel):
@@ -65,12 +65,12 @@ class App(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    client_id: Word
+    client_id: VisibleAscii
     client_secret: SecretStr | None = None
     tenant: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9.-]{1,100}$")] = "common"
 
 
-class Server(App):
+class OAuthServerApp(App):
     """Our client at an OAuth 2.1 server that is not built in, and where that server is.
 
     `issuer` is checked in its answers (RFC 9207). `userinfo_url` names the account (OpenID Connect). `resource` is
@@ -83,56 +83,56 @@ class Server(App):
     userinfo_url: Url | Literal[""] = ""
     issuer: Url | Literal[""] = ""
     resource: Url | Literal[""] = ""
-    scopes: Annotated[tuple[Word, ...], Field(max_length=100)] = ()
+    scopes: Annotated[tuple[VisibleAscii, ...], Field(max_length=100)] = ()
     client_auth: Literal["basic", "body"] = "basic"
 
 
-_kept: dict[str, tuple[float, App]] = {}
+_cache: dict[str, tuple[float, App]] = {}
 
 
-def app_of(provider: str) -> App:
+def get_app(provider: str) -> App:
     """Our client at a provider, as a minute ago at most; NotConfigured where an administrator must set it up."""
     now = time.time()
-    read_at, app = _kept.get(provider, (0.0, None))
-    if app is None or not read_at <= now < read_at + CACHE_SECONDS:
+    read_at, app = _cache.get(provider, (0.0, None))
+    if app is None or not read_at <= now < read_at + APP_CACHE_SECONDS:
         app = _parse(provider, _read(provider))
-        if len(_kept) >= MOST_APPS:
-            _kept.clear()
-        _kept[provider] = now, app
+        if len(_cache) >= MAX_CACHED_APPS:
+            _cache.clear()
+        _cache[provider] = now, app
     return app
 
 
 def forget() -> None:
     """Read every parameter anew."""
-    _kept.clear()
+    _cache.clear()
 
 
 def _parse(provider: str, text: SecretStr) -> App:
     try:
-        return _model(provider).model_validate_json(text.get_secret_value())
+        return _app_class(provider).model_validate_json(text.get_secret_value())
     except ValidationError as error:
-        first = first_problem(error)
-        problem = f"its parameter is wrong ({field_of(first['loc'], 'JSON')}: {first['msg']})"
+        first = first_error(error)
+        problem = f"its parameter is wrong ({field_path(first['loc'], 'JSON')}: {first['msg']})"
         raise NotConfigured(service=provider, problem=problem) from None
 
 
 @cache
-def _model(provider: str) -> type[App]:
+def _app_class(provider: str) -> type[App]:
     from token_broker.providers import BUILT_IN
 
-    return App if provider in BUILT_IN else Server
+    return App if provider in BUILT_IN else OAuthServerApp
 
 
 def _read(provider: str) -> SecretStr:
     name = f"{settings().oauth_parameters}/{provider}"
     try:
-        with reaching("parameters"):
-            answer = client("ssm", **WAITS).get_parameter(Name=name, WithDecryption=True)
+        with store_errors("parameters"):
+            answer = client("ssm", **SSM_CLIENT_OPTIONS).get_parameter(Name=name, WithDecryption=True)
     except ClientError as error:
         code = error.response["Error"]["Code"]
         if code == "ParameterNotFound":
             raise NotConfigured(service=provider, problem=f"the parameter {name} is missing") from None
-        if code in _REFUSED:
+        if code in _DENIED_CODES:
             raise NotConfigured(service=provider, problem=f"the parameter {name} cannot be read ({code})") from None
         raise
     return SecretStr(answer["Parameter"]["Value"])

@@ -5,19 +5,19 @@ Reference: https://developer.atlassian.com/cloud/oauth/getting-started/implement
 
 from typing import Any
 
-from token_broker.providers.provider import INVALID_GRANT, Linked, Provider, named
+from token_broker.providers.provider import INVALID_GRANT_ERRORS, Provider, ProviderAccount, printable
 
 
-def _account(body: Any) -> Linked | None:
+def _parse_account(body: Any) -> ProviderAccount | None:
     """The first site: its cloud id goes into every address."""
-    sites = {named(site["id"]): named(site["name"]) for site in body}
+    sites = {printable(site["id"]): printable(site["name"]) for site in body}
     scopes = tuple(dict.fromkeys(scope for site in body for scope in site.get("scopes", ())))
-    return next((Linked(cloud, name, scopes=scopes or None) for cloud, name in sites.items()), None)
+    return next((ProviderAccount(cloud, name, scopes=scopes or None) for cloud, name in sites.items()), None)
 
 
 PROVIDER = Provider(
     name="atlassian",
-    asks={
+    scopes_by_service={
         "jira": (
             "read:jira-work",
             "write:jira-work",
@@ -42,13 +42,13 @@ PROVIDER = Provider(
             "write:confluence-content",
         ),
     },
-    always=("offline_access",),
+    extra_scopes=("offline_access",),
     authorize_url="https://auth.atlassian.com/authorize",
-    params={"audience": "api.atlassian.com", "prompt": "consent"},
+    authorize_params={"audience": "api.atlassian.com", "prompt": "consent"},
     token_url="https://auth.atlassian.com/oauth/token",  # noqa: S106 - an address
-    body="json",
+    body_format="json",
     pkce=False,  # not documented
-    dead=INVALID_GRANT | {"unauthorized_client"},
+    permanent_errors=INVALID_GRANT_ERRORS | {"unauthorized_client"},
     account_url="https://api.atlassian.com/oauth/token/accessible-resources",
-    knows=_account,
+    parse_account=_parse_account,
 )

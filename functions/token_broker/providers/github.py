@@ -11,37 +11,39 @@ from urllib.parse import quote
 
 from token_broker.grants.grant import Tokens
 from token_broker.providers.apps import App
-from token_broker.providers.provider import Kind, Linked, Provider, basic, named
-from token_broker.providers.wire import Asked
+from token_broker.providers.http_client import ProviderRequest
+from token_broker.providers.provider import AccountKind, Provider, ProviderAccount, basic_auth_header, printable
 
-KINDS: dict[str, Kind] = {"Bot": "bot", "Organization": "organization"}
-
-
-def _account(body: Any) -> Linked | None:
-    return Linked(named(body["id"]), named(body["login"]), KINDS.get(body.get("type", ""), "person"))
+ACCOUNT_KINDS: dict[str, AccountKind] = {"Bot": "bot", "Organization": "organization"}
 
 
-def _revoking(provider: Provider, app: App, tokens: Tokens) -> Iterable[Asked]:
+def _parse_account(body: Any) -> ProviderAccount | None:
+    return ProviderAccount(
+        printable(body["id"]), printable(body["login"]), ACCOUNT_KINDS.get(body.get("type", ""), "person")
+    )
+
+
+def _revocation_requests(provider: Provider, app: App, tokens: Tokens) -> Iterable[ProviderRequest]:
     """This token alone: revoking the grant would end every connection of the same person."""
-    yield Asked(
+    yield ProviderRequest(
         "DELETE",
         provider.revoke_url.format(client_id=quote(app.client_id, safe="")),
-        headers=basic(app.client_id, app.client_secret),
+        headers=basic_auth_header(app.client_id, app.client_secret),
         json={"access_token": tokens.access_token.get_secret_value()},
     )
 
 
 PROVIDER = Provider(
     name="github",
-    asks={"github": ("repo", "read:user")},
+    scopes_by_service={"github": ("repo", "read:user")},
     authorize_url="https://github.com/login/oauth/authorize",
     token_url="https://github.com/login/oauth/access_token",  # noqa: S106 - an address
     headers={"x-github-api-version": "2022-11-28"},
-    dead=frozenset({"bad_refresh_token"}),  # with status 200
+    permanent_errors=frozenset({"bad_refresh_token"}),  # with status 200
     account_url="https://api.github.com/user",
-    knows=_account,
+    parse_account=_parse_account,
     revoke_url="https://api.github.com/applications/{client_id}/token",
-    revoking=_revoking,
-    revokes_one=True,
-    keys=re.compile(r"github_pat_[A-Za-z0-9_]{20,255}"),
+    revocation_requests=_revocation_requests,
+    revokes_single_token=True,
+    key_pattern=re.compile(r"github_pat_[A-Za-z0-9_]{20,255}"),
 )

@@ -8,43 +8,45 @@ from typing import Any
 
 from token_broker.grants.grant import Tokens
 from token_broker.providers.apps import App
-from token_broker.providers.provider import Linked, Provider, basic, named
-from token_broker.providers.wire import Asked
+from token_broker.providers.http_client import ProviderRequest
+from token_broker.providers.provider import Provider, ProviderAccount, basic_auth_header, printable
 
 
-def _account(body: Any) -> Linked | None:
+def _parse_account(body: Any) -> ProviderAccount | None:
     """The workspace and the person who consented; a token of the whole workspace is the app's bot."""
     bot = body["bot"]
-    workspace = named(bot.get("workspace_name")) or named(body.get("name"))
+    workspace = printable(bot.get("workspace_name")) or printable(body.get("name"))
     owner = bot.get("owner", {})
     if owner.get("type") != "user":
-        return Linked(named(body["id"]), workspace, "bot")
+        return ProviderAccount(printable(body["id"]), workspace, "bot")
     person = owner["user"]
-    ids = [named(bot.get("workspace_id")), named(person["id"])]
-    return Linked(":".join(filter(None, ids)), ", ".join(filter(None, [workspace, named(person.get("name"))])))
+    ids = [printable(bot.get("workspace_id")), printable(person["id"])]
+    return ProviderAccount(
+        ":".join(filter(None, ids)), ", ".join(filter(None, [workspace, printable(person.get("name"))]))
+    )
 
 
-def _revoking(provider: Provider, app: App, tokens: Tokens) -> Iterable[Asked]:
-    yield Asked(
+def _revocation_requests(provider: Provider, app: App, tokens: Tokens) -> Iterable[ProviderRequest]:
+    yield ProviderRequest(
         "POST",
         provider.revoke_url,
-        headers=basic(app.client_id, app.client_secret),
+        headers=basic_auth_header(app.client_id, app.client_secret),
         json={"token": tokens.access_token.get_secret_value()},
     )
 
 
 PROVIDER = Provider(
     name="notion",
-    asks={"notion": ()},
+    scopes_by_service={"notion": ()},
     authorize_url="https://api.notion.com/v1/oauth/authorize",
-    params={"owner": "user"},
+    authorize_params={"owner": "user"},
     token_url="https://api.notion.com/v1/oauth/token",  # noqa: S106 - an address
     client_auth="basic",
-    body="json",
+    body_format="json",
     pkce=False,  # not documented
     headers={"notion-version": "2026-03-11"},
     account_url="https://api.notion.com/v1/users/me",
-    knows=_account,
+    parse_account=_parse_account,
     revoke_url="https://api.notion.com/v1/oauth/revoke",
-    revoking=_revoking,
+    revocation_requests=_revocation_requests,
 )

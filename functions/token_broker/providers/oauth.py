@@ -15,17 +15,17 @@ from pydantic import SecretStr
 from mcpist.errors import McpistError, NotConfigured, RateLimitExceeded, UpstreamUnavailable
 from token_broker.grants.grant import Tokens
 from token_broker.providers.apps import App
-from token_broker.providers.provider import INVALID_GRANT, Linked, Provider, Scopes, named
-from token_broker.providers.wire import MOST_SECONDS, Asked, Said, ask
+from token_broker.providers.http_client import PROVIDER_TIMEOUT_SECONDS, ProviderRequest, ProviderResponse, send
+from token_broker.providers.provider import INVALID_GRANT_ERRORS, Provider, ProviderAccount, Scopes, printable
 
-RETRY_AFTER_SECONDS = 30
-LONGEST_LIFE_SECONDS = 10 * 366 * 86_400
-MOST_SCOPES = 200
+DEFAULT_RETRY_AFTER_SECONDS = 30
+MAX_TOKEN_LIFETIME_SECONDS = 10 * 366 * 86_400
+MAX_SCOPES = 200
 
 # A code that is used up, too old or another's; the second word is GitHub's.
-CODE_REFUSED = INVALID_GRANT | {"bad_verification_code"}
+INVALID_CODE_ERRORS = INVALID_GRANT_ERRORS | {"bad_verification_code"}
 # What our own app's registration must be changed for; the words beside RFC 6749's are GitHub's and Atlassian's.
-OUR_APP = {
+APP_CONFIGURATION_ERRORS = {
     "access_denied",
     "application_suspended",
     "incorrect_client_credentials",
@@ -36,11 +36,11 @@ OUR_APP = {
     "unsupported_grant_type",
 }
 # The other words that may be quoted: any that nobody defined may be what we sent.
-QUOTED = CODE_REFUSED | {"invalid_request", "server_error", "temporarily_unavailable"}
-_TOKEN = re.compile(r"[!-~]{1,16384}")  # what can stand in a header (RFC 6750)
+QUOTABLE_ERRORS = INVALID_CODE_ERRORS | {"invalid_request", "server_error", "temporarily_unavailable"}
+_TOKEN_PATTERN = re.compile(r"[!-~]{1,16384}")  # what can stand in a header (RFC 6750)
 
 
-class GrantDead(Exception):  # a signal to who keeps the grant, not an error of ours
+class GrantRejected(Exception):  # a signal to who keeps the grant, not an error of ours
     """The provider will never take this code or refresh token again, and says so with `code`."""
 
     def __init__(self, code: str) -> None:
@@ -48,12 +48,12 @@ class GrantDead(Exception):  # a signal to who keeps the grant, not an error of 
         self.code = code
 
 
-class TokenRefused(Exception):  # a signal to who connects an account, not an error of ours
+class AccessTokenRejected(Exception):  # a signal to who connects an account, not an error of ours
     """The provider takes this access token for no account that a service could act as."""
 
 
 @dataclass(frozen=True, slots=True)
-class Redeemed:
+class TokenResponse:
     """A pair of tokens that the provider just issued.
 
     The access token `lives` so many seconds, to `expires_at` (epoch); None where the provider does not say. Nor does
@@ -71,58 +71,60 @@ def authorize_url(
 ) -> str:
     """Where the person's browser goes to consent to these services; `challenge` is PKCE's, of the method S256."""
     scopes = " ".join(provider.scopes(services))
-    asked = {
+    query = {
         "response_type": "code",
         "client_id": app.client_id,
         "redirect_uri": redirect_uri,
         "state": state,
         **({"scope": scopes} if scopes else {}),
         **({"code_challenge": challenge, "code_challenge_method": "S256"} if provider.pkce else {}),
-        **provider.params,
+        **provider.authorize_params,
     }
-    url = _of(provider.authorize_url, app)
-    return f"{url}{'&' if '?' in url else '?'}{urlencode(asked)}"
+    url = _expand_tenant(provider.authorize_url, app)
+    return f"{url}{'&' if '?' in url else '?'}{urlencode(query)}"
 
 
-def redeem(
+def exchange_code(
     provider: Provider,
     app: App,
     *,
     code: SecretStr,
     verifier: SecretStr,
     redirect_uri: str,
-    seconds: float = MOST_SECONDS,
-) -> Redeemed:
-    """The tokens for the code that a person's consent brought; GrantDead where the code is no good."""
-    told = {"grant_type": "authorization_code", "code": code.get_secret_value(), "redirect_uri": redirect_uri}
+    seconds: float = PROVIDER_TIMEOUT_SECONDS,
+) -> TokenResponse:
+    """The tokens for the code that a person's consent brought; GrantRejected where the code is no good."""
+    params = {"grant_type": "authorization_code", "code": code.get_secret_value(), "redirect_uri": redirect_uri}
     if provider.pkce:
-        told["code_verifier"] = verifier.get_secret_value()
-    return _issued(provider, app, told, refused=CODE_REFUSED, seconds=seconds)
+        params["code_verifier"] = verifier.get_secret_value()
+    return _request_tokens(provider, app, params, permanent_errors=INVALID_CODE_ERRORS, seconds=seconds)
 
 
-def refresh(provider: Provider, app: App, refresh_token: SecretStr, *, seconds: float = MOST_SECONDS) -> Redeemed:
+def refresh(
+    provider: Provider, app: App, refresh_token: SecretStr, *, seconds: float = PROVIDER_TIMEOUT_SECONDS
+) -> TokenResponse:
     """A new pair for a refresh token, or a new access token beside the old refresh token.
 
-    GrantDead only where the provider says, below status 500, that this refresh token will never work again.
+    GrantRejected only where the provider says, below status 500, that this refresh token will never work again.
     """
-    told = {"grant_type": "refresh_token", "refresh_token": refresh_token.get_secret_value()}
-    redeemed = _issued(provider, app, told, refused=provider.dead, seconds=seconds)
-    if redeemed.tokens.refresh_token is not None:
-        return redeemed
-    return replace(redeemed, tokens=Tokens(redeemed.tokens.access_token, refresh_token))
+    params = {"grant_type": "refresh_token", "refresh_token": refresh_token.get_secret_value()}
+    token_response = _request_tokens(provider, app, params, permanent_errors=provider.permanent_errors, seconds=seconds)
+    if token_response.tokens.refresh_token is not None:
+        return token_response
+    return replace(token_response, tokens=Tokens(token_response.tokens.access_token, refresh_token))
 
 
 def revoke(
-    provider: Provider, app: App | None, tokens: Tokens, *, seconds: float = MOST_SECONDS
+    provider: Provider, app: App | None, tokens: Tokens, *, seconds: float = PROVIDER_TIMEOUT_SECONDS
 ) -> Literal["revoked", "unsupported", "failed"]:
     """Make the provider forget a pair; a key that a person pasted stays theirs, and nothing is raised."""
-    if provider.revoking is None or app is None or provider.takes(tokens.access_token):
+    if provider.revocation_requests is None or app is None or provider.accepts_key(tokens.access_token):
         return "unsupported"
     until = time.monotonic() + seconds
     try:
         answers = [
-            ask(_headed(provider, asked), provider.name, until - time.monotonic())
-            for asked in provider.revoking(provider, app, tokens)
+            send(_with_provider_headers(provider, request), provider.name, until - time.monotonic())
+            for request in provider.revocation_requests(provider, app, tokens)
         ]
     except McpistError:
         return "failed"
@@ -131,106 +133,118 @@ def revoke(
     return "revoked" if all(map(_is_revoked, answers)) else "failed"
 
 
-def account(provider: Provider, access_token: SecretStr, *, seconds: float = MOST_SECONDS) -> Linked:
-    """Whose account a token is, asked at the provider's own fixed address; TokenRefused where it is nobody's."""
+def fetch_account(
+    provider: Provider, access_token: SecretStr, *, seconds: float = PROVIDER_TIMEOUT_SECONDS
+) -> ProviderAccount:
+    """Whose account a token is, asked at the provider's own fixed address; AccessTokenRejected where it is nobody's."""
     if not provider.account_url:
-        return Linked("", provider.name)
+        return ProviderAccount("", provider.name)
     headers = {"authorization": f"Bearer {access_token.get_secret_value()}"}
-    said = ask(_headed(provider, Asked("GET", provider.account_url, headers=headers)), provider.name, seconds)
-    _check_standing(provider, said)
-    if said.status in {401, 403, 404}:
-        raise TokenRefused(f"it answered {said.status}")
-    linked = _linked(provider, said)
-    return replace(linked, kind="person") if provider.takes(access_token) else linked
+    response = send(
+        _with_provider_headers(provider, ProviderRequest("GET", provider.account_url, headers=headers)),
+        provider.name,
+        seconds,
+    )
+    _raise_for_unavailable(provider, response)
+    if response.status in {401, 403, 404}:
+        raise AccessTokenRejected(f"it answered {response.status}")
+    account = _parse_account(provider, response)
+    return replace(account, kind="person") if provider.accepts_key(access_token) else account
 
 
-def _linked(provider: Provider, said: Said) -> Linked:
+def _parse_account(provider: Provider, response: ProviderResponse) -> ProviderAccount:
     try:
-        linked = provider.knows(said.body) if said.is_success else None
+        account = provider.parse_account(response.body) if response.is_success else None
     except (AttributeError, KeyError, StopIteration, TypeError, ValueError):
         raise UpstreamUnavailable(service=provider.name, problem="it names the account in no known way") from None
-    if not said.is_success:
-        raise UpstreamUnavailable(service=provider.name, problem=f"it answered {said.status}")
-    if linked is None or not linked.id:
-        raise TokenRefused("it reaches no account")
-    held = said.headers.get("x-oauth-scopes")  # GitHub's
-    return replace(linked, scopes=_scopes(held)) if held else linked
+    if not response.is_success:
+        raise UpstreamUnavailable(service=provider.name, problem=f"it answered {response.status}")
+    if account is None or not account.id:
+        raise AccessTokenRejected("it reaches no account")
+    scope_header = response.headers.get("x-oauth-scopes")  # GitHub's
+    return replace(account, scopes=_parse_scopes(scope_header)) if scope_header else account
 
 
-def _issued(
-    provider: Provider, app: App, told: Mapping[str, str], *, refused: frozenset[str], seconds: float
-) -> Redeemed:
+def _request_tokens(
+    provider: Provider, app: App, params: Mapping[str, str], *, permanent_errors: frozenset[str], seconds: float
+) -> TokenResponse:
     headers, fields = provider.credentials(app)
-    told = {**told, **provider.token_params, **fields}
-    asked = Asked("POST", _of(provider.token_url, app), headers=headers, **{provider.body: told})
+    params = {**params, **provider.token_params, **fields}
+    request = ProviderRequest(
+        "POST", _expand_tenant(provider.token_url, app), headers=headers, **{provider.body_format: params}
+    )
     began = int(time.time())
-    said = ask(_headed(provider, asked), provider.name, seconds)
-    _check(provider, said, refused)
-    token = said.field("access_token")
-    if not said.is_success or not isinstance(token, str) or not _TOKEN.fullmatch(token):
-        raise UpstreamUnavailable(service=provider.name, problem=f"it answered {said.status} without a token")
-    renewed, lives = said.field("refresh_token"), _seconds(said.field("expires_in"))
-    is_token = isinstance(renewed, str) and _TOKEN.fullmatch(renewed)
-    return Redeemed(
+    response = send(_with_provider_headers(provider, request), provider.name, seconds)
+    _raise_for_error(provider, response, permanent_errors)
+    token = response.field("access_token")
+    if not response.is_success or not isinstance(token, str) or not _TOKEN_PATTERN.fullmatch(token):
+        raise UpstreamUnavailable(service=provider.name, problem=f"it answered {response.status} without a token")
+    renewed, lives = response.field("refresh_token"), _parse_lifetime(response.field("expires_in"))
+    is_token = isinstance(renewed, str) and _TOKEN_PATTERN.fullmatch(renewed)
+    return TokenResponse(
         tokens=Tokens(SecretStr(token), SecretStr(renewed) if is_token else None),
         expires_at=None if lives is None else began + lives,
-        scopes=_scopes(said.field("scope")),
+        scopes=_parse_scopes(response.field("scope")),
         lives=lives,
     )
 
 
-def _check(provider: Provider, said: Said, refused: frozenset[str]) -> None:
+def _raise_for_error(provider: Provider, response: ProviderResponse, permanent_errors: frozenset[str]) -> None:
     """Read what the body says before the status: some providers refuse with 200, some with 403."""
-    code = said.field("error")
+    code = response.field("error")
     code = code if isinstance(code, str) else ""
-    if said.status < 500 and said.status != 429:
-        if code in refused:
-            raise GrantDead(code)
-        if code in OUR_APP or (said.status == 401 and not code):
-            raise NotConfigured(service=provider.name, problem=f"it does not accept our app ({code or said.status})")
-    _check_standing(provider, said)
+    if response.status < 500 and response.status != 429:
+        if code in permanent_errors:
+            raise GrantRejected(code)
+        if code in APP_CONFIGURATION_ERRORS or (response.status == 401 and not code):
+            raise NotConfigured(
+                service=provider.name, problem=f"it does not accept our app ({code or response.status})"
+            )
+    _raise_for_unavailable(provider, response)
     if code:
-        known = code if code in QUOTED else "an unknown error"
-        raise UpstreamUnavailable(service=provider.name, problem=f"it answered {said.status} ({known})")
+        known = code if code in QUOTABLE_ERRORS else "an unknown error"
+        raise UpstreamUnavailable(service=provider.name, problem=f"it answered {response.status} ({known})")
 
 
-def _check_standing(provider: Provider, said: Said) -> None:
+def _raise_for_unavailable(provider: Provider, response: ProviderResponse) -> None:
     """Whether it limits us, or is out of order."""
-    from mcpist.running.rate_limits import is_limit, retry_after, whole
+    from mcpist.running.rate_limits import is_limit, retry_after, round_up
 
-    if is_limit(said.status, said.headers, said.body):
-        wait = retry_after(said.headers)
-        raise RateLimitExceeded(service=provider.name, retry_after=RETRY_AFTER_SECONDS if wait is None else whole(wait))
-    if said.status >= 500:
-        raise UpstreamUnavailable(service=provider.name, problem=f"it answered {said.status}")
+    if is_limit(response.status, response.headers, response.body):
+        wait = retry_after(response.headers)
+        raise RateLimitExceeded(
+            service=provider.name, retry_after=DEFAULT_RETRY_AFTER_SECONDS if wait is None else round_up(wait)
+        )
+    if response.status >= 500:
+        raise UpstreamUnavailable(service=provider.name, problem=f"it answered {response.status}")
 
 
-def _is_revoked(said: Said) -> bool:
+def _is_revoked(response: ProviderResponse) -> bool:
     """Whether the token is gone: Google refuses one that already was."""
-    return said.is_success or (said.status == 400 and said.field("error") == "invalid_token")
+    return response.is_success or (response.status == 400 and response.field("error") == "invalid_token")
 
 
-def _headed(provider: Provider, asked: Asked) -> Asked:
-    return replace(asked, headers={**provider.headers, **asked.headers})
+def _with_provider_headers(provider: Provider, request: ProviderRequest) -> ProviderRequest:
+    return replace(request, headers={**provider.headers, **request.headers})
 
 
-def _of(url: str, app: App) -> str:
+def _expand_tenant(url: str, app: App) -> str:
     return url.replace("{tenant}", app.tenant)
 
 
-def _seconds(value: Any) -> int | None:
+def _parse_lifetime(value: Any) -> int | None:
     """A lifetime; one that cannot be is as good as none, for the tokens beside it must not be lost."""
     try:
         seconds = int(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    return min(seconds, LONGEST_LIFE_SECONDS) if seconds > 0 and not isinstance(value, bool) else None
+    return min(seconds, MAX_TOKEN_LIFETIME_SECONDS) if seconds > 0 and not isinstance(value, bool) else None
 
 
-def _scopes(value: Any) -> Scopes | None:
+def _parse_scopes(value: Any) -> Scopes | None:
     """Scopes as a list in one text, separated by spaces, or by commas as GitHub's.
 
     Not more of them, nor longer ones, than can be stored: the tokens beside them must not be lost.
     """
     found = re.split(r"[ ,]+", value) if isinstance(value, str) else []
-    return tuple(filter(None, map(named, found)))[:MOST_SCOPES] or None
+    return tuple(filter(None, map(printable, found)))[:MAX_SCOPES] or None

@@ -9,36 +9,36 @@ from typing import Any
 
 from token_broker.grants.grant import Tokens
 from token_broker.providers.apps import App
-from token_broker.providers.provider import Linked, Provider, named
-from token_broker.providers.wire import Asked
+from token_broker.providers.http_client import ProviderRequest
+from token_broker.providers.provider import Provider, ProviderAccount, printable
 
 
-def _account(body: Any) -> Linked | None:
+def _parse_account(body: Any) -> ProviderAccount | None:
     """The organization; where a person's own token reaches several, the first by its id stands for all."""
-    organizations = sorted((named(one["id"]), named(one["name"])) for one in body)
+    organizations = sorted((printable(one["id"]), printable(one["name"])) for one in body)
     if not organizations:
         return None
-    return Linked(organizations[0][0], named(", ".join(name for _, name in organizations)), "organization")
+    return ProviderAccount(organizations[0][0], printable(", ".join(name for _, name in organizations)), "organization")
 
 
-def _revoking(provider: Provider, app: App, tokens: Tokens) -> Iterable[Asked]:
+def _revocation_requests(provider: Provider, app: App, tokens: Tokens) -> Iterable[ProviderRequest]:
     if tokens.refresh_token is not None:
         secret = app.client_secret.get_secret_value() if app.client_secret else ""
-        told = {"client_id": app.client_id, "client_secret": secret}
-        yield Asked(
-            "POST", provider.revoke_url, json={**told, "refresh_token": tokens.refresh_token.get_secret_value()}
+        client = {"client_id": app.client_id, "client_secret": secret}
+        yield ProviderRequest(
+            "POST", provider.revoke_url, json={**client, "refresh_token": tokens.refresh_token.get_secret_value()}
         )
 
 
 PROVIDER = Provider(
     name="supabase",
-    asks={"supabase": ()},
+    scopes_by_service={"supabase": ()},
     authorize_url="https://api.supabase.com/v1/oauth/authorize",
     token_url="https://api.supabase.com/v1/oauth/token",  # noqa: S106 - an address
     client_auth="basic",
     account_url="https://api.supabase.com/v1/organizations",
-    knows=_account,
+    parse_account=_parse_account,
     revoke_url="https://api.supabase.com/v1/oauth/revoke",
-    revoking=_revoking,
-    keys=re.compile(r"sbp_[a-f0-9]{40}"),
+    revocation_requests=_revocation_requests,
+    key_pattern=re.compile(r"sbp_[a-f0-9]{40}"),
 )

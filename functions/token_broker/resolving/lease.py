@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from botocore.exceptions import ClientError
 
-from mcpist.aws.stores import Item, Table, refused
+from mcpist.aws.stores import Item, Table, is_aws_error
 from mcpist.errors import (
     McpistError,
     RateLimitExceeded,
@@ -30,13 +30,13 @@ from mcpist.settings import settings
 from token_broker.grants import grants
 from token_broker.grants.grant import Grant
 
-KEPT_SECONDS = 86_400
-MOST_BACKOFF_SECONDS = 300
-MOST_DOUBLINGS = 9
+LEASE_RETENTION_SECONDS = 86_400
+MAX_REFRESH_BACKOFF_SECONDS = 300
+MAX_BACKOFF_DOUBLINGS = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class LeaseTiming:
     """The times of leases, in seconds: how long one outlives its holder's last beat, and what follows from that.
 
     Nothing is sent in the last `margin` of a lease: connecting to a provider must fit into it, 3 s for TCP and 3 for
@@ -49,11 +49,11 @@ class Pace:
     wait: float = 11.0
 
 
-PACE = Pace()
+DEFAULT_LEASE_TIMING = LeaseTiming()
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class RefreshFailure:
     """Why the last refresh of this version failed, how often in a row, and until when nobody tries again."""
 
     version: int
@@ -63,140 +63,144 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LeaseState:
     """What a lease's item says; without a holder, anybody may take it."""
 
     holder: str = ""
     beat: int = 0
-    trouble: Trouble | None = None
+    trouble: RefreshFailure | None = None
 
     @classmethod
-    def of(cls, item: Item) -> Self:
+    def from_item(cls, item: Item) -> Self:
         """A lease as the table keeps it."""
-        trouble = Trouble(**item["trouble"]) if "trouble" in item else None
+        trouble = RefreshFailure(**item["trouble"]) if "trouble" in item else None
         return cls(item.get("holder", ""), item.get("beat", 0), trouble)
 
-    def check(self, grant: Grant) -> None:
+    def raise_if_backing_off(self, grant: Grant) -> None:
         """Raise what went wrong the last time, as long as this version is not to be tried again."""
         if self.holder or self.trouble is None or self.trouble.version != grant.version:
             return
         # A writer whose clock is ahead must not keep us out for longer than the ceiling.
         rest = self.trouble.until - time.time()
-        if 0 < rest <= MOST_BACKOFF_SECONDS:
-            error = _known(self.trouble.error, grant.provider)
-            raise error.at(retry_after=max(1, round(rest))) if isinstance(error, RateLimitExceeded) else error
+        if 0 < rest <= MAX_REFRESH_BACKOFF_SECONDS:
+            error = _parse_noted_error(self.trouble.error, grant.provider)
+            raise error.with_details(retry_after=max(1, round(rest))) if isinstance(error, RateLimitExceeded) else error
 
 
-class Watch:
+class LeaseWatch:
     """A waiter's own view of a lease: since when, by its own clock, nothing has moved."""
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: LeaseTiming) -> None:
         self._pace = pace
         self._seen: tuple[str, int] | None = None
         self._since = 0.0
 
-    def is_free(self, standing: Standing) -> bool:
+    def is_free(self, state: LeaseState) -> bool:
         """Whether nobody holds the lease, or whoever did has stood still for the whole of it."""
-        seen = standing.holder, standing.beat
+        seen = state.holder, state.beat
         if seen != self._seen:
             self._seen, self._since = seen, time.monotonic()
-        return not standing.holder or time.monotonic() - self._since >= self._pace.lease
+        return not state.holder or time.monotonic() - self._since >= self._pace.lease
 
 
 class Lease:
     """A lease in our hands: it beats while it is entered, and is given back at the end."""
 
-    def __init__(self, grant: Grant, holder: str, began: float, trouble: Trouble | None, pace: Pace) -> None:
+    def __init__(
+        self, grant: Grant, holder: str, began: float, trouble: RefreshFailure | None, pace: LeaseTiming
+    ) -> None:
         self._grant = grant
         self._holder = holder
         self._pace = pace
-        self._trouble = trouble
+        self._last_failure = trouble
         self._failed = False
-        self._beaten = began
-        self._end = threading.Event()
-        self._heart = threading.Thread(target=self._beat, daemon=True)
+        self._last_beat_at = began
+        self._stop = threading.Event()
+        self._heartbeat_thread = threading.Thread(target=self._keep_beating, daemon=True)
 
     def __enter__(self) -> Self:
-        self._heart.start()
+        self._heartbeat_thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._end.set()
-        self._heart.join(self._pace.beat)
-        self._give_back()
+        self._stop.set()
+        self._heartbeat_thread.join(self._pace.beat)
+        self._release()
 
     @property
     def may_send(self) -> bool:
         """Whether what is sent now arrives before anybody can have taken over."""
-        return time.monotonic() < self._beaten + self._pace.lease - self._pace.margin
+        return time.monotonic() < self._last_beat_at + self._pace.lease - self._pace.margin
 
-    def fail(self, error: McpistError) -> None:
+    def record_failure(self, error: McpistError) -> None:
         """Let nobody try again for a while: longer each time, unequally long, never longer than five minutes."""
-        before = self._trouble if self._trouble and self._trouble.version == self._grant.version else None
+        before = (
+            self._last_failure if self._last_failure and self._last_failure.version == self._grant.version else None
+        )
         failures = before.failures + 1 if before else 1
-        pause = 2 ** min(failures, MOST_DOUBLINGS) * random.uniform(0.5, 1)  # noqa: S311 - it only spreads
+        pause = 2 ** min(failures, MAX_BACKOFF_DOUBLINGS) * random.uniform(0.5, 1)  # noqa: S311 - it only spreads
         asked = error.details.get("retry_after", 0)
-        until = time.time() + min(MOST_BACKOFF_SECONDS, max(asked, pause))
-        self._trouble = Trouble(self._grant.version, failures, until, to_message(error))
+        until = time.time() + min(MAX_REFRESH_BACKOFF_SECONDS, max(asked, pause))
+        self._last_failure = RefreshFailure(self._grant.version, failures, until, to_message(error))
         self._failed = True
 
-    def _beat(self) -> None:
-        while not self._end.wait(self._pace.beat):
+    def _keep_beating(self) -> None:
+        while not self._stop.wait(self._pace.beat):
             began = time.monotonic()
             try:
-                _change(self._grant, self._holder, "SET #beat = #beat + :one", {":one": 1})
+                _update_held(self._grant, self._holder, "SET #beat = #beat + :one", {":one": 1})
             except StoreUnavailable:
                 continue
             except ClientError:
-                self._beaten = -math.inf  # somebody took over: nothing is sent any more
+                self._last_beat_at = -math.inf  # somebody took over: nothing is sent any more
                 return
-            self._beaten = began
+            self._last_beat_at = began
 
-    def _give_back(self) -> None:
+    def _release(self) -> None:
         """Best effort: a lease that cannot be given back is taken over."""
         try:
-            if self._failed and self._trouble:
-                trouble = {name: getattr(self._trouble, name) for name in Trouble.__slots__}
-                _change(self._grant, self._holder, "SET #trouble = :trouble REMOVE #holder", {":trouble": trouble})
+            if self._failed and self._last_failure:
+                trouble = {name: getattr(self._last_failure, name) for name in RefreshFailure.__slots__}
+                _update_held(self._grant, self._holder, "SET #trouble = :trouble REMOVE #holder", {":trouble": trouble})
             else:
                 _table().delete(*_key(self._grant), condition="#holder = :holder", values={":holder": self._holder})
         except (ClientError, StoreUnavailable):
             return
 
 
-def look(grant: Grant) -> tuple[Grant | None, Standing]:
+def read_with_grant(grant: Grant) -> tuple[Grant | None, LeaseState]:
     """The grant and its lease as they stand now: one consistent request."""
     found = {item["sk"]: item for item in _table().get_many([grant.key, _key(grant)])}
     item, lease = found.get(grant.owner), found.get(_key(grant)[1])
-    return grants.of_item(item) if item else None, Standing.of(lease) if lease else Standing()
+    return grants.grant_from_item(item) if item else None, LeaseState.from_item(lease) if lease else LeaseState()
 
 
-def acquire(grant: Grant, standing: Standing, pace: Pace) -> Lease | None:
+def acquire(grant: Grant, state: LeaseState, pace: LeaseTiming) -> Lease | None:
     """The lease, if it stands just so; None if somebody was faster.
 
     A condition that failed on our own id is success: the SDK sent the request again after a lost answer.
     """
     holder, began = uuid4().hex, time.monotonic()
-    stale = {":stale": standing.holder, ":seen": standing.beat} if standing.holder else {}
+    stale = {":stale": state.holder, ":seen": state.beat} if state.holder else {}
     try:
         item = _table().update(
             *_key(grant),
             "SET #holder = :holder, #beat = :beat, #expires_at = :expires_at",
-            values={":holder": holder, ":beat": 0, ":expires_at": int(time.time()) + KEPT_SECONDS, **stale},
+            values={":holder": holder, ":beat": 0, ":expires_at": int(time.time()) + LEASE_RETENTION_SECONDS, **stale},
             condition="#holder = :stale AND #beat = :seen" if stale else "attribute_not_exists(#holder)",
         )
     except ClientError as error:
-        if not refused(error):
+        if not is_aws_error(error):
             raise
         item = _table().get(*_key(grant)) or {}
         if item.get("holder") != holder:
             return None
-    return Lease(grant, holder, began, Standing.of(item).trouble, pace)
+    return Lease(grant, holder, began, LeaseState.from_item(item).trouble, pace)
 
 
-def _known(message: Item, provider: str) -> McpistError:
+def _parse_noted_error(message: Item, provider: str) -> McpistError:
     """The error that was noted; one of another release's is an outage to this one."""
     try:
         return from_message(message)
@@ -204,7 +208,7 @@ def _known(message: Item, provider: str) -> McpistError:
         return UpstreamUnavailable(service=provider, problem="its last answer was of no use")
 
 
-def _change(grant: Grant, holder: str, expression: str, values: Item) -> None:
+def _update_held(grant: Grant, holder: str, expression: str, values: Item) -> None:
     _table().update(*_key(grant), expression, values={**values, ":holder": holder}, condition="#holder = :holder")
 
 

@@ -24,38 +24,38 @@ from mcpist.telemetry.metrics import REFRESH_FAILURES, REFRESHES
 from token_broker.grants import grants
 from token_broker.grants.grant import Grant, Tokens
 from token_broker.resolving import lease
-from token_broker.resolving.lease import PACE, Lease, Pace, Watch
-from token_broker.single_flight import Flights
+from token_broker.resolving.lease import DEFAULT_LEASE_TIMING, Lease, LeaseTiming, LeaseWatch
+from token_broker.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from token_broker.providers import Provider
     from token_broker.providers.apps import App
-    from token_broker.providers.oauth import Redeemed
+    from token_broker.providers.oauth import TokenResponse
 
 # A waiter's pauses between its looks.
-POLL_SECONDS = (0.05, 0.1, 0.15, 0.2)
-LONGEST_POLL_SECONDS = 0.25
-ANSWER_SECONDS = 8.0
+LEASE_POLL_SECONDS = (0.05, 0.1, 0.15, 0.2)
+MAX_LEASE_POLL_SECONDS = 0.25
+GRANT_REFRESH_TIMEOUT_SECONDS = 8.0
 # A pair that nobody else knows is worth more patience than anything.
-STORE_PAUSES_SECONDS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+STORE_RETRY_DELAYS_SECONDS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 
-type Flight = tuple[tuple[str, str], str, int]
+type RefreshKey = tuple[tuple[str, str], str, int]
 
-_flights: Flights[Flight, Grant | None] = Flights()
+_single_flight: SingleFlight[RefreshKey, Grant | None] = SingleFlight()
 
 
 @dataclass(frozen=True, slots=True)
-class Occasion:
+class AuditContext:
     """Who needs a token at which service, in which request: what the audit row says."""
 
     caller: Caller
     service: str
-    request: str
+    request_id: str
 
-    def note(self, event: audit.Event, grant: Grant, outcome: str) -> None:
+    def record(self, event: audit.Event, grant: Grant, outcome: str) -> None:
         """One row; a lost one is counted, since the tokens are stored all the same."""
-        with audit.afterwards():
-            audit.note(
+        with audit.best_effort():
+            audit.append_row(
                 organization=self.caller.organization,
                 user=self.caller.user,
                 roles=self.caller.role_names,
@@ -63,39 +63,43 @@ class Occasion:
                 service=self.service,
                 account=grant.account.account_name,
                 outcome=outcome,
-                request=self.request,
+                request=self.request_id,
             )
 
 
-def renewed(grant: Grant, occasion: Occasion, *, refused: bool = False, pace: Pace = PACE) -> Grant | None:
+def refresh_grant(
+    grant: Grant, audit_context: AuditContext, *, refused: bool = False, pace: LeaseTiming = DEFAULT_LEASE_TIMING
+) -> Grant | None:
     """The grant with a newer access token, or dead; None if it does not stand there any more.
 
     As long as the present token lives, and no service has `refused` it, a provider's trouble or ours is no error.
     """
     try:
-        return _flights.share((grant.key, grant.id, grant.version), lambda: _renew(grant, occasion, pace))
+        return _single_flight.run(
+            (grant.key, grant.id, grant.version), lambda: _refresh_with_lease(grant, audit_context, pace)
+        )
     except (TransientError, NotConfigured):
-        if refused or grant.expired:
+        if refused or grant.is_expired:
             raise
         return grant
 
 
-def _renew(grant: Grant, occasion: Occasion, pace: Pace) -> Grant | None:
+def _refresh_with_lease(grant: Grant, audit_context: AuditContext, pace: LeaseTiming) -> Grant | None:
     """Get the lease, or wait for what its holder stores."""
     from token_broker import providers
     from token_broker.providers import apps
 
-    provider, app = providers.find(grant.provider), apps.app_of(grant.provider)
-    watch, until = Watch(pace), time.monotonic() + pace.wait
-    for pause in chain(POLL_SECONDS, repeat(LONGEST_POLL_SECONDS)):
-        now, standing = lease.look(grant)
-        if not _is_same(now, grant):
+    provider, app = providers.find(grant.provider), apps.get_app(grant.provider)
+    watch, until = LeaseWatch(pace), time.monotonic() + pace.wait
+    for pause in chain(LEASE_POLL_SECONDS, repeat(MAX_LEASE_POLL_SECONDS)):
+        now, state = lease.read_with_grant(grant)
+        if not _is_unchanged(now, grant):
             return now
         _check_app(app, grant)
-        standing.check(grant)
-        if watch.is_free(standing) and (held := lease.acquire(grant, standing, pace)):
+        state.raise_if_backing_off(grant)
+        if watch.is_free(state) and (held := lease.acquire(grant, state, pace)):
             with held, _counting_failure():
-                return _redeem(held, grant, provider, app, occasion)
+                return _refresh_under_lease(held, grant, provider, app, audit_context)
         if time.monotonic() > until:
             break
         time.sleep(pause)
@@ -112,40 +116,49 @@ def _check_app(app: "App", grant: Grant) -> None:
         raise NotConfigured(service=grant.provider, problem=problem)
 
 
-def _redeem(held: Lease, grant: Grant, provider: "Provider", app: "App", occasion: Occasion) -> Grant | None:
+def _refresh_under_lease(
+    held: Lease, grant: Grant, provider: "Provider", app: "App", audit_context: AuditContext
+) -> Grant | None:
     """Inside the lease: the grant as it stands, its token redeemed, and the new pair stored."""
     from token_broker.providers import oauth
 
     now = grants.read(grant.organization, grant.provider, grant.owner)
-    if now is None or not _is_same(now, grant):
+    if now is None or not _is_unchanged(now, grant):
         return now
-    old = now.open("refresh_token")
-    seals = grants.draw(now.organization, now.provider, now.owner, now.version + 1)
+    old = now.unseal_token("refresh_token")
+    data_keys = grants.generate_data_keys(now.organization, now.provider, now.owner, now.version + 1)
     if not held.may_send:
         raise StoreUnavailable(store="grants")
     try:
-        won = oauth.refresh(provider, app, old, seconds=ANSWER_SECONDS)
-    except oauth.GrantDead as dead:
-        return _bury(now, dead.code, occasion)
+        token_response = oauth.refresh(provider, app, old, seconds=GRANT_REFRESH_TIMEOUT_SECONDS)
+    except oauth.GrantRejected as dead:
+        return _mark_rejected(now, dead.code, audit_context)
     except McpistError as error:
-        held.fail(error)
-        occasion.note("failure", now, error.code)
+        held.record_failure(error)
+        audit_context.record("failure", now, error.code)
         raise
     try:
-        renewed = _store(now, seals, won, old)
+        renewed = _store(now, data_keys, token_response, old)
     except Conflict:
-        return _overtaken(now, won, provider, app, occasion)
+        return _resolve_conflict(now, token_response, provider, app, audit_context)
     count(REFRESHES)
-    occasion.note("refresh", renewed, "succeeded")
+    audit_context.record("refresh", renewed, "succeeded")
     return renewed
 
 
-def _store(grant: Grant, seals: grants.Seals, won: "Redeemed", old: SecretStr) -> Grant:
+def _store(grant: Grant, data_keys: grants.DataKeys, token_response: "TokenResponse", old: SecretStr) -> Grant:
     """Keep the new pair, however long the table lets us wait: also without the lease, as compare and set."""
-    tokens = Tokens(won.tokens.access_token, won.tokens.refresh_token or old)
-    for pause in (*STORE_PAUSES_SECONDS, None):
+    tokens = Tokens(token_response.tokens.access_token, token_response.tokens.refresh_token or old)
+    for pause in (*STORE_RETRY_DELAYS_SECONDS, None):
         try:
-            return grants.renew(grant, seals, tokens, expires_at=won.expires_at, lives=won.lives, scopes=won.scopes)
+            return grants.store_refreshed(
+                grant,
+                data_keys,
+                tokens,
+                expires_at=token_response.expires_at,
+                lives=token_response.lives,
+                scopes=token_response.scopes,
+            )
         except StoreUnavailable:
             if pause is None:
                 raise
@@ -153,7 +166,9 @@ def _store(grant: Grant, seals: grants.Seals, won: "Redeemed", old: SecretStr) -
     raise AssertionError("unreachable")
 
 
-def _overtaken(grant: Grant, won: "Redeemed", provider: "Provider", app: "App", occasion: Occasion) -> Grant | None:
+def _resolve_conflict(
+    grant: Grant, token_response: "TokenResponse", provider: "Provider", app: "App", audit_context: AuditContext
+) -> Grant | None:
     """What stands instead of the version that was redeemed; a pair that nobody wants any more is revoked.
 
     Where a grant stands on the same account, be it this one in a version that another holder stored, our pair may be
@@ -161,20 +176,20 @@ def _overtaken(grant: Grant, won: "Redeemed", provider: "Provider", app: "App", 
     """
     from token_broker.providers import oauth
 
-    standing = grants.standing_on(grant.organization, grant.provider, grant.account)
-    if not any(one.owner == grant.owner or not provider.revokes_one for one in standing):
-        occasion.note("revoke", grant, oauth.revoke(provider, app, won.tokens))
+    existing = grants.find_by_account(grant.organization, grant.provider, grant.account)
+    if not any(one.owner == grant.owner or not provider.revokes_single_token for one in existing):
+        audit_context.record("revoke", grant, oauth.revoke(provider, app, token_response.tokens))
     return grants.read(grant.organization, grant.provider, grant.owner)
 
 
-def _bury(grant: Grant, code: str, occasion: Occasion) -> Grant | None:
+def _mark_rejected(grant: Grant, code: str, audit_context: AuditContext) -> Grant | None:
     """Mark the version as dead; if another one stands there by now, that one counts."""
     try:
-        dead = grants.mark_dead(grant, code)
+        dead = grants.mark_rejected(grant, code)
     except Conflict:
         return grants.read(grant.organization, grant.provider, grant.owner)
     count(REFRESH_FAILURES)
-    occasion.note("failure", dead, code)
+    audit_context.record("failure", dead, code)
     return dead
 
 
@@ -187,6 +202,6 @@ def _counting_failure() -> Iterator[None]:
         raise
 
 
-def _is_same(now: Grant | None, before: Grant) -> bool:
+def _is_unchanged(now: Grant | None, before: Grant) -> bool:
     """Whether a version still stands, and the provider may be asked for its next one."""
-    return now is not None and (now.id, now.version) == (before.id, before.version) and now.dead is None
+    return now is not None and (now.id, now.version) == (before.id, before.version) and now.rejection is None

@@ -8,16 +8,16 @@ from pydantic import SecretStr
 
 from mcpist.caller import Caller
 from mcpist.errors import AuthorizationError
-from token_broker.vault.sealed_claims import Sealed
+from token_broker.vault.sealed_token import SealedToken
 
-LONGEST_SECONDS = 3600
+MAX_WARRANT_SECONDS = 3600
 
 
-class Warrant(Sealed):
+class Warrant(SealedToken):
     """Who may resolve what."""
 
     name = "the batch's warrant"
-    over = "expired"
+    expired_verb = "expired"
     place = ("batch", "warrant")
 
     roles: tuple[str, ...]
@@ -25,9 +25,9 @@ class Warrant(Sealed):
 
 
 def issue(caller: Caller, services: Sequence[str], expires_at: int) -> dict[str, Any]:
-    """`{warrant, expires_at}`: it ends then, or after LONGEST_SECONDS if that is sooner."""
-    ends = min(expires_at, int(time.time()) + LONGEST_SECONDS)
-    warrant = Warrant.of(caller, roles=caller.role_names, services=tuple(services), expires_at=ends)
+    """`{warrant, expires_at}`: it ends then, or after MAX_WARRANT_SECONDS if that is sooner."""
+    ends = min(expires_at, int(time.time()) + MAX_WARRANT_SECONDS)
+    warrant = Warrant.for_caller(caller, roles=caller.role_names, services=tuple(services), expires_at=ends)
     return {"warrant": warrant.seal(), "expires_at": ends}
 
 

@@ -26,24 +26,24 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pydantic import SecretStr
 
-from mcpist.aws.stores import client, reaching
+from mcpist.aws.stores import client, store_errors
 from mcpist.errors import IntegrityError, StoreUnavailable
 from mcpist.settings import settings
-from mcpist.telemetry.invocation import alert
+from mcpist.telemetry.invocation import count_now
 from mcpist.telemetry.metrics import INTEGRITY_FAILURES
-from token_broker.single_flight import Flights
+from token_broker.single_flight import SingleFlight
 
-KEY_SECONDS = 300
-MOST_KEYS = 1_000
+KEY_CACHE_SECONDS = 300
+MAX_CACHED_KEYS = 1_000
 
-FORMAT = 1
-HEAD = struct.Struct(">BH")
+SEAL_FORMAT = 1
+HEADER = struct.Struct(">BH")
 NONCE_BYTES = 12
 
-_MOVED = {"InvalidCiphertextException", "IncorrectKeyException"}
+_WRONG_PLACE_CODES = {"InvalidCiphertextException", "IncorrectKeyException"}
 # What KMS says to another key's ciphertext, and to a key that the broker may not use.
-_NOT_BY_THIS_KEY = {"IncorrectKeyException", "AccessDeniedException"}
-_OUT_OF_ORDER = {
+_OTHER_KEY_CODES = {"IncorrectKeyException", "AccessDeniedException"}
+_UNAVAILABLE_CODES = {
     "DependencyTimeoutException",
     "DisabledException",
     "KeyUnavailableException",
@@ -52,7 +52,7 @@ _OUT_OF_ORDER = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SecretPlace:
     """Where a secret stands; it opens nowhere else."""
 
     organization: str
@@ -70,15 +70,15 @@ class Place:
         return json.dumps(self.context(), sort_keys=True, separators=(",", ":")).encode()
 
 
-_flights: Flights[tuple[Place, bytes], bytes] = Flights()
-_keys: dict[tuple[Place, bytes], tuple[float, bytes]] = {}
+_single_flight: SingleFlight[tuple[SecretPlace, bytes], bytes] = SingleFlight()
+_key_cache: dict[tuple[SecretPlace, bytes], tuple[float, bytes]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class DataKey:
     """A data key of one place, in the clear and as KMS encrypted it; a repr shows neither."""
 
-    place: Place
+    place: SecretPlace
     plain: bytes = field(repr=False)
     encrypted: bytes = field(repr=False)
 
@@ -86,108 +86,108 @@ class DataKey:
         """The secret as only `unseal` at the key's place can read it; no AWS is asked."""
         nonce = os.urandom(NONCE_BYTES)
         ciphertext = AESGCM(self.plain).encrypt(nonce, secret.get_secret_value().encode(), self.place.associated_data())
-        return HEAD.pack(FORMAT, len(self.encrypted)) + self.encrypted + nonce + ciphertext
+        return HEADER.pack(SEAL_FORMAT, len(self.encrypted)) + self.encrypted + nonce + ciphertext
 
 
-def draw(place: Place) -> DataKey:
+def generate_data_key(place: SecretPlace) -> DataKey:
     """A fresh data key for a place."""
-    with _reaching(place):
+    with _translating_kms_errors(place):
         key = _kms().generate_data_key(KeyId=settings().vault_key, KeySpec="AES_256", EncryptionContext=place.context())
-    return _remembered(DataKey(place, key["Plaintext"], key["CiphertextBlob"]))
+    return _remember(DataKey(place, key["Plaintext"], key["CiphertextBlob"]))
 
 
-def seal(secret: SecretStr, place: Place) -> bytes:
+def seal(secret: SecretStr, place: SecretPlace) -> bytes:
     """The secret as only `unseal` at this place can read it."""
-    return draw(place).seal(secret)
+    return generate_data_key(place).seal(secret)
 
 
-def unseal(sealed: bytes, place: Place) -> SecretStr:
+def unseal(sealed: bytes, place: SecretPlace) -> SecretStr:
     """The stored secret that was sealed at this place; IntegrityError, and an alarm, for anything else."""
     try:
         return unseal_proof(sealed, place)
     except IntegrityError:
-        alert(INTEGRITY_FAILURES)
+        count_now(INTEGRITY_FAILURES)
         raise
 
 
-def unseal_proof(sealed: bytes, place: Place) -> SecretStr:
+def unseal_proof(sealed: bytes, place: SecretPlace) -> SecretStr:
     """What somebody brought as sealed here; IntegrityError, and no alarm, since anybody can bring anything."""
     encrypted_key, nonce, ciphertext = _split(sealed, place)
-    key = _known(place, encrypted_key) or _flights.share(
-        (place, encrypted_key), lambda: _decrypted(place, encrypted_key)
+    key = _cached_key(place, encrypted_key) or _single_flight.run(
+        (place, encrypted_key), lambda: _decrypt_data_key(place, encrypted_key)
     )
     try:
         return SecretStr(AESGCM(key).decrypt(nonce, ciphertext, place.associated_data()).decode())
     except (InvalidTag, ValueError):
-        raise _refusal(place) from None
+        raise _integrity_error(place) from None
 
 
-def _refusal(place: Place) -> IntegrityError:
+def _integrity_error(place: SecretPlace) -> IntegrityError:
     return IntegrityError(what=f"{place.service} {place.field}")
 
 
-def _decrypted(place: Place, encrypted: bytes) -> bytes:
+def _decrypt_data_key(place: SecretPlace, encrypted: bytes) -> bytes:
     """The data key as KMS opens it: with VaultKey, or with the key that was VaultKey before."""
     present, former = settings().vault_key, settings().former_vault_key
-    with _reaching(place):
+    with _translating_kms_errors(place):
         try:
             plain = _decrypt(present, place, encrypted)
         except ClientError as error:
-            if not former or error.response["Error"]["Code"] not in _NOT_BY_THIS_KEY:
+            if not former or error.response["Error"]["Code"] not in _OTHER_KEY_CODES:
                 raise
             plain = _decrypt(former, place, encrypted)
-    return _remembered(DataKey(place, plain, encrypted)).plain
+    return _remember(DataKey(place, plain, encrypted)).plain
 
 
-def _decrypt(key: str, place: Place, encrypted: bytes) -> bytes:
+def _decrypt(key: str, place: SecretPlace, encrypted: bytes) -> bytes:
     answer = _kms().decrypt(KeyId=key, CiphertextBlob=encrypted, EncryptionContext=place.context())
     plain: bytes = answer["Plaintext"]
     return plain
 
 
-def _remembered(key: DataKey) -> DataKey:
+def _remember(key: DataKey) -> DataKey:
     _drop_old_keys()
-    if len(_keys) >= MOST_KEYS:
-        _keys.pop(next(iter(_keys)), None)
-    _keys[key.place, key.encrypted] = time.time(), key.plain
+    if len(_key_cache) >= MAX_CACHED_KEYS:
+        _key_cache.pop(next(iter(_key_cache)), None)
+    _key_cache[key.place, key.encrypted] = time.time(), key.plain
     return key
 
 
-def _known(place: Place, encrypted: bytes) -> bytes | None:
+def _cached_key(place: SecretPlace, encrypted: bytes) -> bytes | None:
     _drop_old_keys()
-    known = _keys.get((place, encrypted))
+    known = _key_cache.get((place, encrypted))
     return known and known[1]
 
 
 def _drop_old_keys() -> None:
     """Those that have had their time; the oldest stand first."""
     now = time.time()
-    for key, (kept_at, _) in list(_keys.items()):
-        if 0 <= now - kept_at < KEY_SECONDS:
+    for key, (cached_at, _) in list(_key_cache.items()):
+        if 0 <= now - cached_at < KEY_CACHE_SECONDS:
             break
-        _keys.pop(key, None)
+        _key_cache.pop(key, None)
 
 
-def _split(sealed: bytes, place: Place) -> tuple[bytes, bytes, bytes]:
-    if len(sealed) < HEAD.size:
-        raise _refusal(place)
-    form, length = HEAD.unpack_from(sealed)
-    key, rest = sealed[HEAD.size : HEAD.size + length], sealed[HEAD.size + length :]
-    if form != FORMAT or not key or len(rest) <= NONCE_BYTES:
-        raise _refusal(place)
+def _split(sealed: bytes, place: SecretPlace) -> tuple[bytes, bytes, bytes]:
+    if len(sealed) < HEADER.size:
+        raise _integrity_error(place)
+    form, length = HEADER.unpack_from(sealed)
+    key, rest = sealed[HEADER.size : HEADER.size + length], sealed[HEADER.size + length :]
+    if form != SEAL_FORMAT or not key or len(rest) <= NONCE_BYTES:
+        raise _integrity_error(place)
     return key, rest[:NONCE_BYTES], rest[NONCE_BYTES:]
 
 
 @contextmanager
-def _reaching(place: Place) -> Iterator[None]:
+def _translating_kms_errors(place: SecretPlace) -> Iterator[None]:
     try:
-        with reaching("vault"):
+        with store_errors("vault"):
             yield
     except ClientError as error:
         code = error.response["Error"]["Code"]
-        if code in _MOVED:
-            raise _refusal(place) from None
-        if code in _OUT_OF_ORDER:
+        if code in _WRONG_PLACE_CODES:
+            raise _integrity_error(place) from None
+        if code in _UNAVAILABLE_CODES:
             raise StoreUnavailable(store="vault") from error
         raise
 

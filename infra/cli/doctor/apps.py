@@ -90,7 +90,7 @@ def _ask(deployment: Deployment, services: Sequence[str]) -> list[dict[str, Any]
     """What the broker offers of these services; without any, of all that are built in."""
     proof = {"kind": "jwt", "value": deployment.token}
     asked = {"operation": "offer", "proof": proof, "organization": _organization(deployment), "services": services}
-    offered: list[dict[str, Any]] = broker.send(asked)["services"]
+    offered: list[dict[str, Any]] = broker.invoke(asked)["services"]
     return offered
 
 

@@ -11,7 +11,7 @@ from infra.cli.account import TABLES
 from infra.cli.doctor import apps, clock, configuration, endpoint, issuer, keys, limits, people, stores
 from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.finding import Finding, skipped
-from infra.cli.document import Failed
+from infra.cli.document import CommandError
 from mcpist.errors import McpistError
 
 type Findings = Callable[[Deployment], Iterable[Finding]]
@@ -25,7 +25,7 @@ class Check(NamedTuple):
     findings: Findings
 
 
-class Line(NamedTuple):
+class CheckResult(NamedTuple):
     """One finding and whose it is."""
 
     area: str
@@ -66,18 +66,20 @@ CHECKS = (
 )
 
 
-def examine(deployment: Deployment) -> list[Line]:
+def run_checks(deployment: Deployment) -> list[CheckResult]:
     """What all checks find."""
     return [
-        Line(one.area, one.about, finding) for one in CHECKS for finding in found(partial(one.findings, deployment))
+        CheckResult(one.area, one.about, finding)
+        for one in CHECKS
+        for finding in run_check(partial(one.findings, deployment))
     ]
 
 
-def found(findings: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
+def run_check(findings: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
     """A check's findings; one that cannot go on says why, and is no reason to leave out others."""
     try:
         yield from findings()
     except ClientError as error:
         yield skipped(f"AWS refused {error.operation_name}: {error.response['Error'].get('Code')}")
-    except (BotoCoreError, Failed, McpistError, OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+    except (BotoCoreError, CommandError, McpistError, OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
         yield skipped(str(error))

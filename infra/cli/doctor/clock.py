@@ -10,8 +10,8 @@ from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
 from infra.cli.doctor.web import ask
 
-LARGE_SECONDS = 60
-TOO_LARGE_SECONDS = 300
+WARNING_SKEW_SECONDS = 60
+MAX_SKEW_SECONDS = 300
 REMEDY = "Set this machine's clock: `sudo timedatectl set-ntp true`, or on macOS `sudo sntp -sS time.apple.com`."
 
 
@@ -42,6 +42,6 @@ def against(url: str) -> Finding:
         return skipped(f"{url} does not say what time it is")
     ahead = (before + time.time()) / 2 - there
     found = f"this machine is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} {url}"
-    if abs(ahead) > TOO_LARGE_SECONDS:
+    if abs(ahead) > MAX_SKEW_SECONDS:
         return problem(f"{found}: AWS refuses its signatures", REMEDY)
-    return warning(found, REMEDY) if abs(ahead) > LARGE_SECONDS else ok(found)
+    return warning(found, REMEDY) if abs(ahead) > WARNING_SKEW_SECONDS else ok(found)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from infra.cli.deployable import undeployable
-from infra.cli.doctor.deployment import Deployment, deploys, template
+from infra.cli.doctor.deployment import Deployment, redeploy_hint, template
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
 from mcpist.aws.stores import client
 from mcpist.errors import InvalidConfiguration
@@ -37,11 +37,11 @@ def public_url(deployment: Deployment) -> Iterator[Finding]:
     parts = urlsplit(given)
     address = f"{parts.scheme}://{parts.netloc}"
     if not given:
-        yield problem("PublicUrl is empty: nobody can log in", deploys(PublicUrl=deployment.url))
+        yield problem("PublicUrl is empty: nobody can log in", redeploy_hint(PublicUrl=deployment.url))
     elif given != address:
-        yield problem(f"PublicUrl is more than an address: {given}", deploys(PublicUrl=address))
+        yield problem(f"PublicUrl is more than an address: {given}", redeploy_hint(PublicUrl=address))
     elif parts.scheme != "https" and parts.hostname not in LOOPBACK:
-        yield problem(f"PublicUrl is not https: {given}", deploys(PublicUrl=f"https://{parts.netloc}"))
+        yield problem(f"PublicUrl is not https: {given}", redeploy_hint(PublicUrl=f"https://{parts.netloc}"))
     else:
         yield ok(given)
 
@@ -53,7 +53,7 @@ def audience(deployment: Deployment) -> Iterator[Finding]:
         yield ok(deployment.resource)
     else:
         found = f"Audience is {deployment.resource}, and clients connect to {mcp_url}: strict ones refuse"
-        yield warning(found, deploys(Audience="''"))
+        yield warning(found, redeploy_hint(Audience="''"))
 
 
 def connect_client(deployment: Deployment) -> Iterator[Finding]:
@@ -63,7 +63,7 @@ def connect_client(deployment: Deployment) -> Iterator[Finding]:
         return
     register = f"Register a public client with the redirect URI {deployment.url}/connect/login at the issuer."
     found = "ConnectClientId is empty: the pages under /connect cannot log people in"
-    yield problem(found, f"{register} {deploys(ConnectClientId='ITS_ID')}")
+    yield problem(found, f"{register} {redeploy_hint(ConnectClientId='ITS_ID')}")
 
 
 def kept(deployment: Deployment) -> Iterator[Finding]:
@@ -71,7 +71,7 @@ def kept(deployment: Deployment) -> Iterator[Finding]:
     days, hours = int(deployment.parameters["FileDays"]), int(deployment.parameters["KeepHours"])
     if days * 24 < hours:
         found = f"FileDays is {days} and KeepHours is {hours}: large results go before their batches"
-        yield warning(found, deploys(FileDays=str(-(-hours // 24))))
+        yield warning(found, redeploy_hint(FileDays=str(-(-hours // 24))))
     else:
         yield ok(f"batches for {hours} hours, large results for {days} days")
 
@@ -83,7 +83,7 @@ def former_key(deployment: Deployment) -> Iterator[Finding]:
         yield ok("no former key of the vault is in use")
         return
     reseal = deployment.mcpist("grant reencrypt --organization ORG --token TOKEN")
-    remedy = f"Run {reseal} for each organization. {deploys(FormerVaultKey=chr(39) * 2)}"
+    remedy = f"Run {reseal} for each organization. {redeploy_hint(FormerVaultKey=chr(39) * 2)}"
     yield warning(f"FormerVaultKey is still {former}", remedy)
 
 
@@ -127,5 +127,5 @@ def upstreams(deployment: Deployment) -> Iterator[Finding]:
             put = deployment.aws(f"ssm put-parameter --type SecureString --name {name} --value file://secret.txt")
             yield problem(f"{file} names the parameter {name}, and there is none", put)
     if not broken:
-        sizes = f"{len(configured.servers)} servers, {len(configured.offered)} categories"
+        sizes = f"{len(configured.servers)} servers, {len(configured.all_categories)} categories"
         yield ok(f"{file}: {sizes}, as it is on this machine" + (f"; {check}" if configured.servers else ""))

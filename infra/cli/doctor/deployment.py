@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import NoReturn
 
 from infra.cli.account import described
-from infra.cli.document import Failed
+from infra.cli.document import CommandError
 from infra.cli.endpoint import last_up
-from infra.cli.upstream import DEPLOYED
-from infra.local.house import ROOT
+from infra.cli.upstream import DEPLOYED_FILE
+from infra.local.deployment import ROOT
 from infra.local.template import Template, read_template
 from mcpist.aws.stores import client
 
 
-class Known(dict[str, str]):
-    """What a stack has by name; a Failed for what it has not."""
+class RequiredNames(dict[str, str]):
+    """What a stack has by name; a CommandError for what it has not."""
 
     def __missing__(self, name: str) -> NoReturn:
         message, hint = f"the stack has no {name}", "Ask with the release that is deployed, or deploy this one."
-        raise Failed({"code": "VALIDATION_ERROR", "message": message, "hint": hint})
+        raise CommandError({"code": "VALIDATION_ERROR", "message": message, "hint": hint})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Deployment:
     status: str
     embedded: bool
     url: str
-    parameters: Known
-    resources: Known
+    parameters: RequiredNames
+    resources: RequiredNames
     environment: Callable[[str], Mapping[str, str]]
     upstreams: Path
     token: str = ""
@@ -76,7 +76,7 @@ class Deployment:
         return f"`mcpist {command}{'' if self.embedded else f' --stack {self.name}'}{self.flags}`"
 
 
-def deploys(**parameters: str) -> str:
+def redeploy_hint(**parameters: str) -> str:
     """How parameters are changed."""
     given = ", ".join(f"{name}={value}" for name, value in parameters.items())
     return f"Deploy with {given}: `sam deploy --guided` asks for each and keeps the others."
@@ -108,10 +108,10 @@ def deployment(options: argparse.Namespace) -> Deployment:
         found["StackStatus"],
         embedded=False,
         url=outputs.get("McpUrl", "").removesuffix("/mcp").rstrip("/"),
-        parameters=Known((one["ParameterKey"], one["ParameterValue"]) for one in found.get("Parameters", ())),
-        resources=Known(resources),
+        parameters=RequiredNames((one["ParameterKey"], one["ParameterValue"]) for one in found.get("Parameters", ())),
+        resources=RequiredNames(resources),
         environment=environment,
-        upstreams=DEPLOYED,
+        upstreams=DEPLOYED_FILE,
         token=options.token or "",
         organization=options.organization or "",
         flags="".join(f" {flag} {value}" for flag, value in flags.items() if value),
@@ -120,15 +120,15 @@ def deployment(options: argparse.Namespace) -> Deployment:
 
 def _embedded() -> Deployment:
     last = last_up("name a stack in AWS with --stack")
-    stands = last["deployment"]
+    facts = last["deployment"]
     return Deployment(
-        stands["name"],
+        facts["name"],
         "",
         embedded=True,
         url=last["api_url"],
-        parameters=Known(stands["parameters"]),
-        resources=Known(stands["resources"]),
-        environment=stands["environments"].__getitem__,
+        parameters=RequiredNames(facts["parameters"]),
+        resources=RequiredNames(facts["resources"]),
+        environment=facts["environments"].__getitem__,
         upstreams=Path(last["upstreams"]),
         token=last["administrator_token"],
         organization=last["organization"],

@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from infra.cli.doctor.deployment import Deployment, deploys
+from infra.cli.doctor.deployment import Deployment, redeploy_hint
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
-from infra.cli.doctor.web import SECONDS, ask, document
+from infra.cli.doctor.web import PROBE_TIMEOUT_SECONDS, ask, document
 
-ENDING_DAYS = 14
+MIN_CERTIFICATE_DAYS = 14
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
 LOGIN_PATH = "/.well-known/oauth-authorization-server"
 REMAPPED = "x-amzn-remapped-www-authenticate"
@@ -27,7 +27,7 @@ def tls(deployment: Deployment) -> Iterator[Finding]:
         return
     try:
         with (
-            socket.create_connection((parts.hostname, parts.port or 443), SECONDS) as plain,
+            socket.create_connection((parts.hostname, parts.port or 443), PROBE_TIMEOUT_SECONDS) as plain,
             ssl.create_default_context().wrap_socket(plain, server_hostname=parts.hostname) as secured,
         ):
             certificate: Any = secured.getpeercert()
@@ -37,7 +37,7 @@ def tls(deployment: Deployment) -> Iterator[Finding]:
         return
     days = int((ssl.cert_time_to_seconds(certificate["notAfter"]) - time.time()) // 86_400)
     said = f"{version}, the certificate ends in {days} days"
-    yield warning(said, _renew(parts.hostname)) if days < ENDING_DAYS else ok(said)
+    yield warning(said, _renew(parts.hostname)) if days < MIN_CERTIFICATE_DAYS else ok(said)
 
 
 def resource(deployment: Deployment) -> Iterator[Finding]:
@@ -92,7 +92,7 @@ def login_metadata(deployment: Deployment) -> Iterator[Finding]:
     if (found.get("issuer"), found.get("authorization_endpoint")) == (deployment.url, authorize):
         yield ok(f"{url} leads to {deployment.login_url}")
     else:
-        yield problem(f"{url} does not lead to {deployment.login_url}", deploys(PublicUrl=deployment.url))
+        yield problem(f"{url} does not lead to {deployment.login_url}", redeploy_hint(PublicUrl=deployment.url))
 
 
 def _unreached(deployment: Deployment) -> str:

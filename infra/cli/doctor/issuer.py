@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx2
 import jwt
 
-from infra.cli.doctor.deployment import Deployment, deploys
+from infra.cli.doctor.deployment import Deployment, redeploy_hint
 from infra.cli.doctor.endpoint import LOGIN_PATH
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
 from infra.cli.doctor.web import ask, document
@@ -21,19 +21,21 @@ def discovery(deployment: Deployment) -> Iterator[Finding]:
     """Whether the issuer describes itself under the name that tokens must carry."""
     issuer = deployment.issuer
     if not issuer:
-        yield problem("no issuer is configured: nobody can log in", deploys(Issuer="YOUR_OIDC_ISSUER"))
+        yield problem("no issuer is configured: nobody can log in", redeploy_hint(Issuer="YOUR_OIDC_ISSUER"))
         return
     try:
         found = _described(issuer)
     except UpstreamUnavailable:
         tried = " and ".join(METADATA_PATHS)
-        yield problem(f"{issuer} cannot be read at {tried}", f"{deploys(Issuer='ITS_URL')} Or wait until it is back.")
+        yield problem(
+            f"{issuer} cannot be read at {tried}", f"{redeploy_hint(Issuer='ITS_URL')} Or wait until it is back."
+        )
         return
     named = str(found.get("issuer", ""))
     if named.rstrip("/") == issuer:
         yield ok(named)
     else:
-        yield problem(f"{issuer} calls itself {named}, and so do its tokens", deploys(Issuer=named))
+        yield problem(f"{issuer} calls itself {named}, and so do its tokens", redeploy_hint(Issuer=named))
 
 
 def keys(deployment: Deployment) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from typing import Any
 from infra.cli.doctor.deployment import Deployment, template
 from infra.cli.doctor.finding import Finding, ok, problem, warning
 from infra.local.names import ACCOUNT
-from mcpist.aws.stores import client, refused
+from mcpist.aws.stores import client, is_aws_error
 
 type Right = tuple[str, str, str, str]
 
@@ -54,7 +54,7 @@ def _state(deployment: Deployment, named: str) -> Finding | None:
     try:
         about = client("kms").describe_key(KeyId=named)["KeyMetadata"]
     except Exception as error:
-        if refused(error, "NotFoundException"):
+        if is_aws_error(error, "NotFoundException"):
             return problem(f"there is no key {named}", "Nothing opens what it sealed: deploy anew, and connect anew.")
         raise
     enable = deployment.aws(f"kms enable-key --key-id {named}")

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from infra.cli.doctor.deployment import Deployment, deploys
+from infra.cli.doctor.deployment import Deployment, redeploy_hint
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
 from mcpist.aws.stores import client
-from mcpist.batch.machine import uses
+from mcpist.batch.machine import machine_usage
 
 # AWS lets nobody reserve these, and a few people's calls and batches want as many.
-UNRESERVED = 100
-FULL = 0.9
+MIN_UNRESERVED_CONCURRENCY = 100
+WARNING_SHARE = 0.9
 
 
 def concurrency(deployment: Deployment) -> Iterator[Finding]:
@@ -22,10 +22,10 @@ def concurrency(deployment: Deployment) -> Iterator[Finding]:
     quota = "service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384"
     more = deployment.aws(f"{quota} --desired-value 1000")
     said = f"the account runs {limit} functions at once, and {reserved} are reserved"
-    if reserved and limit - reserved < UNRESERVED:
-        smaller = deploys(BrokerConcurrency="0", StepConcurrency="0")
-        yield problem(f"{said}: AWS wants {UNRESERVED} unreserved", f"{more}, or until then: {smaller}")
-    elif limit < UNRESERVED:
+    if reserved and limit - reserved < MIN_UNRESERVED_CONCURRENCY:
+        smaller = redeploy_hint(BrokerConcurrency="0", StepConcurrency="0")
+        yield problem(f"{said}: AWS wants {MIN_UNRESERVED_CONCURRENCY} unreserved", f"{more}, or until then: {smaller}")
+    elif limit < MIN_UNRESERVED_CONCURRENCY:
         yield warning(f"{said}: a batch and a few people fill it", f"{more}.")
     else:
         yield ok(said)
@@ -34,12 +34,12 @@ def concurrency(deployment: Deployment) -> Iterator[Finding]:
 def machines(deployment: Deployment) -> Iterator[Finding]:
     """Whether new batches can have machines."""
     limit = int(deployment.parameters["MachineLimit"])
-    standing = sum(1 for _ in uses.standing())
+    standing = sum(1 for _ in machine_usage.list_machines())
     said = f"{standing} state machines in the account, MachineLimit is {limit}"
     if standing >= limit:
-        remedy = f"Remove some that are not this stack's. {deploys(MachineLimit='THE_QUOTA')}"
+        remedy = f"Remove some that are not this stack's. {redeploy_hint(MachineLimit='THE_QUOTA')}"
         yield problem(f"{said}: batches of new shapes wait for each other on one machine", remedy)
-    elif standing > limit * FULL:
+    elif standing > limit * WARNING_SHARE:
         yield warning(
             said, "The janitor removes this stack's unused ones every hour; remove others, or raise the quota."
         )

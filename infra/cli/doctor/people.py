@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.finding import Finding, ok, problem, warning
-from infra.cli.effects import doubts
+from infra.cli.effects import unmatched_patterns
 from mcpist.errors import InvalidConfiguration
 from mcpist.people import directory
 from mcpist.people.organization import Organization
@@ -26,7 +26,11 @@ def organizations(deployment: Deployment) -> Iterator[Finding]:
 def roles(deployment: Deployment) -> Iterator[Finding]:
     """Whether modules and masks fit a tool of this release, or an upstream category."""
     categories = _categories(deployment)
-    found = [(name, doubt) for name in directory.organizations() for doubt in doubts(directory.read(name), categories)]
+    found = [
+        (name, doubt)
+        for name in directory.organizations()
+        for doubt in unmatched_patterns(directory.read(name), categories)
+    ]
     for name, doubt in found:
         yield warning(
             f"{name}: {doubt}", "Correct it with `mcpist role set` or `mcpist org set`, or deploy its release."
@@ -55,6 +59,6 @@ def _people(deployment: Deployment, organization: Organization) -> Iterator[Find
 
 def _categories(deployment: Deployment) -> Collection[str]:
     try:
-        return load(deployment.upstreams).offered
+        return load(deployment.upstreams).all_categories
     except InvalidConfiguration:  # another check says so
         return ()

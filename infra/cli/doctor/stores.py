@@ -4,18 +4,18 @@ from collections.abc import Iterator
 
 from infra.cli.doctor.deployment import Deployment, template
 from infra.cli.doctor.finding import Finding, ok, problem, warning
-from mcpist.aws.stores import client, refused
+from mcpist.aws.stores import client, is_aws_error
 
 
 def table(deployment: Deployment, id_: str) -> Iterator[Finding]:
     """Whether a table can be used, is sealed with our key, can be restored, and forgets what it should."""
-    (meant,) = (one for one in template().tables if one.id == id_)
+    (expected,) = (one for one in template().tables if one.id == id_)
     name = deployment.resources[id_]
     dynamodb = client("dynamodb")
     try:
         about = dynamodb.describe_table(TableName=name)["Table"]
     except Exception as error:
-        if refused(error, "ResourceNotFoundException"):
+        if is_aws_error(error, "ResourceNotFoundException"):
             restore = "restore it from a backup or to a point in time, under this name, or deploy a new stack."
             yield problem(f"there is no table {name}", f"If it was removed: {restore}")
             return
@@ -29,12 +29,12 @@ def table(deployment: Deployment, id_: str) -> Iterator[Finding]:
         sealed = f"--sse-specification Enabled=true,SSEType=KMS,KMSMasterKeyId={key}"
         remedy = deployment.aws(f"dynamodb update-table --table-name {name} {sealed}")
         faults.append(problem(f"{name} is not sealed with DataKey", remedy))
-    if meant.recoverable and not _recovers(name):
+    if expected.point_in_time_recovery and not _recovers(name):
         recovers = "--point-in-time-recovery-specification PointInTimeRecoveryEnabled=true"
         remedy = deployment.aws(f"dynamodb update-continuous-backups --table-name {name} {recovers}")
         faults.append(problem(f"{name} cannot be restored to a point in time", remedy))
-    if meant.expires_by and not _expires(name, meant.expires_by):
-        expires = f"--time-to-live-specification Enabled=true,AttributeName={meant.expires_by}"
+    if expected.ttl_attribute and not _expires(name, expected.ttl_attribute):
+        expires = f"--time-to-live-specification Enabled=true,AttributeName={expected.ttl_attribute}"
         remedy = deployment.aws(f"dynamodb update-time-to-live --table-name {name} {expires}")
         faults.append(warning(f"{name} forgets nothing: its time to live is off", remedy))
     yield from faults or [ok(f"{name} is active, sealed with DataKey and as the template says")]
@@ -42,20 +42,20 @@ def table(deployment: Deployment, id_: str) -> Iterator[Finding]:
 
 def bucket(deployment: Deployment) -> Iterator[Finding]:
     """Whether the bucket is closed to the public, sealed with our key, and keeps former versions."""
-    (meant,) = template().buckets
-    name = deployment.resources[meant.id]
+    (expected,) = template().buckets
+    name = deployment.resources[expected.id]
     key = deployment.resources["DataKey"]
     faults = []
-    if _closed(name) != meant.closed:
-        closed = ",".join(f"{setting}=true" for setting in meant.closed or ())
+    if _closed(name) != expected.public_access_block:
+        closed = ",".join(f"{setting}=true" for setting in expected.public_access_block or ())
         put = f"s3api put-public-access-block --bucket {name} --public-access-block-configuration {closed}"
         faults.append(problem(f"{name} may be opened to the public", deployment.aws(put)))
-    if not _sealed_with(name).endswith(key):
+    if not _encryption_key(name).endswith(key):
         rule = f'{{"SSEAlgorithm":"aws:kms","KMSMasterKeyID":"{key}"}}'
         rules = f'\'{{"Rules":[{{"ApplyServerSideEncryptionByDefault":{rule},"BucketKeyEnabled":true}}]}}\''
         put = f"s3api put-bucket-encryption --bucket {name} --server-side-encryption-configuration {rules}"
         faults.append(problem(f"{name} is not sealed with DataKey", deployment.aws(put)))
-    if meant.versioned and client("s3").get_bucket_versioning(Bucket=name).get("Status") != "Enabled":
+    if expected.versioned and client("s3").get_bucket_versioning(Bucket=name).get("Status") != "Enabled":
         put = f"s3api put-bucket-versioning --bucket {name} --versioning-configuration Status=Enabled"
         faults.append(warning(f"{name} keeps no former versions", deployment.aws(put)))
     yield from faults or [ok(f"{name} is closed to the public, sealed with DataKey and keeps former versions")]
@@ -75,18 +75,18 @@ def _closed(name: str) -> dict[str, bool]:
     try:
         found: dict[str, bool] = client("s3").get_public_access_block(Bucket=name)["PublicAccessBlockConfiguration"]
     except Exception as error:
-        if refused(error, "NoSuchPublicAccessBlockConfiguration"):
+        if is_aws_error(error, "NoSuchPublicAccessBlockConfiguration"):
             return {}
         raise
     return found
 
 
-def _sealed_with(name: str) -> str:
+def _encryption_key(name: str) -> str:
     """The key of what is stored without naming one; empty for S3's own."""
     try:
         found = client("s3").get_bucket_encryption(Bucket=name)["ServerSideEncryptionConfiguration"]
     except Exception as error:
-        if refused(error, "ServerSideEncryptionConfigurationNotFoundError"):
+        if is_aws_error(error, "ServerSideEncryptionConfigurationNotFoundError"):
             return ""
         raise
     defaults = (rule.get("ApplyServerSideEncryptionByDefault", {}) for rule in found["Rules"])

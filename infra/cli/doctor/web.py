@@ -4,12 +4,12 @@ from typing import Any
 
 import httpx2
 
-SECONDS = 10
+PROBE_TIMEOUT_SECONDS = 10
 
 
 def ask(method: str, url: str, **more: Any) -> httpx2.Response:
     """An answer, whatever its status; no redirect is followed."""
-    return httpx2.request(method, url, timeout=SECONDS, **more)
+    return httpx2.request(method, url, timeout=PROBE_TIMEOUT_SECONDS, **more)
 
 
 def document(url: str) -> dict[str, Any] | None:

@@ -13,13 +13,13 @@ McpistError
 │   │   │   ├── CyclicSteps
 │   │   │   └── GraphTooLarge
 │   │   ├── UnresolvedReference
-│   │   ├── NoList
+│   │   ├── NotAList
 │   │   ├── TooManyElements
 │   │   ├── StaleConfirmation
 │   │   ├── StaleConnection
 │   │   ├── LastAdministrator
 │   │   ├── RoleInUse
-│   │   └── GrantsStand
+│   │   └── GrantsRemain
 │   ├── AuthenticationError        AUTHENTICATION_ERROR 401
 │   │   └── TokenMissing
 │   ├── ModuleNotFound             MODULE_NOT_FOUND 404
@@ -34,7 +34,7 @@ McpistError
 ├── AdministratorError             an administrator changes a permission or the configuration
 │   ├── AuthorizationError         AUTHORIZATION_ERROR 403
 │   │   ├── MembershipRequired
-│   │   └── OrganizationUnclear
+│   │   └── OrganizationAmbiguous
 │   ├── ToolDisabled               TOOL_DISABLED 403
 │   │   └── ApprovalRequired
 │   └── NotConfigured              NOT_CONFIGURED 503
@@ -75,7 +75,7 @@ class Text(NamedTuple):
     hint: str
 
 
-_LINE: Mapping[Locale, str] = {"en": "Line {line}: ", "ja": "{line} 行目: "}
+_LINE_PREFIX: Mapping[Locale, str] = {"en": "Line {line}: ", "ja": "{line} 行目: "}
 
 
 class McpistError(Exception):
@@ -93,7 +93,7 @@ class McpistError(Exception):
     def text(self, locale: Locale = "en") -> Text:
         """The message and the hint in one language."""
         message, hint = self.texts[locale]
-        where = _LINE[locale].format_map(self.details) if "line" in self.details else ""
+        where = _LINE_PREFIX[locale].format_map(self.details) if "line" in self.details else ""
         return Text(where + message.format_map(self.details), hint.format_map(self.details))
 
     def as_dict(self, locale: Locale = "en") -> dict[str, Any]:
@@ -101,22 +101,22 @@ class McpistError(Exception):
 
         Who tries again what may have happened does it twice.
         """
-        details = {name: _shown(value, locale) for name, value in self.details.items()}
+        details = {name: _detail_as_dict(value, locale) for name, value in self.details.items()}
         if self.retryable and not self.details.get("may_have_happened"):
             details["retryable"] = True
         return {"code": self.code, **self.text(locale)._asdict(), "details": details}
 
-    def at(self, **place: Any) -> Self:
+    def with_details(self, **details: Any) -> Self:
         """The same error with the place it arose at: the line and id of a step."""
-        self.details = {**self.details, **place}
+        self.details = {**self.details, **details}
         return self
 
 
-def _shown(detail: Any, locale: Locale) -> Any:
+def _detail_as_dict(detail: Any, locale: Locale) -> Any:
     """A detail as a door shows it: among them may be more errors, such as a batch's other problems."""
     if isinstance(detail, McpistError):
         return detail.as_dict(locale)
-    return [_shown(inner, locale) for inner in detail] if isinstance(detail, list) else detail
+    return [_detail_as_dict(inner, locale) for inner in detail] if isinstance(detail, list) else detail
 
 
 # -- the caller changes the request -------------------------------------------------------------------
@@ -271,7 +271,7 @@ class RoleInUse(InvalidRequest):
     }
 
 
-class GrantsStand(InvalidRequest):
+class GrantsRemain(InvalidRequest):
     """A user or a role that is to be removed while accounts are connected for it."""
 
     texts = {
@@ -286,7 +286,7 @@ class GrantsStand(InvalidRequest):
     }
 
 
-class NoList(InvalidRequest):
+class NotAList(InvalidRequest):
     """An `each` that leads to something else than a list."""
 
     texts = {
@@ -455,7 +455,7 @@ class MembershipRequired(AuthorizationError):
     }
 
 
-class OrganizationUnclear(AuthorizationError):
+class OrganizationAmbiguous(AuthorizationError):
     """A subject with several organizations that names none."""
 
     texts = {
@@ -707,12 +707,12 @@ class InternalError(DefectError):
     }
 
 
-def leaves(root: type[McpistError] = McpistError) -> Iterator[type[McpistError]]:
+def concrete_errors(root: type[McpistError] = McpistError) -> Iterator[type[McpistError]]:
     """Every error class that carries a code and texts, in the order of this file."""
     for child in root.__subclasses__():
         if hasattr(child, "code") and hasattr(child, "texts"):
             yield child
-        yield from leaves(child)
+        yield from concrete_errors(child)
 
 
 def to_message(error: McpistError) -> dict[str, Any]:
@@ -722,5 +722,5 @@ def to_message(error: McpistError) -> dict[str, Any]:
 
 def from_message(message: Mapping[str, Any]) -> McpistError:
     """The error that another of our functions sent."""
-    kinds = {kind.__name__: kind for kind in leaves()}
+    kinds = {kind.__name__: kind for kind in concrete_errors()}
     return kinds[message["type"]](**message["details"])

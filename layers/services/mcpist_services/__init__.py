@@ -9,7 +9,7 @@ from mcpist.tools.catalogue import Catalogue
 
 if TYPE_CHECKING:
     from mcpist.caller import Caller
-    from mcpist.tools.catalogue import Shelf
+    from mcpist.tools.catalogue import CatalogueView
 
 
 @cache
@@ -21,17 +21,17 @@ def has_upstreams() -> bool:
     from mcpist_services.upstream import jsonc
 
     try:
-        written = jsonc.read(path.read_text("utf-8"))
+        content = jsonc.read(path.read_text("utf-8"))
     except ValueError:
-        written = None
-    if isinstance(written, dict) and not written.get("mcpServers") and not written.get("categories"):
+        content = None
+    if isinstance(content, dict) and not content.get("mcpServers") and not content.get("categories"):
         return False  # as the project brings it: a file of comments
     from mcpist_services.upstream.configuration import configuration
 
     return bool(configuration().servers)
 
 
-def _categories(caller: "Caller") -> "Shelf | None":
+def _upstream_categories(caller: "Caller") -> "CatalogueView | None":
     if not has_upstreams():
         return None
     from mcpist_services.upstream.modules import Categories
@@ -39,10 +39,10 @@ def _categories(caller: "Caller") -> "Shelf | None":
     return Categories(caller)
 
 
-def upstream_rooms() -> tuple[str, ...]:
+def upstream_preloads() -> tuple[str, ...]:
     """What a snapshot should hold besides, where upstreams are configured; raises where they are so wrongly."""
     return ("mcpist_services.upstream.modules", "jsonschema") if has_upstreams() else ()
 
 
 NAMES = ("confluence", "github", "google_calendar", "jira", "microsoft_todo", "notion", "rag", "supabase")
-CATALOGUE = Catalogue(__name__, NAMES, beside=_categories)
+CATALOGUE = Catalogue(__name__, NAMES, extra_modules=_upstream_categories)

@@ -4,7 +4,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from mcpist.aws import stores
-from mcpist.aws.stores import Table, client, reaching, refused
+from mcpist.aws.stores import Table, client, is_aws_error, store_errors
 from mcpist.errors import StoreUnavailable
 from mcpist.settings import settings
 
@@ -48,9 +48,9 @@ def test_a_failed_condition_is_told_from_other_failures(table: Table) -> None:
     table.put({"pk": "a", "sk": "b"})
     with pytest.raises(ClientError) as failed:
         table.put({"pk": "a", "sk": "b"}, condition="attribute_not_exists(pk)")
-    assert refused(failed.value)
-    assert not refused(failure("AccessDeniedException"))
-    assert not refused(ValueError())
+    assert is_aws_error(failed.value)
+    assert not is_aws_error(failure("AccessDeniedException"))
+    assert not is_aws_error(ValueError())
 
 
 def test_an_update_names_what_it_changes(table: Table) -> None:
@@ -77,7 +77,7 @@ def test_what_dynamodb_left_unprocessed_is_asked_for_again(table: Table) -> None
 
 
 def test_what_stays_unprocessed_is_an_outage(monkeypatch: pytest.MonkeyPatch, table: Table) -> None:
-    monkeypatch.setattr(stores, "PAUSES_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(stores, "RETRY_DELAYS_SECONDS", (0.0, 0.0))
     item = {"pk": {"S": "a"}, "sk": {"S": "b"}}
     answering("BatchWriteItem", *[{"UnprocessedItems": {table.name: [{"PutRequest": {"Item": item}}]}}] * 2)
     with pytest.raises(StoreUnavailable):
@@ -89,14 +89,14 @@ def test_what_stays_unprocessed_is_an_outage(monkeypatch: pytest.MonkeyPatch, ta
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "ProvisionedThroughputExceededException", "SlowDown", "503"])
 def test_a_store_that_is_down_is_unavailable(code: str) -> None:
-    with pytest.raises(StoreUnavailable), reaching("ledger"):
+    with pytest.raises(StoreUnavailable), store_errors("ledger"):
         raise failure(code)
-    with pytest.raises(StoreUnavailable), reaching("ledger"):
+    with pytest.raises(StoreUnavailable), store_errors("ledger"):
         raise EndpointConnectionError(endpoint_url="https://x")
 
 
 def test_a_refusal_stays_what_it_is() -> None:
-    with pytest.raises(ClientError), reaching("ledger"):
+    with pytest.raises(ClientError), store_errors("ledger"):
         raise failure("AccessDeniedException")
 
 

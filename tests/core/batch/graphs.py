@@ -18,7 +18,7 @@ class Batch:
     """A graph, the steps with `each`, and how long each step, or each of its elements, takes."""
 
     graph: Graph
-    fans: frozenset[int]
+    map_steps: frozenset[int]
     seconds: tuple[Seconds, ...]
 
 
@@ -32,16 +32,16 @@ def graphs(max_steps: int = MAX_STEPS) -> st.SearchStrategy[Graph]:
 def batches(draw: st.DrawFn, max_steps: int = MAX_STEPS) -> Batch:
     """A graph of some shape, and how long everything takes."""
     graph = draw(graphs(max_steps))
-    return timed(graph, draw(st.randoms(use_true_random=False)), longest=MAX_SECONDS)
+    return timed(graph, draw(st.randoms(use_true_random=False)), max_seconds=MAX_SECONDS)
 
 
-def timed(graph: Graph, random: Random, longest: int) -> Batch:
+def timed(graph: Graph, random: Random, max_seconds: int) -> Batch:
     """A graph with some steps that have `each`, over no element or many, and how long everything takes."""
-    fans = frozenset(i for i in graph.steps if random.randint(0, 6) == 0)
+    map_steps = frozenset(i for i in graph.steps if random.randint(0, 6) == 0)
 
     def took(i: int) -> Seconds:
-        if i not in fans:
-            return random.randint(0, longest)
-        return [random.randint(0, longest) for _ in range(random.choice((0, 1, 3, 25)))]
+        if i not in map_steps:
+            return random.randint(0, max_seconds)
+        return [random.randint(0, max_seconds) for _ in range(random.choice((0, 1, 3, 25)))]
 
-    return Batch(graph, fans, tuple(took(i) for i in range(len(graph.needs))))
+    return Batch(graph, map_steps, tuple(took(i) for i in range(len(graph.needs))))

@@ -11,9 +11,9 @@ from typing import Any
 
 type Json = dict[str, Any]
 type Process = Generator[Any, Any, Any]
-"""Yields the seconds to sleep, or Together, whose results it is sent."""
+"""Yields the seconds to sleep, or ParallelProcesses, whose results it is sent."""
 
-MOST_CHARACTERS = 262_144
+MAX_CHARACTERS = 262_144
 FIELDS = {
     "Task": {"Resource", "Parameters", "ResultSelector", "OutputPath", "Retry", "Catch"},
     "Parallel": {"Branches", "ResultSelector", "ResultPath"},
@@ -21,7 +21,7 @@ FIELDS = {
     "Choice": {"Choices", "Default"},
     "Pass": {"Parameters"},
 }
-FLOW = {"Type", "Next", "End"}
+FLOW_FIELDS = {"Type", "Next", "End"}
 
 
 class StateError(Exception):
@@ -33,7 +33,7 @@ class StateError(Exception):
 
 
 @dataclass(slots=True, eq=False)
-class Together:
+class ParallelProcesses:
     """Processes to run side by side, at most so many at once, in their order."""
 
     processes: Sequence[Process]
@@ -84,9 +84,9 @@ class Clock:
         except StopIteration as end:
             running.ended, running.result = True, end.value
             if running.parent:
-                self._tell(running.parent)
+                self._notify(running.parent)
             return
-        if not isinstance(wanted, Together):
+        if not isinstance(wanted, ParallelProcesses):
             self._wake(running, wanted)
             return
         running.children = [Running(process, running) for process in wanted.processes]
@@ -96,7 +96,7 @@ class Clock:
         if not running.children:
             self._wake(running, value=[])
 
-    def _tell(self, parent: Running) -> None:
+    def _notify(self, parent: Running) -> None:
         if parent.waiting:
             self._wake(parent.waiting.popleft())
         elif all(child.ended for child in parent.children):
@@ -115,9 +115,9 @@ class Interpreter:
         name = definition["StartAt"]
         while True:
             asl = definition["States"][name]
-            assert asl.keys() <= FIELDS[asl["Type"]] | FLOW, f"{name} uses what this interpreter does not know"
+            assert asl.keys() <= FIELDS[asl["Type"]] | FLOW_FIELDS, f"{name} uses what this interpreter does not know"
             following, state = yield from getattr(self, f"_{asl['Type'].lower()}")(asl, state)
-            assert len(json.dumps(state)) <= MOST_CHARACTERS, f"after {name} the state is too large"
+            assert len(json.dumps(state)) <= MAX_CHARACTERS, f"after {name} the state is too large"
             if following is None:
                 return state
             name = following
@@ -139,10 +139,10 @@ class Interpreter:
                 return catcher["Next"], {**state, "lost": {"Error": error.name, "Cause": ""}}
             result = {"Payload": answer, "StatusCode": 200}
             selected = _fill(asl["ResultSelector"], result, {}) if "ResultSelector" in asl else result
-            return asl.get("Next"), _look(asl.get("OutputPath", "$"), selected, {})
+            return asl.get("Next"), _resolve_path(asl.get("OutputPath", "$"), selected, {})
 
     def _parallel(self, asl: Json, state: Any) -> Process:
-        results = yield Together([self.scope(branch, state) for branch in asl["Branches"]])
+        results = yield ParallelProcesses([self.scope(branch, state) for branch in asl["Branches"]])
         assert asl["ResultPath"] == "$.go"
         return asl.get("Next"), {**state, "go": _fill(asl["ResultSelector"], results, {})}
 
@@ -150,10 +150,10 @@ class Interpreter:
         assert asl["ItemProcessor"]["ProcessorConfig"] == {"Mode": "INLINE"}
         selected = [
             _fill(asl["ItemSelector"], state, {**self._context, "Map": {"Item": {"Index": index, "Value": value}}})
-            for index, value in enumerate(_look(asl["ItemsPath"], state, {}))
+            for index, value in enumerate(_resolve_path(asl["ItemsPath"], state, {}))
         ]
         runs = [self.scope(asl["ItemProcessor"], item) for item in selected]
-        results = yield Together(runs, asl["MaxConcurrency"])
+        results = yield ParallelProcesses(runs, asl["MaxConcurrency"])
         assert asl["ResultPath"] == "$.each"
         return asl.get("Next"), {**state, "each": results}
 
@@ -163,7 +163,7 @@ class Interpreter:
         for rule in asl["Choices"]:
             assert rule["IsPresent"] is True
             try:
-                _look(rule["Variable"], state, {})
+                _resolve_path(rule["Variable"], state, {})
             except LookupError:
                 continue
             return rule["Next"], state
@@ -179,12 +179,14 @@ def _fill(template: Any, state: Any, context: Json) -> Any:
     if not isinstance(template, dict):
         return template
     return {
-        key.removesuffix(".$"): _look(value, state, context) if key.endswith(".$") else _fill(value, state, context)
+        key.removesuffix(".$"): _resolve_path(value, state, context)
+        if key.endswith(".$")
+        else _fill(value, state, context)
         for key, value in template.items()
     }
 
 
-def _look(path: str, state: Any, context: Json) -> Any:
+def _resolve_path(path: str, state: Any, context: Json) -> Any:
     """What `$.a[0].b` names in the state, or `$$.a.b` in the context object; `$[*].a` are all that there are."""
     if path.startswith("$[*]."):
         return [item[path[5:]] for item in state if path[5:] in item]

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mcpist.batch.language.graph import Graph, opened
-from mcpist.batch.machine.definition import CONCURRENT_ELEMENTS
+from mcpist.batch.machine.definition import MAX_CONCURRENT_ELEMENTS
 from tests.core.batch.simulator import Clock, Interpreter, Json, Process, StateError
 
 type Seconds = float | Sequence[float]
@@ -113,21 +113,21 @@ class StepRunner:
         return in_time and self.needs[i] <= self.seq.keys()
 
 
-def ideal(graph: Graph, seconds: Sequence[Seconds]) -> tuple[dict[int, float], dict[int, float]]:
+def ideal_times(graph: Graph, seconds: Sequence[Seconds]) -> tuple[dict[int, float], dict[int, float]]:
     """When each step begins and ends at best: as soon as its needs have ended, whatever else there is."""
     began: dict[int, float] = {}
     ended: dict[int, float] = {}
     for i in graph.order:
         began[i] = max((ended[k] for k in graph.needs[i]), default=0)
-        ended[i] = began[i] + alone(seconds[i])
+        ended[i] = began[i] + step_seconds(seconds[i])
     return began, ended
 
 
-def alone(took: Seconds) -> float:
+def step_seconds(took: Seconds) -> float:
     """How long a step takes by itself; elements begin in their order, so many at once."""
     if isinstance(took, int | float):
         return took
-    hands = [0.0] * CONCURRENT_ELEMENTS
+    hands = [0.0] * MAX_CONCURRENT_ELEMENTS
     for element in took:
         heapq.heappush(hands, heapq.heappop(hands) + element)
     return max(hands)

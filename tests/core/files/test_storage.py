@@ -32,14 +32,14 @@ def test_a_file_that_was_never_kept_does_not_exist() -> None:
 
 
 def test_a_short_text_stays_in_the_answer(aws: list[str]) -> None:
-    assert storage.fit("acme", "short", 5) == "short"
+    assert storage.truncate("acme", "short", 5) == "short"
     assert aws == []
 
 
 @pytest.mark.parametrize("most", [100, 1_000, 5_000])
 def test_a_long_text_is_cut_and_all_of_it_is_in_a_file(most: int) -> None:
     text = "ü" * 10_000
-    cut = storage.fit("acme", text, most)
+    cut = storage.truncate("acme", text, most)
     beginning, _, note = cut.partition("\n[cut: 10000 characters; all of it: ")
     assert text.startswith(beginning)
     assert len(cut) <= max(most, len(cut) - len(beginning))

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from mcpist.markdown.read import read
+from mcpist.markdown.reader import read
 from mcpist.markdown.tree import (
     Block,
     Blocks,
@@ -14,7 +14,6 @@ from mcpist.markdown.tree import (
     Image,
     Item,
     List,
-    Lost,
     Mark,
     Mention,
     Paragraph,
@@ -23,8 +22,9 @@ from mcpist.markdown.tree import (
     Run,
     Table,
     Text,
+    Unsupported,
 )
-from mcpist.markdown.write import write
+from mcpist.markdown.writer import write
 
 
 def text(text: str, *marks: Mark, link: str = "") -> Text:
@@ -72,7 +72,7 @@ BLOCKS: dict[str, Blocks] = {
     "1. [x] a\n   - [ ] b": (List((item("a", List((item("b", done=False),)), done=True),), 1),),
     "[ ] a": (paragraph("[ ] a"),),
     "- # [ ] a": (List((item(Heading(1, (text("[ ] a"),))),)),),
-    "<!-- not carried: a b -->": (Lost("a b"),),
+    "<!-- not carried: a b -->": (Unsupported("a b"),),
 }  # fmt: skip
 
 
@@ -105,7 +105,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
     "[*ada*](mention:1)": (Mention("1", "ada"),),
     "<mention:1>": (Mention("1"),),
     "[a](mention:)": (text("a", link="mention:"),),
-    "a **<!-- not carried: *b* -->**": (text("a "), Lost("*b*")),
+    "a **<!-- not carried: *b* -->**": (text("a "), Unsupported("*b*")),
     "&amp;&#32;&copy;\\*": (text("& ©*"),),
     "2 * 3 snake_case": (text("2 * 3 snake_case"),),
     "** a ** _ b": (text("** a ** _ b"),),
@@ -232,5 +232,5 @@ def test_references_cannot_blow_a_text_up() -> None:
 
 
 def test_the_tree_and_its_writer_do_without_the_parser() -> None:
-    script = "import sys, mcpist.markdown.tree, mcpist.markdown.write; sys.exit('markdown_it' in sys.modules)"
+    script = "import sys, mcpist.markdown.tree, mcpist.markdown.writer; sys.exit('markdown_it' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

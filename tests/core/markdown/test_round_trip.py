@@ -1,8 +1,8 @@
 import pytest
 from hypothesis import example, given, settings
 
-from mcpist.markdown.normal import MOST_NESTED, normal
-from mcpist.markdown.read import read
+from mcpist.markdown.normal_form import MAX_NESTING, normalize
+from mcpist.markdown.reader import read
 from mcpist.markdown.tree import (
     Block,
     Blocks,
@@ -11,7 +11,6 @@ from mcpist.markdown.tree import (
     Image,
     Item,
     List,
-    Lost,
     Mark,
     Mention,
     Paragraph,
@@ -20,8 +19,9 @@ from mcpist.markdown.tree import (
     Run,
     Table,
     Text,
+    Unsupported,
 )
-from mcpist.markdown.write import write
+from mcpist.markdown.writer import write
 from tests.core.markdown.trees import markdown, runs, trees
 
 MANY = settings(max_examples=150, deadline=None)
@@ -38,14 +38,14 @@ def text(text: str, *marks: Mark, link: str = "") -> Text:
 @MANY
 def test_runs_read_back_in_their_normal_form(runs: tuple[Run, ...]) -> None:
     tree = (Paragraph(runs),)
-    assert read(write(tree)) == normal(tree)
+    assert read(write(tree)) == normalize(tree)
 
 
 @given(trees)
 @MANY
 def test_a_tree_reads_back_in_its_normal_form(tree: Blocks) -> None:
-    assert read(write(tree)) == normal(tree)
-    assert normal(normal(tree)) == normal(tree)
+    assert read(write(tree)) == normalize(tree)
+    assert normalize(normalize(tree)) == normalize(tree)
 
 
 @given(markdown)
@@ -75,41 +75,41 @@ NORMAL: dict[tuple[Run, ...], tuple[Run, ...]] = {
 
 @pytest.mark.parametrize(("runs", "kept"), NORMAL.items())
 def test_the_normal_form_is_what_markdown_can_hold(runs: tuple[Run, ...], kept: tuple[Run, ...]) -> None:
-    assert normal((Paragraph(runs),)) == (Paragraph(kept),)
+    assert normalize((Paragraph(runs),)) == (Paragraph(kept),)
 
 
 def test_blocks_that_hold_nothing_are_not_in_the_normal_form() -> None:
     nothing = Paragraph((text(" "), Break()))
-    assert normal((nothing, List(()), Table(((), ())), Quote((nothing,)))) == (Quote(()),)
+    assert normalize((nothing, List(()), Table(((), ())), Quote((nothing,)))) == (Quote(()),)
 
 
 def test_a_paragraph_of_one_lost_is_that_lost() -> None:
-    assert normal((Paragraph((text(" "), Lost("a -->\n b"))),)) == (Lost("a -- b"),)
+    assert normalize((Paragraph((text(" "), Unsupported("a -->\n b"))),)) == (Unsupported("a -- b"),)
 
 
 def test_numbers_are_brought_into_their_bounds_and_rows_to_one_length() -> None:
     a = (text("a"),)
-    assert normal((Heading(9, a), List((Item(()),), -1), Table((((a,)), (a, a))))) == (
+    assert normalize((Heading(9, a), List((Item(()),), -1), Table((((a,)), (a, a))))) == (
         Heading(6, a), List((Item(()),), 0), Table(((a, ()), (a, a))),
     )  # fmt: skip
 
 
 def test_what_is_nested_too_deep_stands_in_what_it_is_nested_in() -> None:
     block: Block = List((Item((Paragraph((text("a"),)), Rule())),))
-    for _ in range(MOST_NESTED):
+    for _ in range(MAX_NESTING):
         block = Quote((block,))
-    (kept,) = normal((block,))
-    for _ in range(MOST_NESTED - 1):
+    (kept,) = normalize((block,))
+    for _ in range(MAX_NESTING - 1):
         assert isinstance(kept, Quote)
         (kept,) = kept.blocks
     assert kept == Quote((Paragraph((text("a"),)), Rule()))
-    assert read(write((block,))) == normal((block,))
+    assert read(write((block,))) == normalize((block,))
 
 
-@pytest.mark.parametrize("levels", range(MOST_NESTED // 2 - 1, MOST_NESTED // 2 + 2))
+@pytest.mark.parametrize("levels", range(MAX_NESTING // 2 - 1, MAX_NESTING // 2 + 2))
 @pytest.mark.parametrize("inside", [List((Item(()),)), Quote(())])
 def test_the_deepest_lists_read_back(levels: int, inside: Block) -> None:
     a = Paragraph((text("a"),))
     for _ in range(levels):
         inside = List((Item((a, inside)), Item((a,))))
-    assert read(write((inside,))) == normal((inside,))
+    assert read(write((inside,))) == normalize((inside,))

@@ -1,6 +1,6 @@
 import pytest
 
-from mcpist.markdown.read import read
+from mcpist.markdown.reader import read
 from mcpist.markdown.tree import (
     Blocks,
     Break,
@@ -9,7 +9,6 @@ from mcpist.markdown.tree import (
     Image,
     Item,
     List,
-    Lost,
     Mark,
     Mention,
     Paragraph,
@@ -18,8 +17,9 @@ from mcpist.markdown.tree import (
     Run,
     Table,
     Text,
+    Unsupported,
 )
-from mcpist.markdown.write import plain, write
+from mcpist.markdown.writer import plain_text, write
 
 
 def text(text: str, *marks: Mark, link: str = "") -> Text:
@@ -57,7 +57,7 @@ BLOCKS: dict[str, Blocks] = {
     "| a | b |\n| --- | --- |\n| c\\|d<br>`\\|` |  |": (
         Table((((text("a"),), (text("b"),)), ((text("c|d"), Break(), text("|", "code")),))),
     ),
-    "<!-- not carried: a b -->\n\n---": (Lost("a\n<b>"), Rule()),
+    "<!-- not carried: a b -->\n\n---": (Unsupported("a\n<b>"), Rule()),
 }  # fmt: skip
 
 
@@ -93,7 +93,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
     "![a\\]](b)": (Image("b", "a]"),),
     "[@Ada](mention:a/b%20%29)": (Mention("a/b )", "Ada"),),
     "a\\\n\\- b": (text("a"), Break(), text("- b")),
-    "a <!-- not carried: b -->": (text("a "), Lost("b")),
+    "a <!-- not carried: b -->": (text("a "), Unsupported("b")),
 }  # fmt: skip
 
 
@@ -139,4 +139,4 @@ def test_a_tree_of_any_depth_is_written() -> None:
 
 
 def test_plain_is_the_text_without_marks() -> None:
-    assert plain((text("a", "strong"), Break(), Mention("1", "b"), Image("c", "d"), Lost("e"))) == "a\n@bd"
+    assert plain_text((text("a", "strong"), Break(), Mention("1", "b"), Image("c", "d"), Unsupported("e"))) == "a\n@bd"

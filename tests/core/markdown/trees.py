@@ -13,7 +13,6 @@ from mcpist.markdown.tree import (
     Image,
     Item,
     List,
-    Lost,
     Mark,
     Mention,
     Paragraph,
@@ -22,6 +21,7 @@ from mcpist.markdown.tree import (
     Run,
     Table,
     Text,
+    Unsupported,
 )
 
 CHARACTERS = "ab1 \t\n\r\v\f\0\x01\x85\xa0\u3000\u2028\ud800\ufffe強「」。é🎉\\`*_~[]()<>!#&;:|-+=.,@'\"/x^%$?{}"
@@ -42,7 +42,7 @@ runs = st.lists(
     | st.builds(Text, words, marks)
     | st.builds(Image, texts, texts)
     | st.builds(Mention, texts, texts)
-    | st.builds(Lost, texts)
+    | st.builds(Unsupported, texts)
     | st.just(Break()),
     max_size=5,
 ).map(tuple[Run, ...])
@@ -51,7 +51,7 @@ leaves: st.SearchStrategy[Block] = (
     | st.builds(Heading, st.integers(-1, 8), runs)
     | st.builds(Code, texts, st.just("") | texts)
     | st.builds(Table, st.lists(st.lists(runs, max_size=2).map(tuple), max_size=3).map(tuple))
-    | st.builds(Lost, texts)
+    | st.builds(Unsupported, texts)
     | st.just(Rule())
 )
 

@@ -10,7 +10,7 @@ from mcpist.errors import (
     InvalidRequest,
     LastAdministrator,
     MembershipRequired,
-    OrganizationUnclear,
+    OrganizationAmbiguous,
     RoleInUse,
     StoreUnavailable,
 )
@@ -131,7 +131,7 @@ def test_a_subject_of_several_organizations_names_one(uma: Subject) -> None:
     directory.put_organization("globex", name="Globex")
     directory.put_role("globex", Role("guests"))
     give(uma, "guests", organization="globex", user="mrs-u")
-    with pytest.raises(OrganizationUnclear) as unclear:
+    with pytest.raises(OrganizationAmbiguous) as unclear:
         now(uma)
     assert unclear.value.text().message == "You are a member of several organizations: acme, globex."
     assert now(uma, "acme").user == "uma"
@@ -163,7 +163,7 @@ def test_a_subject_that_is_another_user_already_is_refused_and_nothing_changes(u
 def test_a_publish_that_comes_late_does_not_bring_a_removed_access_back(uma: Subject, login: LocalLogin) -> None:
     stale = items(f"subject#{login.issuer}#uma")[0]
     give(Subject(login.issuer, "uma-2"), "members")
-    directory._rebind(stale)
+    directory._replace_access_item(stale)
     with pytest.raises(MembershipRequired):
         now(uma)
 
@@ -185,7 +185,7 @@ def test_an_id_that_could_be_another_key_is_refused(bad: str, uma: Subject) -> N
 
 
 def test_the_cache_forgets_rather_than_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(directory, "MOST_CACHED_SUBJECTS", 2)
+    monkeypatch.setattr(directory, "MAX_CACHED_SUBJECTS", 2)
     for sub in ("ada", "b", "c"):
         with pytest.raises(MembershipRequired):
             directory.identify(Subject("https://other.example.com", sub))
@@ -274,10 +274,10 @@ def test_a_removed_role_is_gone_once_nobody_has_it() -> None:
 def test_a_rehearsal_checks_everything_and_writes_nothing(aws: list[str]) -> None:
     before = directory.read("acme")
     aws.clear()
-    made = directory.change("acme", lambda acme: acme.with_role(Role("new")), rehearsal=True)
+    made = directory.change("acme", lambda acme: acme.with_role(Role("new")), dry_run=True)
     assert (made.before, list(made.after.roles)) == (before, ["members", "new"])
     with pytest.raises(LastAdministrator):
-        directory.change("acme", lambda acme: demoted(acme, "ada"), rehearsal=True)
+        directory.change("acme", lambda acme: demoted(acme, "ada"), dry_run=True)
     assert set(aws) == {"GetItem", "Query"}
 
 

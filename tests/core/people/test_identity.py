@@ -16,8 +16,8 @@ from infra.local.login import LocalLogin
 from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError, UpstreamUnavailable
 from mcpist.people import identity
-from mcpist.people.identity import Keys, verify
-from tests.core.loopback import Reply, Service, said, serving
+from mcpist.people.identity import IssuerKeys, verify
+from tests.core.loopback import Reply, Service, json_response, serving
 
 AUDIENCE = "https://mcp.example.com/mcp"
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -28,9 +28,9 @@ def issuer() -> Iterator[Service]:
     """An issuer with one key, whose requests can be counted."""
     public = jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key(), as_dict=True) | {"kid": "k1", "alg": "RS256"}
     with serving() as issuer:
-        issuer.says(said({"jwks_uri": f"{issuer.url}/jwks"}), said({"keys": [public]}))
+        issuer.reply_with(json_response({"jwks_uri": f"{issuer.url}/jwks"}), json_response({"keys": [public]}))
         yield issuer
-    identity.keys_of.cache_clear()
+    identity.issuer_keys.cache_clear()
 
 
 def token(issuer: Service, *, alg: str = "RS256", key: Any = KEY, header: Any = None, **claims: Any) -> str:
@@ -170,18 +170,18 @@ def test_fifty_unknown_key_ids_cause_one_fetch(issuer: Service) -> None:
 
 
 def test_a_new_key_is_found_after_a_minute(issuer: Service) -> None:
-    keys = Keys(issuer.url)
+    keys = IssuerKeys(issuer.url)
     keys.find("k1")
     public = jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key(), as_dict=True) | {"kid": "k2"}
-    issuer.says(said({"jwks_uri": f"{issuer.url}/jwks"}), said({"keys": [public]}))
+    issuer.reply_with(json_response({"jwks_uri": f"{issuer.url}/jwks"}), json_response({"keys": [public]}))
     with pytest.raises(AuthenticationError):
         keys.find("k2")
-    keys.quiet_until -= identity.UNKNOWN_KEY_SECONDS
+    keys.next_fetch_at -= identity.MIN_FETCH_INTERVAL_SECONDS
     assert keys.find("k2").key_id == "k2"
 
 
 def test_an_issuer_that_is_down_is_told_from_a_wrong_token_and_not_asked_by_every_request(issuer: Service) -> None:
-    issuer.says(Reply(b"<html>", 503))
+    issuer.reply_with(Reply(b"<html>", 503))
     for _ in range(20):
         with pytest.raises(UpstreamUnavailable):
             check(issuer, token(issuer))
@@ -193,14 +193,14 @@ def test_nobody_listening_is_an_issuer_that_is_down() -> None:
         pass
     with pytest.raises(UpstreamUnavailable):
         check(gone, token(gone))
-    identity.keys_of.cache_clear()
+    identity.issuer_keys.cache_clear()
 
 
 def test_known_keys_stay_good_while_the_issuer_is_down(issuer: Service) -> None:
-    keys = Keys(issuer.url)
+    keys = IssuerKeys(issuer.url)
     keys.find("k1")
-    keys.stale_at = keys.quiet_until = float("-inf")
-    issuer.says(Reply(b"", 500))
+    keys.stale_at = keys.next_fetch_at = float("-inf")
+    issuer.reply_with(Reply(b"", 500))
     assert keys.find("k1").key_id == "k1"
     assert issuer.received
     with pytest.raises(UpstreamUnavailable):
@@ -209,20 +209,20 @@ def test_known_keys_stay_good_while_the_issuer_is_down(issuer: Service) -> None:
 
 def test_a_redirect_to_the_keys_is_followed_but_not_to_another_scheme(issuer: Service) -> None:
     metadata, keys = issuer.replies
-    issuer.says(metadata, Reply(b"", 302, {"location": f"{issuer.url}/moved"}), keys)
+    issuer.reply_with(metadata, Reply(b"", 302, {"location": f"{issuer.url}/moved"}), keys)
     assert check(issuer, token(issuer)) == Subject(issuer.url, "uma")
-    identity.keys_of.cache_clear()
-    issuer.says(metadata, Reply(b"", 302, {"location": issuer.url.replace("http:", "https:")}))
+    identity.issuer_keys.cache_clear()
+    issuer.reply_with(metadata, Reply(b"", 302, {"location": issuer.url.replace("http:", "https:")}))
     with pytest.raises(UpstreamUnavailable):
         check(issuer, token(issuer))
-    issuer.says(said({}))
+    issuer.reply_with(json_response({}))
     with pytest.raises(URLError, match="unknown url type: http"):
         identity._opener("https").open(issuer.url)
 
 
 def test_a_published_symmetric_key_verifies_nothing(issuer: Service) -> None:
     secret = {"kty": "oct", "k": base64.urlsafe_b64encode(b"s" * 32).decode(), "kid": "k1", "alg": "HS256"}
-    issuer.says(said({"jwks_uri": f"{issuer.url}/jwks"}), said({"keys": [secret]}))
+    issuer.reply_with(json_response({"jwks_uri": f"{issuer.url}/jwks"}), json_response({"keys": [secret]}))
     claims = jwt.decode(token(issuer), options={"verify_signature": False})
     text = unsigned({"alg": "RS256", "kid": "k1", "typ": "at+jwt"}, claims)
     signature = base64.urlsafe_b64encode(hmac.digest(b"s" * 32, text, hashlib.sha256)).rstrip(b"=")

@@ -4,7 +4,7 @@ import pytest
 
 from mcpist.caller import Role, Subject
 from mcpist.errors import InvalidRequest, RoleInUse
-from mcpist.people.organization import MOST_ROLES_A_USER, Change, Organization, User
+from mcpist.people.organization import MAX_ROLES_PER_USER, Change, Organization, User
 
 ISSUER = "https://login.example.com"
 ADA = User("ada", "Ada", Subject(ISSUER, "1"), "admin", ("b", "a"))
@@ -15,13 +15,17 @@ ACME = Organization(
 
 
 def test_what_its_items_keep_is_the_organization_again() -> None:
-    assert Organization.from_items("acme", [ACME.head(1), *ACME.items()]) == ACME
+    assert Organization.from_items("acme", [ACME.head_item(1), *ACME.items()]) == ACME
     assert Organization.from_items("acme", []) is None
 
 
 def test_an_organization_says_who_has_what() -> None:
     assert ACME.administrators == ("ada",)
-    assert (ACME.holders("a"), ACME.holders("b"), ACME.holders("c")) == (("ada", "uma"), ("ada",), ())
+    assert (ACME.users_with_role("a"), ACME.users_with_role("b"), ACME.users_with_role("c")) == (
+        ("ada", "uma"),
+        ("ada",),
+        (),
+    )
 
 
 def test_what_is_not_there_is_named_with_what_is() -> None:
@@ -52,21 +56,21 @@ def test_what_is_not_there_is_named_with_what_is() -> None:
 )
 def test_what_must_not_be_is_refused_with_its_place(wrong: Organization, field: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        wrong.checked()
+        wrong.validated()
     assert refused.value.details["field"] == field
-    assert ACME.checked() is ACME
+    assert ACME.validated() is ACME
 
 
 def test_a_users_items_always_fit_into_one_transaction() -> None:
-    names = [f"r{number}" for number in range(2 * MOST_ROLES_A_USER)]
-    some, others = names[:MOST_ROLES_A_USER], names[MOST_ROLES_A_USER:]
+    names = [f"r{number}" for number in range(2 * MAX_ROLES_PER_USER)]
+    some, others = names[:MAX_ROLES_PER_USER], names[MAX_ROLES_PER_USER:]
     roles = {name: Role(name) for name in names}
     before = replace(ACME, roles=roles, users={"ada": replace(ADA, roles=tuple(some))})
     moved = replace(ADA, subject=Subject(ISSUER, "3"), roles=tuple(others))
-    ((puts, deletes),) = Change(before, replace(before, users={"ada": moved})).parts(first=False)
-    assert (len(puts), len(deletes)) == (MOST_ROLES_A_USER + 2, MOST_ROLES_A_USER + 1)
+    ((puts, deletes),) = Change(before, replace(before, users={"ada": moved})).transactions(is_new=False)
+    assert (len(puts), len(deletes)) == (MAX_ROLES_PER_USER + 2, MAX_ROLES_PER_USER + 1)
     with pytest.raises(InvalidRequest, match="at most 40 roles"):
-        replace(before, users={"ada": replace(ADA, roles=tuple(names))}).checked()
+        replace(before, users={"ada": replace(ADA, roles=tuple(names))}).validated()
 
 
 def test_a_large_change_that_breaks_off_anywhere_leaves_what_must_hold() -> None:
@@ -79,29 +83,29 @@ def test_a_large_change_that_breaks_off_anywhere_leaves_what_must_hold() -> None
     heir = replace(users["u050"], system_role="admin", roles=("new",))
     kept = {"u001": replace(users["u001"], roles=("new",)), "u050": heir}
     after = Organization("acme", "Acme", roles={"new": Role("new")}, users=kept)
-    standing = {(item["pk"], item["sk"]): item for item in (*before.items(), *before.accesses())}
-    parts = list(Change(before, after).parts(first=False))
+    standing = {(item["pk"], item["sk"]): item for item in (*before.items(), *before.access_items())}
+    parts = list(Change(before, after).transactions(is_new=False))
     for puts, deletes in parts:
         assert len(puts) + len(deletes) <= 99
         standing |= {(item["pk"], item["sk"]): item for item in puts}
         for item in deletes:
             del standing[item["pk"], item["sk"]]
         own = [item for (pk, _), item in standing.items() if pk == "org#acme"]
-        partly = Organization.from_items("acme", [after.head(1), *own])
+        partly = Organization.from_items("acme", [after.head_item(1), *own])
         assert partly
-        assert partly.checked().administrators
+        assert partly.validated().administrators
         assert {item["user"] for (pk, _), item in standing.items() if pk != "org#acme"} == set(partly.users)
     assert partly == after
     assert len(parts) > 3
 
 
 def test_a_change_concerns_those_whose_access_it_alters_and_no_change_everybody() -> None:
-    def concerned(after: Organization) -> set[str]:
-        return Change(ACME, after).concerned()
+    def affected_users(after: Organization) -> set[str]:
+        return Change(ACME, after).affected_users()
 
-    assert concerned(ACME.with_role(Role("b", modules=("rag",)))) == {"ada"}
-    assert concerned(ACME.with_role(Role("d"))) == set()
-    assert concerned(replace(ACME, disabled=())) == {"ada", "uma"}
-    assert concerned(ACME.with_user(replace(UMA, locale="en"))) == {"uma"}
-    assert concerned(ACME.without_user("uma")) == set()
-    assert concerned(ACME) == {"ada", "uma"}
+    assert affected_users(ACME.with_role(Role("b", modules=("rag",)))) == {"ada"}
+    assert affected_users(ACME.with_role(Role("d"))) == set()
+    assert affected_users(replace(ACME, disabled=())) == {"ada", "uma"}
+    assert affected_users(ACME.with_user(replace(UMA, locale="en"))) == {"uma"}
+    assert affected_users(ACME.without_user("uma")) == set()
+    assert affected_users(ACME) == {"ada", "uma"}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from mcpist.aws.stores import Table, client
 from mcpist.errors import InvalidRequest, StepLimitReached, StoreUnavailable, UserLimitReached
-from mcpist.people.quota import Requests, give_back, take_steps
+from mcpist.people.quota import RequestQuota, release_steps, reserve_steps
 from mcpist.settings import settings
 from tests.core.sample import caller
 
@@ -42,7 +42,7 @@ def limit(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Limit:
     return limit
 
 
-def served(sandbox: Requests, now: float = MORNING, who: Any = UMA) -> bool:
+def served(sandbox: RequestQuota, now: float = MORNING, who: Any = UMA) -> bool:
     try:
         sandbox.count(who, now)
     except UserLimitReached:
@@ -59,7 +59,7 @@ def counters() -> list[dict[str, Any]]:
 
 def test_one_sandbox_serves_the_limit_and_no_more(limit: Limit, aws: list[str]) -> None:
     limit(requests=30)
-    sandbox = Requests()
+    sandbox = RequestQuota()
     assert [served(sandbox) for _ in range(35)] == [True] * 30 + [False] * 5
     assert aws == ["UpdateItem"] * 11  # shares of two, two, and then three
 
@@ -68,7 +68,7 @@ def test_the_first_request_of_a_minute_asks_nothing_and_a_share_is_spent_without
     limit: Limit, aws: list[str]
 ) -> None:
     limit(requests=300)
-    sandbox = Requests()
+    sandbox = RequestQuota()
     assert served(sandbox)
     assert aws == []
     assert all(served(sandbox) for _ in range(30))
@@ -79,7 +79,7 @@ def test_the_first_request_of_a_minute_asks_nothing_and_a_share_is_spent_without
 def test_who_is_refused_is_told_when_the_minute_ends(limit: Limit) -> None:
     limit(requests=1)
     for now, seconds in ((MORNING, 60), (MORNING + 0.5, 60), (MORNING + 59, 1), (MORNING + 59.9, 1)):
-        sandbox = Requests()
+        sandbox = RequestQuota()
         served(sandbox, now)
         with pytest.raises(UserLimitReached) as refused:
             sandbox.count(UMA, now)
@@ -89,7 +89,7 @@ def test_who_is_refused_is_told_when_the_minute_ends(limit: Limit) -> None:
 
 def test_the_next_minute_begins_anew(limit: Limit) -> None:
     limit(requests=2)
-    sandbox = Requests()
+    sandbox = RequestQuota()
     assert [served(sandbox, MORNING + 59.999) for _ in range(3)] == [True, True, False]
     assert [served(sandbox, MORNING + 60) for _ in range(3)] == [True, True, False]
     assert [item["expires_at"] - MORNING for item in counters()] == [60 + 3_600, 120 + 3_600]
@@ -97,13 +97,13 @@ def test_the_next_minute_begins_anew(limit: Limit) -> None:
 
 def test_each_user_of_each_organization_has_a_limit_of_their_own(limit: Limit) -> None:
     limit(requests=2)
-    sandbox = Requests()
+    sandbox = RequestQuota()
     for who in (UMA, replace(UMA, user="ada"), replace(UMA, organization="other")):
         assert [served(sandbox, who=who) for _ in range(3)] == [True, True, False]
 
 
 def test_no_limit_counts_nothing(aws: list[str]) -> None:
-    sandbox = Requests()
+    sandbox = RequestQuota()
     assert all(served(sandbox) for _ in range(100))
     assert aws == []
 
@@ -120,7 +120,7 @@ def test_n_sandboxes_serve_at_most_n_above_the_limit_and_lose_less_than_a_share_
     """A sandbox serves one request at a time and asks by one atomic write, so any interleaving is a list of turns."""
     limit(requests=most)
     now = MORNING + 60 * next(MINUTES)
-    pool = [Requests() for _ in range(sandboxes)]
+    pool = [RequestQuota() for _ in range(sandboxes)]
     passed, refused = 0, False
     for turn in turns:
         if served(pool[turn % sandboxes], now):
@@ -137,13 +137,13 @@ def test_who_works_in_many_places_at_once_is_not_refused_far_below_the_limit(
     limit: Limit, sandboxes: int, sent: int
 ) -> None:
     limit(requests=300)
-    pool = [Requests() for _ in range(sandboxes)]
+    pool = [RequestQuota() for _ in range(sandboxes)]
     assert all(served(pool[turn % sandboxes]) for turn in range(sent))
 
 
 def test_sandboxes_at_the_same_time_keep_the_bound(limit: Limit) -> None:
     limit(requests=40)
-    pool = [Requests() for _ in range(8)]
+    pool = [RequestQuota() for _ in range(8)]
     with atomic(), ThreadPoolExecutor(8) as threads:
         passed = sum(threads.map(lambda sandbox: sum(served(sandbox) for _ in range(20)), pool))
     assert 40 - 7 * 3 <= passed <= 48
@@ -153,7 +153,7 @@ def test_a_store_that_is_down_limits_nobody_and_is_asked_once_a_share(
     limit: Limit, caplog: pytest.LogCaptureFixture
 ) -> None:
     limit(requests=20)
-    sandbox = Requests()
+    sandbox = RequestQuota()
     with failing(EndpointConnectionError(endpoint_url="https://dynamodb")), caplog.at_level(logging.WARNING):
         assert all(served(sandbox) for _ in range(41))
     assert [record.message for record in caplog.records] == ["requests not counted"] * 21
@@ -163,7 +163,7 @@ def test_a_store_that_is_down_limits_nobody_and_is_asked_once_a_share(
 
 def test_a_fault_of_ours_is_not_hidden(limit: Limit) -> None:
     limit(requests=20)
-    sandbox = Requests()
+    sandbox = RequestQuota()
     served(sandbox)
     with failing(RuntimeError("no")), pytest.raises(RuntimeError):
         sandbox.count(UMA, MORNING)
@@ -174,40 +174,40 @@ def test_a_fault_of_ours_is_not_hidden(limit: Limit) -> None:
 
 def test_steps_are_counted_in_one_request_and_refused_all_together(limit: Limit, aws: list[str]) -> None:
     limit(steps=10)
-    take_steps("acme", 8, MORNING)
+    reserve_steps("acme", 8, MORNING)
     assert aws == ["UpdateItem"]
     with pytest.raises(StepLimitReached) as refused:
-        take_steps("acme", 3, MORNING)
+        reserve_steps("acme", 3, MORNING)
     assert refused.value.details == {"steps": 3, "used": 8, "limit": 10, "retry_after": 16 * 3_600}
-    take_steps("acme", 2, MORNING)
+    reserve_steps("acme", 2, MORNING)
     assert [item["used"] for item in counters()] == [10]
 
 
 def test_what_no_day_can_hold_is_refused_on_a_fresh_day(limit: Limit) -> None:
     limit(steps=10)
     with pytest.raises(InvalidRequest, match="an organization may run 10 a day") as refused:
-        take_steps("acme", 11, MORNING)
+        reserve_steps("acme", 11, MORNING)
     assert "retry_after" not in refused.value.details
     assert counters() == []
 
 
 def test_what_is_given_back_can_be_taken_again(limit: Limit) -> None:
     limit(steps=10)
-    take_steps("acme", 8, MORNING)
-    give_back("acme", 8, MORNING)
-    take_steps("acme", 10, MORNING)
+    reserve_steps("acme", 8, MORNING)
+    release_steps("acme", 8, MORNING)
+    reserve_steps("acme", 10, MORNING)
     assert [item["used"] for item in counters()] == [10]
 
 
 def test_a_day_ends_at_midnight_utc(limit: Limit) -> None:
     limit(steps=1)
     midnight = MORNING + 16 * 3_600
-    take_steps("acme", 1, midnight - 0.001)
+    reserve_steps("acme", 1, midnight - 0.001)
     with pytest.raises(StepLimitReached) as refused:
-        take_steps("acme", 1, midnight - 0.001)
+        reserve_steps("acme", 1, midnight - 0.001)
     assert refused.value.details["retry_after"] == 1
-    take_steps("acme", 1, midnight)
-    take_steps("other", 1, midnight)
+    reserve_steps("acme", 1, midnight)
+    reserve_steps("other", 1, midnight)
 
 
 def test_batches_at_the_same_time_never_run_more_than_the_day_has(limit: Limit) -> None:
@@ -215,7 +215,7 @@ def test_batches_at_the_same_time_never_run_more_than_the_day_has(limit: Limit) 
 
     def begins(_: int) -> bool:
         try:
-            take_steps("acme", 7, MORNING)
+            reserve_steps("acme", 7, MORNING)
         except StepLimitReached:
             return False
         return True
@@ -227,7 +227,7 @@ def test_batches_at_the_same_time_never_run_more_than_the_day_has(limit: Limit) 
 def test_steps_that_cannot_be_counted_are_not_begun(limit: Limit) -> None:
     limit(steps=10)
     with failing(EndpointConnectionError(endpoint_url="https://dynamodb")), pytest.raises(StoreUnavailable):
-        take_steps("acme", 1, MORNING)
+        reserve_steps("acme", 1, MORNING)
 
 
 # -- DynamoDB --------------------------------------------------------------------------------------------

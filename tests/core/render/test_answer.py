@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toon_format import decode
 
-from mcpist.render.answer import compact, document, minified
+from mcpist.render.answer import compact, compact_json, document
 from mcpist.render.project import project
 from mcpist.render.shows import shows
 
@@ -33,15 +33,15 @@ ISSUES = shows("number", "title", "state", "labels[*].name as labels", "body")
 @given(st.lists(ROW, max_size=4) | ROW)
 def test_an_answer_is_never_longer_than_the_minified_json_of_its_projection(raw: Any) -> None:
     rows = project(raw, ABC)
-    assert len(compact(raw, ABC)) <= len(minified(rows))
+    assert len(compact(raw, ABC)) <= len(compact_json(rows))
     if isinstance(raw, dict):
-        assert len(compact(raw, ABC)) <= len(minified(rows[0]))
+        assert len(compact(raw, ABC)) <= len(compact_json(rows[0]))
 
 
 @settings(max_examples=100)
 @given(st.fixed_dictionaries({"a": VALUES, "b": VALUES, "t": st.text() | st.none()}))
 def test_a_document_is_never_longer_than_its_json(row: Any) -> None:
-    assert len(document(row, "t")) <= len(minified(row))
+    assert len(document(row, "t")) <= len(compact_json(row))
     if row["t"]:
         assert document(row, "t").endswith(row["t"])
 
@@ -64,7 +64,7 @@ def test_flat_rows_become_a_table_whose_names_stand_once() -> None:
 
 
 def test_a_table_is_half_of_its_json() -> None:
-    projected = minified(project(issues(50), ISSUES))
+    projected = compact_json(project(issues(50), ISSUES))
     assert len(compact(issues(50), ISSUES)) < 0.45 * len(projected)
 
 
@@ -97,7 +97,7 @@ def test_a_document_is_its_text_under_its_other_columns() -> None:
 
 
 def test_minified_keeps_every_character() -> None:
-    assert minified({"ü": ["設計", 1]}) == '{"ü":["設計",1]}'
+    assert compact_json({"ü": ["設計", 1]}) == '{"ü":["設計",1]}'
 
 
 @pytest.mark.parametrize(

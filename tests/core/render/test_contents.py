@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from mcpist.render.answer import compact
-from mcpist.render.contents import joined, parted, text_of
+from mcpist.render.contents import json_of_result, split_content, text_of
 from mcpist.render.shows import shows
 
 IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
@@ -34,21 +34,21 @@ def text(*texts: str) -> dict[str, Any]:
     ],
 )
 def test_a_result_is_json_where_it_can_be(result: dict[str, Any], found: Any) -> None:
-    assert joined(result) == found
-    assert parted(found) == (found, ())
+    assert json_of_result(result) == found
+    assert split_content(found) == (found, ())
 
 
 def test_what_is_no_text_stands_beside_it_and_is_found_again() -> None:
     result = {"content": [{"type": "text", "text": "a dot"}, IMAGE, LINK]}
-    found = joined(result)
+    found = json_of_result(result)
     assert found == {"value": "a dot", "content": [IMAGE, LINK]}
-    assert parted(found) == ("a dot", [IMAGE, LINK])
-    assert parted(joined({"content": [IMAGE]})) == (None, [IMAGE])
+    assert split_content(found) == ("a dot", [IMAGE, LINK])
+    assert split_content(json_of_result({"content": [IMAGE]})) == (None, [IMAGE])
 
 
 @pytest.mark.parametrize("found", [{"value": 1, "content": []}, {"value": 1, "content": ["a"]}, {"content": [IMAGE]}])
 def test_what_only_looks_alike_is_no_block(found: Any) -> None:
-    assert parted(found) == (found, ())
+    assert split_content(found) == (found, ())
 
 
 def test_all_texts_are_what_a_person_reads() -> None:

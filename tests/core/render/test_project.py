@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from mcpist.render.project import project
-from mcpist.render.shows import Column, at, shows, steps
+from mcpist.render.shows import Column, path_keys, shows, value_at
 
 ISSUE = {"key": "A-1", "fields": {"name": "x", "labels": [{"n": "a"}, {"n": "b"}, {}], "grid": [[1, 2], [3]]}}
 
@@ -27,11 +27,11 @@ ISSUE = {"key": "A-1", "fields": {"name": "x", "labels": [{"n": "a"}, {"n": "b"}
     ],
 )
 def test_a_path_leads_to_its_value_or_nowhere(path: str, value: Any) -> None:
-    assert at(ISSUE, path) == value
+    assert value_at(ISSUE, path) == value
 
 
 def test_a_path_is_its_keys_and_indexes() -> None:
-    assert list(steps("a.b-c[0][*].d e")) == ["a", "b-c", 0, "*", "d e"]
+    assert list(path_keys("a.b-c[0][*].d e")) == ["a", "b-c", 0, "*", "d e"]
 
 
 def test_a_column_is_named_as_declared() -> None:
@@ -68,5 +68,5 @@ def test_a_column_with_several_paths_takes_the_first_that_leads_to_a_value() -> 
 
 def test_rows_that_nobody_knows_are_shown_as_they_are() -> None:
     assert project([{"a": 1, "b": {"c": 2}}, 7], shows("*")) == [{"a": 1, "b": {"c": 2}}, {"value": 7}]
-    assert shows("*").knows("anything")
-    assert not shows("id").knows("anything")
+    assert shows("*").has_column("anything")
+    assert not shows("id").has_column("anything")

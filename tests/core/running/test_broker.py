@@ -112,12 +112,12 @@ def forget() -> None:
     stores.session.cache_clear()
     stores.client.cache_clear()
     settings.settings.cache_clear()
-    broker._memory.clear()
-    broker._statuses.clear()
+    broker._credential_cache.clear()
+    broker._status_cache.clear()
 
 
 def test_a_message_carries_the_id_of_the_invocation_that_it_is_sent_in(api: Lambda) -> None:
-    with invocation.opened("door", Logger(), "request-9"):
+    with invocation.begin("door", Logger(), "request-9"):
         broker.resolve(CALLER, "github")
     forget()
     broker.resolve(CALLER, "github")
@@ -200,8 +200,8 @@ def test_what_is_forgotten_is_asked_for_again(api: Lambda) -> None:
     api.answer({"result": {"grants": []}})
     broker.connected(CALLER, ["github"])
     broker.forget(CALLER, "github")
-    assert [key[3] for key in broker._memory] == ["notion"]
-    assert not broker._statuses
+    assert [key[3] for key in broker._credential_cache] == ["notion"]
+    assert not broker._status_cache
 
 
 def test_a_credential_that_was_refused_is_forgotten_even_if_there_is_no_other(api: Lambda) -> None:
@@ -221,7 +221,7 @@ def test_an_expired_credential_is_not_remembered(api: Lambda) -> None:
 
 def test_the_memory_lasts_a_minute(api: Lambda) -> None:
     broker.resolve(CALLER, "github")
-    grow_older(broker.CACHE_SECONDS - 5)
+    grow_older(broker.CREDENTIAL_CACHE_SECONDS - 5)
     broker.resolve(CALLER, "github")
     assert len(api.payloads) == 1
     grow_older(5)
@@ -242,16 +242,16 @@ def test_the_broker_says_how_much_longer_a_credential_may_be_remembered(api: Lam
 
 def grow_older(seconds: float) -> None:
     """Let everything that is remembered have been remembered for longer."""
-    for key, (kept_at, credential) in broker._memory.items():
-        broker._memory[key] = (kept_at - seconds, credential)
+    for key, (cached_at, credential) in broker._credential_cache.items():
+        broker._credential_cache[key] = (cached_at - seconds, credential)
 
 
 @pytest.mark.usefixtures("api")
 def test_the_memory_is_bounded() -> None:
-    for number in range(broker.MOST_CACHED_CREDENTIALS):
-        broker._memory["acme", f"user{number}", (), "github"] = (0.0, broker.Credential(**CREDENTIAL))
+    for number in range(broker.MAX_CACHED_CREDENTIALS):
+        broker._credential_cache["acme", f"user{number}", (), "github"] = (0.0, broker.Credential(**CREDENTIAL))
     broker.resolve(CALLER, "github")
-    assert len(broker._memory) == 1
+    assert len(broker._credential_cache) == 1
 
 
 # -- a bad day ----------------------------------------------------------------------------------------
@@ -323,7 +323,7 @@ def test_throttling_says_when_to_come_back(api: Lambda) -> None:
         broker.resolve(CALLER, "github")
     assert raised.value.retryable
     assert raised.value.details["retry_after"] == 1
-    assert len(api.payloads) == broker.ATTEMPTS
+    assert len(api.payloads) == broker.MAX_INVOKE_ATTEMPTS
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ from mcpist.running import broker
 from mcpist.running import send as sending
 from mcpist.running.account import Account
 from mcpist.running.broker import Credential
-from mcpist.running.cache import MOST_ANSWERS, MOST_BYTES, Answers, answers
+from mcpist.running.cache import MAX_CACHE_BYTES, MAX_CACHED_RESPONSES, ResponseCache, response_cache
 from mcpist.running.run import run
 from mcpist.settings import settings
-from mcpist.tools.call import Answer, Call, Calls
+from mcpist.tools.call import Call, CallResponse, Calls
 from mcpist.tools.module import Module
-from tests.core.loopback import Reply, Service, said, serving
+from tests.core.loopback import Reply, Service, json_response, serving
 from tests.core.sample import caller
 
 UMA: Caller = replace(caller(Role("members")), proof=Proof("jwt", "uma"))
@@ -109,13 +109,13 @@ def shop(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:  # 
 
 @pytest.mark.parametrize("arguments", [{"tool": "get_item"}, {"tool": "search_items", "word": "a"}])
 def test_a_read_that_repeats_is_answered_from_memory(shop: Shop, arguments: dict[str, Any]) -> None:
-    shop.service.says(said({"id": 1}), said({"id": 2}))
+    shop.service.reply_with(json_response({"id": 1}), json_response({"id": 2}))
     assert [shop.run(**arguments), shop.run(**arguments)] == [{"id": 1}, {"id": 1}]
     assert shop.asked == 1
 
 
 def test_each_request_of_a_tool_is_kept_for_itself(shop: Shop) -> None:
-    shop.service.says(said({"id": 1}), said({"id": 2}))
+    shop.service.reply_with(json_response({"id": 1}), json_response({"id": 2}))
     shop.run("get_item")
     assert shop.run("two_items") == shop.run("two_items") == [{"id": 1}, {"id": 2}]
     assert shop.asked == 2
@@ -139,10 +139,15 @@ def test_a_tool_that_does_not_allow_it_or_reveals_secrets_asks_each_time(shop: S
 
 
 def test_two_accounts_never_see_each_others_answers(shop: Shop) -> None:
-    shop.service.says(said({"of": "uma"}), said({"of": "ada"}), said({"of": "globex"}), said({"of": "new"}))
+    shop.service.reply_with(
+        json_response({"of": "uma"}),
+        json_response({"of": "ada"}),
+        json_response({"of": "globex"}),
+        json_response({"of": "new"}),
+    )
     assert [shop.run("get_item", who)["of"] for who in (UMA, ADA, GLOBEX)] == ["uma", "ada", "globex"]
     shop.credentials["uma"] = replace(OWN, account_id="8")
-    broker._memory.clear()
+    broker._credential_cache.clear()
     assert shop.run("get_item")["of"] == "new"
     assert shop.run("get_item", ADA)["of"] == "ada"
 
@@ -158,18 +163,18 @@ def test_people_who_act_by_the_same_shared_account_share_its_answers(shop: Shop)
 def test_whose_grant_is_gone_gets_nothing_from_memory(shop: Shop) -> None:
     shop.run("get_item")
     shop.credentials["uma"] = ReconnectRequired(service="shop", url="https://x")
-    broker._memory.clear()  # as after its minute
+    broker._credential_cache.clear()  # as after its minute
     with pytest.raises(ReconnectRequired):
         shop.run("get_item")
 
 
 def test_an_answer_that_another_account_brought_is_kept_for_that_one(shop: Shop) -> None:
-    shop.service.says(Reply(b"", 401), said({"of": "shared"}), said({"of": "uma"}))
+    shop.service.reply_with(Reply(b"", 401), json_response({"of": "shared"}), json_response({"of": "uma"}))
     broker.resolve(UMA, "shop")
     shop.credentials["uma"] = replace(OWN, token="t3", owner="role#members")
     assert shop.run("get_item") == shop.run("get_item") == {"of": "shared"}
     shop.credentials["uma"] = OWN
-    broker._memory.clear()
+    broker._credential_cache.clear()
     assert shop.run("get_item") == {"of": "uma"}
 
 
@@ -178,27 +183,29 @@ def test_an_answer_that_another_account_brought_is_kept_for_that_one(shop: Shop)
 def test_a_tool_that_changes_something_empties_its_module_even_if_it_fails(shop: Shop, tool: str, status: int) -> None:
     shop.run("get_item")
     shop.run("get_item", GLOBEX)
-    shop.service.says(said({}, status))
+    shop.service.reply_with(json_response({}, status))
     if status == 201:
         shop.run(tool)
     else:
         with pytest.raises(ToolExecutionError):
             shop.run(tool)
-    shop.service.says(said({"id": 2}))
+    shop.service.reply_with(json_response({"id": 2}))
     assert shop.run("get_item") == {"id": 2}
     assert shop.run("get_item", GLOBEX) == {}
     assert shop.asked == 1
 
 
 def test_a_failure_is_not_kept(shop: Shop) -> None:
-    shop.service.says(said({"message": "no"}, 404), said({"id": 1}))
+    shop.service.reply_with(json_response({"message": "no"}, 404), json_response({"id": 1}))
     with pytest.raises(McpistError):
         shop.run("get_item")
     assert shop.run("get_item") == {"id": 1}
 
 
 def test_an_expired_answer_is_confirmed_by_its_tag_and_lives_again(shop: Shop) -> None:
-    shop.service.says(said({"id": 1}, etag='W/"a"'), Reply(b"", 304), said({"id": 2}, etag='W/"b"'))
+    shop.service.reply_with(
+        json_response({"id": 1}, etag='W/"a"'), Reply(b"", 304), json_response({"id": 2}, etag='W/"b"')
+    )
     shop.run("get_item")
     expire()
     assert shop.run("get_item") == {"id": 1}
@@ -208,13 +215,13 @@ def test_an_expired_answer_is_confirmed_by_its_tag_and_lives_again(shop: Shop) -
     expire()
     assert shop.run("get_item") == {"id": 2}
     expire()
-    shop.service.says(Reply(b"", 304))
+    shop.service.reply_with(Reply(b"", 304))
     assert shop.run("get_item") == {"id": 2}
     assert shop.service.received[0].headers["if-none-match"] == 'W/"b"'
 
 
 def test_an_expired_answer_without_a_tag_and_one_to_a_post_are_asked_for_again(shop: Shop) -> None:
-    shop.service.says(said({"id": 1}), said({"id": 2}, etag='"a"'))
+    shop.service.reply_with(json_response({"id": 1}), json_response({"id": 2}, etag='"a"'))
     shop.run("get_item")
     expire()
     assert shop.run("get_item") == {"id": 2}
@@ -225,8 +232,8 @@ def test_an_expired_answer_without_a_tag_and_one_to_a_post_are_asked_for_again(s
 
 
 def expire() -> None:
-    for kept in answers._kept.values():
-        kept.kept_at -= 60
+    for kept in response_cache._entries.values():
+        kept.cached_at -= 60
 
 
 # -- the memory itself --------------------------------------------------------------------------------
@@ -245,15 +252,15 @@ MODULE = Module("shop", "A shop.", api_version="1", host="https://shop.example")
 ACCOUNT = Account("acme", MODULE, OWN)
 
 
-def found(memory: Answers, call: Call = ITEM, account: Account = ACCOUNT) -> Any:
+def found(memory: ResponseCache, call: Call = ITEM, account: Account = ACCOUNT) -> Any:
     kept = memory.find(account, call)
-    return kept.answer().json if kept and memory.is_alive(kept) else None
+    return kept.answer().json if kept and memory.is_fresh(kept) else None
 
 
 def test_an_answer_lives_for_the_tools_time_and_not_longer() -> None:
     clock = Clock()
-    memory = Answers(clock)
-    memory.keep(ACCOUNT, ITEM, Answer(200, {}, "a"), 30)
+    memory = ResponseCache(clock)
+    memory.store(ACCOUNT, ITEM, CallResponse(200, {}, "a"), 30)
     clock.now += 29.9
     assert found(memory) == "a"
     clock.now += 0.1
@@ -274,8 +281,8 @@ def test_an_answer_lives_for_the_tools_time_and_not_longer() -> None:
     ],
 )
 def test_a_call_that_differs_anywhere_is_another(other: Call) -> None:
-    memory = Answers()
-    memory.keep(ACCOUNT, ITEM, Answer(200, {}, "a"), 30)
+    memory = ResponseCache()
+    memory.store(ACCOUNT, ITEM, CallResponse(200, {}, "a"), 30)
     assert found(memory, other) is None
     assert found(memory, replace(ITEM)) == "a"
 
@@ -291,25 +298,25 @@ def test_a_call_that_differs_anywhere_is_another(other: Call) -> None:
     ],
 )
 def test_an_account_that_differs_anywhere_is_another(other: Account) -> None:
-    memory = Answers()
-    memory.keep(ACCOUNT, ITEM, Answer(200, {}, "a"), 30)
+    memory = ResponseCache()
+    memory.store(ACCOUNT, ITEM, CallResponse(200, {}, "a"), 30)
     assert found(memory, account=other) is None
     refreshed = replace(ACCOUNT, credential=replace(OWN, token="t9", expires_at=1))
     assert found(memory, account=refreshed) == "a"
 
 
 def test_a_module_without_grants_keeps_answers_by_organization() -> None:
-    memory = Answers()
+    memory = ResponseCache()
     nobody = Account("acme", MODULE, None)
-    memory.keep(nobody, ITEM, Answer(200, {}, "a"), 30)
+    memory.store(nobody, ITEM, CallResponse(200, {}, "a"), 30)
     assert found(memory, account=Account("acme", MODULE, None)) == "a"
     assert found(memory, account=Account("globex", MODULE, None)) is None
 
 
 def test_whoever_changes_an_answer_changes_no_other() -> None:
-    memory = Answers()
-    brought = Answer(200, {"link": "<x>"}, {"items": [1]})
-    memory.keep(ACCOUNT, ITEM, brought, 30)
+    memory = ResponseCache()
+    brought = CallResponse(200, {"link": "<x>"}, {"items": [1]})
+    memory.store(ACCOUNT, ITEM, brought, 30)
     brought.json["items"].append(2)
     kept = memory.find(ACCOUNT, ITEM)
     assert kept
@@ -321,52 +328,52 @@ def test_whoever_changes_an_answer_changes_no_other() -> None:
 
 
 def test_the_least_recently_used_answers_go_first() -> None:
-    memory = Answers()
-    for number in range(MOST_ANSWERS):
-        memory.keep(ACCOUNT, replace(ITEM, path=f"/{number}"), Answer(200, {}, number), 30)
+    memory = ResponseCache()
+    for number in range(MAX_CACHED_RESPONSES):
+        memory.store(ACCOUNT, replace(ITEM, path=f"/{number}"), CallResponse(200, {}, number), 30)
     assert found(memory, replace(ITEM, path="/0")) == 0
-    memory.keep(ACCOUNT, ITEM, Answer(200, {}, "new"), 30)
+    memory.store(ACCOUNT, ITEM, CallResponse(200, {}, "new"), 30)
     assert found(memory, replace(ITEM, path="/0")) == 0
     assert found(memory, replace(ITEM, path="/1")) is None
     assert found(memory) == "new"
-    assert len(memory._kept) == MOST_ANSWERS
+    assert len(memory._entries) == MAX_CACHED_RESPONSES
 
 
 def test_no_more_than_sixteen_megabytes_are_kept() -> None:
-    memory = Answers()
-    part = "x" * (MOST_BYTES // 4)
+    memory = ResponseCache()
+    part = "x" * (MAX_CACHE_BYTES // 4)
     for number in range(4):
-        memory.keep(ACCOUNT, replace(ITEM, path=f"/{number}"), Answer(200, {}, part), 30)
+        memory.store(ACCOUNT, replace(ITEM, path=f"/{number}"), CallResponse(200, {}, part), 30)
     assert [bool(found(memory, replace(ITEM, path=f"/{number}"))) for number in range(4)] == [False, True, True, True]
-    memory.keep(ACCOUNT, replace(ITEM, path="/3"), Answer(200, {}, "short"), 30)
-    assert memory._bytes == sum(len(kept.text) for kept in memory._kept.values()) < MOST_BYTES
-    memory.keep(ACCOUNT, ITEM, Answer(200, {}, "x" * MOST_BYTES), 30)
+    memory.store(ACCOUNT, replace(ITEM, path="/3"), CallResponse(200, {}, "short"), 30)
+    assert memory._size_bytes == sum(len(kept.text) for kept in memory._entries.values()) < MAX_CACHE_BYTES
+    memory.store(ACCOUNT, ITEM, CallResponse(200, {}, "x" * MAX_CACHE_BYTES), 30)
     assert found(memory) is None
     assert found(memory, replace(ITEM, path="/3")) == "short"
     memory.forget()
-    assert (memory._kept, memory._bytes) == ({}, 0)
+    assert (memory._entries, memory._size_bytes) == ({}, 0)
 
 
 @pytest.mark.parametrize("status", [201, 202, 204])
 def test_an_answer_that_is_not_complete_is_not_kept(status: int) -> None:
-    memory = Answers()
-    memory.keep(ACCOUNT, ITEM, Answer(status, {}, "a"), 30)
+    memory = ResponseCache()
+    memory.store(ACCOUNT, ITEM, CallResponse(status, {}, "a"), 30)
     assert found(memory) is None
 
 
 def test_a_change_empties_before_and_after_for_its_organization_and_module_alone() -> None:
-    memory = Answers()
+    memory = ResponseCache()
     others = [replace(ACCOUNT, organization="globex"), replace(ACCOUNT, module=Module("other", "", api_version="1"))]
     for account in (ACCOUNT, *others):
-        memory.keep(account, ITEM, Answer(200, {}, "a"), 30)
-    with memory.changing(("acme", "shop")):
+        memory.store(account, ITEM, CallResponse(200, {}, "a"), 30)
+    with memory.invalidating(("acme", "shop")):
         assert found(memory) is None
-        memory.keep(ACCOUNT, ITEM, Answer(200, {}, "stale"), 30)
+        memory.store(ACCOUNT, ITEM, CallResponse(200, {}, "stale"), 30)
     assert found(memory) is None
     assert [found(memory, account=account) for account in others] == ["a", "a"]
 
 
 def test_no_secret_is_in_a_key() -> None:
-    memory = Answers()
-    memory.keep(ACCOUNT, replace(ITEM, headers={"apikey": "s3cret"}), Answer(200, {}, "a"), 30)
-    assert "s3cret" not in str(list(memory._kept))
+    memory = ResponseCache()
+    memory.store(ACCOUNT, replace(ITEM, headers={"apikey": "s3cret"}), CallResponse(200, {}, "a"), 30)
+    assert "s3cret" not in str(list(memory._entries))

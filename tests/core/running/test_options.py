@@ -1,11 +1,11 @@
 import pytest
 from pydantic import ValidationError
 
-from mcpist.running.options import USUAL, Options
+from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 
 
 def test_a_call_waits_half_a_minute_and_is_not_repeated_unless_asked() -> None:
-    assert (USUAL.timeout, USUAL.retry, USUAL.retry_delay) == (30, 0, 1)
+    assert (DEFAULT_OPTIONS.timeout, DEFAULT_OPTIONS.retry, DEFAULT_OPTIONS.retry_delay) == (30, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -24,12 +24,12 @@ def test_a_call_waits_half_a_minute_and_is_not_repeated_unless_asked() -> None:
 )
 def test_what_is_out_of_bounds_or_unknown_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValidationError):
-        Options(**wrong)
+        RunOptions(**wrong)
 
 
 def test_each_pause_is_longer_and_no_two_are_in_step() -> None:
-    options = Options(retry_delay=2)
+    options = RunOptions(retry_delay=2)
     for retries, least in enumerate((2, 4, 8)):
-        pauses = {options.pause(retries) for _ in range(50)}
+        pauses = {options.backoff(retries) for _ in range(50)}
         assert len(pauses) > 1
         assert all(least <= pause <= least * 1.5 for pause in pauses)

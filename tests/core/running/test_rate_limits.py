@@ -1,6 +1,6 @@
 import pytest
 
-from mcpist.running.rate_limits import MOST_HOLD_SECONDS, MOST_HOLDS, Holds, reset, retry_after
+from mcpist.running.rate_limits import MAX_COOLDOWN_SECONDS, MAX_COOLDOWNS, Cooldowns, rate_limit_reset, retry_after
 
 NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
 
@@ -41,7 +41,7 @@ def test_a_wait_is_read_from_seconds_and_from_dates(text: str, seconds: float | 
     ],
 )
 def test_a_reset_counts_where_nothing_remains(headers: dict[str, str], seconds: float | None) -> None:
-    assert reset(headers, NOW) == seconds
+    assert rate_limit_reset(headers, NOW) == seconds
 
 
 class Clock:
@@ -54,29 +54,29 @@ class Clock:
 
 def test_a_hold_lasts_until_its_moment_and_for_its_key_alone() -> None:
     clock = Clock()
-    holds = Holds(clock)
-    holds.hold(("acme", "shop"), 60)
+    cooldowns = Cooldowns(clock)
+    cooldowns.start(("acme", "shop"), 60)
     clock.now += 59
-    assert holds.left(("acme", "shop"), ("acme", "shop", "/x")) == pytest.approx(1)
-    assert holds.left(("acme", "other")) == 0
+    assert cooldowns.remaining(("acme", "shop"), ("acme", "shop", "/x")) == pytest.approx(1)
+    assert cooldowns.remaining(("acme", "other")) == 0
     clock.now += 1
-    assert holds.left(("acme", "shop")) == 0
+    assert cooldowns.remaining(("acme", "shop")) == 0
 
 
 def test_nobody_is_held_longer_than_an_hour_whatever_a_service_or_a_clock_says() -> None:
     clock = Clock()
-    holds = Holds(clock)
-    holds.hold(("acme",), 10**6)
-    assert holds.left(("acme",)) == MOST_HOLD_SECONDS
+    cooldowns = Cooldowns(clock)
+    cooldowns.start(("acme",), 10**6)
+    assert cooldowns.remaining(("acme",)) == MAX_COOLDOWN_SECONDS
     clock.now -= 10**6
-    assert holds.left(("acme",)) == MOST_HOLD_SECONDS
-    clock.now += 10**6 + MOST_HOLD_SECONDS
-    assert holds.left(("acme",)) == 0
+    assert cooldowns.remaining(("acme",)) == MAX_COOLDOWN_SECONDS
+    clock.now += 10**6 + MAX_COOLDOWN_SECONDS
+    assert cooldowns.remaining(("acme",)) == 0
 
 
 def test_the_oldest_hold_makes_room_for_the_newest() -> None:
-    holds = Holds(Clock())
-    for number in range(MOST_HOLDS + 1):
-        holds.hold((str(number),), 60)
-    assert holds.left(("0",)) == 0
-    assert holds.left(("1",)) == holds.left((str(MOST_HOLDS),)) == 60
+    cooldowns = Cooldowns(Clock())
+    for number in range(MAX_COOLDOWNS + 1):
+        cooldowns.start((str(number),), 60)
+    assert cooldowns.remaining(("0",)) == 0
+    assert cooldowns.remaining(("1",)) == cooldowns.remaining((str(MAX_COOLDOWNS),)) == 60

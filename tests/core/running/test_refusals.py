@@ -137,7 +137,7 @@ def test_a_rate_limit_says_when_to_try_again(status: int, body: Any, headers: di
     failed = refused(status, body, **headers)
     assert isinstance(failed.error, RateLimitExceeded)
     assert failed.error.details["retry_after"] == seconds
-    assert failed.harmless is (failed.wait is not None)
+    assert failed.safe_to_retry is (failed.wait is not None)
 
 
 def test_a_service_that_is_used_without_permission_is_no_rate_limit() -> None:

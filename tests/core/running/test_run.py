@@ -25,12 +25,12 @@ from mcpist.errors import (
 )
 from mcpist.render.shows import shows
 from mcpist.running import send as sending
-from mcpist.running.options import USUAL, Options
-from mcpist.running.run import Brought, run
+from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
+from mcpist.running.run import ToolResult, run
 from mcpist.settings import settings
-from mcpist.tools.call import Call, Calls, Cut, Lookup
+from mcpist.tools.call import Call, Calls, Lookup, PartialList
 from mcpist.tools.module import Module, Scopes
-from tests.core.loopback import Reply, Service, said, serving
+from tests.core.loopback import Reply, Service, json_response, serving
 from tests.core.sample import caller
 
 UMA: Caller = replace(caller(Role("members")), proof=Proof("jwt", "j.w.t"))
@@ -59,7 +59,9 @@ class Vendor:
         payload = {"Payload": io.BytesIO(json.dumps(answer).encode()), "ResponseMetadata": {"RequestId": "i1"}}
         return type("Response", (), {"status_code": 200}), payload
 
-    def brought(self, tool: str, options: Options = USUAL, who: Caller = UMA, **arguments: Any) -> Brought:
+    def brought(
+        self, tool: str, options: RunOptions = DEFAULT_OPTIONS, who: Caller = UMA, **arguments: Any
+    ) -> ToolResult:
         module = self.module
         return run(who, module, module.tools[tool], arguments, request="r1", batch="b1", options=options)
 
@@ -85,8 +87,8 @@ class Vendor:
 
 
 def declared(host: str) -> Module:
-    scopes = Scopes(reads=("read",), writes=("write",), wider={"read": ("write",)})
-    module = Module("shop", "A shop.", api_version="1", host=host, opens=lambda one: [one], scopes=scopes)
+    scopes = Scopes(reads=("read",), writes=("write",), implied_by={"read": ("write",)})
+    module = Module("shop", "A shop.", api_version="1", host=host, open_store=lambda one: [one], scopes=scopes)
 
     @module.reads(shows("id"))
     def get_item(item_id: str) -> Call:
@@ -123,7 +125,7 @@ def declared(host: str) -> Module:
         try:
             yield Call("GET", "/items", {"page": 2})
         except McpistError as error:
-            return Cut(first.json["items"], f"{error.code}: go on with page=2")
+            return PartialList(first.json["items"], f"{error.code}: go on with page=2")
 
     @module.reads(shows("id"))
     def look(word: str) -> Lookup:
@@ -143,7 +145,7 @@ def vendor(aws: list[str]) -> Iterator[Vendor]:
 
 
 def test_a_read_brings_the_services_json_and_leaves_one_row(vendor: Vendor) -> None:
-    vendor.service.says(said({"id": 1}))
+    vendor.service.reply_with(json_response({"id": 1}))
     assert vendor.run("get_item", item_id="1") == {"id": 1}
     assert vendor.sent == ["PutItem"]
     (row,) = vendor.rows()
@@ -181,7 +183,7 @@ def test_a_lost_row_afterwards_neither_loses_nor_hides_the_result(
     vendor: Vendor, tool: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     vendor.loses_rows("succeeded")
-    vendor.service.says(said({"id": 1}))
+    vendor.service.reply_with(json_response({"id": 1}))
     assert vendor.run(tool, **{"item_id": "1"} if tool == "get_item" else {"name": "a"}) == {"id": 1}
     (record,) = [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert record.__dict__["metric"] == "AuditRowsLost"
@@ -189,13 +191,13 @@ def test_a_lost_row_afterwards_neither_loses_nor_hides_the_result(
 
 def test_a_lost_row_does_not_hide_why_the_call_failed(vendor: Vendor) -> None:
     vendor.loses_rows("TOOL_EXECUTION_ERROR")
-    vendor.service.says(said({"message": "no"}, 404))
+    vendor.service.reply_with(json_response({"message": "no"}, 404))
     with pytest.raises(ToolExecutionError):
         vendor.run("get_item", item_id="1")
 
 
 def test_a_failure_stands_in_the_row(vendor: Vendor) -> None:
-    vendor.service.says(said({"message": "no"}, 404))
+    vendor.service.reply_with(json_response({"message": "no"}, 404))
     with pytest.raises(ToolExecutionError):
         vendor.run("get_item", item_id="1")
     assert vendor.outcomes() == ["TOOL_EXECUTION_ERROR"]
@@ -211,7 +213,7 @@ def test_a_defect_is_not_written_down_as_a_success(vendor: Vendor) -> None:
 def test_json_of_another_shape_is_the_services_fault(
     vendor: Vendor, answer: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    vendor.service.says(said(answer))
+    vendor.service.reply_with(json_response(answer))
     with pytest.raises(UpstreamUnavailable, match="JSON of another shape"):
         vendor.run("list_items")
     assert vendor.outcomes() == ["UPSTREAM_UNAVAILABLE"]
@@ -226,13 +228,13 @@ def test_wrong_arguments_send_nothing(vendor: Vendor) -> None:
 
 
 def test_a_refused_token_is_asked_for_again_once(vendor: Vendor) -> None:
-    vendor.service.says(Reply(b"", 401), said({"id": 1}))
+    vendor.service.reply_with(Reply(b"", 401), json_response({"id": 1}))
     assert vendor.run("get_item", item_id="1") == {"id": 1}
     assert [asked.headers["authorization"] for asked in vendor.service.received] == ["Bearer t1", "Bearer t2"]
 
 
 def test_a_token_refused_twice_must_be_connected_again(vendor: Vendor) -> None:
-    vendor.service.says(said({"message": "Bad credentials"}, 401))
+    vendor.service.reply_with(json_response({"message": "Bad credentials"}, 401))
     with pytest.raises(ReconnectRequired) as refused:
         vendor.run("get_item", item_id="1")
     assert refused.value.details["url"] == "https://mcp.example.com/connect/shop?organization=acme&user=uma"
@@ -289,7 +291,7 @@ def test_without_an_account_nothing_is_sent(vendor: Vendor) -> None:
 def test_an_account_is_asked_for_in_the_roles_that_allow_the_tool(vendor: Vendor) -> None:
     readers, writers = Role("readers", modules=("shop",)), Role("writers", modules=("shop",), allow=("shop.create_*",))
     both = replace(UMA, roles=(readers, writers))
-    vendor.service.says(said({"id": 1}), said({"id": 2}))
+    vendor.service.reply_with(json_response({"id": 1}), json_response({"id": 2}))
     vendor.brought("get_item", who=both, item_id="1")
     assert vendor.roles == ["readers", "writers"]
     vendor.brought("create_item", who=both, name="lamp")
@@ -297,38 +299,38 @@ def test_an_account_is_asked_for_in_the_roles_that_allow_the_tool(vendor: Vendor
 
 
 def test_several_calls_are_one_conversation(vendor: Vendor) -> None:
-    vendor.service.says(said({"items": [1], "next": "b"}), said({"items": [2]}))
+    vendor.service.reply_with(json_response({"items": [1], "next": "b"}), json_response({"items": [2]}))
     assert vendor.run("list_items") == [1, 2]
     assert [asked.path for asked in vendor.service.received] == ["/items", "/items?page=b"]
 
 
 def test_a_list_that_ends_early_is_brought_with_how_to_go_on(vendor: Vendor) -> None:
-    vendor.service.says(said({"items": [1]}), said({"message": "no"}, 404))
-    assert vendor.brought("patient") == Brought([1], "TOOL_EXECUTION_ERROR: go on with page=2", "uma@shop")
+    vendor.service.reply_with(json_response({"items": [1]}), json_response({"message": "no"}, 404))
+    assert vendor.brought("patient") == ToolResult([1], "TOOL_EXECUTION_ERROR: go on with page=2", "uma@shop")
     assert vendor.outcomes() == ["succeeded"]
-    vendor.service.says(said({"items": [1]}), Reply(b"", 401))
+    vendor.service.reply_with(json_response({"items": [1]}), Reply(b"", 401))
     assert vendor.brought("patient").more == "RECONNECT_REQUIRED: go on with page=2"
 
 
 def test_an_error_that_no_generator_keeps_ends_the_tool(vendor: Vendor) -> None:
-    vendor.service.says(said({"items": [1], "next": "b"}), said({"message": "no"}, 404))
+    vendor.service.reply_with(json_response({"items": [1], "next": "b"}), json_response({"message": "no"}, 404))
     with pytest.raises(ToolExecutionError, match="answered 404: no"):
         vendor.run("list_items")
     assert vendor.outcomes() == ["TOOL_EXECUTION_ERROR"]
 
 
 def test_the_callers_options_reach_the_service(vendor: Vendor) -> None:
-    vendor.service.says(Reply(b"", 502), said({"id": 1}))
-    brought = vendor.brought("get_item", Options(retry=1, retry_delay=0), item_id="1")
-    assert brought == Brought({"id": 1}, account="uma@shop")
-    vendor.service.says(Reply(b"", 502), said({"id": 1}))
+    vendor.service.reply_with(Reply(b"", 502), json_response({"id": 1}))
+    brought = vendor.brought("get_item", RunOptions(retry=1, retry_delay=0), item_id="1")
+    assert brought == ToolResult({"id": 1}, account="uma@shop")
+    vendor.service.reply_with(Reply(b"", 502), json_response({"id": 1}))
     with pytest.raises(UpstreamUnavailable):
-        vendor.brought("create_item", Options(retry=1, retry_delay=0), name="a")
+        vendor.brought("create_item", RunOptions(retry=1, retry_delay=0), name="a")
 
 
 def test_the_invocation_bounds_the_work(vendor: Vendor) -> None:
     tool = vendor.module.tools["list_items"]
-    vendor.service.says(said({"items": [1], "next": "b"}), Reply(b"", length=1, waits=True))
+    vendor.service.reply_with(json_response({"items": [1], "next": "b"}), Reply(b"", length=1, waits=True))
     with pytest.raises(Timeout):
         run(UMA, vendor.module, tool, {}, request="r1", seconds=0.2)
     with pytest.raises(Timeout):
@@ -341,5 +343,5 @@ def test_a_lookup_asks_the_organizations_own_store_and_no_broker(vendor: Vendor)
 
 
 def test_a_write_that_the_service_answers_with_nothing_is_done(vendor: Vendor) -> None:
-    vendor.service.says(Reply(b"", 204))
+    vendor.service.reply_with(Reply(b"", 204))
     assert vendor.run("create_item", name="chair") == {"done": True}

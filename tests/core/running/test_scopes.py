@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpist.running.scopes import lacking
+from mcpist.running.scopes import first_missing_scope
 
 WIDER = {"read": ("write", "all"), "write": ("all",)}
 
@@ -23,4 +23,4 @@ WIDER = {"read": ("write", "all"), "write": ("all",)}
 def test_the_first_permission_that_nothing_includes_is_missing(
     needed: tuple[str, ...], granted: tuple[str, ...], lacks: str | None
 ) -> None:
-    assert lacking(needed, granted, WIDER) == lacks
+    assert first_missing_scope(needed, granted, WIDER) == lacks

@@ -24,18 +24,18 @@ from mcpist.errors import (
 from mcpist.running import send as sending
 from mcpist.running.account import Account
 from mcpist.running.broker import Credential
-from mcpist.running.options import Options
-from mcpist.running.rate_limits import holds
+from mcpist.running.options import RunOptions
+from mcpist.running.rate_limits import cooldowns
 from mcpist.running.send import Unauthorized, send
-from mcpist.tools.call import Answer, Call
+from mcpist.tools.call import Call, CallResponse
 from mcpist.tools.module import Module
-from tests.core.loopback import Reply, Service, said, serving
+from tests.core.loopback import Reply, Service, json_response, serving
 
 ITEM = Call("GET", "/items/1")
 NEW = Call("POST", "/items", json={"name": "a"})
 UMA = Credential("t0ken", account_id="site/7?", account_name="uma", owner="user#uma", expires_at=None)
-PATIENT = Options(retry=3, retry_delay=0)
-HASTY = Options.model_construct(timeout=0.1, retry=1, retry_delay=0)
+PATIENT = RunOptions(retry=3, retry_delay=0)
+HASTY = RunOptions.model_construct(timeout=0.1, retry=1, retry_delay=0)
 OUTAGE = Reply(b"", 502)
 
 
@@ -51,11 +51,11 @@ def service() -> Iterator[Service]:
 def account(service: Service) -> Iterator[Account]:
     module = Module("shop", "A shop.", api_version="1", host=service.url, headers={"X-Version": "7"})
     yield Account("acme", module, UMA)
-    holds.clear()
+    cooldowns.clear()
 
 
-def ask(account: Account, call: Call = ITEM, *, seconds: float = 5, **given: Any) -> Answer:
-    return send(account, call, until=time.monotonic() + seconds, **given)
+def ask(account: Account, call: Call = ITEM, *, seconds: float = 5, **given: Any) -> CallResponse:
+    return send(account, call, deadline=time.monotonic() + seconds, **given)
 
 
 def failure(account: Account, call: Call = ITEM, **given: Any) -> McpistError:
@@ -69,7 +69,7 @@ def failure(account: Account, call: Call = ITEM, **given: Any) -> McpistError:
 
 
 def test_a_call_is_sent_as_it_was_described(service: Service, account: Account) -> None:
-    service.says(said({"id": 1}, 201, link="<x>"))
+    service.reply_with(json_response({"id": 1}, 201, link="<x>"))
     query = {"q": "a b/ü", "page": 2, "new": True, "state": ["open", "closed"]}
     answer = ask(account, Call("POST", "/a%2Fb", query, {"ü": None}, {"x-own": "1"}))
     assert (answer.status, answer.json, answer.headers["link"]) == (201, {"id": 1}, "<x>")
@@ -81,26 +81,26 @@ def test_a_call_is_sent_as_it_was_described(service: Service, account: Account) 
 
 
 def test_without_a_credential_there_is_no_authorization(service: Service, account: Account) -> None:
-    service.says(said([]))
+    service.reply_with(json_response([]))
     assert ask(replace(account, credential=None)).json == []
     assert "authorization" not in service.received[0].headers
 
 
 def test_no_module_and_no_tool_can_replace_the_token(service: Service, account: Account) -> None:
-    service.says(said({}))
+    service.reply_with(json_response({}))
     ask(account, Call("GET", "/", headers={"Authorization": "Bearer other"}))
     assert service.received[0].headers["authorization"] == "Bearer t0ken"
 
 
 def test_a_call_may_say_more_precisely_what_its_module_says_of_all(service: Service, account: Account) -> None:
-    service.says(said({}))
+    service.reply_with(json_response({}))
     ask(account, Call("GET", "/", headers={"X-VERSION": "8"}))
     assert service.received[0].headers["x-version"] == "8"
 
 
 def test_a_host_with_a_base_path_is_completed_by_the_accounts_escaped_id(service: Service, account: Account) -> None:
     account.module.host = f"{service.url}/ex/jira/{{account}}"
-    service.says(said({}))
+    service.reply_with(json_response({}))
     ask(account, Call("GET", "/rest/api/3/myself"))
     assert service.received[0].path == "/ex/jira/site%2F7%3F/rest/api/3/myself"
     for nobody in (None, replace(UMA, account_id="")):
@@ -117,7 +117,7 @@ def test_another_origin_of_the_service_gets_the_calls_own_headers_and_never_the_
         assert (headers["apikey"], headers["authorization"]) == ("service key", "Bearer service")
         assert "t0ken" not in str(headers)
         assert "x-version" not in headers
-        other.says(said({"message": "JWT expired"}, 401))
+        other.reply_with(json_response({"message": "JWT expired"}, 401))
         assert isinstance(failure(account, replace(call, origin=other.url)), ToolExecutionError)
 
 
@@ -130,7 +130,7 @@ def test_an_origin_that_the_module_does_not_allow_gets_nothing(account: Account,
 
 
 def test_a_cookie_of_one_caller_is_not_sent_with_the_next(service: Service, account: Account) -> None:
-    service.says(said({}, set_cookie="session=uma; Path=/"), said({}))
+    service.reply_with(json_response({}, set_cookie="session=uma; Path=/"), json_response({}))
     ask(account)
     ask(replace(account, credential=replace(UMA, token="other")))
     assert "cookie" not in service.received[1].headers
@@ -161,10 +161,10 @@ def test_neither_a_call_nor_a_credential_shows_its_secrets() -> None:
 
 @pytest.mark.parametrize("status", [201, 202, 204])
 def test_an_empty_answer_is_nothing(service: Service, account: Account, status: int) -> None:
-    service.says(Reply(b"", status))
+    service.reply_with(Reply(b"", status))
     answer = ask(account)
     assert (answer.status, answer.json) == (status, None)
-    service.says(Reply(b"", 200))
+    service.reply_with(Reply(b"", 200))
     assert ask(account, NEW).json is None
 
 
@@ -179,24 +179,24 @@ def test_an_empty_answer_is_nothing(service: Service, account: Account, status: 
     ],
 )
 def test_what_is_no_json_is_an_outage(service: Service, account: Account, body: bytes, problem: str) -> None:
-    service.says(Reply(body, headers={"content-type": "text/html"}))
+    service.reply_with(Reply(body, headers={"content-type": "text/html"}))
     error = failure(account)
     assert isinstance(error, UpstreamUnavailable)
     assert error.details["problem"] == problem
 
 
 def test_half_a_character_becomes_a_question_mark(service: Service, account: Account) -> None:
-    service.says(Reply(rb'{"cut": "ab\ud83d", "whole": "\ud83d\ude00"}'))
+    service.reply_with(Reply(rb'{"cut": "ab\ud83d", "whole": "\ud83d\ude00"}'))
     assert ask(account).json == {"cut": "ab?", "whole": "😀"}
 
 
 def test_an_answer_that_ends_too_early_is_an_outage(service: Service, account: Account) -> None:
-    service.says(Reply(b'{"id": 1}', headers={"connection": "close"}, length=100))
+    service.reply_with(Reply(b'{"id": 1}', headers={"connection": "close"}, length=100))
     assert isinstance(failure(account), UpstreamUnavailable)
 
 
 def test_an_answer_over_ten_megabytes_is_not_read_to_its_end(service: Service, account: Account) -> None:
-    service.says(Reply(b'"' + b"x" * 10_000_000 + b'"'))
+    service.reply_with(Reply(b'"' + b"x" * 10_000_000 + b'"'))
     error = failure(account, reads=True, options=PATIENT)
     assert isinstance(error, ToolExecutionError)
     assert "larger than 10000000 bytes" in error.text().message
@@ -204,14 +204,14 @@ def test_an_answer_over_ten_megabytes_is_not_read_to_its_end(service: Service, a
 
 
 def test_a_refused_token_is_a_signal_and_no_error_yet(service: Service, account: Account) -> None:
-    service.says(said({"message": "Bad credentials"}, 401))
+    service.reply_with(json_response({"message": "Bad credentials"}, 401))
     with pytest.raises(Unauthorized, match="Bad credentials"):
         ask(account)
     assert isinstance(failure(replace(account, credential=None)), ToolExecutionError)
 
 
 def test_a_token_without_the_needed_scope_is_no_refused_token(service: Service, account: Account) -> None:
-    service.says(said({"code": 401, "message": "Unauthorized; scope does not match"}, 401))
+    service.reply_with(json_response({"code": 401, "message": "Unauthorized; scope does not match"}, 401))
     error = failure(account)
     assert isinstance(error, ScopeMissing)
     assert error.details["url"].endswith("/connect/shop")
@@ -220,14 +220,14 @@ def test_a_token_without_the_needed_scope_is_no_refused_token(service: Service, 
 @pytest.mark.parametrize(
     ("reply", "kind", "retryable"),
     [
-        (said({"message": "no"}, 403), ToolExecutionError, False),
-        (said({"message": "no"}, 404), ToolExecutionError, False),
-        (said({"message": "no"}, 409), ToolExecutionError, False),
-        (said({"message": "no"}, 422), ToolExecutionError, False),
-        (said({"message": "no"}, 429), RateLimitExceeded, True),
-        (said({"message": "no"}, 429, retry_after="7"), RateLimitExceeded, True),
-        (said({"message": "no"}, 500), UpstreamUnavailable, True),
-        (said({"message": "no", "code": "service_overload"}, 529), UpstreamUnavailable, True),
+        (json_response({"message": "no"}, 403), ToolExecutionError, False),
+        (json_response({"message": "no"}, 404), ToolExecutionError, False),
+        (json_response({"message": "no"}, 409), ToolExecutionError, False),
+        (json_response({"message": "no"}, 422), ToolExecutionError, False),
+        (json_response({"message": "no"}, 429), RateLimitExceeded, True),
+        (json_response({"message": "no"}, 429, retry_after="7"), RateLimitExceeded, True),
+        (json_response({"message": "no"}, 500), UpstreamUnavailable, True),
+        (json_response({"message": "no", "code": "service_overload"}, 529), UpstreamUnavailable, True),
         (Reply(b"<html>", 500), UpstreamUnavailable, True),
         (Reply(b"<html>", 404), ToolExecutionError, False),
         (Reply(b"", 503), UpstreamUnavailable, True),
@@ -236,7 +236,7 @@ def test_a_token_without_the_needed_scope_is_no_refused_token(service: Service, 
 def test_a_refusal_is_a_typed_error_that_says_whether_a_retry_helps(
     service: Service, account: Account, reply: Reply, kind: type[McpistError], retryable: bool
 ) -> None:
-    service.says(reply)
+    service.reply_with(reply)
     error = failure(account, reads=True)
     assert type(error) is kind
     assert error.as_dict()["details"].get("retryable", False) is retryable
@@ -244,15 +244,15 @@ def test_a_refusal_is_a_typed_error_that_says_whether_a_retry_helps(
 
 
 def test_a_service_that_repeats_the_token_does_not_show_it(service: Service, account: Account) -> None:
-    service.says(said({"message": "bad header: Bearer t0ken", "errors": ["t0ken"]}, 400))
+    service.reply_with(json_response({"message": "bad header: Bearer t0ken", "errors": ["t0ken"]}, 400))
     assert failure(account).text().message == "shop answered 400: bad header: ..."
-    service.says(said({"message": "no key s3cret"}, 500))
+    service.reply_with(json_response({"message": "no key s3cret"}, 500))
     assert "s3cret" not in str(failure(account, replace(ITEM, headers={"apikey": "s3cret"})))
 
 
 def test_nothing_secret_is_logged(service: Service, account: Account, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    service.says(said({"message": "t0ken"}, 500))
+    service.reply_with(json_response({"message": "t0ken"}, 500))
     failure(account, replace(ITEM, query={"q": "private"}), reads=True, options=PATIENT)
     assert "t0ken" not in caplog.text
     assert "private" not in caplog.text
@@ -266,7 +266,7 @@ def moved(place: str, status: int = 301) -> Reply:
 
 
 def test_a_read_follows_redirects_within_the_origin(service: Service, account: Account) -> None:
-    service.says(moved("/repositories/1"), moved(f"{service.url}/repositories/2", 307), said({"id": 2}))
+    service.reply_with(moved("/repositories/1"), moved(f"{service.url}/repositories/2", 307), json_response({"id": 2}))
     assert ask(account).json == {"id": 2}
     assert [asked.path for asked in service.received] == ["/items/1", "/repositories/1", "/repositories/2"]
     assert {asked.headers["authorization"] for asked in service.received} == {"Bearer t0ken"}
@@ -277,7 +277,7 @@ def test_a_redirect_to_another_origin_is_not_followed_so_none_gets_the_token(
     service: Service, account: Account, status: int
 ) -> None:
     with serving() as other:
-        service.says(moved(f"{other.url}/steal?signature=s3cret", status))
+        service.reply_with(moved(f"{other.url}/steal?signature=s3cret", status))
         error = failure(account)
         assert isinstance(error, ToolExecutionError)
         assert "it redirects to 127.0.0.1" in error.text().message
@@ -287,14 +287,14 @@ def test_a_redirect_to_another_origin_is_not_followed_so_none_gets_the_token(
 
 @pytest.mark.parametrize("call", [NEW, Call("DELETE", "/items/1")])
 def test_a_write_is_not_sent_to_another_place(service: Service, account: Account, call: Call) -> None:
-    service.says(moved("/elsewhere", 307))
+    service.reply_with(moved("/elsewhere", 307))
     failure(account, call)
     assert len(service.received) <= 1
 
 
 @pytest.mark.parametrize("place", ["/items/1", "", "http://[broken", "//:x"])
 def test_redirects_that_never_end_or_lead_nowhere_are_an_error(service: Service, account: Account, place: str) -> None:
-    service.says(moved(place, 302))
+    service.reply_with(moved(place, 302))
     failure(account)
     assert len(service.received) <= 4
 
@@ -304,25 +304,25 @@ def test_redirects_that_never_end_or_lead_nowhere_are_an_error(service: Service,
 
 @pytest.mark.parametrize("reply", [Reply(b"", length=10, waits=True), Reply(b'{"id"', length=10, waits=True)])
 def test_a_service_that_does_not_answer_in_time_is_a_timeout(service: Service, account: Account, reply: Reply) -> None:
-    service.says(reply)
+    service.reply_with(reply)
     error = failure(account, seconds=0.2)
     assert isinstance(error, Timeout)
     assert error.text().message == "shop did not answer within 0.2 s."
 
 
 def test_the_phases_of_a_request_share_its_time() -> None:
-    until = time.monotonic() + 0.01
-    within = sending._within(until)
+    deadline = time.monotonic() + 0.01
+    within = sending._shrinking_timeouts(deadline)
     assert within["timeout"]["read"] > 0.001
-    while time.monotonic() < until:
+    while time.monotonic() < deadline:
         pass
     within["trace"]("http11.receive_response_body.started", {})
     assert within["timeout"]["read"] == within["timeout"]["write"] == 0.001
-    assert sending._within(until + 20)["timeout"]["connect"] == 5
+    assert sending._shrinking_timeouts(deadline + 20)["timeout"]["connect"] == 5
 
 
 def test_without_time_nothing_is_sent(service: Service, account: Account) -> None:
-    service.says(said({}))
+    service.reply_with(json_response({}))
     assert isinstance(failure(account, seconds=-1), Timeout)
     assert service.received == []
 
@@ -331,7 +331,7 @@ def test_without_time_nothing_is_sent(service: Service, account: Account) -> Non
 
 
 def test_by_default_nothing_is_sent_again(service: Service, account: Account) -> None:
-    service.says(Reply(b"", 503, {"retry-after": "0"}), said({}))
+    service.reply_with(Reply(b"", 503, {"retry-after": "0"}), json_response({}))
     failure(account, reads=True)
     assert len(service.received) == 1
 
@@ -339,19 +339,19 @@ def test_by_default_nothing_is_sent_again(service: Service, account: Account) ->
 @pytest.mark.parametrize(
     "reply",
     [
-        said({}, 429, retry_after="0"),
+        json_response({}, 429, retry_after="0"),
         Reply(b"", 503, {"retry-after": "0"}),
         Reply(b"", 529, {"retry-after": "0"}),
-        said({}, 403, x_ratelimit_remaining="0", x_ratelimit_reset="1700000000"),
-        said({}, 429, ratelimit_reset="0"),
+        json_response({}, 403, x_ratelimit_remaining="0", x_ratelimit_reset="1700000000"),
+        json_response({}, 429, ratelimit_reset="0"),
     ],
 )
 @pytest.mark.parametrize("reads", [True, False])
 def test_what_a_service_put_off_is_sent_again_when_it_says_even_if_it_writes(
     service: Service, account: Account, reply: Reply, reads: bool
 ) -> None:
-    service.says(reply, reply, said({"id": 1}))
-    assert ask(account, NEW, reads=reads, options=Options(retry=3, retry_delay=10)).json == {"id": 1}
+    service.reply_with(reply, reply, json_response({"id": 1}))
+    assert ask(account, NEW, reads=reads, options=RunOptions(retry=3, retry_delay=10)).json == {"id": 1}
     assert len(service.received) == 3
 
 
@@ -360,17 +360,17 @@ def test_what_a_service_put_off_is_sent_again_when_it_says_even_if_it_writes(
     [
         OUTAGE,
         Reply(b"", 500, {"retry-after": "0"}),
-        said({"message": "no"}, 500),
+        json_response({"message": "no"}, 500),
         Reply(b"", 503),
-        said({}, 429),
+        json_response({}, 429),
         Reply(b'{"id": 1}', length=100),
         Reply(b"<html>"),
     ],
 )
 def test_what_may_have_happened_is_sent_again_only_by_a_read(service: Service, account: Account, reply: Reply) -> None:
-    service.says(reply, said({"id": 1}))
+    service.reply_with(reply, json_response({"id": 1}))
     assert ask(account, NEW, reads=True, options=PATIENT).json == {"id": 1}
-    service.says(reply, said({"id": 1}))
+    service.reply_with(reply, json_response({"id": 1}))
     error = failure(account, NEW, options=PATIENT)
     assert len(service.received) == 1
     assert error.details["may_have_happened"]
@@ -378,12 +378,12 @@ def test_what_may_have_happened_is_sent_again_only_by_a_read(service: Service, a
 
 
 def test_a_read_that_times_out_is_sent_again(service: Service, account: Account) -> None:
-    service.says(Reply(b"", length=10, waits=True), said({"id": 1}))
+    service.reply_with(Reply(b"", length=10, waits=True), json_response({"id": 1}))
     assert ask(account, reads=True, options=HASTY).json == {"id": 1}
 
 
 def test_a_write_that_times_out_is_not_sent_again(service: Service, account: Account) -> None:
-    service.says(Reply(b"", length=10, waits=True), said({"id": 1}))
+    service.reply_with(Reply(b"", length=10, waits=True), json_response({"id": 1}))
     error = failure(account, NEW, options=HASTY)
     assert isinstance(error, Timeout)
     assert error.details["may_have_happened"]
@@ -392,14 +392,14 @@ def test_a_write_that_times_out_is_not_sent_again(service: Service, account: Acc
 
 @pytest.mark.parametrize("status", [400, 403, 404, 409, 422])
 def test_a_refusal_is_never_sent_again(service: Service, account: Account, status: int) -> None:
-    service.says(said({}, status), said({}))
+    service.reply_with(json_response({}, status), json_response({}))
     failure(account, reads=True, options=PATIENT)
     assert len(service.received) == 1
 
 
 def test_no_more_is_sent_than_the_caller_asked_for(service: Service, account: Account) -> None:
-    service.says(OUTAGE)
-    failure(account, reads=True, options=Options(retry=2, retry_delay=0))
+    service.reply_with(OUTAGE)
+    failure(account, reads=True, options=RunOptions(retry=2, retry_delay=0))
     assert len(service.received) == 3
 
 
@@ -419,7 +419,7 @@ def test_a_write_that_found_nobody_is_sent_again() -> None:
     thread.start()
     module = Module("shop", "A shop.", api_version="1", host=f"http://127.0.0.1:{door.getsockname()[1]}")
     account = Account("acme", module, None)
-    assert ask(account, NEW, options=Options(retry=3, retry_delay=0.1)).json == {"id": 1}
+    assert ask(account, NEW, options=RunOptions(retry=3, retry_delay=0.1)).json == {"id": 1}
     thread.join()
     door.close()
 
@@ -436,14 +436,14 @@ def test_a_service_that_nobody_hears_is_unavailable_and_did_nothing() -> None:
 @pytest.mark.parametrize(
     ("reply", "options"),
     [
-        (said({}, 429, retry_after="60"), PATIENT),
-        (OUTAGE, Options(retry=3, retry_delay=10)),
+        (json_response({}, 429, retry_after="60"), PATIENT),
+        (OUTAGE, RunOptions(retry=3, retry_delay=10)),
     ],
 )
 def test_nobody_sleeps_longer_than_the_time_that_is_left(
-    service: Service, account: Account, reply: Reply, options: Options
+    service: Service, account: Account, reply: Reply, options: RunOptions
 ) -> None:
-    service.says(reply)
+    service.reply_with(reply)
     begun = time.monotonic()
     failure(account, reads=True, options=options)
     assert time.monotonic() - begun < 1
@@ -456,19 +456,19 @@ def test_nobody_sleeps_longer_than_the_time_that_is_left(
 @pytest.mark.parametrize(
     "reply",
     [
-        lambda _: said({}, 429, retry_after="60"),
-        lambda soon: said({}, 429, retry_after=format_datetime(soon, usegmt=True)),
-        lambda _: said({}, 403, retry_after="60"),
+        lambda _: json_response({}, 429, retry_after="60"),
+        lambda soon: json_response({}, 429, retry_after=format_datetime(soon, usegmt=True)),
+        lambda _: json_response({}, 403, retry_after="60"),
         lambda _: Reply(b"", 529, {"retry-after": "60"}),
         lambda _: Reply(b"", 503, {"retry-after": "60"}),
-        lambda soon: said({}, 429, x_ratelimit_reset=soon.isoformat()),
-        lambda soon: said({}, 403, x_ratelimit_remaining="0", x_ratelimit_reset=str(int(soon.timestamp()))),
+        lambda soon: json_response({}, 429, x_ratelimit_reset=soon.isoformat()),
+        lambda soon: json_response({}, 403, x_ratelimit_remaining="0", x_ratelimit_reset=str(int(soon.timestamp()))),
     ],
 )
 def test_an_account_that_a_service_put_off_sends_nothing_until_then(
     service: Service, account: Account, reply: Callable[[datetime], Reply]
 ) -> None:
-    service.says(reply(datetime.now(UTC) + timedelta(seconds=60)), said({"id": 1}))
+    service.reply_with(reply(datetime.now(UTC) + timedelta(seconds=60)), json_response({"id": 1}))
     failure(account)
     error = failure(account, NEW)
     assert isinstance(error, RateLimitExceeded)
@@ -479,13 +479,15 @@ def test_an_account_that_a_service_put_off_sends_nothing_until_then(
 
 
 def test_a_limit_without_a_time_holds_nobody(service: Service, account: Account) -> None:
-    service.says(said({}, 429), said({"id": 1}))
+    service.reply_with(json_response({}, 429), json_response({"id": 1}))
     assert failure(account).details["retry_after"] == 30
     assert ask(account).json == {"id": 1}
 
 
 def test_a_limit_of_searches_holds_searches_alone(service: Service, account: Account) -> None:
-    service.says(said({}, 403, x_ratelimit_resource="search", retry_after="60"), said({"id": 1}))
+    service.reply_with(
+        json_response({}, 403, x_ratelimit_resource="search", retry_after="60"), json_response({"id": 1})
+    )
     search = Call("GET", "/search/issues", {"q": "a"})
     failure(account, search)
     assert isinstance(failure(account, replace(search, query={"q": "b"})), RateLimitExceeded)

@@ -2,7 +2,7 @@
 
 from mcpist.caller import Caller, Role, Subject
 from mcpist.tools.catalogue import Catalogue
-from mcpist.tools.permissions import Sieve
+from mcpist.tools.permissions import Permissions
 
 CATALOGUE = Catalogue("tests.core.sample", ("shop", "safe"))
 EVERYTHING = Role("everything", modules=("shop", "safe"), allow=("*",), destructive=True)
@@ -13,6 +13,6 @@ def caller(*roles: Role, disabled: tuple[str, ...] = ()) -> Caller:
     return Caller("acme", "uma", Subject("https://login.example.com", "uma"), "user", roles, disabled)
 
 
-def sieve(*roles: Role, disabled: tuple[str, ...] = ()) -> Sieve:
+def permissions(*roles: Role, disabled: tuple[str, ...] = ()) -> Permissions:
     """What a user in these roles sees."""
-    return Sieve(caller(*roles, disabled=disabled), CATALOGUE)
+    return Permissions(caller(*roles, disabled=disabled), CATALOGUE)

@@ -21,12 +21,14 @@ EVER: dict[str, Any] = {
 
 
 def test_a_row_says_who_used_what_by_which_account(aws: list[str]) -> None:
-    audit.record(ADA, module="shop", tool="get_item", outcome="succeeded", request="r1", account="uma@shop", batch="b1")
+    audit.record_use(
+        ADA, module="shop", tool="get_item", outcome="succeeded", request="r1", account="uma@shop", batch="b1"
+    )
     assert aws == ["PutItem"]
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     (row,) = Table(settings().audit_table, "audit").query(f"acme#{today}")
     kept = row.pop("expires_at") - datetime.now(UTC).timestamp()
-    assert 399 < kept / audit.SECONDS_A_DAY <= 400
+    assert 399 < kept / audit.SECONDS_PER_DAY <= 400
     assert row.pop("sk").startswith(today)
     assert row == {
         "pk": f"acme#{today}",
@@ -69,7 +71,7 @@ def test_rows_are_kept_as_long_as_the_setting_says(monkeypatch: pytest.MonkeyPat
     happened("use")
     (item,) = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
     kept = item["expires_at"] - datetime.now(UTC).timestamp()
-    assert 6 < kept / audit.SECONDS_A_DAY <= 7
+    assert 6 < kept / audit.SECONDS_PER_DAY <= 7
 
 
 # -- finding rows ---------------------------------------------------------------------------------------
@@ -135,7 +137,7 @@ def test_a_page_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
 def happened(event: audit.Event, **row: Any) -> None:
     """One row of shop's, with what is given in the place of what is usual."""
     usual: dict[str, Any] = {"organization": "acme", "user": "uma", "roles": ["members"], "service": "shop"}
-    audit.note(**{**usual, "event": event, "account": "", "outcome": "succeeded", "request": "r1", **row})
+    audit.append_row(**{**usual, "event": event, "account": "", "outcome": "succeeded", "request": "r1", **row})
 
 
 def found(**named: Any) -> list[str]:
@@ -156,7 +158,7 @@ def move(sort_key: str) -> None:
 
 def test_rows_of_the_same_moment_do_not_replace_each_other() -> None:
     for _ in range(20):
-        audit.record(ADA, module="shop", tool="get_item", outcome="succeeded", request="r1")
+        audit.record_use(ADA, module="shop", tool="get_item", outcome="succeeded", request="r1")
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     assert len(Table(settings().audit_table, "audit").query(f"acme#{today}")) == 20
 
@@ -164,4 +166,4 @@ def test_rows_of_the_same_moment_do_not_replace_each_other() -> None:
 def test_whatever_keeps_a_row_from_being_written_is_an_outage_of_the_audit() -> None:
     boto3.client("dynamodb").delete_table(TableName=settings().audit_table)
     with pytest.raises(StoreUnavailable, match="audit"):
-        audit.record(ADA, module="shop", tool="get_item", outcome="succeeded", request="r1")
+        audit.record_use(ADA, module="shop", tool="get_item", outcome="succeeded", request="r1")

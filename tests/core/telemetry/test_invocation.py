@@ -41,7 +41,7 @@ def test_every_line_of_an_invocation_carries_its_id_and_none_the_one_before(
     logger: Logger, stream: io.StringIO
 ) -> None:
     for correlation in ("one", "two"):
-        with invocation.opened("door", logger, correlation):
+        with invocation.begin("door", logger, correlation):
             logger.info("in")
             assert invocation.correlation() == correlation
     logger.info("nobody's")
@@ -52,10 +52,10 @@ def test_every_line_of_an_invocation_carries_its_id_and_none_the_one_before(
 def test_a_step_goes_by_the_id_of_its_batch_once_it_is_known(
     logger: Logger, stream: io.StringIO, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with invocation.opened("door", logger, "own"):
-        invocation.bind("")  # a batch of a release that stored none
+    with invocation.begin("door", logger, "own"):
+        invocation.bind_correlation("")  # a batch of a release that stored none
         logger.info("before")
-        invocation.bind("request")
+        invocation.bind_correlation("request")
         logger.info("after")
         invocation.count(CALLS)
     assert ids(stream) == ["own", "request"]
@@ -65,7 +65,7 @@ def test_a_step_goes_by_the_id_of_its_batch_once_it_is_known(
 def test_what_was_counted_is_one_line_and_one_more_for_each_value_of_a_dimension(
     logger: Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with contextlib.suppress(KeyError), invocation.opened("door", logger, "r1"):
+    with contextlib.suppress(KeyError), invocation.begin("door", logger, "r1"):
         invocation.count(CALLS)
         invocation.count(CALLS)
         invocation.count(LATENCY, 12)
@@ -86,14 +86,14 @@ def test_what_was_counted_is_one_line_and_one_more_for_each_value_of_a_dimension
 
 
 def test_who_counts_nothing_writes_nothing(logger: Logger, capsys: pytest.CaptureFixture[str]) -> None:
-    with invocation.opened("door", logger, "r1"):
+    with invocation.begin("door", logger, "r1"):
         pass
     assert capsys.readouterr().out == ""
 
 
 def test_an_alert_does_not_wait_for_the_end(logger: Logger, capsys: pytest.CaptureFixture[str]) -> None:
-    with invocation.opened("door", logger, "r1"):
-        invocation.alert(AUDIT_ROWS_LOST)
+    with invocation.begin("door", logger, "r1"):
+        invocation.count_now(AUDIT_ROWS_LOST)
         assert [one.name for one in emf.seen(capsys.readouterr().out)] == ["AuditRowsLost"]
     assert capsys.readouterr().out == ""
 
@@ -102,8 +102,8 @@ def test_outside_of_an_invocation_and_in_another_thread_nobody_counts(
     logger: Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     invocation.count(CALLS)
-    invocation.alert(AUDIT_ROWS_LOST)
-    with invocation.opened("door", logger, "r1"):
+    invocation.count_now(AUDIT_ROWS_LOST)
+    with invocation.begin("door", logger, "r1"):
         other = threading.Thread(target=invocation.count, args=(CALLS,))
         other.start()
         other.join()
@@ -120,10 +120,12 @@ def test_no_two_metrics_have_one_name() -> None:
 def test_a_thread_that_works_for_an_invocation_counts_for_it_and_goes_by_its_id(
     logger: Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with ThreadPoolExecutor(2) as pool, invocation.opened("door", logger, "request-7"):
-        assert list(pool.map(invocation.carried(lambda _: invocation.correlation()), range(2))) == ["request-7"] * 2
-        pool.submit(invocation.carried(lambda: invocation.count(CALLS))).result()
-        pool.submit(invocation.carried(lambda: invocation.alert(INTEGRITY_FAILURES))).result()
+    with ThreadPoolExecutor(2) as pool, invocation.begin("door", logger, "request-7"):
+        assert (
+            list(pool.map(invocation.with_context(lambda _: invocation.correlation()), range(2))) == ["request-7"] * 2
+        )
+        pool.submit(invocation.with_context(lambda: invocation.count(CALLS))).result()
+        pool.submit(invocation.with_context(lambda: invocation.count_now(INTEGRITY_FAILURES))).result()
         assert pool.submit(invocation.correlation).result() == ""
     written = capsys.readouterr().out
     assert '"Calls":[1.0]' in written
@@ -134,7 +136,7 @@ def test_metrics_that_cannot_be_written_fail_no_request(
     logger: Logger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.delenv("POWERTOOLS_METRICS_NAMESPACE")
-    with invocation.opened("door", logger, "request-7"):
+    with invocation.begin("door", logger, "request-7"):
         invocation.count(CALLS)
-        invocation.alert(AUDIT_ROWS_LOST)
+        invocation.count_now(AUDIT_ROWS_LOST)
     assert [record.message for record in caplog.records] == ["metrics not written"] * 2

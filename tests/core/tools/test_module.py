@@ -41,7 +41,7 @@ def test_a_declaration_marks_what_a_tool_does(effect: str, idempotent: bool, rev
 
 def test_only_a_module_with_a_host_needs_a_grant() -> None:
     assert shop.service == "shop"
-    assert Module("own", "x", api_version="1", opens=list).service is None
+    assert Module("own", "x", api_version="1", open_store=list).service is None
 
 
 def test_a_catalogue_imports_a_module_once_when_it_is_asked_for() -> None:

@@ -6,14 +6,17 @@ from typing import Any
 import pytest
 
 from mcpist.errors import InvalidRequest, McpistError, RateLimitExceeded, UpstreamUnavailable
-from mcpist.render.shows import at
+from mcpist.render.shows import value_at
 from mcpist.tools import paging as paging_module
-from mcpist.tools.call import Answer, Call, Cut
-from mcpist.tools.paging import Paging, Wish, by_field, by_link, by_offset, pages
+from mcpist.tools.call import Call, CallResponse, PartialList
+from mcpist.tools.paging import PageRequest, Paging, by_field, by_link, by_offset, pages
 
-TOKENS = Paging(size="max", most=100, places=("token",), following=by_field("next", "token"))
+TOKENS = Paging(size="max", max_size=100, position_parameters=("token",), next_page=by_field("next", "token"))
 OFFSETS = Paging(
-    size="max", most=100, places=("start",), following=by_offset("start", last=lambda body, end: end >= body["total"])
+    size="max",
+    max_size=100,
+    position_parameters=("start",),
+    next_page=by_offset("start", last=lambda body, end: end >= body["total"]),
 )
 
 
@@ -21,11 +24,11 @@ def read(
     call: Call, paging: Paging, answers: Iterator[Any], rows: str = "items", **wish: Any
 ) -> tuple[list[Call], Any]:
     """All requests of a list that is answered like this, and what becomes of them."""
-    calls = pages("shop", call, paging, rows, Wish(**wish))
+    calls = pages("shop", call, paging, rows, PageRequest(**wish))
     sent = [next(calls)]
     try:
         for answer in answers:
-            step = calls.throw(answer) if isinstance(answer, McpistError) else calls.send(Answer(200, {}, answer))
+            step = calls.throw(answer) if isinstance(answer, McpistError) else calls.send(CallResponse(200, {}, answer))
             sent.append(step)
     except StopIteration as end:
         return sent, end.value
@@ -59,24 +62,24 @@ def test_a_post_takes_its_place_in_the_body() -> None:
 
 
 def test_pages_are_as_few_as_the_limit_needs_and_equally_long() -> None:
-    assert next(pages("shop", GET, TOKENS, "items", Wish(limit=150))).query["max"] == 75
-    assert next(pages("shop", GET, TOKENS, "items", Wish(limit=20))).query["max"] == 20
-    assert next(pages("shop", GET, TOKENS, "items", Wish(limit=20, page_size=5))).query["max"] == 5
-    assert next(pages("shop", GET, TOKENS, "items", Wish(fetch_all=True))).query["max"] == 100
-    assert next(pages("shop", GET, TOKENS, "items", Wish(limit=500, page_size=400))).query["max"] == 100
+    assert next(pages("shop", GET, TOKENS, "items", PageRequest(limit=150))).query["max"] == 75
+    assert next(pages("shop", GET, TOKENS, "items", PageRequest(limit=20))).query["max"] == 20
+    assert next(pages("shop", GET, TOKENS, "items", PageRequest(limit=20, page_size=5))).query["max"] == 5
+    assert next(pages("shop", GET, TOKENS, "items", PageRequest(fetch_all=True))).query["max"] == 100
+    assert next(pages("shop", GET, TOKENS, "items", PageRequest(limit=500, page_size=400))).query["max"] == 100
 
 
 def test_a_cut_list_says_how_to_go_on_and_can_be_gone_on_with() -> None:
     _, found = read(GET, TOKENS, shop(1000), limit=200)
-    assert isinstance(found, Cut)
+    assert isinstance(found, PartialList)
     assert found.json["items"] == list(range(200))
     assert found.more == "Cut after 200 items (there are more): go on with cursor=token=t200."
-    assert next(pages("shop", GET, TOKENS, "items", Wish(cursor="token=t200"))).query["token"] == "t200"
+    assert next(pages("shop", GET, TOKENS, "items", PageRequest(cursor="token=t200"))).query["token"] == "t200"
 
 
 def test_a_list_cut_within_a_page_says_to_raise_the_limit() -> None:
     _, found = read(GET, TOKENS, shop(1000), limit=150)
-    assert isinstance(found, Cut)
+    assert isinstance(found, PartialList)
     assert len(found.json["items"]) == 150
     assert "raise limit (at most 500) or set fetch_all" in found.more
 
@@ -89,8 +92,8 @@ def test_fetch_all_reads_to_the_end() -> None:
 
 def test_fetch_all_ends_at_its_ceiling_of_pages_and_says_so() -> None:
     _, found = read(GET, TOKENS, shop(100_000), fetch_all=True)
-    assert isinstance(found, Cut)
-    assert len(found.json["items"]) == 100 * paging_module.MOST_PAGES
+    assert isinstance(found, PartialList)
+    assert len(found.json["items"]) == 100 * paging_module.MAX_PAGES
     assert "(the most that fetch_all reads): go on with cursor=token=t5000." in found.more
 
 
@@ -98,13 +101,13 @@ def test_fetch_all_ends_at_its_ceiling_of_bytes() -> None:
     fat = ({"items": ["x" * 1_000_000], "next": f"t{number}"} for number in range(100))
     sent, found = read(GET, TOKENS, fat, fetch_all=True)
     assert len(sent) == 5
-    assert isinstance(found, Cut)
+    assert isinstance(found, PartialList)
 
 
 def test_what_was_read_is_kept_when_a_later_page_fails() -> None:
     answers = iter([{"items": [1, 2], "next": "t2"}, RateLimitExceeded(service="shop", retry_after=9)])
     _, found = read(GET, TOKENS, answers, limit=300)
-    assert found == Cut(
+    assert found == PartialList(
         {"items": [1, 2], "next": "t2"},
         "Cut after 2 items (shop limits the rate of requests): go on with cursor=token=t2.",
     )
@@ -126,7 +129,7 @@ def test_an_empty_page_ends_a_list_by_offsets() -> None:
 
 
 def test_of_a_link_only_the_place_is_taken() -> None:
-    paging = Paging("max", 100, ("cursor",), by_link(lambda answer: at(answer.json, "link"), "cursor"))
+    paging = Paging("max", 100, ("cursor",), by_link(lambda answer: value_at(answer.json, "link"), "cursor"))
     link = "https://evil.example/other?cursor=c2&q=all&max=9"
     sent, _ = read(GET, paging, iter([{"items": [1], "link": link}, {"items": [2]}]))
     assert sent[1] == Call("GET", "/items", {"q": "x", "max": 50, "cursor": "c2"})
@@ -135,7 +138,7 @@ def test_of_a_link_only_the_place_is_taken() -> None:
 @pytest.mark.parametrize("cursor", ["q=all", "token=t1&q=all", "nonsense", "token=", "&"])
 def test_a_cursor_can_say_nothing_but_a_place(cursor: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        next(pages("shop", GET, TOKENS, "items", Wish(cursor=cursor)))
+        next(pages("shop", GET, TOKENS, "items", PageRequest(cursor=cursor)))
     assert refused.value.details["field"] == "cursor"
 
 

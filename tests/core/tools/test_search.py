@@ -1,15 +1,15 @@
 import pytest
 
-from mcpist.tools.search import Joint, Words, asked, stems
+from mcpist.tools.search import JoinedWordIndex, WordIndex, query_weights, stems
 from tests.core.sample.shop.tools import shop
 
 NAMES = list(shop.tools)
-SHOP = Words.of([tool.words for tool in shop.tools.values()])
+SHOP = WordIndex.of([tool.words for tool in shop.tools.values()])
 
 
-def words(*tools: tuple[str, str]) -> Words:
+def words(*tools: tuple[str, str]) -> WordIndex:
     """The words of tools of jira, each with a name and a description."""
-    return Words.of(
+    return WordIndex.of(
         [
             {"name": name, "service": "jira", "description": description, "parameters": "issue_key"}
             for name, description in tools
@@ -17,8 +17,8 @@ def words(*tools: tuple[str, str]) -> Words:
     )
 
 
-def rank(known: Words, query: str, *, most: int = 10) -> list[int]:
-    return known.rank(query, range(100), most)
+def rank(known: WordIndex, query: str, *, limit: int = 10) -> list[int]:
+    return known.rank(query, range(100), limit)
 
 
 @pytest.mark.parametrize(
@@ -42,12 +42,12 @@ def test_a_word_in_the_name_counts_more_than_one_elsewhere() -> None:
 def test_equal_tools_keep_their_order_and_only_the_best_are_given() -> None:
     many = words(*[(f"issue_{number}", "Read.") for number in range(20)])
     assert rank(many, "issues") == list(range(10))
-    assert rank(many, "issue 7", most=1) == [7]
+    assert rank(many, "issue 7", limit=1) == [7]
 
 
 def test_only_allowed_tools_are_ranked_so_that_others_take_no_place() -> None:
     many = words(*[(f"issue_{number}", "Read.") for number in range(20)])
-    assert many.rank("issues", {3, 17, 19}, most=2) == [3, 17]
+    assert many.rank("issues", {3, 17, 19}, limit=2) == [3, 17]
 
 
 @pytest.mark.parametrize("query", ["", "!?", "zebra", "縞馬", "the of and"])
@@ -81,11 +81,11 @@ def test_forms_of_a_word_are_one_word() -> None:
     ],
 )
 def test_a_query_also_asks_for_what_its_words_mean(query: str, meant: set[str]) -> None:
-    assert meant <= set(asked(query))
+    assert meant <= set(query_weights(query))
 
 
 def test_a_phrase_in_latin_letters_is_no_part_of_a_word() -> None:
-    assert "pull" not in asked("express")
+    assert "pull" not in query_weights("express")
 
 
 def test_hostile_queries_cost_little_and_raise_nothing() -> None:
@@ -96,8 +96,8 @@ def test_hostile_queries_cost_little_and_raise_nothing() -> None:
 def test_two_collections_are_searched_as_one() -> None:
     one = [("create_issue", "Open an issue"), ("list_issues", "List issues"), ("get_board", "Read a board")]
     other = [("create_label", "Create a label for issues"), ("bake_bread", "Bake sourdough bread")]
-    together, apart = words(*one, *other), Joint(words(*one), len(one), words(*other), len(other))
+    together, apart = words(*one, *other), JoinedWordIndex(words(*one), len(one), words(*other), len(other))
     for query in ("create an issue", "sourdough", "read a board", "labels of issues"):
         assert rank(apart, query) == rank(together, query)
         assert rank(apart, query)
-    assert rank(Joint(words(*one), len(one), words(), 0), "read a board") == rank(words(*one), "read a board")
+    assert rank(JoinedWordIndex(words(*one), len(one), words(), 0), "read a board") == rank(words(*one), "read a board")

@@ -1,10 +1,10 @@
 import json
 from pathlib import Path
 
-from infra.bench.costs import Case, asked, metrics, priced
+from infra.bench.costs import Case, cost_table, metrics, usage_table
 from infra.bench.meter import Stopwatch
 from infra.bench.prices import Usage
-from infra.local.traffic import AwsRequest
+from infra.local.aws_requests import AwsRequest
 
 
 def case(name: str, *, parts: int = 1) -> Case:
@@ -17,7 +17,7 @@ def case(name: str, *, parts: int = 1) -> Case:
 def test_calls_are_priced_by_the_million_and_steps_by_the_thousand() -> None:
     call: Usage = {"http_api_request": 1, "dynamodb_write": 3}
     step: Usage = {"dynamodb_write": 10}
-    text = priced({case("warm"): call, case("batch", parts=30): step})
+    text = cost_table({case("warm"): call, case("batch", parts=30): step})
     assert text.splitlines() == [
         "| dollars of | 1,000,000 calls (warm) | 1,000 steps (batch) |",
         "| --- | --- | --- |",
@@ -28,7 +28,7 @@ def test_calls_are_priced_by_the_million_and_steps_by_the_thousand() -> None:
 
 
 def test_what_is_asked_stands_by_its_unit() -> None:
-    assert asked({case("warm"): {"kms_request": 1, "lambda_gb_second": 0.3456, "logs_byte": 1_190}}).splitlines()[
+    assert usage_table({case("warm"): {"kms_request": 1, "lambda_gb_second": 0.3456, "logs_byte": 1_190}}).splitlines()[
         2:
     ] == [
         "| Lambda, time: GB-second, x86 | 0.346 |",

@@ -6,19 +6,19 @@ from typing import Any, cast
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from infra.bench.clients import Person, Record, WrongAnswer
-from infra.bench.load import EMBEDDED_AWS, FUNCTIONS, Run, errors, growths, rows
+from infra.bench.clients import ClientRecord, SimulatedUser, WrongAnswer
+from infra.bench.load import EMBEDDED_AWS, FUNCTIONS, LoadRun, errors, growths, rows
 from infra.bench.processes import Sample
-from infra.cli.document import Done, Failed
-from infra.cli.endpoint import Session
+from infra.cli.document import CommandError, CommandResult
+from infra.cli.endpoint import EndpointSession
 
 
-def run(*, last_kb: int = 100_000, last_files: int = 10, seen: dict[str, Any] | None = None) -> Run:
+def run(*, last_kb: int = 100_000, last_files: int = 10, seen: dict[str, Any] | None = None) -> LoadRun:
     """A run of eight seconds, in whose last quarter each sandbox holds this much."""
     names = [EMBEDDED_AWS, *(f"{function}-1" for function in FUNCTIONS)]
     flat = [Sample(at, 100_000, 10, 1) for at in range(6)]
     last = [Sample(at, last_kb, last_files, 1) for at in (6, 7)]
-    return Run(seen or {"milliseconds": {}, "errors": {}}, {name: [*flat, *last] for name in names}, 0, 8)
+    return LoadRun(seen or {"milliseconds": {}, "errors": {}}, {name: [*flat, *last] for name in names}, 0, 8)
 
 
 def test_a_flat_run_has_no_complaint() -> None:
@@ -31,7 +31,7 @@ def test_growing_memory_and_files_are_told_of_each_function() -> None:
 
 
 def test_a_run_that_shows_nothing_is_a_complaint_too() -> None:
-    nothing = Run({"milliseconds": {}, "errors": {}}, {}, 0, 8)
+    nothing = LoadRun({"milliseconds": {}, "errors": {}}, {}, 0, 8)
     assert len(list(growths(nothing))) == len(FUNCTIONS)
 
 
@@ -54,19 +54,19 @@ def test_the_table_counts_answers_and_their_spread() -> None:
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (Failed({"code": "RATE_LIMIT_EXCEEDED", "message": "wait"}), "RATE_LIMIT_EXCEEDED"),
+        (CommandError({"code": "RATE_LIMIT_EXCEEDED", "message": "wait"}), "RATE_LIMIT_EXCEEDED"),
         (WrongAnswer("[]"), "WrongAnswer"),
         (BaseExceptionGroup("of a task group", [MCPError(1, "closed")]), "MCPError"),
     ],
 )
 def test_what_a_client_meets_is_counted_by_its_kind(error: BaseException, code: str) -> None:
-    record = Record()
+    record = ClientRecord()
 
     async def work() -> None:
         raise error
 
     if isinstance(error, Exception):
-        asyncio.run(record.note("service", work()))
+        asyncio.run(record.measure("service", work()))
     else:
         record.fail(error)
     assert record.errors == {code: 1}
@@ -74,12 +74,12 @@ def test_what_a_client_meets_is_counted_by_its_kind(error: BaseException, code: 
 
 
 def test_an_answer_is_counted_with_its_time() -> None:
-    record = Record()
+    record = ClientRecord()
 
     async def work() -> None:
         """Done."""
 
-    asyncio.run(record.note("service", work()))
+    asyncio.run(record.measure("service", work()))
     assert len(record.milliseconds["service"]) == 1
     assert not record.errors
 
@@ -91,23 +91,23 @@ class Scripted:
         self.answers = list(answers)
         self.asked: list[tuple[str, dict[str, Any]]] = []
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> Done:
+    async def call(self, tool: str, arguments: dict[str, Any]) -> CommandResult:
         self.asked.append((tool, arguments))
-        return Done([self.answers.pop(0)])
+        return CommandResult([self.answers.pop(0)])
 
 
-def ask(session: Scripted, work: Callable[[Person], Awaitable[None]]) -> None:
-    asyncio.run(work(Person(cast("Session", session), "account-of-uma", Random(1))))  # noqa: S311
+def ask(session: Scripted, work: Callable[[SimulatedUser], Awaitable[None]]) -> None:
+    asyncio.run(work(SimulatedUser(cast("EndpointSession", session), "account-of-uma", Random(1))))  # noqa: S311
 
 
 def test_an_answer_with_another_account_is_wrong() -> None:
     name = f"n{Random(1).randrange(10**9)}"  # noqa: S311
-    ask(Scripted(f"{name} 0, account-of-uma"), Person.ask)
+    ask(Scripted(f"{name} 0, account-of-uma"), SimulatedUser.call_service)
     with pytest.raises(WrongAnswer):
-        ask(Scripted(f"{name} 0, account-of-ada"), Person.ask)
+        ask(Scripted(f"{name} 0, account-of-ada"), SimulatedUser.call_service)
 
 
 def test_a_batch_that_takes_longer_is_fetched_until_it_is_done() -> None:
     session = Scripted("batch b_1: running, 2 of 3 steps", "batch b_1: done, 3 of 3 steps: guide.md")
-    ask(session, Person.read_together)
+    ask(session, SimulatedUser.run_search_batch)
     assert session.asked[1:] == [("batch", {"batch_id": "b_1"})]

@@ -3,7 +3,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from infra.bench.prices import Price, Unpriced, dollars, prices, total
+from infra.bench.prices import MissingPrice, Price, dollars, prices, total
 from infra.bench.usage import PRICED, S3_METHODS
 
 
@@ -16,7 +16,7 @@ def test_a_usage_costs_what_a_hand_computes() -> None:
 
 
 def test_what_has_no_price_is_an_error_and_not_free() -> None:
-    with pytest.raises(Unpriced, match="no price for sqs_request"):
+    with pytest.raises(MissingPrice, match="no price for sqs_request"):
         dollars({"lambda_request": 1, "sqs_request": 1})
 
 

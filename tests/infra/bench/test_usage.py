@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from infra.bench.prices import Unpriced, Usage
+from infra.bench.prices import MissingPrice, Usage
 from infra.bench.usage import Tables, billed, size
-from infra.local.traffic import AwsRequest
+from infra.local.aws_requests import AwsRequest
 
 
 def item(sk: str, characters: int) -> dict[str, Any]:
@@ -79,5 +79,5 @@ def test_requests_of_other_services_are_billed_one_by_one() -> None:
     ],
 )
 def test_an_operation_of_which_nobody_said_what_it_costs_is_an_error(service: str, operation: str, body: Any) -> None:
-    with pytest.raises(Unpriced):
+    with pytest.raises(MissingPrice):
         of(service, operation, body)

@@ -12,7 +12,7 @@ from infra.cli.account import TABLES
 from infra.cli.endpoint import LAST_UP
 from infra.cli.main import run
 from infra.local.names import REGION
-from mcpist.batch.machine.definition import own_name
+from mcpist.batch.machine.definition import stack_prefix
 from mcpist.settings import settings
 
 type Mcpist = Callable[..., dict[str, Any]]
@@ -43,7 +43,7 @@ def deployed(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> str:  # noqa: A
     asked = {"StackName": "acme-mcpist", "LogicalResourceId": "Ledger"}
     ledger = cloudformation.describe_stack_resource(**asked)["StackResourceDetail"]["PhysicalResourceId"]
     monkeypatch.setenv("LEDGER_TABLE", ledger)
-    return own_name(made["StackId"])
+    return stack_prefix(made["StackId"])
 
 
 @pytest.fixture

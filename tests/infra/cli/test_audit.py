@@ -8,10 +8,10 @@ from typing import Any
 import boto3
 import pytest
 
-from infra.cli.audit import moment
-from infra.cli.document import Failed
+from infra.cli.audit import parse_time
+from infra.cli.document import CommandError
 from infra.cli.main import run
-from infra.local.house import ROOT
+from infra.local.deployment import ROOT
 from infra.local.intrinsics import read_yaml
 from infra.local.names import REGION
 from mcpist.settings import settings
@@ -31,7 +31,7 @@ def rows(aws: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def note(user: str, service: str) -> None:
-    audit.note(
+    audit.append_row(
         organization="demo",
         user=user,
         roles=["members"],
@@ -102,12 +102,12 @@ def test_a_stack_in_an_account_has_its_own_table(
 
 
 def test_a_time_is_a_day_a_moment_or_so_long_ago() -> None:
-    assert moment("2026-11-21") == datetime(2026, 11, 21, tzinfo=UTC)
-    assert moment("2026-11-21T14:00:00+09:00") == datetime(2026, 11, 21, 5, tzinfo=UTC)
-    assert abs(datetime.now(UTC) - timedelta(minutes=90) - moment("90m")) < timedelta(seconds=5)
+    assert parse_time("2026-11-21") == datetime(2026, 11, 21, tzinfo=UTC)
+    assert parse_time("2026-11-21T14:00:00+09:00") == datetime(2026, 11, 21, 5, tzinfo=UTC)
+    assert abs(datetime.now(UTC) - timedelta(minutes=90) - parse_time("90m")) < timedelta(seconds=5)
 
 
 @pytest.mark.parametrize("text", ["yesterday", "7w", "999999d", ""])
 def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(Failed):
-        moment(text)
+    with pytest.raises(CommandError):
+        parse_time(text)

@@ -6,9 +6,9 @@ import shlex
 import pytest
 
 from infra.cli.arguments import parser
-from infra.cli.document import Failed
-from infra.cli.sheet import read
-from infra.local.house import ROOT
+from infra.cli.document import CommandError
+from infra.cli.organization_yaml import parse_organization
+from infra.local.deployment import ROOT
 
 PAGE = (ROOT / "docs/administration.md").read_text("utf-8")
 
@@ -38,8 +38,8 @@ def help_of(command: str) -> str:
 
 def test_the_pages_file_is_an_organization() -> None:
     (text,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
-    organization, _ = read(text)
-    assert organization.checked().administrators == ("ada",)
+    organization, _ = parse_organization(text)
+    assert organization.validated().administrators == ("ada",)
 
 
 def test_lists_are_separated_by_commas_and_may_be_empty() -> None:
@@ -53,6 +53,6 @@ def test_lists_are_separated_by_commas_and_may_be_empty() -> None:
     "line", ["org", "user create", "role set", "org set --nope", "user set uma --system-role boss"]
 )
 def test_a_line_that_is_no_command_is_refused_with_its_usage(line: str) -> None:
-    with pytest.raises(Failed) as refused:
+    with pytest.raises(CommandError) as refused:
         parser().parse_args(line.split())
     assert "usage: mcpist" in refused.value.error["hint"]

@@ -8,7 +8,7 @@ import pytest
 from infra.cli.main import run
 from infra.local.names import ACCOUNT, REGION
 from mcpist.aws.stores import client
-from mcpist.batch.machine import uses
+from mcpist.batch.machine import machine_usage
 from mcpist.batch.machine.definition import Machine
 
 
@@ -30,7 +30,7 @@ def test_the_machines_of_a_stack_are_listed_with_their_use(
     never, used = (Machine({"Comment": word}, 1).name(deployed, "role") for word in ("never", "used"))
     for name in (never, used, f"{deployed}-relay", "somebody-elses"):
         make(name)
-    assert uses.use(used, 12)
+    assert machine_usage.record_use(used, 12)
     monkeypatch.delenv("LEDGER_TABLE")
     code, document = command(capsys, "machine", "list", "--stack", "acme-mcpist", "--region", REGION)
     assert code == 0, document

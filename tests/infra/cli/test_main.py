@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from infra.cli.main import run
-from infra.local.house import ROOT
+from infra.local.deployment import ROOT
 
 BATCH = """\
 {"id":"find","module":"rag","tool":"search_docs","params":{"query":"token broker","limit":3}}

@@ -7,11 +7,11 @@ from os import fdopen
 
 import pytest
 
-from infra.cli.document import Document, Done
+from infra.cli.document import CommandResult, Document
 from infra.cli.main import run
-from infra.cli.progress import Progress, read
-from infra.cli.timeline import arranged, drawn, path
-from tests.infra.cli.staged import BATCH, Stage, scene, staged, step
+from infra.cli.progress import Progress, parse_progress
+from infra.cli.timeline import critical_path, render_timeline, timeline_rows
+from tests.infra.cli.fake_endpoint import BATCH, FakeEndpoint, scene, serving_scenes, step
 
 # `tags` runs beside; `page` waits for `find`, `book` for both, and `send` is skipped with the failed `book`.
 FINISHED = scene(
@@ -28,17 +28,17 @@ FINISHED["steps"][4]["ended_at"] = FINISHED["started_at"] + 4.1
 
 @pytest.fixture
 def finished() -> Progress:
-    return read(FINISHED)
+    return parse_progress(FINISHED)
 
 
 @pytest.fixture
-def stage() -> Iterator[Stage]:
-    with staged(FINISHED) as stage:
+def stage() -> Iterator[FakeEndpoint]:
+    with serving_scenes(FINISHED) as stage:
         yield stage
 
 
 def test_each_step_waited_for_the_need_that_ended_last(finished: Progress) -> None:
-    lines = {line.id: line for line in arranged(finished)}
+    lines = {line.id: line for line in timeline_rows(finished)}
     assert {id_: line.after for id_, line in lines.items()} == {
         "find": "",
         "tags": "",
@@ -52,12 +52,12 @@ def test_each_step_waited_for_the_need_that_ended_last(finished: Progress) -> No
 
 
 def test_the_critical_path_leads_from_the_start_to_the_last_end(finished: Progress) -> None:
-    assert path(finished) == ["find", "page", "book", "send"]
-    assert [line.id for line in arranged(finished) if line.critical] == ["find", "page", "book", "send"]
+    assert critical_path(finished) == ["find", "page", "book", "send"]
+    assert [line.id for line in timeline_rows(finished) if line.critical] == ["find", "page", "book", "send"]
 
 
 def test_the_drawing_holds_a_bar_for_each_step(finished: Progress) -> None:
-    assert drawn(finished, arranged(finished), columns=100).splitlines() == [
+    assert render_timeline(finished, timeline_rows(finished), columns=100).splitlines() == [
         f"batch {BATCH}: done, 5 of 5 steps, 4.10 s; critical path: find -> page -> book -> send",
         "   step  tool      state      opened  began  ended  after  0                                  4.10 s",
         "*  find  rag.find  succeeded  0.00    0.10   1.00          ·█████████",
@@ -69,26 +69,26 @@ def test_the_drawing_holds_a_bar_for_each_step(finished: Progress) -> None:
 
 
 def test_a_batch_under_way_is_drawn_as_far_as_it_is() -> None:
-    progress = read(
+    progress = parse_progress(
         scene(2.0, step("find", "running", at=(0.5,)), step("page", "waiting", "find", waits=("find",), at=()))
     )
-    lines = arranged(progress)
-    assert path(progress) == []
+    lines = timeline_rows(progress)
+    assert critical_path(progress) == []
     assert (lines[0].ended, lines[1].opened) == (None, None)
-    assert "running, 0 of 2 steps, 2.00 s" in drawn(progress, lines, columns=100)
+    assert "running, 0 of 2 steps, 2.00 s" in render_timeline(progress, lines, columns=100)
 
 
 def test_a_step_kept_from_the_batch_that_this_one_resumes_has_no_times() -> None:
-    progress = read(
+    progress = parse_progress(
         scene(2.0, step("find", "succeeded", kept=True), step("page", "succeeded", "find", at=(0.5, 1.5)), done=True)
     )
-    kept, page = arranged(progress)
+    kept, page = timeline_rows(progress)
     assert (kept.started, kept.ended, page.after) == (None, None, "")
     assert page.opened == 0.0
-    assert path(progress) == ["page"]
+    assert critical_path(progress) == ["page"]
 
 
-def test_the_command_gives_programs_the_facts(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_gives_programs_the_facts(stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["timeline", BATCH, "--url", stage.url, "--token", "t"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["metadata"]["critical"] == ["find", "page", "book", "send"]
@@ -106,7 +106,7 @@ def test_the_command_gives_programs_the_facts(stage: Stage, capsys: pytest.Captu
     assert "critical path" in document["outputs"][0]
 
 
-def test_a_batch_that_is_not_there_is_a_typed_error(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_batch_that_is_not_there_is_a_typed_error(stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["timeline", "b_none", "--url", stage.url, "--token", "t"]) == 1
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "BATCH_NOT_FOUND"
 
@@ -114,5 +114,5 @@ def test_a_batch_that_is_not_there_is_a_typed_error(stage: Stage, capsys: pytest
 def test_a_terminal_gets_the_drawing_and_no_document() -> None:
     ours, theirs = pty.openpty()
     with fdopen(ours, "r") as seen, fdopen(theirs, "w") as terminal:
-        Document("timeline", out=terminal).succeed(Done(["bars"], {"facts": 1}, drawing="bars"))
+        Document("timeline", out=terminal).succeed(CommandResult(["bars"], {"facts": 1}, drawing="bars"))
         assert seen.readline() == "bars\n"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.cli.main import run
-from infra.cli.proposal import split
+from infra.cli.upstream_import import split
 from infra.local.names import REGION
 from mcpist.aws.stores import client
 from mcpist_services.upstream import lists
@@ -271,7 +271,7 @@ def imported(capsys: pytest.CaptureFixture[str], folder: Path, content: Any, *op
     found = command(capsys, "import", client, "--output", str(folder / "proposed.json"), *options)
     assert SECRET not in json.dumps(found)
     assert SECRET not in (folder / "proposed.json").read_text()
-    assert load(folder / "proposed.json").offered
+    assert load(folder / "proposed.json").all_categories
     (folder / "proposed.json").unlink()
     return found
 
@@ -451,7 +451,7 @@ SERENA = """
 
 def test_the_example_for_serena_has_all_tools_in_five_categories_with_the_dangerous_ones_off() -> None:
     found = load(ROOT / "examples/serena.json")
-    assert list(found.offered) == ["serena.fs", "serena.code", "serena.memory", "serena.session", "serena.meta"]
+    assert list(found.all_categories) == ["serena.fs", "serena.code", "serena.memory", "serena.session", "serena.meta"]
     names = SERENA.split()
     resolved = resolve_all(found, {"serena": names})
     chosen = [chosen for one in resolved for chosen in one.tools.values()]

@@ -20,13 +20,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from infra.cli.faces import Rows
 from infra.cli.main import run
-from infra.cli.progress import read
-from infra.local.house import ROOT
-from tests.infra.cli.staged import BATCH, Json, Stage, scene, staged, step
+from infra.cli.progress import parse_progress
+from infra.cli.progress_view import LiveTable
+from infra.local.deployment import ROOT
+from tests.infra.cli.fake_endpoint import BATCH, FakeEndpoint, Json, scene, serving_scenes, step
 
-PATIENCE_SECONDS = 30
+COMMAND_TIMEOUT_SECONDS = 30
 SCENES = (
     scene(0.1, step("find", "running", at=(0.1,)), step("page", "waiting", "find", waits=("find",))),
     scene(
@@ -44,15 +44,15 @@ SCENES = (
 
 
 @pytest.fixture
-def stage() -> Iterator[Stage]:
-    with staged(*SCENES) as stage:
+def stage() -> Iterator[FakeEndpoint]:
+    with serving_scenes(*SCENES) as stage:
         yield stage
 
 
 @pytest.fixture
-def endless() -> Iterator[Stage]:
+def endless() -> Iterator[FakeEndpoint]:
     """A batch whose second step never ends."""
-    with staged(*SCENES[:2]) as stage:
+    with serving_scenes(*SCENES[:2]) as stage:
         yield stage
 
 
@@ -64,7 +64,7 @@ def commands(tmp_path: Path) -> str:
 
 
 @contextmanager
-def started(stage: Stage, *arguments: str, **pipes: int) -> Iterator[subprocess.Popen[str]]:
+def started(stage: FakeEndpoint, *arguments: str, **pipes: int) -> Iterator[subprocess.Popen[str]]:
     """`mcpist batch` as somebody starts it."""
     asked = [sys.executable, "-m", "infra.cli.main", "batch", *arguments, "--url", stage.url, "--token", "t"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm"}
@@ -80,7 +80,7 @@ def started(stage: Stage, *arguments: str, **pipes: int) -> Iterator[subprocess.
 
 
 def test_a_pipe_gets_a_line_for_each_change_and_the_document_as_ever(
-    stage: Stage, commands: str, capsys: pytest.CaptureFixture[str]
+    stage: FakeEndpoint, commands: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["batch", commands, "--watch", "--timeout", "60", "--url", stage.url, "--token", "t"]) == 0
     captured = capsys.readouterr()
@@ -96,38 +96,38 @@ def test_a_pipe_gets_a_line_for_each_change_and_the_document_as_ever(
     assert stage.asked == [{"commands": "any", "dry_run": False, "timeout": 60}, {"batch_id": BATCH}]
 
 
-def test_a_batch_can_be_watched_later(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_batch_can_be_watched_later(stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["batch", "--id", BATCH, "--watch", "--url", stage.url, "--token", "t"]) == 0
     assert "page: running, 3/12" in capsys.readouterr().err
     assert stage.asked == [{"batch_id": BATCH}]
 
 
 def test_what_is_wrong_is_said_before_anything_is_watched(
-    stage: Stage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    stage: FakeEndpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "wrong.jsonl").write_text("wrong")
     assert run(["batch", str(tmp_path / "wrong.jsonl"), "--watch", "--url", stage.url, "--token", "t"]) == 1
     captured = capsys.readouterr()
     assert json.loads(captured.out)["error"]["code"] == "VALIDATION_ERROR"
     assert captured.err == ""
-    assert stage.looks == 0
+    assert stage.reads == 0
 
 
 def test_a_batch_that_is_not_there_is_a_typed_error_with_a_way_to_go_on(
-    stage: Stage, capsys: pytest.CaptureFixture[str]
+    stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["batch", "--id", "b_none", "--watch", "--url", stage.url, "--token", "t"]) == 1
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "BATCH_NOT_FOUND"
 
 
-def test_a_look_that_fails_is_followed_by_another(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_look_that_fails_is_followed_by_another(stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
     stage.outages = 2
     assert run(["batch", "--id", BATCH, "--watch", "--url", stage.url, "--token", "t"]) == 0
     assert "done, 2 of 2 steps" in capsys.readouterr().err
 
 
 def test_an_endpoint_that_stays_away_ends_the_watching_and_not_the_batch(
-    stage: Stage, capsys: pytest.CaptureFixture[str]
+    stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stage.outages = 1_000
     assert run(["batch", "--id", BATCH, "--watch", "--url", stage.url, "--token", "t"]) == 1
@@ -136,7 +136,9 @@ def test_an_endpoint_that_stays_away_ends_the_watching_and_not_the_batch(
     assert f"mcpist batch --id {BATCH} --watch" in captured.err
 
 
-def test_a_batch_is_resumed_and_confirmed_by_its_arguments(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_batch_is_resumed_and_confirmed_by_its_arguments(
+    stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
     endpoint = ("--url", stage.url, "--token", "t")
     assert run(["batch", "--resume", BATCH, "--again", "send", "--again", "book", "--confirm", *endpoint]) == 0
     assert stage.asked == [{"resume": BATCH, "dry_run": False, "confirm": True, "again": ["send", "book"]}]
@@ -146,7 +148,7 @@ def test_a_batch_is_resumed_and_confirmed_by_its_arguments(stage: Stage, capsys:
 # -- Ctrl-C --------------------------------------------------------------------------------------------
 
 
-def test_ctrl_c_leaves_the_batch_running_and_says_how_to_go_on(endless: Stage, commands: str) -> None:
+def test_ctrl_c_leaves_the_batch_running_and_says_how_to_go_on(endless: FakeEndpoint, commands: str) -> None:
     pipe = subprocess.PIPE
     with started(endless, commands, "--watch", stdout=pipe, stderr=pipe) as process:
         assert process.stderr
@@ -155,7 +157,7 @@ def test_ctrl_c_leaves_the_batch_running_and_says_how_to_go_on(endless: Stage, c
         assert "page: running" in said[-1]
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
-        assert process.wait(PATIENCE_SECONDS) == 130
+        assert process.wait(COMMAND_TIMEOUT_SECONDS) == 130
         assert process.stdout.read() == ""
     assert f"mcpist batch --id {BATCH} --watch" in rest
     assert f"mcpist timeline {BATCH}" in rest
@@ -166,7 +168,7 @@ def test_ctrl_c_leaves_the_batch_running_and_says_how_to_go_on(endless: Stage, c
 # -- on a terminal -------------------------------------------------------------------------------------
 
 
-def test_a_terminal_gets_rows_that_change(endless: Stage, commands: str) -> None:
+def test_a_terminal_gets_rows_that_change(endless: FakeEndpoint, commands: str) -> None:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
     with started(endless, commands, "--watch", stdout=subprocess.PIPE, stderr=theirs) as process:
@@ -174,7 +176,7 @@ def test_a_terminal_gets_rows_that_change(endless: Stage, commands: str) -> None
         seen = until(ours, "3/12")
         process.send_signal(signal.SIGINT)
         seen += until(ours, "mcpist timeline")
-        assert process.wait(PATIENCE_SECONDS) == 130
+        assert process.wait(COMMAND_TIMEOUT_SECONDS) == 130
     os.close(ours)
     plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", seen)
     assert re.search(rf"batch {BATCH}: running, 1 of 2 steps, \d\.\d s", plain)
@@ -185,7 +187,7 @@ def test_a_terminal_gets_rows_that_change(endless: Stage, commands: str) -> None
 
 def until(terminal: int, words: str) -> str:
     """What a terminal shows until it has shown these words."""
-    seen, deadline = b"", time.monotonic() + PATIENCE_SECONDS
+    seen, deadline = b"", time.monotonic() + COMMAND_TIMEOUT_SECONDS
     while words.encode() not in seen and time.monotonic() < deadline:
         if select.select([terminal], [], [], 0.2)[0]:
             seen += os.read(terminal, 65_536)
@@ -202,14 +204,14 @@ def test_a_small_terminal_keeps_the_rows_that_matter() -> None:
     ]
     seen = StringIO()
     console = Console(file=seen, width=80, height=8, force_terminal=True, color_system=None)
-    progress = read(scene(2, *steps))
-    console.print(Rows(console).drawn(progress, progress.now))
+    progress = parse_progress(scene(2, *steps))
+    console.print(LiveTable(console).drawn(progress, progress.now))
     rows = [line.split()[:2] for line in seen.getvalue().splitlines()[2:]]
     assert rows == [["s0", "rag.s0"], ["late", "rag.late"], ["slow", "rag.slow"], ["bad", "rag.bad"], ["and", "29"]]
 
 
 def test_what_is_kept_from_a_resumed_batch_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
     done = scene(1.0, step("find", "succeeded", kept=True), step("page", "succeeded", "find", at=(0.2, 0.9)), done=True)
-    with staged(done) as stage:
+    with serving_scenes(done) as stage:
         assert run(["batch", "--resume", BATCH, "--watch", "--url", stage.url, "--token", "t"]) == 0
     assert "find: succeeded before\n" in capsys.readouterr().err

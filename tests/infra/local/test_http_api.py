@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from infra.local.http_api import HttpApi, answer, event
-from infra.local.pool import Outcome, StillRunning, Throttled
+from infra.local.http_api import HttpApi, to_event, to_response
+from infra.local.pool import InvocationResult, StillRunning, Throttled
 from infra.local.template import Route
 from tests.infra.local.web import request
 
@@ -26,12 +26,12 @@ class FakePool:
     def __init__(self, trouble: Exception | None = None) -> None:
         self.trouble = trouble
 
-    def invoke(self, content: bytes, arn: str, *, patience_seconds: float) -> Outcome:
+    def invoke(self, content: bytes, arn: str, *, timeout_seconds: float) -> InvocationResult:
         assert arn.endswith(":live")
-        assert patience_seconds == 30
+        assert timeout_seconds == 30
         if self.trouble:
             raise self.trouble
-        return Outcome(content)
+        return InvocationResult(content)
 
 
 def api(*routes: Route, trouble: Exception | None = None) -> HttpApi:
@@ -46,7 +46,7 @@ def test_an_event_has_the_fields_of_payload_format_2() -> None:
         body=b'{"x": 1}',
         headers={"Content-Type": "application/json", "Cookie": "s=1; t=2", "User-Agent": "curl/8"},
     )
-    made = event(sent, ROUTE, {"organization": "acme inc"}, "127.0.0.1", "id-1")
+    made = to_event(sent, ROUTE, {"organization": "acme inc"}, "127.0.0.1", "id-1")
     context = made.pop("requestContext")
     headers = made.pop("headers")
     assert made == {
@@ -85,13 +85,13 @@ def test_an_event_has_the_fields_of_payload_format_2() -> None:
 )
 def test_only_text_arrives_as_text(content_type: str | None, encoded: bool) -> None:
     headers = {"Content-Type": content_type} if content_type else {}
-    made = event(request("POST", "/", body=b"a=1", headers=headers), ROUTE, {}, "d", "id")
+    made = to_event(request("POST", "/", body=b"a=1", headers=headers), ROUTE, {}, "d", "id")
     assert made["isBase64Encoded"] is encoded
     assert made["body"] == (base64.b64encode(b"a=1").decode() if encoded else "a=1")
 
 
 def test_a_request_without_body_has_no_body() -> None:
-    made = event(request("GET", "/"), ROUTE, {}, "d", "id")
+    made = to_event(request("GET", "/"), ROUTE, {}, "d", "id")
     assert "body" not in made
     assert made["isBase64Encoded"] is False
 
@@ -109,35 +109,35 @@ def test_a_request_without_body_has_no_body() -> None:
 def test_the_most_specific_route_wins(method: str, path: str, key: str) -> None:
     paths = ["/mcp/{proxy+}", "$default", "/mcp/{organization}", "/mcp"]
     routes = [Route("ANY", one, "F") for one in paths] + [Route("GET", "/mcp", "F")]
-    assert json.loads(api(*routes).answer(request(method, path)).body)["routeKey"] == key
+    assert json.loads(api(*routes).handle(request(method, path)).body)["routeKey"] == key
 
 
 @pytest.mark.parametrize("host", ["rebound.example", "127.0.0.1.rebound.example:3000", ""])
 def test_a_foreign_host_is_403(host: str) -> None:
-    made = api(ROUTE).answer(request("GET", "/mcp/a", headers={"Host": host}))
+    made = api(ROUTE).handle(request("GET", "/mcp/a", headers={"Host": host}))
     assert (made.status, json.loads(made.body)) == (403, {"message": "Forbidden"})
 
 
 def test_no_route_is_404() -> None:
-    made = api(ROUTE).answer(request("GET", "/"))
+    made = api(ROUTE).handle(request("GET", "/"))
     assert (made.status, json.loads(made.body)) == (404, {"message": "Not Found"})
 
 
 def test_a_body_over_ten_megabytes_and_an_event_over_six_are_413() -> None:
     headers = {"Content-Type": "text/plain"}
-    assert api(ROUTE).answer(request("POST", "/mcp/a", body=b"x" * 10_485_761, headers=headers)).status == 413
-    assert api(ROUTE).answer(request("POST", "/mcp/a", body=b"x" * 6_291_456, headers=headers)).status == 413
-    assert api(ROUTE).answer(request("POST", "/mcp/a", body=b"x" * 6_000_000, headers=headers)).status == 200
+    assert api(ROUTE).handle(request("POST", "/mcp/a", body=b"x" * 10_485_761, headers=headers)).status == 413
+    assert api(ROUTE).handle(request("POST", "/mcp/a", body=b"x" * 6_291_456, headers=headers)).status == 413
+    assert api(ROUTE).handle(request("POST", "/mcp/a", body=b"x" * 6_000_000, headers=headers)).status == 200
 
 
 @pytest.mark.parametrize("trouble", [Throttled(), StillRunning()])
 def test_a_busy_or_slow_function_is_503(trouble: Exception) -> None:
-    made = api(ROUTE, trouble=trouble).answer(request("GET", "/mcp/a"))
+    made = api(ROUTE, trouble=trouble).handle(request("GET", "/mcp/a"))
     assert (made.status, json.loads(made.body)) == (503, {"message": "Service Unavailable"})
 
 
 def answered(result: Any) -> tuple[int, dict[str, str], bytes]:
-    made = answer(Outcome(json.dumps(result).encode()), "id")
+    made = to_response(InvocationResult(json.dumps(result).encode()), "id")
     return made.status, dict(made.headers), made.body
 
 
@@ -152,7 +152,7 @@ def test_headers_are_lowered_and_www_authenticate_is_renamed() -> None:
 
 def test_cookies_become_set_cookie_and_base64_becomes_bytes() -> None:
     result = {"statusCode": "200", "cookies": ["a=1", "b=2"], "body": "/w==", "isBase64Encoded": True}
-    made = answer(Outcome(json.dumps(result).encode()), "id")
+    made = to_response(InvocationResult(json.dumps(result).encode()), "id")
     assert made.body == b"\xff"
     assert [value for name, value in made.headers if name == "set-cookie"] == ["a=1", "b=2"]
 
@@ -169,5 +169,5 @@ def test_a_malformed_result_is_500(result: dict[str, Any]) -> None:
 
 
 def test_a_function_error_is_500_without_its_message() -> None:
-    made = answer(Outcome(b'{"errorMessage": "secret"}', "Unhandled"), "id")
+    made = to_response(InvocationResult(b'{"errorMessage": "secret"}', "Unhandled"), "id")
     assert (made.status, json.loads(made.body)) == (500, {"message": "Internal Server Error"})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.local.lambda_api import LambdaApi, is_invoke
-from infra.local.pool import Outcome, Throttled
+from infra.local.pool import InvocationResult, Throttled
 from infra.local.template import Function
 from tests.infra.local.web import request
 
@@ -20,10 +20,10 @@ class FakePool:
 
     function = FUNCTION
 
-    def invoke(self, event: bytes, arn: str, **_: Any) -> Outcome:
+    def invoke(self, event: bytes, arn: str, **_: Any) -> InvocationResult:
         if event == b'"busy"':
             raise Throttled
-        return Outcome(json.dumps(arn).encode(), "Unhandled" if event == b'"fail"' else None)
+        return InvocationResult(json.dumps(arn).encode(), "Unhandled" if event == b'"fail"' else None)
 
 
 def invoke(function: str, body: bytes = b"{}", kind: str = "RequestResponse") -> tuple[int, dict[str, str], Any]:

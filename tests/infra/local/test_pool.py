@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from infra.local.pool import LARGEST_RESPONSE_BYTES, Invocation, Outcome, Pool, Sandbox, StillRunning, Throttled
+from infra.local.pool import MAX_RESPONSE_BYTES, Invocation, InvocationResult, Pool, Sandbox, StillRunning, Throttled
 from infra.local.template import Function
 
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:f"
 
 
-class FakeNursery:
+class FakeSandboxFactory:
     """Sandboxes that a test moves by hand."""
 
     def __init__(self) -> None:
@@ -36,13 +36,15 @@ class FakeNursery:
 
 
 @contextmanager
-def pool(*, bound: int = 2, queue: int = 1, timeout: int = 5) -> Iterator[tuple[Pool, FakeNursery, "Caller"]]:
+def pool(
+    *, max_sandboxes: int = 2, max_queued: int = 1, timeout: int = 5
+) -> Iterator[tuple[Pool, FakeSandboxFactory, "Caller"]]:
     function = Function("F", "f", "m.h", Path(), (), timeout, 128, {}, None, False, "Text")
-    nursery = FakeNursery()
-    made = Pool(function, nursery, bound=bound, queue=queue)
-    nursery.pool = made
+    factory = FakeSandboxFactory()
+    made = Pool(function, factory, max_sandboxes=max_sandboxes, max_queued=max_queued)
+    factory.pool = made
     with ThreadPoolExecutor(8) as threads:
-        yield made, nursery, Caller(made, threads)
+        yield made, factory, Caller(made, threads)
         made.close()
 
 
@@ -52,7 +54,7 @@ class Caller:
     def __init__(self, pool: Pool, threads: ThreadPoolExecutor) -> None:
         self._pool, self._threads = pool, threads
 
-    def __call__(self, event: bytes = b"{}", **named: Any) -> Future[Outcome]:
+    def __call__(self, event: bytes = b"{}", **named: Any) -> Future[InvocationResult]:
         submitted = threading.Event()
         original = self._pool._submit
 
@@ -77,116 +79,116 @@ def take(made: Pool, sandbox: Sandbox) -> Invocation:
 
 def finish(made: Pool, sandbox: Sandbox, payload: bytes = b"1") -> None:
     assert sandbox.current is not None
-    assert made.settle(sandbox, sandbox.current.id, Outcome(payload))
+    assert made.complete(sandbox, sandbox.current.id, InvocationResult(payload))
 
 
-def error(outcome: Outcome) -> tuple[str | None, str]:
+def error(outcome: InvocationResult) -> tuple[str | None, str]:
     return outcome.error, json.loads(outcome.payload)["errorType"]
 
 
 def test_a_warm_sandbox_is_used_again() -> None:
-    with pool() as (made, nursery, call):
+    with pool() as (made, factory, call):
         first = call(b"1")
-        take(made, nursery.born[0])
-        finish(made, nursery.born[0], b"one")
+        take(made, factory.born[0])
+        finish(made, factory.born[0], b"one")
         assert first.result(5).payload == b"one"
-        waiting = threading.Thread(target=made.next, args=(nursery.born[0],))
+        waiting = threading.Thread(target=made.next, args=(factory.born[0],))
         waiting.start()
         while not made._idle:
             threading.Event().wait(0.001)
         second = call(b"2")
         waiting.join(5)
-        finish(made, nursery.born[0], b"two")
+        finish(made, factory.born[0], b"two")
         assert second.result(5).payload == b"two"
-        assert len(nursery.born) == 1
+        assert len(factory.born) == 1
 
 
 def test_it_grows_to_its_bound_then_queues_then_throttles() -> None:
-    with pool(bound=2, queue=1) as (made, nursery, call):
+    with pool(max_sandboxes=2, max_queued=1) as (made, factory, call):
         futures = [call() for _ in range(3)]
-        for sandbox in list(nursery.born):
+        for sandbox in list(factory.born):
             take(made, sandbox)
-        assert len(nursery.born) == 2
+        assert len(factory.born) == 2
         with pytest.raises(Throttled):
             made.invoke(b"{}", ARN)
-        for sandbox in list(nursery.born):
+        for sandbox in list(factory.born):
             finish(made, sandbox)
-        take(made, nursery.born[0])
-        finish(made, nursery.born[0])
+        take(made, factory.born[0])
+        finish(made, factory.born[0])
         assert [future.result(5).error for future in futures] == [None] * 3
 
 
 def test_an_event_waits_in_a_full_queue() -> None:
-    with pool(bound=1, queue=0) as (made, nursery, call):
+    with pool(max_sandboxes=1, max_queued=0) as (made, factory, call):
         first, second = call(), call(queued=True)
         for future in (first, second):
-            take(made, nursery.born[0])
-            finish(made, nursery.born[0])
+            take(made, factory.born[0])
+            finish(made, factory.born[0])
             assert future.result(5).error is None
 
 
 def test_a_dead_sandbox_fails_its_invocation_and_is_replaced() -> None:
-    with pool(bound=1) as (made, nursery, call):
+    with pool(max_sandboxes=1) as (made, factory, call):
         first, second = call(), call()
-        take(made, nursery.born[0])
-        made.ended(nursery.born[0], "Runtime exited with error: signal: killed")
+        take(made, factory.born[0])
+        made.ended(factory.born[0], "Runtime exited with error: signal: killed")
         assert error(first.result(5)) == ("Unhandled", "Runtime.ExitError")
-        take(made, nursery.born[1])
-        finish(made, nursery.born[1])
+        take(made, factory.born[1])
+        finish(made, factory.born[1])
         assert second.result(5).error is None
 
 
 def test_a_sandbox_that_never_starts_fails_one_invocation() -> None:
-    with pool(bound=1) as (made, nursery, call):
+    with pool(max_sandboxes=1) as (made, factory, call):
         first = call()
-        nursery.born[0].init_error = Outcome(b'{"errorType": "ValueError"}', "Unhandled")
-        made.ended(nursery.born[0], "exit status 65")
+        factory.born[0].init_error = InvocationResult(b'{"errorType": "ValueError"}', "Unhandled")
+        made.ended(factory.born[0], "exit status 65")
         assert error(first.result(5)) == ("Unhandled", "ValueError")
-        assert len(nursery.born) == 1
+        assert len(factory.born) == 1
 
 
 def test_a_timeout_kills_the_sandbox() -> None:
-    with pool(timeout=0) as (made, nursery, call):
+    with pool(timeout=0) as (made, factory, call):
         first = call()
-        take(made, nursery.born[0])
+        take(made, factory.born[0])
         outcome = first.result(5)
         assert error(outcome) == ("Unhandled", "Sandbox.Timedout")
         assert "Task timed out after 0.00 seconds" in json.loads(outcome.payload)["errorMessage"]
-        assert nursery.born[0].gone.wait(5)
-        assert not made.settle(nursery.born[0], "late", Outcome(b""))
+        assert factory.born[0].exited.wait(5)
+        assert not made.complete(factory.born[0], "late", InvocationResult(b""))
 
 
 def test_an_impatient_caller_leaves_and_the_invocation_goes_on() -> None:
-    with pool() as (made, nursery, call):
-        first = call(patience_seconds=0.01)
-        invocation = take(made, nursery.born[0])
+    with pool() as (made, factory, call):
+        first = call(timeout_seconds=0.01)
+        invocation = take(made, factory.born[0])
         with pytest.raises(StillRunning):
             first.result(5)
-        finish(made, nursery.born[0], b"late")
-        assert invocation.outcome == Outcome(b"late")
+        finish(made, factory.born[0], b"late")
+        assert invocation.outcome == InvocationResult(b"late")
 
 
 def test_a_response_over_six_megabytes_is_an_error() -> None:
-    with pool() as (made, nursery, call):
+    with pool() as (made, factory, call):
         first = call()
-        take(made, nursery.born[0])
-        finish(made, nursery.born[0], b"x" * (LARGEST_RESPONSE_BYTES + 1))
+        take(made, factory.born[0])
+        finish(made, factory.born[0], b"x" * (MAX_RESPONSE_BYTES + 1))
         assert error(first.result(5)) == ("Unhandled", "Function.ResponseSizeTooLarge")
 
 
 def test_closing_lets_everyone_go() -> None:
-    with pool(bound=1) as (made, nursery, call):
+    with pool(max_sandboxes=1) as (made, factory, call):
         call()
-        take(made, nursery.born[0])
+        take(made, factory.born[0])
         queued = call()
         made.close()
         assert error(queued.result(5)) == ("Unhandled", "Runtime.ExitError")
         with pytest.raises(Throttled):
             made.invoke(b"{}", ARN)
-        made.ended(nursery.born[0], "over")
+        made.ended(factory.born[0], "over")
 
 
 def test_a_dead_nursery_fails_the_invocation() -> None:
-    with pool() as (_, nursery, call):
-        nursery.dead = True
+    with pool() as (_, factory, call):
+        factory.dead = True
         assert error(call().result(5)) == ("Unhandled", "Runtime.ExitError")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from infra.local import runtime_loop
-from infra.local.server import Answer, Hangup, Request, Server, listen
+from infra.local.server import DropConnection, LoopbackServer, Request, Response, listen
 
 HANDLER = """
 def handler(event, context):
@@ -32,18 +32,18 @@ class FakeApi:
         self.events = list(events)
         self.answers: list[tuple[str, object]] = []
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: Request) -> Response:
         if request.method == "POST":
             self.answers.append((request.path, json.loads(request.body)))
-            return Answer(202)
+            return Response(202)
         if not self.events:
-            raise Hangup
+            raise DropConnection
         headers = (
             ("Lambda-Runtime-Aws-Request-Id", "id-1"),
             ("Lambda-Runtime-Deadline-Ms", "9999999999999"),
             ("Lambda-Runtime-Invoked-Function-Arn", "arn"),
         )
-        return Answer(200, headers, json.dumps(self.events.pop(0)).encode())
+        return Response(200, headers, json.dumps(self.events.pop(0)).encode())
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def serve(api: FakeApi, handler: str) -> None:
     listener = listen("127.0.0.1", 0)
-    with Server(listener, api):
+    with LoopbackServer(listener, api):
         runtime_loop.run(handler, f"127.0.0.1:{listener.getsockname()[1]}/secret")
 
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from infra.local.front import Front
+from infra.local.aws_requests import Keyring
 from infra.local.pool import Pool, Sandbox
-from infra.local.sandbox import HandlerBroken, Nursery, Premises
-from infra.local.server import Server, listen
+from infra.local.router import RequestRouter
+from infra.local.sandbox import HandlerImportError, RunContext, ZygoteProcess
+from infra.local.server import LoopbackServer, listen
 from infra.local.template import Function
-from infra.local.traffic import Keyring
 
 ROOT = Path(__file__).parents[3]
 HANDLER = '''
@@ -72,7 +72,7 @@ class Lambdas:
     """One function in its sandboxes."""
 
     pool: Pool
-    nursery: Nursery
+    zygote: ZygoteProcess
     folder: Path
 
     def __call__(self, event: Any = None) -> tuple[str | None, Any]:
@@ -100,18 +100,18 @@ def lambdas(folder: Path, source: str = HANDLER, *, timeout: int = 20, snap_star
         "F", "mcpist-F", "room.handler.handler", room.parent, (), timeout, 256, environment, "live", snap_start, "Text"
     )
     sandboxes: dict[str, tuple[Sandbox, Pool]] = {}
-    front = Front(Keyring(), sandboxes)
+    front = RequestRouter(Keyring(), sandboxes)
     with ExitStack() as stack:
         listener = listen("127.0.0.1", 0)
-        stack.enter_context(Server(listener, front))
+        stack.enter_context(LoopbackServer(listener, front))
         address = f"127.0.0.1:{listener.getsockname()[1]}"
-        premises = Premises(f"http://{address}", f"{address}/{front.secret}", folder / "logs", Keyring(), sandboxes)
-        nursery = Nursery(function, premises, {})
-        stack.callback(nursery.close)
-        nursery.pool = Pool(function, nursery, bound=3, queue=10)
-        stack.callback(nursery.pool.close)
-        nursery.wait_until_ready()
-        yield Lambdas(nursery.pool, nursery, folder)
+        context = RunContext(f"http://{address}", f"{address}/{front.secret}", folder / "logs", Keyring(), sandboxes)
+        zygote = ZygoteProcess(function, context, {})
+        stack.callback(zygote.close)
+        zygote.pool = Pool(function, zygote, max_sandboxes=3, max_queued=10)
+        stack.callback(zygote.pool.close)
+        zygote.wait_until_ready()
+        yield Lambdas(zygote.pool, zygote, folder)
 
 
 @pytest.fixture(scope="module")
@@ -123,14 +123,14 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lambdas]:
 @pytest.fixture
 def fresh(shared: Lambdas) -> Lambdas:
     """The shared function, without warm sandboxes."""
-    shared.pool.retire()
+    shared.pool.stop_idle()
     return shared
 
 
 def test_a_sandbox_is_forked_from_the_process_that_imported_the_handler(fresh: Lambdas) -> None:
     error, seen = fresh()
     assert error is None
-    assert seen["imported_by"] == seen["parent"] == fresh.nursery.process.pid
+    assert seen["imported_by"] == seen["parent"] == fresh.zygote.process.pid
     assert seen["pid"] != seen["parent"]
 
 
@@ -197,8 +197,8 @@ def test_a_killed_sandbox_fails_its_invocation(fresh: Lambdas) -> None:
     with ThreadPoolExecutor(1) as threads:
         future = fresh.started(threads, {"sleep": 60})
         (sandbox,) = fresh.pool.sandboxes
-        fresh.nursery.kill(sandbox)
-        assert sandbox.gone.is_set()
+        fresh.zygote.kill(sandbox)
+        assert sandbox.exited.is_set()
         error, seen = future.result(5)
     assert (error, seen["errorType"]) == ("Unhandled", "Runtime.ExitError")
     assert "signal: killed" in seen["errorMessage"]
@@ -227,18 +227,18 @@ def test_a_connection_that_was_opened_on_import_is_at_its_end_in_every_sandbox(t
         source = CONNECTED.replace("PORT", str(server.getsockname()[1]))
         with lambdas(tmp_path, source, timeout=5) as made:
             assert made() == (None, "")
-            made.pool.retire()
+            made.pool.stop_idle()
             assert made() == (None, "")
 
 
 def test_an_import_error_is_reported_on_start(tmp_path: Path) -> None:
     wanted = r"(?s)F \(room\.handler\.handler\).*no_such_module"
-    with pytest.raises(HandlerBroken, match=wanted), lambdas(tmp_path, "import no_such_module"):
+    with pytest.raises(HandlerImportError, match=wanted), lambdas(tmp_path, "import no_such_module"):
         pass
 
 
 def test_a_missing_handler_is_reported_on_start(tmp_path: Path) -> None:
-    with pytest.raises(HandlerBroken, match="has no attribute 'handler'"), lambdas(tmp_path, "x = 1"):
+    with pytest.raises(HandlerImportError, match="has no attribute 'handler'"), lambdas(tmp_path, "x = 1"):
         pass
 
 
@@ -300,7 +300,7 @@ from pathlib import Path
 from tests.infra.local.test_sandbox import lambdas
 with ThreadPoolExecutor(1) as threads, lambdas(Path({str(tmp_path)!r})) as made:
     made.started(threads, {{"sleep": 60}})
-    print(made.pool.sandboxes[0].pid, made.nursery.process.pid, flush=True)
+    print(made.pool.sandboxes[0].pid, made.zygote.process.pid, flush=True)
     threading.Event().wait()
 """
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as owner:

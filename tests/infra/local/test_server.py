@@ -9,21 +9,21 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 
-from infra.local.server import Answer, Hangup, PortBusy, Request, Server, listen
+from infra.local.server import DropConnection, LoopbackServer, PortInUse, Request, Response, listen
 
 
-def echo(request: Request) -> Answer:
+def echo(request: Request) -> Response:
     if request.path == "/hangup":
-        raise Hangup
+        raise DropConnection
     status = 204 if request.path == "/empty" else 200
     dated = (("Date", request.headers["x-date"]),) if "x-date" in request.headers else ()
-    return Answer(status, (("X-Path", request.path), ("X-Query", request.query), *dated), request.body)
+    return Response(status, (("X-Path", request.path), ("X-Query", request.query), *dated), request.body)
 
 
 @contextlib.contextmanager
 def serving() -> Iterator[http.client.HTTPConnection]:
     listener = listen("127.0.0.1", 0)
-    with Server(listener, echo):
+    with LoopbackServer(listener, echo):
         connection = http.client.HTTPConnection("127.0.0.1", listener.getsockname()[1], timeout=5)
         with contextlib.closing(connection):
             yield connection
@@ -32,7 +32,7 @@ def serving() -> Iterator[http.client.HTTPConnection]:
 def test_a_busy_port_is_named() -> None:
     with contextlib.closing(listen("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        with pytest.raises(PortBusy, match=str(port)):
+        with pytest.raises(PortInUse, match=str(port)):
             listen("127.0.0.1", port)
 
 

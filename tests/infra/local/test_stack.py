@@ -13,7 +13,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from infra.local.stack import AwsRequest, EmbeddedAws, FaultyAnswer, Moment, PortBusy
+from infra.local.stack import AwsRequest, EmbeddedAws, HookPhase, InjectedResponse, PortInUse
 
 TEMPLATE = """
 Transform: AWS::Serverless-2016-10-31
@@ -201,7 +201,7 @@ def test_a_machine_runs_sandboxed_handlers_in_parallel(aws: EmbeddedAws) -> None
 
 
 def test_a_sandbox_killed_after_its_write_leaves_the_write_and_loses_the_answer(aws: EmbeddedAws) -> None:
-    def hook(request: AwsRequest, moment: Moment) -> None:
+    def hook(request: AwsRequest, moment: HookPhase) -> None:
         if moment == "after" and request.table and request.body["Item"]["pk"]["S"] == "doomed-after":
             aws.kill(request.caller)
 
@@ -215,7 +215,7 @@ def test_a_sandbox_killed_after_its_write_leaves_the_write_and_loses_the_answer(
 
 
 def test_a_sandbox_killed_before_its_write_leaves_nothing(aws: EmbeddedAws) -> None:
-    def hook(request: AwsRequest, moment: Moment) -> None:
+    def hook(request: AwsRequest, moment: HookPhase) -> None:
         if moment == "before" and request.table:
             aws.kill(request.caller)
 
@@ -229,9 +229,9 @@ def test_a_sandbox_killed_before_its_write_leaves_nothing(aws: EmbeddedAws) -> N
 def test_a_throttled_request_is_retried_by_the_sdk(aws: EmbeddedAws) -> None:
     faults = iter([True])
 
-    def hook(request: AwsRequest, moment: Moment) -> None:
+    def hook(request: AwsRequest, moment: HookPhase) -> None:
         if moment == "before" and request.table and next(faults, False):
-            raise FaultyAnswer(
+            raise InjectedResponse(
                 400, {"__type": "com.amazonaws.dynamodb.v20120810#ThrottlingException", "message": "slow"}
             )
 
@@ -320,7 +320,7 @@ def test_a_container_reaches_it_on_the_bridge_with_the_same_credentials(
 def test_retired_sandboxes_make_the_next_call_cold(aws: EmbeddedAws) -> None:
     warm = door(aws, "warm")[1]["result"]["pid"]
     assert door(aws, "warm")[1]["result"]["pid"] == warm
-    aws.functions["WorkerFunction"].retire()
+    aws.functions["WorkerFunction"].stop_idle()
     assert door(aws, "warm")[1]["result"]["pid"] != warm
 
 
@@ -331,5 +331,5 @@ def test_a_second_one_in_the_same_process_is_refused(aws: EmbeddedAws, functions
 
 def test_a_busy_port_is_refused(aws: EmbeddedAws, functions: Path) -> None:
     port = int(aws.endpoint_url.rpartition(":")[2])
-    with pytest.raises(PortBusy), EmbeddedAws(functions, port=port, parameters={"PublicUrl": ""}):
+    with pytest.raises(PortInUse), EmbeddedAws(functions, port=port, parameters={"PublicUrl": ""}):
         pass

@@ -4,24 +4,24 @@ import json
 
 import pytest
 
-from infra.local.traffic import AwsRequest, Caller, Keyring, describe, scope_of
+from infra.local.aws_requests import AwsRequest, Caller, Keyring, credential_scope, to_aws_request
 from tests.infra.local.web import request, signed
 
 CALLER = Caller("F-1", "F")
 
 
 def test_a_signed_request_names_its_key_and_service() -> None:
-    assert scope_of(request("POST", "/", headers=signed("AKIA1", "dynamodb"))) == ("AKIA1", "dynamodb")
+    assert credential_scope(request("POST", "/", headers=signed("AKIA1", "dynamodb"))) == ("AKIA1", "dynamodb")
 
 
 def test_a_presigned_request_names_them_in_its_query() -> None:
     credential = "AKIA1%2F20261121%2Fus-east-1%2Fs3%2Faws4_request"
-    assert scope_of(request("GET", f"/b/k?X-Amz-Credential={credential}&X-Amz-Signature=0")) == ("AKIA1", "s3")
+    assert credential_scope(request("GET", f"/b/k?X-Amz-Credential={credential}&X-Amz-Signature=0")) == ("AKIA1", "s3")
 
 
 @pytest.mark.parametrize("authorization", ["Bearer x", "AWS4-HMAC-SHA256 Credential=x"])
 def test_other_requests_name_nobody(authorization: str) -> None:
-    assert scope_of(request("GET", "/", headers={"Authorization": authorization})) in {None, ("", "")}
+    assert credential_scope(request("GET", "/", headers={"Authorization": authorization})) in {None, ("", "")}
 
 
 def test_keys_are_random_and_only_issued_ones_are_known() -> None:
@@ -34,15 +34,15 @@ def test_keys_are_random_and_only_issued_ones_are_known() -> None:
 
 def test_a_dynamodb_request_is_recorded_with_operation_table_and_body() -> None:
     headers = {"X-Amz-Target": "DynamoDB_20120810.GetItem", "Content-Type": "application/x-amz-json-1.0"}
-    made = describe(request("POST", "/", body=b'{"TableName": "T"}', headers=headers), CALLER, "dynamodb", "i-1")
+    made = to_aws_request(request("POST", "/", body=b'{"TableName": "T"}', headers=headers), CALLER, "dynamodb", "i-1")
     assert made == AwsRequest("F-1", "F", "dynamodb", "GetItem", {"TableName": "T"}, "i-1")
     assert made.table == "T"
 
 
 def test_requests_without_target_are_named_by_method_and_path() -> None:
-    made = describe(request("PUT", "/bucket/a%20b", body=b"x"), CALLER, "s3", None)
+    made = to_aws_request(request("PUT", "/bucket/a%20b", body=b"x"), CALLER, "s3", None)
     assert (made.operation, made.body, made.table) == ("PUT /bucket/a b", None, None)
-    invoked = describe(request("POST", "/2015-03-31/functions/f/invocations", body=b"{}"), CALLER, "lambda", None)
+    invoked = to_aws_request(request("POST", "/2015-03-31/functions/f/invocations", body=b"{}"), CALLER, "lambda", None)
     assert (invoked.operation, invoked.body) == ("Invoke", {})
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
-from mcpist.markdown.normal import normal
+from mcpist.markdown.normal_form import normalize
 from mcpist.markdown.tree import (
     Block,
     Blocks,
@@ -13,7 +13,6 @@ from mcpist.markdown.tree import (
     Image,
     Item,
     List,
-    Lost,
     Mention,
     Paragraph,
     Quote,
@@ -21,6 +20,7 @@ from mcpist.markdown.tree import (
     Runs,
     Table,
     Text,
+    Unsupported,
 )
 from mcpist_services.confluence.links import DATE, address, resource
 from mcpist_services.confluence.markup import Element
@@ -28,9 +28,9 @@ from mcpist_services.confluence.markup import Element
 
 def without_lost(blocks: Blocks) -> Iterator[Block]:
     """The tree without the names of what is lost."""
-    for block in normal(blocks):
+    for block in normalize(blocks):
         match block:
-            case Lost():
+            case Unsupported():
                 pass
             case Paragraph(runs):
                 yield Paragraph(known(runs))
@@ -47,11 +47,11 @@ def without_lost(blocks: Blocks) -> Iterator[Block]:
 
 
 def known(runs: Runs) -> Runs:
-    return tuple(run for run in runs if not isinstance(run, Lost))
+    return tuple(run for run in runs if not isinstance(run, Unsupported))
 
 
 def held(blocks: Blocks) -> Blocks:
-    return normal(tuple(_held(normal(blocks))))
+    return normalize(tuple(_held(normalize(blocks))))
 
 
 def _held(blocks: Blocks) -> Iterator[Block]:

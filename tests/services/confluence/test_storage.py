@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpist.errors import InvalidRequest
-from mcpist.markdown.normal import normal
+from mcpist.markdown.normal_form import normalize
 from mcpist.markdown.tree import Blocks, Code, Image, Item, List, Paragraph, Run, Table, Text
 from mcpist_services.confluence.markup import Element, parse
 from mcpist_services.confluence.reading import from_storage
@@ -350,7 +350,7 @@ PIECES += [
 @MANY
 def test_all_markup_is_read_and_what_is_known_of_it_is_stable(source: str) -> None:
     tree = from_storage(source)
-    assert normal(tree) == tree
+    assert normalize(tree) == tree
     known = markdown(to_storage(tuple(without_lost(tree)), "body"))
     assert markdown(storage(known)) == known
 

@@ -8,7 +8,7 @@ import pytest
 from mcpist.errors import InvalidArguments, InvalidRequest, ToolExecutionError
 from mcpist.render.answer import compact
 from mcpist.render.project import project
-from mcpist.tools.call import Answer, Call, Cut
+from mcpist.tools.call import Call, CallResponse, PartialList
 from mcpist_services.confluence.tools import confluence
 from tests.services.answers.confluence import ANSWERS, FOUND, PAGE, SITE
 from tests.services.conversation import converse, work_of
@@ -72,7 +72,7 @@ def test_a_draft_has_only_one_version(status: str, change: dict[str, str]) -> No
 def test_a_page_that_somebody_else_changed_meanwhile_is_not_written_over() -> None:
     calls = work("update_page", page_id="65551", title="Plan B")
     next(calls)
-    calls.send(Answer(200, {}, PAGE))
+    calls.send(CallResponse(200, {}, PAGE))
     conflict = ToolExecutionError(service="confluence", http_status=409, problem="Version must be incremented")
     with pytest.raises(ToolExecutionError) as failed:
         calls.throw(conflict)
@@ -130,7 +130,7 @@ def test_pages_go_on_at_the_cursor_of_the_next_link() -> None:
 def test_a_cut_list_says_how_to_go_on() -> None:
     calls = work("list_spaces", limit=1)
     _, cut = converse(calls, page_of([{"id": "1"}], "/wiki/api/v2/spaces?cursor=a+b%2Bc%3D&limit=1"))
-    assert isinstance(cut, Cut)
+    assert isinstance(cut, PartialList)
     assert "cursor=cursor=a%2Bb%2Bc%3D" in cut.more
     again = next(work("list_spaces", limit=1, cursor="cursor=a%2Bb%2Bc%3D"))
     assert again.query["cursor"] == "a+b+c="
@@ -223,7 +223,7 @@ def test_a_day_that_is_in_no_calendar_is_refused() -> None:
 
 def test_a_spaces_key_cannot_leave_its_place_in_a_query() -> None:
     with pytest.raises(InvalidRequest):
-        confluence.prompts["find_stale_pages"].say({"space_key": 'A" OR space != "'})
-    assert 'space = "~712020" AND lastmodified < now("-3M")' in confluence.prompts["find_stale_pages"].say(
+        confluence.prompts["find_stale_pages"].render({"space_key": 'A" OR space != "'})
+    assert 'space = "~712020" AND lastmodified < now("-3M")' in confluence.prompts["find_stale_pages"].render(
         {"space_key": "~712020", "months": "3"}
     )

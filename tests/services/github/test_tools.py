@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest
-from mcpist.tools.call import Answer, Call
+from mcpist.tools.call import Call, CallResponse
 from mcpist_services.github.tools import github
 from tests.services.conversation import converse, work_of
 
@@ -17,9 +17,9 @@ REPOSITORY = {"owner": "octo", "repo": "app"}
 work = partial(work_of, github)
 
 
-def page(items: Any, following: str = "") -> Answer:
+def page(items: Any, following: str = "") -> CallResponse:
     link = f'<https://api.github.com/first?page=1>; rel="first", <{following}>; rel="next"' if following else ""
-    return Answer(200, {"link": link} if link else {}, items)
+    return CallResponse(200, {"link": link} if link else {}, items)
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_a_link_to_another_host_is_never_followed_there() -> None:
 def test_a_branch_starts_from_the_head_of_the_default_branch() -> None:
     sent, made = converse(
         work("create_branch", **REPOSITORY, branch="fix/login"),
-        Answer(200, {}, {"default_branch": "trunk/a"}),
-        Answer(200, {}, {"commit": {"sha": "abc"}}),
-        Answer(201, {}, {"ref": "refs/heads/fix/login"}),
+        CallResponse(200, {}, {"default_branch": "trunk/a"}),
+        CallResponse(200, {}, {"commit": {"sha": "abc"}}),
+        CallResponse(201, {}, {"ref": "refs/heads/fix/login"}),
     )
     assert [call.path for call in sent[:2]] == ["/repos/octo/app", "/repos/octo/app/branches/trunk/a"]
     assert sent[2] == Call("POST", "/repos/octo/app/git/refs", json={"ref": "refs/heads/fix/login", "sha": "abc"})
@@ -101,7 +101,7 @@ def test_a_change_of_nothing_is_refused(tool: str) -> None:
 
 
 def read_file(answer: dict[str, Any]) -> Any:
-    return converse(work("get_file", **REPOSITORY, path="a"), Answer(200, {}, answer))[1]["content"]
+    return converse(work("get_file", **REPOSITORY, path="a"), CallResponse(200, {}, answer))[1]["content"]
 
 
 def test_a_file_is_read_as_text() -> None:

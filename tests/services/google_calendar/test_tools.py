@@ -8,7 +8,7 @@ import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest
 from mcpist.render.answer import compact
-from mcpist.tools.call import Answer, Call
+from mcpist.tools.call import Call, CallResponse
 from mcpist_services.google_calendar.tools import google_calendar
 from tests.services.conversation import converse, work_of
 
@@ -207,7 +207,7 @@ def test_colours_are_those_of_events() -> None:
 
 
 def now(zone: str, headers: dict[str, str]) -> Any:
-    return converse(work("get_current_time"), Answer(200, headers, {"id": "timezone", "value": zone}))[1]
+    return converse(work("get_current_time"), CallResponse(200, headers, {"id": "timezone", "value": zone}))[1]
 
 
 def test_the_time_is_the_services_in_the_accounts_zone() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpist.errors import InvalidRequest
-from mcpist.markdown.read import read
+from mcpist.markdown.reader import read
 from mcpist.markdown.tree import (
     Block,
     Blocks,
@@ -16,15 +16,15 @@ from mcpist.markdown.tree import (
     Image,
     Item,
     List,
-    Lost,
     Paragraph,
     Quote,
     Runs,
     Table,
+    Unsupported,
 )
 from mcpist_services.jira.adf import adf, markdown
+from mcpist_services.jira.normalization import shaped
 from mcpist_services.jira.reading import from_adf
-from mcpist_services.jira.shape import shaped
 from mcpist_services.jira.writing import to_adf
 from tests.core.markdown.trees import markdown as texts
 from tests.core.markdown.trees import trees
@@ -67,7 +67,7 @@ documents = st.builds(_around, trees, pictures, st.integers(0, 3)) | trees
 
 def carried(blocks: Blocks) -> Blocks:
     """A tree without what is lost."""
-    return tuple(_without(block) for block in blocks if not isinstance(block, Lost))
+    return tuple(_without(block) for block in blocks if not isinstance(block, Unsupported))
 
 
 def _without(block: Block) -> Block:
@@ -87,7 +87,7 @@ def _without(block: Block) -> Block:
 
 
 def _kept(runs: Runs) -> Runs:
-    return tuple(run for run in runs if not isinstance(run, Lost))
+    return tuple(run for run in runs if not isinstance(run, Unsupported))
 
 
 def faults(node: dict[str, Any]) -> Iterator[str]:

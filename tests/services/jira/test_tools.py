@@ -7,7 +7,7 @@ import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest, UpstreamUnavailable
 from mcpist.render.answer import compact
-from mcpist.tools.call import Call, Cut
+from mcpist.tools.call import Call, PartialList
 from mcpist_services.jira.tools import jira
 from tests.services.answers.jira import issue, paragraph
 from tests.services.conversation import converse, work_of
@@ -44,7 +44,7 @@ def test_a_search_follows_the_token_and_asks_for_the_same_fields() -> None:
 
 def test_a_search_that_is_at_its_end_does_not_go_on_though_there_is_a_token() -> None:
     _, found = converse(work("search", jql="a = 1"), {"isLast": True, "nextPageToken": "a", "issues": []})
-    assert not isinstance(found, Cut)
+    assert not isinstance(found, PartialList)
 
 
 def test_a_search_that_turns_in_a_circle_is_stopped() -> None:
@@ -57,7 +57,7 @@ def test_a_cut_search_goes_on_where_it_ended() -> None:
     _, found = converse(
         work("search", jql="a = 1", limit=1), {"isLast": False, "nextPageToken": "a+/==", "issues": [issue("ENG-1")]}
     )
-    assert isinstance(found, Cut)
+    assert isinstance(found, PartialList)
     cursor = found.more.partition("cursor=")[2].rstrip(".")
     call = next(work("search", jql="a = 1", limit=1, cursor=cursor))
     assert call.json["nextPageToken"] == "a+/=="

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import example, given, settings
 
 from mcpist.errors import InvalidRequest
-from mcpist.markdown.normal import normal
-from mcpist.markdown.read import read
-from mcpist.markdown.tree import Block, Blocks, Image, Item, List, Lost, Paragraph, Quote, Run, Table, Text
-from mcpist.markdown.write import write
-from mcpist_services.notion.blocks import blocks_of, changes_to, one_of
-from mcpist_services.notion.contents import tree_of
+from mcpist.markdown.normal_form import normalize
+from mcpist.markdown.reader import read
+from mcpist.markdown.tree import Block, Blocks, Image, Item, List, Paragraph, Quote, Run, Table, Text, Unsupported
+from mcpist.markdown.writer import write
+from mcpist_services.notion.block_reading import tree_of
+from mcpist_services.notion.blocks import block_changes, blocks_of, single_block
 from mcpist_services.notion.languages import LANGUAGES, language_of
 from tests.core.markdown.trees import markdown, trees
 from tests.services.answers.notion import PAGE_ID, SMALL_PAGE, USER_ID, block, text
@@ -29,7 +29,7 @@ def found(blocks: Blocks) -> Blocks:
     kept: list[Block] = []
     for each in blocks:
         match each:
-            case Lost():
+            case Unsupported():
                 pass
             case Quote(inner):
                 kept.append(Quote(found(inner)))
@@ -47,7 +47,7 @@ def found(blocks: Blocks) -> Blocks:
 
 
 def _carriable(runs: tuple[Run, ...]) -> tuple[Run, ...]:
-    return tuple(_addressed(run) for run in runs if not isinstance(run, Lost))
+    return tuple(_addressed(run) for run in runs if not isinstance(run, Unsupported))
 
 
 def _addressed(run: Run) -> Run:
@@ -63,22 +63,22 @@ def _addressed(run: Run) -> Run:
 @given(trees)
 @settings(deadline=None)
 def test_notion_holds_a_tree_in_the_form_that_is_described(tree: Blocks) -> None:
-    whole = normal(found(normal(tree)))
+    whole = normalize(found(normalize(tree)))
     assert carried(whole) == held(whole)
 
 
 @given(trees)
 @settings(deadline=None)
 def test_what_notion_holds_comes_back_the_same(tree: Blocks) -> None:
-    first = carried(normal(found(normal(tree))))
-    assert normal(carried(normal(first))) == normal(first)
+    first = carried(normalize(found(normalize(tree))))
+    assert normalize(carried(normalize(first))) == normalize(first)
 
 
 @given(markdown)
 @example("- a\n\n  ![b](https://c.d) e\n- [ ] f\n\n1. g\n")
 @settings(deadline=None)
 def test_markdown_that_has_been_in_notion_stays_as_it_is(source: str) -> None:
-    once = write(carried(normal(found(read(source)))))
+    once = write(carried(normalize(found(read(source)))))
     assert write(carried(read(once))) == once
 
 
@@ -212,7 +212,7 @@ def test_a_block_says_what_is_written_in_it(kind: str, own: dict[str, Any], said
 
 def test_what_was_not_read_is_named() -> None:
     [unread] = tree_of([block("synced_block", 7, inside=True, synced_from=None)])[1:]
-    assert unread == Lost("what is inside c02fc1d3-db8b-45c5-a222-000000000007")
+    assert unread == Unsupported("what is inside c02fc1d3-db8b-45c5-a222-000000000007")
 
 
 def test_what_markdown_has_no_word_for_inside_a_text_is_shown_and_named() -> None:
@@ -225,7 +225,7 @@ def test_what_markdown_has_no_word_for_inside_a_text_is_shown_and_named() -> Non
 
 
 def test_a_block_that_is_not_shared_is_named() -> None:
-    assert tree_of([{"object": "block", "id": PAGE_ID}]) == (Lost("block that is not shared"),)
+    assert tree_of([{"object": "block", "id": PAGE_ID}]) == (Unsupported("block that is not shared"),)
 
 
 def test_markdown_is_a_tenth_of_a_pages_blocks() -> None:
@@ -255,24 +255,24 @@ def test_markdown_is_a_tenth_of_a_pages_blocks() -> None:
     ],
 )
 def test_a_block_is_changed_by_one_of_its_kind_or_by_text(kind: str, said: str, change: dict[str, Any]) -> None:
-    assert changes_to(block(kind, rich_text=[]), one_of(read(said))) == change
+    assert block_changes(block(kind, rich_text=[]), single_block(read(said))) == change
 
 
 @pytest.mark.parametrize(("kind", "said"), [("paragraph", "# New"), ("code", "New"), ("heading_1", "## New")])
 def test_a_block_does_not_become_another(kind: str, said: str) -> None:
     with pytest.raises(InvalidRequest, match="delete it"):
-        changes_to(block(kind, rich_text=[]), one_of(read(said)))
+        block_changes(block(kind, rich_text=[]), single_block(read(said)))
 
 
 @pytest.mark.parametrize("said", ["a\n\nb", "- a\n  - b", "![](https://a.b) c", "| a |\n|---|\n| b |", " "])
 def test_more_than_one_block_takes_no_blocks_place(said: str) -> None:
     with pytest.raises(InvalidRequest, match="one block"):
-        one_of(read(said))
+        single_block(read(said))
 
 
 def test_an_uploaded_picture_is_not_written_back() -> None:
     picture = block("image", type="file", file={"url": "https://s3/x", "expiry_time": "2026"}, caption=[])
     tree = tree_of([picture])
-    assert tree == (Paragraph((Image("https://s3/x"), Lost("uploaded image"))),)
+    assert tree == (Paragraph((Image("https://s3/x"), Unsupported("uploaded image"))),)
     with pytest.raises(InvalidRequest):
         blocks_of(tree)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcpist.errors import RateLimitExceeded, ToolExecutionError
-from mcpist.tools.call import Call, Cut
+from mcpist.tools.call import Call, PartialList
 from mcpist_services.notion.tools import notion
 from tests.services.answers.notion import NEXT, PAGE_ID, block, listed, text
 from tests.services.conversation import converse, work_of
@@ -56,7 +56,7 @@ def test_first_level_pages_are_followed_up_to_the_limit() -> None:
         listed(*(item(n, "b") for n in range(50)), following=IDS[9]),
     )
     assert [call.query for call in sent] == [{"page_size": 100}, {"page_size": 50, "start_cursor": NEXT}]
-    assert isinstance(said, Cut)
+    assert isinstance(said, PartialList)
     assert f"cursor={IDS[9]}" in said.more
     assert len(said.json["results"]) == 150
 
@@ -64,7 +64,7 @@ def test_first_level_pages_are_followed_up_to_the_limit() -> None:
 def test_what_is_too_much_to_open_is_named() -> None:
     first = listed(*(item(n, "a", inside=True) for n in range(32)))
     _, said = converse(work("list_blocks", block_id=PAGE_ID), first, *[listed(item(99, "b"))] * 30)
-    assert isinstance(said, Cut)
+    assert isinstance(said, PartialList)
     assert f"not read inside: {IDS[30]}, {IDS[31]}" in said.more
     assert f"- a\n\n  <!-- not carried: what is inside {IDS[31]} -->" in said.json["markdown"]
 
@@ -72,7 +72,7 @@ def test_what_is_too_much_to_open_is_named() -> None:
 def test_what_was_read_before_a_failure_is_kept() -> None:
     late = RateLimitExceeded(service="notion", retry_after=1)
     _, said = converse(work("list_blocks", block_id=PAGE_ID), listed(item(1, "a", inside=True)), late)
-    assert isinstance(said, Cut)
+    assert isinstance(said, PartialList)
     assert said.json["markdown"].startswith("- a\n")
     with pytest.raises(RateLimitExceeded):
         converse(work("list_blocks", block_id=PAGE_ID), late)
@@ -101,7 +101,7 @@ def test_a_page_that_is_whole_is_its_markdown() -> None:
 
 def test_a_page_that_notion_cut_says_so() -> None:
     _, said = converse(work("get_page_content", page_id=PAGE_ID), content(f"# Plan\n{unknown(1)}", IDS[1]))
-    assert isinstance(said, Cut)
+    assert isinstance(said, PartialList)
     assert "left out parts of the page (1," in said.more
     assert "fetch_all" in said.more
     assert said.json["unknown_block_ids"] == [IDS[1]]
@@ -133,7 +133,7 @@ def test_what_is_not_shared_stays_marked() -> None:
         refused,
         content("here"),
     )
-    assert isinstance(said, Cut)
+    assert isinstance(said, PartialList)
     assert said.json["markdown"] == f"{unknown(1)}\nhere"
     assert said.json["unknown_block_ids"] == [IDS[1]]
 
@@ -144,5 +144,5 @@ def test_a_part_that_comes_too_late_ends_the_reading() -> None:
         content(f"{unknown(1)}\n{unknown(2)}", IDS[1], IDS[2]),
         RateLimitExceeded(service="notion", retry_after=1),
     )
-    assert isinstance(said, Cut)
+    assert isinstance(said, PartialList)
     assert said.json["unknown_block_ids"] == IDS[1:3]

@@ -6,7 +6,7 @@ import pytest
 
 from mcpist.errors import InvalidRequest
 from mcpist.tools.call import Call
-from mcpist_services.notion.properties import _SIMPLE, outline, row, schema, value, whole, written
+from mcpist_services.notion.properties import _BARE_TYPES, outline, row, schema, value, whole, written
 from tests.services.answers.notion import ADA, PAGE, PAGE_ID, PROPERTIES, SOURCE, SOURCE_ID, TIME, USER_ID, text
 from tests.services.contracts import Vendor, needs_descriptions
 
@@ -158,7 +158,7 @@ def test_notions_description_allows_every_value_and_every_type() -> None:
     vendor = Vendor("notion")
     for said in (values, dict.fromkeys(set(values) - {"Open"})):
         vendor.send(Call("PATCH", f"/v1/pages/{PAGE_ID}", json={"properties": written(said, PROPERTIES)}))
-    kinds = {kind: kind for kind in _SIMPLE}
+    kinds = {kind: kind for kind in _BARE_TYPES}
     place = {"type": "page_id", "page_id": PAGE_ID}
     body = {"parent": place, "initial_data_source": {"properties": schema(kinds | {"Stage": ["A"]})}}
     vendor.send(Call("POST", "/v1/databases", json=body))

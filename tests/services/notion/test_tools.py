@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from mcpist.errors import InvalidArguments, InvalidRequest
-from mcpist.markdown.read import read
+from mcpist.markdown.reader import read
 from mcpist.render.answer import compact
-from mcpist.tools.call import Call, Cut
+from mcpist.tools.call import Call, PartialList
 from mcpist_services.notion.comments import comment, said
 from mcpist_services.notion.tools import notion
 from tests.services.answers.notion import (
@@ -81,7 +81,7 @@ def test_a_cursor_without_more_behind_it_ends_a_list() -> None:
 
 def test_a_cut_list_goes_on_where_it_says() -> None:
     _, found = converse(work("search", limit=1), listed(deepcopy(PAGE), following=NEXT))
-    assert isinstance(found, Cut)
+    assert isinstance(found, PartialList)
     assert f"cursor=start_cursor={NEXT}" in found.more
     assert next(work("search", cursor=f"start_cursor={NEXT}")).json["start_cursor"] == NEXT  # type: ignore[arg-type]
 

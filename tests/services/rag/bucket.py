@@ -5,9 +5,9 @@ from typing import Any
 
 from mcpist.aws.stores import client
 from mcpist.settings import settings
-from mcpist.tools.call import Cut
+from mcpist.tools.call import PartialList
+from mcpist_services.rag.document_store import FRESH_SECONDS_PER_REQUEST, DocumentStore
 from mcpist_services.rag.index import Index
-from mcpist_services.rag.shelf import FRESH_SECONDS, Shelf
 from mcpist_services.rag.tools import rag
 
 LIST, HEAD, GET, PUT, DELETE = "ListObjectsV2", "HeadObject", "GetObject", "PutObject", "DeleteObject"
@@ -22,8 +22,8 @@ class Clock:
     def __call__(self) -> float:
         return self.seconds
 
-    def pass_by(self) -> None:
-        self.seconds += FRESH_SECONDS
+    def advance(self) -> None:
+        self.seconds += FRESH_SECONDS_PER_REQUEST
 
 
 def store(path: str, text: str = "# A\n\ntext", organization: str = "acme") -> None:
@@ -49,7 +49,7 @@ def stored_index() -> Index:
     return index
 
 
-def paths(shelf: Shelf) -> list[str]:
+def paths(shelf: DocumentStore) -> list[str]:
     return [row["path"] for row in shelf.documents(limit=500)]
 
 
@@ -68,11 +68,11 @@ def answer(tool: str, **arguments: Any) -> Any:
     """What a tool of the module answers for acme, as `run` asks it."""
     declared = rag.tools[tool]
     lookup: Any = declared.describe_work(declared.validate(arguments))
-    assert rag.opens is not None
-    return lookup.function(rag.opens("acme"), **lookup.arguments)
+    assert rag.open_store is not None
+    return lookup.function(rag.open_store("acme"), **lookup.arguments)
 
 
 def rows(tool: str, **arguments: Any) -> Any:
     """The rows of a list, also of one that was cut."""
     brought = answer(tool, **arguments)
-    return brought.json if isinstance(brought, Cut) else brought
+    return brought.json if isinstance(brought, PartialList) else brought

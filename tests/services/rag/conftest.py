@@ -7,7 +7,7 @@ from moto import mock_aws
 from mcpist.aws import stores
 from mcpist.aws.stores import client
 from mcpist.settings import settings
-from mcpist_services.rag.shelf import Shelf
+from mcpist_services.rag.document_store import DocumentStore
 from tests.services.rag.bucket import Clock, store
 
 NUMBERS = count()
@@ -38,11 +38,11 @@ def sent(operations: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[lis
     client("s3").put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
     monkeypatch.setenv("FILES_BUCKET", bucket)
     settings.cache_clear()
-    Shelf.of.cache_clear()
+    DocumentStore.of.cache_clear()
     operations.clear()
     yield operations
     settings.cache_clear()
-    Shelf.of.cache_clear()
+    DocumentStore.of.cache_clear()
 
 
 @pytest.fixture
@@ -62,6 +62,6 @@ def documents(sent: list[str]) -> str:
 
 
 @pytest.fixture
-def shelf(documents: str, clock: Clock) -> Shelf:
+def shelf(documents: str, clock: Clock) -> DocumentStore:
     """The shelf of a sandbox that has not looked yet."""
-    return Shelf(documents, clock)
+    return DocumentStore(documents, clock)

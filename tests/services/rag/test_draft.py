@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from mcpist.errors import InvalidRequest, PayloadTooLarge
 from mcpist_services.rag.documents import body, fields, front_matter, read
-from mcpist_services.rag.draft import MOST_BYTES, MOST_PATH_BYTES, composed, writable
+from mcpist_services.rag.draft import MAX_DOCUMENT_BYTES, MAX_PATH_BYTES, checked_path, compose_text
 
 LINES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=60).filter(str.strip)
 TAGS = st.lists(LINES, max_size=5)
@@ -30,7 +30,7 @@ CONTENTS = st.one_of(
     "path", ["a.md", "guides/How to deploy.md", "設計/認証.md", "a.MD", "a.b/c.markdown", "100%?#.md"]
 )
 def test_a_path_of_a_document_may_be_written(path: str) -> None:
-    assert writable(path, new=True) == writable(path, new=False) == path
+    assert checked_path(path, new=True) == checked_path(path, new=False) == path
 
 
 @pytest.mark.parametrize(
@@ -56,61 +56,61 @@ def test_a_path_of_a_document_may_be_written(path: str) -> None:
         ".md",
         "a/.md",
         "a.md/b",
-        "a" * MOST_PATH_BYTES + ".md",
+        "a" * MAX_PATH_BYTES + ".md",
         "設" * 300 + ".md",
     ],
 )
 def test_a_path_that_leads_elsewhere_or_is_no_documents_is_refused(path: str) -> None:
     for new in (True, False):
         with pytest.raises(InvalidRequest) as refused:
-            writable(path, new=new)
+            checked_path(path, new=new)
         assert refused.value.details["field"] == "path"
 
 
 def test_a_new_paths_letters_are_put_together_and_an_old_one_keeps_its_own() -> None:
     apart = unicodedata.normalize("NFD", "ガイド.md")
-    assert writable(apart, new=True) == "ガイド.md"
-    assert writable(apart, new=False) == apart
+    assert checked_path(apart, new=True) == "ガイド.md"
+    assert checked_path(apart, new=False) == apart
 
 
 # -- front matter -------------------------------------------------------------------------------------
 
 
 def test_a_text_without_front_matter_gets_one() -> None:
-    assert composed("# Deploy\n", "How we deploy", ["ops", "運用"], "2026-01-31") == (
+    assert compose_text("# Deploy\n", "How we deploy", ["ops", "運用"], "2026-01-31") == (
         "---\ntitle: How we deploy\ntags:\n- ops\n- 運用\ndate: 2026-01-31\n---\n\n# Deploy\n"
     )
 
 
 def test_a_text_of_which_nothing_is_said_is_kept_to_the_letter() -> None:
     for text in ("# Deploy", "---\ntitle: [broken\n---\ntext", "---\ntitle:   x\n...\ntext", "---\nno end"):
-        assert composed(text, None, None, None) == text
+        assert compose_text(text, None, None, None) == text
 
 
 def test_fields_take_the_place_of_the_texts_own_and_the_others_stay_to_the_letter() -> None:
     text = "# ours\nstatus: draft  # not yet\ntitle: >\n  Old\n  title\nno: no\ntags:\n- a\nowner: {name: Uma}\n"
-    assert composed(f"---\n{text}---\nText", "New", ["b"], None) == (
+    assert compose_text(f"---\n{text}---\nText", "New", ["b"], None) == (
         "---\ntitle: New\ntags:\n- b\n# ours\nstatus: draft  # not yet\nno: no\nowner: {name: Uma}\n---\nText"
     )
 
 
 def test_comments_and_empty_lines_after_a_field_stay() -> None:
-    once = composed("---\n# first\n\ntitle: a\n# title\n\ndate: 2020-01-01\n# last\n---\n", "b", None, "2026-01-31")
+    once = compose_text("---\n# first\n\ntitle: a\n# title\n\ndate: 2020-01-01\n# last\n---\n", "b", None, "2026-01-31")
     assert once == "---\ntitle: b\ndate: 2026-01-31\n# first\n\n# title\n\n# last\n---\n"
-    assert composed(once, "b", None, "2026-01-31") == once
+    assert compose_text(once, "b", None, "2026-01-31") == once
 
 
 def test_a_field_that_stands_twice_is_replaced_twice() -> None:
-    assert composed("---\ntitle: a\nx: y\ntitle: b\n---\n", "c", None, None) == "---\ntitle: c\nx: y\n---\n"
+    assert compose_text("---\ntitle: a\nx: y\ntitle: b\n---\n", "c", None, None) == "---\ntitle: c\nx: y\n---\n"
 
 
 def test_no_tags_take_the_tags_away() -> None:
-    assert composed("---\ntags: [a]\nx: y\n---\nText", None, [], None) == "---\nx: y\n---\nText"
-    assert composed("Text", None, [], None) == "Text"
+    assert compose_text("---\ntags: [a]\nx: y\n---\nText", None, [], None) == "---\nx: y\n---\nText"
+    assert compose_text("Text", None, [], None) == "Text"
 
 
 def test_titles_and_tags_are_one_line_each_and_tags_stand_once() -> None:
-    document = read("a.md", composed("Text", "a\n b", ["x", " x ", " ", "y  z"], None).encode())
+    document = read("a.md", compose_text("Text", "a\n b", ["x", " x ", " ", "y  z"], None).encode())
     assert (document.title, document.tags) == ("a b", ("x", "y z"))
 
 
@@ -118,7 +118,7 @@ def test_titles_and_tags_are_one_line_each_and_tags_stand_once() -> None:
     "title", ["no", "2026-01-31", "a: b", "#x", "- y", "'", '"', "[", "{}", "*x", "!t", "😀", "x" * 200]
 )
 def test_words_that_mean_something_in_yaml_stay_words(title: str) -> None:
-    document = read("a.md", composed("Text", title, [title[:100]], None).encode())
+    document = read("a.md", compose_text("Text", title, [title[:100]], None).encode())
     assert (document.title, document.tags) == (title, (title[:100],))
 
 
@@ -139,25 +139,25 @@ def test_words_that_mean_something_in_yaml_stay_words(title: str) -> None:
 )
 def test_front_matter_that_cannot_be_merged_is_refused_and_not_destroyed(front: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        composed(f"---\n{front}\n---\nText", "A title that is said", None, None)
+        compose_text(f"---\n{front}\n---\nText", "A title that is said", None, None)
     assert refused.value.details["field"] == "content"
 
 
 def test_a_day_that_does_not_exist_is_refused() -> None:
     with pytest.raises(InvalidRequest) as refused:
-        composed("Text", None, None, "2026-02-30")
+        compose_text("Text", None, None, "2026-02-30")
     assert refused.value.details["field"] == "date"
 
 
 def test_a_document_over_the_limit_is_refused_with_both_sizes() -> None:
-    assert composed("x" * MOST_BYTES, None, None, None)
+    assert compose_text("x" * MAX_DOCUMENT_BYTES, None, None, None)
     with pytest.raises(PayloadTooLarge) as refused:
-        composed("設" * MOST_BYTES, None, None, None)
-    assert refused.value.details == {"size_bytes": 3 * MOST_BYTES, "limit_bytes": MOST_BYTES}
+        compose_text("設" * MAX_DOCUMENT_BYTES, None, None, None)
+    assert refused.value.details == {"size_bytes": 3 * MAX_DOCUMENT_BYTES, "limit_bytes": MAX_DOCUMENT_BYTES}
 
 
 def test_lines_end_in_one_way_and_no_mark_is_hidden_in_the_text() -> None:
-    assert composed("\ufeff---\r\nx: y\r\n---\r\nText\r\n", "T", None, None) == "---\ntitle: T\nx: y\n---\nText\n"
+    assert compose_text("\ufeff---\r\nx: y\r\n---\r\nText\r\n", "T", None, None) == "---\ntitle: T\nx: y\n---\nText\n"
 
 
 @given(CONTENTS, st.none() | LINES, st.none() | TAGS, st.none() | DAYS)
@@ -166,7 +166,7 @@ def test_what_is_said_is_read_back_and_nothing_else_changes(
 ) -> None:
     before = read("a.md", content.encode())
     try:
-        text = composed(content, title, tags, day)
+        text = compose_text(content, title, tags, day)
     except InvalidRequest:
         return  # what cannot be merged; the rest of this says what merging is
     after = read("a.md", text.encode())
@@ -178,9 +178,9 @@ def test_what_is_said_is_read_back_and_nothing_else_changes(
     assert body(text) in {body(before.text), "\n" + body(before.text)}
     others = {name: value for name, value in fields(before.text).items() if name not in {"title", "tags", "date"}}
     assert others.items() <= fields(text).items()
-    assert composed(text, title, tags, day) == text
+    assert compose_text(text, title, tags, day) == text
 
 
 @given(st.text(max_size=200))
 def test_a_text_alone_is_never_given_front_matter(content: str) -> None:
-    assert front_matter(composed(content, None, None, None)) == front_matter(read("a.md", content.encode()).text)
+    assert front_matter(compose_text(content, None, None, None)) == front_matter(read("a.md", content.encode()).text)

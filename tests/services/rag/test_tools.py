@@ -11,10 +11,10 @@ from mcpist.aws.stores import Table
 from mcpist.caller import Caller, Role
 from mcpist.errors import FileNotFound, InvalidRequest
 from mcpist.render.answer import compact
-from mcpist.running.run import Brought, run
+from mcpist.running.run import ToolResult, run
 from mcpist.settings import settings
-from mcpist.tools.permissions import permits
-from mcpist_services.rag.shelf import Shelf
+from mcpist.tools.permissions import role_permits
+from mcpist_services.rag.document_store import DocumentStore
 from mcpist_services.rag.tools import rag
 from tests.core.sample import caller
 
@@ -24,12 +24,12 @@ UMA: Caller = caller(Role("members"))
 @pytest.fixture(autouse=True)
 def bucket(aws: list[str]) -> Iterator[list[str]]:
     """The template's own bucket, which no shelf remembers."""
-    Shelf.of.cache_clear()
+    DocumentStore.of.cache_clear()
     yield aws
-    Shelf.of.cache_clear()
+    DocumentStore.of.cache_clear()
 
 
-def brought(tool: str, by: Caller = UMA, **arguments: Any) -> Brought:
+def brought(tool: str, by: Caller = UMA, **arguments: Any) -> ToolResult:
     return run(by, rag, rag.tools[tool], arguments, request="r1")
 
 
@@ -87,7 +87,7 @@ def test_a_path_that_leads_elsewhere_is_refused_before_anything_is_sent(bucket: 
 
 
 def test_who_may_only_read_neither_writes_nor_deletes() -> None:
-    allowed = {name for name, tool in rag.tools.items() if permits(Role("readers", modules=("rag",)), tool)}
+    allowed = {name for name, tool in rag.tools.items() if role_permits(Role("readers", modules=("rag",)), tool)}
     assert allowed == set(rag.tools) - {"put_doc", "delete_doc"}
 
 

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from mcpist.aws.stores import client
 from mcpist.errors import FileNotFound, InvalidArguments, InvalidRequest, StoreUnavailable
 from mcpist.settings import settings
-from mcpist_services.rag.shelf import Shelf
+from mcpist_services.rag.document_store import DocumentStore
 from tests.services.rag.bucket import (
     DELETE,
     GET,
@@ -31,8 +31,8 @@ def found(query: str) -> list[str]:
     return [row["path"] for row in rows("search_docs", query=query)]
 
 
-def other_sandbox(clock: Clock) -> Shelf:
-    shelf = Shelf("acme", clock)
+def other_sandbox(clock: Clock) -> DocumentStore:
+    shelf = DocumentStore("acme", clock)
     shelf.index()
     return shelf
 
@@ -167,18 +167,20 @@ def test_many_writers_at_once_lose_nothing_and_store_the_index_once(sent: list[s
     assert sorted(sent[10:]) == [GET] * 10 + [LIST, PUT]
 
 
-def test_another_sandbox_reads_a_new_document_at_once_and_finds_it_in_seconds(shelf: Shelf, clock: Clock) -> None:
+def test_another_sandbox_reads_a_new_document_at_once_and_finds_it_in_seconds(
+    shelf: DocumentStore, clock: Clock
+) -> None:
     other = other_sandbox(clock)
     shelf.write("new.md", "Okapi.", None)
     assert "new.md" not in paths(other)
     assert other.document("new.md")["content"] == "Okapi."
     shelf.write("newer.md", "Zebra.", None)
     assert "newer.md" not in paths(other)
-    clock.pass_by()
+    clock.advance()
     assert "newer.md" in paths(other)
 
 
-def test_a_change_that_comes_while_others_look_is_seen_by_the_next_question(shelf: Shelf) -> None:
+def test_a_change_that_comes_while_others_look_is_seen_by_the_next_question(shelf: DocumentStore) -> None:
     writer = Thread(target=shelf.write, args=("new.md", "Okapi.", None))
     before_the_next(PUT, writer.start)  # the index's: the listing is over
     shelf.index()
@@ -187,8 +189,10 @@ def test_a_change_that_comes_while_others_look_is_seen_by_the_next_question(shel
 
 
 @pytest.mark.parametrize("organization", ["acme2", "acme/docs", "acme/../other", ""])
-def test_another_organizations_documents_are_neither_written_nor_removed(shelf: Shelf, organization: str) -> None:
-    stranger = Shelf(organization)
+def test_another_organizations_documents_are_neither_written_nor_removed(
+    shelf: DocumentStore, organization: str
+) -> None:
+    stranger = DocumentStore(organization)
     version = shelf.document("plain.md")["version"]
     with pytest.raises(FileNotFound):
         stranger.write("plain.md", "Okapi.", version)
@@ -279,7 +283,7 @@ def test_an_old_version_of_what_was_removed_stays_in_the_bucket() -> None:
 
 
 @pytest.mark.parametrize("path", ["../index.sqlite", "../../other/docs/a.md", "a/../b.md", "image.png"])
-def test_what_is_no_document_is_neither_removed_nor_asked_for(shelf: Shelf, sent: list[str], path: str) -> None:
+def test_what_is_no_document_is_neither_removed_nor_asked_for(shelf: DocumentStore, sent: list[str], path: str) -> None:
     shelf.index()
     store("image.png")
     sent.clear()

@@ -12,7 +12,7 @@ from mcpist.errors import InvalidArguments, InvalidRequest, ToolExecutionError
 from mcpist.render.answer import compact
 from mcpist.running.account import Account
 from mcpist.running.broker import Credential
-from mcpist.tools.call import Call, Cut
+from mcpist.tools.call import Call, PartialList
 from mcpist_services.supabase.tools import supabase
 from tests.services.answers.supabase import KEYS, ROWS, SECRET
 from tests.services.conversation import converse, work_of
@@ -130,7 +130,7 @@ def test_of_secrets_only_the_names_are_shown() -> None:
 
 def test_a_list_that_goes_on_says_where() -> None:
     found = brought("select", ROWS, table="orders", limit=4, offset=8)
-    assert found == Cut(ROWS[:4], "Cut after 4 rows (there are more): go on with offset=12.")
+    assert found == PartialList(ROWS[:4], "Cut after 4 rows (there are more): go on with offset=12.")
 
 
 def test_a_list_that_ends_with_its_last_page_is_not_cut() -> None:
@@ -339,7 +339,7 @@ def test_logs_that_failed_in_a_success_are_an_error(error: Any) -> None:
 def test_logs_that_go_on_say_so() -> None:
     lines = {"result": [{"message": "a"}, {"message": "b"}], "error": None}
     _, found = converse(work("get_logs", service="api", limit=2), lines)
-    assert found == Cut(lines, "Cut after 2 lines: raise limit, or end before the last one shown.")
+    assert found == PartialList(lines, "Cut after 2 lines: raise limit, or end before the last one shown.")
     assert converse(work("get_logs", service="api", limit=3), lines)[1] == lines
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from tests.upstreams.configured import Upstreams, configured
-from tests.upstreams.fake import Fake, faking
-from tests.upstreams.reach import public_url
+from tests.upstreams.connected import public_url
+from tests.upstreams.fake_upstream import FakeUpstream, serving_fake
 
 
 @pytest.fixture
@@ -16,9 +16,9 @@ def embedded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def fake() -> Iterator[Fake]:
+def fake() -> Iterator[FakeUpstream]:
     """A server over HTTP that answers as a test wants."""
-    with faking() as fake:
+    with serving_fake() as fake:
         yield fake
 
 

@@ -2,7 +2,14 @@ from typing import Any
 
 import pytest
 
-from mcpist_services.upstream.categories import choose, counts, is_shell_like, resolve, resolve_all, shown
+from mcpist_services.upstream.categories import (
+    client_tool_name,
+    counts,
+    is_shell_like,
+    resolve,
+    resolve_all,
+    select_tool,
+)
 from mcpist_services.upstream.configuration import Category, Configuration
 
 SERENA = ["read_file", "list_dir", "write_memory", "delete_memory", "execute_shell_command"]
@@ -70,7 +77,7 @@ def test_an_override_switches_off_or_says_more() -> None:
     ],
 )
 def test_what_runs_commands_is_on_only_by_its_name(tools: dict[str, Any], runs: bool) -> None:
-    chosen = choose(category(**tools), "serena", "execute_shell_command")
+    chosen = select_tool(category(**tools), "serena", "execute_shell_command")
     assert chosen
     assert chosen.enabled is runs
 
@@ -112,7 +119,7 @@ def test_names_may_be_written_as_clients_show_them() -> None:
 
 
 def test_clients_show_fewer_letters_than_servers_have() -> None:
-    assert shown("my.server", "notes/read") == "mcp__my_server__notes_read"
+    assert client_tool_name("my.server", "notes/read") == "mcp__my_server__notes_read"
     part = category("my.server", includeNames=["mcp__my_server__notes_read"], excludePatterns=["mcp__my_server__x*"])
     assert enabled(part, {"my.server": ["notes/read", "x"]}) == ["notes/read"]
 

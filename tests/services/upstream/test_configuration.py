@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from infra.reference import UPSTREAMS_SCHEMA, upstreams_schema
 from mcpist import settings
 from mcpist.errors import InvalidConfiguration
-from mcpist_services.upstream.configuration import Configuration, Server, configuration, load
+from mcpist_services.upstream.configuration import Configuration, UpstreamServer, configuration, load
 
 ROOT = Path(__file__).parents[3]
 TIME = {"description": "What time it is.", "command": "mcp-server-time"}
@@ -72,20 +72,20 @@ def test_a_server_without_a_category_is_one(tmp_path: Path) -> None:
         mcpServers={"time": TIME, "notes": REMOTE},
         categories={"notes.read": {"description": "Reading.", "server": "notes"}},
     )
-    assert list(found.offered) == ["time", "notes.read"]
-    assert found.offered["time"].description == TIME["description"]
-    assert found.offered["time"].servers == ("time",)
+    assert list(found.all_categories) == ["time", "notes.read"]
+    assert found.all_categories["time"].description == TIME["description"]
+    assert found.all_categories["time"].servers == ("time",)
 
 
 def test_a_category_may_be_of_several_servers(tmp_path: Path) -> None:
     category = {"description": "Both.", "server": ["time", "notes"]}
     found = loaded(tmp_path, mcpServers={"time": TIME, "notes": REMOTE}, categories={"both": category})
-    assert found.offered["both"].servers == ("time", "notes")
-    assert list(found.offered) == ["both"]
+    assert found.all_categories["both"].servers == ("time", "notes")
+    assert list(found.all_categories) == ["both"]
 
 
 def test_references_are_filled_in_and_a_grant_is_a_bearer_token() -> None:
-    server = Server(
+    server = UpstreamServer(
         description="Notes.",
         type="http",
         url="https://notes.example.com/mcp",
@@ -93,10 +93,10 @@ def test_references_are_filled_in_and_a_grant_is_a_bearer_token() -> None:
     )
     assert server.references == {"grant:notes", "ssm:/notes/key"}
     assert server.grants == {"notes"}
-    filled = server.filled({"grant:notes": "t0ken", "ssm:/notes/key": "k3y"})
-    assert filled == {"Authorization": "Bearer t0ken", "X-Api-Key": "k3y", "Accept-Language": "ja"}
-    child = Server(description="Notes.", command="notes", env={"NOTES_TOKEN": "ssm:/notes/key"})
-    assert child.filled({"ssm:/notes/key": "k3y"}) == {"NOTES_TOKEN": "k3y"}
+    resolved_values = server.resolve_values({"grant:notes": "t0ken", "ssm:/notes/key": "k3y"})
+    assert resolved_values == {"Authorization": "Bearer t0ken", "X-Api-Key": "k3y", "Accept-Language": "ja"}
+    child = UpstreamServer(description="Notes.", command="notes", env={"NOTES_TOKEN": "ssm:/notes/key"})
+    assert child.resolve_values({"ssm:/notes/key": "k3y"}) == {"NOTES_TOKEN": "k3y"}
 
 
 # -- what is refused ------------------------------------------------------------------------------------
@@ -263,10 +263,10 @@ def test_the_settings_name_the_file(file: Path) -> None:
 
 
 def test_no_file_and_an_empty_one_are_no_servers(file: Path) -> None:
-    assert not configuration().offered
+    assert not configuration().all_categories
     configuration.cache_clear()
     file.touch()
-    assert not configuration().offered
+    assert not configuration().all_categories
 
 
 def test_a_broken_file_fails_at_the_start(file: Path) -> None:
@@ -285,7 +285,7 @@ def test_the_published_schema_is_what_the_code_says() -> None:
 def test_the_layers_file_has_no_servers_yet_and_names_its_schema() -> None:
     file = ROOT / "layers/config/upstreams.json"
     found = load(file)
-    assert not found.offered
+    assert not found.all_categories
     assert (file.parent / found.schema_address).is_file()
 
 

@@ -12,43 +12,43 @@ import pytest
 
 from mcpist.errors import Timeout, UpstreamUnavailable
 from mcpist_services.upstream import connections
-from mcpist_services.upstream.backoff import CEILING_SECONDS, Backoff
-from mcpist_services.upstream.configuration import Server
+from mcpist_services.upstream.backoff import MAX_DELAY_SECONDS, Backoff
+from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connections import Identity, Upstreams
-from tests.upstreams.fake import ECHO, Fake, Raw, faking
-from tests.upstreams.reach import call, faulty, reaching, said, within
+from tests.upstreams.connected import call, connected_to, deadline_in, faulty, text_of
+from tests.upstreams.fake_upstream import ECHO, FakeUpstream, RawResponse, serving_fake
 
 pytestmark = pytest.mark.usefixtures("embedded")
 UMA, ADA = Identity("acme", "uma"), Identity("acme", "ada")
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    until = time.monotonic() + 30
+    deadline = time.monotonic() + 30
     while not holds():
-        assert time.monotonic() < until, "it does not come to hold"
+        assert time.monotonic() < deadline, "it does not come to hold"
         os.sched_yield()
 
 
-def dead() -> Server:
+def dead() -> UpstreamServer:
     """A server at a port where nobody listens."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    return Server(description="Nobody", type="http", url=f"http://127.0.0.1:{port}/mcp")
+    return UpstreamServer(description="Nobody", type="http", url=f"http://127.0.0.1:{port}/mcp")
 
 
 def test_all_callers_share_a_child_process() -> None:
-    with reaching(one=faulty()) as upstreams:
+    with connected_to(one=faulty()) as upstreams:
         assert call(upstreams, "echo", identity=UMA) == call(upstreams, "echo", identity=ADA)
 
 
-def test_callers_at_once_open_one_connection(fake: Fake) -> None:
-    with reaching(one=fake.server()) as upstreams, ThreadPoolExecutor(20) as pool:
+def test_callers_at_once_open_one_connection(fake: FakeUpstream) -> None:
+    with connected_to(one=fake.server()) as upstreams, ThreadPoolExecutor(20) as pool:
         assert set(pool.map(lambda _: call(upstreams, "echo"), range(20))) == {"echo"}
     assert fake.count("initialize") == 1
     assert fake.count("tools/call") == 20
 
 
-def test_no_more_requests_run_at_once_than_a_server_takes(fake: Fake) -> None:
+def test_no_more_requests_run_at_once_than_a_server_takes(fake: FakeUpstream) -> None:
     running, most, lock, pairs = 0, 0, Lock(), Barrier(2)
 
     def answer(_: Any) -> Any:
@@ -62,14 +62,14 @@ def test_no_more_requests_run_at_once_than_a_server_takes(fake: Fake) -> None:
         return ECHO
 
     fake.says["tools/call"] = answer
-    with reaching(one=fake.server(concurrency=2)) as upstreams, ThreadPoolExecutor(8) as pool:
+    with connected_to(one=fake.server(concurrency=2)) as upstreams, ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: call(upstreams, "echo", identity=(UMA, ADA)[number % 2]), range(8)))
     assert most == 2
 
 
-def test_a_request_that_gets_no_turn_has_not_happened(fake: Fake) -> None:
-    fake.says["tools/call"] = Raw(waits=True)
-    with reaching(one=fake.server(concurrency=1)) as upstreams, ThreadPoolExecutor() as pool:
+def test_a_request_that_gets_no_turn_has_not_happened(fake: FakeUpstream) -> None:
+    fake.says["tools/call"] = RawResponse(waits=True)
+    with connected_to(one=fake.server(concurrency=1)) as upstreams, ThreadPoolExecutor() as pool:
         first = pool.submit(call, upstreams, "echo", seconds=3)
         wait_until(lambda: fake.count("tools/call") == 1)
         with pytest.raises(Timeout) as raised:
@@ -80,35 +80,35 @@ def test_a_request_that_gets_no_turn_has_not_happened(fake: Fake) -> None:
     assert fake.count("tools/call") == 1
 
 
-def test_the_start_waits_for_nobody_and_a_dead_server_holds_up_no_other(fake: Fake) -> None:
-    fake.says["initialize"] = Raw(waits=True)
-    with reaching(mute=faulty("mute"), dead=dead(), hanging=fake.server(), live=faulty()) as upstreams:
+def test_the_start_waits_for_nobody_and_a_dead_server_holds_up_no_other(fake: FakeUpstream) -> None:
+    fake.says["initialize"] = RawResponse(waits=True)
+    with connected_to(mute=faulty("mute"), dead=dead(), hanging=fake.server(), live=faulty()) as upstreams:
         begun = time.monotonic()
         upstreams.start()
         assert time.monotonic() - begun < 1
-        assert said(upstreams.call("live", UMA, "echo", {"message": "hi"}, until=within())) == "hi"
+        assert text_of(upstreams.call("live", UMA, "echo", {"message": "hi"}, deadline=deadline_in())) == "hi"
         wait_until(lambda: fake.count("initialize") == 1)
 
 
-def test_a_server_that_is_up_later_is_found_by_the_start(fake: Fake) -> None:
-    about, fake.says["initialize"] = fake.says["initialize"], Raw(status=503)
-    with reaching(one=fake.server()) as upstreams:
+def test_a_server_that_is_up_later_is_found_by_the_start(fake: FakeUpstream) -> None:
+    about, fake.says["initialize"] = fake.says["initialize"], RawResponse(status=503)
+    with connected_to(one=fake.server()) as upstreams:
         upstreams.start()
         wait_until(lambda: fake.count("initialize") >= 2)
         fake.says["initialize"] = about
         wait_until(lambda: fake.count("notifications/initialized") == 1)
 
 
-def test_what_needs_a_user_is_not_started(fake: Fake) -> None:
+def test_what_needs_a_user_is_not_started(fake: FakeUpstream) -> None:
     server = fake.server(headers={"Authorization": "grant:github"})
-    with reaching(one=server, two=faulty()) as upstreams:
+    with connected_to(one=server, two=faulty()) as upstreams:
         upstreams.start()
-        upstreams.call("two", UMA, "echo", {}, until=within())
-    assert fake.heard == []
+        upstreams.call("two", UMA, "echo", {}, deadline=deadline_in())
+    assert fake.received == []
 
 
 def test_a_dead_server_is_left_alone_for_a_moment() -> None:
-    with reaching(one=dead()) as upstreams:
+    with connected_to(one=dead()) as upstreams:
         with pytest.raises(UpstreamUnavailable, match="no answer") as raised:
             call(upstreams, "echo")
         assert "may_have_happened" not in raised.value.details
@@ -118,16 +118,16 @@ def test_a_dead_server_is_left_alone_for_a_moment() -> None:
 
 
 def test_a_server_that_went_away_and_came_back_is_reached_again() -> None:
-    with faking() as fake:
+    with serving_fake() as fake:
         fake.says["tools/call"] = lambda message: fake.last(message["id"], ECHO)
         server = fake.server()
-        with reaching(one=server) as upstreams:
+        with connected_to(one=server) as upstreams:
             call(upstreams, "echo")
             fake.stop()
             with pytest.raises(UpstreamUnavailable) as raised:
                 call(upstreams, "echo")
             assert "may_have_happened" not in raised.value.details
-            with faking(fake.port):
+            with serving_fake(fake.port):
                 wait_until(lambda: answers(upstreams))
 
 
@@ -140,21 +140,21 @@ def answers(upstreams: Upstreams) -> bool:
 
 def test_pauses_double_up_to_a_ceiling_and_end_with_a_success() -> None:
     backoff = Backoff(lambda: 100.0)
-    assert backoff.left() == 0
+    assert backoff.remaining_seconds() == 0
     pauses = []
     for _ in range(10):
         backoff.failed()
-        pauses.append(backoff.left())
+        pauses.append(backoff.remaining_seconds())
     for place, pause in enumerate(pauses):
-        whole = min(CEILING_SECONDS, 0.5 * 2**place)
+        whole = min(MAX_DELAY_SECONDS, 0.5 * 2**place)
         assert whole / 2 <= pause <= whole
     backoff.succeeded()
-    assert backoff.left() == 0
+    assert backoff.remaining_seconds() == 0
 
 
-def test_connections_of_many_callers_are_bounded(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MOST_LINKS", 3)
-    with reaching(one=fake.server()) as upstreams:
+def test_connections_of_many_callers_are_bounded(fake: FakeUpstream, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MAX_LINKS", 3)
+    with connected_to(one=fake.server()) as upstreams:
         for number in range(6):
             call(upstreams, "echo", identity=Identity("acme", f"user {number}"))
         assert len(upstreams._links) == 3

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from mcpist_services.upstream.guard import Forbidden, GuardedBackend, check
-from tests.upstreams.reach import public_url
+from mcpist_services.upstream.guard import ForbiddenAddress, GuardedBackend, check_address
+from tests.upstreams.connected import public_url
 
 INSIDE = [
     "0.0.0.0",  # noqa: S104
@@ -53,27 +53,27 @@ def connect(host: str, port: int) -> None:
 @pytest.mark.parametrize("address", [*INSIDE, *LOOPBACK])
 @pytest.mark.usefixtures("hosted")
 def test_no_upstream_is_at_an_address_of_the_inside(address: str) -> None:
-    with pytest.raises(Forbidden):
-        check(ip_address(address), 443)
+    with pytest.raises(ForbiddenAddress):
+        check_address(ip_address(address), 443)
 
 
 @pytest.mark.parametrize("address", INSIDE)
 @pytest.mark.usefixtures("embedded")
 def test_the_embedded_stack_opens_loopback_and_nothing_else(address: str) -> None:
-    with pytest.raises(Forbidden):
-        check(ip_address(address), 443)
+    with pytest.raises(ForbiddenAddress):
+        check_address(ip_address(address), 443)
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "64:ff9b::808:808"])
 @pytest.mark.usefixtures("hosted")
 def test_an_upstream_may_be_on_the_internet(address: str) -> None:
-    check(ip_address(address), 443)
+    check_address(ip_address(address), 443)
 
 
 @pytest.mark.parametrize("address", LOOPBACK)
 @pytest.mark.usefixtures("embedded")
 def test_an_upstream_of_the_embedded_stack_may_be_on_loopback(address: str) -> None:
-    check(ip_address(address), 3001)
+    check_address(ip_address(address), 3001)
 
 
 @pytest.mark.parametrize(
@@ -92,21 +92,21 @@ def test_the_sandbox_s_own_doors_stay_shut_even_there(
     monkeypatch: pytest.MonkeyPatch, door: str, value: str, address: str
 ) -> None:
     monkeypatch.setenv(door, value)
-    with pytest.raises(Forbidden, match="sandbox"):
-        check(ip_address(address), 9001)
-    check(ip_address(address), 9002)
+    with pytest.raises(ForbiddenAddress, match="sandbox"):
+        check_address(ip_address(address), 9001)
+    check_address(ip_address(address), 9002)
 
 
 @pytest.mark.usefixtures("hosted")
 def test_a_name_is_judged_by_what_it_resolves_to() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening, pytest.raises(Forbidden):
+    with socket.create_server(("127.0.0.1", 0)) as listening, pytest.raises(ForbiddenAddress):
         connect("localhost", listening.getsockname()[1])
 
 
 @pytest.mark.usefixtures("hosted")
 def test_one_address_of_the_inside_among_others_forbids_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
     resolve(monkeypatch, ["93.184.216.34", "10.0.0.1"])
-    with pytest.raises(Forbidden):
+    with pytest.raises(ForbiddenAddress):
         connect("rebinding.example", 80)
 
 

@@ -10,7 +10,7 @@ import pytest
 from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import ToolExecutionError, UpstreamUnavailable
 from mcpist.running.run import run
-from mcpist.tools.permissions import Sieve
+from mcpist.tools.permissions import Permissions
 from mcpist_services import CATALOGUE
 from mcpist_services.upstream import identities
 from tests.core.loopback import listening
@@ -79,9 +79,9 @@ def configure(upstreams: Upstreams, vault: Vault, key: str) -> None:
 
 
 def peek() -> Any:
-    sieve = Sieve(UMA, CATALOGUE)
-    tool = sieve.tool("vault", "peek")
-    return run(UMA, sieve.catalogue.module("vault"), tool, {}, request="r1").json
+    permissions = Permissions(UMA, CATALOGUE)
+    tool = permissions.tool("vault", "peek")
+    return run(UMA, permissions.catalogue.module("vault"), tool, {}, request="r1").json
 
 
 def test_a_stored_parameter_is_read_once_and_opens_the_server(vault: Vault, aws: list[str]) -> None:
@@ -114,5 +114,5 @@ def test_a_parameter_that_is_not_there_is_the_servers_outage(vault: Vault) -> No
 
 
 def test_an_identity_shows_no_secret(vault: Vault) -> None:
-    assert vault.key not in repr(identities.acting(UMA, "safe"))
+    assert vault.key not in repr(identities.identity_for(UMA, "safe"))
     assert identities.owner(UMA, "safe") == ("", "")

@@ -8,7 +8,7 @@ import pytest
 from mcpist.errors import ConnectionRequired, StoreUnavailable, UpstreamUnavailable
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.connections import Listing
-from mcpist_services.upstream.lists import NOBODY
+from mcpist_services.upstream.lists import EVERYBODY
 from mcpist_services.upstream.trust import Pin
 from tests.upstreams.configured import Upstreams
 
@@ -41,26 +41,26 @@ class Server:
         return answer
 
 
-def names(known: lists.Known) -> list[str]:
-    return [tool.name for tool in known.kept.listing.tools] if known.kept else []
+def names(known: lists.ServerState) -> list[str]:
+    return [tool.name for tool in known.cached.listing.tools] if known.cached else []
 
 
 def test_a_list_is_fetched_once_and_then_comes_from_memory_and_from_the_table(aws: list[str]) -> None:
     server = Server(listing("read"))
-    assert names(lists.current("files", NOBODY, server)) == ["read"]
+    assert names(lists.refreshed("files", EVERYBODY, server)) == ["read"]
     aws.clear()
-    assert names(lists.current("files", NOBODY, server)) == ["read"]
+    assert names(lists.refreshed("files", EVERYBODY, server)) == ["read"]
     assert aws == []
     lists.forget()
-    assert names(lists.current("files", NOBODY, server)) == ["read"]
+    assert names(lists.refreshed("files", EVERYBODY, server)) == ["read"]
     assert aws == ["Query"]
 
 
 @pytest.mark.parametrize(
-    ("ttl", "seconds"), [(None, lists.TTL_SECONDS), (120, 120), (0, lists.LEAST_TTL_SECONDS), (1e9, 86_400)]
+    ("ttl", "seconds"), [(None, lists.DEFAULT_TTL_SECONDS), (120, 120), (0, lists.MIN_TTL_SECONDS), (1e9, 86_400)]
 )
 def test_how_long_a_list_holds_is_the_servers_to_say_within_bounds(ttl: float | None, seconds: float) -> None:
-    kept = lists.keep("files", NOBODY, listing("read", ttl=ttl))
+    kept = lists.store("files", EVERYBODY, listing("read", ttl=ttl))
     assert kept.until == pytest.approx(time.time() + seconds, abs=5)
 
 
@@ -68,50 +68,54 @@ def test_a_long_list_is_kept_in_parts_and_read_whole() -> None:
     noise = random.Random(7)  # noqa: S311 - equal in every run
     about = "".join(noise.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=300))
     tools = [f"tool_{number}_{noise.getrandbits(800):x}" for number in range(5_000)]
-    lists.keep("files", NOBODY, listing(*tools, about=about))
+    lists.store("files", EVERYBODY, listing(*tools, about=about))
     lists.forget()
     parts = [item for item in lists._table().query("upstream#files", "list#") if len(item["content"]) <= 300_000]
     assert len(parts) > 1
-    assert names(lists.known("files")) == tools
+    assert names(lists.server_state("files")) == tools
 
 
 def test_a_list_of_which_another_sandbox_writes_the_parts_is_not_read_half() -> None:
-    lists.keep("files", NOBODY, listing("read"))
+    lists.store("files", EVERYBODY, listing("read"))
     lists._table().update("upstream#files", "list#0", "SET #parts = :parts", values={":parts": 2})
     lists.forget()
-    assert lists.known("files").kept is None
+    assert lists.server_state("files").cached is None
 
 
 def test_a_list_of_another_server_under_the_same_name_does_not_count(upstreams: Upstreams) -> None:
-    lists.keep("files", NOBODY, listing("read"))
+    lists.store("files", EVERYBODY, listing("read"))
     upstreams.configure({"files": {"description": "Other files", "command": "others"}})
-    assert lists.known("files").kept is None
+    assert lists.server_state("files").cached is None
 
 
 def test_a_private_list_is_its_owners_alone() -> None:
-    assert names(lists.current("files", UMA, Server(listing("uma_reads", scope="private")))) == ["uma_reads"]
-    assert names(lists.current("files", ADA, Server(listing("ada_reads", scope="private")))) == ["ada_reads"]
+    assert names(lists.refreshed("files", UMA, Server(listing("uma_reads", scope="private")))) == ["uma_reads"]
+    assert names(lists.refreshed("files", ADA, Server(listing("ada_reads", scope="private")))) == ["ada_reads"]
     lists.forget()
-    assert [names(lists.known("files", owner)) for owner in (UMA, ADA, NOBODY)] == [["uma_reads"], ["ada_reads"], []]
+    assert [names(lists.server_state("files", owner)) for owner in (UMA, ADA, EVERYBODY)] == [
+        ["uma_reads"],
+        ["ada_reads"],
+        [],
+    ]
 
 
 def test_while_a_server_is_silent_the_last_list_is_served_and_it_is_left_alone_for_a_while() -> None:
-    past = lists.keep("files", NOBODY, listing("read"))
+    past = lists.store("files", EVERYBODY, listing("read"))
     lists._table().update("upstream#files", "list#0", "SET #until = :until", values={":until": int(past.until) - 9_999})
     server = Server(UpstreamUnavailable(service="files", problem="it is down"))
     for _ in range(2):
-        found = lists.current("files", NOBODY, server)
+        found = lists.refreshed("files", EVERYBODY, server)
         assert names(found) == ["read"]
         assert isinstance(found.failure, UpstreamUnavailable)
-    assert found.kept is not None
-    assert found.kept.stale
+    assert found.cached is not None
+    assert found.cached.is_stale
 
 
 def test_who_must_connect_an_account_is_asked_for_again_at_once() -> None:
     missing = ConnectionRequired(service="files", url="https://mcp.example.com/connect/files")
     server = Server(missing, listing("read"))
-    assert lists.current("files", UMA, server).failure is missing
-    assert names(lists.current("files", UMA, server)) == ["read"]
+    assert lists.refreshed("files", UMA, server).failure is missing
+    assert names(lists.refreshed("files", UMA, server)) == ["read"]
 
 
 def test_who_approves_a_tool_first_has_pinned_it() -> None:
@@ -124,19 +128,19 @@ def test_who_approves_a_tool_first_has_pinned_it() -> None:
 
 def test_approvals_never_expire() -> None:
     lists.approve("files", [Pin("read", "one", "name", 1)])
-    lists.keep("files", NOBODY, listing("read"))
+    lists.store("files", EVERYBODY, listing("read"))
     expiring = {item["sk"]: "expires_at" in item for item in lists._table().query("upstream#files")}
     assert expiring == {"list#0": True, "pin#read": False}
 
 
 def test_without_the_table_no_tool_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    lists.keep("files", NOBODY, listing("read"))
+    lists.store("files", EVERYBODY, listing("read"))
     lists.forget()
 
     def fail(*_: Any, **__: Any) -> None:
         raise StoreUnavailable(store="ledger")
 
     monkeypatch.setattr("mcpist.aws.stores.Table.query", fail)
-    found = lists.current("files", NOBODY, Server())
-    assert found.kept is None
+    found = lists.refreshed("files", EVERYBODY, Server())
+    assert found.cached is None
     assert isinstance(found.failure, StoreUnavailable)

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from mcp_types import Tool
 
-from mcpist_services.upstream.trust import Pin, fingerprint, flags, judge, refusal, shadows
+from mcpist_services.upstream.trust import Pin, fingerprint, is_reserved_name, judge, name_problem, review_warnings
 
 READ: dict[str, Any] = {
     "name": "read_file",
@@ -80,20 +80,20 @@ def test_a_tool_that_hides_something_is_not_approved_by_its_name() -> None:
     "name", ["call", "batch", "get_module_schema", "Get-Module-Schema", "call-category-tool", "rag"]
 )
 def test_names_never_shadow_ours(name: str) -> None:
-    assert shadows(name)
+    assert is_reserved_name(name)
     sly = tool(name=name)
     assert judge(pinned(sly), sly, named=True) == "refused"
 
 
 @pytest.mark.parametrize("name", ["", "a b", "read\u200bfile", "réad", "x" * 129, "tab\there"])
 def test_names_that_cannot_be_read_are_refused(name: str) -> None:
-    assert refusal(name)
+    assert name_problem(name)
     assert judge({}, tool(name=name), named=True) == "refused"
 
 
 @pytest.mark.parametrize("name", ["call_api", "read-file", "notes/read", "admin.list", "x" * 128])
 def test_other_names_are_taken(name: str) -> None:
-    assert refusal(name) == ""
+    assert name_problem(name) == ""
 
 
 # -- what a person should look at -----------------------------------------------------------------------
@@ -120,19 +120,19 @@ def test_hidden_characters_are_flagged_wherever_they_stand(letter: str, code: st
     in_schema = {"type": "object", "properties": {"path": {"type": "string", "enum": [f"a{letter}"]}}}
     in_a_name = {"type": "object", "properties": {f"a{letter}": {"type": "string"}}}
     for one in (tool(description=f"a{letter}b"), tool(inputSchema=in_schema), tool(inputSchema=in_a_name)):
-        assert flags(one) == [f"hidden characters: {code}"]
+        assert review_warnings(one) == [f"hidden characters: {code}"]
 
 
 def test_ordinary_writing_is_not_flagged() -> None:
     joined = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
     emoji = "\U0001f469\u200d\U0001f4bb \u2764\ufe0f 1\ufe0f\u20e3"
-    assert flags(tool(description=f"Datei lesen.\n\tファイルを読む。 {emoji} {joined}")) == []
+    assert review_warnings(tool(description=f"Datei lesen.\n\tファイルを読む。 {emoji} {joined}")) == []
 
 
 def test_a_description_that_is_too_long_is_flagged() -> None:
-    (flag,) = flags(tool(description="x" * 4001))
+    (flag,) = review_warnings(tool(description="x" * 4001))
     assert flag == "a description of 4,001 characters"
 
 
 def test_a_name_that_is_refused_says_why() -> None:
-    assert flags(tool(name="batch")) == ["its name is one of MCPist's own"]
+    assert review_warnings(tool(name="batch")) == ["its name is one of MCPist's own"]

@@ -68,6 +68,6 @@ def test_what_can_be_refreshed_works(door: Broker, refresh_token: str | None, us
 
 def test_status_asks_for_many_services_in_requests_of_a_hundred_keys(door: Broker) -> None:
     event = door.event("status", services=[f"service{number}" for number in range(100)])
-    door.cool()
+    door.reset_sandbox()
     assert door.send(event)["result"] == {"grants": []}
     assert door.requests == ["Query", *["BatchGetItem"] * 3]

@@ -14,10 +14,10 @@ import pytest
 
 from mcpist import settings
 from mcpist.people import directory
-from tests.core.loopback import Reply, Service, said, serving
+from tests.core.loopback import Reply, Service, json_response, serving
 from tests.token_broker.authorization_server import AuthorizationServer, Client
 from tests.token_broker.conftest import PUBLIC_URL, Broker, error_of, put_person
-from token_broker.connecting import completion, pending
+from token_broker.connecting import outcome, pending
 from token_broker.providers import apps, github
 
 HOME = "http://127.0.0.1:9"
@@ -111,7 +111,7 @@ def put_parameter(provider: str, value: str) -> None:
 
 
 def owners(door: Broker) -> list[str]:
-    return sorted(item["sk"]["S"] for item in door.items() if item["pk"]["S"] != pending.PK)
+    return sorted(item["sk"]["S"] for item in door.items() if item["pk"]["S"] != pending.PENDING_PARTITION_KEY)
 
 
 def audited(door: Broker) -> list[tuple[str, str, str, str]]:
@@ -133,7 +133,7 @@ def _no_rows(door: Broker) -> None:
 def test_an_account_that_was_consented_to_acts_for_its_user(ada: Journey) -> None:
     made = ada.connect()
     assert made == {"outcome": "connected", "service": "tracker", "provider": "tracker", "role": ""}
-    assert ada.server.takes(ada.token())
+    assert ada.server.accepts(ada.token())
     (row,) = ada.tell("offer", services=["tracker"])["result"]["services"][0]["grants"]
     assert (row["account_id"], row["account_name"], row["own"], row["usable"]) == ("uma", "Uma", True, True)
     assert audited(ada.door) == [("ada", "connect", "Uma", "succeeded")]
@@ -182,7 +182,7 @@ def test_a_state_that_comes_back_twice_connects_once(ada: Journey) -> None:
     back = ada.consent()
     assert ada.finish(back)["result"]["outcome"] == "connected"
     assert error_of(ada.finish(back)) == "StaleConnection"
-    assert ada.server.takes(ada.token()), "the replayed code reached nobody"
+    assert ada.server.accepts(ada.token()), "the replayed code reached nobody"
 
 
 def test_who_stole_the_way_back_gets_nothing_and_spoils_nothing(ada: Journey) -> None:
@@ -283,7 +283,7 @@ def test_a_persons_account_becomes_a_roles_only_when_that_is_meant(ada: Journey,
     agreed = grace.tell("confirm", question=asked["question"], agreed=True)["result"]
     assert agreed["outcome"] == "connected"
     assert owners(grace.door) == ["role#engineering"]
-    assert ada.server.takes(ada.token()), "whoever has the role acts with it"
+    assert ada.server.accepts(ada.token()), "whoever has the role acts with it"
 
 
 def test_who_does_not_mean_it_keeps_nothing_and_the_tokens_are_revoked(grace: Journey) -> None:
@@ -301,7 +301,7 @@ def test_tokens_of_an_account_that_acts_elsewhere_are_not_revoked(grace: Journey
     grace.connect()
     asked = grace.connect(role="engineering")
     grace.tell("confirm", question=asked["question"], agreed=False)
-    assert grace.server.takes(grace.token())
+    assert grace.server.accepts(grace.token())
     assert grace.server.state.revoked == 0
 
 
@@ -361,10 +361,10 @@ def test_of_too_many_that_a_person_has_begun_the_oldest_go(
     first = ada.consent()
     later = time.time() + 5
     monkeypatch.setattr(time, "time", lambda: later)
-    for _ in range(completion.MOST_PENDING):
+    for _ in range(outcome.MAX_PENDING_CONNECTIONS):
         ada.begin()
     last = ada.consent()
-    assert len(pending.find("acme", user="ada")) == completion.MOST_PENDING
+    assert len(pending.find("acme", user="ada")) == outcome.MAX_PENDING_CONNECTIONS
     assert len(pending.find("acme", user="grace")) == 1
     assert error_of(ada.finish(first)) == "StaleConnection"
     assert ada.finish(last)["result"]["outcome"] == "connected"
@@ -373,9 +373,9 @@ def test_of_too_many_that_a_person_has_begun_the_oldest_go(
 def test_questions_about_pasted_keys_are_no_more_than_that(ada: Journey, service: Service) -> None:
     service.replies = [octocat(), octocat(id=2, login="other")]
     assert ada.tell("paste", service="github", key=KEY)["result"]["outcome"] == "connected"
-    for _ in range(completion.MOST_PENDING + 2):
+    for _ in range(outcome.MAX_PENDING_CONNECTIONS + 2):
         assert ada.tell("paste", service="github", key=f"{KEY}0")["result"]["outcome"] == "asks"
-    assert len(pending.find("acme", user="ada")) == completion.MOST_PENDING
+    assert len(pending.find("acme", user="ada")) == outcome.MAX_PENDING_CONNECTIONS
 
 
 def test_what_was_never_answered_is_given_up_when_its_person_comes_back(
@@ -409,8 +409,8 @@ def test_another_account_takes_the_place_only_when_that_is_meant(ada: Journey) -
     assert (asked["reasons"], asked["old"]["id"], asked["new"]["id"]) == (["replaces"], "uma", "otto")
     assert ada.token() == old
     assert ada.tell("confirm", question=asked["question"], agreed=True)["result"]["outcome"] == "connected"
-    assert ada.server.takes(ada.token())
-    assert not ada.server.takes(old), "what nobody needs any more is revoked"
+    assert ada.server.accepts(ada.token())
+    assert not ada.server.accepts(old), "what nobody needs any more is revoked"
     assert [(event, account, outcome) for _, event, account, outcome in audited(ada.door)] == [
         ("connect", "Uma", "succeeded"),
         ("revoke", "Uma", "revoked"),
@@ -422,7 +422,7 @@ def test_who_keeps_the_old_account_still_has_it(ada: Journey) -> None:
     ada.connect("uma")
     asked = ada.connect("otto")
     ada.tell("confirm", question=asked["question"], agreed=False)
-    assert ada.server.takes(ada.token())
+    assert ada.server.accepts(ada.token())
     assert len(ada.alive) == 1
 
 
@@ -441,7 +441,7 @@ def test_the_same_account_again_leaves_no_old_token_alive_where_one_token_is_rev
     ada: Journey, service: Service
 ) -> None:
     for token in ("gho_first", "gho_second", "gho_second"):
-        service.replies = [said({"access_token": token}), octocat(), Reply(b"", 204)]
+        service.replies = [json_response({"access_token": token}), octocat(), Reply(b"", 204)]
         url = str(ada.tell("begin", services=["github"])["result"]["url"])
         state = parse_qs(urlsplit(url).query)["state"][0]
         done = ada.tell("finish", provider="github", state=state, code="code-canary")
@@ -457,7 +457,7 @@ def test_the_same_account_again_leaves_no_old_token_alive_where_one_token_is_rev
 def test_the_same_account_again_revokes_nothing_where_the_new_tokens_might_end_too(ada: Journey) -> None:
     ada.connect()
     ada.connect()
-    assert ada.server.takes(ada.token())
+    assert ada.server.accepts(ada.token())
     assert ada.server.state.revoked == 0
 
 
@@ -484,7 +484,7 @@ def test_what_was_taken_away_meanwhile_is_not_stored_and_its_tokens_are_revoked(
 
 
 def octocat(**more: Any) -> Reply:
-    return said({"id": 583231, "login": "octocat", "type": "User", **more})
+    return json_response({"id": 583231, "login": "octocat", "type": "User", **more})
 
 
 def test_a_pasted_key_is_tried_at_the_service_and_stored(ada: Journey, service: Service) -> None:
@@ -511,7 +511,7 @@ def test_what_is_no_key_is_sent_nowhere(ada: Journey, service: Service, key: str
 
 
 def test_a_key_that_the_service_refuses_is_not_stored(ada: Journey, service: Service) -> None:
-    service.replies = [said({"message": "Bad credentials"}, 401)]
+    service.replies = [json_response({"message": "Bad credentials"}, 401)]
     answer = ada.tell("paste", service="github", key=KEY)
     assert answer["error"]["details"]["field"] == "key"
     assert ada.door.items() == []

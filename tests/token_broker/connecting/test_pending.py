@@ -11,16 +11,18 @@ from mcpist.aws.stores import client
 from mcpist.errors import IntegrityError, StaleConnection
 from tests.token_broker.conftest import Broker
 from token_broker.connecting import pending
-from token_broker.connecting.pending import Found, Pending, Wish
+from token_broker.connecting.pending import ConnectionIntent, ObtainedGrant, Pending
 from token_broker.grants.grant import Account, Tokens
 
 pytestmark = pytest.mark.usefixtures("door")
 
-WISH = Wish("ada's browser", "acme", "ada", "user#ada", "atlassian", ("jira", "confluence"), ("engineering",))
-FOUND = Found(
+WISH = ConnectionIntent(
+    "ada's browser", "acme", "ada", "user#ada", "atlassian", ("jira", "confluence"), ("engineering",)
+)
+FOUND = ObtainedGrant(
     Account(WISH.services, "1", "Ada", "person", "client", ("read", "write"), WISH.open_to, 1000, 60),
     Tokens(SecretStr("access-canary"), SecretStr("refresh-canary")),
-    over="2",
+    replaced_account_id="2",
 )
 
 
@@ -31,9 +33,9 @@ def claim(state: SecretStr, browser: str = WISH.browser, provider: str = WISH.pr
 def test_what_was_begun_comes_back_with_its_verifier() -> None:
     state, verifier = pending.begin(WISH)
     claimed = claim(state)
-    assert claimed.wish == WISH
+    assert claimed.intent == WISH
     assert claimed.verifier == verifier
-    assert claimed.found is None
+    assert claimed.obtained is None
 
 
 def test_states_and_verifiers_are_random_and_long() -> None:
@@ -54,17 +56,17 @@ def test_another_browser_or_provider_neither_gets_it_nor_uses_it_up(other: dict[
     state, _ = pending.begin(WISH)
     with pytest.raises(StaleConnection):
         claim(state, **other)
-    assert claim(state).wish == WISH
+    assert claim(state).intent == WISH
 
 
 def test_another_organization_knows_neither_the_state_nor_the_question() -> None:
     state, _ = pending.begin(WISH)
     with pytest.raises(StaleConnection):
         pending.claim("globex", state, browser=WISH.browser, provider=WISH.provider)
-    question = pending.ask(claim(state), FOUND)
+    question = pending.store_question(claim(state), FOUND)
     with pytest.raises(StaleConnection):
         pending.answer("globex", question, browser=WISH.browser)
-    assert pending.answer(WISH.organization, question, browser=WISH.browser).found == FOUND
+    assert pending.answer(WISH.organization, question, browser=WISH.browser).obtained == FOUND
 
 
 def test_an_organization_reads_only_its_own_of_all_that_are_pending() -> None:
@@ -108,15 +110,15 @@ def test_a_claim_whose_first_answer_was_lost_succeeds(door: Broker) -> None:
     claimed = claim(state)
     events.unregister("needs-retry.dynamodb.UpdateItem", again)
     assert door.requests.count("UpdateItem") == 2
-    assert claimed.wish == WISH
+    assert claimed.intent == WISH
 
 
 def test_a_question_keeps_what_was_found_for_one_answer() -> None:
     state, _ = pending.begin(WISH)
-    question = pending.ask(claim(state), FOUND)
+    question = pending.store_question(claim(state), FOUND)
     with pytest.raises(StaleConnection):
         pending.answer(WISH.organization, question, browser="bob's browser")
-    assert pending.answer(WISH.organization, question, browser=WISH.browser).found == FOUND
+    assert pending.answer(WISH.organization, question, browser=WISH.browser).obtained == FOUND
     with pytest.raises(StaleConnection):
         pending.answer(WISH.organization, question, browser=WISH.browser)
 
@@ -126,29 +128,29 @@ def test_a_question_is_no_state_and_a_state_no_question() -> None:
     claimed = claim(state)
     with pytest.raises(StaleConnection):
         pending.answer(WISH.organization, claimed.id, browser=WISH.browser)
-    pending.ask(claimed, FOUND)
+    pending.store_question(claimed, FOUND)
     with pytest.raises(StaleConnection):
         claim(state)
 
 
 def test_what_was_taken_away_meanwhile_asks_nothing(door: Broker) -> None:
-    claimed = pending.open_(WISH)
+    claimed = pending.store_claimed(WISH)
     assert pending.remove(claimed)
     assert not pending.remove(claimed)
     with pytest.raises(StaleConnection):
-        pending.ask(claimed, FOUND)
+        pending.store_question(claimed, FOUND)
     assert door.items() == []
 
 
 def test_the_items_hold_no_secret_in_the_clear_and_go_by_themselves(door: Broker) -> None:
     state, verifier = pending.begin(WISH)
-    pending.ask(pending.open_(WISH), FOUND)
+    pending.store_question(pending.store_claimed(WISH), FOUND)
     items = door.items()
     assert len(items) == 2
     secrets = (state.get_secret_value(), verifier.get_secret_value(), "access-canary", "refresh-canary")
     assert not [secret for secret in secrets if secret in str(items)]
     for item in items:
-        assert int(item["expires_at"]["N"]) == int(item["until"]["N"]) + pending.KEPT_SECONDS
+        assert int(item["expires_at"]["N"]) == int(item["until"]["N"]) + pending.PENDING_RETENTION_SECONDS
 
 
 def test_a_secret_that_was_moved_to_another_pending_connection_does_not_open() -> None:
@@ -163,5 +165,5 @@ def test_an_administrator_finds_what_is_pending() -> None:
     pending.begin(replace(WISH, user="bob", owner="user#bob", provider="github", services=("github",)))
     pending.begin(replace(WISH, organization="globex"))
     assert len(pending.find("acme")) == 2
-    assert [one.wish.user for one in pending.find("acme", user="bob")] == ["bob"]
-    assert [one.wish.user for one in pending.find("acme", provider="atlassian")] == ["ada"]
+    assert [one.intent.user for one in pending.find("acme", user="bob")] == ["bob"]
+    assert [one.intent.user for one in pending.find("acme", provider="atlassian")] == ["ada"]

@@ -39,7 +39,7 @@ def test_who_is_in_several_organizations_names_one(door: Broker) -> None:
     directory.put_user("globex", "ada", name="Ada", subject=Subject(door.login.issuer, "ada"), roles=["support"])
     directory._cache.clear()
     answer = door.ask("login")
-    assert answer["error"] == {"type": "OrganizationUnclear", "details": {"known": "acme, globex"}}
+    assert answer["error"] == {"type": "OrganizationAmbiguous", "details": {"known": "acme, globex"}}
     assert door.ask("login", organization="globex")["result"]["organization"] == "globex"
 
 

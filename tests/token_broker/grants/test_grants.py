@@ -59,9 +59,9 @@ def test_a_write_whose_first_answer_was_lost_succeeds(door: Broker) -> None:
     grant = door.store(refresh_token=REFRESH)
     assert door.requests.count("UpdateItem") == 2
     assert door.ask("resolve")["result"]["token"] == ACCESS
-    seals = grants.draw("acme", "github", "user#ada", 2)
+    seals = grants.generate_data_keys("acme", "github", "user#ada", 2)
     lose_first_answer("UpdateItem")
-    renewed = grants.renew(grant, seals, grant.tokens(), expires_at=None, lives=None)
+    renewed = grants.store_refreshed(grant, seals, grant.tokens(), expires_at=None, lives=None)
     assert (renewed.version, renewed.tokens()) == (2, grant.tokens())
     lose_first_answer("DeleteItem")
     grants.remove(renewed)
@@ -69,7 +69,7 @@ def test_a_write_whose_first_answer_was_lost_succeeds(door: Broker) -> None:
 
 
 def test_a_grant_is_stored_by_one_request_for_each_key_and_one_write(door: Broker) -> None:
-    door.cool()
+    door.reset_sandbox()
     door.store(refresh_token=REFRESH)
     assert door.requests == ["GenerateDataKey", "GenerateDataKey", "UpdateItem"]
 
@@ -91,19 +91,19 @@ def test_the_stored_item_has_both_tokens_sealed_and_no_attribute_that_lets_it_ex
 def change(grant: Grant, how: str) -> object:
     match how:
         case "renew":
-            seals = grants.draw("acme", "atlassian", "user#ada", grant.version + 1)
-            return grants.renew(grant, seals, grant.tokens(), expires_at=None, lives=None)
-        case "mark_dead":
-            return grants.mark_dead(grant, "invalid_grant")
-        case "keep_services":
-            return grants.keep_services(grant, ["jira"])
+            seals = grants.generate_data_keys("acme", "atlassian", "user#ada", grant.version + 1)
+            return grants.store_refreshed(grant, seals, grant.tokens(), expires_at=None, lives=None)
+        case "mark_rejected":
+            return grants.mark_rejected(grant, "invalid_grant")
+        case "set_services":
+            return grants.set_services(grant, ["jira"])
         case "reseal":
-            return grants.reseal(grant)
+            return grants.reencrypt(grant)
         case _:
             return grants.remove(grant)
 
 
-CHANGES = ["renew", "mark_dead", "keep_services", "reseal", "remove"]
+CHANGES = ["renew", "mark_rejected", "set_services", "reseal", "remove"]
 
 
 @pytest.mark.parametrize("how", CHANGES)
@@ -139,13 +139,13 @@ def test_nothing_is_changed_where_nothing_stands(door: Broker, how: str) -> None
 
 def test_new_tokens_leave_everything_else_as_it_was(door: Broker) -> None:
     grant = door.store(service="jira", services=("jira", "confluence"), refresh_token=REFRESH, kind="person")
-    narrowed = grants.keep_services(grant, ["jira"])
+    narrowed = grants.set_services(grant, ["jira"])
     assert narrowed.version == grant.version
-    dead = grants.mark_dead(narrowed, "invalid_grant")
-    assert dead.dead is not None
-    seals = grants.draw("acme", "atlassian", "user#ada", 2)
-    renewed = grants.renew(grant, seals, grant.tokens(), expires_at=5, lives=None)
-    assert (renewed.account.services, renewed.account.kind, renewed.dead) == (("jira",), "person", None)
+    dead = grants.mark_rejected(narrowed, "invalid_grant")
+    assert dead.rejection is not None
+    seals = grants.generate_data_keys("acme", "atlassian", "user#ada", 2)
+    renewed = grants.store_refreshed(grant, seals, grant.tokens(), expires_at=5, lives=None)
+    assert (renewed.account.services, renewed.account.kind, renewed.rejection) == (("jira",), "person", None)
     assert (renewed.id, renewed.version, renewed.account.expires_at) == (grant.id, 2, 5)
     assert renewed.tokens() == grant.tokens()
 
@@ -153,11 +153,11 @@ def test_new_tokens_leave_everything_else_as_it_was(door: Broker) -> None:
 def test_resealing_changes_the_ciphertexts_alone(door: Broker) -> None:
     grant = door.store(refresh_token=REFRESH)
     [before] = door.items()
-    again = grants.reseal(grant)
+    again = grants.reencrypt(grant)
     [after] = door.items()
     sealed = {"access_token", "refresh_token"}
     assert {name for name in before if before[name] != after[name]} == sealed
-    vault._keys.clear()
+    vault._key_cache.clear()
     assert again.tokens() == grant.tokens()
 
 
@@ -243,7 +243,7 @@ def test_an_outage_is_a_typed_answer_that_may_be_tried_again_within_three_second
         if not answers:
             server.close()
         stores.client.cache_clear()
-        door.cool()
+        door.reset_sandbox()
         client(service)
         began = time.monotonic()
         answer = door.send(event)

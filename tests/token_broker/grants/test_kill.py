@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from infra.local.stack import AwsRequest, FaultyAnswer, Moment
-from tests.token_broker.stack import OWNER, PACE, Sandbox, Stack
+from infra.local.stack import AwsRequest, HookPhase, InjectedResponse
+from tests.token_broker.stack import OWNER, PACE, BrokerProcess, BrokerStack
 
 # Takeovers within a moment: here nothing but a killed process is late.
 QUICK: dict[str, Any] = {"lease": 0.6, "beat": 0.1, "margin": 0.2}
 
-type Point = tuple[str, str, Moment]
+type Point = tuple[str, str, HookPhase]
 
 LEASE = f"lease#{OWNER}"
 # Where AWS is asked: the operation, the item's sort key, and the moment; each in the order of a refresh.
@@ -33,7 +33,7 @@ REDEEMED = {"before the provider's answer", "before it stores"}
 
 
 @contextmanager
-def killing(stack: Stack, sandbox: Sandbox, point: str) -> Iterator[threading.Event]:
+def killing(stack: BrokerStack, sandbox: BrokerProcess, point: str) -> Iterator[threading.Event]:
     """The sandbox is killed where the point says; the event tells that it was."""
     killed = threading.Event()
     if point in PROVIDER_POINTS:
@@ -45,20 +45,20 @@ def killing(stack: Stack, sandbox: Sandbox, point: str) -> Iterator[threading.Ev
         return
     operation, owner, moment = AWS_POINTS[point]
 
-    def hook(request: AwsRequest, now: Moment) -> None:
+    def hook(request: AwsRequest, now: HookPhase) -> None:
         key = request.body.get("Key", {}).get("sk", {}).get("S", "")
         if (request.operation, key, now) != (operation, owner, moment) or killed.is_set():
             return
         killed.set()
         sandbox.kill()
-        raise FaultyAnswer(500, {"__type": "InternalServerError"})
+        raise InjectedResponse(500, {"__type": "InternalServerError"})
 
     stack.aws.on_request = hook
     yield killed
     stack.aws.on_request = None
 
 
-def kill_when(is_there: Callable[[], object], sandbox: Sandbox, killed: threading.Event) -> None:
+def kill_when(is_there: Callable[[], object], sandbox: BrokerProcess, killed: threading.Event) -> None:
     while not is_there():
         pass
     sandbox.kill()
@@ -68,7 +68,7 @@ def kill_when(is_there: Callable[[], object], sandbox: Sandbox, killed: threadin
 @pytest.mark.parametrize("mode", ["strict", "lenient"])
 @pytest.mark.parametrize("point", [*AWS_POINTS, *PROVIDER_POINTS])
 def test_a_killed_refresh_loses_no_grant_that_the_provider_honours_and_never_loops(
-    stack: Stack, point: str, mode: str
+    stack: BrokerStack, point: str, mode: str
 ) -> None:
     stack.server.reset()
     stack.server.steer(mode=mode)
@@ -76,8 +76,8 @@ def test_a_killed_refresh_loses_no_grant_that_the_provider_honours_and_never_loo
     stack.age()
     with stack.sandboxes(2) as (victim, heir):
         with killing(stack, victim, point) as killed:
-            victim.tell(service="example", refused=None, threads=1, pace=PACE | QUICK)
-            assert victim.hear() is None
+            victim.send(service="example", refused=None, threads=1, pace=PACE | QUICK)
+            assert victim.receive() is None
         assert killed.is_set()
         stack.server.steer(hold="")
         found = [stack.play([heir], threads=1, **QUICK).found[0] for _ in range(3)]
@@ -86,22 +86,22 @@ def test_a_killed_refresh_loses_no_grant_that_the_provider_honours_and_never_loo
     if point in REDEEMED and mode == "strict":
         assert found == ["RECONNECT_REQUIRED"] * 3
         assert (len(state.redeems), len(state.refused)) == (1, 1)
-        assert (now.version, now.dead and now.dead.code) == (grant.version, "invalid_grant")
+        assert (now.version, now.rejection and now.rejection.code) == (grant.version, "invalid_grant")
     else:
-        assert found == [f"2 {now.open('access_token').get_secret_value()}"] * 3
+        assert found == [f"2 {now.unseal_token('access_token').get_secret_value()}"] * 3
         assert (len(state.redeems), len(state.refused)) == (1 + (point in REDEEMED), 0)
-        assert stack.server.takes(found[0].split()[1])
-        assert now.open("refresh_token").get_secret_value() in state.refresh_tokens
+        assert stack.server.accepts(found[0].split()[1])
+        assert now.unseal_token("refresh_token").get_secret_value() in state.refresh_tokens
 
 
-def test_the_points_are_those_of_a_refresh_in_their_order(stack: Stack) -> None:
+def test_the_points_are_those_of_a_refresh_in_their_order(stack: BrokerStack) -> None:
     """Between the provider's answer and the stored pair stands one request to AWS, and nothing else."""
     stack.server.reset()
     stack.connect()
     stack.age()
     seen: list[str] = []
 
-    def hook(request: AwsRequest, moment: Moment) -> None:
+    def hook(request: AwsRequest, moment: HookPhase) -> None:
         if moment == "before" and request.service in {"dynamodb", "kms"}:
             redeemed = " after the redeem" if stack.server.state.redeems else ""
             seen.append(f"{request.operation}{redeemed}")

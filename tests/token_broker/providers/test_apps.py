@@ -14,7 +14,7 @@ from mcpist.aws import stores
 from mcpist.errors import NotConfigured, StoreUnavailable
 from token_broker import providers
 from token_broker.providers import BUILT_IN, apps
-from token_broker.providers.apps import App, Server, app_of
+from token_broker.providers.apps import App, OAuthServerApp, get_app
 
 FOLDER = "/mcpist/mcpist/oauth"
 SECRET = "canary-client-secret"
@@ -56,14 +56,14 @@ def put(provider: str, value: Any) -> None:
 
 def problem(provider: str) -> str:
     with pytest.raises(NotConfigured) as raised:
-        app_of(provider)
+        get_app(provider)
     assert raised.value.details["service"] == provider
     return str(raised.value.details["problem"])
 
 
 def test_an_app_is_read_from_its_parameter_and_shows_no_secret() -> None:
     put("github", {"client_id": "Iv1.ours", "client_secret": SECRET})
-    app = app_of("github")
+    app = get_app("github")
     assert (app.client_id, app.tenant) == ("Iv1.ours", "common")
     assert app.client_secret is not None
     assert app.client_secret.get_secret_value() == SECRET
@@ -75,37 +75,37 @@ def test_it_is_read_once_a_minute(aws: list[str], monkeypatch: pytest.MonkeyPatc
     aws.clear()
     now = 1_000_000.0
     monkeypatch.setattr(time, "time", lambda: now)
-    assert [app_of("github").client_id for _ in range(3)] == ["old"] * 3
+    assert [get_app("github").client_id for _ in range(3)] == ["old"] * 3
     assert aws == ["GetParameter"]
     put("github", {"client_id": "new"})
-    now += apps.CACHE_SECONDS - 1
-    assert app_of("github").client_id == "old"
+    now += apps.APP_CACHE_SECONDS - 1
+    assert get_app("github").client_id == "old"
     now += 1
-    assert app_of("github").client_id == "new"
+    assert get_app("github").client_id == "new"
 
 
 def test_a_clock_that_was_put_back_keeps_nothing_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     put("github", {"client_id": "old"})
     now = 1_000_000.0
     monkeypatch.setattr(time, "time", lambda: now)
-    app_of("github")
+    get_app("github")
     put("github", {"client_id": "new"})
     now -= 300
-    assert app_of("github").client_id == "new"
+    assert get_app("github").client_id == "new"
 
 
 def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apps, "MOST_APPS", 2)
+    monkeypatch.setattr(apps, "MAX_CACHED_APPS", 2)
     for name in ("a", "b", "c"):
         put(name, SERVER)
-        app_of(name)
-        assert len(apps._kept) <= 2
+        get_app(name)
+        assert len(apps._cache) <= 2
 
 
 def test_a_missing_parameter_is_named() -> None:
     assert problem("notion") == f"the parameter {FOLDER}/notion is missing"
     put("notion", {"client_id": "ours"})
-    assert app_of("notion").client_id == "ours"
+    assert get_app("notion").client_id == "ours"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_wrong_parameter_says_where_and_quotes_nothing(value: Any, words: str)
 def test_a_provider_that_is_not_built_in_is_described_by_its_parameter() -> None:
     put("vault", {**SERVER, "client_secret": SECRET, "issuer": "https://login.example.com", "scopes": ["read"]})
     provider = providers.find("vault")
-    assert isinstance(app_of("vault"), Server)
+    assert isinstance(get_app("vault"), OAuthServerApp)
     assert provider.services == ("vault",)
     assert provider.scopes(["vault"]) == ("read",)
     assert (provider.token_url, provider.client_auth, provider.pkce) == (SERVER["token_url"], "basic", True)
@@ -195,7 +195,7 @@ def test_a_built_in_provider_stays_what_it_is(provider: str) -> None:
     put(provider, SERVER)
     assert "Extra inputs" in problem(provider)
     put(provider, {"client_id": "ours"})
-    assert type(app_of(provider)) is App
+    assert type(get_app(provider)) is App
 
 
 @pytest.mark.parametrize(
@@ -208,8 +208,8 @@ def test_a_store_that_refuses_is_told_apart_from_one_that_is_down(
     def refuse(**_: Any) -> None:
         raise ClientError({"Error": {"Code": code, "Message": SECRET}}, "GetParameter")
 
-    monkeypatch.setattr(stores.client("ssm", **apps.WAITS), "get_parameter", refuse)
+    monkeypatch.setattr(stores.client("ssm", **apps.SSM_CLIENT_OPTIONS), "get_parameter", refuse)
     with pytest.raises(raised) as found:
-        app_of("notion")
+        get_app("notion")
     if raised is not ClientError:
         assert SECRET not in str(found.value)

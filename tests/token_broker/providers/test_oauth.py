@@ -15,9 +15,9 @@ from mcpist import settings
 from mcpist.errors import NotConfigured, Timeout
 from tests.token_broker.authorization_server import AuthorizationServer, Client
 from token_broker.grants.grant import Tokens
-from token_broker.providers import Linked, Provider, configured, oauth
-from token_broker.providers.apps import Server
-from token_broker.providers.oauth import GrantDead, TokenRefused
+from token_broker.providers import Provider, ProviderAccount, configured, oauth
+from token_broker.providers.apps import OAuthServerApp
+from token_broker.providers.oauth import AccessTokenRejected, GrantRejected
 
 CALLBACK = "http://127.0.0.1:9/connect/callback/vault"
 WAYS = ("client_secret_basic", "client_secret_post", "none")
@@ -30,7 +30,7 @@ class Registered:
     server: AuthorizationServer
     client: Client
     provider: Provider
-    app: Server
+    app: OAuthServerApp
 
     def consent(self, *, allow: bool = True) -> tuple[dict[str, str], SecretStr]:
         """What a person's answer brings to the callback, and the verifier that belongs to it."""
@@ -43,14 +43,16 @@ class Registered:
         assert f"{place.scheme}://{place.netloc}{place.path}" == CALLBACK
         return {name: values[0] for name, values in parse_qs(place.query).items()}, SecretStr(verifier)
 
-    def connect(self) -> oauth.Redeemed:
+    def connect(self) -> oauth.TokenResponse:
         answer, verifier = self.consent()
         return self.redeem(answer["code"], verifier)
 
-    def redeem(self, code: str, verifier: SecretStr) -> oauth.Redeemed:
-        return oauth.redeem(self.provider, self.app, code=SecretStr(code), verifier=verifier, redirect_uri=CALLBACK)
+    def redeem(self, code: str, verifier: SecretStr) -> oauth.TokenResponse:
+        return oauth.exchange_code(
+            self.provider, self.app, code=SecretStr(code), verifier=verifier, redirect_uri=CALLBACK
+        )
 
-    def refresh(self, token: SecretStr | None, seconds: float = 10) -> oauth.Redeemed:
+    def refresh(self, token: SecretStr | None, seconds: float = 10) -> oauth.TokenResponse:
         assert token is not None
         return oauth.refresh(self.provider, self.app, token, seconds=seconds)
 
@@ -69,7 +71,7 @@ def server(authorization_server: AuthorizationServer, monkeypatch: pytest.Monkey
 def register(server: AuthorizationServer, way: str = "client_secret_basic") -> Registered:
     client = server.register(CALLBACK, auth=way)
     more = {"client_auth": "body"} if way == "client_secret_post" else {}
-    app = Server.model_validate_json(server.parameter(client, **more))
+    app = OAuthServerApp.model_validate_json(server.parameter(client, **more))
     return Registered(server, client, configured.provider("vault", app), app)
 
 
@@ -95,12 +97,12 @@ def test_a_consent_brings_a_pair_that_refreshes(server: AuthorizationServer, way
     first = ours.connect()
     assert first.lives == 300
     assert first.scopes == ("openid", "profile", "read", "write")
-    assert oauth.account(ours.provider, first.tokens.access_token) == Linked("uma", "Uma", "person")
+    assert oauth.fetch_account(ours.provider, first.tokens.access_token) == ProviderAccount("uma", "Uma", "person")
     second = ours.refresh(first.tokens.refresh_token)
     assert alive(second.tokens, server) == (True, True)
     assert alive(first.tokens, server) == (True, False)
     third = ours.refresh(second.tokens.refresh_token)
-    assert server.takes(third.tokens.access_token.get_secret_value())
+    assert server.accepts(third.tokens.access_token.get_secret_value())
     assert len(server.state.redeems) == 2
 
 
@@ -122,11 +124,11 @@ def test_a_person_who_says_no_brings_no_code(server: AuthorizationServer) -> Non
 def test_a_code_is_good_once_and_only_with_its_own_verifier(server: AuthorizationServer) -> None:
     ours = register(server)
     answer, verifier = ours.consent()
-    with pytest.raises(GrantDead, match="invalid_grant"):
+    with pytest.raises(GrantRejected, match="invalid_grant"):
         ours.redeem(answer["code"], SecretStr(secrets.token_urlsafe(48)))
     answer, verifier = ours.consent()
     ours.redeem(answer["code"], verifier)
-    with pytest.raises(GrantDead, match="invalid_grant"):
+    with pytest.raises(GrantRejected, match="invalid_grant"):
         ours.redeem(answer["code"], verifier)
 
 
@@ -134,11 +136,11 @@ def test_a_used_refresh_token_kills_the_whole_grant(server: AuthorizationServer)
     ours = register(server)
     first = ours.connect()
     second = ours.refresh(first.tokens.refresh_token)
-    with pytest.raises(GrantDead, match="invalid_grant"):
+    with pytest.raises(GrantRejected, match="invalid_grant"):
         ours.refresh(first.tokens.refresh_token)
     assert alive(second.tokens, server) == (False, False)
-    with pytest.raises(TokenRefused):
-        oauth.account(ours.provider, second.tokens.access_token)
+    with pytest.raises(AccessTokenRejected):
+        oauth.fetch_account(ours.provider, second.tokens.access_token)
 
 
 def test_a_lenient_server_takes_the_former_refresh_token_once_more(server: AuthorizationServer) -> None:
@@ -148,7 +150,7 @@ def test_a_lenient_server_takes_the_former_refresh_token_once_more(server: Autho
     ours.refresh(first.tokens.refresh_token)
     second = ours.refresh(first.tokens.refresh_token)
     assert alive(second.tokens, server) == (True, True)
-    with pytest.raises(GrantDead):
+    with pytest.raises(GrantRejected):
         ours.refresh(first.tokens.refresh_token)
 
 
@@ -187,7 +189,7 @@ def test_a_revoked_pair_is_dead_at_the_server(server: AuthorizationServer, way: 
     tokens = ours.connect().tokens
     assert oauth.revoke(ours.provider, ours.app, tokens) == "revoked"
     assert alive(tokens, server) == (False, False)
-    with pytest.raises(GrantDead, match="invalid_grant"):
+    with pytest.raises(GrantRejected, match="invalid_grant"):
         ours.refresh(tokens.refresh_token)
     assert oauth.revoke(ours.provider, ours.app, tokens) == "revoked"
 
@@ -199,4 +201,4 @@ def test_minted_tokens_are_as_good_as_consented_ones(server: AuthorizationServer
     assert minted.expires_in == 7
     redeemed = ours.refresh(SecretStr(minted.refresh_token))
     assert redeemed.lives == 7
-    assert oauth.account(ours.provider, redeemed.tokens.access_token).id == "ada"
+    assert oauth.fetch_account(ours.provider, redeemed.tokens.access_token).id == "ada"

@@ -15,15 +15,15 @@ import pytest
 from pydantic import SecretStr
 
 from mcpist.errors import McpistError, NotConfigured, RateLimitExceeded, Timeout, UpstreamUnavailable
-from tests.core.loopback import Reply, said
-from tests.token_broker.provider_fakes import CANARY, NEW, OURS, REFRESH, Fake
+from tests.core.loopback import Reply, json_response
+from tests.token_broker.provider_fakes import CANARY, NEW, OUR_APP, REFRESH, FakeProvider
 from token_broker.grants.grant import Tokens
 from token_broker.providers import oauth
-from token_broker.providers.oauth import GrantDead, Redeemed
+from token_broker.providers.oauth import GrantRejected, TokenResponse
 
 
-def test_a_pair_is_taken_as_it_comes(fake: Fake) -> None:
-    fake.says(said({**NEW, "refresh_token": "next", "expires_in": 3600, "scope": "repo,read:user"}))
+def test_a_pair_is_taken_as_it_comes(fake: FakeProvider) -> None:
+    fake.reply_with(json_response({**NEW, "refresh_token": "next", "expires_in": 3600, "scope": "repo,read:user"}))
     redeemed = fake.refresh()
     assert redeemed.tokens == Tokens(SecretStr(NEW["access_token"]), SecretStr("next"))
     assert (redeemed.lives, redeemed.scopes) == (3600, ("repo", "read:user"))
@@ -31,19 +31,19 @@ def test_a_pair_is_taken_as_it_comes(fake: Fake) -> None:
     assert CANARY not in repr(redeemed)
 
 
-def test_what_is_not_said_keeps_the_old_refresh_token_and_knows_no_end(fake: Fake) -> None:
-    fake.says(said(NEW))
-    assert fake.refresh() == Redeemed(Tokens(SecretStr(NEW["access_token"]), REFRESH), None, None, None)
+def test_what_is_not_said_keeps_the_old_refresh_token_and_knows_no_end(fake: FakeProvider) -> None:
+    fake.reply_with(json_response(NEW))
+    assert fake.refresh() == TokenResponse(Tokens(SecretStr(NEW["access_token"]), REFRESH), None, None, None)
     assert fake.redeem().tokens.refresh_token is None
 
 
-def test_no_more_scopes_are_kept_than_can_be_stored(fake_of: Callable[[str], Fake]) -> None:
+def test_no_more_scopes_are_kept_than_can_be_stored(fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of("github")
     for scope in (" ".join(f"scope-{number}" for number in range(70_000)), " ".join(["s" * 1_500] * 500)):
-        fake.says(said({**NEW, "refresh_token": "next", "scope": scope}))
+        fake.reply_with(json_response({**NEW, "refresh_token": "next", "scope": scope}))
         redeemed = fake.refresh()
         assert redeemed.tokens.refresh_token == SecretStr("next")
-        assert len(redeemed.scopes or ()) == oauth.MOST_SCOPES
+        assert len(redeemed.scopes or ()) == oauth.MAX_SCOPES
         assert len("".join(redeemed.scopes or ())) < 50_000
 
 
@@ -60,9 +60,11 @@ def test_no_more_scopes_are_kept_than_can_be_stored(fake_of: Callable[[str], Fak
         (float("inf"), None),
     ],
 )
-def test_a_strange_lifetime_loses_no_token(said_lives: Any, lives: int | None, fake_of: Callable[[str], Fake]) -> None:
+def test_a_strange_lifetime_loses_no_token(
+    said_lives: Any, lives: int | None, fake_of: Callable[[str], FakeProvider]
+) -> None:
     fake = fake_of("github")
-    fake.says(said({**NEW, "refresh_token": "next", "expires_in": said_lives, "scope": 7}))
+    fake.reply_with(json_response({**NEW, "refresh_token": "next", "expires_in": said_lives, "scope": 7}))
     redeemed = fake.refresh()
     assert (redeemed.lives, redeemed.tokens.refresh_token) == (lives, SecretStr("next"))
 
@@ -78,15 +80,15 @@ DEAD = {
 }
 
 
-def test_the_dead_codes_are_the_provider_s_own(fake: Fake) -> None:
-    assert fake.provider.dead == DEAD[fake.provider.name]
+def test_the_dead_codes_are_the_provider_s_own(fake: FakeProvider) -> None:
+    assert fake.provider.permanent_errors == DEAD[fake.provider.name]
 
 
 @pytest.mark.parametrize("status", [200, 400, 401, 403])
-def test_a_dead_code_kills_the_grant_whatever_the_status_below_500(fake: Fake, status: int) -> None:
+def test_a_dead_code_kills_the_grant_whatever_the_status_below_500(fake: FakeProvider, status: int) -> None:
     for code in DEAD[fake.provider.name]:
-        fake.says(said({"error": code, "error_description": CANARY}, status))
-        with pytest.raises(GrantDead) as raised:
+        fake.reply_with(json_response({"error": code, "error_description": CANARY}, status))
+        with pytest.raises(GrantRejected) as raised:
             fake.refresh()
         assert raised.value.code == code
         assert CANARY not in str(raised.value)
@@ -99,49 +101,52 @@ def deep(levels: int = 100_000) -> Reply:
 HTML = {"content-type": "text/html"}
 # Every one of them changes nothing that is stored.
 HARMLESS: dict[str, tuple[Reply, type[McpistError]]] = {
-    "our client is refused": (said({"error": "invalid_client"}, 401), NotConfigured),
-    "our client is refused with 400": (said({"error": "invalid_client"}, 400), NotConfigured),
-    "our secret is wrong, with 200": (said({"error": "incorrect_client_credentials"}), NotConfigured),
+    "our client is refused": (json_response({"error": "invalid_client"}, 401), NotConfigured),
+    "our client is refused with 400": (json_response({"error": "invalid_client"}, 400), NotConfigured),
+    "our secret is wrong, with 200": (json_response({"error": "incorrect_client_credentials"}), NotConfigured),
     "our client is refused without words": (Reply(b"", 401), NotConfigured),
-    "a code that nobody knows": (said({"error": "temporarily_unavailable"}, 400), UpstreamUnavailable),
-    "a code that nobody knows, with 200": (said({"error": "slow_down", **NEW}), UpstreamUnavailable),
-    "an error that is no code": (said({"error": {"code": CANARY}}, 400), UpstreamUnavailable),
-    "an error that is what we sent": (said({"error": REFRESH.get_secret_value()}, 400), UpstreamUnavailable),
-    "an error that is what we sent, with 200": (said({"error": REFRESH.get_secret_value()}), UpstreamUnavailable),
-    "an error of many words": (said({"error": f"sorry: {CANARY}"}, 400), UpstreamUnavailable),
+    "a code that nobody knows": (json_response({"error": "temporarily_unavailable"}, 400), UpstreamUnavailable),
+    "a code that nobody knows, with 200": (json_response({"error": "slow_down", **NEW}), UpstreamUnavailable),
+    "an error that is no code": (json_response({"error": {"code": CANARY}}, 400), UpstreamUnavailable),
+    "an error that is what we sent": (json_response({"error": REFRESH.get_secret_value()}, 400), UpstreamUnavailable),
+    "an error that is what we sent, with 200": (
+        json_response({"error": REFRESH.get_secret_value()}),
+        UpstreamUnavailable,
+    ),
+    "an error of many words": (json_response({"error": f"sorry: {CANARY}"}, 400), UpstreamUnavailable),
     "a page of a firewall": (Reply(b"<html>Forbidden</html>", 403, HTML), UpstreamUnavailable),
     "a page instead of tokens": (Reply(b"<html>Welcome</html>", 200, HTML), UpstreamUnavailable),
-    "a limit": (said({"error": "rate_limited"}, 429, retry_after="7"), RateLimitExceeded),
+    "a limit": (json_response({"error": "rate_limited"}, 429, retry_after="7"), RateLimitExceeded),
     "a limit without words": (Reply(b"", 429), RateLimitExceeded),
-    "a limit by 403": (said({}, 403, retry_after="7"), RateLimitExceeded),
-    "a limit that says the grant is dead": (said({"error": "invalid_grant"}, 429), RateLimitExceeded),
+    "a limit by 403": (json_response({}, 403, retry_after="7"), RateLimitExceeded),
+    "a limit that says the grant is dead": (json_response({"error": "invalid_grant"}, 429), RateLimitExceeded),
     "out of order": (Reply(b"", 500), UpstreamUnavailable),
-    "out of order, saying the grant is dead": (said({"error": "invalid_grant"}, 500), UpstreamUnavailable),
-    "out of order, saying the token is bad": (said({"error": "bad_refresh_token"}, 503), UpstreamUnavailable),
-    "out of order, blaming us": (said({"error": "invalid_client"}, 502), UpstreamUnavailable),
-    "overloaded": (said({"code": "service_overload"}, 529), UpstreamUnavailable),
-    "no fields": (said({}), UpstreamUnavailable),
-    "no object": (said([NEW]), UpstreamUnavailable),
-    "null": (said(None), UpstreamUnavailable),
-    "an empty token": (said({"access_token": ""}), UpstreamUnavailable),
-    "a token that is a number": (said({"access_token": 7}), UpstreamUnavailable),
-    "a token that splits a header": (said({"access_token": f"a\r\nx: {CANARY}"}), UpstreamUnavailable),
-    "an endless token": (said({"access_token": "a" * 20_000}), UpstreamUnavailable),
-    "tokens with a status of failure": (said(NEW, 404), UpstreamUnavailable),
+    "out of order, saying the grant is dead": (json_response({"error": "invalid_grant"}, 500), UpstreamUnavailable),
+    "out of order, saying the token is bad": (json_response({"error": "bad_refresh_token"}, 503), UpstreamUnavailable),
+    "out of order, blaming us": (json_response({"error": "invalid_client"}, 502), UpstreamUnavailable),
+    "overloaded": (json_response({"code": "service_overload"}, 529), UpstreamUnavailable),
+    "no fields": (json_response({}), UpstreamUnavailable),
+    "no object": (json_response([NEW]), UpstreamUnavailable),
+    "null": (json_response(None), UpstreamUnavailable),
+    "an empty token": (json_response({"access_token": ""}), UpstreamUnavailable),
+    "a token that is a number": (json_response({"access_token": 7}), UpstreamUnavailable),
+    "a token that splits a header": (json_response({"access_token": f"a\r\nx: {CANARY}"}), UpstreamUnavailable),
+    "an endless token": (json_response({"access_token": "a" * 20_000}), UpstreamUnavailable),
+    "tokens with a status of failure": (json_response(NEW, 404), UpstreamUnavailable),
     "garbage": (Reply(b"\xff\x00\xfe{"), UpstreamUnavailable),
     "a cut answer": (Reply(b'{"access_token": "a'), UpstreamUnavailable),
     "nothing": (Reply(b""), UpstreamUnavailable),
     "a well": (deep(), UpstreamUnavailable),
-    "a flood": (said({**NEW, "more": "x" * 2_000_000}), UpstreamUnavailable),
+    "a flood": (json_response({**NEW, "more": "x" * 2_000_000}), UpstreamUnavailable),
     "a broken connection": (Reply(b"{}", length=1000), UpstreamUnavailable),
     "a redirect": (Reply(b"", 307, {"location": "/elsewhere"}), UpstreamUnavailable),
 }
 
 
 @pytest.mark.parametrize("case", HARMLESS)
-def test_no_other_answer_kills_a_grant(fake: Fake, case: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_other_answer_kills_a_grant(fake: FakeProvider, case: str, caplog: pytest.LogCaptureFixture) -> None:
     reply, raised = HARMLESS[case]
-    fake.says(reply)
+    fake.reply_with(reply)
     with caplog.at_level(logging.DEBUG), pytest.raises(raised) as found:
         fake.refresh()
     assert isinstance(found.value, McpistError)
@@ -152,17 +157,17 @@ def test_no_other_answer_kills_a_grant(fake: Fake, case: str, caplog: pytest.Log
     assert len(fake.service.received) == 1
 
 
-def test_a_limit_says_for_how_long(fake_of: Callable[[str], Fake]) -> None:
+def test_a_limit_says_for_how_long(fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of("notion")
     for reply, seconds in ((Reply(b"", 429, {"retry-after": "7"}), 7), (Reply(b"", 429), 30)):
-        fake.says(reply)
+        fake.reply_with(reply)
         with pytest.raises(RateLimitExceeded) as raised:
             fake.refresh()
         assert raised.value.details["retry_after"] == seconds
 
 
-def test_an_answer_that_does_not_end_is_a_timeout(fake: Fake) -> None:
-    fake.says(Reply(b"{", length=10, waits=True))
+def test_an_answer_that_does_not_end_is_a_timeout(fake: FakeProvider) -> None:
+    fake.reply_with(Reply(b"{", length=10, waits=True))
     with pytest.raises(Timeout) as raised:
         fake.refresh(seconds=0.2)
     assert raised.value.details == {"service": fake.provider.name, "seconds": 0.2}
@@ -177,7 +182,7 @@ DRIPS = {
 
 
 @pytest.mark.parametrize("what", DRIPS)
-def test_an_answer_that_drips_is_a_timeout(fake_of: Callable[[str], Fake], what: str) -> None:
+def test_an_answer_that_drips_is_a_timeout(fake_of: Callable[[str], FakeProvider], what: str) -> None:
     """Each of its bytes comes in time."""
     first, drop = DRIPS[what]
     gone = threading.Event()
@@ -197,25 +202,25 @@ def test_an_answer_that_drips_is_a_timeout(fake_of: Callable[[str], Fake], what:
         slow = replace(fake_of("google").provider, token_url=f"http://127.0.0.1:{listening.getsockname()[1]}/token")
         before, began = threading.active_count(), time.monotonic()
         with pytest.raises(Timeout):
-            oauth.refresh(slow, OURS, REFRESH, seconds=0.3)
+            oauth.refresh(slow, OUR_APP, REFRESH, seconds=0.3)
         assert time.monotonic() - began < 3
         assert threading.active_count() <= before
         gone.set()
         dripping.result()
 
 
-def test_nobody_at_the_address_is_an_outage(fake_of: Callable[[str], Fake]) -> None:
+def test_nobody_at_the_address_is_an_outage(fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of("google")
     nobody = replace(fake.provider, token_url="http://127.0.0.1:1/token")
     with pytest.raises(UpstreamUnavailable, match="ConnectError"):
-        oauth.refresh(nobody, OURS, REFRESH, seconds=5)
+        oauth.refresh(nobody, OUR_APP, REFRESH, seconds=5)
 
 
 @pytest.mark.parametrize("code", ["invalid_grant", "bad_verification_code"])
-def test_a_code_that_is_no_good_is_told_apart_from_our_fault(fake: Fake, code: str) -> None:
-    fake.says(said({"error": code}))
-    with pytest.raises(GrantDead, match=code):
+def test_a_code_that_is_no_good_is_told_apart_from_our_fault(fake: FakeProvider, code: str) -> None:
+    fake.reply_with(json_response({"error": code}))
+    with pytest.raises(GrantRejected, match=code):
         fake.redeem()
-    fake.says(said({"error": "unauthorized_client"}, 403))
+    fake.reply_with(json_response({"error": "unauthorized_client"}, 403))
     with pytest.raises(NotConfigured):
         fake.redeem()

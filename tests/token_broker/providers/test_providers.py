@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from mcpist.errors import NotConfigured, RateLimitExceeded, UpstreamUnavailable
-from tests.core.loopback import Reply, said
+from tests.core.loopback import Reply, json_response
 from tests.token_broker.provider_fakes import (
     ACCESS,
     BASIC,
@@ -17,16 +17,16 @@ from tests.token_broker.provider_fakes import (
     CANARY,
     NAMES,
     NEW,
-    OURS,
+    OUR_APP,
     REFRESH,
-    Fake,
+    FakeProvider,
     fields,
     provider_of,
 )
-from token_broker.grants.grant import PROVIDERS, Tokens
-from token_broker.providers import BUILT_IN, Linked, find, oauth
+from token_broker.grants.grant import PROVIDER_BY_SERVICE, Tokens
+from token_broker.providers import BUILT_IN, ProviderAccount, find, oauth
 from token_broker.providers.apps import App
-from token_broker.providers.oauth import TokenRefused
+from token_broker.providers.oauth import AccessTokenRejected
 
 # -- what is asked -----------------------------------------------------------------------------------
 
@@ -44,10 +44,10 @@ ASKED: dict[str, tuple[str, str, bool, bool, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_code_is_redeemed_as_the_provider_wants_it(name: str, fake_of: Callable[[str], Fake]) -> None:
+def test_a_code_is_redeemed_as_the_provider_wants_it(name: str, fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of(name)
     path, kind, by_header, pkce, more = ASKED[name]
-    fake.says(said(NEW))
+    fake.reply_with(json_response(NEW))
     fake.redeem()
     assert (fake.asked.method, fake.asked.path) == ("POST", path)
     assert kind in fake.asked.headers["content-type"]
@@ -64,10 +64,10 @@ def test_a_code_is_redeemed_as_the_provider_wants_it(name: str, fake_of: Callabl
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_token_is_refreshed_as_the_provider_wants_it(name: str, fake_of: Callable[[str], Fake]) -> None:
+def test_a_token_is_refreshed_as_the_provider_wants_it(name: str, fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of(name)
     _, _, by_header, _, more = ASKED[name]
-    fake.says(said(NEW))
+    fake.reply_with(json_response(NEW))
     fake.refresh()
     assert fields(fake.asked) == {
         "grant_type": "refresh_token",
@@ -77,9 +77,9 @@ def test_a_token_is_refreshed_as_the_provider_wants_it(name: str, fake_of: Calla
     }
 
 
-def test_notion_is_told_the_version_of_its_api(fake_of: Callable[[str], Fake]) -> None:
+def test_notion_is_told_the_version_of_its_api(fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of("notion")
-    fake.says(said(NEW))
+    fake.reply_with(json_response(NEW))
     fake.refresh()
     assert fake.asked.headers["notion-version"] == "2026-03-11"
 
@@ -121,7 +121,7 @@ CONSENTS: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
 def test_a_person_consents_where_and_to_what_the_provider_says(name: str) -> None:
     place, services, more = CONSENTS[name]
     url = oauth.authorize_url(
-        provider_of(name), OURS, state="s1", challenge="c1", redirect_uri=CALLBACK, services=services
+        provider_of(name), OUR_APP, state="s1", challenge="c1", redirect_uri=CALLBACK, services=services
     )
     parts = urlsplit(url)
     assert f"{parts.scheme}://{parts.netloc}{parts.path}" == place
@@ -138,7 +138,7 @@ def test_one_consent_serves_both_services_of_atlassian() -> None:
 
 def test_every_service_is_its_provider_s() -> None:
     issued = {service: name for name in BUILT_IN for service in find(name).services}
-    assert issued == {"notion": "notion", "github": "github", "supabase": "supabase"} | PROVIDERS
+    assert issued == {"notion": "notion", "github": "github", "supabase": "supabase"} | PROVIDER_BY_SERVICE
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -149,9 +149,9 @@ def test_every_address_is_fixed_and_encrypted(name: str) -> None:
         assert "{" not in urlsplit(url).netloc
 
 
-def test_a_client_id_is_escaped_in_the_header(fake_of: Callable[[str], Fake]) -> None:
+def test_a_client_id_is_escaped_in_the_header(fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of("notion")
-    fake.says(said(NEW))
+    fake.reply_with(json_response(NEW))
     odd = App(client_id="our:id", client_secret=SecretStr("50%"))
     oauth.refresh(fake.provider, odd, REFRESH, seconds=5)
     sent = base64.b64decode(fake.asked.headers["authorization"].removeprefix("Basic ")).decode()
@@ -159,7 +159,7 @@ def test_a_client_id_is_escaped_in_the_header(fake_of: Callable[[str], Fake]) ->
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_an_app_without_its_secret_is_the_operator_s_fault(name: str, fake_of: Callable[[str], Fake]) -> None:
+def test_an_app_without_its_secret_is_the_operator_s_fault(name: str, fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of(name)
     with pytest.raises(NotConfigured, match="secret is missing"):
         oauth.refresh(fake.provider, App(client_id="ours"), REFRESH, seconds=5)
@@ -174,89 +174,94 @@ SITES = [
     {"id": "1324-a", "name": "acme", "url": "https://acme.atlassian.net", "scopes": ["read:page:confluence"]},
     {"id": "77", "name": "globex", "url": "https://globex.atlassian.net", "scopes": ["read:jira-work"]},
 ]
-ACCOUNTS: list[tuple[str, str, Any, Linked]] = [
+ACCOUNTS: list[tuple[str, str, Any, ProviderAccount]] = [
     (
         "notion",
         "/v1/users/me",
         {"id": "b1", "name": "App", "bot": {"owner": PERSON, "workspace_id": "w1", "workspace_name": "Acme"}},
-        Linked("w1:5389", "Acme, Ada"),
+        ProviderAccount("w1:5389", "Acme, Ada"),
     ),
     (
         "notion",
         "/v1/users/me",
         {"id": "b1", "name": "App", "bot": {"owner": {"type": "workspace"}, "workspace_name": "Acme"}},
-        Linked("b1", "Acme", "bot"),
+        ProviderAccount("b1", "Acme", "bot"),
     ),
-    ("github", "/user", {"id": 583231, "login": "octocat", "type": "User"}, Linked("583231", "octocat")),
-    ("github", "/user", {"id": 7, "login": "ci[bot]", "type": "Bot"}, Linked("7", "ci[bot]", "bot")),
+    ("github", "/user", {"id": 583231, "login": "octocat", "type": "User"}, ProviderAccount("583231", "octocat")),
+    ("github", "/user", {"id": 7, "login": "ci[bot]", "type": "Bot"}, ProviderAccount("7", "ci[bot]", "bot")),
     (
         "atlassian",
         "/oauth/token/accessible-resources",
         SITES,
-        Linked("1324-a", "acme", scopes=("read:jira-work", "read:page:confluence")),
+        ProviderAccount("1324-a", "acme", scopes=("read:jira-work", "read:page:confluence")),
     ),
-    ("supabase", "/v1/organizations", [{"id": "org1", "name": "Acme"}], Linked("org1", "Acme", "organization")),
+    (
+        "supabase",
+        "/v1/organizations",
+        [{"id": "org1", "name": "Acme"}],
+        ProviderAccount("org1", "Acme", "organization"),
+    ),
     (
         "google",
         "/calendar/v3/calendars/primary",
         {"id": "ada@example.com", "summary": "Ada\n"},
-        Linked("ada@example.com", "Ada"),
+        ProviderAccount("ada@example.com", "Ada"),
     ),
     (
         "microsoft",
         "/v1.0/me",
         {"id": "87d3", "displayName": "Ada", "userPrincipalName": "ada@contoso.example"},
-        Linked("87d3", "ada@contoso.example"),
+        ProviderAccount("87d3", "ada@contoso.example"),
     ),
-    ("vault", "/me", {"sub": "u1", "email": "ada@example.com"}, Linked("u1", "ada@example.com")),
+    ("vault", "/me", {"sub": "u1", "email": "ada@example.com"}, ProviderAccount("u1", "ada@example.com")),
 ]
 
 
 @pytest.mark.parametrize(("name", "path", "body", "linked"), ACCOUNTS)
 def test_an_account_is_asked_for_at_the_provider(
-    name: str, path: str, body: Any, linked: Linked, fake_of: Callable[[str], Fake]
+    name: str, path: str, body: Any, linked: ProviderAccount, fake_of: Callable[[str], FakeProvider]
 ) -> None:
     fake = fake_of(name)
-    fake.says(said(body))
+    fake.reply_with(json_response(body))
     assert fake.account() == linked
     assert (fake.asked.method, fake.asked.path) == ("GET", path)
     assert fake.asked.headers["authorization"] == f"Bearer {ACCESS.get_secret_value()}"
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-def test_a_token_that_the_provider_refuses_is_nobody_s(fake: Fake, status: int) -> None:
-    fake.says(said({"message": CANARY}, status))
-    with pytest.raises(TokenRefused) as raised:
+def test_a_token_that_the_provider_refuses_is_nobody_s(fake: FakeProvider, status: int) -> None:
+    fake.reply_with(json_response({"message": CANARY}, status))
+    with pytest.raises(AccessTokenRejected) as raised:
         fake.account()
     assert CANARY not in str(raised.value)
 
 
 @pytest.mark.parametrize("body", [None, 7, "words", {"error": CANARY}, {"id": None}, [{}], {"bot": []}])
-def test_an_account_that_cannot_be_read_is_an_outage(fake: Fake, body: Any) -> None:
-    fake.says(said(body))
-    with pytest.raises((UpstreamUnavailable, TokenRefused)) as raised:
+def test_an_account_that_cannot_be_read_is_an_outage(fake: FakeProvider, body: Any) -> None:
+    fake.reply_with(json_response(body))
+    with pytest.raises((UpstreamUnavailable, AccessTokenRejected)) as raised:
         fake.account()
     assert CANARY not in str(raised.value)
 
 
 @pytest.mark.parametrize("name", ["atlassian", "supabase"])
-def test_a_token_that_reaches_no_site_is_nobody_s(name: str, fake_of: Callable[[str], Fake]) -> None:
+def test_a_token_that_reaches_no_site_is_nobody_s(name: str, fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of(name)
-    fake.says(said([]))
-    with pytest.raises(TokenRefused):
+    fake.reply_with(json_response([]))
+    with pytest.raises(AccessTokenRejected):
         fake.account()
 
 
-def test_an_outage_says_nothing_about_the_token(fake: Fake) -> None:
+def test_an_outage_says_nothing_about_the_token(fake: FakeProvider) -> None:
     for reply, raised in ((Reply(b"", 500), UpstreamUnavailable), (Reply(b"", 429), RateLimitExceeded)):
-        fake.says(reply)
+        fake.reply_with(reply)
         with pytest.raises(raised):
             fake.account()
 
 
-def test_github_says_an_oauth_app_s_scopes_in_a_header(fake_of: Callable[[str], Fake]) -> None:
+def test_github_says_an_oauth_app_s_scopes_in_a_header(fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of("github")
-    fake.says(said({"id": 1, "login": "octocat"}, x_oauth_scopes="repo, read:user"))
+    fake.reply_with(json_response({"id": 1, "login": "octocat"}, x_oauth_scopes="repo, read:user"))
     assert fake.account().scopes == ("repo", "read:user")
 
 
@@ -267,15 +272,17 @@ KEYS = {"github": f"github_pat_{'A1_' * 10}", "supabase": f"sbp_{'0af' * 13}b"}
 def test_only_keys_of_the_provider_s_form_are_taken(name: str) -> None:
     provider = provider_of(name)
     for owner, key in KEYS.items():
-        assert provider.takes(SecretStr(key)) is (owner == name)
-        assert not provider.takes(SecretStr(f"{key}\n"))
-        assert not provider.takes(SecretStr(f"x{key}"))
+        assert provider.accepts_key(SecretStr(key)) is (owner == name)
+        assert not provider.accepts_key(SecretStr(f"{key}\n"))
+        assert not provider.accepts_key(SecretStr(f"x{key}"))
 
 
-def test_a_pasted_key_is_a_person_s_even_where_consents_are_an_organization_s(fake_of: Callable[[str], Fake]) -> None:
+def test_a_pasted_key_is_a_person_s_even_where_consents_are_an_organization_s(
+    fake_of: Callable[[str], FakeProvider],
+) -> None:
     fake = fake_of("supabase")
-    fake.says(said([{"id": "b", "name": "Beta"}, {"id": "a", "name": "Acme"}]))
-    assert fake.account(SecretStr(KEYS["supabase"])) == Linked("a", "Acme, Beta", "person")
+    fake.reply_with(json_response([{"id": "b", "name": "Beta"}, {"id": "a", "name": "Acme"}]))
+    assert fake.account(SecretStr(KEYS["supabase"])) == ProviderAccount("a", "Acme, Beta", "person")
 
 
 # -- revoking ----------------------------------------------------------------------------------------
@@ -289,19 +296,19 @@ REVOKED: dict[str, tuple[str, str, str | None, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("name", REVOKED)
-def test_a_pair_is_revoked_as_the_provider_wants_it(name: str, fake_of: Callable[[str], Fake]) -> None:
+def test_a_pair_is_revoked_as_the_provider_wants_it(name: str, fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of(name)
     method, path, authorization, body = REVOKED[name]
-    fake.says(Reply(b"", 204))
+    fake.reply_with(Reply(b"", 204))
     assert fake.revoke() == "revoked"
     assert (fake.asked.method, fake.asked.path) == (method, path)
     assert fake.asked.headers.get("authorization") == authorization
     assert fields(fake.asked) == body
 
 
-def test_both_tokens_of_a_configured_server_are_revoked(fake_of: Callable[[str], Fake]) -> None:
+def test_both_tokens_of_a_configured_server_are_revoked(fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of("vault")
-    fake.says(Reply(b"", 200))
+    fake.reply_with(Reply(b"", 200))
     assert fake.revoke() == "revoked"
     assert [fields(received)["token_type_hint"] for received in fake.service.received] == [
         "refresh_token",
@@ -310,14 +317,14 @@ def test_both_tokens_of_a_configured_server_are_revoked(fake_of: Callable[[str],
 
 
 @pytest.mark.parametrize("name", ["atlassian", "microsoft"])
-def test_where_nothing_revokes_it_is_said(name: str, fake_of: Callable[[str], Fake]) -> None:
+def test_where_nothing_revokes_it_is_said(name: str, fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of(name)
     assert fake.revoke() == "unsupported"
     assert not fake.service.received
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_a_pasted_key_stays_its_person_s(name: str, fake_of: Callable[[str], Fake]) -> None:
+def test_a_pasted_key_stays_its_person_s(name: str, fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of(name)
     assert fake.revoke(Tokens(SecretStr(KEYS[name]))) == "unsupported"
     assert oauth.revoke(fake.provider, None, Tokens(ACCESS)) == "unsupported"
@@ -325,16 +332,16 @@ def test_a_pasted_key_stays_its_person_s(name: str, fake_of: Callable[[str], Fak
 
 
 @pytest.mark.parametrize("name", [*REVOKED, "vault"])
-def test_a_revocation_that_fails_says_so_and_raises_nothing(name: str, fake_of: Callable[[str], Fake]) -> None:
+def test_a_revocation_that_fails_says_so_and_raises_nothing(name: str, fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of(name)
-    for reply in (Reply(b"", 500), Reply(b"", 404), said({"error": "invalid_client"}, 401), Reply(b"", 307)):
-        fake.says(reply)
+    for reply in (Reply(b"", 500), Reply(b"", 404), json_response({"error": "invalid_client"}, 401), Reply(b"", 307)):
+        fake.reply_with(reply)
         assert fake.revoke() == "failed"
-    fake.says(Reply(b"", 200, length=10, waits=True))
-    assert oauth.revoke(fake.provider, OURS, Tokens(ACCESS, REFRESH), seconds=0.2) == "failed"
+    fake.reply_with(Reply(b"", 200, length=10, waits=True))
+    assert oauth.revoke(fake.provider, OUR_APP, Tokens(ACCESS, REFRESH), seconds=0.2) == "failed"
 
 
-def test_a_token_that_google_no_longer_knows_counts_as_revoked(fake_of: Callable[[str], Fake]) -> None:
+def test_a_token_that_google_no_longer_knows_counts_as_revoked(fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of("google")
-    fake.says(said({"error": "invalid_token"}, 400))
+    fake.reply_with(json_response({"error": "invalid_token"}, 400))
     assert fake.revoke() == "revoked"

@@ -4,7 +4,7 @@ The server ends the whole grant when a used refresh token comes again, so two re
 counted: nothing works any more after them.
 """
 
-from tests.token_broker.stack import OWNER, PACE, Stack
+from tests.token_broker.stack import OWNER, PACE, BrokerStack
 
 ROUNDS = 20
 PROCESSES = 8
@@ -13,7 +13,7 @@ THREADS = 50
 DELAYS = (0, 0.1, 0.5, 1.5, 3)
 
 
-def test_eight_processes_of_fifty_threads_redeem_once_a_round(stack: Stack) -> None:
+def test_eight_processes_of_fifty_threads_redeem_once_a_round(stack: BrokerStack) -> None:
     """In turn the token has ended, and a service has refused it."""
     grant = stack.connect()
     with stack.sandboxes(PROCESSES) as sandboxes:
@@ -25,7 +25,7 @@ def test_eight_processes_of_fifty_threads_redeem_once_a_round(stack: Stack) -> N
             played = stack.play(sandboxes, threads=THREADS, refused=refused)
             now = stack.grant()
             assert now is not None
-            token = now.open("access_token").get_secret_value()
+            token = now.unseal_token("access_token").get_secret_value()
             state = stack.server.state
             assert (len(state.redeems), state.refused) == (1, ())
             assert played.found == [f"{grant.version + 1} {token}"] * PROCESSES * THREADS
@@ -36,5 +36,5 @@ def test_eight_processes_of_fifty_threads_redeem_once_a_round(stack: Stack) -> N
     state = stack.server.state
     assert last == [f"{grant.version + 1} {token}" for token in state.access_tokens[-1:]]
     assert len(state.redeems) == 1
-    assert stack.server.takes(last[0].split()[1])
+    assert stack.server.accepts(last[0].split()[1])
     assert stack.item(f"lease#{OWNER}") is None

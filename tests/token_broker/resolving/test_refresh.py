@@ -37,11 +37,11 @@ from tests.core.loopback import listening
 from tests.token_broker.conftest import Broker
 from tests.token_broker.vault.test_secrets import assert_silent, written
 from token_broker import log, providers
-from token_broker.grants import grants, memory
+from token_broker.grants import credential_cache, grants
 from token_broker.grants.grants import Account, Grant, Tokens
 from token_broker.providers import apps
 from token_broker.resolving import credentials, lease, refresh
-from token_broker.resolving.lease import Pace, Standing, Trouble
+from token_broker.resolving.lease import LeaseState, LeaseTiming, RefreshFailure
 
 ADA = Caller("acme", "ada", Subject("https://login.example.com", "ada"), "user", (Role("engineering"), Role("support")))
 OLD_ACCESS, OLD_REFRESH, NEW_ACCESS, NEW_REFRESH = (f"{which}_canary" for which in ("oa", "or", "na", "nr"))
@@ -112,7 +112,7 @@ def provider(door: Broker, monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider
     provider = Provider()
     monkeypatch.setenv("PUBLIC_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AUDIENCE", "https://mcp.example.com/mcp")
-    door.cool()
+    door.reset_sandbox()
     put_parameter(provider.app())
     with listening(provider.server):
         yield provider
@@ -141,12 +141,12 @@ def connect(state: str = "ended", owner: str = "user#ada", **changed: Any) -> Gr
 
 
 def resolve(refused: int | None = None, **pace: float) -> broker.Credential:
-    return credentials.resolve(ADA, "example", refused=refused, request="request-1", pace=Pace(**pace))
+    return credentials.resolve(ADA, "example", refused=refused, request_id="request-1", pace=LeaseTiming(**pace))
 
 
 def outcome(refused: int | None = None, **pace: float) -> str:
     """The token, or the error's code."""
-    memory._kept.clear()
+    credential_cache._cache.clear()
     try:
         return resolve(refused, **pace).token
     except McpistError as error:
@@ -192,7 +192,7 @@ BURIES = {
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """A timeout in less time; all else answers at once."""
-    monkeypatch.setattr(refresh, "ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(refresh, "GRANT_REFRESH_TIMEOUT_SECONDS", 1.0)
 
 
 @pytest.mark.usefixtures("hasty")
@@ -334,7 +334,7 @@ def test_a_clock_that_is_five_minutes_wrong_does_no_harm(
 @pytest.mark.parametrize("skew", [-300, 300])
 def test_the_lease_asks_no_clock_on_the_wall(provider: Provider, monkeypatch: pytest.MonkeyPatch, skew: int) -> None:
     grant = connect()
-    assert lease.acquire(grant, Standing(), Pace()) is not None  # by somebody who never beats
+    assert lease.acquire(grant, LeaseState(), LeaseTiming()) is not None  # by somebody who never beats
     right = time.time
     monkeypatch.setattr(time, "time", lambda: right() + skew)
     began = time.monotonic()
@@ -395,12 +395,12 @@ def test_a_refused_key_that_cannot_be_refreshed_is_answered_again(door: Broker, 
 @pytest.mark.usefixtures("provider")
 def test_pauses_grow_differ_and_end_at_five_minutes() -> None:
     grant = connect()
-    held = lease.Lease(grant, "me", 0.0, None, Pace())
+    held = lease.Lease(grant, "me", 0.0, None, LeaseTiming())
     pauses = []
     for _ in range(12):
-        held.fail(UpstreamUnavailable(service="example", problem="it is down"))
-        assert held._trouble
-        pauses.append(held._trouble.until - time.time())
+        held.record_failure(UpstreamUnavailable(service="example", problem="it is down"))
+        assert held._last_failure
+        pauses.append(held._last_failure.until - time.time())
     assert all(2**number * 0.49 <= pause <= 2**number for number, pause in enumerate(pauses[:8], 1))
     assert len({round(pause, 3) for pause in pauses[:8]}) == 8
     assert max(pauses) <= 300
@@ -434,16 +434,16 @@ def test_after_the_pause_it_is_tried_again_and_success_ends_it(
 @pytest.mark.usefixtures("provider")
 def test_a_pause_from_a_clock_that_is_far_ahead_keeps_nobody_out() -> None:
     grant = connect()
-    trouble = Trouble(grant.version, 3, time.time() + 86_400, {"type": "Timeout", "details": {}})
-    Standing(trouble=trouble).check(grant)
+    trouble = RefreshFailure(grant.version, 3, time.time() + 86_400, {"type": "Timeout", "details": {}})
+    LeaseState(trouble=trouble).raise_if_backing_off(grant)
 
 
 @pytest.mark.usefixtures("provider")
 def test_trouble_that_another_release_noted_is_an_outage() -> None:
     grant = connect()
-    trouble = Trouble(grant.version, 1, time.time() + 60, {"type": "InventedLater", "details": {}})
+    trouble = RefreshFailure(grant.version, 1, time.time() + 60, {"type": "InventedLater", "details": {}})
     with pytest.raises(UpstreamUnavailable):
-        Standing(trouble=trouble).check(grant)
+        LeaseState(trouble=trouble).raise_if_backing_off(grant)
 
 
 @pytest.mark.usefixtures("provider")
@@ -512,7 +512,7 @@ def test_a_pair_that_nobody_wants_is_not_revoked_where_that_could_end_another_gr
 ) -> None:
     """As another one's on the same account, unless the provider revokes tokens one by one."""
     found = providers.find
-    monkeypatch.setattr(providers, "find", lambda name: replace(found(name), revokes_one=one_by_one))
+    monkeypatch.setattr(providers, "find", lambda name: replace(found(name), revokes_single_token=one_by_one))
     connect()
     connect("alive", "role#support", **other)
     provider.says = Said(body=PAIR, meanwhile=take_away)
@@ -523,7 +523,7 @@ def test_a_pair_that_nobody_wants_is_not_revoked_where_that_could_end_another_gr
 
 def test_a_service_taken_out_meanwhile_stays_out(provider: Provider) -> None:
     grant = connect(services=("example", "other"))
-    provider.says = Said(body=PAIR, meanwhile=lambda: grants.keep_services(grant, ["example"]))
+    provider.says = Said(body=PAIR, meanwhile=lambda: grants.set_services(grant, ["example"]))
     assert outcome() == NEW_ACCESS
     now = grants.read("acme", "example", "user#ada")
     assert now is not None
@@ -546,14 +546,14 @@ def test_a_dead_answer_to_a_version_that_was_replaced_meanwhile_marks_nothing(pr
     grant = connect()
 
     def another_stores() -> None:
-        seals = grants.draw("acme", "example", "user#ada", 2)
-        grants.renew(grant, seals, Tokens(SecretStr("theirs"), SecretStr("r")), expires_at=None, lives=None)
+        seals = grants.generate_data_keys("acme", "example", "user#ada", 2)
+        grants.store_refreshed(grant, seals, Tokens(SecretStr("theirs"), SecretStr("r")), expires_at=None, lives=None)
 
     provider.says = Said(400, {"error": "invalid_grant"}, meanwhile=another_stores)
     assert outcome() == "theirs"
     now = grants.read("acme", "example", "user#ada")
     assert now is not None
-    assert now.dead is None
+    assert now.rejection is None
 
 
 def test_a_holder_without_a_beat_sends_nothing(provider: Provider) -> None:
@@ -571,7 +571,7 @@ def test_a_waiter_gives_up_in_time(provider: Provider) -> None:
 
 
 def _held(grant: Grant) -> lease.Lease:
-    held = lease.acquire(grant, Standing(), Pace(beat=0.05))
+    held = lease.acquire(grant, LeaseState(), LeaseTiming(beat=0.05))
     assert held is not None
     return held
 
@@ -588,9 +588,9 @@ def test_a_lease_whose_beat_goes_on_is_not_taken_over(provider: Provider) -> Non
 @pytest.mark.usefixtures("provider")
 def test_of_many_takeovers_of_a_lease_one_succeeds() -> None:
     grant = connect()
-    assert lease.acquire(grant, Standing(), Pace()) is not None
-    _, standing = lease.look(grant)
-    taken = [lease.acquire(grant, standing, Pace()) for _ in range(5)]
+    assert lease.acquire(grant, LeaseState(), LeaseTiming()) is not None
+    _, standing = lease.read_with_grant(grant)
+    taken = [lease.acquire(grant, standing, LeaseTiming()) for _ in range(5)]
     assert [one is not None for one in taken] == [True, False, False, False, False]
 
 
@@ -655,7 +655,7 @@ def test_each_refresh_is_counted_as_what_it_came_to(
 ) -> None:
     provider.says = said
     connect()
-    with invocation.opened("token_broker", log.logger, "request-1"):
+    with invocation.begin("token_broker", log.logger, "request-1"):
         outcome()
     assert [(one.name, one.value) for one in emf.seen(capsys.readouterr().out)] == [(counted, 1)]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import McpistError
 from tests.token_broker.conftest import Broker
-from token_broker.grants import grants, memory
+from token_broker.grants import credential_cache, grants
 from token_broker.resolving import credentials
 
 STATES = ("none", "alive", "expired", "dead", "of another role")
@@ -24,7 +24,7 @@ def connect(door: Broker, owner: str, state: str) -> None:
     open_to = ("elsewhere",) if state == "of another role" else ()
     grant = door.store(owner, expires_at=int(time.time()) + LIVES[state], open_to=open_to, access_token=f"of-{owner}")
     if state == "dead":
-        grants.mark_dead(grant, "invalid_grant")
+        grants.mark_rejected(grant, "invalid_grant")
 
 
 def expected(own: str, shared: dict[str, str], roles: tuple[str, ...]) -> str:
@@ -49,7 +49,7 @@ def test_the_first_grant_that_stands_decides_and_no_other_ever_acts(
 ) -> None:
     for grant in (*grants.find("acme"), *grants.find("globex")):
         grants.remove(grant)
-    memory._kept.clear()
+    credential_cache._cache.clear()
     connect(door, "user#ada", own)
     for role, state in shared.items():
         connect(door, f"role#{role}", state)

@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from mcpist.caller import Caller, Role, Subject
 from mcpist.running.broker import Credential
-from tests.token_broker.conftest import ACCESS, LATER, Broker, error_of, put_person
-from token_broker.grants import grants, memory
+from tests.token_broker.conftest import ACCESS, FAR_FUTURE, Broker, error_of, put_person
+from token_broker.grants import credential_cache, grants
 from token_broker.resolving import credentials
 
 EARLIER = 1
@@ -20,7 +20,7 @@ SHARED = "ghu_shared_access_canary"
 
 def connect(door: Broker, *, own: str = "none", shared: str = "none") -> None:
     """Store ada's own grant and the one shared with engineering: alive, expired, or (her own) open to support only."""
-    ends = {"alive": LATER, "expired": EARLIER, "for support": LATER}
+    ends = {"alive": FAR_FUTURE, "expired": EARLIER, "for support": FAR_FUTURE}
     if own != "none":
         door.store(expires_at=ends[own], open_to=("support",) if own == "for support" else ())
     if shared != "none":
@@ -109,7 +109,7 @@ def test_a_credential_is_what_core_expects_and_no_more(door: Broker) -> None:
         "account_id": "583231",
         "account_name": "octocat",
         "owner": "user#ada",
-        "expires_at": LATER,
+        "expires_at": FAR_FUTURE,
         "version": 1,
         "scopes": ["repo"],
     }
@@ -194,7 +194,7 @@ def test_a_token_signed_by_somebody_else_is_refused(door: Broker) -> None:
 
 def test_a_broker_that_knows_no_audience_refuses_every_token(door: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PUBLIC_URL", "")
-    door.cool()
+    door.reset_sandbox()
     assert error_of(door.ask("resolve", proof=door.jwt("ada", aud="/mcp"))) == "AuthenticationError"
 
 
@@ -254,7 +254,7 @@ def test_an_expired_warrant_is_refused(door: Broker) -> None:
 
 
 def test_a_warrant_ends_after_an_hour_at_most(door: Broker) -> None:
-    granted = door.ask("warrant", expires_at=LATER)["result"]["expires_at"]
+    granted = door.ask("warrant", expires_at=FAR_FUTURE)["result"]["expires_at"]
     assert time.time() + 3590 < granted <= time.time() + 3600
     soon = int(time.time()) + 60
     assert door.ask("warrant", expires_at=soon)["result"]["expires_at"] == soon
@@ -267,14 +267,14 @@ def test_the_warrant_of_a_removed_user_is_refused(door: Broker) -> None:
         TableName="mcpist-Directory",
         Key={"pk": {"S": f"subject#{door.login.issuer}#ada"}, "sk": {"S": "org#acme"}},
     )
-    door.cool()
+    door.reset_sandbox()
     assert error_of(door.send(event)) == "MembershipRequired"
 
 
 def test_the_warrant_of_a_user_who_lost_the_role_is_refused(door: Broker) -> None:
     event = door.event("resolve_by_warrant")
     put_person(door.login, "ada", roles=["support"])
-    door.cool()
+    door.reset_sandbox()
     assert error_of(door.send(event)) == "AuthorizationError"
 
 
@@ -284,7 +284,7 @@ def test_the_warrant_of_a_subject_who_became_another_user_is_refused(door: Broke
     key = {"pk": {"S": f"subject#{door.login.issuer}#ada"}, "sk": {"S": "org#acme"}}
     item = table.get_item(TableName="mcpist-Directory", Key=key)["Item"]
     table.put_item(TableName="mcpist-Directory", Item=item | {"user": {"S": "lovelace"}})
-    door.cool()
+    door.reset_sandbox()
     assert error_of(door.send(event)) == "AuthenticationError"
 
 
@@ -314,7 +314,7 @@ def test_a_stored_token_is_no_warrant(door: Broker) -> None:
 def test_a_cold_resolve_sends_three_requests(door: Broker) -> None:
     connect(door, own="alive", shared="alive")
     event = door.event("resolve")
-    door.cool()
+    door.reset_sandbox()
     door.send(event)
     assert door.requests == ["Query", "BatchGetItem", "Decrypt"]
 
@@ -322,7 +322,7 @@ def test_a_cold_resolve_sends_three_requests(door: Broker) -> None:
 def test_a_cold_resolve_by_warrant_opens_the_warrant_besides(door: Broker) -> None:
     connect(door, own="alive")
     event = door.event("resolve_by_warrant")
-    door.cool()
+    door.reset_sandbox()
     door.send(event)
     assert door.requests == ["Decrypt", "Query", "BatchGetItem", "Decrypt"]
 
@@ -365,9 +365,9 @@ def test_a_sandbox_remembers_a_bounded_number(door: Broker) -> None:
     connect(door, own="alive")
     caller, [grant] = caller_of("ada"), list(grants.find("acme"))
     credential = Credential("token", "1", "octocat", "user#ada", None)
-    for number in range(memory.MOST_CREDENTIALS + 10):
-        memory.keep(caller, f"service{number}", grant, credential, read_at=time.time())
-    assert len(memory._kept) <= memory.MOST_CREDENTIALS
+    for number in range(credential_cache.MAX_OPENED_CREDENTIALS + 10):
+        credential_cache.keep(caller, f"service{number}", grant, credential, read_at=time.time())
+    assert len(credential_cache._cache) <= credential_cache.MAX_OPENED_CREDENTIALS
 
 
 def test_a_warm_sandbox_resolves_a_thousand_times_a_second(door: Broker) -> None:

@@ -48,7 +48,7 @@ def test_no_log_line_holds_a_secret_even_at_debug(
     events = [door.event(name) for name in ("resolve", "resolve_by_warrant", "status")]
     events += [door.event("resolve", proof={"kind": "jwt", "value": door.login.mint("ada", exp=1)})]
     events += [{**events[0], "operation": ACCESS}, {**events[0], "service": 7}, door.event("revoke_personal")]
-    vault._keys.clear()
+    vault._key_cache.clear()
     answers = [door.send(event) for event in events]
     assert answers[0]["result"]["token"] == ACCESS
     everything = written(logged, capsys)
@@ -135,7 +135,7 @@ def test_an_integrity_error_is_logged_as_an_error_and_counted(
     door: Broker, logged: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     door.store()
-    door.cool()
+    door.reset_sandbox()
     item = door.items()[0]
     boto3.client("dynamodb").put_item(TableName="mcpist-Grants", Item=item | {"version": {"N": "9"}})
     assert error_of(door.ask("resolve")) == "IntegrityError"
@@ -149,12 +149,12 @@ def test_no_repr_shows_a_secret(door: Broker) -> None:
     message = parse(event)
     stored = door.store(refresh_token=REFRESH)
     tokens = stored.tokens()
-    place = vault.Place("acme", "user#ada", "github", "access_token", 1)
-    key = vault.draw(place)
+    place = vault.SecretPlace("acme", "user#ada", "github", "access_token", 1)
+    key = vault.generate_data_key(place)
     credential = credentials.resolve(
         Caller("acme", "ada", Subject("https://login.example.com", "ada"), "user", ()), "github"
     )
-    for shown in (message, tokens, stored, stored.open("refresh_token"), key, credential):
+    for shown in (message, tokens, stored, stored.unseal_token("refresh_token"), key, credential):
         assert_silent(f"{shown} {shown!r}", ACCESS, REFRESH, event["proof"]["value"], repr(key.plain)[2:-1])
     assert credential.token == ACCESS
     assert "sealed" not in repr(stored)

@@ -20,34 +20,34 @@ from mcpist.aws import stores
 from mcpist.errors import IntegrityError, StoreUnavailable
 from tests.token_broker.conftest import forget
 from token_broker.vault import vault
-from token_broker.vault.vault import HEAD, Place, unseal, unseal_proof
+from token_broker.vault.vault import HEADER, SecretPlace, unseal, unseal_proof
 
-PLACE = Place(organization="acme", owner="user#ada", service="github", field="access_token", version=3)
+PLACE = SecretPlace(organization="acme", owner="user#ada", service="github", field="access_token", version=3)
 SECRET = SecretStr("ghu_canary_of_the_vault")
 
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
-places = st.builds(Place, organization=text, owner=text, service=text, field=text, version=st.integers(1, 10**9))
+places = st.builds(SecretPlace, organization=text, owner=text, service=text, field=text, version=st.integers(1, 10**9))
 quick = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 pytestmark = pytest.mark.usefixtures("aws")
 
 
-def seal(secret: SecretStr, place: Place) -> bytes:
+def seal(secret: SecretStr, place: SecretPlace) -> bytes:
     """As another sandbox did, so that KMS must be asked for the data key."""
     sealed = vault.seal(secret, place)
-    vault._keys.clear()
+    vault._key_cache.clear()
     return sealed
 
 
 @quick
 @given(place=places, secret=text)
-def test_a_secret_opens_where_it_was_sealed(place: Place, secret: str) -> None:
+def test_a_secret_opens_where_it_was_sealed(place: SecretPlace, secret: str) -> None:
     assert unseal(seal(SecretStr(secret), place), place).get_secret_value() == secret
 
 
 @quick
 @given(here=places, there=places)
-def test_no_secret_opens_in_another_place(here: Place, there: Place) -> None:
+def test_no_secret_opens_in_another_place(here: SecretPlace, there: SecretPlace) -> None:
     assume(here != there)
     with pytest.raises(IntegrityError):
         unseal(seal(SECRET, here), there)
@@ -95,7 +95,7 @@ def test_the_encryption_context_alone_refuses_a_moved_data_key() -> None:
 
 @quick
 @given(one=places, other=places)
-def test_no_two_places_read_the_same(one: Place, other: Place) -> None:
+def test_no_two_places_read_the_same(one: SecretPlace, other: SecretPlace) -> None:
     assert (one.associated_data() == other.associated_data()) == (one == other)
 
 
@@ -110,7 +110,7 @@ def test_swapped_data_keys_are_refused() -> None:
 def test_a_flipped_bit_is_refused(data: st.DataObject) -> None:
     sealed = bytearray(seal(SECRET, PLACE))
     # moto puts its key's id in the clear at the front of what it encrypts; KMS authenticates all of it.
-    named = range(HEAD.size, HEAD.size + 36)
+    named = range(HEADER.size, HEADER.size + 36)
     place = data.draw(st.sampled_from([at for at in range(len(sealed)) if at not in named]))
     sealed[place] ^= 1 << data.draw(st.integers(0, 7))
     with pytest.raises(IntegrityError):
@@ -187,13 +187,13 @@ def test_a_data_key_is_asked_for_once_in_five_minutes(asked: list[str], monkeypa
 
 def test_no_data_key_stays_beyond_its_time_or_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time()
-    monkeypatch.setattr(vault, "MOST_KEYS", 3)
+    monkeypatch.setattr(vault, "MAX_CACHED_KEYS", 3)
     for version in range(1, 6):
         vault.seal(SECRET, replace(PLACE, version=version))
-    assert [place.version for place, _ in vault._keys] == [3, 4, 5]
-    monkeypatch.setattr(time, "time", lambda: now + vault.KEY_SECONDS + 1)
+    assert [place.version for place, _ in vault._key_cache] == [3, 4, 5]
+    monkeypatch.setattr(time, "time", lambda: now + vault.KEY_CACHE_SECONDS + 1)
     vault.seal(SECRET, PLACE)
-    assert [place for place, _ in vault._keys] == [PLACE]
+    assert [place for place, _ in vault._key_cache] == [PLACE]
 
 
 def test_a_remembered_data_key_opens_nothing_in_another_place() -> None:
@@ -209,12 +209,14 @@ def test_a_snapshot_holds_no_data_key_and_no_client() -> None:
     script = """
 from snapshot_restore_py import get_before_snapshot
 import token_broker.handler
-from mcpist import stores
-from token_broker import apps, memory, vault
+from mcpist.aws import stores
+from token_broker.grants import credential_cache
+from token_broker.providers import apps
+from token_broker.vault import vault
 while (hooks := get_before_snapshot()):
     function, args, kwargs = hooks.pop()
     function(*args, **kwargs)
-assert not (vault._keys or memory._kept or apps._kept or stores.client.cache_info().currsize)
+assert not (vault._key_cache or credential_cache._cache or apps._cache or stores.client.cache_info().currsize)
 """
     surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", script], check=True, env=surroundings)
@@ -269,9 +271,9 @@ class Parts:
 
     def __init__(self, sealed: bytes) -> None:
         self.whole = sealed
-        _, length = HEAD.unpack_from(sealed)
-        self.key, rest = sealed[HEAD.size : HEAD.size + length], sealed[HEAD.size + length :]
+        _, length = HEADER.unpack_from(sealed)
+        self.key, rest = sealed[HEADER.size : HEADER.size + length], sealed[HEADER.size + length :]
         self.nonce, self.ciphertext = rest[: vault.NONCE_BYTES], rest[vault.NONCE_BYTES :]
 
     def with_key(self, key: bytes) -> bytes:
-        return HEAD.pack(vault.FORMAT, len(key)) + key + self.nonce + self.ciphertext
+        return HEADER.pack(vault.SEAL_FORMAT, len(key)) + key + self.nonce + self.ciphertext

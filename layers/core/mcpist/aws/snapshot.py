@@ -10,15 +10,15 @@ from snapshot_restore_py import register_before_snapshot
 
 from mcpist.aws import stores
 
-LATE_MODULES = ("botocore.httpsession", "botocore.signers")
+LAZY_MODULES = ("botocore.httpsession", "botocore.signers")
 
 
 def prepare(*, services: Iterable[str], modules: Iterable[str] = ()) -> None:
     """Import these modules, and read botocore's descriptions of these services, before the snapshot is taken."""
 
     def import_all() -> None:
-        for module in (*LATE_MODULES, *modules):
+        for module in (*LAZY_MODULES, *modules):
             import_module(module)
-        stores.session().get_component("data_loader").keep(services)
+        stores.session().get_component("data_loader").preload(services)
 
     register_before_snapshot(import_all)

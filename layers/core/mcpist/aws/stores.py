@@ -13,17 +13,17 @@ from mcpist.settings import settings
 
 type Item = dict[str, Any]
 
-CONNECT_SECONDS = 1
-READ_SECONDS = 3
-ATTEMPTS = 3
-LONGEST_PAUSE_SECONDS = 1  # botocore's, after a first attempt
-BATCH_WRITE_ITEMS = 25
+CONNECT_TIMEOUT_SECONDS = 1
+READ_TIMEOUT_SECONDS = 3
+MAX_ATTEMPTS = 3
+MAX_BACKOFF_SECONDS = 1  # botocore's, after a first attempt
+MAX_BATCH_WRITE_ITEMS = 25
 # What DynamoDB has no capacity for comes back from a batch as unprocessed: it is asked for again after these pauses.
-PAUSES_SECONDS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
+RETRY_DELAYS_SECONDS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 
 # A transaction that is cancelled for these has met another one.
-_OVERTAKEN = {"ConditionalCheckFailed", "TransactionConflict"}
-_TRANSIENT = {
+_CONFLICT_CODES = {"ConditionalCheckFailed", "TransactionConflict"}
+_TRANSIENT_CODES = {
     "500",
     "503",
     "InternalError",
@@ -43,13 +43,13 @@ def session() -> Any:
     """The sandbox's AWS session: botocore's, since importing boto3 costs as much CPU again and adds nothing here."""
     import botocore.session
 
-    from mcpist.aws.descriptions import Descriptions
+    from mcpist.aws.botocore_loader import ServiceModelLoader
 
     # At DEBUG these print requests, and requests carry what is nobody else's business.
     for library in ("botocore", "urllib3"):
         logging.getLogger(library).setLevel(logging.WARNING)
     made = botocore.session.get_session()
-    made.register_component("data_loader", Descriptions())
+    made.register_component("data_loader", ServiceModelLoader())
     return made
 
 
@@ -67,7 +67,7 @@ def client(
     """
     from botocore.config import Config
 
-    connect, read, tries = _patience(settings().store_seconds)
+    connect, read, tries = _timeouts_and_attempts(settings().store_seconds)
     return session().create_client(
         service,
         config=Config(
@@ -80,30 +80,30 @@ def client(
     )
 
 
-def _patience(seconds: float) -> tuple[float, float, int]:
+def _timeouts_and_attempts(seconds: float) -> tuple[float, float, int]:
     """The seconds of connecting and of reading, and the attempts, after which a silent store is an error in time."""
     if not seconds:
-        return CONNECT_SECONDS, READ_SECONDS, ATTEMPTS
-    read = (seconds - LONGEST_PAUSE_SECONDS) / 2
+        return CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS, MAX_ATTEMPTS
+    read = (seconds - MAX_BACKOFF_SECONDS) / 2
     return read / 2, read, 2
 
 
 @contextmanager
-def reaching(store: str) -> Iterator[None]:
+def store_errors(store: str) -> Iterator[None]:
     """Turn a store's outage into StoreUnavailable; a refusal stays what it is."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
         yield
     except ClientError as error:
-        if error.response["Error"]["Code"] in _TRANSIENT:
+        if error.response["Error"]["Code"] in _TRANSIENT_CODES:
             raise StoreUnavailable(store=store) from error
         raise
     except BotoCoreError as error:
         raise StoreUnavailable(store=store) from error
 
 
-def refused(error: Exception, code: str = "ConditionalCheckFailedException") -> bool:
+def is_aws_error(error: Exception, code: str = "ConditionalCheckFailedException") -> bool:
     """Whether AWS answered with this error code."""
     response: dict[str, Any] = getattr(error, "response", {})
     return bool(response.get("Error", {}).get("Code") == code)
@@ -118,21 +118,25 @@ class Table:
 
     def get(self, pk: str, sk: str) -> Item | None:
         """One item, read consistently."""
-        with reaching(self.label):
-            answer = self._client.get_item(TableName=self.name, Key=_pack({"pk": pk, "sk": sk}), ConsistentRead=True)
-        return _unpack(answer["Item"]) if "Item" in answer else None
+        with store_errors(self.label):
+            answer = self._client.get_item(
+                TableName=self.name, Key=_serialize_item({"pk": pk, "sk": sk}), ConsistentRead=True
+            )
+        return _deserialize_item(answer["Item"]) if "Item" in answer else None
 
     def get_many(self, keys: list[tuple[str, str]]) -> list[Item]:
         """Up to 100 items, read consistently; missing ones are left out."""
         if not keys:
             return []
-        request: Any = {self.name: {"Keys": [_pack({"pk": pk, "sk": sk}) for pk, sk in keys], "ConsistentRead": True}}
+        request: Any = {
+            self.name: {"Keys": [_serialize_item({"pk": pk, "sk": sk}) for pk, sk in keys], "ConsistentRead": True}
+        }
         items: list[Item] = []
-        with reaching(self.label):
-            for pause in PAUSES_SECONDS:
+        with store_errors(self.label):
+            for pause in RETRY_DELAYS_SECONDS:
                 time.sleep(pause)
                 answer = self._client.batch_get_item(RequestItems=request)
-                items += map(_unpack, answer["Responses"].get(self.name, []))
+                items += map(_deserialize_item, answer["Responses"].get(self.name, []))
                 request = answer.get("UnprocessedKeys", {})
                 if not request:
                     return items
@@ -144,27 +148,27 @@ class Table:
         values = {":pk": pk, ":prefix": prefix} if prefix else {":pk": pk}
         items: list[Item] = []
         start: dict[str, Any] = {}
-        with reaching(self.label):
+        with store_errors(self.label):
             while True:
                 page = self._client.query(
                     TableName=self.name,
                     KeyConditionExpression=condition,
-                    ExpressionAttributeValues=_pack(values),
+                    ExpressionAttributeValues=_serialize_item(values),
                     ConsistentRead=True,
                     **start,
                 )
-                items += map(_unpack, page["Items"])
+                items += map(_deserialize_item, page["Items"])
                 if "LastEvaluatedKey" not in page:
                     return items
                 start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
-    def descending(
+    def query_descending(
         self,
         key: str,
         value: str,
         between: tuple[str, str],
         index: str = "",
-        only: Mapping[str, str] | None = None,
+        filters: Mapping[str, str] | None = None,
         *,
         page: int = 100,
     ) -> Iterator[Item]:
@@ -172,22 +176,24 @@ class Table:
 
         `only` are values of other attributes that they must have.
         """
-        conditions = " AND ".join(f"#{name} = :{name}" for name in only or {})
-        values = {f":{name}": wanted for name, wanted in (only or {}).items()}
+        conditions = " AND ".join(f"#{name} = :{name}" for name in filters or {})
+        values = {f":{name}": wanted for name, wanted in (filters or {}).items()}
         request: dict[str, Any] = {
             "TableName": self.name,
             "KeyConditionExpression": f"{key} = :key AND sk BETWEEN :low AND :high",
             "ScanIndexForward": False,
             "Limit": page,
-            "ExpressionAttributeValues": _pack({":key": value, ":low": between[0], ":high": between[1], **values}),
+            "ExpressionAttributeValues": _serialize_item(
+                {":key": value, ":low": between[0], ":high": between[1], **values}
+            ),
             **({"IndexName": index} if index else {}),
-            **({"FilterExpression": conditions} if only else {}),
-            **({"ExpressionAttributeNames": {f"#{name}": name for name in only}} if only else {}),
+            **({"FilterExpression": conditions} if filters else {}),
+            **({"ExpressionAttributeNames": {f"#{name}": name for name in filters}} if filters else {}),
         }
         while True:
-            with reaching(self.label):
+            with store_errors(self.label):
                 answer = self._client.query(**request)
-            yield from map(_unpack, answer["Items"])
+            yield from map(_deserialize_item, answer["Items"])
             if "LastEvaluatedKey" not in answer:
                 return
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
@@ -197,31 +203,33 @@ class Table:
         request: dict[str, Any] = {
             "TableName": self.name,
             "FilterExpression": "begins_with(pk, :prefix)",
-            "ExpressionAttributeValues": _pack({":prefix": prefix}),
+            "ExpressionAttributeValues": _serialize_item({":prefix": prefix}),
             "ConsistentRead": True,
         }
         while True:
-            with reaching(self.label):
+            with store_errors(self.label):
                 answer = self._client.scan(**request)
-            yield from map(_unpack, answer["Items"])
+            yield from map(_deserialize_item, answer["Items"])
             if "LastEvaluatedKey" not in answer:
                 return
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
     def put(self, item: Item, *, condition: str = "", values: Mapping[str, Any] | None = None) -> None:
-        """Write one item; a condition that fails raises botocore's ClientError (see `refused`)."""
-        with reaching(self.label):
-            self._client.put_item(TableName=self.name, Item=_pack(item), **_conditional(condition, values))
+        """Write one item; a condition that fails raises botocore's ClientError (see `is_aws_error`)."""
+        with store_errors(self.label):
+            self._client.put_item(
+                TableName=self.name, Item=_serialize_item(item), **_condition_arguments(condition, values)
+            )
 
     def put_many(self, items: list[Item]) -> None:
         """Write items, 25 a request."""
-        for start in range(0, len(items), BATCH_WRITE_ITEMS):
-            chunk = items[start : start + BATCH_WRITE_ITEMS]
-            self._write({self.name: [{"PutRequest": {"Item": _pack(item)}} for item in chunk]})
+        for start in range(0, len(items), MAX_BATCH_WRITE_ITEMS):
+            chunk = items[start : start + MAX_BATCH_WRITE_ITEMS]
+            self._write({self.name: [{"PutRequest": {"Item": _serialize_item(item)}} for item in chunk]})
 
     def _write(self, request: dict[str, Any]) -> None:
-        with reaching(self.label):
-            for pause in PAUSES_SECONDS:
+        with store_errors(self.label):
+            for pause in RETRY_DELAYS_SECONDS:
                 time.sleep(pause)
                 request = self._client.batch_write_item(RequestItems=request).get("UnprocessedItems", {})
                 if not request:
@@ -237,28 +245,28 @@ class Table:
         values: Mapping[str, Any],
         condition: str = "",
     ) -> Item:
-        """Change one item and return it as it is afterwards; a failed condition raises ClientError (see `refused`).
+        """Change one item and return it as it is afterwards; a failed condition raises ClientError.
 
         Names stand with a `#` in the expressions, so that none can be one of DynamoDB's reserved words.
         """
-        with reaching(self.label):
+        with store_errors(self.label):
             answer = self._client.update_item(
                 TableName=self.name,
-                Key=_pack({"pk": pk, "sk": sk}),
+                Key=_serialize_item({"pk": pk, "sk": sk}),
                 UpdateExpression=expression,
                 ReturnValues="ALL_NEW",
-                **_conditional(condition, values, f"{expression} {condition}"),
+                **_condition_arguments(condition, values, f"{expression} {condition}"),
             )
-        return _unpack(answer["Attributes"])
+        return _deserialize_item(answer["Attributes"])
 
     def delete(self, pk: str, sk: str, *, condition: str = "", values: Mapping[str, Any] | None = None) -> bool:
-        """Remove one item; whether it was there. A condition that fails raises ClientError (see `refused`)."""
-        with reaching(self.label):
+        """Remove one item; whether it was there. A condition that fails raises ClientError (see `is_aws_error`)."""
+        with store_errors(self.label):
             answer = self._client.delete_item(
                 TableName=self.name,
-                Key=_pack({"pk": pk, "sk": sk}),
+                Key=_serialize_item({"pk": pk, "sk": sk}),
                 ReturnValues="ALL_OLD",
-                **_conditional(condition, values),
+                **_condition_arguments(condition, values),
             )
         return "Attributes" in answer
 
@@ -274,17 +282,19 @@ class Table:
         """Write up to 99 items, and `guard` on its condition: all or nothing; whether the condition held."""
         from botocore.exceptions import ClientError
 
-        writes: list[dict[str, Any]] = [{"Put": {"Item": _pack(guard), **_conditional(condition, values)}}]
-        writes += [{"Put": {"Item": _pack(item)}} for item in puts]
-        writes += [{"Delete": {"Key": _pack({"pk": pk, "sk": sk})}} for pk, sk in deletes]
+        writes: list[dict[str, Any]] = [
+            {"Put": {"Item": _serialize_item(guard), **_condition_arguments(condition, values)}}
+        ]
+        writes += [{"Put": {"Item": _serialize_item(item)}} for item in puts]
+        writes += [{"Delete": {"Key": _serialize_item({"pk": pk, "sk": sk})}} for pk, sk in deletes]
         for write in writes:
             next(iter(write.values()))["TableName"] = self.name
         try:
-            with reaching(self.label):
+            with store_errors(self.label):
                 self._client.transact_write_items(TransactItems=writes)
         except ClientError as error:
             reasons = {reason.get("Code") for reason in error.response.get("CancellationReasons", [])}
-            if not reasons & _OVERTAKEN:
+            if not reasons & _CONFLICT_CODES:
                 raise
             return False
         return True
@@ -294,25 +304,25 @@ class Table:
         return client("dynamodb")
 
 
-def _conditional(condition: str, values: Mapping[str, Any] | None, expressions: str = "") -> dict[str, Any]:
+def _condition_arguments(condition: str, values: Mapping[str, Any] | None, expressions: str = "") -> dict[str, Any]:
     """What goes with an expression: the condition, the values of `:value`, the names of `#name`."""
     names = {f"#{name}": name for name in re.findall(r"#(\w+)", expressions or condition)}
     return (
         ({"ConditionExpression": condition} if condition else {})
-        | ({"ExpressionAttributeValues": _pack(values)} if values else {})
+        | ({"ExpressionAttributeValues": _serialize_item(values)} if values else {})
         | ({"ExpressionAttributeNames": names} if names else {})
     )
 
 
-def _pack(item: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _typed(value) for name, value in item.items()}
+def _serialize_item(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _serialize(value) for name, value in item.items()}
 
 
-def _unpack(item: Mapping[str, Any]) -> Item:
-    return {name: _plain(value) for name, value in item.items()}
+def _deserialize_item(item: Mapping[str, Any]) -> Item:
+    return {name: _deserialize(value) for name, value in item.items()}
 
 
-def _typed(value: Any) -> dict[str, Any]:
+def _serialize(value: Any) -> dict[str, Any]:
     """A value with the name of its DynamoDB type."""
     match value:
         case None:
@@ -326,14 +336,14 @@ def _typed(value: Any) -> dict[str, Any]:
         case bytes():
             return {"B": value}
         case Mapping():
-            return {"M": _pack(value)}
+            return {"M": _serialize_item(value)}
         case list() | tuple():
-            return {"L": [_typed(inner) for inner in value]}
+            return {"L": [_serialize(inner) for inner in value]}
         case _:
             raise TypeError(f"{type(value).__name__} cannot be kept in a table")
 
 
-def _plain(typed: Mapping[str, Any]) -> Any:
+def _deserialize(typed: Mapping[str, Any]) -> Any:
     """The value of DynamoDB's `{type: value}`."""
     ((kind, value),) = typed.items()
     match kind:
@@ -342,8 +352,8 @@ def _plain(typed: Mapping[str, Any]) -> Any:
         case "N":
             return int(value) if value.lstrip("-").isdecimal() else float(value)
         case "M":
-            return _unpack(value)
+            return _deserialize_item(value)
         case "L":
-            return [_plain(inner) for inner in value]
+            return [_deserialize(inner) for inner in value]
         case _:
             return value

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from mcpist.aws.stores import client, reaching, refused
+from mcpist.aws.stores import client, is_aws_error, store_errors
 from mcpist.errors import FileNotFound
 from mcpist.settings import settings
 
@@ -36,7 +36,7 @@ def put(organization: str, content: bytes, content_type: str = "application/json
         content_type=content_type,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    with reaching("files"):
+    with store_errors("files"):
         client("s3").put_object(Bucket=settings().files_bucket, Key=file.path, Body=content, ContentType=content_type)
     return file
 
@@ -48,23 +48,23 @@ def get(organization: str, path: str) -> bytes:
     if path != _path(organization, path.rpartition("/")[2]):
         raise FileNotFound(path=path)
     try:
-        with reaching("files"):
+        with store_errors("files"):
             answer = client("s3").get_object(Bucket=settings().files_bucket, Key=path)
             content: bytes = answer["Body"].read()
     except ClientError as error:
-        if refused(error, "NoSuchKey"):
+        if is_aws_error(error, "NoSuchKey"):
             raise FileNotFound(path=path) from None
         raise
     return content
 
 
-def fit(organization: str, text: str, most_characters: int) -> str:
+def truncate(organization: str, text: str, max_characters: int) -> str:
     """The text, or its beginning and the file that holds all of it."""
-    if len(text) <= most_characters:
+    if len(text) <= max_characters:
         return text
     file = put(organization, text.encode(), "text/plain; charset=utf-8")
     note = f"\n[cut: {len(text)} characters; all of it: {json.dumps(file.as_dict())}]"
-    return text[: max(0, most_characters - len(note))] + note
+    return text[: max(0, max_characters - len(note))] + note
 
 
 def _path(organization: str, digest: str) -> str:

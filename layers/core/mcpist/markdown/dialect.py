@@ -1,7 +1,7 @@
 """The Markdown that `read` understands: markdown-it's CommonMark, tables and strikes, with a few rules of ours.
 
 Tasks; `<br>`; `<!-- not carried: name -->`; marks beside East Asian text (see `flanking`); addresses as they are
-written; cells past the head's last one stay in that; footnotes are text; nesting past MOST_NESTED is text, where the
+written; cells past the head's last one stay in that; footnotes are text; nesting past MAX_NESTING is text, where the
 library would leave the content out.
 """
 
@@ -21,13 +21,13 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
 from mcpist.markdown.flanking import closes, opens
-from mcpist.markdown.normal import MOST_NESTED
+from mcpist.markdown.normal_form import MAX_NESTING
 
 _TASK = re.compile(r"\[([ xX])\](?:[ \t\n]+|\Z)")
 _TAG = re.compile(r"<[bB][rR] ?/?>|<!-- not carried:([^<>\n]*)-->")
 _OPTIONS = {
     "html": False,
-    "maxNesting": MOST_NESTED + 8,  # out of the reach of blocks; links in links end here
+    "maxNesting": MAX_NESTING + 8,  # out of the reach of blocks; links in links end here
     "inline_definitions": True,
     "store_labels": True,
 }
@@ -110,7 +110,7 @@ def _definition(state: StateBlock, line: int, end: int, silent: bool) -> bool:
 def _bounded(rule: RuleFuncBlockType) -> RuleFuncBlockType:
     def bounded(state: StateBlock, line: int, end: int, silent: bool) -> bool:
         # Where it only asks what ends a paragraph, the next item of the deepest list must still do so.
-        return (silent or state.level < MOST_NESTED) and rule(state, line, end, silent)
+        return (silent or state.level < MAX_NESTING) and rule(state, line, end, silent)
 
     return bounded
 

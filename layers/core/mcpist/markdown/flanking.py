@@ -17,9 +17,9 @@ SPACES = (
 def opens(delimiter: str, before: str, after: str) -> bool:
     """Whether a run of this delimiter between these two characters may open a mark; a line's ends are spaces."""
     eased = delimiter[0] != "_"
-    if not _faces(before, after, eased=eased):
+    if not _is_flanking(before, after, eased=eased):
         return False
-    return eased or _is_punctuation(before) or not _faces(after, before, eased=False)
+    return eased or _is_punctuation(before) or not _is_flanking(after, before, eased=False)
 
 
 def closes(delimiter: str, before: str, after: str) -> bool:
@@ -27,7 +27,7 @@ def closes(delimiter: str, before: str, after: str) -> bool:
     return opens(delimiter, after, before)
 
 
-def _faces(outside: str, inside: str, *, eased: bool) -> bool:
+def _is_flanking(outside: str, inside: str, *, eased: bool) -> bool:
     """CommonMark's left-flanking (and, in a mirror, right-flanking)."""
     if inside in SPACES:
         return False

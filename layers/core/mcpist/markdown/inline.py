@@ -13,8 +13,8 @@ from typing import Literal
 from urllib.parse import quote
 
 from mcpist.markdown.flanking import SPACES, opens
-from mcpist.markdown.normal import MENTION
-from mcpist.markdown.tree import Break, Image, Lost, Mark, Mention, Run, Runs, Text
+from mcpist.markdown.normal_form import MENTION
+from mcpist.markdown.tree import Break, Image, Mark, Mention, Run, Runs, Text, Unsupported
 
 _DELIMITERS: dict[Mark, str] = {"strong": "**", "emphasis": "*", "strike": "~~"}
 _AUTOLINK = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,31}:[^<>\x00-\x20]*")
@@ -60,7 +60,7 @@ def inline(runs: Runs, line_break: str = "\\\n") -> str:
     """The Markdown of a paragraph's normal runs; with another line break, that of a heading or a cell."""
     edge = _Part("\n" if line_break.endswith("\n") else " ")
     parts = [edge, *_parts(runs, line_break), edge]
-    _settle(parts)
+    _escape_neighbours(parts)
     return "".join(map(_markdown, parts, parts[1:], parts[2:]))
 
 
@@ -70,7 +70,7 @@ def _parts(runs: Runs, line_break: str) -> list[_Part]:
     opened: list[str] = []
     parts: list[_Part] = []
     for run, style, ends in zip(runs, styles, _ends(styles), strict=True):
-        kept = _kept(opened, style, ends)
+        kept = _still_open(opened, style, ends)
         parts += map(_closing, reversed(opened[kept:]))
         # What ends last stands outermost; of marks that end together, the link.
         new = sorted(style.difference(opened[:kept]), key=lambda mark: (-ends[mark], mark[0] != "]", mark))
@@ -104,7 +104,7 @@ def _ends(styles: list[set[str]]) -> list[dict[str, int]]:
     return found[::-1]
 
 
-def _kept(opened: list[str], style: set[str], ends: dict[str, int]) -> int:
+def _still_open(opened: list[str], style: set[str], ends: dict[str, int]) -> int:
     """How many of the open marks stay open: those that go on, and do not end inside a link that begins here."""
     link_end = max((ends[mark] for mark in style.difference(opened) if mark[0] == "]"), default=-1)
     for position, mark in enumerate(opened):
@@ -132,13 +132,13 @@ def _body(run: Run, style: set[str], line_break: str) -> _Part:
             return _Part(f"![{_IN_LABEL.sub(_escaped, alt)}]({_address(source)})")
         case Mention(id_, name):
             return _Part(f"[@{_IN_LABEL.sub(_escaped, name)}]({MENTION}{quote(id_, safe=':@/+,;=')})")
-        case Lost(name):
+        case Unsupported(name):
             return _Part(f"<!-- not carried: {name} -->")
         case Break():
             return _Part(line_break)
 
 
-def _settle(parts: list[_Part]) -> None:
+def _escape_neighbours(parts: list[_Part]) -> None:
     """Turn characters beside delimiters into references until each delimiter does what it stands for."""
     waiting = deque(range(1, len(parts) - 1))
     while waiting:
@@ -149,14 +149,14 @@ def _settle(parts: list[_Part]) -> None:
         inner, outer = (place + 1, place - 1) if opening else (place - 1, place + 1)
         inside, outside = parts[inner].end(first=opening), parts[outer].end(first=not opening)
         if inside in SPACES or inside == delimiter[0] == "~":
-            _refer(parts[inner], first=opening)
+            _make_reference(parts[inner], first=opening)
             inside = "&"
         unfit = not opens(delimiter, outside, inside) or outside == delimiter[0] == "~"
-        if unfit and _refer(parts[outer], first=not opening):
+        if unfit and _make_reference(parts[outer], first=not opening):
             waiting += [outer - 1, outer + 1]  # to whom a letter may have been what they need
 
 
-def _refer(part: _Part, *, first: bool) -> bool:
+def _make_reference(part: _Part, *, first: bool) -> bool:
     """Make the first or the last character of a text a reference; whether it was none."""
     alone = len(part.text) == 1
     before = part.first, part.last
@@ -180,11 +180,11 @@ def _markdown(before: _Part, part: _Part, after: _Part) -> str:
     if bare.endswith("!") and after.text.startswith("[") and not tail:
         escaped = f"{escaped[:-1]}\\!"
     if before.text.endswith("\n") and not head:
-        escaped = _guarded(escaped)
+        escaped = _escape_block_start(escaped)
     return head + escaped + tail
 
 
-def _guarded(line: str) -> str:
+def _escape_block_start(line: str) -> str:
     """Escaped where it would begin another block."""
     if _BLOCK_START.match(line):
         return f"\\{line}"
@@ -210,9 +210,9 @@ def _is_autolink(text: Text) -> bool:
 
 
 def _address(address: str) -> str:
-    return unmarked(address) if _BARE_ADDRESS.fullmatch(address) else f"<{unmarked(address)}>"
+    return escape_plain(address) if _BARE_ADDRESS.fullmatch(address) else f"<{escape_plain(address)}>"
 
 
-def unmarked(text: str) -> str:
+def escape_plain(text: str) -> str:
     """A text where only backslashes, angles and character references are markup: an address, a language."""
     return _IN_ADDRESS.sub(_escaped, text)

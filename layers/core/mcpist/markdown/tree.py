@@ -1,6 +1,6 @@
 """The tree between Markdown and a service's rich text: blocks, and runs of text inside them.
 
-It holds what all services can say; what only one can say stands in it as Lost, by its name.
+It holds what all services can say; what only one can say stands in it as Unsupported, by its name.
 """
 
 from dataclasses import dataclass
@@ -40,13 +40,13 @@ class Break:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class Unsupported:
     """What cannot be carried, by its name; in Markdown `<!-- not carried: name -->`, and refused on the way back."""
 
     name: str
 
 
-type Run = Text | Image | Mention | Break | Lost
+type Run = Text | Image | Mention | Break | Unsupported
 type Runs = tuple[Run, ...]
 
 
@@ -108,5 +108,5 @@ class Rule:
     """A line across."""
 
 
-type Block = Paragraph | Heading | Code | Quote | List | Table | Rule | Lost
+type Block = Paragraph | Heading | Code | Quote | List | Table | Rule | Unsupported
 type Blocks = tuple[Block, ...]

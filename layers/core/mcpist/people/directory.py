@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
-from mcpist.aws.stores import Item, Table, refused
+from mcpist.aws.stores import Item, Table, is_aws_error
 from mcpist.caller import Caller, Proof, Role, Subject, SystemRole
 from mcpist.errors import (
     AuthorizationError,
@@ -27,15 +27,15 @@ from mcpist.errors import (
     LastAdministrator,
     Locale,
     MembershipRequired,
-    OrganizationUnclear,
+    OrganizationAmbiguous,
     StoreUnavailable,
 )
 from mcpist.people.organization import Change, Organization, User
 from mcpist.settings import settings
 
-CACHE_SECONDS = 5
-MOST_CACHED_SUBJECTS = 1_000
-MOST_TRIES = 10  # to write while others write, too
+ACCESS_CACHE_SECONDS = 5
+MAX_CACHED_SUBJECTS = 1_000
+MAX_WRITE_ATTEMPTS = 10  # to write while others write, too
 
 _cache: dict[Subject, tuple[float, list[Item]]] = {}
 
@@ -49,15 +49,15 @@ def identify(
 ) -> Caller:
     """The Caller that a subject is, in the roles named, or else in all that it has, in their order.
 
-    MembershipRequired where it is a member of no such organization, OrganizationUnclear where it must name one of
+    MembershipRequired where it is a member of no such organization, OrganizationAmbiguous where it must name one of
     several; AuthorizationError for a role that it does not have.
     """
-    accesses = _accesses(subject)
+    accesses = _access_items(subject)
     chosen = [access for access in accesses if not organization or access["organization"] == organization]
     if not chosen:
         raise MembershipRequired(organization=organization)
     if len(chosen) > 1:
-        raise OrganizationUnclear(known=", ".join(access["organization"] for access in chosen))
+        raise OrganizationAmbiguous(known=", ".join(access["organization"] for access in chosen))
     access = chosen[0]
     held = tuple(map(Role.from_item, access["roles"]))
     for name in roles:
@@ -86,19 +86,19 @@ def organizations() -> list[str]:
 def read(organization: str) -> Organization:
     """An organization as it is; InvalidRequest where there is none."""
     _, found = _read(organization)
-    return found or _unknown(organization)
+    return found or _raise_unknown(organization)
 
 
-def change(organization: str, edit: Edit, *, rehearsal: bool = False) -> Change:
-    """Make of an organization what `edit` makes of it; a rehearsal only says what that would be.
+def change(organization: str, edit: Edit, *, dry_run: bool = False) -> Change:
+    """Make of an organization what `edit` makes of it; a dry run only says what that would be.
 
     `edit` is asked again where somebody else was quicker. InvalidRequest, with nothing changed, for what must not be;
     LastAdministrator where none would be left. To repeat a change that ended halfway repairs what it left.
     """
-    return _change(organization, lambda before: edit(before or _unknown(organization)), rehearsal=rehearsal)
+    return _apply_edit(organization, lambda before: edit(before or _raise_unknown(organization)), dry_run=dry_run)
 
 
-def create(organization: Organization, *, rehearsal: bool = False) -> Change:
+def create(organization: Organization, *, dry_run: bool = False) -> Change:
     """Create an organization; InvalidRequest where there is one of this id."""
 
     def new(before: Organization | None) -> Organization:
@@ -106,10 +106,10 @@ def create(organization: Organization, *, rehearsal: bool = False) -> Change:
             raise InvalidRequest(field="organization", problem=f'there is an organization "{organization.id}" already')
         return organization
 
-    return _change(organization.id, new, rehearsal=rehearsal)
+    return _apply_edit(organization.id, new, dry_run=dry_run)
 
 
-def replace_organization(organization: Organization, *, rehearsal: bool = False) -> Change:
+def replace_organization(organization: Organization, *, dry_run: bool = False) -> Change:
     """Create an organization, or make one exactly this; LastAdministrator for one without an administrator.
 
     One of more than some dozens of users is written in several transactions, roles and administrators first: if that
@@ -117,13 +117,13 @@ def replace_organization(organization: Organization, *, rehearsal: bool = False)
     """
     if not organization.administrators:
         raise LastAdministrator(field="users", organization=organization.id)
-    return _change(organization.id, lambda _: organization, rehearsal=rehearsal, whole=True)
+    return _apply_edit(organization.id, lambda _: organization, dry_run=dry_run, publish_all=True)
 
 
 def put_organization(organization: str, *, name: str, disabled: Sequence[str] = ()) -> None:
     """Create or change an organization; `disabled` are masks of tools switched off for everybody."""
     new = Organization(organization, name, tuple(disabled))
-    _change(organization, lambda before: replace(before or new, name=name, disabled=new.disabled))
+    _apply_edit(organization, lambda before: replace(before or new, name=name, disabled=new.disabled))
 
 
 def put_role(organization: str, role: Role) -> None:
@@ -151,23 +151,23 @@ def role_names(organization: str) -> list[str]:
     return [item["name"] for item in _table().query(f"org#{organization}", "role#")]
 
 
-def _change(
+def _apply_edit(
     organization: str,
     edit: Callable[[Organization | None], Organization],
     *,
-    rehearsal: bool = False,
-    whole: bool = False,
+    dry_run: bool = False,
+    publish_all: bool = False,
 ) -> Change:
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_WRITE_ATTEMPTS):
         version, before = _read(organization)
-        made = Change(before or Organization(organization, ""), edit(before).checked())
+        made = Change(before or Organization(organization, ""), edit(before).validated())
         if made.before.administrators and not made.after.administrators:
             raise LastAdministrator(field="users", organization=organization)
-        if rehearsal:
+        if dry_run:
             return made
         written = version if before == made.after else _write(version, made)
         if written is not None:
-            _publish(written, made.after, set(made.after.users) if whole else made.concerned())
+            _publish(written, made.after, set(made.after.users) if publish_all else made.affected_users())
             return made
     raise StoreUnavailable(store="directory")
 
@@ -181,11 +181,11 @@ def _read(organization: str) -> tuple[int, Organization | None]:
 
 def _write(version: int, made: Change) -> int | None:
     """Write what differs and give the new version; None where somebody else has written since `version`."""
-    for puts, deletes in made.parts(first=not version):
+    for puts, deletes in made.transactions(is_new=not version):
         held = _table().transact(
             puts,
             [(item["pk"], item["sk"]) for item in deletes],
-            guard=made.after.head(version + 1),
+            guard=made.after.head_item(version + 1),
             condition="#version = :version" if version else "attribute_not_exists(#version)",
             values={":version": version} if version else {},
         )
@@ -202,37 +202,37 @@ def _publish(version: int, state: Organization, users: set[str]) -> None:
     item last has seen every change, however many administrators work at once.
     """
     while True:
-        for access in state.accesses():
+        for access in state.access_items():
             if access["user"] in users:
-                _rebind(access)
+                _replace_access_item(access)
         latest, found = _read(state.id)
         if latest == version:
             return
         version, state = latest, found or state
 
 
-def _rebind(access: Item) -> None:
+def _replace_access_item(access: Item) -> None:
     """Replace an access item; one that was removed meanwhile stays removed."""
     try:
         _table().put(access, condition="#user = :user", values={":user": access["user"]})
     except Exception as error:
-        if not refused(error):
+        if not is_aws_error(error):
             raise
 
 
-def _unknown(organization: str) -> NoReturn:
+def _raise_unknown(organization: str) -> NoReturn:
     known = ", ".join(organizations()) or "none"
     problem = f'there is no organization "{organization}" (organizations: {known})'
     raise InvalidRequest(field="organization", problem=problem)
 
 
-def _accesses(subject: Subject) -> list[Item]:
+def _access_items(subject: Subject) -> list[Item]:
     """The subject's access items, from memory for some seconds."""
     known = _cache.get(subject)
-    if known and 0 <= time.time() - known[0] < CACHE_SECONDS:
+    if known and 0 <= time.time() - known[0] < ACCESS_CACHE_SECONDS:
         return known[1]
     accesses = _table().query(f"subject#{subject.issuer}#{subject.sub}")
-    if len(_cache) >= MOST_CACHED_SUBJECTS:
+    if len(_cache) >= MAX_CACHED_SUBJECTS:
         _cache.clear()
     _cache[subject] = (time.time(), accesses)
     return accesses

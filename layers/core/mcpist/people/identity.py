@@ -31,25 +31,25 @@ logger = logging.getLogger(__name__)
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
 LEEWAY_SECONDS = 30
-KEYS_SECONDS = 3600
-UNKNOWN_KEY_SECONDS = 60
-RETRY_SECONDS = 5
-FETCH_SECONDS = 5
-VERIFIED_SECONDS = 60
-MOST_VERIFIED_TOKENS = 1_000
+KEYS_CACHE_SECONDS = 3600
+MIN_FETCH_INTERVAL_SECONDS = 60
+FETCH_RETRY_SECONDS = 5
+FETCH_TIMEOUT_SECONDS = 5
+TOKEN_CACHE_SECONDS = 60
+MAX_CACHED_TOKENS = 1_000
 ACCESS_TOKEN_TYPES = {"", "jwt", "at+jwt", "application/at+jwt"}
-ID_TOKEN_MARKS = ("nonce", "at_hash", "c_hash")
+ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash")
 METADATA_PATHS = ("/.well-known/openid-configuration", "/.well-known/oauth-authorization-server")
 
 
-class Keys:
+class IssuerKeys:
     """An issuer's public keys, fetched at most once a minute however many unknown key ids arrive."""
 
     def __init__(self, issuer: str) -> None:
         self.issuer = issuer
         self.keys: dict[str, jwt.PyJWK] = {}
         self.reachable = True
-        self.stale_at = self.quiet_until = float("-inf")
+        self.stale_at = self.next_fetch_at = float("-inf")
 
     def find(self, key_id: str) -> jwt.PyJWK:
         """The key with this id; AuthenticationError, or UpstreamUnavailable while the issuer cannot be asked.
@@ -57,7 +57,7 @@ class Keys:
         Keys that are known stay good while the issuer is down.
         """
         now = time.monotonic()
-        if (now > self.stale_at or key_id not in self.keys) and now > self.quiet_until:
+        if (now > self.stale_at or key_id not in self.keys) and now > self.next_fetch_at:
             self.fetch()
         if key_id in self.keys:
             return self.keys[key_id]
@@ -72,11 +72,11 @@ class Keys:
         except (OSError, ValueError, jwt.PyJWTError):
             logger.exception("issuer's keys not read", extra={"issuer": self.issuer})
             self.reachable = False
-            self.quiet_until = time.monotonic() + RETRY_SECONDS
+            self.next_fetch_at = time.monotonic() + FETCH_RETRY_SECONDS
         else:
             self.reachable = True
-            self.stale_at = time.monotonic() + KEYS_SECONDS
-            self.quiet_until = time.monotonic() + UNKNOWN_KEY_SECONDS
+            self.stale_at = time.monotonic() + KEYS_CACHE_SECONDS
+            self.next_fetch_at = time.monotonic() + MIN_FETCH_INTERVAL_SECONDS
 
     def _jwks_uri(self) -> str:
         for path in METADATA_PATHS:
@@ -90,7 +90,7 @@ class Keys:
         raise ValueError("no jwks_uri in the issuer's metadata")
 
 
-keys_of = cache(Keys)
+issuer_keys = cache(IssuerKeys)
 
 _verified: dict[bytes, tuple[float, Subject]] = {}
 
@@ -101,9 +101,9 @@ def verify(token: str, *, issuer: str, audience: str) -> Subject:
     good_until, subject = _verified.get(key, (0.0, None))
     if subject is None or time.time() >= good_until:
         subject, expires_at = _verify(token, issuer=issuer, audience=audience)
-        if len(_verified) >= MOST_VERIFIED_TOKENS:
+        if len(_verified) >= MAX_CACHED_TOKENS:
             _verified.clear()
-        _verified[key] = min(expires_at, time.time() + VERIFIED_SECONDS), subject
+        _verified[key] = min(expires_at, time.time() + TOKEN_CACHE_SECONDS), subject
     return subject
 
 
@@ -116,7 +116,7 @@ def _verify(token: str, *, issuer: str, audience: str) -> tuple[Subject, float]:
         header = jwt.get_unverified_header(token)
         if header.get("alg") not in ALGORITHMS:
             raise AuthenticationError(problem="its signature algorithm is not accepted")
-        key = keys_of(issuer).find(str(header.get("kid", "")))
+        key = issuer_keys(issuer).find(str(header.get("kid", "")))
         claims = jwt.decode(
             token,
             key,
@@ -147,7 +147,7 @@ def _read(url: str) -> dict[str, Any]:
     """A JSON object that the issuer publishes; urllib, since the first request of a sandbox waits for its import."""
     if not url.startswith(("https://", "http://")):
         raise ValueError("an issuer's metadata is read by HTTP")
-    with _opener(url.partition(":")[0]).open(url, timeout=FETCH_SECONDS) as answer:
+    with _opener(url.partition(":")[0]).open(url, timeout=FETCH_TIMEOUT_SECONDS) as answer:
         found = json.load(answer)
     if not isinstance(found, dict):
         raise ValueError("an issuer's metadata is an object")  # noqa: TRY004 - its value is wrong, not our type
@@ -171,5 +171,5 @@ def _is_access_token(header: dict[str, Any], claims: dict[str, Any]) -> bool:
         str(header.get("typ", "")).lower() in ACCESS_TOKEN_TYPES
         and claims.get("token_use", "access") == "access"
         and str(claims.get("typ", "bearer")).lower() != "id"
-        and not any(mark in claims for mark in ID_TOKEN_MARKS)
+        and not any(mark in claims for mark in ID_TOKEN_CLAIMS)
     )

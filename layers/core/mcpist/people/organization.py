@@ -11,8 +11,8 @@ from mcpist.aws.stores import Item
 from mcpist.caller import Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse
 
-ITEMS_A_TRANSACTION = 99  # besides the organization's own
-MOST_ROLES_A_USER = 40  # what belongs to one user is written in one transaction
+MAX_TRANSACTION_ITEMS = 99  # besides the organization's own
+MAX_ROLES_PER_USER = 40  # what belongs to one user is written in one transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +42,17 @@ class Organization:
         """The users who are administrators."""
         return tuple(user.id for user in self.users.values() if user.system_role == "admin")
 
-    def holders(self, role: str) -> tuple[str, ...]:
+    def users_with_role(self, role: str) -> tuple[str, ...]:
         """The users who have a role."""
         return tuple(user.id for user in self.users.values() if role in user.roles)
 
     def role(self, name: str) -> Role:
         """A role by its name; InvalidRequest where there is none."""
-        return self.roles.get(name) or _missing("role", name, self.roles)
+        return self.roles.get(name) or _raise_unknown("role", name, self.roles)
 
     def user(self, user: str) -> User:
         """A user by the id; InvalidRequest where there is none."""
-        return self.users.get(user) or _missing("user", user, self.users)
+        return self.users.get(user) or _raise_unknown("user", user, self.users)
 
     def with_role(self, role: Role) -> Self:
         """The same with this role, new or changed."""
@@ -65,7 +65,7 @@ class Organization:
     def without_role(self, name: str) -> Self:
         """The same without a role; RoleInUse while somebody has it."""
         self.role(name)
-        if holders := self.holders(name):
+        if holders := self.users_with_role(name):
             raise RoleInUse(field="role", name=name, users=", ".join(holders))
         return replace(self, roles={key: role for key, role in self.roles.items() if key != name})
 
@@ -74,7 +74,7 @@ class Organization:
         self.user(user)
         return replace(self, users={key: one for key, one in self.users.items() if key != user})
 
-    def checked(self) -> Self:
+    def validated(self) -> Self:
         """Itself, where all that must hold of it does; else InvalidRequest, whose `field` is the path to the place."""
         _check_id("organization", self.id)
         for name in self.roles:
@@ -97,8 +97,8 @@ class Organization:
                 raise InvalidRequest(field=place, problem=f'there is no role "{name}" (roles: {known})')
         if len(set(names)) < len(names):
             raise InvalidRequest(field=place, problem="a role stands there twice")
-        if len(names) > MOST_ROLES_A_USER:
-            raise InvalidRequest(field=place, problem=f"a user has at most {MOST_ROLES_A_USER} roles")
+        if len(names) > MAX_ROLES_PER_USER:
+            raise InvalidRequest(field=place, problem=f"a user has at most {MAX_ROLES_PER_USER} roles")
 
     # -- items: see `directory` for their keys ----------------------------------------------------------
 
@@ -140,12 +140,12 @@ class Organization:
             for position, name in enumerate(user.roles):
                 yield {"pk": pk, "sk": f"member#{name}#{user.id}", "user": user.id, "role": name, "position": position}
 
-    def head(self, version: int) -> Item:
+    def head_item(self, version: int) -> Item:
         """Its own item, as of this version."""
         disabled = list(self.disabled)
         return {"pk": f"org#{self.id}", "sk": "org", "name": self.name, "disabled": disabled, "version": version}
 
-    def accesses(self) -> Iterator[Item]:
+    def access_items(self) -> Iterator[Item]:
         """What each user's subject may do, in one item a user."""
         roles = {name: role.as_item() for name, role in self.roles.items()}
         for user in self.users.values():
@@ -168,47 +168,47 @@ class Change:
     before: Organization
     after: Organization
 
-    def concerned(self) -> set[str]:
+    def affected_users(self) -> set[str]:
         """The users whose access it alters; where it changes nothing, it repairs what an earlier one left: all."""
-        old = {} if self.before == self.after else {access["user"]: access for access in self.before.accesses()}
-        return {access["user"] for access in self.after.accesses() if access != old.get(access["user"])}
+        old = {} if self.before == self.after else {access["user"]: access for access in self.before.access_items()}
+        return {access["user"] for access in self.after.access_items() if access != old.get(access["user"])}
 
-    def parts(self, *, first: bool) -> Iterator[tuple[list[Item], list[Item]]]:
+    def transactions(self, *, is_new: bool) -> Iterator[tuple[list[Item], list[Item]]]:
         """The items to put and those to delete, in as few transactions as take them; at least one.
 
         What belongs to one user stays together. A role comes before who has it and goes after, and administrators
         come first: so what breaks off in between leaves no user with a role that is gone, and an administrator.
         """
         groups: dict[str, tuple[list[Item], list[Item]]] = {}
-        if first:
+        if is_new:
             groups["orgs"] = ([{"pk": "orgs", "sk": f"org#{self.after.id}", "organization": self.after.id}], [])
-        before, after = _by_key(self.before), _by_key(self.after)
+        before, after = _items_by_key(self.before), _items_by_key(self.after)
         for key, item in after.items():
-            if _differ(before.get(key), item):
-                groups.setdefault(_group(item), ([], []))[0].append(item)
+            if _must_write(before.get(key), item):
+                groups.setdefault(_transaction_group(item), ([], []))[0].append(item)
         for key, item in reversed(before.items()):
             if key not in after:
-                groups.setdefault(_group(item), ([], []))[1].append(item)
+                groups.setdefault(_transaction_group(item), ([], []))[1].append(item)
         puts: list[Item] = []
         deletes: list[Item] = []
         for more, fewer in groups.values():
-            if len(puts) + len(deletes) + len(more) + len(fewer) > ITEMS_A_TRANSACTION:
+            if len(puts) + len(deletes) + len(more) + len(fewer) > MAX_TRANSACTION_ITEMS:
                 yield puts, deletes
                 puts, deletes = [], []
             puts, deletes = puts + more, deletes + fewer
         yield puts, deletes
 
 
-def _by_key(organization: Organization) -> dict[tuple[str, str], Item]:
-    return {(item["pk"], item["sk"]): item for item in (*organization.items(), *organization.accesses())}
+def _items_by_key(organization: Organization) -> dict[tuple[str, str], Item]:
+    return {(item["pk"], item["sk"]): item for item in (*organization.items(), *organization.access_items())}
 
 
-def _group(item: Item) -> str:
+def _transaction_group(item: Item) -> str:
     """What is written together: a user's items, or a role."""
     return str(item.get("user") or item["sk"])
 
 
-def _differ(before: Item | None, after: Item) -> bool:
+def _must_write(before: Item | None, after: Item) -> bool:
     """Whether an item is to be written; an access item only when it comes or changes hands: the rest is published."""
     if before and after["pk"].startswith("subject#"):
         return bool(before["user"] != after["user"])
@@ -226,7 +226,7 @@ def _user(profile: Item, memberships: list[Item]) -> User:
     )
 
 
-def _missing(kind: str, name: str, known: Iterable[str]) -> NoReturn:
+def _raise_unknown(kind: str, name: str, known: Iterable[str]) -> NoReturn:
     problem = f'there is no {kind} "{name}" ({kind}s: {", ".join(known) or "none"})'
     raise InvalidRequest(field=kind, problem=problem)
 

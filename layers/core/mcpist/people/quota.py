@@ -11,14 +11,14 @@ import logging
 import math
 from dataclasses import dataclass
 
-from mcpist.aws.stores import Table, refused
+from mcpist.aws.stores import Table, is_aws_error
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest, StepLimitReached, StoreUnavailable, UserLimitReached
 from mcpist.settings import settings
 
 MINUTE_SECONDS, DAY_SECONDS = 60, 86_400
-SHARES = 10
-KEPT_SECONDS = 3_600  # beyond the counter's time, for clocks that are behind
+SHARES_PER_LIMIT = 10
+COUNTER_RETENTION_SECONDS = 3_600  # beyond the counter's time, for clocks that are behind
 
 logger = logging.getLogger(__name__)
 
@@ -27,15 +27,15 @@ logger = logging.getLogger(__name__)
 class _Share:
     """What a sandbox may still serve a user in a minute; a new one owes the request that it was made for.
 
-    What has been `served` says how much it may take; `last` is a share after which the counter has no more.
+    What has been `served` says how much it may take; `is_exhausted` is a share after which the counter has no more.
     """
 
-    left: int = -1
+    remaining: int = -1
     served: int = 0
-    last: bool = False
+    is_exhausted: bool = False
 
 
-class Requests:
+class RequestQuota:
     """One sandbox's part in counting users' requests."""
 
     def __init__(self) -> None:
@@ -58,23 +58,23 @@ class Requests:
         if share is None:
             self._shares[caller.organization, caller.user] = _Share(served=1)
             return
-        if share.left < 1 and not share.last:
-            wanted = max(1, min(limit // SHARES, share.served)) - share.left
-            granted = _take(caller, minute, wanted, limit)
-            share.left, share.last = share.left + granted, granted < wanted
-        if share.left < 1:
-            raise UserLimitReached(limit=limit, retry_after=_left(now, MINUTE_SECONDS))
-        share.left, share.served = share.left - 1, share.served + 1
+        if share.remaining < 1 and not share.is_exhausted:
+            wanted = max(1, min(limit // SHARES_PER_LIMIT, share.served)) - share.remaining
+            granted = _reserve_requests(caller, minute, wanted, limit)
+            share.remaining, share.is_exhausted = share.remaining + granted, granted < wanted
+        if share.remaining < 1:
+            raise UserLimitReached(limit=limit, retry_after=_seconds_left(now, MINUTE_SECONDS))
+        share.remaining, share.served = share.remaining - 1, share.served + 1
 
     def clear(self) -> None:
         """Forget all shares."""
         self._shares.clear()
 
 
-requests = Requests()
+request_quota = RequestQuota()
 
 
-def take_steps(organization: str, steps: int, now: float) -> None:
+def reserve_steps(organization: str, steps: int, now: float) -> None:
     """Count what a batch is about to run, all of it or nothing; StepLimitReached where it is more than is left."""
     limit = settings().batch_steps
     if not limit:
@@ -83,23 +83,23 @@ def take_steps(organization: str, steps: int, now: float) -> None:
         raise InvalidRequest(field="steps", problem=f"{steps} of them; an organization may run {limit} a day")
     day = _period(now, DAY_SECONDS)
     try:
-        _add(organization, _steps(day), steps, (day + 1) * DAY_SECONDS, most=limit - steps)
+        _add(organization, _steps(day), steps, (day + 1) * DAY_SECONDS, max_used=limit - steps)
     except Exception as error:
-        if not refused(error):
+        if not is_aws_error(error):
             raise
         used = (_table().get(_partition(organization), _steps(day)) or {}).get("used", 0)
-        wait = _left(now, DAY_SECONDS)
+        wait = _seconds_left(now, DAY_SECONDS)
         raise StepLimitReached(steps=steps, used=used, limit=limit, retry_after=wait) from None
 
 
-def give_back(organization: str, steps: int, now: float) -> None:
+def release_steps(organization: str, steps: int, now: float) -> None:
     """Count less: what was taken at `now` does not run after all."""
     if settings().batch_steps:
         day = _period(now, DAY_SECONDS)
         _add(organization, _steps(day), -steps, (day + 1) * DAY_SECONDS)
 
 
-def _take(caller: Caller, minute: int, wanted: int, limit: int) -> int:
+def _reserve_requests(caller: Caller, minute: int, wanted: int, limit: int) -> int:
     """How many of the wanted requests the user still has; all of them while the counter cannot be reached."""
     try:
         ends = (minute + 1) * MINUTE_SECONDS
@@ -110,14 +110,15 @@ def _take(caller: Caller, minute: int, wanted: int, limit: int) -> int:
     return min(wanted, max(0, limit - (used - wanted)))
 
 
-def _add(organization: str, key: str, amount: int, ends: int, most: int | None = None) -> int:
-    """What a counter holds with the amount added; a ClientError (see `refused`) where it held more than `most`."""
+def _add(organization: str, key: str, amount: int, ends: int, max_used: int | None = None) -> int:
+    """What a counter holds with the amount added; a ClientError where it held more than `max_used`."""
     item = _table().update(
         _partition(organization),
         key,
         "ADD #used :amount SET #expires_at = :later",
-        values={":amount": amount, ":later": ends + KEPT_SECONDS} | ({} if most is None else {":most": most}),
-        condition="" if most is None else "attribute_not_exists(#used) OR #used <= :most",
+        values={":amount": amount, ":later": ends + COUNTER_RETENTION_SECONDS}
+        | ({} if max_used is None else {":most": max_used}),
+        condition="" if max_used is None else "attribute_not_exists(#used) OR #used <= :most",
     )
     used: int = item["used"]
     return used
@@ -131,7 +132,7 @@ def _period(now: float, seconds: int) -> int:
     return int(now // seconds)
 
 
-def _left(now: float, seconds: int) -> int:
+def _seconds_left(now: float, seconds: int) -> int:
     """The whole seconds until the present period has ended."""
     return math.ceil(seconds - now % seconds)
 

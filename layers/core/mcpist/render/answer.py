@@ -5,20 +5,20 @@ import re
 from typing import Any
 
 from mcpist.render.project import Row, project
-from mcpist.render.shows import ANYTHING, Shows
+from mcpist.render.shows import ANY_COLUMN, Shows
 
-_ZEROS = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.0+(?=Z?$|[+-]\d\d:?\d\d$)")
+_ZERO_FRACTION = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.0+(?=Z?$|[+-]\d\d:?\d\d$)")
 
 
 def compact(raw: Any, shows: Shows) -> str:
     """A tool's JSON as the model reads it: without what is null or empty. A text of unknown columns is that text."""
-    if isinstance(raw, str) and ANYTHING in shows.fields:
+    if isinstance(raw, str) and ANY_COLUMN in shows.fields:
         return raw
     rows = project(raw, shows)
     single = len(rows) == 1 and not isinstance(raw, list) and not shows.rows
     if shows.text and single:
         return document(rows[0], shows.text)
-    filled = [{name: _brief(value) for name, value in row.items() if not is_empty(value)} for row in rows]
+    filled = [{name: _trim_fraction(value) for name, value in row.items() if not is_empty(value)} for row in rows]
     return smallest(filled[0] if single else filled)
 
 
@@ -32,21 +32,21 @@ def document(row: Row, text: str) -> str:
 def smallest(value: Any) -> str:
     """Compact JSON, or TOON with the lists and objects inside rows flattened: whichever is shorter."""
     if not value:
-        return minified(value)
+        return compact_json(value)
     from toon_format import encode
 
     flat = _table(value) if isinstance(value, list) else _flat(value)
-    return min(minified(value), encode(flat), key=len)
+    return min(compact_json(value), encode(flat), key=len)
 
 
-def minified(value: Any) -> str:
+def compact_json(value: Any) -> str:
     """JSON without spaces, with every character as it is."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _brief(value: Any) -> Any:
+def _trim_fraction(value: Any) -> Any:
     """A moment without a fraction of zeros, which several services write out to seven digits."""
-    return _ZEROS.sub(r"\1", value) if isinstance(value, str) else value
+    return _ZERO_FRACTION.sub(r"\1", value) if isinstance(value, str) else value
 
 
 def is_empty(value: Any) -> bool:
@@ -74,5 +74,5 @@ def _flat(row: Row, place: str = "") -> Row:
 
 def _inline(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
-        return ", ".join(item if isinstance(item, str) else minified(item) for item in value)
-    return value if isinstance(value, str) else minified(value)
+        return ", ".join(item if isinstance(item, str) else compact_json(item) for item in value)
+    return value if isinstance(value, str) else compact_json(value)

@@ -11,26 +11,26 @@ from typing import Any
 
 type Block = Mapping[str, Any]
 
-_KINDS = frozenset({"image", "audio", "resource_link", "resource"})
-_FRAME = {"value", "content"}
+_BLOCK_TYPES = frozenset({"image", "audio", "resource_link", "resource"})
+_ENVELOPE_KEYS = {"value", "content"}
 # What servers wrap around an answer that is no object, since structured content must be one.
-_WRAPPED = {"result"}
-_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+_WRAPPER_KEYS = {"result"}
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def joined(result: Mapping[str, Any]) -> Any:
+def json_of_result(result: Mapping[str, Any]) -> Any:
     """The JSON of a tool's result, as the protocol writes it."""
-    blocks = [block for block in result.get("content", ()) if block.get("type") in _KINDS]
+    blocks = [block for block in result.get("content", ()) if block.get("type") in _BLOCK_TYPES]
     texts = [block["text"] for block in result.get("content", ()) if block.get("type") == "text"]
     value = _structured(result["structuredContent"]) if "structuredContent" in result else _read(texts)
     return {"value": value, "content": blocks} if blocks else value
 
 
-def parted(found: Any) -> tuple[Any, Sequence[Block]]:
-    """The value and the blocks of what `joined` made."""
-    if isinstance(found, dict) and found.keys() == _FRAME and isinstance(found["content"], list):
+def split_content(found: Any) -> tuple[Any, Sequence[Block]]:
+    """The value and the blocks of what `json_of_result` made."""
+    if isinstance(found, dict) and found.keys() == _ENVELOPE_KEYS and isinstance(found["content"], list):
         blocks = found["content"]
-        if blocks and all(isinstance(block, dict) and block.get("type") in _KINDS for block in blocks):
+        if blocks and all(isinstance(block, dict) and block.get("type") in _BLOCK_TYPES for block in blocks):
             return found["value"], blocks
     return found, ()
 
@@ -42,7 +42,7 @@ def text_of(result: Mapping[str, Any]) -> str:
 
 
 def _structured(found: Any) -> Any:
-    return found["result"] if isinstance(found, dict) and found.keys() == _WRAPPED else found
+    return found["result"] if isinstance(found, dict) and found.keys() == _WRAPPER_KEYS else found
 
 
 def _read(texts: Sequence[str]) -> Any:
@@ -56,14 +56,14 @@ def _value(text: str) -> Any:
     if text.lstrip()[:1] not in {"{", "["}:
         return text
     try:
-        found = json.loads(text, parse_constant=_refuse)
-        if _HALF_CHARACTER.search(text):  # it could be stored and sent nowhere
+        found = json.loads(text, parse_constant=_reject_constant)
+        if _SURROGATE_ESCAPE.search(text):  # it could be stored and sent nowhere
             found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError):
         return text
     return found
 
 
-def _refuse(constant: str) -> Any:
+def _reject_constant(constant: str) -> Any:
     """NaN and the infinities are no JSON, whatever Python says."""
     raise ValueError(constant)

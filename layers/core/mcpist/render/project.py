@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from mcpist.render.shows import ANYTHING, Shows, at
+from mcpist.render.shows import ANY_COLUMN, Shows, value_at
 
 type Row = dict[str, Any]
 
 
 def project(raw: Any, shows: Shows) -> list[Row]:
     """The rows of an answer; an answer that is one object is one row."""
-    found = at(raw, shows.rows) if shows.rows else raw
+    found = value_at(raw, shows.rows) if shows.rows else raw
     items = found if isinstance(found, list) else [found]
     return [_row(item, shows) for item in items if item is not None]
 
@@ -17,7 +17,7 @@ def project(raw: Any, shows: Shows) -> list[Row]:
 def _row(item: Any, shows: Shows) -> Row:
     row: Row = {}
     for column in shows.columns:
-        if column.name != ANYTHING:
+        if column.name != ANY_COLUMN:
             row[column.name] = column.of(item)
         elif isinstance(item, dict):
             row |= item

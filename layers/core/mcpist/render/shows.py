@@ -17,7 +17,7 @@ class Column:
 
     def of(self, item: Any) -> Any:
         """Its value in one row's JSON."""
-        return next((found for path in self.paths if (found := at(item, path)) is not None), None)
+        return next((found for path in self.paths if (found := value_at(item, path)) is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class Shows:
         """`markdown` for a document, else `rows`."""
         return "markdown" if self.text else "rows"
 
-    def knows(self, name: str) -> bool:
+    def has_column(self, name: str) -> bool:
         """Whether a row can have a column of this name."""
-        return name in self.fields or ANYTHING in self.fields
+        return name in self.fields or ANY_COLUMN in self.fields
 
     @property
     def fields(self) -> list[str]:
@@ -44,7 +44,7 @@ class Shows:
 
 
 # Of rows whose columns nobody knows before: each as it is.
-ANYTHING = "*"
+ANY_COLUMN = "*"
 
 
 def shows(*columns: str, rows: str = "", text: str = "") -> Shows:
@@ -55,24 +55,24 @@ def shows(*columns: str, rows: str = "", text: str = "") -> Shows:
     return Shows(tuple(_column(column) for column in columns), rows, text)
 
 
-def at(value: Any, path: str) -> Any:
+def value_at(value: Any, path: str) -> Any:
     """The value at a path such as `a.b[0].c` or `labels[*].name`; None where it leads nowhere."""
-    for key in steps(path):
+    for key in path_keys(path):
         if key == "*":
             rest = path[path.index("[*]") + 3 :]
-            return [at(item, rest) for item in value] if isinstance(value, list) else None
-        if not has(value, key):
+            return [value_at(item, rest) for item in value] if isinstance(value, list) else None
+        if not has_key(value, key):
             return None
         value = value[key]
     return value
 
 
-def has(value: Any, key: str | int) -> bool:
+def has_key(value: Any, key: str | int) -> bool:
     """Whether there is something under a key of an object, or at an index of a list."""
     return key in value if isinstance(value, dict) else isinstance(value, list) and key in range(len(value))
 
 
-def steps(path: str) -> Iterator[str | int]:
+def path_keys(path: str) -> Iterator[str | int]:
     """The keys and indexes of a path, `*` for each element."""
     for key, index in _STEP.findall(path):
         yield key or (index if index == "*" else int(index))

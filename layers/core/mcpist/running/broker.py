@@ -11,21 +11,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpist.aws.stores import client, reaching, refused
+from mcpist.aws.stores import client, is_aws_error, store_errors
 from mcpist.caller import Caller
 from mcpist.errors import InternalError, McpistError, RateLimitExceeded, UpstreamUnavailable, from_message
 from mcpist.settings import settings
 from mcpist.telemetry.invocation import correlation
 from mcpist.telemetry.tracing import span
 
-CACHE_SECONDS = 60
-MOST_CACHED_CREDENTIALS = 1_000
+CREDENTIAL_CACHE_SECONDS = 60
+MAX_CACHED_CREDENTIALS = 1_000
 # Two attempts end before the caller's own function does (29 s).
-ANSWER_SECONDS = 12
-ATTEMPTS = 2
-THROTTLED_SECONDS = 1
+INVOKE_TIMEOUT_SECONDS = 12
+MAX_INVOKE_ATTEMPTS = 2
+THROTTLE_RETRY_SECONDS = 1
 
-type Owner = tuple[str, str, tuple[str, ...], str]
+type CacheKey = tuple[str, str, tuple[str, ...], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,70 +43,72 @@ class Credential:
     expires_at: int | None
     version: int = 0
     scopes: tuple[str, ...] = ()
-    keep_seconds: float = CACHE_SECONDS
+    keep_seconds: float = CREDENTIAL_CACHE_SECONDS
 
 
-_memory: dict[Owner, tuple[float, Credential]] = {}
-_statuses: dict[Owner, tuple[float, frozenset[str]]] = {}
+_credential_cache: dict[CacheKey, tuple[float, Credential]] = {}
+_status_cache: dict[CacheKey, tuple[float, frozenset[str]]] = {}
 
 
 def resolve(caller: Caller, service: str, *, refused: int | None = None) -> Credential:
     """The caller's credential for a service; `refused` is the version of the last one, where the service refused it."""
     key = (caller.organization, caller.user, caller.role_names, service)
-    known = _memory.get(key)
-    if known and known[1].version != refused and _alive(*known):
-        return known[1]
-    _memory.pop(key, None)
-    about = {} if refused is None else {"refused": refused}
-    credential = _credential(ask(caller, "resolve", service=service, **about))
-    if len(_memory) >= MOST_CACHED_CREDENTIALS:
-        _memory.clear()
-    _memory[key] = (time.time(), credential)
+    cached = _credential_cache.get(key)
+    if cached and cached[1].version != refused and _is_fresh(*cached):
+        return cached[1]
+    _credential_cache.pop(key, None)
+    fields = {} if refused is None else {"refused": refused}
+    credential = _parse_credential(request(caller, "resolve", service=service, **fields))
+    if len(_credential_cache) >= MAX_CACHED_CREDENTIALS:
+        _credential_cache.clear()
+    _credential_cache[key] = (time.time(), credential)
     return credential
 
 
 def forget(caller: Caller, service: str) -> None:
     """Ask the broker the next time, whatever is remembered of the user, in any roles."""
-    whose = (caller.organization, caller.user)
-    for key in [key for key in _memory if (*key[:2], key[3]) == (*whose, service)]:
-        del _memory[key]
-    for key in [key for key in _statuses if key[:2] == whose]:
-        del _statuses[key]
+    user_key = (caller.organization, caller.user)
+    for key in [key for key in _credential_cache if (*key[:2], key[3]) == (*user_key, service)]:
+        del _credential_cache[key]
+    for key in [key for key in _status_cache if key[:2] == user_key]:
+        del _status_cache[key]
 
 
 def connected(caller: Caller, services: Sequence[str]) -> frozenset[str]:
     """Those of the services that the caller has a working grant of, as of a minute ago at most."""
     key = (caller.organization, caller.user, caller.role_names, " ".join(services))
-    known = _statuses.get(key)
-    if known and 0 <= time.time() - known[0] < CACHE_SECONDS:
-        return known[1]
-    rows = ask(caller, "status", services=list(services))["grants"]
+    cached = _status_cache.get(key)
+    if cached and 0 <= time.time() - cached[0] < CREDENTIAL_CACHE_SECONDS:
+        return cached[1]
+    rows = request(caller, "status", services=list(services))["grants"]
     found = frozenset(row["service"] for row in rows if row["acts"] and row["usable"])
-    if len(_statuses) >= MOST_CACHED_CREDENTIALS:
-        _statuses.clear()
-    _statuses[key] = (time.time(), found)
+    if len(_status_cache) >= MAX_CACHED_CREDENTIALS:
+        _status_cache.clear()
+    _status_cache[key] = (time.time(), found)
     return found
 
 
 def warrant(caller: Caller, services: Iterable[str], *, expires_at: int) -> str:
     """The broker's sealed word that a batch of this caller may resolve these services until then, an hour at most."""
-    return str(ask(caller, "warrant", services=sorted(set(services)), expires_at=expires_at)["warrant"])
+    return str(request(caller, "warrant", services=sorted(set(services)), expires_at=expires_at)["warrant"])
 
 
-def ask(caller: Caller, operation: str, **fields: Any) -> dict[str, Any]:
+def request(caller: Caller, operation: str, **fields: Any) -> dict[str, Any]:
     """Send one message with the caller's proof; the broker's typed error is raised here."""
     if caller.proof is None:
         raise ValueError("a caller without proof cannot ask the broker")
     proof = {"kind": caller.proof.kind, "value": caller.proof.value}
-    asked = {"operation": operation, "proof": proof, "organization": caller.organization, "roles": caller.role_names}
-    return send({**asked, **fields})
+    message = {"operation": operation, "proof": proof, "organization": caller.organization, "roles": caller.role_names}
+    return invoke({**message, **fields})
 
 
-def send(message: Mapping[str, Any], *, seconds: float = ANSWER_SECONDS, attempts: int = ATTEMPTS) -> dict[str, Any]:
+def invoke(
+    message: Mapping[str, Any], *, seconds: float = INVOKE_TIMEOUT_SECONDS, attempts: int = MAX_INVOKE_ATTEMPTS
+) -> dict[str, Any]:
     """The broker's result; one attempt for what must not be asked twice."""
-    named = {"correlation": correlation()} if correlation() else {}
+    correlated = {"correlation": correlation()} if correlation() else {}
     with span("broker", operation=message["operation"]):
-        request_id, failed, body = _invoke({**message, **named}, seconds, attempts)
+        request_id, failed, body = _invoke({**message, **correlated}, seconds, attempts)
     if failed:
         raise UpstreamUnavailable(service="token broker", problem=f"it failed in request {request_id}")
     try:
@@ -116,7 +118,7 @@ def send(message: Mapping[str, Any], *, seconds: float = ANSWER_SECONDS, attempt
         error = payload["error"]
     except (ValueError, TypeError, KeyError):
         raise UpstreamUnavailable(service="token broker", problem=f"no answer in request {request_id}") from None
-    raise _error(error, request_id)
+    raise _parse_error(error, request_id)
 
 
 def _invoke(message: Mapping[str, Any], seconds: float, attempts: int) -> tuple[str, bool, bytes]:
@@ -124,20 +126,20 @@ def _invoke(message: Mapping[str, Any], seconds: float, attempts: int) -> tuple[
     from botocore.exceptions import ClientError
 
     try:
-        with reaching("token broker"):
+        with store_errors("token broker"):
             answer = client("lambda", read_seconds=seconds, attempts=attempts).invoke(
                 FunctionName=settings().token_broker, Payload=json.dumps(message)
             )
             body = answer["Payload"].read()
     except ClientError as error:
-        if refused(error, "TooManyRequestsException"):
-            raise RateLimitExceeded(service="token broker", retry_after=THROTTLED_SECONDS) from error
+        if is_aws_error(error, "TooManyRequestsException"):
+            raise RateLimitExceeded(service="token broker", retry_after=THROTTLE_RETRY_SECONDS) from error
         code = error.response["Error"]["Code"]
         raise UpstreamUnavailable(service="token broker", problem=f"it cannot be asked ({code})") from error
     return answer["ResponseMetadata"].get("RequestId", "unknown"), "FunctionError" in answer, body
 
 
-def _error(message: Any, request_id: str) -> McpistError:
+def _parse_error(message: Any, request_id: str) -> McpistError:
     """The broker's error; one that this release does not know is a defect."""
     try:
         return from_message(message)
@@ -145,13 +147,13 @@ def _error(message: Any, request_id: str) -> McpistError:
         return InternalError(request_id=request_id)
 
 
-def _credential(result: dict[str, Any]) -> Credential:
+def _parse_credential(result: dict[str, Any]) -> Credential:
     try:
         return Credential(**{**result, "scopes": tuple(result.get("scopes", ()))})
     except TypeError:
         raise UpstreamUnavailable(service="token broker", problem="it answered in another release's words") from None
 
 
-def _alive(kept_at: float, credential: Credential) -> bool:
+def _is_fresh(cached_at: float, credential: Credential) -> bool:
     expired = credential.expires_at is not None and credential.expires_at <= time.time()
-    return not expired and 0 <= time.time() - kept_at < min(credential.keep_seconds, CACHE_SECONDS)
+    return not expired and 0 <= time.time() - cached_at < min(credential.keep_seconds, CREDENTIAL_CACHE_SECONDS)

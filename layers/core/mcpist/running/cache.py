@@ -11,26 +11,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from mcpist.running.account import Account
-from mcpist.tools.call import Answer, Call
+from mcpist.tools.call import Call, CallResponse
 
-MOST_ANSWERS = 256
-MOST_BYTES = 16_000_000
+MAX_CACHED_RESPONSES = 256
+MAX_CACHE_BYTES = 16_000_000
 
 type Key = tuple[str, ...]
 
 
 @dataclass(slots=True)
-class Kept:
+class CachedResponse:
     """An answer as text, so that whoever changes what was made of it changes no other's; times by the wall clock."""
 
     headers: dict[str, str]
     text: str
-    kept_at: float
+    cached_at: float
     seconds: float
 
-    def answer(self) -> Answer:
+    def answer(self) -> CallResponse:
         """The answer, made anew."""
-        return Answer(200, dict(self.headers), json.loads(self.text))
+        return CallResponse(200, dict(self.headers), json.loads(self.text))
 
     def conditional(self, call: Call) -> Call:
         """The Call that asks whether the answer still holds, where the service gave it a tag."""
@@ -38,45 +38,45 @@ class Kept:
         return replace(call, headers={**call.headers, "if-none-match": tag}) if tag and call.method == "GET" else call
 
 
-class Answers:
+class ResponseCache:
     """Some answers, the least recently used of which go first."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._kept: dict[Key, Kept] = {}
-        self._bytes = 0
+        self._entries: dict[Key, CachedResponse] = {}
+        self._size_bytes = 0
 
-    def find(self, account: Account, call: Call) -> Kept | None:
+    def find(self, account: Account, call: Call) -> CachedResponse | None:
         """What is kept for exactly this Call of this account, alive or not."""
         key = _key(account, call)
-        kept = self._kept.pop(key, None)
+        kept = self._entries.pop(key, None)
         if kept:
-            self._kept[key] = kept  # now the most recently used
+            self._entries[key] = kept  # now the most recently used
         return kept
 
-    def is_alive(self, kept: Kept) -> bool:
+    def is_fresh(self, kept: CachedResponse) -> bool:
         """Whether an answer may be given without asking the service."""
-        return 0 <= self._clock() - kept.kept_at < kept.seconds
+        return 0 <= self._clock() - kept.cached_at < kept.seconds
 
-    def keep(self, account: Account, call: Call, answer: Answer, seconds: float) -> None:
+    def store(self, account: Account, call: Call, answer: CallResponse, seconds: float) -> None:
         """Keep a complete answer that fits; the last one for the same Call goes."""
         key = _key(account, call)
         self._drop(key)
         text = json.dumps(answer.json)
-        if answer.status != 200 or len(text) > MOST_BYTES:
+        if answer.status != 200 or len(text) > MAX_CACHE_BYTES:
             return
-        self._kept[key] = Kept(dict(answer.headers), text, self._clock(), seconds)
-        self._bytes += len(text)
-        while len(self._kept) > MOST_ANSWERS or self._bytes > MOST_BYTES:
-            self._drop(next(iter(self._kept)))
+        self._entries[key] = CachedResponse(dict(answer.headers), text, self._clock(), seconds)
+        self._size_bytes += len(text)
+        while len(self._entries) > MAX_CACHED_RESPONSES or self._size_bytes > MAX_CACHE_BYTES:
+            self._drop(next(iter(self._entries)))
 
-    def renew(self, kept: Kept, seconds: float) -> Answer:
+    def renew(self, kept: CachedResponse, seconds: float) -> CallResponse:
         """The answer that the service has just confirmed."""
-        kept.kept_at, kept.seconds = self._clock(), seconds
+        kept.cached_at, kept.seconds = self._clock(), seconds
         return kept.answer()
 
     @contextmanager
-    def changing(self, account: Key) -> Iterator[None]:
+    def invalidating(self, account: Key) -> Iterator[None]:
         """Forget what an organization knows of a module, before and after something in it changes."""
         self.forget(account)
         try:
@@ -86,15 +86,15 @@ class Answers:
 
     def forget(self, prefix: Key = ()) -> None:
         """Drop the answers whose keys begin so: with an organization, and a module."""
-        for key in [key for key in self._kept if key[: len(prefix)] == prefix]:
+        for key in [key for key in self._entries if key[: len(prefix)] == prefix]:
             self._drop(key)
 
     def _drop(self, key: Key) -> None:
-        kept = self._kept.pop(key, None)
-        self._bytes -= len(kept.text) if kept else 0
+        kept = self._entries.pop(key, None)
+        self._size_bytes -= len(kept.text) if kept else 0
 
 
-answers = Answers()
+response_cache = ResponseCache()
 
 
 def _key(account: Account, call: Call) -> Key:

@@ -12,8 +12,8 @@ from mcpist.errors import (
     UnnamedScopeMissing,
     UpstreamUnavailable,
 )
-from mcpist.running.messages import parse, words
-from mcpist.running.rate_limits import is_limit, reset, retry_after, whole
+from mcpist.running.error_messages import error_message, parse_json
+from mcpist.running.rate_limits import is_limit, rate_limit_reset, retry_after, round_up
 from mcpist.running.scopes import missing_scope
 from mcpist.settings import settings
 from mcpist.tools.call import given
@@ -21,27 +21,27 @@ from mcpist.tools.call import given
 # Where a service limits without saying for how long.
 RETRY_AFTER_SECONDS = 30
 # Not wrong, but too early or too slow.
-_LATER = {408, 425}
+_TRANSIENT_STATUSES = {408, 425}
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
     """Why a request brought nothing.
 
-    `harmless` where the service surely did nothing; `wait` where it asks to be left alone for some seconds, by this
-    account, or only with requests to this path where the limit is `narrow`.
+    `safe_to_retry` where the service surely did nothing; `wait` where it asks to be left alone for some seconds, by
+    this account, or only with requests to this path where the limit is `path_only`.
     """
 
     error: McpistError
-    harmless: bool = False
+    safe_to_retry: bool = False
     wait: float | None = None
-    narrow: bool = False
+    path_only: bool = False
 
 
 def failure(service: str, status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str] = ()) -> Failure:
     """What a status that is no success means; header names are lower-case."""
-    found = parse(body)
-    said = words(found, secrets)
+    found = parse_json(body)
+    said = error_message(found, secrets)
     if is_limit(status, headers, found):
         return _limited(service, headers, said)
     scope = missing_scope(status, headers, found)
@@ -49,7 +49,7 @@ def failure(service: str, status: int, headers: Mapping[str, str], body: bytes, 
         url = settings().connect_url(service)
         named = ScopeMissing(service=service, scope=scope, url=url, **given(problem=said or None))
         return Failure(named if scope else UnnamedScopeMissing(service=service, url=url, problem=said))
-    if status >= 500 or status in _LATER:
+    if status >= 500 or status in _TRANSIENT_STATUSES:
         return _unavailable(service, status, headers, said)
     if 300 <= status < 400:
         said = _redirect(headers)
@@ -58,20 +58,20 @@ def failure(service: str, status: int, headers: Mapping[str, str], body: bytes, 
 
 def _limited(service: str, headers: Mapping[str, str], said: str) -> Failure:
     wait = retry_after(headers)
-    wait = reset(headers) if wait is None else wait
-    seconds = RETRY_AFTER_SECONDS if wait is None else whole(wait)
+    wait = rate_limit_reset(headers) if wait is None else wait
+    seconds = RETRY_AFTER_SECONDS if wait is None else round_up(wait)
     error = RateLimitExceeded(service=service, retry_after=seconds, **given(problem=said or None))
-    narrow = headers.get("x-ratelimit-resource", "core") != "core"  # GitHub counts searches apart
-    return Failure(error, harmless=wait is not None, wait=wait, narrow=narrow)
+    path_only = headers.get("x-ratelimit-resource", "core") != "core"  # GitHub counts searches apart
+    return Failure(error, safe_to_retry=wait is not None, wait=wait, path_only=path_only)
 
 
 def _unavailable(service: str, status: int, headers: Mapping[str, str], said: str) -> Failure:
     wait = retry_after(headers) if status in {503, 529} else None
     problem = f"it answered {status}" + (f": {said}" if said else "")
     error = UpstreamUnavailable(
-        service=service, problem=problem, **given(retry_after=None if wait is None else whole(wait))
+        service=service, problem=problem, **given(retry_after=None if wait is None else round_up(wait))
     )
-    return Failure(error, harmless=wait is not None, wait=wait)
+    return Failure(error, safe_to_retry=wait is not None, wait=wait)
 
 
 def _redirect(headers: Mapping[str, str]) -> str:

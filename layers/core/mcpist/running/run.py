@@ -19,26 +19,26 @@ from mcpist.errors import (
 )
 from mcpist.running import broker
 from mcpist.running.account import Account
-from mcpist.running.cache import answers
-from mcpist.running.options import USUAL, Options
-from mcpist.running.scopes import lacking
+from mcpist.running.cache import response_cache
+from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
+from mcpist.running.scopes import first_missing_scope
 from mcpist.settings import settings
 from mcpist.telemetry import audit, invocation
 from mcpist.telemetry.metrics import CALLS, LATENCY
 from mcpist.telemetry.tracing import span
-from mcpist.tools.call import Answer, Call, Calls, Cut, Lookup, Proxied, Reply, Work
+from mcpist.tools.call import Call, CallResponse, Calls, Lookup, PartialList, ProxiedCall, ProxiedResponse, Work
 from mcpist.tools.module import Module
-from mcpist.tools.permissions import permits
+from mcpist.tools.permissions import role_permits
 from mcpist.tools.tool import Tool
 
 logger = logging.getLogger(__name__)
 
 
-MOST_SECONDS = 20.0
+MAX_RUN_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class ToolResult:
     """What a tool brought: its JSON, of a list that was cut how to go on, the name of the account that acted.
 
     Of a proxied tool, also the server's own result.
@@ -58,20 +58,20 @@ def run(
     *,
     request: str,
     batch: str = "",
-    seconds: float = MOST_SECONDS,
-    options: Options = USUAL,
-) -> Brought:
+    seconds: float = MAX_RUN_SECONDS,
+    options: RunOptions = DEFAULT_OPTIONS,
+) -> ToolResult:
     """What the tool brought within some seconds, written into the audit table whatever the outcome.
 
     A tool that writes has an intent row before anything is sent: without a trail nothing is changed.
     """
     used = {"module": tool.module, "tool": tool.name, "request": request, "batch": batch}
     work = tool.describe_work(tool.validate(arguments))
-    service = Service(caller, module, tool, time.monotonic() + seconds, options)
+    service = ServiceClient(caller, module, tool, time.monotonic() + seconds, options)
     if not tool.reads:
-        audit.record(caller, outcome="started", **used)
+        audit.record_use(caller, outcome="started", **used)
     outcome, began = InternalError.code, time.monotonic()
-    changing = nullcontext() if tool.reads else answers.changing((caller.organization, module.name))
+    changing = nullcontext() if tool.reads else response_cache.invalidating((caller.organization, module.name))
     try:
         with changing, span("tool", tool=f"{tool.module}.{tool.name}"):
             brought = perform(service, work)
@@ -79,18 +79,18 @@ def run(
     except McpistError as error:
         outcome = error.code
         if isinstance(error, AccountError):
-            _lead(caller, error)
+            _add_connect_url(caller, error)
         raise
     else:
-        return _brought(brought, service.account)
+        return _tool_result(brought, service.account_name)
     finally:
         invocation.count(CALLS)
         invocation.count(LATENCY, round((time.monotonic() - began) * 1000))
-        _record(caller, outcome=outcome, account=service.account, **used)
+        _record_outcome(caller, outcome=outcome, account=service.account_name, **used)
 
 
 @contextmanager
-def recorded(caller: Caller, module: str, what: str, request: str) -> Iterator[None]:
+def audited(caller: Caller, module: str, what: str, request: str) -> Iterator[None]:
     """Write a row for a use of a module that is no tool's and changes nothing."""
     outcome = InternalError.code
     try:
@@ -99,139 +99,141 @@ def recorded(caller: Caller, module: str, what: str, request: str) -> Iterator[N
     except McpistError as error:
         outcome = error.code
         if isinstance(error, AccountError):
-            _lead(caller, error)
+            _add_connect_url(caller, error)
         raise
     finally:
-        _record(caller, module=module, tool=what, outcome=outcome, request=request)
+        _record_outcome(caller, module=module, tool=what, outcome=outcome, request=request)
 
 
-def _brought(found: Any, account: str) -> Brought:
+def _tool_result(found: Any, account: str) -> ToolResult:
     """What a tool returned; a service that answers a write with nothing has done it."""
-    if isinstance(found, Reply):
-        return replace(_brought(found.json, account), result=found.result)
-    cut = found if isinstance(found, Cut) else Cut(found, "")
-    return Brought({"done": True} if cut.json is None else cut.json, cut.more, account)
+    if isinstance(found, ProxiedResponse):
+        return replace(_tool_result(found.json, account), result=found.result)
+    cut = found if isinstance(found, PartialList) else PartialList(found, "")
+    return ToolResult({"done": True} if cut.json is None else cut.json, cut.more, account)
 
 
-class Service:
+class ServiceClient:
     """A module's service as one caller's tool reaches it, until a moment on the monotonic clock.
 
     The caller acts in the roles that allow the tool: the account of another role was not meant for it.
     """
 
-    def __init__(self, caller: Caller, module: Module, tool: Tool, until: float, options: Options = USUAL) -> None:
-        self.caller = replace(caller, roles=tuple(role for role in caller.roles if permits(role, tool)))
+    def __init__(
+        self, caller: Caller, module: Module, tool: Tool, deadline: float, options: RunOptions = DEFAULT_OPTIONS
+    ) -> None:
+        self.caller = replace(caller, roles=tuple(role for role in caller.roles if role_permits(role, tool)))
         self.module = module
         self.tool = tool
-        self.until = until
+        self.deadline = deadline
         self.options = options
-        self.acting = Account(caller.organization, module, None)
+        self.current_account = Account(caller.organization, module, None)
 
     @property
-    def account(self) -> str:
+    def account_name(self) -> str:
         """The name of the account that acted last; empty where none was needed."""
-        return self.acting.credential.account_name if self.acting.credential else ""
+        return self.current_account.credential.account_name if self.current_account.credential else ""
 
-    def ask(self, call: Call) -> Answer:
+    def request(self, call: Call) -> CallResponse:
         """The answer to a Call, from the service or, for a tool that allows it, from the cache."""
-        self.identify()
+        self.resolve_account()
         seconds = self.tool.cache_seconds
         if not (settings().response_cache and seconds and self.tool.reads and not self.tool.reveals):
             return self.send(call)
-        kept = answers.find(self.acting, call)
-        if kept and answers.is_alive(kept):
+        kept = response_cache.find(self.current_account, call)
+        if kept and response_cache.is_fresh(kept):
             return kept.answer()
         answer = self.send(kept.conditional(call) if kept else call)
         if kept and answer.status == 304:
-            return answers.renew(kept, seconds)
-        answers.keep(self.acting, call, answer, seconds)
+            return response_cache.renew(kept, seconds)
+        response_cache.store(self.current_account, call, answer, seconds)
         return answer
 
-    def send(self, call: Call) -> Answer:
+    def send(self, call: Call) -> CallResponse:
         """Send a Call with the caller's credential; a refused token is resolved afresh once."""
         from mcpist.running.send import Unauthorized, send  # only a module that speaks HTTP waits for httpx
 
-        patience: Any = {"until": self.until, "options": self.options, "reads": self.tool.reads}
+        send_options: Any = {"deadline": self.deadline, "options": self.options, "reads": self.tool.reads}
         try:
-            return send(self.acting, call, **patience)
+            return send(self.current_account, call, **send_options)
         except Unauthorized:
-            self.identify(fresh=True)
+            self.resolve_account(fresh=True)
         try:
-            return send(self.acting, call, **patience)
+            return send(self.current_account, call, **send_options)
         except Unauthorized as refused:
             url = settings().connect_url(self.module.name)
             raise ReconnectRequired(service=self.module.name, url=url, problem=str(refused)) from None
 
-    def identify(self, *, fresh: bool = False) -> None:
+    def resolve_account(self, *, fresh: bool = False) -> None:
         """Learn which account acts, for a service that needs one; `fresh` where the service refused its token.
 
         ScopeMissing if it was not granted what the tool needs: the service is not asked.
         """
         if self.module.service is not None:
-            held = self.acting.credential
+            held = self.current_account.credential
             refused = held.version if fresh and held else None
             credential = broker.resolve(self.caller, self.module.service, refused=refused)
-            self.acting = Account(self.caller.organization, self.module, credential)
-            needed = self.module.needs.get(self.tool.name, ())
-            if scope := lacking(needed, credential.scopes, self.module.scopes.wider):
+            self.current_account = Account(self.caller.organization, self.module, credential)
+            needed = self.module.scopes_by_tool.get(self.tool.name, ())
+            if scope := first_missing_scope(needed, credential.scopes, self.module.scopes.implied_by):
                 url = settings().connect_url(self.module.service)
                 raise ScopeMissing(service=self.module.service, scope=scope, url=url)
 
     def look_up(self, lookup: Lookup) -> Any:
         """Answer a Lookup from the organization's own store."""
-        if self.module.opens is None:
+        if self.module.open_store is None:
             raise TypeError(f"the module {self.module.name} opens no store")
-        return lookup.function(self.module.opens(self.caller.organization), **lookup.arguments)
+        return lookup.function(self.module.open_store(self.caller.organization), **lookup.arguments)
 
-    def proxy(self, work: Proxied) -> Reply:
+    def proxy(self, work: ProxiedCall) -> ProxiedResponse:
         """What a server behind ours brought; a tool that reads is asked again as often as the options say."""
-        if self.module.peers is None:
+        if self.module.upstream is None:
             raise TypeError(f"the module {self.module.name} stands for no server")
         if work.service is not None:
             credential = broker.resolve(self.caller, work.service)
-            self.acting = Account(self.caller.organization, self.module, credential)
+            self.current_account = Account(self.caller.organization, self.module, credential)
         for retries in count():
-            until = min(self.until, time.monotonic() + self.options.timeout)
+            deadline = min(self.deadline, time.monotonic() + self.options.timeout)
             try:
                 with span("upstream", service=self.module.name):
-                    return self.module.peers.call(self.caller, work, until=until, reads=self.tool.reads)
+                    return self.module.upstream.call(self.caller, work, deadline=deadline, reads=self.tool.reads)
             except McpistError as error:
-                pause = self.options.pause(retries)
+                pause = self.options.backoff(retries)
                 again = error.retryable and self.tool.reads and retries < self.options.retry
-                if not again or time.monotonic() + pause >= self.until:
+                if not again or time.monotonic() + pause >= self.deadline:
                     raise
             time.sleep(pause)
         raise AssertionError
 
 
-def perform(service: Service, work: Work) -> Any:
+def perform(service: ServiceClient, work: Work) -> Any:
     """Do what a tool described."""
     if isinstance(work, Call):
-        return service.ask(work).json
+        return service.request(work).json
     if isinstance(work, Lookup):
         return service.look_up(work)
-    if isinstance(work, Proxied):
+    if isinstance(work, ProxiedCall):
         return service.proxy(work)
-    return _converse(service, work)
+    return _run_generator(service, work)
 
 
-def _converse(service: Service, calls: Calls) -> Any:
-    """Send each Call that the generator yields and hand it the Answer, or the error; its return value is the JSON."""
+def _run_generator(service: ServiceClient, calls: Calls) -> Any:
+    """Send each Call that the generator yields and send it the response or the error; its return value is the JSON."""
     try:
         call = next(calls)
         while True:
             try:
-                answer = service.ask(call)
+                answer = service.request(call)
             except McpistError as error:
                 call = calls.throw(error)
             else:
-                call = _hear(service, calls, answer)
+                call = _resume(service, calls, answer)
     except StopIteration as end:
         return end.value
 
 
-def _hear(service: Service, calls: Calls, answer: Answer) -> Call:
-    """Hand the generator an Answer; where it stumbles over what it reads there, the service has changed."""
+def _resume(service: ServiceClient, calls: Calls, answer: CallResponse) -> Call:
+    """Hand the generator a CallResponse; where it stumbles over what it reads there, the service has changed."""
     try:
         return calls.send(answer)
     except (AttributeError, LookupError, TypeError) as error:
@@ -240,14 +242,14 @@ def _hear(service: Service, calls: Calls, answer: Answer) -> Call:
         raise UpstreamUnavailable(service=service.module.name, problem=problem) from error
 
 
-def _lead(caller: Caller, error: AccountError) -> None:
+def _add_connect_url(caller: Caller, error: AccountError) -> None:
     """Give the error a link for this caller alone, and forget the account, so that a new one is seen."""
     service = error.details["service"]
     error.details["url"] = settings().connect_url(service, caller.organization, caller.user)
     broker.forget(caller, service)
 
 
-def _record(caller: Caller, **row: str) -> None:
+def _record_outcome(caller: Caller, **row: str) -> None:
     """The row after the fact; the answer goes without it, too."""
-    with audit.afterwards():
-        audit.record(caller, **row)
+    with audit.best_effort():
+        audit.record_use(caller, **row)

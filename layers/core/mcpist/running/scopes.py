@@ -4,20 +4,22 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from mcpist.running.messages import MESSAGE_CHARACTERS, reasons, words
+from mcpist.running.error_messages import MAX_MESSAGE_CHARACTERS, error_message, google_reasons
 
 _GOOGLE_SCOPES = {"ACCESS_TOKEN_SCOPE_INSUFFICIENT", "insufficientPermissions"}
-_CHALLENGED = re.compile(r'\berror="?insufficient_scope\b')
+_INSUFFICIENT_SCOPE = re.compile(r'\berror="?insufficient_scope\b')
 _SCOPE = re.compile(r'\bscope="([^"]*)"')
-_HIGHER = {"read": ("write:", "admin:", ""), "write": ("admin:",)}
-_WIDER = {"public_repo": "repo", "repo_deployment": "repo"}
+_HIGHER_LEVELS = {"read": ("write:", "admin:", ""), "write": ("admin:",)}
+_PARENT_SCOPES = {"public_repo": "repo", "repo_deployment": "repo"}
 
 
-def lacking(needed: Iterable[str], granted: Collection[str], wider: Mapping[str, Iterable[str]]) -> str | None:
+def first_missing_scope(
+    needed: Iterable[str], granted: Collection[str], implied_by: Mapping[str, Iterable[str]]
+) -> str | None:
     """The first scope that a tool needs and an account has not been granted; where none are known, none is missing."""
     if not granted:
         return None
-    return next((one for one in needed if {one, *wider.get(one, ())}.isdisjoint(granted)), None)
+    return next((one for one in needed if {one, *implied_by.get(one, ())}.isdisjoint(granted)), None)
 
 
 def missing_scope(status: int, headers: Mapping[str, str], found: Any) -> str | None:
@@ -25,10 +27,12 @@ def missing_scope(status: int, headers: Mapping[str, str], found: Any) -> str | 
     if status not in {401, 403, 404}:
         return None
     challenge = headers.get("www-authenticate", "")
-    if _CHALLENGED.search(challenge):
+    if _INSUFFICIENT_SCOPE.search(challenge):
         named = _SCOPE.search(challenge)
-        return named[1][:MESSAGE_CHARACTERS] if named else ""
-    if reasons(found) & _GOOGLE_SCOPES or "scope does not match" in words(found):  # the latter is Atlassian's
+        return named[1][:MAX_MESSAGE_CHARACTERS] if named else ""
+    if google_reasons(found) & _GOOGLE_SCOPES or "scope does not match" in error_message(
+        found
+    ):  # the latter is Atlassian's
         return ""
     return None if status == 401 else _github(headers) or _github_app(headers, found)
 
@@ -50,7 +54,7 @@ def _github_app(headers: Mapping[str, str], found: Any) -> str | None:
 
     https://docs.github.com/en/rest/using-the-rest-api/troubleshooting-the-rest-api
     """
-    refused = "not accessible by integration" in words(found)
+    refused = "not accessible by integration" in error_message(found)
     return headers.get("x-accepted-github-permissions") if refused else None
 
 
@@ -61,5 +65,5 @@ def _listed(text: str) -> set[str]:
 def _covers(held: set[str], scope: str) -> bool:
     """Whether a scope is held, or one that includes it: `repo` has `repo:status`, `admin:org` has `read:org`."""
     level, _, thing = scope.rpartition(":")
-    wider = {level or _WIDER.get(thing, ""), *(f"{rank}{thing}" for rank in _HIGHER.get(level, ()))}
+    wider = {level or _PARENT_SCOPES.get(thing, ""), *(f"{rank}{thing}" for rank in _HIGHER_LEVELS.get(level, ()))}
     return not held.isdisjoint({scope, *wider})

@@ -15,21 +15,21 @@ import httpx
 
 from mcpist.errors import InvalidRequest, RateLimitExceeded, Timeout, ToolExecutionError, UpstreamUnavailable
 from mcpist.running.account import Account
-from mcpist.running.messages import MESSAGE_CHARACTERS
-from mcpist.running.options import USUAL, Options
-from mcpist.running.rate_limits import Key, holds, whole
+from mcpist.running.error_messages import MAX_MESSAGE_CHARACTERS
+from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
+from mcpist.running.rate_limits import Key, cooldowns, round_up
 from mcpist.running.refusals import Failure, failure
 from mcpist.telemetry.tracing import span
-from mcpist.tools.call import Answer, Call
+from mcpist.tools.call import Call, CallResponse
 
-MOST_ANSWER_BYTES = 10_000_000
-MOST_REDIRECTS = 3
-CONNECT_SECONDS = 5.0
-SHORTEST_SECONDS = 0.001  # a socket takes 0 for "do not wait at all"
+MAX_RESPONSE_BYTES = 10_000_000
+MAX_REDIRECTS = 3
+HTTP_CONNECT_TIMEOUT_SECONDS = 5.0
+MIN_TIMEOUT_SECONDS = 0.001  # a socket takes 0 for "do not wait at all"
 
-_HALF_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 # With these the service has not heard of the request.
-_UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_NOT_SENT_ERRORS = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 class Unauthorized(Exception):  # a signal between send and run, not an error of ours
@@ -49,73 +49,79 @@ def http() -> httpx.Client:
     return httpx.Client(follow_redirects=False, cookies=no_cookies)
 
 
-def send(account: Account, call: Call, *, until: float, options: Options = USUAL, reads: bool = False) -> Answer:
+def send(
+    account: Account, call: Call, *, deadline: float, options: RunOptions = DEFAULT_OPTIONS, reads: bool = False
+) -> CallResponse:
     """Perform one Call before a moment on the monotonic clock; every failure is a typed error.
 
     As often as the options say, it is sent again: after a failure that changed nothing, and for a tool that `reads`
     after any that may pass.
     """
     for retries in count():
-        outcome = _attempt(account, call, min(until, time.monotonic() + options.timeout))
-        if isinstance(outcome, Answer):
+        outcome = _attempt(account, call, min(deadline, time.monotonic() + options.timeout))
+        if isinstance(outcome, CallResponse):
             return outcome
         error = outcome.error
-        if error.retryable and not (reads or outcome.harmless):
+        if error.retryable and not (reads or outcome.safe_to_retry):
             error.details["may_have_happened"] = True
-        pause = options.pause(retries) if outcome.wait is None else outcome.wait
-        again = retries < options.retry and (outcome.harmless or (reads and error.retryable))
-        if not again or time.monotonic() + pause >= until:
+        pause = options.backoff(retries) if outcome.wait is None else outcome.wait
+        again = retries < options.retry and (outcome.safe_to_retry or (reads and error.retryable))
+        if not again or time.monotonic() + pause >= deadline:
             raise error
         time.sleep(pause)
     raise AssertionError
 
 
-def _attempt(account: Account, call: Call, until: float) -> Answer | Failure:
+def _attempt(account: Account, call: Call, deadline: float) -> CallResponse | Failure:
     """One request, unless its time is over or the service has asked for none."""
-    service, seconds = account.module.name, until - time.monotonic()
-    held = holds.left(*_holds(account, call))
+    service, seconds = account.module.name, deadline - time.monotonic()
+    held = cooldowns.remaining(*_cooldown_keys(account, call))
     if held:
-        return Failure(RateLimitExceeded(service=service, retry_after=whole(held)), harmless=True, wait=held)
+        return Failure(RateLimitExceeded(service=service, retry_after=round_up(held)), safe_to_retry=True, wait=held)
     if seconds <= 0:
-        return Failure(Timeout(service=service, seconds=0), harmless=True)
-    request = _request(account, call, until)
+        return Failure(Timeout(service=service, seconds=0), safe_to_retry=True)
+    request = _request(account, call, deadline)
     try:
         with span("upstream", service=service):
-            response, body = _exchange(request, service, until)
+            response, body = _exchange(request, service, deadline)
     except httpx.LocalProtocolError:
         raise InvalidRequest(field="params", problem="no request can be made of them") from None
     except httpx.TimeoutException as error:
-        return Failure(Timeout(service=service, seconds=round(seconds, 1)), harmless=isinstance(error, _UNSENT))
+        return Failure(
+            Timeout(service=service, seconds=round(seconds, 1)), safe_to_retry=isinstance(error, _NOT_SENT_ERRORS)
+        )
     except httpx.HTTPError as error:
         problem = f"no answer ({type(error).__name__})"
-        return Failure(UpstreamUnavailable(service=service, problem=problem), harmless=isinstance(error, _UNSENT))
+        return Failure(
+            UpstreamUnavailable(service=service, problem=problem), safe_to_retry=isinstance(error, _NOT_SENT_ERRORS)
+        )
     return _outcome(account, call, response, body)
 
 
-def _outcome(account: Account, call: Call, response: httpx.Response, body: bytes) -> Answer | Failure:
+def _outcome(account: Account, call: Call, response: httpx.Response, body: bytes) -> CallResponse | Failure:
     service, status, headers = account.module.name, response.status_code, dict(response.headers)
     unchanged = status == httpx.codes.NOT_MODIFIED and "if-none-match" in call.headers
     if unchanged or response.is_success:
         try:
-            return Answer(status, headers, None if unchanged else _parse(body, response, service))
+            return CallResponse(status, headers, None if unchanged else _parse(body, response, service))
         except UpstreamUnavailable as error:
             return Failure(error)
     failed = failure(service, status, headers, body, account.secrets(call))
     if status == httpx.codes.UNAUTHORIZED and account.token(call) and isinstance(failed.error, ToolExecutionError):
         raise Unauthorized(failed.error.details["problem"])
     if failed.wait:
-        wide, narrow = _holds(account, call)
-        holds.hold(narrow if failed.narrow else wide, failed.wait)
+        wide, narrow = _cooldown_keys(account, call)
+        cooldowns.start(narrow if failed.path_only else wide, failed.wait)
     return failed
 
 
-def _holds(account: Account, call: Call) -> tuple[Key, Key]:
+def _cooldown_keys(account: Account, call: Call) -> tuple[Key, Key]:
     """The names of an account at an origin, and of one path there."""
     wide = (*account.key, call.origin)
     return wide, (*wide, call.path)
 
 
-def _request(account: Account, call: Call, until: float) -> httpx.Request:
+def _request(account: Account, call: Call, deadline: float) -> httpx.Request:
     url = account.url(call)
     try:
         headers = httpx.Headers({"user-agent": "mcpist", **account.headers(call)})
@@ -128,32 +134,32 @@ def _request(account: Account, call: Call, until: float) -> httpx.Request:
             params=dict(call.query) or None,
             json=call.json,
             headers=headers,
-            extensions=_within(until),
+            extensions=_shrinking_timeouts(deadline),
         )
     except (httpx.InvalidURL, ValueError) as error:
         raise InvalidRequest(field="params", problem=f"no request can be made of them ({error})") from None
 
 
-def _within(until: float) -> dict[str, Any]:
+def _shrinking_timeouts(deadline: float) -> dict[str, Any]:
     """Timeouts that shrink: httpx bounds each phase of a request by its own, and their sum must end in time."""
-    left = max(until - time.monotonic(), SHORTEST_SECONDS)
-    timeouts = {"connect": min(left, CONNECT_SECONDS), "pool": left, "read": left, "write": left}
+    left = max(deadline - time.monotonic(), MIN_TIMEOUT_SECONDS)
+    timeouts = {"connect": min(left, HTTP_CONNECT_TIMEOUT_SECONDS), "pool": left, "read": left, "write": left}
 
     def cut(event: str, _: Mapping[str, Any]) -> None:
         if event.endswith(".started"):
-            timeouts["read"] = timeouts["write"] = max(until - time.monotonic(), SHORTEST_SECONDS)
+            timeouts["read"] = timeouts["write"] = max(deadline - time.monotonic(), MIN_TIMEOUT_SECONDS)
 
     return {"timeout": timeouts, "trace": cut}
 
 
-def _exchange(request: httpx.Request, service: str, until: float) -> tuple[httpx.Response, bytes]:
+def _exchange(request: httpx.Request, service: str, deadline: float) -> tuple[httpx.Response, bytes]:
     """The last answer of a request and of the redirects that may be followed: reads, within one origin."""
     for redirects in count():
         with closing(http().send(request, stream=True)) as response:
             following = response.next_request
             own = following is not None and request.method == "GET" and _origin(following.url) == _origin(request.url)
-            if following is None or not own or redirects == MOST_REDIRECTS:
-                return response, _read(response, service, until)
+            if following is None or not own or redirects == MAX_REDIRECTS:
+                return response, _read(response, service, deadline)
         request = following
     raise AssertionError
 
@@ -162,18 +168,18 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
 
-def _read(response: httpx.Response, service: str, until: float) -> bytes:
+def _read(response: httpx.Response, service: str, deadline: float) -> bytes:
     """The body, in time and not too large: a service that drips a byte now and then keeps no sandbox."""
     body = bytearray()
     for chunk in response.iter_bytes():
         body += chunk
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             raise httpx.ReadTimeout("the answer did not end in time")
-        if len(body) > MOST_ANSWER_BYTES:
+        if len(body) > MAX_RESPONSE_BYTES:
             raise ToolExecutionError(
                 service=service,
                 http_status=response.status_code,
-                problem=f"the answer is larger than {MOST_ANSWER_BYTES} bytes; ask for less",
+                problem=f"the answer is larger than {MAX_RESPONSE_BYTES} bytes; ask for less",
             )
     return bytes(body)
 
@@ -186,9 +192,9 @@ def _parse(body: bytes, response: httpx.Response, service: str) -> Any:
         return None
     try:
         found = json.loads(body)
-        if _HALF_CHARACTER.search(body):  # of a title cut inside an emoji: it could be stored and sent nowhere
+        if _SURROGATE_ESCAPE.search(body):  # of a title cut inside an emoji: it could be stored and sent nowhere
             found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError):
-        kind = response.headers.get("content-type", "content without a type")[:MESSAGE_CHARACTERS]
+        kind = response.headers.get("content-type", "content without a type")[:MAX_MESSAGE_CHARACTERS]
         raise UpstreamUnavailable(service=service, problem=f"it answered {kind} that is no JSON") from None
     return found

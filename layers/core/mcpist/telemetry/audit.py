@@ -17,12 +17,12 @@ from mcpist.aws.stores import Item, Table
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest, StoreUnavailable
 from mcpist.settings import settings
-from mcpist.telemetry.invocation import alert
+from mcpist.telemetry.invocation import count_now
 from mcpist.telemetry.metrics import AUDIT_ROWS_LOST
 
-SECONDS_A_DAY = 86_400
-MOST_ROWS = 1_000
-SHOWN = ("user", "roles", "event", "service", "account", "tool", "outcome", "request", "batch")
+SECONDS_PER_DAY = 86_400
+MAX_ROWS = 1_000
+ROW_FIELDS = ("user", "roles", "event", "service", "account", "tool", "outcome", "request", "batch")
 
 logger = logging.getLogger(__name__)
 
@@ -37,11 +37,11 @@ class Page:
     cursor: str = ""
 
 
-def record(
+def record_use(
     caller: Caller, *, module: str, tool: str, outcome: str, request: str, account: str = "", batch: str = ""
 ) -> None:
     """Append the use of a tool: who, in which roles, which tool, by which account, and how it ended."""
-    note(
+    append_row(
         organization=caller.organization,
         user=caller.user,
         roles=caller.role_names,
@@ -56,16 +56,16 @@ def record(
 
 
 @contextmanager
-def afterwards() -> Iterator[None]:
+def best_effort() -> Iterator[None]:
     """Append rows about what has happened already: one that is lost changes nothing, and is counted for an alarm."""
     try:
         yield
     except StoreUnavailable:
         logger.error("audit row lost", extra={"metric": AUDIT_ROWS_LOST.name})  # noqa: TRY400 - the cause quotes the row
-        alert(AUDIT_ROWS_LOST)
+        count_now(AUDIT_ROWS_LOST)
 
 
-def note(
+def append_row(
     *,
     organization: str,
     user: str,
@@ -87,7 +87,7 @@ def note(
     now = datetime.now(UTC)
     row: Item = {
         "pk": f"{organization}#{now:%Y-%m-%d}",
-        "sk": f"{_written(now)}#{secrets.token_hex(4)}",
+        "sk": f"{_timestamp(now)}#{secrets.token_hex(4)}",
         "user_key": f"{organization}#{user}",
         "service_key": f"{organization}#{service}",
         "user": user,
@@ -99,7 +99,7 @@ def note(
         "outcome": outcome,
         "request": request,
         "batch": batch,
-        "expires_at": int(now.timestamp()) + settings().audit_days * SECONDS_A_DAY,
+        "expires_at": int(now.timestamp()) + settings().audit_days * SECONDS_PER_DAY,
     }
     try:
         _table().put(row)
@@ -118,23 +118,23 @@ def find(
     cursor: str = "",
 ) -> Page:
     """An organization's rows of some time, of a user or a service if named, the newest first."""
-    if not 0 < limit <= MOST_ROWS:
-        raise InvalidRequest(field="limit", problem=f"it is at least 1 and at most {MOST_ROWS}")
-    first, last = _written(since), cursor or _written(until)
-    found = _rows(organization, user, service, (first, last), limit + 1)
+    if not 0 < limit <= MAX_ROWS:
+        raise InvalidRequest(field="limit", problem=f"it is at least 1 and at most {MAX_ROWS}")
+    first, last = _timestamp(since), cursor or _timestamp(until)
+    found = _query_rows(organization, user, service, (first, last), limit + 1)
     items = list(islice(found, limit + 1))
-    return Page([_shown(item) for item in items[:limit]], items[limit]["sk"] if len(items) > limit else "")
+    return Page([_as_row(item) for item in items[:limit]], items[limit]["sk"] if len(items) > limit else "")
 
 
-def _rows(organization: str, user: str, service: str, times: tuple[str, str], page: int) -> Iterator[Item]:
+def _query_rows(organization: str, user: str, service: str, times: tuple[str, str], page: int) -> Iterator[Item]:
     if user:
         only = {"service": service} if service else {}
-        yield from _table().descending("user_key", f"{organization}#{user}", times, "by_user", only, page=page)
+        yield from _table().query_descending("user_key", f"{organization}#{user}", times, "by_user", only, page=page)
     elif service:
-        yield from _table().descending("service_key", f"{organization}#{service}", times, "by_service", page=page)
+        yield from _table().query_descending("service_key", f"{organization}#{service}", times, "by_service", page=page)
     else:
         for day in _days(*times):
-            yield from _table().descending("pk", f"{organization}#{day}", times, page=page)
+            yield from _table().query_descending("pk", f"{organization}#{day}", times, page=page)
 
 
 def _days(first: str, last: str) -> Iterator[str]:
@@ -148,11 +148,11 @@ def _days(first: str, last: str) -> Iterator[str]:
         day -= timedelta(days=1)
 
 
-def _shown(item: Item) -> dict[str, Any]:
-    return {"time": item["sk"].partition("#")[0], **{name: item.get(name, "") for name in SHOWN}}
+def _as_row(item: Item) -> dict[str, Any]:
+    return {"time": item["sk"].partition("#")[0], **{name: item.get(name, "") for name in ROW_FIELDS}}
 
 
-def _written(moment: datetime) -> str:
+def _timestamp(moment: datetime) -> str:
     """A moment so that later ones sort after it."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 

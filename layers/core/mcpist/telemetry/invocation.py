@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mcpist.telemetry import metrics
-from mcpist.telemetry.metrics import Counted, Metric
+from mcpist.telemetry.metrics import Metric, MetricTotals
 from mcpist.telemetry.tracing import annotate, span
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class _Invocation:
     logger: "Logger"
     correlation: str = ""
-    counted: Counted = field(default_factory=dict)
+    counted: MetricTotals = field(default_factory=dict)
 
 
 logger = logging.getLogger(__name__)
@@ -32,21 +32,21 @@ _current: ContextVar[_Invocation | None] = ContextVar("invocation", default=None
 
 
 @contextmanager
-def opened(door: str, log: "Logger", correlation: str) -> Iterator[None]:
+def begin(door: str, log: "Logger", correlation: str) -> Iterator[None]:
     """Do a door's work: under this id, and at its end what it counted is written."""
-    mine = _Invocation(log)
-    before = _current.set(mine)
+    current = _Invocation(log)
+    before = _current.set(current)
     try:
         with span(door):
-            bind(correlation)
+            bind_correlation(correlation)
             yield
     finally:
         _current.reset(before)
-        mine.logger.set_correlation_id(None)
-        _write(mine.counted, mine)
+        current.logger.set_correlation_id(None)
+        _write(current.counted, current)
 
 
-def bind(correlation: str) -> None:
+def bind_correlation(correlation: str) -> None:
     """From here on the invocation goes by this id; a step, which began under its own, by that of its batch."""
     if (current := _current.get()) and correlation:
         current.correlation = correlation
@@ -67,13 +67,13 @@ def count(metric: Metric, value: float = 1, *, by: str = "") -> None:
         current.counted[key] = current.counted.get(key, 0) + value
 
 
-def alert(metric: Metric) -> None:
+def count_now(metric: Metric) -> None:
     """Write one of a metric at once, where an alarm must not be lost with the sandbox."""
     if current := _current.get():
         _write({(metric, ""): 1}, current)
 
 
-def carried[**Given, Result](function: Callable[Given, Result]) -> Callable[Given, Result]:
+def with_context[**Given, Result](function: Callable[Given, Result]) -> Callable[Given, Result]:
     """The function for a thread that works for this invocation: threads know of none by themselves."""
     current = _current.get()
 

@@ -17,7 +17,7 @@ class Metric:
 
     name: str
     unit: Literal["Count", "Milliseconds"]
-    counts: str
+    description: str
     dimension: str = ""
 
 
@@ -49,7 +49,7 @@ METRICS = (
     AUDIT_ROWS_LOST,
 )
 
-type Counted = dict[tuple[Metric, str], float]
+type MetricTotals = dict[tuple[Metric, str], float]
 """What has been counted of each metric, and of each value of its dimension."""
 
 

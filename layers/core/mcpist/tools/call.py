@@ -35,7 +35,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CallResponse:
     """What a Call brought; header names are lower-case."""
 
     status: int
@@ -44,7 +44,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class PartialList:
     """A list that ends before the service's own end: its JSON, and how to go on."""
 
     json: Any
@@ -65,7 +65,7 @@ class Lookup:
 
 
 @dataclass(frozen=True, slots=True)
-class Proxied:
+class ProxiedCall:
     """One use of a tool of an MCP server behind ours, by the server's own names.
 
     `service` is the one whose grant the server is asked with, if it needs one.
@@ -78,15 +78,15 @@ class Proxied:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ProxiedResponse:
     """What a proxied tool brought: its JSON, and the server's `result` as it came."""
 
     json: Any
     result: Mapping[str, Any]
 
 
-type Calls = Generator[Call, Answer, Any]
-type Work = Call | Lookup | Proxied | Calls
+type Calls = Generator[Call, CallResponse, Any]
+type Work = Call | Lookup | ProxiedCall | Calls
 
 
 def path(template: str, **parts: str | int | list[str]) -> str:

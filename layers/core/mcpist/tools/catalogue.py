@@ -11,14 +11,14 @@ from typing import Protocol
 from mcpist.caller import Caller
 from mcpist.errors import McpistError
 from mcpist.render.shows import Shows
-from mcpist.tools.index import Index, joined
+from mcpist.tools.index import Index, join_indexes
 from mcpist.tools.module import Module
-from mcpist.tools.proxied import GIVEN
+from mcpist.tools.upstream_tool import UNKNOWN_COLUMNS
 
 INDEX_FILE = "index.json"
 
 
-class Shelf(Protocol):
+class CatalogueView(Protocol):
     """Modules as one request finds them: what it has seen once, it sees to its end."""
 
     @property
@@ -31,40 +31,43 @@ class Shelf(Protocol):
     def shows(self, module: str, tool: str) -> Shows:
         """What a tool's answers hold, also where it is there no more."""
 
-    def ready(self, names: Collection[str]) -> None:
+    def load_tools(self, names: Collection[str]) -> None:
         """Read the tools of these modules where they are not known yet, or no longer as they are now."""
 
-    def absence(self, module: str, tool: str = "") -> McpistError | None:
+    def missing_reason(self, module: str, tool: str = "") -> McpistError | None:
         """Why nothing is known of a module's tools, or why one of them is not there, where that can be said."""
 
 
 class Catalogue:
     """Modules of one package; each stands in a file of its own name, under its own name.
 
-    `beside` gives a caller's further modules, which are not files: the categories of upstream servers, if any.
+    `extra_modules` gives a caller's further modules, which are not files: the categories of upstream servers, if any.
     """
 
     def __init__(
-        self, package: str, names: Iterable[str], beside: Callable[[Caller], Shelf | None] = lambda _: None
+        self,
+        package: str,
+        names: Iterable[str],
+        extra_modules: Callable[[Caller], CatalogueView | None] = lambda _: None,
     ) -> None:
         self.package = package
         self.names = tuple(names)
-        self.beside = beside
+        self.extra_modules = extra_modules
         self.module = cache(self._module)
 
-    def of(self, caller: Caller) -> Shelf:
+    def of(self, caller: Caller) -> CatalogueView:
         """The catalogue as one request of a caller finds it."""
-        others = self.beside(caller)
-        return self if others is None else _Both(self, others)
+        others = self.extra_modules(caller)
+        return self if others is None else _JoinedCatalogue(self, others)
 
     def shows(self, module: str, tool: str) -> Shows:
         """What a tool's answers hold; a tool that is none of these modules' is an upstream's."""
-        return self.module(module).tools[tool].shows if module in self.names else GIVEN
+        return self.module(module).tools[tool].shows if module in self.names else UNKNOWN_COLUMNS
 
-    def ready(self, names: Collection[str]) -> None:
+    def load_tools(self, names: Collection[str]) -> None:
         """Nothing: files are always there."""
 
-    def absence(self, module: str, tool: str = "") -> McpistError | None:  # noqa: ARG002 - files are there or not
+    def missing_reason(self, module: str, tool: str = "") -> McpistError | None:  # noqa: ARG002 - files are there or not
         """None: what is not there has never been."""
         return None
 
@@ -95,19 +98,19 @@ class Catalogue:
         return module
 
 
-class _Both:
+class _JoinedCatalogue:
     """Our own modules, then others."""
 
-    def __init__(self, own: Catalogue, others: Shelf) -> None:
+    def __init__(self, own: Catalogue, others: CatalogueView) -> None:
         self._own = own
         self._others = others
         self.shows = own.shows
-        self.ready = others.ready
-        self.absence = others.absence
+        self.load_tools = others.load_tools
+        self.missing_reason = others.missing_reason
 
     @property
     def index(self) -> Index:
-        return joined(self._own.index, self._others.index)
+        return join_indexes(self._own.index, self._others.index)
 
     def module(self, name: str) -> Module:
         return self._own.module(name) if name in self._own.names else self._others.module(name)

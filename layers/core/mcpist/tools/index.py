@@ -9,11 +9,11 @@ from typing import Any, Self
 from mcpist.tools.module import Module
 from mcpist.tools.prompt import Prompt
 from mcpist.tools.resource import Resource
-from mcpist.tools.search import Joint, Words
+from mcpist.tools.search import JoinedWordIndex, WordIndex
 from mcpist.tools.tool import Effect, Tool
 
-MOST_JOINED = 64
-MOST_CHARACTERS = 200  # of a description in a line; the full schema has all of it
+MAX_CACHED_JOINS = 64
+MAX_DESCRIPTION_CHARACTERS = 200  # of a description in a line; the full schema has all of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ToolEntry:
         """The entry of a tool."""
         mark = "" if tool.reads else f"[{tool.effect}] "
         first = tool.description.partition("\n")[0]
-        first = first if len(first) <= MOST_CHARACTERS else f"{first[: MOST_CHARACTERS - 1]}…"
+        first = first if len(first) <= MAX_DESCRIPTION_CHARACTERS else f"{first[: MAX_DESCRIPTION_CHARACTERS - 1]}…"
         return cls(tool.module, tool.name, tool.effect, tool.reveals, f"{tool.signature}: {mark}{first}")
 
 
@@ -121,7 +121,7 @@ class ModuleEntry:
 class Index:
     """The entries of all modules, and the words that their tools are found by."""
 
-    def __init__(self, modules: Iterable[ModuleEntry], words: Words) -> None:
+    def __init__(self, modules: Iterable[ModuleEntry], words: WordIndex) -> None:
         self.modules = {module.name: module for module in modules}
         self.words = words
 
@@ -134,7 +134,7 @@ class Index:
     def of(cls, modules: Iterable[Module]) -> Self:
         """The index as the code is now."""
         modules = list(modules)
-        words = Words.of(tool.words for module in modules for tool in module.tools.values())
+        words = WordIndex.of(tool.words for module in modules for tool in module.tools.values())
         return cls(map(ModuleEntry.of, modules), words)
 
     def dump(self) -> str:
@@ -149,13 +149,13 @@ class Index:
     def load(cls, text: str) -> Self:
         """The index that `dump` wrote."""
         content = json.loads(text)
-        return cls(map(_module, content["modules"]), Words(content["words"]))
+        return cls(map(_module, content["modules"]), WordIndex(content["words"]))
 
 
-@lru_cache(MOST_JOINED)
-def joined(first: Index, second: Index) -> Index:
+@lru_cache(MAX_CACHED_JOINS)
+def join_indexes(first: Index, second: Index) -> Index:
     """One index of two: made once for as long as neither of them changes."""
-    words = Joint(first.words, len(first.tools), second.words, len(second.tools))
+    words = JoinedWordIndex(first.words, len(first.tools), second.words, len(second.tools))
     return Index([*first.modules.values(), *second.modules.values()], words)
 
 

@@ -6,34 +6,36 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from mcpist.caller import Caller
 from mcpist.render.shows import Shows
-from mcpist.tools.call import Proxied, Reply, Work
+from mcpist.tools.call import ProxiedCall, ProxiedResponse, Work
 from mcpist.tools.paging import Paging
 from mcpist.tools.prompt import Prompt
 from mcpist.tools.resource import Resource
-from mcpist.tools.tool import About, DeclaredTool, Effect, Tool
+from mcpist.tools.tool import DeclaredTool, Effect, ModuleMetadata, Tool
 
 if TYPE_CHECKING:
     from mcp_types import GetPromptResult, ReadResourceResult
 
-type Function = Callable[..., Work]
-type Address = Callable[..., Mapping[str, Any]]
-type Saying = Callable[..., str]
+type ToolFunction = Callable[..., Work]
+type ResourceFunction = Callable[..., Mapping[str, Any]]
+type PromptFunction = Callable[..., str]
 
 
-class Peers(Protocol):
+class UpstreamClient(Protocol):
     """The MCP servers behind a module, as a caller reaches them before a moment on the monotonic clock."""
 
-    def call(self, caller: Caller, work: Proxied, *, until: float, reads: bool) -> Reply:
+    def call(self, caller: Caller, work: ProxiedCall, *, deadline: float, reads: bool) -> ProxiedResponse:
         """What a tool brings; what `reads` may be sent twice."""
 
-    def read(self, caller: Caller, uri: str, *, until: float) -> "ReadResourceResult":
+    def read(self, caller: Caller, uri: str, *, deadline: float) -> "ReadResourceResult":
         """What a resource holds, by the address that it has here."""
 
-    def say(self, caller: Caller, prompt: str, arguments: Mapping[str, str], *, until: float) -> "GetPromptResult":
+    def get_prompt(
+        self, caller: Caller, prompt: str, arguments: Mapping[str, str], *, deadline: float
+    ) -> "GetPromptResult":
         """What a prompt says to the model."""
 
 
-class More(About, total=False):
+class ToolMetadata(ModuleMetadata, total=False):
     """What may be said of a single tool besides."""
 
     cache_seconds: int
@@ -43,22 +45,22 @@ class More(About, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Scopes:
-    """The permissions that an account needs for tools that read, write and destroy; `wider` ones include another."""
+    """The permissions that an account needs for tools that read, write and destroy; wider ones: `implied_by`."""
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     destroys: tuple[str, ...] = ()
-    wider: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    implied_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class Module:
     """A service: where it is, how it is spoken to, and what it offers.
 
     `host` is the fixed origin that its Calls and its tokens go to, with a base path if it has one; `{account}` in it
-    is the connected account's id. `origins` is a pattern of the service's other origins, which get no token. `opens`
-    gives the store of an organization to its Lookups; `peers` are the MCP servers behind a category. A module with a
-    host needs a grant of the service of its own name, with these `scopes`; `needs` are those of each tool. What `about`
-    says holds for every tool that says nothing else.
+    is the connected account's id. `origins` is a pattern of the service's other origins, which get no token.
+    `open_store` gives the store of an organization to its Lookups; `upstream` are the MCP servers behind a category.
+    A module with a host needs a grant of the service of its own name, with these `scopes`; `scopes_by_tool` are those
+    of each tool. What `about` says holds for every tool that says nothing else.
     """
 
     def __init__(
@@ -71,10 +73,10 @@ class Module:
         origins: str = "",
         headers: Mapping[str, str] | None = None,
         paging: Paging | None = None,
-        opens: Callable[[str], Any] | None = None,
+        open_store: Callable[[str], Any] | None = None,
         scopes: Scopes = Scopes(),
-        peers: Peers | None = None,
-        **about: Unpack[About],
+        upstream: UpstreamClient | None = None,
+        **about: Unpack[ModuleMetadata],
     ) -> None:
         self.name = name
         self.description = (doc or "").strip().partition("\n")[0]
@@ -83,11 +85,11 @@ class Module:
         self.origins = origins
         self.headers = dict(headers or {})
         self.paging = paging
-        self.opens = opens
+        self.open_store = open_store
         self.scopes = scopes
-        self.needs: dict[str, tuple[str, ...]] = {}
-        self.peers = peers
-        self.about = About(version="1.0.0", category="productivity", author="MCPist", tags=())
+        self.scopes_by_tool: dict[str, tuple[str, ...]] = {}
+        self.upstream = upstream
+        self.about = ModuleMetadata(version="1.0.0", category="productivity", author="MCPist", tags=())
         self.about.update(about)
         self.tools: dict[str, Tool] = {}
         self.resources: dict[str, Resource] = {}
@@ -105,14 +107,14 @@ class Module:
         return (self.name,) if self.host else ()
 
     def reads(
-        self, shows: Shows, operation: str = "", *, reveals: bool = False, **more: Unpack[More]
-    ) -> Callable[[Function], Function]:
+        self, shows: Shows, operation: str = "", *, reveals: bool = False, **more: Unpack[ToolMetadata]
+    ) -> Callable[[ToolFunction], ToolFunction]:
         """Declare a tool that changes nothing; `reveals` marks one that shows secrets."""
         return self._declare("reads", shows, operation, more, idempotent=True, reveals=reveals)
 
     def lists(
-        self, shows: Shows, operation: str = "", *, paging: Paging | None = None, **more: Unpack[More]
-    ) -> Callable[[Function], Function]:
+        self, shows: Shows, operation: str = "", *, paging: Paging | None = None, **more: Unpack[ToolMetadata]
+    ) -> Callable[[ToolFunction], ToolFunction]:
         """Declare a tool that reads a list: its function describes the first page, `paging` does the rest."""
         paging = paging or self.paging
         if paging is None:
@@ -120,49 +122,49 @@ class Module:
         return self._declare("reads", shows, operation, more, idempotent=True, paging=paging)
 
     def writes(
-        self, shows: Shows, operation: str = "", *, idempotent: bool = False, **more: Unpack[More]
-    ) -> Callable[[Function], Function]:
+        self, shows: Shows, operation: str = "", *, idempotent: bool = False, **more: Unpack[ToolMetadata]
+    ) -> Callable[[ToolFunction], ToolFunction]:
         """Declare a tool that creates or updates."""
         return self._declare("writes", shows, operation, more, idempotent=idempotent)
 
     def destroys(
-        self, shows: Shows, operation: str = "", *, idempotent: bool = False, **more: Unpack[More]
-    ) -> Callable[[Function], Function]:
+        self, shows: Shows, operation: str = "", *, idempotent: bool = False, **more: Unpack[ToolMetadata]
+    ) -> Callable[[ToolFunction], ToolFunction]:
         """Declare a tool that removes something or cannot be undone."""
         return self._declare("destroys", shows, operation, more, idempotent=idempotent)
 
-    def resource(self, template: str, function: Function) -> Callable[[Address], Address]:
+    def resource(self, template: str, function: ToolFunction) -> Callable[[ResourceFunction], ResourceFunction]:
         """Declare a resource: the decorated function turns the variables of its address into a tool's arguments."""
 
-        def declare(address: Address) -> Address:
+        def declare(address: ResourceFunction) -> ResourceFunction:
             resource = Resource(template, address, self._tool(function))
-            _enter(self.resources, resource.name, resource, self.name)
+            _register(self.resources, resource.name, resource, self.name)
             return address
 
         return declare
 
-    def prompt(self, *functions: Function) -> Callable[[Saying], Saying]:
+    def prompt(self, *functions: ToolFunction) -> Callable[[PromptFunction], PromptFunction]:
         """Declare a prompt with the tools that it needs."""
 
-        def declare(saying: Saying) -> Saying:
+        def declare(saying: PromptFunction) -> PromptFunction:
             prompt = Prompt(self.name, saying, tuple(map(self._tool, functions)))
-            _enter(self.prompts, prompt.name, prompt, self.name)
+            _register(self.prompts, prompt.name, prompt, self.name)
             return saying
 
         return declare
 
-    def completes(self, argument: str, function: Function, column: str) -> None:
+    def completes(self, argument: str, function: ToolFunction, column: str) -> None:
         """Declare that an argument of prompts and addresses takes its values from a column of a list."""
-        _enter(self.completions, argument, (self._tool(function), column), self.name)
+        _register(self.completions, argument, (self._tool(function), column), self.name)
 
     def _declare(
-        self, effect: Effect, shows: Shows, operation: str, more: More, *, idempotent: bool, **marks: Any
-    ) -> Callable[[Function], Function]:
+        self, effect: Effect, shows: Shows, operation: str, more: ToolMetadata, *, idempotent: bool, **marks: Any
+    ) -> Callable[[ToolFunction], ToolFunction]:
         cache_seconds, uses = more.pop("cache_seconds", 0), more.pop("uses", ())
         scopes = more.pop("scopes", getattr(self.scopes, effect))
-        about = About(**{**self.about, **more})  # type: ignore[typeddict-unknown-key]
+        about = ModuleMetadata(**{**self.about, **more})  # type: ignore[typeddict-unknown-key]
 
-        def declare(function: Function) -> Function:
+        def declare(function: ToolFunction) -> ToolFunction:
             tool = DeclaredTool(
                 module=self.name,
                 function=function,
@@ -175,18 +177,18 @@ class Module:
                 uses=uses,
                 **marks,
             )
-            _enter(self.tools, tool.name, tool, self.name)
-            self.needs[tool.name] = scopes
+            _register(self.tools, tool.name, tool, self.name)
+            self.scopes_by_tool[tool.name] = scopes
             return function
 
         return declare
 
-    def _tool(self, function: Function) -> Tool:
+    def _tool(self, function: ToolFunction) -> Tool:
         """The tool that a function of this module declares."""
         return self.tools[function.__name__]
 
 
-def _enter[Thing](things: dict[str, Thing], name: str, thing: Thing, module: str) -> None:
+def _register[Entry](things: dict[str, Entry], name: str, thing: Entry, module: str) -> None:
     if name in things:
         raise ValueError(f"{module}.{name} is declared twice")
     things[name] = thing

@@ -7,14 +7,14 @@ from typing import Protocol
 
 from mcpist.caller import Caller, Role
 from mcpist.errors import AdministratorError, AuthorizationError, ModuleNotFound, ToolDisabled, ToolNotFound
-from mcpist.tools.catalogue import Catalogue, Shelf, nearest
+from mcpist.tools.catalogue import Catalogue, CatalogueView, nearest
 from mcpist.tools.index import Index, ModuleEntry, PromptEntry, ResourceEntry, ToolEntry
 from mcpist.tools.tool import Effect, Tool
 
-MOST_VIEWS = 256
+MAX_CACHED_VIEWS = 256
 
 
-class Sifted(Protocol):
+class ListedTool(Protocol):
     """What the sieve asks of a tool, whether it is imported or only listed."""
 
     @property
@@ -34,27 +34,27 @@ class Sifted(Protocol):
         """Whether it shows secrets."""
 
 
-class Sieve:
+class Permissions:
     """The catalogue as one caller has it."""
 
     def __init__(self, caller: Caller, catalogue: Catalogue) -> None:
         self.caller = caller
-        self.catalogue: Shelf = catalogue.of(caller)
+        self.catalogue: CatalogueView = catalogue.of(caller)
 
     def modules(self) -> Iterator[ModuleEntry]:
         """The modules with at least one tool for this caller, and those of which that is not known yet."""
-        return (one for one in self.catalogue.index.modules.values() if self.tools(one) or self._awaits(one))
+        return (one for one in self.catalogue.index.modules.values() if self.tools(one) or self._may_get_tools(one))
 
     def module(self, name: str) -> ModuleEntry:
         """A module by its name, or the error that says why not."""
         if any(name in role.modules for role in self.caller.roles):
-            self.catalogue.ready((name,))
-            if absence := self.catalogue.absence(name):
+            self.catalogue.load_tools((name,))
+            if absence := self.catalogue.missing_reason(name):
                 raise absence
         module = self.catalogue.index.modules.get(name)
         if module is None:
             raise ModuleNotFound(module=name, known=nearest(name, (module.name for module in self.modules())))
-        if self._awaits(module):
+        if self._may_get_tools(module):
             return module
         if not any(self._permits(tool) for tool in module.tools.values()):
             raise AuthorizationError(name=name)
@@ -77,7 +77,7 @@ class Sieve:
 
     def search(self, query: str) -> list[ToolEntry]:
         """The caller's tools that fit a task, best first."""
-        self.catalogue.ready({name for role in self.caller.roles for name in role.modules})
+        self.catalogue.load_tools({name for role in self.caller.roles for name in role.modules})
         index = self.catalogue.index
         allowed = {number for numbers in self._view.values() for number in numbers}
         return [index.tools[number] for number in index.words.rank(query, allowed)]
@@ -91,7 +91,7 @@ class Sieve:
             raise type(error)(name=full_name) from None
         tool = module.tools.get(name)
         if tool is None:
-            if absence := self.catalogue.absence(module_name, name):
+            if absence := self.catalogue.missing_reason(module_name, name):
                 raise absence
             known = nearest(name, (visible.name for visible in self.tools(module)))
             raise ToolNotFound(module=module_name, tool=name, known=known)
@@ -101,7 +101,7 @@ class Sieve:
             raise ToolDisabled(name=full_name)
         return self.catalogue.module(module_name).tools[name]
 
-    def split(self, name: str) -> tuple[str, str]:
+    def split_name(self, name: str) -> tuple[str, str]:
         """The module and the tool of a full name; both may have dots, and the module is empty where none is named."""
         modules = self.catalogue.index.modules
         dots = [place for place, character in enumerate(name) if character == "."]
@@ -113,24 +113,24 @@ class Sieve:
         module, _, tool = name.rpartition(".")
         return module, tool
 
-    def allows(self, tool: Sifted) -> bool:
+    def allows(self, tool: ListedTool) -> bool:
         """Whether this caller may use the tool."""
         return _allows(self.caller.roles, self.caller.disabled, tool)
 
-    def _awaits(self, module: ModuleEntry) -> bool:
+    def _may_get_tools(self, module: ModuleEntry) -> bool:
         """Whether a module without tools will perhaps have some for this caller, once read or approved."""
         has = any(module.name in role.modules for role in self.caller.roles)
         return has and not module.tools and not _matches(f"{module.name}.*", self.caller.disabled)
 
-    def _permits(self, tool: Sifted) -> bool:
-        return any(permits(role, tool) for role in self.caller.roles)
+    def _permits(self, tool: ListedTool) -> bool:
+        return any(role_permits(role, tool) for role in self.caller.roles)
 
     @property
     def _view(self) -> dict[str, tuple[int, ...]]:
         return _view(self.catalogue.index, self.caller.roles, self.caller.disabled)
 
 
-def permits(role: Role, tool: Sifted) -> bool:
+def role_permits(role: Role, tool: ListedTool) -> bool:
     """Whether a role's pattern lets a tool through: deny wins, and reading without secrets needs no allow."""
     name = f"{tool.module}.{tool.name}"
     harmless = tool.effect == "reads" and not tool.reveals
@@ -142,7 +142,7 @@ def permits(role: Role, tool: Sifted) -> bool:
     )
 
 
-@lru_cache(MOST_VIEWS)
+@lru_cache(MAX_CACHED_VIEWS)
 def _view(index: Index, roles: tuple[Role, ...], disabled: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
     """The numbers of the tools that callers with these roles may use, by their modules."""
     view: dict[str, list[int]] = {}
@@ -152,8 +152,8 @@ def _view(index: Index, roles: tuple[Role, ...], disabled: tuple[str, ...]) -> d
     return {module: tuple(numbers) for module, numbers in view.items()}
 
 
-def _allows(roles: Iterable[Role], disabled: Iterable[str], tool: Sifted) -> bool:
-    return any(permits(role, tool) for role in roles) and not _matches(f"{tool.module}.{tool.name}", disabled)
+def _allows(roles: Iterable[Role], disabled: Iterable[str], tool: ListedTool) -> bool:
+    return any(role_permits(role, tool) for role in roles) and not _matches(f"{tool.module}.{tool.name}", disabled)
 
 
 def _matches(name: str, masks: Iterable[str]) -> bool:

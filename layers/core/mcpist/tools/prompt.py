@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from mcpist.tools.schema import model_of, parameters_of, schema_of, values_of
 from mcpist.tools.tool import Tool
-from mcpist.validation import parsed
+from mcpist.validation import parse_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +44,6 @@ class Prompt:
         """The JSON Schema of the arguments."""
         return schema_of(self.model)
 
-    def say(self, arguments: Mapping[str, str]) -> str:
+    def render(self, arguments: Mapping[str, str]) -> str:
         """The text for the model, or InvalidRequest naming the argument that is wrong."""
-        return self.function(**values_of(parsed(self.model, arguments)))
+        return self.function(**values_of(parse_model(self.model, arguments)))

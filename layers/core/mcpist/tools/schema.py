@@ -36,7 +36,7 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     return slim
 
 
-def one_line(schema: Mapping[str, Any], *, leave_out: Collection[str] = ()) -> list[str]:
+def parameter_lines(schema: Mapping[str, Any], *, leave_out: Collection[str] = ()) -> list[str]:
     """`owner`, `number: integer`, `state?: open|closed = open`; plain strings stand without a type."""
     required = schema.get("required", [])
     properties = schema.get("properties", {})

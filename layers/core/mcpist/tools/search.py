@@ -14,29 +14,29 @@ from itertools import batched
 from math import log
 from typing import Any, Literal, Self
 
-from mcpist.tools.synonyms import meanings
+from mcpist.tools.synonyms import catalogue_words
 
 type Field = Literal["name", "service", "description", "parameters"]
 
 WEIGHTS: Mapping[Field, float] = {"name": 3.0, "service": 2.0, "description": 1.5, "parameters": 0.5}
 SATURATION = 1.2
-LENGTH = 0.4
-OF_SYNONYMS = 0.8
-OF_PLURALS = 0.4  # who names several things wants a list of them
-OF_SERVICES = 2.0  # who names a service means that one
-ENOUGH = 0.3
-QUERY_CHARACTERS = 1000
-SCALE = 1000  # impacts are kept as integers
+LENGTH_NORMALIZATION = 0.4
+SYNONYM_WEIGHT = 0.8
+PLURAL_WEIGHT = 0.4  # who names several things wants a list of them
+SERVICE_WEIGHT = 2.0  # who names a service means that one
+MIN_RELATIVE_SCORE = 0.3
+MAX_QUERY_CHARACTERS = 1000
+IMPACT_SCALE = 1000  # impacts are kept as integers
 
 _WORD = re.compile(r"[A-Za-z]+|[0-9]+|[^\x00-\x7f]+")
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _PLURAL = re.compile(r"\b(?!does\b|this\b|says\b)[a-z]{2,}[^su\W\d_]s\b")
 _FILE = re.compile(r"\w\.(?:css|csv|html?|js|json|md|py|sql|toml|ts|txt|ya?ml)\b", re.IGNORECASE)
 # What is only to be written: it tells nothing of the task.
 _QUOTED = re.compile(
     r"\b(?:(?:called|named|titled) (?=[A-Z'\"])|saying\b|that says\b).*|'[^']{3,}'|\"[^\"]+\"|「[^」]+」"
 )
-_UNIMPORTANT = frozenset(
+_STOP_WORDS = frozenset(
     _WORD.findall(
         "a an all and any are as at be by can do does for from get has have how i if in into is it its me my of on "
         "or our so some that the their them then there they this to up us was we what when where which who will with "
@@ -45,10 +45,10 @@ _UNIMPORTANT = frozenset(
 )
 
 
-_CHANGES = frozenset(("add", "creat", "delet", "move", "remov", "updat", "merg", "run"))
+_WRITE_STEMS = frozenset(("add", "creat", "delet", "move", "remov", "updat", "merg", "run"))
 
 
-class Words:
+class WordIndex:
     """The stems of all tools' words: for each one the tools that have it, by number, and how much it says of each.
 
     These pairs are kept packed, so that reading an index costs little: a search unpacks those of its own stems.
@@ -60,23 +60,25 @@ class Words:
     @classmethod
     def of(cls, texts: Iterable[Mapping[Field, str]]) -> Self:
         """The words of tools, each told by its fields."""
-        counted = [{field: Counter(stems(_HUMP.sub(" ", text))) for field, text in fields.items()} for fields in texts]
-        usual = {field: _mean([fields[field].total() for fields in counted]) for field in WEIGHTS}
+        counted = [
+            {field: Counter(stems(_CAMEL_CASE.sub(" ", text))) for field, text in fields.items()} for fields in texts
+        ]
+        mean_lengths = {field: _mean([fields[field].total() for fields in counted]) for field in WEIGHTS}
         impacts: dict[str, list[tuple[int, float]]] = defaultdict(list)
         for number, fields in enumerate(counted):
-            for stem, frequency in _frequencies(fields, usual).items():
-                factor = OF_SERVICES if stem in fields["service"] else 1.0
+            for stem, frequency in _frequencies(fields, mean_lengths).items():
+                factor = SERVICE_WEIGHT if stem in fields["service"] else 1.0
                 impacts[stem].append((number, factor * frequency / (SATURATION + frequency)))
         return cls({stem: _posting(known, len(counted)) for stem, known in sorted(impacts.items())})
 
-    def rank(self, query: str, allowed: Collection[int], most: int = 10) -> list[int]:
+    def rank(self, query: str, allowed: Collection[int], limit: int = 10) -> list[int]:
         """The numbers of the tools that fit a task, best first; what fits much less than the best is left out."""
         scores: dict[int, float] = defaultdict(float)
-        for stem, weight in asked(query).items():
+        for stem, weight in query_weights(query).items():
             for number, impact in self.postings(stem):
                 scores[number] += weight * impact
-        best = nlargest(most, ((score, -number) for number, score in scores.items() if number in allowed))
-        return [-number for score, number in best if score >= best[0][0] * ENOUGH]
+        best = nlargest(limit, ((score, -number) for number, score in scores.items() if number in allowed))
+        return [-number for score, number in best if score >= best[0][0] * MIN_RELATIVE_SCORE]
 
     def postings(self, stem: str) -> Iterator[tuple[int, ...]]:
         """The tools that have a stem, each as (number, impact)."""
@@ -84,30 +86,32 @@ class Words:
         return batched(values, 2, strict=True)
 
 
-class Joint(Words):
+class JoinedWordIndex(WordIndex):
     """The words of two collections of tools, numbered one after the other, as if they had been counted together."""
 
-    def __init__(self, first: Words, first_count: int, second: Words, second_count: int) -> None:
+    def __init__(self, first: WordIndex, first_count: int, second: WordIndex, second_count: int) -> None:
         super().__init__({})
         self._parts = ((first, first_count, 0), (second, second_count, first_count))
 
     def postings(self, stem: str) -> Iterator[tuple[int, ...]]:
         """The tools that have a stem, which is as rare as it is in both together."""
         found = [(list(words.postings(stem)), count, offset) for words, count, offset in self._parts]
-        rarity = _rarity(sum(count for _, count, _ in found), sum(len(known) for known, _, _ in found))
+        rarity = _inverse_document_frequency(
+            sum(count for _, count, _ in found), sum(len(known) for known, _, _ in found)
+        )
         for known, count, offset in found:
-            factor = rarity / _rarity(count, len(known))
+            factor = rarity / _inverse_document_frequency(count, len(known))
             yield from ((number + offset, round(impact * factor)) for number, impact in known)
 
 
-def asked(query: str) -> dict[str, float]:
+def query_weights(query: str) -> dict[str, float]:
     """The stems that a query asks for, and how much each counts: its own words fully, what they mean a little less."""
-    query = query[:QUERY_CHARACTERS].encode(errors="replace").decode()
+    query = query[:MAX_QUERY_CHARACTERS].encode(errors="replace").decode()
     task = _QUOTED.sub(" ", query).strip() or query
     own = stems(task)
-    meant = stems(" ".join([*meanings(task), *(["file"] if _FILE.search(task) else [])]))
-    several = stems("list search") if _PLURAL.search(task) and not _CHANGES.intersection(own + meant) else []
-    return dict.fromkeys(several, OF_PLURALS) | dict.fromkeys(meant, OF_SYNONYMS) | dict.fromkeys(own, 1.0)
+    meant = stems(" ".join([*catalogue_words(task), *(["file"] if _FILE.search(task) else [])]))
+    several = stems("list search") if _PLURAL.search(task) and not _WRITE_STEMS.intersection(own + meant) else []
+    return dict.fromkeys(several, PLURAL_WEIGHT) | dict.fromkeys(meant, SYNONYM_WEIGHT) | dict.fromkeys(own, 1.0)
 
 
 def stems(text: str) -> list[str]:
@@ -116,7 +120,7 @@ def stems(text: str) -> list[str]:
     Text without spaces between words falls apart in pairs of characters.
     """
     words = [part for word in _WORD.findall(text) for part in _parts(word)]
-    stemmed: list[str] = _stemmer().stemWords([word for word in words if word not in _UNIMPORTANT])
+    stemmed: list[str] = _stemmer().stemWords([word for word in words if word not in _STOP_WORDS])
     return stemmed
 
 
@@ -133,14 +137,14 @@ def _stemmer() -> Any:
     return Stemmer("english")
 
 
-def _frequencies(fields: Mapping[Field, Counter[str]], usual: Mapping[Field, float]) -> dict[str, float]:
+def _frequencies(fields: Mapping[Field, Counter[str]], mean_lengths: Mapping[Field, float]) -> dict[str, float]:
     """How often a tool has each stem, weighted by the fields, which count less the longer they are.
 
     A text that names its own service says nothing by that.
     """
     found: dict[str, float] = defaultdict(float)
     for field, counter in fields.items():
-        norm = 1 - LENGTH + LENGTH * counter.total() / usual[field]
+        norm = 1 - LENGTH_NORMALIZATION + LENGTH_NORMALIZATION * counter.total() / mean_lengths[field]
         said = counter if field in {"name", "service"} else counter - fields["service"]
         for stem, times in said.items():
             found[stem] += WEIGHTS[field] * times / norm
@@ -148,12 +152,12 @@ def _frequencies(fields: Mapping[Field, Counter[str]], usual: Mapping[Field, flo
 
 
 def _posting(known: list[tuple[int, float]], count: int) -> str:
-    rarity = _rarity(count, len(known))
-    pairs = array("I", [value for number, impact in known for value in (number, round(SCALE * rarity * impact))])
+    rarity = _inverse_document_frequency(count, len(known))
+    pairs = array("I", [value for number, impact in known for value in (number, round(IMPACT_SCALE * rarity * impact))])
     return b64encode(pairs).decode()
 
 
-def _rarity(count: int, known: int) -> float:
+def _inverse_document_frequency(count: int, known: int) -> float:
     """How much a stem tells that so many of these tools have."""
     return log(1 + (count - known + 0.5) / (known + 0.5))
 

@@ -218,22 +218,22 @@ ToDo, やること, 用事, 買い物, リマインド, リマインダー: task
 """
 
 
-def meanings(query: str) -> list[str]:
+def catalogue_words(query: str) -> list[str]:
     """The catalogue's words for the phrases that a query holds."""
-    table = _table()
-    return [table[found.lower()] for found in _phrases().findall(query)]
+    table = _phrase_table()
+    return [table[found.lower()] for found in _phrase_pattern().findall(query)]
 
 
 @cache
-def _table() -> dict[str, str]:
+def _phrase_table() -> dict[str, str]:
     lines = [line.partition(": ") for line in f"{_ENGLISH}{_JAPANESE}".splitlines() if line]
     return {phrase.lower(): words for phrases, _, words in lines for phrase in phrases.split(", ")}
 
 
 @cache
-def _phrases() -> re.Pattern[str]:
+def _phrase_pattern() -> re.Pattern[str]:
     """All phrases, the longest first; one in Latin letters is found as whole words only."""
-    longest = sorted(_table(), key=len, reverse=True)
+    longest = sorted(_phrase_table(), key=len, reverse=True)
     return re.compile(
         "|".join(
             rf"(?<![a-z]){re.escape(phrase)}(?![a-z])" if phrase.isascii() else re.escape(phrase) for phrase in longest

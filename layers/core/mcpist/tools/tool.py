@@ -13,17 +13,17 @@ from pydantic_core import ErrorDetails
 from mcpist.errors import InvalidArguments
 from mcpist.render.shows import Shows
 from mcpist.tools.call import Call, Work
-from mcpist.tools.paging import Paging, Wish, pages, wanted
-from mcpist.tools.schema import example_of, model_of, one_line, parameters_of, schema_of, values_of
+from mcpist.tools.paging import PageRequest, Paging, pages, paging_parameters
+from mcpist.tools.schema import example_of, model_of, parameter_lines, parameters_of, schema_of, values_of
 from mcpist.tools.search import Field
-from mcpist.validation import field_of, first_problem
+from mcpist.validation import field_path, first_error
 
 type Effect = Literal["reads", "writes", "destroys"]
 
-PAGING_PARAMETERS = tuple(inspect.signature(wanted).parameters)
+PAGING_PARAMETERS = tuple(inspect.signature(paging_parameters).parameters)
 
 
-class About(TypedDict, total=False):
+class ModuleMetadata(TypedDict, total=False):
     """What is said of a whole module, and of a tool only where it differs."""
 
     version: str
@@ -51,7 +51,7 @@ class Tool(ABC):
     module: str
     effect: Effect
     shows: Shows
-    about: About
+    about: ModuleMetadata
     operation: str = ""
     idempotent: bool = False
     reveals: bool = False
@@ -146,7 +146,7 @@ class DeclaredTool(Tool):
     @cached_property
     def arguments(self) -> type[BaseModel]:
         """The model that arguments are checked against, built when it is first needed."""
-        parameters = parameters_of(self.function) + (parameters_of(wanted) if self.paging else [])
+        parameters = parameters_of(self.function) + (parameters_of(paging_parameters) if self.paging else [])
         return model_of(parameters, f"{self.module}_{self.name}")
 
     @cached_property
@@ -157,7 +157,7 @@ class DeclaredTool(Tool):
     @cached_property
     def signature(self) -> str:
         """One line: `get_issue(owner, repo, number: integer, state?: open|closed) -> fields`; lists end in `paging`."""
-        own = one_line(self.input_schema, leave_out=PAGING_PARAMETERS if self.paging else ())
+        own = parameter_lines(self.input_schema, leave_out=PAGING_PARAMETERS if self.paging else ())
         parameters = ", ".join([*own, *(["...paging"] if self.paging else [])])
         return f"{self.name}({parameters}) -> {', '.join(self.shows.fields)}"
 
@@ -176,7 +176,7 @@ class DeclaredTool(Tool):
         try:
             model = self.arguments.model_validate(arguments)
         except ValidationError as error:
-            raise self._invalid(first_problem(error)) from None
+            raise self._invalid(first_error(error)) from None
         return values_of(model)
 
     def check(self, arguments: Mapping[str, Any], unresolved: Collection[str]) -> None:
@@ -192,15 +192,17 @@ class DeclaredTool(Tool):
 
     def _invalid(self, problem: ErrorDetails) -> InvalidArguments:
         unknown = problem["type"] == "extra_forbidden"
-        return self.invalid(field_of(problem["loc"], "params"), "there is no such field" if unknown else problem["msg"])
+        return self.invalid(
+            field_path(problem["loc"], "params"), "there is no such field" if unknown else problem["msg"]
+        )
 
     def describe_work(self, arguments: Mapping[str, Any]) -> Work:
         """The work that these arguments, once validated, stand for."""
         if self.paging is None:
             return self.function(**arguments)
         own = {name: value for name, value in arguments.items() if name not in PAGING_PARAMETERS}
-        wish = Wish(**{name: arguments[name] for name in PAGING_PARAMETERS})
+        page_request = PageRequest(**{name: arguments[name] for name in PAGING_PARAMETERS})
         first = self.function(**own)
         if not isinstance(first, Call):
             raise TypeError(f"{self.module}.{self.name} is a list, and describes no first page")
-        return pages(self.module, first, self.paging, self.shows.rows, wish)
+        return pages(self.module, first, self.paging, self.shows.rows, page_request)

@@ -11,7 +11,6 @@ from mcpist.markdown.tree import (
     Heading,
     Item,
     List,
-    Lost,
     Paragraph,
     Quote,
     Rule,
@@ -19,10 +18,11 @@ from mcpist.markdown.tree import (
     Runs,
     Table,
     Text,
+    Unsupported,
 )
 from mcpist_services.confluence.markup import Element
 
-MOST_COLUMNS = 100  # so that one long row cannot make all others as long
+MAX_COLUMNS = 100  # so that one long row cannot make all others as long
 
 _NAMES: dict[type[Block], str] = {
     Code: "code block",
@@ -43,10 +43,10 @@ class Cell:
     rows: int = 1
 
     @property
-    def marked(self) -> Runs:
+    def runs_with_spans(self) -> Runs:
         """Its text, with a word about the places that it takes: Markdown has no such cells."""
         spans = {"colspan": self.columns, "rowspan": self.rows}
-        return (*self.runs, *(Lost(f"{name} {size}") for name, size in spans.items() if size > 1))
+        return (*self.runs, *(Unsupported(f"{name} {size}") for name, size in spans.items() if size > 1))
 
 
 def rows_of(table: Element) -> tuple[list[list[Element]], list[Element | str]]:
@@ -72,16 +72,16 @@ def grid(rows: Iterable[list[Cell]]) -> Iterator[tuple[Runs, ...]]:
     covered: dict[int, int] = {}
     for row in rows:
         texts: list[Runs] = []
-        over: list[Run] = []
+        overflow: list[Run] = []
         for cell in row:
             texts += _covered(covered, len(texts))
-            if len(texts) >= MOST_COLUMNS:
-                over += [Break(), *cell.marked, Lost(f"more than {MOST_COLUMNS} columns")]
+            if len(texts) >= MAX_COLUMNS:
+                overflow += [Break(), *cell.runs_with_spans, Unsupported(f"more than {MAX_COLUMNS} columns")]
                 continue
-            end = min(len(texts) + cell.columns, MOST_COLUMNS)
+            end = min(len(texts) + cell.columns, MAX_COLUMNS)
             covered |= dict.fromkeys(range(len(texts), end), cell.rows - 1)
-            texts += [cell.marked, *[()] * (end - len(texts) - 1)]
-        texts[-1] += tuple(over)
+            texts += [cell.runs_with_spans, *[()] * (end - len(texts) - 1)]
+        texts[-1] += tuple(overflow)
         yield (*texts, *_covered(covered, len(texts)))
 
 
@@ -99,7 +99,7 @@ def lines(blocks: Blocks, place: str) -> Runs:
     for block in blocks:
         runs += [Break()] if runs else []
         runs += _line(block, place)
-        runs += [Lost(f"{_NAMES[type(block)]} in a {place}")] if type(block) in _NAMES else []
+        runs += [Unsupported(f"{_NAMES[type(block)]} in a {place}")] if type(block) in _NAMES else []
     return tuple(runs)
 
 
@@ -115,7 +115,7 @@ def _line(block: Block, place: str) -> Runs:
             return _joined([(Text(f"{_bullet(item)} "), *lines(item.blocks, place)) for item in items])
         case Table(rows):
             return _joined([tuple(run for cell in row for run in (*cell, Text(" | "))) for row in rows])
-        case Lost():
+        case Unsupported():
             return (block,)
         case Rule():
             return ()

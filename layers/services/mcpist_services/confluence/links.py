@@ -14,21 +14,21 @@ DATE = re.compile(r"date:([0-9]{4}-[0-9]{2}-[0-9]{2})")
 
 _PAGE = re.compile(r"page:(?:([^/#]*)/)?([^#]+)(?:#(.+))?", re.DOTALL)
 _OTHER = re.compile(r"(space|attachment):(.+)", re.DOTALL)
-_SIGN = re.compile(r"[^\w.~-]")
+_RESERVED_CHARACTER = re.compile(r"[^\w.~-]")
 
 type Resource = dict[str, str]
 
 
 def address(resource: Element | None, anchor: str) -> tuple[str, str]:
     """The address of what a link names, and its own name; both are empty where there is no such address."""
-    behind = f"#{_encoded(anchor)}" if anchor else ""
+    fragment = f"#{_encoded(anchor)}" if anchor else ""
     values = resource.attributes if resource else {}
     match resource.name if resource else "":
         case "":
             return (f"#{anchor}", anchor) if anchor else ("", "")
         case "ri:page" if title := values.get("ri:content-title", ""):
             space = values.get("ri:space-key", "")
-            return f"page:{_encoded(space)}{'/' if space else ''}{_encoded(title)}{behind}", title
+            return f"page:{_encoded(space)}{'/' if space else ''}{_encoded(title)}{fragment}", title
         case "ri:space" if key := values.get("ri:space-key", ""):
             return f"space:{_encoded(key)}", key
         case "ri:attachment" if file := values.get("ri:filename", ""):
@@ -51,4 +51,4 @@ def resource(address: str) -> tuple[str, Resource, str] | None:
 
 
 def _encoded(text: str) -> str:
-    return _SIGN.sub(lambda sign: quote(sign[0], safe="", errors="replace"), text)
+    return _RESERVED_CHARACTER.sub(lambda sign: quote(sign[0], safe="", errors="replace"), text)

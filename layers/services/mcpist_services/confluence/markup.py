@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-MOST_NESTED = 100  # elements in elements; deeper ones give their text to the deepest that there is
+MAX_DEPTH = 100  # elements in elements; deeper ones give their text to the deepest that there is
 
 # All loops are possessive, and none goes past a `<`: so a tag that never ends is looked at once.
 _TAG = re.compile(r"""<(/?)([A-Za-z][\w:.-]*+)((?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+)>""")
@@ -18,7 +18,7 @@ _ATTRIBUTE = re.compile(r"""([\w:.-]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'))?+"
 _DECLARATION = re.compile(r"<[!?][^<>]*+>")
 _REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _CDATA = "<![CDATA["
-_VOID = {"br", "col", "hr", "img"}
+_VOID_ELEMENTS = {"br", "col", "hr", "img"}
 
 
 @dataclass(slots=True)
@@ -53,10 +53,10 @@ def parse(source: str) -> Element:
             stack[-1].children.append(token)
             continue
         closing, name, rest = token[1], token[2].lower(), token[3]
-        closed = bool(closing) or rest.endswith("/") or name in _VOID
+        closed = bool(closing) or rest.endswith("/") or name in _VOID_ELEMENTS
         if closing:
             too_deep = max(too_deep - 1, 0) if too_deep else _close(stack, name)
-        elif len(stack) > MOST_NESTED:
+        elif len(stack) > MAX_DEPTH:
             too_deep += not closed
         else:
             stack[-1].children.append(element := Element(name, _attributes(rest)))

@@ -2,7 +2,7 @@
 
 Reference: https://confluence.atlassian.com/doc/confluence-storage-format-790796544.html
 
-What the tree cannot hold is named as Lost where it stood, and what it says is kept: a macro's contents behind its name,
+What the tree cannot hold is marked Unsupported in its place, and its text is kept: a macro's contents behind its name,
 columns one after another, a list in a cell line by line; colours, underlining and the like are named once, behind the
 paragraph. Panels and expands are quotes that begin with `[!info]` and a strong title; dates, mentions, and links to
 pages and files are links. Left out are ids, widths, alignments, the colours of cells, empty paragraphs.
@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from mcpist.markdown.normal import normal
+from mcpist.markdown.normal_form import normalize
 from mcpist.markdown.tree import (
     Blocks,
     Break,
@@ -21,19 +21,28 @@ from mcpist.markdown.tree import (
     Image,
     Item,
     List,
-    Lost,
     Mark,
     Mention,
     Quote,
     Rule,
     Table,
     Text,
+    Unsupported,
 )
-from mcpist_services.confluence.cells import MOST_COLUMNS, Cell, grid, lines, rows_of
-from mcpist_services.confluence.flow import PLAIN, Flow, Style, is_blank
+from mcpist_services.confluence.block_builder import PLAIN, BlockBuilder, Style, is_blank
+from mcpist_services.confluence.cells import MAX_COLUMNS, Cell, grid, lines, rows_of
 from mcpist_services.confluence.links import DATE, address
 from mcpist_services.confluence.markup import Element, parse
-from mcpist_services.confluence.words import EMOTICONS, PANELS, lost_of, named, panel, parameters_of, said, words
+from mcpist_services.confluence.vocabulary import (
+    EMOTICONS,
+    PANELS,
+    lost_of,
+    named,
+    panel,
+    parameters_of,
+    text_or_names,
+    words,
+)
 
 _MARKS: dict[str, Mark] = {
     "strong": "strong",
@@ -51,132 +60,146 @@ _MARKS: dict[str, Mark] = {
 _STYLES = {"u": "underline", "ins": "underline", "sub": "subscript", "sup": "superscript"}
 _STYLES |= {"small": "small text", "big": "large text", "ac:inline-comment-marker": "inline comment"}
 _CSS = {"background-color": "background colour", "color": "colour"}
-_DIVISIONS = {"p", "div", "section", "center", "dl", "dt", "dd", "li", "tr", "td", "th", "ac:layout", "ac:layout-cell"}
-_DIVISIONS |= {"ac:rich-text-body", "ac:adf-content", "ac:adf-fallback"}
-_MEANINGLESS = {"a", "abbr", "caption", "cite", "font", "q", "span", "tbody", "tfoot", "thead", "var"}
+_BLOCK_ELEMENTS = {
+    "p",
+    "div",
+    "section",
+    "center",
+    "dl",
+    "dt",
+    "dd",
+    "li",
+    "tr",
+    "td",
+    "th",
+    "ac:layout",
+    "ac:layout-cell",
+}
+_BLOCK_ELEMENTS |= {"ac:rich-text-body", "ac:adf-content", "ac:adf-fallback"}
+_PLAIN_ELEMENTS = {"a", "abbr", "caption", "cite", "font", "q", "span", "tbody", "tfoot", "thead", "var"}
 
 
 def from_storage(source: str) -> Blocks:
     """The tree of a page or a comment, in its normal form; all markup has one."""
-    return normal(_blocks(parse(source), PLAIN))
+    return normalize(_blocks(parse(source), PLAIN))
 
 
 def _blocks(element: Element | None, style: Style) -> Blocks:
-    flow = Flow()
+    flow = BlockBuilder()
     if element:
         _fill(flow, element, style)
-    flow.end()
+    flow.end_paragraph()
     return tuple(flow.blocks)
 
 
-def _fill(flow: Flow, element: Element, style: Style) -> None:
+def _fill(flow: BlockBuilder, element: Element, style: Style) -> None:
     for child in element.children:
         if isinstance(child, str):
-            flow.text(child, style)
+            flow.add_text(child, style)
         else:
             _element(flow, child, style)
 
 
-def _element(flow: Flow, element: Element, style: Style) -> None:
+def _element(flow: BlockBuilder, element: Element, style: Style) -> None:
     name = element.name
     match name:
         case "h1" | "h2" | "h3" | "h4" | "h5" | "h6":
-            flow.add(Heading(int(name[1]), lines(_blocks(element, style), "heading")))
+            flow.add_blocks(Heading(int(name[1]), lines(_blocks(element, style), "heading")))
         case "ol":
-            flow.add(List(_items(element, style), _number(element, "start", 0)))
+            flow.add_blocks(List(_items(element, style), _number(element, "start", 0)))
         case "ul" | "ac:task-list" | "ac:task":
-            flow.add(List(_items(element, style)))
+            flow.add_blocks(List(_items(element, style)))
         case "blockquote":
-            flow.add(*([Quote(blocks)] if (blocks := _blocks(element, style)) else []))
+            flow.add_blocks(*([Quote(blocks)] if (blocks := _blocks(element, style)) else []))
         case "pre":
-            flow.add(Code(element.text))
+            flow.add_blocks(Code(element.text))
         case "hr":
-            flow.add(Rule())
-        case _ if name in _DIVISIONS:
-            flow.end()
+            flow.add_blocks(Rule())
+        case _ if name in _BLOCK_ELEMENTS:
+            flow.end_paragraph()
             _fill(flow, element, style)
-            flow.end()
+            flow.end_paragraph()
         case _:
             _READERS.get(name, _styled)(flow, element, style)
 
 
-def _styled(flow: Flow, element: Element, style: Style) -> None:
+def _styled(flow: BlockBuilder, element: Element, style: Style) -> None:
     """Text in a style; an element that has no meaning here is named before its text."""
     name = element.name
     css = dict(part.split(":", 1) for part in element.attributes.get("style", "").lower().split(";") if ":" in part)
     css = {word.strip(): value for word, value in css.items()}
     mark = _MARKS.get(name) or ("strike" if "line-through" in css.get("text-decoration", "") else None)
-    if not (name in _MARKS or name in _STYLES or name in _MEANINGLESS):
-        flow.say(Lost(name))
+    if not (name in _MARKS or name in _STYLES or name in _PLAIN_ELEMENTS):
+        flow.add_runs(Unsupported(name))
     _fill(flow, element, replace(style, marks=style.marks | {mark}) if mark else style)
     lost = [_STYLES.get(name, ""), *(word for known, word in _CSS.items() if known in css)]
-    flow.lost |= {Lost(word): None for word in lost if word}
+    flow.lost |= {Unsupported(word): None for word in lost if word}
 
 
 # -- in a line ----------------------------------------------------------------------------------------
 
 
-def _break(flow: Flow, _: Element, __: Style) -> None:
-    flow.say(Break())
+def _break(flow: BlockBuilder, _: Element, __: Style) -> None:
+    flow.add_runs(Break())
 
 
-def _anchor(flow: Flow, element: Element, style: Style) -> None:
+def _anchor(flow: BlockBuilder, element: Element, style: Style) -> None:
     if link := element.attributes.get("href", "").strip():
         _link(flow, element, replace(style, link=link), link)
     else:
         _styled(flow, element, style)
 
 
-def _link(flow: Flow, element: Element | None, style: Style, name: str) -> None:
+def _link(flow: BlockBuilder, element: Element | None, style: Style, name: str) -> None:
     """The text of a link; its name where it has none."""
     runs, blocks = len(flow.runs), len(flow.blocks)
     if element:
         _fill(flow, element, style)
     if len(flow.blocks) == blocks and all(map(is_blank, flow.runs[runs:])):
-        flow.text(name, style)
+        flow.add_text(name, style)
 
 
-def _resource_link(flow: Flow, element: Element, style: Style) -> None:
+def _resource_link(flow: BlockBuilder, element: Element, style: Style) -> None:
     body = element.first("ac:link-body", "ac:plain-text-link-body")
     target = next((inner for inner in element.elements if inner.name.startswith("ri:")), None)
     if target and (account := target.attributes.get("ri:account-id")):
-        flow.say(Mention(account, body.text if body else ""))
+        flow.add_runs(Mention(account, body.text if body else ""))
         return
     link, name = address(target, element.attributes.get("ac:anchor", ""))
     _link(flow, body, replace(style, link=link) if link else style, name)
     if not link or (target and target.children):
-        flow.say(Lost(words("link", [said(target)] if target else [])))
+        flow.add_runs(Unsupported(words("link", [text_or_names(target)] if target else [])))
 
 
-def _mention(flow: Flow, element: Element, _: Style) -> None:
+def _mention(flow: BlockBuilder, element: Element, _: Style) -> None:
     account = element.attributes.get("ri:account-id", "")
-    flow.say(Mention(account) if account else Lost(words("mention", [said(element)])))
+    flow.add_runs(Mention(account) if account else Unsupported(words("mention", [text_or_names(element)])))
 
 
-def _image(flow: Flow, element: Element, style: Style) -> None:
+def _image(flow: BlockBuilder, element: Element, style: Style) -> None:
     attributes = element.attributes
     target = element.first("ri:url", "ri:attachment")
     source = target.attributes.get("ri:value") or address(target, "")[0] if target else attributes.get("src", "")
     alt = attributes.get("ac:alt") or attributes.get("alt") or attributes.get("ac:title") or ""
-    flow.say(Image(source, alt) if source else Lost(words("image", [alt])))
+    flow.add_runs(Image(source, alt) if source else Unsupported(words("image", [alt])))
     if target and target.children:
-        flow.say(Lost(words("image", [said(target)])))
+        flow.add_runs(Unsupported(words("image", [text_or_names(target)])))
     if style.link:
-        flow.say(Text(" "), Text(style.link, link=style.link))
+        flow.add_runs(Text(" "), Text(style.link, link=style.link))
     if caption := element.first("ac:caption"):
-        flow.say(Lost("caption"), Break(), *lines(_blocks(caption, style), "caption"))
+        flow.add_runs(Unsupported("caption"), Break(), *lines(_blocks(caption, style), "caption"))
 
 
-def _date(flow: Flow, element: Element, style: Style) -> None:
+def _date(flow: BlockBuilder, element: Element, style: Style) -> None:
     date = element.attributes.get("datetime", "")
     link = f"date:{date}"
-    flow.text(date or element.text, Style(link=link) if DATE.fullmatch(link) else style)
+    flow.add_text(date or element.text, Style(link=link) if DATE.fullmatch(link) else style)
 
 
-def _emoticon(flow: Flow, element: Element, _: Style) -> None:
+def _emoticon(flow: BlockBuilder, element: Element, _: Style) -> None:
     name = element.attributes.get("ac:name", "")
     emoji = element.attributes.get("ac:emoji-fallback") or EMOTICONS.get(name, f":{name}:")
-    flow.say(Lost(f"emoticon {emoji}") if emoji.startswith(":") else Text(emoji))
+    flow.add_runs(Unsupported(f"emoticon {emoji}") if emoji.startswith(":") else Text(emoji))
 
 
 # -- lists and tables ---------------------------------------------------------------------------------
@@ -198,71 +221,71 @@ def _items(element: Element, style: Style) -> tuple[Item, ...]:
     return tuple(items)
 
 
-def _table(flow: Flow, element: Element, style: Style) -> None:
+def _table(flow: BlockBuilder, element: Element, style: Style) -> None:
     """A table, behind what stands in it outside of its cells."""
     rows, rest = rows_of(element)
-    flow.add(*_blocks(Element("", children=rest), style))
+    flow.add_blocks(*_blocks(Element("", children=rest), style))
     if rows:
         texts = tuple(grid([_cell(cell, style) for cell in row] for row in rows))
         headed = all(cell.name == "th" for cell in rows[0])
-        flow.add(Table(texts if headed else ((), *texts)))
+        flow.add_blocks(Table(texts if headed else ((), *texts)))
 
 
 def _cell(cell: Element, style: Style) -> Cell:
-    columns = min(_number(cell, "colspan", 1), MOST_COLUMNS)
+    columns = min(_number(cell, "colspan", 1), MAX_COLUMNS)
     return Cell(lines(_blocks(cell, style), "cell"), columns, _number(cell, "rowspan", 1))
 
 
-def _number(element: Element, attribute: str, least: int) -> int:
+def _number(element: Element, attribute: str, minimum: int) -> int:
     text = element.attributes.get(attribute, "")
-    return max(int(text), least) if re.fullmatch(r"[0-9]{1,10}", text) else 1
+    return max(int(text), minimum) if re.fullmatch(r"[0-9]{1,10}", text) else 1
 
 
 # -- macros and layouts -------------------------------------------------------------------------------
 
 
-def _macro(flow: Flow, element: Element, style: Style) -> None:
+def _macro(flow: BlockBuilder, element: Element, style: Style) -> None:
     """A macro; of one that means nothing here its name, and what is in it."""
     name, parameters = element.attributes.get("ac:name", "").lower(), parameters_of(element)
     body, text = element.first("ac:rich-text-body"), element.first("ac:plain-text-body")
     if name in PANELS:
-        flow.add(Quote((panel(name, parameters), *_blocks(body, style))))
+        flow.add_blocks(Quote((panel(name, parameters), *_blocks(body, style))))
         return
     is_code = name in ("code", "noformat")
     language = parameters.pop("language", "") if is_code else ""
-    flow.say(*(lost_of(name, parameters) if is_code else [Lost(named(f"{name} macro", parameters))]))
+    flow.add_runs(*(lost_of(name, parameters) if is_code else [Unsupported(named(f"{name} macro", parameters))]))
     if body:
         _element(flow, body, style)
     if text or is_code:
-        flow.add(Code(text.text if text else "", language))
+        flow.add_blocks(Code(text.text if text else "", language))
 
 
-def _extension(flow: Flow, element: Element, style: Style) -> None:
+def _extension(flow: BlockBuilder, element: Element, style: Style) -> None:
     """What only the newer editor has: its name, and its contents or what stands for them."""
     node = element.first("ac:adf-node") or element
     inner = [attribute for attribute in node.elements if attribute.name == "ac:adf-attribute"]
     parameters = {attribute.attributes.get("key", ""): attribute.text for attribute in inner}
-    flow.say(Lost(named(node.attributes.get("type", "extension"), parameters)))
+    flow.add_runs(Unsupported(named(node.attributes.get("type", "extension"), parameters)))
     contents = node.first("ac:adf-content")
-    if shown := contents if contents and contents.children else element.first("ac:adf-fallback"):
-        _element(flow, shown, style)
+    if contents_or_fallback := contents if contents and contents.children else element.first("ac:adf-fallback"):
+        _element(flow, contents_or_fallback, style)
 
 
-def _layout(flow: Flow, element: Element, style: Style) -> None:
+def _layout(flow: BlockBuilder, element: Element, style: Style) -> None:
     columns = sum(inner.name == "ac:layout-cell" for inner in element.elements)
-    flow.add(*([Lost(f"layout of {columns} columns")] if columns > 1 else []))
+    flow.add_blocks(*([Unsupported(f"layout of {columns} columns")] if columns > 1 else []))
     _fill(flow, element, style)
 
 
-def _placeholder(flow: Flow, element: Element, _: Style) -> None:
-    flow.say(Lost(words("placeholder", [element.text])))
+def _placeholder(flow: BlockBuilder, element: Element, _: Style) -> None:
+    flow.add_runs(Unsupported(words("placeholder", [element.text])))
 
 
-def _nothing(_: Flow, __: Element, ___: Style) -> None:
+def _ignore(_: BlockBuilder, __: Element, ___: Style) -> None:
     """A table's columns: only how wide they are."""
 
 
-_READERS: dict[str, Callable[[Flow, Element, Style], None]] = {
+_READERS: dict[str, Callable[[BlockBuilder, Element, Style], None]] = {
     "a": _anchor,
     "ac:adf-extension": _extension,
     "ac:emoticon": _emoticon,
@@ -273,8 +296,8 @@ _READERS: dict[str, Callable[[Flow, Element, Style], None]] = {
     "ac:placeholder": _placeholder,
     "ac:structured-macro": _macro,
     "br": _break,
-    "col": _nothing,
-    "colgroup": _nothing,
+    "col": _ignore,
+    "colgroup": _ignore,
     "img": _image,
     "ri:user": _mention,
     "table": _table,

@@ -1,7 +1,7 @@
 """Confluence's storage format as Markdown."""
 
-from mcpist.markdown.read import read
-from mcpist.markdown.write import write
+from mcpist.markdown.reader import read
+from mcpist.markdown.writer import write
 from mcpist_services.confluence.reading import from_storage
 from mcpist_services.confluence.writing import to_storage
 

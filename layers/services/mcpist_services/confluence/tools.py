@@ -11,23 +11,23 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from mcpist.errors import InvalidRequest
-from mcpist.render.shows import DONE, at, shows
-from mcpist.tools.call import Answer, Call, Calls, changes, given, path
+from mcpist.render.shows import DONE, shows, value_at
+from mcpist.tools.call import Call, CallResponse, Calls, changes, given, path
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Paging, by_link
+from mcpist_services.confluence.presentation import attachment_url, comment_text, search_result, with_markdown
 from mcpist_services.confluence.storage import storage
-from mcpist_services.confluence.told import attached, found, page, remark
 
 
-def _next_link(answer: Answer) -> str | None:
+def _next_link(answer: CallResponse) -> str | None:
     """The next page's address; a cursor has plus signs, and no spaces, which an unescaped plus sign would mean."""
-    link: str | None = at(answer.json, "_links.next")
+    link: str | None = value_at(answer.json, "_links.next")
     return link and link.replace("+", "%2B")
 
 
-_AFTER = by_link(_next_link, "cursor")
+_BY_CURSOR = by_link(_next_link, "cursor")
 # Of the search, too, only the cursor leads on; it says besides in which direction.
-_AFTER_FOUND = by_link(_next_link, "cursor", "next", "start")
+_BY_SEARCH_CURSOR = by_link(_next_link, "cursor", "next", "start")
 
 
 confluence = Module(
@@ -36,7 +36,7 @@ confluence = Module(
     api_version="2",
     host="https://api.atlassian.com/ex/confluence/{account}",
     headers={"accept": "application/json"},
-    paging=Paging("limit", 250, ("cursor",), _AFTER),
+    paging=Paging("limit", 250, ("cursor",), _BY_CURSOR),
     scopes=Scopes(
         reads=("read:page:confluence",), writes=("write:page:confluence",), destroys=("delete:page:confluence",)
     ),
@@ -48,9 +48,9 @@ SPACES = ("read:space:confluence",)
 TREES = ("read:hierarchical-content:confluence",)
 CONTENT = ("write:confluence-content",)
 
-REMARKS = Paging("limit", 250, ("cursor",), _AFTER, remark)
-FILES = Paging("limit", 250, ("cursor",), _AFTER, attached)
-FOUND = Paging("limit", 100, ("cursor", "next", "start"), _AFTER_FOUND, found)
+COMMENTS = Paging("limit", 250, ("cursor",), _BY_CURSOR, comment_text)
+FILES = Paging("limit", 250, ("cursor",), _BY_CURSOR, attachment_url)
+FOUND = Paging("limit", 100, ("cursor", "next", "start"), _BY_SEARCH_CURSOR, search_result)
 
 SPACE = ("id", "key", "name", "type", "status", "homepageId as homepage_id")
 PAGE = ("id", "title", "status", "spaceId as space_id", "parentId as parent_id", "version.createdAt as updated")
@@ -97,7 +97,7 @@ def list_spaces(
 def get_space(space_id: SpaceId) -> Calls:
     """Read one space: its name, its home page, its description."""
     place = path("/wiki/api/v2/spaces/{space_id}", space_id=space_id)
-    return _told(Call("GET", place, {"description-format": "plain"}))
+    return _send_with_markdown(Call("GET", place, {"description-format": "plain"}))
 
 
 # -- pages --------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def get_page(
 ) -> Calls:
     """Read one page as Markdown; what that cannot say is named as not carried."""
     query = {"body-format": "storage", "version": version, "get-draft": get_draft or None}
-    return _told(Call("GET", _page(page_id), given(**query)))
+    return _send_with_markdown(Call("GET", _page(page_id), given(**query)))
 
 
 @confluence.writes(CHANGED, "createPage")
@@ -139,7 +139,7 @@ def create_page(
 ) -> Calls:
     """Create a page from Markdown."""
     fields = given(spaceId=space_id, status=status, title=title, parentId=parent_id, body=_body(body))
-    return _told(Call("POST", "/wiki/api/v2/pages", given(private=private or None), json=fields))
+    return _send_with_markdown(Call("POST", "/wiki/api/v2/pages", given(private=private or None), json=fields))
 
 
 @confluence.writes(
@@ -155,7 +155,7 @@ def update_page(
 ) -> Calls:
     """Change a page's title, text, place or status; what is not given stays as it is."""
     fields = changes(title=title, body=_body(body), status=status, parentId=parent_id)
-    return _update(page_id, fields, given(message=message))
+    return _update_page(page_id, fields, given(message=message))
 
 
 @confluence.destroys(DONE, "deletePage")
@@ -241,7 +241,7 @@ def list_versions(page_id: PageId, sort: Literal["modified-date", "-modified-dat
     ),
     "getPageFooterComments",
     scopes=("read:comment:confluence",),
-    paging=REMARKS,
+    paging=COMMENTS,
     uses=(
         {"page_id": "65551"},
         {"page_id": "65551", "kind": "inline"},
@@ -256,7 +256,7 @@ def list_comments(
 ) -> Call:
     """List the comments on a page, or the replies to one comment."""
     query = given(sort=sort) | {"body-format": "storage"}
-    _one_of(page_id=page_id, comment_id=comment_id)
+    _require_one(page_id=page_id, comment_id=comment_id)
     if comment_id is None:
         return Call("GET", _page(page_id or "", f"/{kind}-comments"), query)
     return Call("GET", path(f"/wiki/api/v2/{kind}-comments/{{comment_id}}/children", comment_id=comment_id), query)
@@ -275,11 +275,11 @@ def add_comment(
     kind: Annotated[Literal["footer", "inline"], "Of the comment to reply to"] = "footer",
 ) -> Calls:
     """Comment below a page, or reply to a comment."""
-    _one_of(page_id=page_id, parent_comment_id=parent_comment_id)
+    _require_one(page_id=page_id, parent_comment_id=parent_comment_id)
     if page_id and kind == "inline":
         raise InvalidRequest(field="kind", problem="inline is for replies: name parent_comment_id")
     fields = given(pageId=page_id, parentCommentId=parent_comment_id, body=_body(body))
-    return _told(Call("POST", f"/wiki/api/v2/{kind}-comments", json=fields))
+    return _send_with_markdown(Call("POST", f"/wiki/api/v2/{kind}-comments", json=fields))
 
 
 # -- labels, files and tasks --------------------------------------------------------------------------
@@ -348,7 +348,7 @@ def list_attachments(
     ),
     "getTasks",
     scopes=("read:task:confluence",),
-    paging=REMARKS,
+    paging=COMMENTS,
 )
 def list_tasks(
     space_id: SpaceId | None = None,
@@ -443,25 +443,25 @@ def _body(text: str | None) -> dict[str, str] | None:
     return None if text is None else {"representation": "storage", "value": storage(text)}
 
 
-def _told(call: Call) -> Calls:
+def _send_with_markdown(call: Call) -> Calls:
     """One thing, told for people, too."""
-    return page((yield call).json)
+    return with_markdown((yield call).json)
 
 
-def _update(page_id: str, fields: dict[str, Any], version: dict[str, Any]) -> Calls:
+def _update_page(page_id: str, fields: dict[str, Any], version: dict[str, Any]) -> Calls:
     """The whole page anew, as Confluence wants it: what it is now, with the changes, as its next version."""
     query = {} if "body" in fields else {"body-format": "storage"}
     now = (yield Call("GET", _page(page_id), query)).json
-    kept = {"id": page_id, "status": now["status"], "title": now["title"], "body": at(now, "body.storage")}
+    kept = {"id": page_id, "status": now["status"], "title": now["title"], "body": value_at(now, "body.storage")}
     # A draft has one version only.
     is_draft = "draft" in (now["status"], fields.get("status"))
     number = 1 if is_draft else now["version"]["number"] + 1
-    return page(
+    return with_markdown(
         (yield Call("PUT", _page(page_id), json={**kept, **fields, "version": {"number": number, **version}})).json
     )
 
 
-def _one_of(**fields: str | None) -> None:
+def _require_one(**fields: str | None) -> None:
     if len(given(**fields)) != 1:
         raise InvalidRequest(field=" or ".join(fields), problem="say one of them")
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count, groupby
 
 from mcpist.errors import InvalidRequest
-from mcpist.markdown.normal import normal
+from mcpist.markdown.normal_form import normalize
 from mcpist.markdown.tree import (
     Block,
     Blocks,
@@ -22,7 +22,6 @@ from mcpist.markdown.tree import (
     Image,
     Item,
     List,
-    Lost,
     Mark,
     Mention,
     Paragraph,
@@ -32,19 +31,20 @@ from mcpist.markdown.tree import (
     Runs,
     Table,
     Text,
+    Unsupported,
 )
 from mcpist_services.confluence.links import DATE, resource
-from mcpist_services.confluence.words import PANELS
+from mcpist_services.confluence.vocabulary import PANELS
 
 _TAGS: dict[Mark, str] = {"strong": "strong", "emphasis": "em", "strike": "del", "code": "code"}
 _PANEL = re.compile(r"\[!(\w+)\](?:\s+(.*))?", re.DOTALL)
 _ALERTS = {"important": "info", "caution": "warning"}  # what else GitHub knows
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_INVALID_XML_CHARACTERS = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def to_storage(blocks: Blocks, field: str) -> str:
     """The tree in storage format; InvalidRequest naming the field for what Confluence has and the tree only names."""
-    return _Writer(field).blocks(normal(blocks))
+    return _Writer(field).blocks(normalize(blocks))
 
 
 class _Writer:
@@ -71,10 +71,10 @@ class _Writer:
                 return self.table(rows)
             case Rule():
                 return "<hr />"
-            case Lost(name):
-                raise self.refused(name)
+            case Unsupported(name):
+                raise self.lost_error(name)
 
-    def refused(self, name: str) -> InvalidRequest:
+    def lost_error(self, name: str) -> InvalidRequest:
         problem = f"{name} cannot be written: the text would replace it; leave its mark out to do without it"
         return InvalidRequest(field=self.field, problem=problem)
 
@@ -85,7 +85,7 @@ class _Writer:
                 found := _PANEL.fullmatch(text)
             ):
                 name = _ALERTS.get(found[1].lower(), found[1].lower())
-                said = normal((Paragraph((Text(found[2] or ""), *rest)),))
+                said = normalize((Paragraph((Text(found[2] or ""), *rest)),))
             case _:
                 return ""
         if name not in PANELS:
@@ -156,8 +156,8 @@ class _Writer:
                 return _element("ac:link", _element("ri:user", "", {"ri:account-id": id_}))
             case Break():
                 return "<br />"
-            case Lost(name):
-                raise self.refused(name)
+            case Unsupported(name):
+                raise self.lost_error(name)
 
 
 def _is_tasks(block: Block) -> bool:
@@ -201,14 +201,14 @@ def _element(name: str, inner: str, attributes: Mapping[str, str] | None = None)
 
 
 def _escaped(text: str) -> str:
-    text = _sayable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = _valid_xml(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return text.replace('"', "&quot;")
 
 
 def _cdata(text: str) -> str:
     """Text as it is; the end of a section that stands in it is split over two."""
-    return f"<![CDATA[{_sayable(text).replace(']]>', ']]]]><![CDATA[>')}]]>"
+    return f"<![CDATA[{_valid_xml(text).replace(']]>', ']]]]><![CDATA[>')}]]>"
 
 
-def _sayable(text: str) -> str:
-    return _NO_XML.sub("\ufffd", text)
+def _valid_xml(text: str) -> str:
+    return _INVALID_XML_CHARACTERS.sub("\ufffd", text)

@@ -11,14 +11,14 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.call import Answer, Call, Calls, changes, given, path
+from mcpist.tools.call import Call, CallResponse, Calls, changes, given, path
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Paging, by_link
 
 _NEXT = re.compile(r'<([^>]*)>; rel="next"')
 
 
-def _next_link(answer: Answer) -> str | None:
+def _next_link(answer: CallResponse) -> str | None:
     found = _NEXT.search(answer.headers.get("link", ""))
     return found and found[1]
 
@@ -29,12 +29,17 @@ github = Module(
     api_version="2022-11-28",
     host="https://api.github.com",
     headers={"accept": "application/vnd.github+json", "x-github-api-version": "2022-11-28"},
-    paging=Paging(size="per_page", most=100, places=("page", "after"), following=by_link(_next_link, "page", "after")),
+    paging=Paging(
+        size="per_page",
+        max_size=100,
+        position_parameters=("page", "after"),
+        next_page=by_link(_next_link, "page", "after"),
+    ),
     # What is public can be read without any.
     scopes=Scopes(
         writes=("public_repo",),
         destroys=("public_repo",),
-        wider={"public_repo": ("repo",), "notifications": ("repo",)},
+        implied_by={"public_repo": ("repo",), "notifications": ("repo",)},
     ),
     category="development",
     tags=("code", "git"),
@@ -85,7 +90,7 @@ def list_repos(
     direction: Direction | None = None,
 ) -> Call:
     """List the repositories that you can reach: your own and those of your organizations."""
-    query = given(visibility=visibility, affiliation=_commas(affiliation), sort=sort, direction=direction)
+    query = given(visibility=visibility, affiliation=_comma_separated(affiliation), sort=sort, direction=direction)
     return Call("GET", "/user/repos", query)
 
 
@@ -105,7 +110,7 @@ def list_repos(
 )
 def get_repo(owner: Owner, repo: Repo) -> Call:
     """Read one repository: what it is, its default branch, its numbers."""
-    return Call("GET", _under(owner, repo))
+    return Call("GET", _repo_path(owner, repo))
 
 
 @github.lists(shows(*REPO, "html_url as url", rows="items"), "search/repos")
@@ -126,7 +131,7 @@ def list_branches(
     owner: Owner, repo: Repo, protected: Annotated[bool | None, "Only protected, or only unprotected ones"] = None
 ) -> Call:
     """List a repository's branches."""
-    return Call("GET", _under(owner, repo, "/branches"), given(protected=protected))
+    return Call("GET", _repo_path(owner, repo, "/branches"), given(protected=protected))
 
 
 @github.writes(BRANCH, "git/create-ref")
@@ -138,10 +143,10 @@ def create_branch(
 ) -> Calls:
     """Create a branch from the head of another."""
     if source is None:
-        source = (yield Call("GET", _under(owner, repo))).json["default_branch"]
-    head = yield Call("GET", _under(owner, repo, "/branches/{source}", source=source.split("/")))
+        source = (yield Call("GET", _repo_path(owner, repo))).json["default_branch"]
+    head = yield Call("GET", _repo_path(owner, repo, "/branches/{source}", source=source.split("/")))
     body = {"ref": f"refs/heads/{branch}", "sha": head.json["commit"]["sha"]}
-    return (yield Call("POST", _under(owner, repo, "/git/refs"), json=body)).json
+    return (yield Call("POST", _repo_path(owner, repo, "/git/refs"), json=body)).json
 
 
 @github.lists(shows(*COMMIT), "repos/list-commits")
@@ -156,7 +161,7 @@ def list_commits(
 ) -> Call:
     """List the commits of a branch, the newest first."""
     query = given(sha=sha, path=path, author=author, since=since, until=until)
-    return Call("GET", _under(owner, repo, "/commits"), query)
+    return Call("GET", _repo_path(owner, repo, "/commits"), query)
 
 
 @github.reads(
@@ -164,7 +169,7 @@ def list_commits(
 )
 def get_commit(owner: Owner, repo: Repo, ref: Ref) -> Call:
     """Read one commit: its message and the files that it changed."""
-    return Call("GET", _under(owner, repo, "/commits/{ref}", ref=ref.split("/")))
+    return Call("GET", _repo_path(owner, repo, "/commits/{ref}", ref=ref.split("/")))
 
 
 @github.reads(
@@ -175,7 +180,7 @@ def compare(
     owner: Owner, repo: Repo, base: Ref, head: Annotated[Ref, "A branch, tag or commit, e.g. fix/login"]
 ) -> Call:
     """Compare two branches, tags or commits: what head has that base has not."""
-    return Call("GET", _under(owner, repo, "/compare/{range}", range=f"{base}...{head}"))
+    return Call("GET", _repo_path(owner, repo, "/compare/{range}", range=f"{base}...{head}"))
 
 
 @github.reads(
@@ -203,7 +208,7 @@ def get_tree(
 ) -> Call:
     """List the files of a whole repository or folder at once."""
     query = {"recursive": "1"} if recursive else {}
-    return Call("GET", _under(owner, repo, "/git/trees/{tree_sha}", tree_sha=tree_sha.split("/")), query)
+    return Call("GET", _repo_path(owner, repo, "/git/trees/{tree_sha}", tree_sha=tree_sha.split("/")), query)
 
 
 @github.lists(shows("path", "repository.full_name as repository", "html_url as url", rows="items"), "search/code")
@@ -259,8 +264,8 @@ def list_issues(
     direction: Direction = "desc",
 ) -> Call:
     """List a repository's issues. Pull requests count as issues here, and are marked."""
-    query = given(state=state, labels=_commas(labels), assignee=assignee, creator=creator, milestone=milestone)
-    return Call("GET", _under(owner, repo, "/issues"), query | given(since=since, sort=sort, direction=direction))
+    query = given(state=state, labels=_comma_separated(labels), assignee=assignee, creator=creator, milestone=milestone)
+    return Call("GET", _repo_path(owner, repo, "/issues"), query | given(since=since, sort=sort, direction=direction))
 
 
 @github.reads(
@@ -301,7 +306,7 @@ def list_issue_comments(owner: Owner, repo: Repo, issue_number: Number, since: T
 @github.lists(shows("name", "description", "color"), "issues/list-labels-for-repo")
 def list_labels(owner: Owner, repo: Repo) -> Call:
     """List the labels that a repository knows."""
-    return Call("GET", _under(owner, repo, "/labels"))
+    return Call("GET", _repo_path(owner, repo, "/labels"))
 
 
 @github.writes(CHANGED, "issues/create")
@@ -316,7 +321,7 @@ def create_issue(
 ) -> Call:
     """Open an issue."""
     fields = given(title=title, body=body, labels=labels, assignees=assignees, milestone=milestone)
-    return Call("POST", _under(owner, repo, "/issues"), json=fields)
+    return Call("POST", _repo_path(owner, repo, "/issues"), json=fields)
 
 
 @github.writes(CHANGED, "issues/update", idempotent=True, uses=({"state": "closed", "state_reason": "completed"},))
@@ -378,7 +383,7 @@ def list_pulls(
 ) -> Call:
     """List a repository's pull requests."""
     query = given(state=state, head=head, base=base, sort=sort, direction=direction)
-    return Call("GET", _under(owner, repo, "/pulls"), query)
+    return Call("GET", _repo_path(owner, repo, "/pulls"), query)
 
 
 @github.reads(
@@ -428,7 +433,7 @@ def create_pull(
     """Open a pull request."""
     fields = given(title=title, head=head, base=base, body=body)
     fields |= {"draft": draft, "maintainer_can_modify": maintainer_can_modify}
-    return Call("POST", _under(owner, repo, "/pulls"), json=fields)
+    return Call("POST", _repo_path(owner, repo, "/pulls"), json=fields)
 
 
 @github.writes(CHANGED, "pulls/update", idempotent=True, uses=({"title": "Fix the login"},))
@@ -501,7 +506,7 @@ def merge_pull(
 @github.lists(shows("id", "name", "path", "state", rows="workflows"), "actions/list-repo-workflows")
 def list_workflows(owner: Owner, repo: Repo) -> Call:
     """List a repository's workflows of GitHub Actions."""
-    return Call("GET", _under(owner, repo, "/actions/workflows"))
+    return Call("GET", _repo_path(owner, repo, "/actions/workflows"))
 
 
 @github.lists(shows(*RUN, "actor.login as actor", rows="workflow_runs"), "actions/list-workflow-runs-for-repo")
@@ -519,7 +524,7 @@ def list_runs(
 ) -> Call:
     """List the runs of workflows (CI builds), the newest first."""
     query = given(branch=branch, status=status, event=event, actor=actor, created=created)
-    return Call("GET", _under(owner, repo, "/actions/runs"), query)
+    return Call("GET", _repo_path(owner, repo, "/actions/runs"), query)
 
 
 @github.reads(
@@ -555,7 +560,7 @@ def dispatch_workflow(
     inputs: Annotated[dict[str, Any] | None, 'As the workflow declares them, e.g. {"environment": "staging"}'] = None,
 ) -> Call:
     """Start a workflow by hand."""
-    place = _under(owner, repo, "/actions/workflows/{workflow_id}/dispatches", workflow_id=workflow_id)
+    place = _repo_path(owner, repo, "/actions/workflows/{workflow_id}/dispatches", workflow_id=workflow_id)
     return Call("POST", place, json=given(ref=ref, inputs=inputs))
 
 
@@ -565,7 +570,7 @@ def dispatch_workflow(
 @github.lists(shows(*RELEASE), "repos/list-releases")
 def list_releases(owner: Owner, repo: Repo) -> Call:
     """List a repository's releases, the newest first."""
-    return Call("GET", _under(owner, repo, "/releases"))
+    return Call("GET", _repo_path(owner, repo, "/releases"))
 
 
 @github.reads(
@@ -576,7 +581,7 @@ def get_release(
     owner: Owner, repo: Repo, release_id: Annotated[Number | None, "The latest release if left out"] = None
 ) -> Call:
     """Read a release with its notes: the latest, or one by its id."""
-    return Call("GET", _under(owner, repo, "/releases/{release}", release=release_id or "latest"))
+    return Call("GET", _repo_path(owner, repo, "/releases/{release}", release=release_id or "latest"))
 
 
 @github.writes(shows("id", "tag_name as tag", "draft", "html_url as url"), "repos/create-release")
@@ -594,7 +599,7 @@ def create_release(
     """Publish a release, or draft one."""
     fields = given(tag_name=tag_name, name=name, body=body, target_commitish=target_commitish)
     fields |= {"draft": draft, "prerelease": prerelease, "generate_release_notes": generate_release_notes}
-    return Call("POST", _under(owner, repo, "/releases"), json=fields)
+    return Call("POST", _repo_path(owner, repo, "/releases"), json=fields)
 
 
 # -- notifications ------------------------------------------------------------------------------------
@@ -672,25 +677,25 @@ github.completes("repo", list_repos, "full_name")
 # -- how GitHub speaks --------------------------------------------------------------------------------
 
 
-def _under(owner: str, repo: str, rest: str = "", **parts: str | int | list[str]) -> str:
+def _repo_path(owner: str, repo: str, rest: str = "", **parts: str | int | list[str]) -> str:
     """A path under one repository."""
     return path(f"/repos/{{owner}}/{{repo}}{rest}", owner=owner, repo=repo, **parts)
 
 
 def _file(owner: str, repo: str, place: str) -> str:
-    return _under(owner, repo, "/contents/{place}", place=place.strip("/").split("/"))
+    return _repo_path(owner, repo, "/contents/{place}", place=place.strip("/").split("/"))
 
 
 def _issue(owner: str, repo: str, number: int, rest: str = "") -> str:
-    return _under(owner, repo, f"/issues/{{number}}{rest}", number=number)
+    return _repo_path(owner, repo, f"/issues/{{number}}{rest}", number=number)
 
 
 def _pull(owner: str, repo: str, number: int, rest: str = "") -> str:
-    return _under(owner, repo, f"/pulls/{{number}}{rest}", number=number)
+    return _repo_path(owner, repo, f"/pulls/{{number}}{rest}", number=number)
 
 
 def _run(owner: str, repo: str, run: int, rest: str = "") -> str:
-    return _under(owner, repo, f"/actions/runs/{{run}}{rest}", run=run)
+    return _repo_path(owner, repo, f"/actions/runs/{{run}}{rest}", run=run)
 
 
 def _text(file: dict[str, Any]) -> str | None:
@@ -703,5 +708,5 @@ def _text(file: dict[str, Any]) -> str | None:
         return None
 
 
-def _commas(values: Sequence[str] | None) -> str | None:
+def _comma_separated(values: Sequence[str] | None) -> str | None:
     return ",".join(values) if values else None

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.call import Answer, Call, Calls, Work, changes, given, path
+from mcpist.tools.call import Call, CallResponse, Calls, Work, changes, given, path
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Paging, by_field
 
@@ -27,12 +27,17 @@ google_calendar = Module(
     __doc__,
     api_version="v3",
     host="https://www.googleapis.com/calendar/v3",
-    paging=Paging(size="maxResults", most=250, places=("pageToken",), following=by_field("nextPageToken", "pageToken")),
+    paging=Paging(
+        size="maxResults",
+        max_size=250,
+        position_parameters=("pageToken",),
+        next_page=by_field("nextPageToken", "pageToken"),
+    ),
     scopes=Scopes(
         reads=(f"{CALENDARS}.readonly",),
         writes=(f"{CALENDARS}.events",),
         destroys=(f"{CALENDARS}.events",),
-        wider={
+        implied_by={
             f"{CALENDARS}.readonly": (CALENDARS,),
             f"{CALENDARS}.events": (CALENDARS,),
             EVENTS[0]: (CALENDARS, f"{CALENDARS}.readonly", f"{CALENDARS}.events"),
@@ -131,7 +136,7 @@ def get_current_time() -> Calls:
     """Tell the date and time now, in the time zone that your calendar is set to."""
     answer = yield Call("GET", "/users/me/settings/timezone")
     name = answer.json["value"]
-    now = _now(answer).astimezone(_zone(name))
+    now = _server_time(answer).astimezone(_zone(name))
     return {"time": now.isoformat(timespec="seconds"), "weekday": f"{now:%A}", "timezone": name}
 
 
@@ -253,8 +258,8 @@ def create_event(
     fields |= given(description=description, location=location, recurrence=recurrence, reminders=_popups(reminders))
     fields |= given(attendees=_guests(attendees), visibility=visibility, transparency=transparency, colorId=color_id)
     if conference:
-        fields["conferenceData"] = _meet(f"{calendar_id} {fields}")
-    return Call("POST", _events(calendar_id), _asking(conference, send_updates), json=fields)
+        fields["conferenceData"] = _meet_request(f"{calendar_id} {fields}")
+    return Call("POST", _events(calendar_id), _write_query(conference, send_updates), json=fields)
 
 
 @google_calendar.writes(shows(*EVENT, "htmlLink as url"), "calendar.events.quickAdd")
@@ -304,13 +309,13 @@ def update_event(
         attendees=_guests(attendees),
         recurrence=recurrence,
         reminders=_popups(reminders),
-        conferenceData=_meet(event_id) if conference else None,
+        conferenceData=_meet_request(event_id) if conference else None,
         visibility=visibility,
         transparency=transparency,
         colorId=color_id,
     )
-    call = Call("PATCH", _event(calendar_id, event_id), _asking(conference, send_updates), json=fields)
-    return _upon_what_is(call) if fields.keys() & {"start", "end", "attendees"} else call
+    call = Call("PATCH", _event(calendar_id, event_id), _write_query(conference, send_updates), json=fields)
+    return _merge_into_current(call) if fields.keys() & {"start", "end", "attendees"} else call
 
 
 @google_calendar.writes(WRITTEN, "calendar.events.move")
@@ -362,9 +367,9 @@ def plan_week(
     goals: Annotated[str | None, "What you want to find time for, e.g. two hours of writing a day"] = None,
 ) -> str:
     """Look at the coming week and plan it."""
-    wish = f" I want to find time for: {goals}." if goals else ""
+    request = f" I want to find time for: {goals}." if goals else ""
     return (
-        f"Plan my coming week with Google Calendar.{wish} First ask for the time and its zone "
+        f"Plan my coming week with Google Calendar.{request} First ask for the time and its zone "
         "(google_calendar.get_current_time) and for my calendars (google_calendar.list_calendars) in one batch, then "
         "in another for the next seven days of those that matter (google_calendar.list_events with time_min and "
         "time_max). Show the week day by day, name overlaps, days without a break and meetings without a purpose, and "
@@ -401,7 +406,7 @@ def _event(calendar_id: str, event_id: str, rest: str = "") -> str:
     return path(f"/calendars/{{calendar_id}}/events/{{event_id}}{rest}", calendar_id=calendar_id, event_id=event_id)
 
 
-def _asking(conference: bool, send_updates: str | None) -> dict[str, Any]:
+def _write_query(conference: bool, send_updates: str | None) -> dict[str, Any]:
     """The query of a write; without the version Google passes over a wish for a conference."""
     return given(conferenceDataVersion=1 if conference else None, sendUpdates=send_updates)
 
@@ -424,25 +429,25 @@ def _popups(minutes: list[int] | None) -> dict[str, Any] | None:
     return {"useDefault": False, "overrides": [{"method": "popup", "minutes": each} for each in minutes]}
 
 
-def _meet(seed: str) -> dict[str, Any]:
+def _meet_request(seed: str) -> dict[str, Any]:
     """The wish for a Meet link; its id follows from what is asked for, since a tool is a pure function."""
-    wish = {"requestId": str(uuid5(NAMESPACE_URL, seed)), "conferenceSolutionKey": {"type": "hangoutsMeet"}}
-    return {"createRequest": wish}
+    request = {"requestId": str(uuid5(NAMESPACE_URL, seed)), "conferenceSolutionKey": {"type": "hangoutsMeet"}}
+    return {"createRequest": request}
 
 
-def _upon_what_is(call: Call) -> Calls:
+def _merge_into_current(call: Call) -> Calls:
     """Send a PATCH whose new times and guests fit the event as it is.
 
     Google merges a new time into the old one, and refuses one that has a date and a time; and it takes a guest
     without an answer for one who has not answered yet.
     """
-    present = (yield Call("GET", call.path)).json
+    current = (yield Call("GET", call.path)).json
     fields = dict(call.json)
     for side in {"start", "end"} & fields.keys():
         other = "date" if "dateTime" in fields[side] else "dateTime"
-        fields[side] = fields[side] | dict.fromkeys({other} & present.get(side, {}).keys())
+        fields[side] = fields[side] | dict.fromkeys({other} & current.get(side, {}).keys())
     if "attendees" in fields:
-        known = {guest.get("email", "").lower(): guest for guest in present.get("attendees", [])}
+        known = {guest.get("email", "").lower(): guest for guest in current.get("attendees", [])}
         fields["attendees"] = [known.get(guest["email"].lower(), guest) for guest in fields["attendees"]]
     return (yield replace(call, json=fields)).json
 
@@ -454,10 +459,10 @@ def _busy(calendar: str, found: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"calendar": calendar, "start": None, "end": None, "error": error["reason"]}
 
 
-def _now(answer: Answer) -> datetime:
+def _server_time(answer: CallResponse) -> datetime:
     """The service's clock, else ours."""
-    told = answer.headers.get("date")
-    return parsedate_to_datetime(told) if told else datetime.now(UTC)
+    date_header = answer.headers.get("date")
+    return parsedate_to_datetime(date_header) if date_header else datetime.now(UTC)
 
 
 def _zone(name: str) -> tzinfo:

@@ -1,7 +1,7 @@
 """Jira's rich text, Atlassian's document format, as Markdown."""
 
-from mcpist.markdown.read import read
-from mcpist.markdown.write import write
+from mcpist.markdown.reader import read
+from mcpist.markdown.writer import write
 from mcpist_services.jira.reading import from_adf
 from mcpist_services.jira.writing import Node, to_adf
 

@@ -2,8 +2,8 @@
 
 Reference: https://developer.atlassian.com/cloud/jira/platform/apis/document/structure/
 
-A thing that Markdown lacks is named as Lost: a panel, an expand or an extension before its contents, which are kept; a
-style such as a colour or underlining once, behind its paragraph. A card is a link; an emoji, a date and a status are
+A thing that Markdown lacks is marked Unsupported: a panel, an expand or an extension before its contents, which stay;
+a style such as a colour or underlining once, behind its paragraph. A card is a link; an emoji, a date and a status are
 their words. Empty paragraphs, widths and layouts are left out. A table without a head gets an empty one.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import groupby
 
-from mcpist.markdown.normal import normal
+from mcpist.markdown.normal_form import normalize
 from mcpist.markdown.tree import (
     Block,
     Blocks,
@@ -21,7 +21,6 @@ from mcpist.markdown.tree import (
     Image,
     Item,
     List,
-    Lost,
     Mention,
     Paragraph,
     Quote,
@@ -30,10 +29,11 @@ from mcpist.markdown.tree import (
     Runs,
     Table,
     Text,
+    Unsupported,
 )
 from mcpist_services.jira.writing import MARKS, Node
 
-MOST_SPAN = 100  # of a merged cell: anybody may write a document
+MAX_SPAN = 100  # of a merged cell: anybody may write a document
 
 _STYLES = {name: mark for mark, name in MARKS.items()}
 _INLINE = {"date", "emoji", "hardBreak", "inlineCard", "inlineExtension", "mediaInline", "mention", "placeholder"}
@@ -42,7 +42,7 @@ _INLINE |= {"status", "text"}
 
 def from_adf(document: Node) -> Blocks:
     """The tree of a document, in its normal form."""
-    return normal(tuple(_blocks(_content(document))))
+    return normalize(tuple(_blocks(_content(document))))
 
 
 def _blocks(nodes: Iterable[Node]) -> Iterator[Block]:
@@ -66,7 +66,7 @@ def _block(node: Node) -> Iterator[Block]:
         case "blockquote":
             yield Quote(tuple(_blocks(content)))
         case "bulletList" | "decisionList":
-            yield from _named(node)
+            yield from _lost_name(node)
             yield List(_entries(content))
         case "orderedList":
             yield List(_entries(content), int(attrs.get("order", 1)))
@@ -77,26 +77,26 @@ def _block(node: Node) -> Iterator[Block]:
         case "rule":
             yield Rule()
         case _:
-            yield from _named(node)
-            yield from _other(node)
+            yield from _lost_name(node)
+            yield from _contents_of(node)
 
 
-def _named(node: Node) -> Iterator[Lost]:
+def _lost_name(node: Node) -> Iterator[Unsupported]:
     """The name of what the tree has only the contents of."""
     match node.get("type"):
         case "bulletList" | "mediaSingle" | "mediaGroup" | "media" | "caption" | "blockCard" | "embedCard":
             return
         case "panel":
-            yield Lost(f"{_attrs(node).get('panelType', '')} panel")
+            yield Unsupported(f"{_attrs(node).get('panelType', '')} panel")
         case "decisionList":
-            yield Lost("decisions")
+            yield Unsupported("decisions")
         case "nestedExpand":
-            yield Lost("expand")
+            yield Unsupported("expand")
         case name:
-            yield Lost(name or "a nameless part")
+            yield Unsupported(name or "a nameless part")
 
 
-def _other(node: Node) -> Iterator[Block]:
+def _contents_of(node: Node) -> Iterator[Block]:
     attrs, content = _attrs(node), _content(node)
     match node.get("type"):
         case "media":
@@ -141,8 +141,8 @@ def _grid(rows: list[Node]) -> Iterator[tuple[Runs, ...]]:
         for cell in _content(row):
             cells += _covered(covered, len(cells))
             attrs = _attrs(cell)
-            wide, high = (min(max(int(attrs.get(span) or 1), 1), MOST_SPAN) for span in ("colspan", "rowspan"))
-            merged = (Lost("merged cells"),) if wide * high > 1 else ()
+            wide, high = (min(max(int(attrs.get(span) or 1), 1), MAX_SPAN) for span in ("colspan", "rowspan"))
+            merged = (Unsupported("merged cells"),) if wide * high > 1 else ()
             covered |= dict.fromkeys(range(len(cells), len(cells) + wide), high - 1)
             cells += [(*_lines(tuple(_blocks(_content(cell)))), *merged), *[()] * (wide - 1)]
         yield (*cells, *_covered(covered, len(cells)))
@@ -167,19 +167,19 @@ def _flat(block: Block) -> Iterator[Run]:
         case Paragraph(runs):
             yield from runs
         case Heading(_, runs):
-            yield from (*runs, Lost("heading"))
+            yield from (*runs, Unsupported("heading"))
         case Code(text):
-            yield from (Text(text, frozenset({"code"})), Lost("code block"))
+            yield from (Text(text, frozenset({"code"})), Unsupported("code block"))
         case Quote(blocks):
-            yield from (*_lines(blocks), Lost("quote"))
+            yield from (*_lines(blocks), Unsupported("quote"))
         case List(items):
             for place, item in enumerate(items):
                 yield from ((Break(),) if place else ()) + (Text("• "), *_lines(item.blocks))
-            yield Lost("list")
-        case Lost():
+            yield Unsupported("list")
+        case Unsupported():
             yield block
         case Rule() | Table():
-            yield Lost(type(block).__name__.lower())
+            yield Unsupported(type(block).__name__.lower())
 
 
 def _runs(nodes: list[Node], block: Node | None = None) -> Runs:
@@ -188,7 +188,7 @@ def _runs(nodes: list[Node], block: Node | None = None) -> Runs:
     styles = [
         mark.get("type", "") for node in (*([block] if block else ()), *nodes) for mark in node.get("marks") or ()
     ]
-    return (*runs, *(Lost(style) for style in dict.fromkeys(styles) if style not in _STYLES and style != "link"))
+    return (*runs, *(Unsupported(style) for style in dict.fromkeys(styles) if style not in _STYLES and style != "link"))
 
 
 def _run(node: Node) -> Run:
@@ -211,25 +211,25 @@ def _run(node: Node) -> Run:
         case "inlineCard" as name:
             return _card(name, attrs)
         case name:
-            return Lost(name or "a nameless part")
+            return Unsupported(name or "a nameless part")
 
 
 def _date(attrs: Node) -> Run:
     try:
         return Text(datetime.fromtimestamp(int(attrs["timestamp"]) / 1000, UTC).date().isoformat())
     except (KeyError, OSError, OverflowError, ValueError):
-        return Lost("date")
+        return Unsupported("date")
 
 
 def _card(name: str, attrs: Node) -> Run:
     url = attrs.get("url") or (attrs.get("data") or {}).get("url")
-    return Text(url, link=url) if url else Lost(name)
+    return Text(url, link=url) if url else Unsupported(name)
 
 
 def _picture(attrs: Node) -> Run:
     if attrs.get("type") == "external":
         return Image(attrs.get("url", ""), attrs.get("alt") or "")
-    return Lost(f"attached file {attrs.get('alt') or ''}")
+    return Unsupported(f"attached file {attrs.get('alt') or ''}")
 
 
 def _content(node: Node) -> list[Node]:

@@ -11,17 +11,17 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from mcpist.errors import InvalidRequest, McpistError
-from mcpist.render.shows import DONE, at, shows
-from mcpist.tools.call import Answer, Call, Calls, changes, given, path
+from mcpist.render.shows import DONE, shows, value_at
+from mcpist.tools.call import Call, CallResponse, Calls, changes, given, path
 from mcpist.tools.module import Module, Scopes
-from mcpist.tools.paging import Following, Paging, Place, Tells, by_offset
+from mcpist.tools.paging import ExtraColumns, NextPage, Paging, Position, by_offset
 from mcpist_services.jira.adf import adf
-from mcpist_services.jira.told import SHOWN, changed, more, page, said
+from mcpist_services.jira.presentation import LIST_FIELDS, comment_text, field_changes, issue_page, other_fields
 
-COMMENTS_SHOWN = 20
+MAX_COMMENTS = 20
 
-_DETAILS = ["issuetype", "resolution", "reporter", "parent", "labels", "components", "fixVersions", "duedate"]
-_DETAILS += ["created", "subtasks", "issuelinks", "attachment", "environment", "description"]
+_DETAIL_FIELDS = ["issuetype", "resolution", "reporter", "parent", "labels", "components", "fixVersions", "duedate"]
+_DETAIL_FIELDS += ["created", "subtasks", "issuelinks", "attachment", "environment", "description"]
 
 
 def _is_last(page: Any, end: int) -> bool:
@@ -29,23 +29,25 @@ def _is_last(page: Any, end: int) -> bool:
     return bool(page["isLast"]) if "isLast" in page else end >= page.get("total", end)
 
 
-def _next_token(_: Call, answer: Answer, __: int) -> Place:
+def _next_token(_: Call, answer: CallResponse, __: int) -> Position:
     token = answer.json.get("nextPageToken")
     return {"nextPageToken": token} if token and not answer.json.get("isLast") else {}
 
 
-def _next_users(call: Call, _: Answer, items: int) -> Place:
+def _next_users(call: Call, _: CallResponse, items: int) -> Position:
     """A bare list says nothing of its end; a page that is not full is the last."""
     full = items == call.query["maxResults"]
     return {"startAt": int(call.query.get("startAt", 0)) + items} if full else {}
 
 
-_AFTER = by_offset("startAt", last=_is_last)
+_NEXT_OFFSET = by_offset("startAt", last=_is_last)
 
 
-def _pages(following: Following = _AFTER, most: int = 100, tells: Tells | None = None) -> Paging:
+def _offset_paging(
+    next_page: NextPage = _NEXT_OFFSET, max_size: int = 100, extra_columns: ExtraColumns | None = None
+) -> Paging:
     """Pages that begin at a place in the list."""
-    return Paging("maxResults", most, ("startAt",), following, tells)
+    return Paging("maxResults", max_size, ("startAt",), next_page, extra_columns)
 
 
 jira = Module(
@@ -54,7 +56,7 @@ jira = Module(
     api_version="3",
     host="https://api.atlassian.com/ex/jira/{account}",
     headers={"accept": "application/json"},
-    paging=_pages(),
+    paging=_offset_paging(),
     scopes=Scopes(reads=("read:jira-work",), writes=("write:jira-work",), destroys=("write:jira-work",)),
     category="project management",
     tags=("issues", "agile"),
@@ -109,7 +111,7 @@ def get_myself() -> Call:
     return Call("GET", "/rest/api/3/myself")
 
 
-@jira.lists(shows(*USER, "accountType as type"), "findUsers", paging=_pages(_next_users), scopes=PEOPLE)
+@jira.lists(shows(*USER, "accountType as type"), "findUsers", paging=_offset_paging(_next_users), scopes=PEOPLE)
 def search_users(query: Annotated[str, Field(min_length=1), "Part of a name or an e-mail address, e.g. mia"]) -> Call:
     """Find people by name or e-mail address, with the account ids that other tools take."""
     return Call("GET", "/rest/api/3/user/search", {"query": query})
@@ -169,7 +171,7 @@ def list_fields(query: Annotated[str | None, "Part of the name or the id, e.g. s
 # -- issues -------------------------------------------------------------------------------------------
 
 
-SEARCH = Paging("maxResults", 100, ("nextPageToken",), _next_token, more)
+SEARCH = Paging("maxResults", 100, ("nextPageToken",), _next_token, other_fields)
 
 
 @jira.lists(FOUND, "searchAndReconsileIssuesUsingJqlPost", paging=SEARCH)
@@ -215,17 +217,17 @@ def count(jql: Annotated[Jql, "Must restrict something, e.g. project = ENG AND r
 )
 def get_issue(
     issue_key: IssueKey,
-    comments: Annotated[bool, f"With its newest {COMMENTS_SHOWN} comments behind the description"] = False,
+    comments: Annotated[bool, f"With its newest {MAX_COMMENTS} comments behind the description"] = False,
     fields: FieldIds | None = None,
 ) -> Calls:
     """Read one issue: its fields, its links, its description as Markdown."""
-    wanted = ",".join(dict.fromkeys([*SHOWN, *_DETAILS, *(fields or [])]))
+    wanted = ",".join(dict.fromkeys([*LIST_FIELDS, *_DETAIL_FIELDS, *(fields or [])]))
     issue = (yield Call("GET", _issue(issue_key), {"fields": wanted})).json
     newest: list[dict[str, Any]] = []
     if comments:
-        query = {"orderBy": "-created", "maxResults": COMMENTS_SHOWN}
+        query = {"orderBy": "-created", "maxResults": MAX_COMMENTS}
         newest = (yield Call("GET", _issue(issue_key, "/comment"), query)).json["comments"]
-    return issue | page(issue["fields"], fields or [], newest)
+    return issue | issue_page(issue["fields"], fields or [], newest)
 
 
 @jira.writes(CREATED, "createIssue")
@@ -257,7 +259,7 @@ def create_issue(
         components=components,
         environment=environment,
     )
-    return Call("POST", "/rest/api/3/issue", json={"fields": own | _custom(fields)})
+    return Call("POST", "/rest/api/3/issue", json={"fields": own | _custom_fields(fields)})
 
 
 @jira.writes(
@@ -292,7 +294,7 @@ def update_issue(
     if labels is not None and (add_labels or remove_labels):
         raise InvalidRequest(field="labels", problem="replace all labels, or add and remove some: not both")
     steps = [{"add": label} for label in add_labels or []] + [{"remove": label} for label in remove_labels or []]
-    body = given(fields=_fields(**own) | _custom(fields) or None, update={"labels": steps} if steps else None)
+    body = given(fields=_fields(**own) | _custom_fields(fields) or None, update={"labels": steps} if steps else None)
     return Call("PUT", _issue(issue_key), {} if notify_users else {"notifyUsers": False}, json=body)
 
 
@@ -320,7 +322,7 @@ def delete_issue(
 @jira.lists(
     shows("created", "author.displayName as author", "changes", rows="values"),
     "getChangeLogs",
-    paging=_pages(tells=changed),
+    paging=_offset_paging(extra_columns=field_changes),
 )
 def get_changelog(issue_key: IssueKey) -> Call:
     """List what was changed in an issue, when and by whom, the oldest change first."""
@@ -336,7 +338,7 @@ def link_issues(
 ) -> Call:
     """Link two issues: the first blocks, duplicates, clones or relates to the second."""
     # Seen from the first issue, Jira shows the type's outward words, contrary to what the fields' names suggest.
-    ends = {"inwardIssue": _keyed(inward_issue), "outwardIssue": _keyed(outward_issue)}
+    ends = {"inwardIssue": _by_key_or_id(inward_issue), "outwardIssue": _by_key_or_id(outward_issue)}
     body = {"type": {"name": link_type}, **ends, **given(comment=_body(comment))}
     return Call("POST", "/rest/api/3/issueLink", json=body)
 
@@ -367,7 +369,7 @@ def transition_issue(
     moved = {"status": found["to"]["name"], "comment": None}
     # A transition without a screen drops a comment in silence; one with a screen may insist on it.
     within = remark if found.get("hasScreen") else None
-    body = given(fields=_custom(fields) or None, update={"comment": [{"add": within}]} if within else None)
+    body = given(fields=_custom_fields(fields) or None, update={"comment": [{"add": within}]} if within else None)
     yield Call("POST", place, json={"transition": {"id": found["id"]}, **body})
     if remark is None or within:
         return moved
@@ -384,7 +386,7 @@ def transition_issue(
 @jira.lists(
     shows("id", "author.displayName as author", "created", "markdown as body", rows="comments"),
     "getComments",
-    paging=_pages(tells=said),
+    paging=_offset_paging(extra_columns=comment_text),
 )
 def list_comments(
     issue_key: IssueKey, order_by: Annotated[Literal["created", "-created"], "- is the newest first"] = "created"
@@ -431,7 +433,7 @@ def delete_comment(issue_key: IssueKey, comment_id: CommentId) -> Call:
         rows="worklogs",
     ),
     "getIssueWorklog",
-    paging=_pages(tells=said),
+    paging=_offset_paging(extra_columns=comment_text),
 )
 def list_worklogs(issue_key: IssueKey, started_after: Time | None = None, started_before: Time | None = None) -> Call:
     """List the work that was logged on an issue: who, when, how long."""
@@ -455,13 +457,13 @@ def add_worklog(
     """Log work on an issue."""
     query = given(adjustEstimate=adjust_estimate, newEstimate=new_estimate, reduceBy=reduce_by)
     remark = None if comment is None else adf(comment, "comment")
-    body = given(timeSpent=time_spent, started=_moment(started), comment=remark)
+    body = given(timeSpent=time_spent, started=_worklog_time(started), comment=remark)
     return Call("POST", _issue(issue_key, "/worklog"), query, json=body)
 
 
 # -- boards and sprints -------------------------------------------------------------------------------
 
-AGILE = _pages(most=50)
+AGILE = _offset_paging(max_size=50)
 
 
 @jira.lists(
@@ -587,21 +589,21 @@ def _issue(issue_key: str, rest: str = "", **parts: str) -> str:
 
 def _search(jql: str, fields: list[str] | None) -> Call:
     """Jira answers ids alone where no fields are asked for; a long query has no room in an address."""
-    wanted = list(dict.fromkeys([*SHOWN, *(fields or [])]))
+    wanted = list(dict.fromkeys([*LIST_FIELDS, *(fields or [])]))
     return Call("POST", "/rest/api/3/search/jql", json={"jql": jql, "fields": wanted})
 
 
 def _fields(**values: Any) -> dict[str, Any]:
     """The fields of an issue as Jira writes them."""
-    return {name: _WRITTEN.get(name, lambda value: value)(value) for name, value in given(**values).items()}
+    return {name: _FIELD_WRITERS.get(name, lambda value: value)(value) for name, value in given(**values).items()}
 
 
-def _custom(fields: dict[str, Any] | None) -> dict[str, Any]:
+def _custom_fields(fields: dict[str, Any] | None) -> dict[str, Any]:
     """Fields that are said in Jira's own words, but for rich text."""
-    return {name: _rich(value, f"fields.{name}") for name, value in (fields or {}).items()}
+    return {name: _custom_value(value, f"fields.{name}") for name, value in (fields or {}).items()}
 
 
-def _rich(value: Any, field: str) -> Any:
+def _custom_value(value: Any, field: str) -> Any:
     match value:
         case {"markdown": str(text)} if len(value) == 1:
             return adf(text, field)
@@ -609,21 +611,21 @@ def _rich(value: Any, field: str) -> Any:
             return value
 
 
-def _named(name: str) -> dict[str, str]:
+def _by_name_or_id(name: str) -> dict[str, str]:
     return {"id": name} if name.isdecimal() else {"name": name}
 
 
-def _keyed(key: str) -> dict[str, str]:
+def _by_key_or_id(key: str) -> dict[str, str]:
     return {"id": key} if key.isdecimal() else {"key": key}
 
 
-_WRITTEN: dict[str, Callable[[Any], Any]] = {
-    "project": _keyed,
-    "issuetype": _named,
+_FIELD_WRITERS: dict[str, Callable[[Any], Any]] = {
+    "project": _by_key_or_id,
+    "issuetype": _by_name_or_id,
     "description": lambda text: adf(text, "description"),
-    "priority": _named,
+    "priority": _by_name_or_id,
     "assignee": lambda account: {"id": account},
-    "parent": _keyed,
+    "parent": _by_key_or_id,
     "components": lambda names: [{"name": name} for name in names],
     "environment": lambda text: adf(text, "environment"),
 }
@@ -637,14 +639,14 @@ def _transition(known: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
     """The transition that is meant: by its id, its name, or the one that leads to a status of this name."""
     word = wanted.casefold()
     for says in ("id", "name", "to.name"):
-        meant = [found for found in known if str(at(found, says)).casefold() == word]
+        meant = [found for found in known if str(value_at(found, says)).casefold() == word]
         if len(meant) == 1:
             return meant[0]
     choices = ", ".join(f"{found['id']} {found['name']} (to {found['to']['name']})" for found in known) or "none"
     raise InvalidRequest(field="transition", problem=f"from its status the issue can take: {choices}")
 
 
-def _moment(started: str | None) -> str | None:
+def _worklog_time(started: str | None) -> str | None:
     """A time in the one form that worklogs take: with milliseconds, and an offset without a colon."""
     if started is None:
         return None

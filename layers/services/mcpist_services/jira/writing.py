@@ -18,7 +18,6 @@ from mcpist.markdown.tree import (
     Image,
     Item,
     List,
-    Lost,
     Mark,
     Mention,
     Paragraph,
@@ -28,8 +27,9 @@ from mcpist.markdown.tree import (
     Runs,
     Table,
     Text,
+    Unsupported,
 )
-from mcpist_services.jira.shape import is_picture, is_tasks, shaped
+from mcpist_services.jira.normalization import is_picture, is_tasks, shaped
 
 MARKS: dict[Mark, str] = {"strong": "strong", "emphasis": "em", "strike": "strike", "code": "code"}
 
@@ -39,86 +39,90 @@ type Ids = Iterator[str]
 
 def to_adf(blocks: Blocks, field: str, seed: str = "") -> Node:
     """The document; InvalidRequest for what Jira has and the tree only names. The `seed` makes the tasks' ids."""
-    for name in _lost(blocks):
+    for name in _lost_names(blocks):
         problem = f"{name} cannot be written: the text would replace it; leave its mark out to do without it"
         raise InvalidRequest(field=field, problem=problem)
     ids = (str(uuid5(NAMESPACE_OID, f"{seed}#{number}")) for number in count(1))
     return {"type": "doc", "version": 1, "content": [_node(block, ids) for block in shaped(blocks)]}
 
 
-def _lost(part: Any) -> Iterator[str]:
+def _lost_names(part: Any) -> Iterator[str]:
     match part:
-        case Lost(name):
+        case Unsupported(name):
             yield name
         case tuple():
             for inner in part:
-                yield from _lost(inner)
+                yield from _lost_names(inner)
         case Paragraph(inner) | Heading(_, inner) | Quote(inner) | List(inner) | Item(inner) | Table(inner):
-            yield from _lost(inner)
+            yield from _lost_names(inner)
 
 
 def _node(block: Block, ids: Ids) -> Node:
     match block:
         case Paragraph((Image(source, alt),)) if is_picture(block):
             attrs = {"type": "external", "url": source} | ({"alt": alt} if alt else {})
-            return _with([{"type": "media", "attrs": attrs}], "mediaSingle", layout="center")
+            return _with_content([{"type": "media", "attrs": attrs}], "mediaSingle", layout="center")
         case Paragraph(runs):
-            return _with(_inline(runs), "paragraph")
+            return _with_content(_inline(runs), "paragraph")
         case Heading(level, runs):
-            return _with(_inline(runs), "heading", level=level)
+            return _with_content(_inline(runs), "heading", level=level)
         case Code(text, language):
-            return _with([{"type": "text", "text": text}] if text else [], "codeBlock", language=language or None)
+            return _with_content(
+                [{"type": "text", "text": text}] if text else [], "codeBlock", language=language or None
+            )
         case Quote(blocks):
-            return _with([_node(inner, ids) for inner in blocks], "blockquote")
+            return _with_content([_node(inner, ids) for inner in blocks], "blockquote")
         case List():
             return _list(block, ids)
         case Table(rows):
             return _table(rows)
         case Rule():
             return {"type": "rule"}
-        case Lost(name):
+        case Unsupported(name):
             raise TypeError(f"{name} should have been refused")
 
 
 def _list(block: List, ids: Ids) -> Node:
     if is_tasks(block):
         own = next(ids)
-        return _with([node for item in block.items for node in _task(item, ids)], "taskList", localId=own)
+        return _with_content([node for item in block.items for node in _task(item, ids)], "taskList", localId=own)
     name = "bulletList" if block.start is None else "orderedList"
     order = None if block.start == 1 else block.start
-    return _with([_entry(item, ids) for item in block.items], name, order=order)
+    return _with_content([_list_item(item, ids) for item in block.items], name, order=order)
 
 
 def _table(rows: tuple[tuple[Runs, ...], ...]) -> Node:
     """A head of empty cells stands for none."""
     head, *others = rows
     heads = [_row(head, "tableHeader")] if any(head) or not others else []
-    return _with([*heads, *(_row(cells, "tableCell") for cells in others)], "table")
+    return _with_content([*heads, *(_row(cells, "tableCell") for cells in others)], "table")
 
 
-def _with(content: list[Node], name: str, **attrs: Any) -> Node:
+def _with_content(content: list[Node], name: str, **attrs: Any) -> Node:
     kept = {key: value for key, value in attrs.items() if value is not None}
     return {"type": name, **({"attrs": kept} if kept else {}), "content": content}
 
 
-def _entry(item: Item, ids: Ids) -> Node:
+def _list_item(item: Item, ids: Ids) -> Node:
     """An entry begins with a paragraph or code, however empty."""
     content = [_node(block, ids) for block in item.blocks]
     if not item.blocks or isinstance(item.blocks[0], List):
-        content = [_with([], "paragraph"), *content]
-    return _with(content, "listItem")
+        content = [_with_content([], "paragraph"), *content]
+    return _with_content(content, "listItem")
 
 
 def _task(item: Item, ids: Ids) -> Iterator[Node]:
     """A task, and beside it the tasks that stand under it."""
     line, under = item.blocks[:1], item.blocks[1:]
     runs = line[0].runs if line and isinstance(line[0], Paragraph) else ()
-    yield _with(_inline(runs), "taskItem", localId=next(ids), state="DONE" if item.done else "TODO")
+    yield _with_content(_inline(runs), "taskItem", localId=next(ids), state="DONE" if item.done else "TODO")
     yield from (_node(block, ids) for block in (under if runs else item.blocks))
 
 
 def _row(cells: tuple[Runs, ...], name: str) -> Node:
-    return _with([_with([_with(_inline(runs), "paragraph")], name) for runs in cells], "tableRow")
+    return _with_content(
+        [_with_content([_with_content(_inline(runs), "paragraph")], name) for runs in cells], "tableRow"
+    )
 
 
 def _inline(runs: Runs) -> list[Node]:
@@ -135,5 +139,5 @@ def _run_node(run: Run) -> Node:
             return {"type": "mention", "attrs": {"id": id_} | ({"text": f"@{name}"} if name else {})}
         case Break():
             return {"type": "hardBreak"}
-        case Image() | Lost():
+        case Image() | Unsupported():
             raise TypeError(f"{run} should have become a link, or been refused")

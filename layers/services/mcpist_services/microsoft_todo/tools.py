@@ -10,12 +10,12 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.call import Answer, Call, Calls, changes, given, path
+from mcpist.tools.call import Call, CallResponse, Calls, changes, given, path
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Paging, by_link
 
 
-def _next_link(answer: Answer) -> str | None:
+def _next_link(answer: CallResponse) -> str | None:
     link: str | None = answer.json.get("@odata.nextLink")
     return link
 
@@ -30,16 +30,16 @@ microsoft_todo = Module(
     host="https://graph.microsoft.com/v1.0",
     paging=Paging(
         size="$top",
-        most=100,
-        places=("$skip", "$skiptoken"),
-        following=by_link(_next_link, "$skip", "$skiptoken"),
+        max_size=100,
+        position_parameters=("$skip", "$skiptoken"),
+        next_page=by_link(_next_link, "$skip", "$skiptoken"),
     ),
     # They are granted by their short names or by their addresses.
     scopes=Scopes(
         reads=("Tasks.Read",),
         writes=("Tasks.ReadWrite",),
         destroys=("Tasks.ReadWrite",),
-        wider={
+        implied_by={
             "Tasks.Read": ("Tasks.ReadWrite", f"{GRAPH}/Tasks.Read", f"{GRAPH}/Tasks.ReadWrite"),
             "Tasks.ReadWrite": (f"{GRAPH}/Tasks.ReadWrite",),
         },
@@ -147,7 +147,7 @@ def list_tasks(
 ) -> Call:
     """List the tasks of a to-do list, also those that are done."""
     query = given(**{"$filter": filter, "$orderby": orderby})
-    return Call("GET", _list(list_id, "/tasks"), query, headers=_told_in(timezone))
+    return Call("GET", _list(list_id, "/tasks"), query, headers=_timezone_header(timezone))
 
 
 @microsoft_todo.reads(
@@ -169,7 +169,7 @@ def list_tasks(
 def get_task(list_id: ListId, task_id: TaskId, timezone: AnswerTimezone | None = None) -> Calls:
     """Read one task with its text, its steps and its links."""
     query = {"$expand": "checklistItems,linkedResources"}
-    task = (yield Call("GET", _task(list_id, task_id), query, headers=_told_in(timezone))).json
+    task = (yield Call("GET", _task(list_id, task_id), query, headers=_timezone_header(timezone))).json
     return {**task, "text": _document(task)}
 
 
@@ -364,7 +364,7 @@ def _step(list_id: str, task_id: str, step: str) -> str:
     return _task(list_id, task_id, "/checklistItems/{step}", step=step)
 
 
-def _told_in(timezone: str | None) -> dict[str, str]:
+def _timezone_header(timezone: str | None) -> dict[str, str]:
     """The headers that ask for times in a zone; else all are in UTC, where a day can be the one before."""
     return {"prefer": f'outlook.timezone="{timezone}"'} if timezone else {}
 
@@ -382,15 +382,15 @@ def _times(due: str | None, reminder: str | None, recurrence: dict[str, Any] | N
         raise InvalidRequest(field="due", problem="a task that repeats needs a day when it is first due")
     fields: dict[str, Any] = {}
     if due is not None:
-        fields["dueDateTime"] = _at(due, timezone)
+        fields["dueDateTime"] = _date_time(due, timezone)
     if reminder is not None:
-        fields |= {"reminderDateTime": _at(reminder, timezone)} | given(isReminderOn=reminder != "none" or None)
+        fields |= {"reminderDateTime": _date_time(reminder, timezone)} | given(isReminderOn=reminder != "none" or None)
     if recurrence is not None:
         fields["recurrence"] = {"pattern": recurrence, "range": {"type": "noEnd"}} if recurrence else None
     return fields
 
 
-def _at(time: str, timezone: str) -> dict[str, str] | None:
+def _date_time(time: str, timezone: str) -> dict[str, str] | None:
     if time == "none":
         return None
     return {"dateTime": time if "T" in time else f"{time}T00:00:00", "timeZone": timezone}

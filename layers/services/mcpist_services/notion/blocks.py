@@ -1,4 +1,4 @@
-"""From a Markdown tree to Notion's blocks; the way back is in contents.py.
+"""From a Markdown tree to Notion's blocks; the way back is in block_reading.py.
 
 Reference: https://developers.notion.com/reference/block
 
@@ -21,7 +21,6 @@ from mcpist.markdown.tree import (
     Image,
     Item,
     List,
-    Lost,
     Paragraph,
     Quote,
     Rule,
@@ -29,25 +28,26 @@ from mcpist.markdown.tree import (
     Runs,
     Table,
     Text,
+    Unsupported,
 )
 from mcpist_services.notion.languages import language_of
 from mcpist_services.notion.rich_text import (
-    MOST_TEXTS,
+    MAX_TEXT_OBJECTS,
     Json,
     address,
     long_rich_text,
+    lost_error,
     pieces,
-    refused,
     rich_text,
     text_object,
 )
 
-MOST_EXPRESSION = 1000
+MAX_EXPRESSION_CHARACTERS = 1000
 
 
 def blocks_of(tree: Iterable[Block]) -> list[Json]:
     """A tree as blocks to append, children inside, however deep; InvalidRequest for what would be lost."""
-    return [made for block in tree for made in _made(block)]
+    return [made for block in tree for made in _blocks(block)]
 
 
 def inside(block: Json) -> list[Json]:
@@ -56,7 +56,7 @@ def inside(block: Json) -> list[Json]:
     return children
 
 
-def one_of(tree: Iterable[Block]) -> Json:
+def single_block(tree: Iterable[Block]) -> Json:
     """A tree as one block that takes the place of another; InvalidRequest if it is not one, or holds more."""
     made = blocks_of(tree)
     if len(made) == 1 and made[0]["type"] == "table":
@@ -67,7 +67,7 @@ def one_of(tree: Iterable[Block]) -> Json:
     return made[0]
 
 
-def changes_to(block: Json, new: Json) -> Json:
+def block_changes(block: Json, new: Json) -> Json:
     """What makes a block of Notion's be the new one: text without marks keeps the kind of block that it is."""
     kind, made = block["type"], new["type"]
     if made == kind:
@@ -78,16 +78,16 @@ def changes_to(block: Json, new: Json) -> Json:
     raise InvalidRequest(field="markdown", problem=problem)
 
 
-def _made(block: Block) -> Iterator[Json]:
+def _blocks(block: Block) -> Iterator[Json]:
     match block:
         case Paragraph(runs):
             yield from _paragraph(runs)
         case Heading(level, runs):
-            yield _typed(f"heading_{min(level, 4)}", rich_text=rich_text(runs))
-        case Code(text, "math") if len(text) <= MOST_EXPRESSION:
-            yield _typed("equation", expression=text)
+            yield _block(f"heading_{min(level, 4)}", rich_text=rich_text(runs))
+        case Code(text, "math") if len(text) <= MAX_EXPRESSION_CHARACTERS:
+            yield _block("equation", expression=text)
         case Code(text, language):
-            yield _typed("code", rich_text=_code(text), language=language_of(language))
+            yield _block("code", rich_text=_code(text), language=language_of(language))
         case Quote(blocks):
             yield _with_text("quote", blocks)
         case List(items, start):
@@ -95,9 +95,9 @@ def _made(block: Block) -> Iterator[Json]:
         case Table(rows):
             yield _table(rows)
         case Rule():
-            yield _typed("divider")
-        case Lost():
-            raise refused(block)
+            yield _block("divider")
+        case Unsupported():
+            raise lost_error(block)
 
 
 def _paragraph(runs: Runs) -> Iterator[Json]:
@@ -107,17 +107,19 @@ def _paragraph(runs: Runs) -> Iterator[Json]:
             yield from (_picture(run) for run in part if isinstance(run, Image))
         else:
             texts = long_rich_text(_trimmed(tuple(part)))
-            yield from (_typed("paragraph", rich_text=list(some)) for some in batched(texts, MOST_TEXTS, strict=False))
+            yield from (
+                _block("paragraph", rich_text=list(some)) for some in batched(texts, MAX_TEXT_OBJECTS, strict=False)
+            )
 
 
 def _picture(image: Image) -> Json:
     caption = {"caption": rich_text([Text(image.alt)])} if image.alt else {}
-    return _typed("image", type="external", external=address(image.source), **caption)
+    return _block("image", type="external", external=address(image.source), **caption)
 
 
 def _code(text: str) -> list[Json]:
     texts = [text_object(piece) for piece in pieces(text)]
-    if len(texts) > MOST_TEXTS:
+    if len(texts) > MAX_TEXT_OBJECTS:
         raise InvalidRequest(field="markdown", problem="a block of code is too long for Notion; split it")
     return texts
 
@@ -132,18 +134,18 @@ def _with_text(kind: str, blocks: Blocks, **more: Any) -> Json:
     """A block whose own text is the first paragraph of what it holds."""
     made = blocks_of(blocks)
     own = made.pop(0)["paragraph"]["rich_text"] if made and made[0]["type"] == "paragraph" else []
-    return _typed(kind, rich_text=own, **more, **({"children": made} if made else {}))
+    return _block(kind, rich_text=own, **more, **({"children": made} if made else {}))
 
 
 def _table(rows: Sequence[Sequence[Runs]]) -> Json:
     headed = any(rows[0])
-    children = [_typed("table_row", cells=[rich_text(cell) for cell in row]) for row in rows[not headed :]]
+    children = [_block("table_row", cells=[rich_text(cell) for cell in row]) for row in rows[not headed :]]
     if not children:
-        children = [_typed("table_row", cells=[[] for _ in rows[0]])]
-    return _typed("table", table_width=len(rows[0]), has_column_header=headed, children=children)
+        children = [_block("table_row", cells=[[] for _ in rows[0]])]
+    return _block("table", table_width=len(rows[0]), has_column_header=headed, children=children)
 
 
-def _typed(kind: str, **fields: Any) -> Json:
+def _block(kind: str, **fields: Any) -> Json:
     return {"type": kind, kind: fields}
 
 

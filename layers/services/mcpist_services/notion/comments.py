@@ -2,18 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from mcpist.markdown.read import read
-from mcpist.markdown.tree import Block, Blocks, Break, Code, Heading, List, Lost, Paragraph, Quote, Run, Text
-from mcpist.markdown.write import write
-from mcpist_services.notion.rich_text import Json, refused, rich_text, runs_of
+from mcpist.markdown.reader import read
+from mcpist.markdown.tree import Block, Blocks, Break, Code, Heading, List, Paragraph, Quote, Run, Text, Unsupported
+from mcpist.markdown.writer import write
+from mcpist_services.notion.rich_text import Json, lost_error, rich_text, runs_of
 
-type Line = Sequence[Run]
+type RunLine = Sequence[Run]
 
 
 def comment(markdown: str) -> list[Json]:
     """A comment in Markdown as rich text; a list that came from Markdown reads as one, but is text."""
     runs: list[Run] = []
-    for line in _spaced(read(markdown)):
+    for line in _lines_of_blocks(read(markdown)):
         runs += [*([Break()] if runs else []), *line]
     return rich_text(runs)
 
@@ -23,7 +23,7 @@ def said(texts: Iterable[Json]) -> str:
     return write((Paragraph(runs_of(texts)),))
 
 
-def _spaced(blocks: Blocks) -> Iterator[Line]:
+def _lines_of_blocks(blocks: Blocks) -> Iterator[RunLine]:
     """The lines of blocks with an empty one between two blocks."""
     for place, block in enumerate(blocks):
         if place:
@@ -31,25 +31,25 @@ def _spaced(blocks: Blocks) -> Iterator[Line]:
         yield from _lines(block)
 
 
-def _lines(block: Block) -> Iterator[Line]:
+def _lines(block: Block) -> Iterator[RunLine]:
     match block:
         case Paragraph(runs) | Heading(_, runs):
             yield runs
         case Code(text):
             yield from ([Text(line, frozenset({"code"}))] for line in text.split("\n"))
         case Quote(blocks):
-            yield from ([Text("> "), *line] for line in _spaced(blocks))
+            yield from ([Text("> "), *line] for line in _lines_of_blocks(blocks))
         case List(items, start):
             for place, item in enumerate(items):
                 box = {None: "", True: "[x] ", False: "[ ] "}[item.done]
                 mark = f"- {box}" if start is None else f"{start + place}. {box}"
-                yield from _behind(mark, (line for inner in item.blocks for line in _lines(inner)))
-        case Lost():
-            raise refused(block)
+                yield from _prefixed(mark, (line for inner in item.blocks for line in _lines(inner)))
+        case Unsupported():
+            raise lost_error(block)
         case _:
             yield from ([Text(line)] for line in write((block,)).split("\n"))
 
 
-def _behind(mark: str, lines: Iterable[Line]) -> Iterator[Line]:
+def _prefixed(mark: str, lines: Iterable[RunLine]) -> Iterator[RunLine]:
     for place, line in enumerate(lines):
         yield [Text("  " if place else mark), *line]

@@ -5,14 +5,14 @@ Reference: https://developers.notion.com/reference/block#code
 
 PLAIN = "plain text"
 
-_KNOWN = """\
+_ONE_WORD_NAMES = """\
 abap abc agda arduino assembly bash basic bnf c c# c++ clojure coffeescript coq css dart dhall diff docker ebnf elixir
 elm erlang f# flow fortran gherkin glsl go graphql groovy haskell hcl html idris java javascript json julia kotlin latex
 less lisp livescript lua makefile markdown markup matlab mathematica mermaid nix objective-c ocaml pascal perl php
 powershell prolog protobuf purescript python r racket reason ruby rust sass scala scheme scss shell smalltalk solidity
 sql swift toml typescript vb.net verilog vhdl webassembly xml yaml java/c/c++/c#"""
-_OF_TWO_WORDS = ("ascii art", "llvm ir", "notion formula", PLAIN, "visual basic")
-_ALSO = {
+_TWO_WORD_NAMES = ("ascii art", "llvm ir", "notion formula", PLAIN, "visual basic")
+_ALIASES = {
     "console": "shell",
     "cpp": "c++",
     "cs": "c#",
@@ -47,7 +47,7 @@ _ALSO = {
     "zsh": "shell",
 }
 
-LANGUAGES = {**_ALSO, **{name: name for name in _KNOWN.split()}, **{name: name for name in _OF_TWO_WORDS}}
+LANGUAGES = {**_ALIASES, **{name: name for name in _ONE_WORD_NAMES.split()}, **{name: name for name in _TWO_WORD_NAMES}}
 
 
 def language_of(name: str) -> str:

@@ -11,9 +11,9 @@ from typing import Any
 from mcpist.errors import InvalidRequest
 from mcpist_services.notion.rich_text import Json, pieces, plain, text_object
 
-_PLAIN = {"number", "url", "email", "phone_number", "checkbox"}
+_SCALAR_TYPES = {"number", "url", "email", "phone_number", "checkbox"}
 # Types that need no settings.
-_SIMPLE = (
+_BARE_TYPES = (
     "title",
     "rich_text",
     "number",
@@ -33,7 +33,7 @@ _SIMPLE = (
     "last_edited_by",
     "unique_id",
 )
-_LISTS = {"title", "rich_text", "multi_select", "people", "files", "relation"}
+_LIST_TYPES = {"title", "rich_text", "multi_select", "people", "files", "relation"}
 
 
 # -- from Notion --------------------------------------------------------------------------------------
@@ -50,7 +50,7 @@ def row(page: Json) -> Json:
 def value(each: Json) -> Any:
     """A property's value: text, a number, true or false, or a list of these; None where there is none."""
     kind = each["type"]
-    read = _READ.get(kind)
+    read = _READERS.get(kind)
     own = each.get(kind)
     found = own if read is None or own is None else read(own)
     return [*found, "..."] if each.get("has_more") and isinstance(found, list) else found
@@ -72,13 +72,13 @@ def whole(answers: Sequence[Json]) -> Json:
 
 def outline(schema: Mapping[str, Json]) -> dict[str, str]:
     """What a data source asks for: each property's type, and what may be chosen."""
-    return {name: _kind(each) for name, each in schema.items()}
+    return {name: _describe_type(each) for name, each in schema.items()}
 
 
 def _item(item: Json) -> Any:
     """One item of a list of properties, where lists have one element each and no brackets."""
     kind = item["type"]
-    return value(item | {kind: [item[kind]]}) if kind in _LISTS - {"multi_select", "files"} else value(item)
+    return value(item | {kind: [item[kind]]}) if kind in _LIST_TYPES - {"multi_select", "files"} else value(item)
 
 
 def _date(own: Json) -> str:
@@ -94,7 +94,7 @@ def _names(own: Iterable[Json]) -> list[str]:
     return [_name(each) for each in own]
 
 
-def _rolled(own: Json) -> Any:
+def _rollup(own: Json) -> Any:
     found = own.get(own["type"])
     return [value(each) for each in found] if own["type"] == "array" and found is not None else value(own)
 
@@ -107,7 +107,7 @@ def _place(own: Json) -> str:
     return str(own.get("name") or own.get("address") or f"{own['lat']}, {own['lon']}")
 
 
-_READ: Mapping[str, Callable[[Any], Any]] = {
+_READERS: Mapping[str, Callable[[Any], Any]] = {
     "title": plain,
     "rich_text": plain,
     "select": _name,
@@ -120,7 +120,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "files": _names,
     "relation": lambda own: [each["id"] for each in own],
     "formula": value,
-    "rollup": _rolled,
+    "rollup": _rollup,
     "unique_id": _unique_id,
     "verification": lambda own: own["state"],
     "place": _place,
@@ -131,7 +131,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def _kind(each: Json) -> str:
+def _describe_type(each: Json) -> str:
     kind: str = each["type"]
     own = each.get(kind) or {}
     if own.get("options"):
@@ -155,13 +155,14 @@ def written(properties: Mapping[str, Any], schema: Mapping[str, Json]) -> Json:
         problem = f'there is no property "{unknown[0]}"; there are: {", ".join(schema)}'
         raise InvalidRequest(field="properties", problem=problem)
     return {
-        name: each if isinstance(each, dict) else _written(name, kinds[name], each) for name, each in properties.items()
+        name: each if isinstance(each, dict) else _to_notion(name, kinds[name], each)
+        for name, each in properties.items()
     }
 
 
 def schema(properties: Mapping[str, Any]) -> Json:
     """The properties of a new data source: by a type, by the options to choose from, or as Notion writes them."""
-    made = {name: _configured(name, each) for name, each in properties.items()}
+    made = {name: _new_property(name, each) for name, each in properties.items()}
     return made if any("title" in each for each in made.values()) else {"Name": {"title": {}}} | made
 
 
@@ -175,29 +176,29 @@ def words(text: str) -> list[Json]:
     return [text_object(piece) for piece in pieces(text)]
 
 
-def _written(name: str, kind: str, given: Any) -> Json:
+def _to_notion(name: str, kind: str, given: Any) -> Json:
     if given is None:
-        return {kind: [] if kind in _LISTS else None}
-    if kind in _PLAIN:
+        return {kind: [] if kind in _LIST_TYPES else None}
+    if kind in _SCALAR_TYPES:
         return {kind: given}
-    if kind not in _WRITE:
+    if kind not in _WRITERS:
         problem = f'"{name}" is a {kind}, which Notion computes, or takes only as it writes it: an object'
         raise InvalidRequest(field="properties", problem=problem)
-    return {kind: _WRITE[kind](given)}
+    return {kind: _WRITERS[kind](given)}
 
 
-def _configured(name: str, given: Any) -> Json:
+def _new_property(name: str, given: Any) -> Json:
     if isinstance(given, dict):
         return given
     if isinstance(given, list):
         return {"select": {"options": [{"name": option} for option in given]}}
-    if given not in _SIMPLE:
-        problem = f'"{name}": a type ({", ".join(_SIMPLE)}), a list of options, or an object as Notion writes it'
+    if given not in _BARE_TYPES:
+        problem = f'"{name}": a type ({", ".join(_BARE_TYPES)}), a list of options, or an object as Notion writes it'
         raise InvalidRequest(field="properties", problem=problem)
     return {given: {}}
 
 
-def _several(given: Any, key: str) -> list[Json]:
+def _objects(given: Any, key: str) -> list[Json]:
     return [{key: each} for each in (given if isinstance(given, list) else [given])]
 
 
@@ -205,19 +206,19 @@ def _file(url: str) -> Json:
     return {"name": url.rpartition("/")[2][:100] or url[:100], "type": "external", "external": {"url": url}}
 
 
-def _interval(given: Any) -> Json:
+def _date_range(given: Any) -> Json:
     start, _, end = str(given).partition("/")
     return {"start": start} | ({"end": end} if end else {})
 
 
-_WRITE: Mapping[str, Callable[[Any], Any]] = {
+_WRITERS: Mapping[str, Callable[[Any], Any]] = {
     "title": lambda given: words(str(given)),
     "rich_text": lambda given: words(str(given)),
     "select": lambda given: {"name": given},
     "status": lambda given: {"name": given},
-    "multi_select": lambda given: _several(given, "name"),
-    "people": lambda given: _several(given, "id"),
-    "relation": lambda given: _several(given, "id"),
+    "multi_select": lambda given: _objects(given, "name"),
+    "people": lambda given: _objects(given, "id"),
+    "relation": lambda given: _objects(given, "id"),
     "files": lambda given: [_file(url) for url in (given if isinstance(given, list) else [given])],
-    "date": _interval,
+    "date": _date_range,
 }

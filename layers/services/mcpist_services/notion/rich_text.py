@@ -3,7 +3,7 @@
 Reference: https://developers.notion.com/reference/rich-text
 
 Colours and underlines are looks only, and are left out. A mention of a page is a link to it. What else Markdown has no
-word for (a date that reminds, an equation) shows its text, followed by Lost.
+word for (a date that reminds, an equation) shows its text, followed by Unsupported.
 """
 
 import re
@@ -12,14 +12,14 @@ from itertools import groupby
 from typing import Any
 
 from mcpist.errors import InvalidRequest
-from mcpist.markdown.tree import Break, Image, Lost, Mark, Mention, Run, Runs, Text
+from mcpist.markdown.tree import Break, Image, Mark, Mention, Run, Runs, Text, Unsupported
 
-MOST_CHARACTERS = 2000  # of one text object, as UTF-16 counts them
-MOST_TEXTS = 100  # in one array
-MOST_ADDRESS = 2000
+MAX_TEXT_CHARACTERS = 2000  # of one text object, as UTF-16 counts them
+MAX_TEXT_OBJECTS = 100  # in one array
+MAX_URL_CHARACTERS = 2000
 
 # With a scheme, or a page of the same workspace.
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s].*|/[0-9a-fA-F-]{32,36}.*", re.DOTALL)
+_LINK_TARGET = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s].*|/[0-9a-fA-F-]{32,36}.*", re.DOTALL)
 _MARKS: Mapping[Mark, str] = {"strong": "bold", "emphasis": "italic", "strike": "strikethrough", "code": "code"}
 
 type Json = dict[str, Any]
@@ -28,20 +28,20 @@ type Json = dict[str, Any]
 def rich_text(runs: Iterable[Run]) -> list[Json]:
     """Runs as rich text; InvalidRequest for what would be lost, or is in too many pieces for one block."""
     texts = long_rich_text(runs)
-    if len(texts) > MOST_TEXTS:
-        problem = f"one block holds at most {MOST_TEXTS} pieces of different style; split this text"
+    if len(texts) > MAX_TEXT_OBJECTS:
+        problem = f"one block holds at most {MAX_TEXT_OBJECTS} pieces of different style; split this text"
         raise InvalidRequest(field="markdown", problem=problem)
     return texts
 
 
 def long_rich_text(runs: Iterable[Run]) -> list[Json]:
     """Runs as rich text of any length. A picture is a link to it."""
-    return [made for run in _together(_unbroken(runs)) for made in _written(run)]
+    return [made for run in _merge_adjacent(_with_line_breaks(runs)) for made in _text_objects(run)]
 
 
 def runs_of(texts: Iterable[Json]) -> Runs:
     """Rich text as runs."""
-    return tuple(_together(run for text in texts for run in _read(text)))
+    return tuple(_merge_adjacent(run for text in texts for run in _runs(text)))
 
 
 def plain(texts: Iterable[Json] | None) -> str:
@@ -54,7 +54,7 @@ def pieces(text: str) -> Iterator[str]:
     start = width = 0
     for place, character in enumerate(text):
         width += 1 + (character > "\uffff")
-        if width > MOST_CHARACTERS:
+        if width > MAX_TEXT_CHARACTERS:
             yield text[start:place]
             start, width = place, 1 + (character > "\uffff")
     if text[start:]:
@@ -63,13 +63,13 @@ def pieces(text: str) -> Iterator[str]:
 
 def address(link: str) -> Json:
     """Where a link leads; InvalidRequest for one that Notion refuses, and with it all that stands around it."""
-    if len(link) > MOST_ADDRESS or not _ADDRESS.fullmatch(link):
+    if len(link) > MAX_URL_CHARACTERS or not _LINK_TARGET.fullmatch(link):
         problem = f'Notion takes no link to "{link[:80]}": say a whole address, as https://...'
         raise InvalidRequest(field="markdown", problem=problem)
     return {"url": link}
 
 
-def refused(lost: Lost) -> InvalidRequest:
+def lost_error(lost: Unsupported) -> InvalidRequest:
     """The refusal of what Markdown only names: to write would destroy what stands there."""
     problem = f'"{lost.name}" cannot be written from Markdown: leave it out, or change only the blocks around it'
     return InvalidRequest(field="markdown", problem=problem)
@@ -80,7 +80,7 @@ def text_object(content: str) -> Json:
     return {"type": "text", "text": {"content": content}}
 
 
-def _unbroken(runs: Iterable[Run]) -> Iterator[Run]:
+def _with_line_breaks(runs: Iterable[Run]) -> Iterator[Run]:
     """Line breaks as part of the text before them, so that they take no text object of their own."""
     before = Text("")
     for run in runs:
@@ -89,7 +89,7 @@ def _unbroken(runs: Iterable[Run]) -> Iterator[Run]:
         yield now
 
 
-def _written(run: Run) -> Iterator[Json]:
+def _text_objects(run: Run) -> Iterator[Json]:
     match run:
         case Text(text, marks, link):
             style = {_MARKS[mark]: True for mark in sorted(marks)}
@@ -100,17 +100,17 @@ def _written(run: Run) -> Iterator[Json]:
                 yield made | ({"annotations": style} if style else {})
         case Image(source, alt):
             link = address(source)["url"]
-            yield from _written(Text(alt or link, link=link))
+            yield from _text_objects(Text(alt or link, link=link))
         case Mention(id_):
             yield {"type": "mention", "mention": {"type": "user", "user": {"id": id_}}}
-        case Lost():
-            raise refused(run)
+        case Unsupported():
+            raise lost_error(run)
 
 
-def _read(text: Json) -> Iterator[Run]:
+def _runs(text: Json) -> Iterator[Run]:
     kind = text["type"]
     if kind == "equation":
-        yield from (Text(text["equation"]["expression"]), Lost("equation"))
+        yield from (Text(text["equation"]["expression"]), Unsupported("equation"))
         return
     mention: Json = text.get("mention") or {"type": "text"}
     if mention["type"] == "user":
@@ -122,10 +122,10 @@ def _read(text: Json) -> Iterator[Run]:
             yield Break()
         yield Text(line, marks, text["href"] or "")
     if kind == "mention" and not text["href"]:
-        yield Lost(mention["type"].replace("_", " "))
+        yield Unsupported(mention["type"].replace("_", " "))
 
 
-def _together(runs: Iterable[Run]) -> Iterator[Run]:
+def _merge_adjacent(runs: Iterable[Run]) -> Iterator[Run]:
     """Neighbours of one style as one run, and none that is empty."""
     for style, alike in groupby(runs, lambda run: (run.marks, run.link) if isinstance(run, Text) else None):
         if style is None:

@@ -11,16 +11,16 @@ from urllib.parse import unquote
 from pydantic import Field
 
 from mcpist.errors import InvalidRequest
-from mcpist.markdown.read import read
+from mcpist.markdown.reader import read
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call, Calls, Work, given, path
 from mcpist.tools.module import Module
 from mcpist.tools.paging import Paging, by_field
 from mcpist_services.notion import properties as values
-from mcpist_services.notion.blocks import blocks_of, changes_to, one_of
+from mcpist_services.notion.block_requests import append, check_size, read_blocks, read_page
+from mcpist_services.notion.blocks import block_changes, blocks_of, single_block
+from mcpist_services.notion.chunks import BlockChunk, portions
 from mcpist_services.notion.comments import comment, said
-from mcpist_services.notion.nested import append, check_size, read_blocks, read_page
-from mcpist_services.notion.portions import Portion, portions
 from mcpist_services.notion.rich_text import Json, plain
 
 _MENTION = re.compile(r"\[[^\[\]]*\]\(mention:([0-9a-fA-F-]{32,36})\)")
@@ -47,16 +47,16 @@ notion = Module(
     headers={"notion-version": "2026-03-11"},
     paging=Paging(
         size="page_size",
-        most=100,
-        places=("start_cursor",),
-        following=by_field("next_cursor", "start_cursor", more="has_more"),
-        tells=_row,
+        max_size=100,
+        position_parameters=("start_cursor",),
+        next_page=by_field("next_cursor", "start_cursor", more="has_more"),
+        extra_columns=_row,
     ),
     category="productivity",
     tags=("documents", "notes", "databases"),
 )
 
-MOST_PROPERTY_PAGES = 50
+MAX_PROPERTY_PAGES = 50
 
 PAGE = ("id", "row.title as title", "url", "last_edited_time as last_edited", "row.properties as properties")
 WRITTEN = shows("id", "url")
@@ -140,7 +140,7 @@ def get_page_property(
     id_ = unquote(found[name]["id"] if name in found else property_id)
     place, answers = _page(page_id, "/properties/{property_id}", property_id=id_), list[Json]()
     cursor: Json = {}
-    while not answers or (cursor and len(answers) < MOST_PROPERTY_PAGES):
+    while not answers or (cursor and len(answers) < MAX_PROPERTY_PAGES):
         answers.append((yield Call("GET", place, cursor)).json)
         cursor = {"start_cursor": answers[-1]["next_cursor"]} if answers[-1].get("has_more") else {}
     return {"property": name, **values.whole(answers)}
@@ -166,7 +166,7 @@ def create_page(
     parent = _parent(parent_page_id=parent_page_id, data_source_id=data_source_id)
     if properties and not data_source_id:
         raise InvalidRequest(field="properties", problem="only a row of a data source has more than its title")
-    body = given(parent=parent, properties=values.titled(title), markdown=_carried(markdown), icon=_emoji(icon))
+    body = given(parent=parent, properties=values.titled(title), markdown=_notion_markdown(markdown), icon=_emoji(icon))
     return _with_properties(
         Call("POST", "/v1/pages", json=body), properties, data_source_id and _source(data_source_id)
     )
@@ -227,7 +227,7 @@ def update_page_content(
     allow_deleting_content: Annotated[bool, "Even if pages or databases inside are deleted with it"] = False,
 ) -> Call:
     """Change a page's text: add to it, or replace a part or all of it. Nesting is by tabs, as in get_page_content."""
-    body = _edit(_carried(markdown), after, content_range, replace, content_updates)
+    body = _content_edit(_notion_markdown(markdown), after, content_range, replace, content_updates)
     if allow_deleting_content and body["type"] != "insert_content":
         body[body["type"]]["allow_deleting_content"] = True
     return Call("PATCH", _page(page_id, "/markdown"), json=body)
@@ -361,7 +361,7 @@ def update_block(
     markdown: Annotated[Markdown, "One block of the same kind, or its new text alone, e.g. Ship on **Tuesday**"],
 ) -> Calls:
     """Replace the text of one block. What is nested in it stays."""
-    return _update_block(block_id, one_of(read(markdown)))
+    return _update_block(block_id, single_block(read(markdown)))
 
 
 @notion.destroys(BLOCK, "delete-a-block", idempotent=True)
@@ -519,7 +519,7 @@ def _emoji(icon: str | None) -> Json | None:
     return {"type": "emoji", "emoji": icon} if icon else None
 
 
-def _carried(markdown: str | None) -> str | None:
+def _notion_markdown(markdown: str | None) -> str | None:
     """Markdown as Notion itself reads it, with its own mentions; InvalidRequest where something is missing in it."""
     if markdown and "<!-- not carried:" in markdown:
         problem = "it says <!-- not carried --> of something that stands in the page: read it with get_page_content"
@@ -527,13 +527,13 @@ def _carried(markdown: str | None) -> str | None:
     return markdown and _MENTION.sub(r'<mention-user url="user://\1"/>', markdown)
 
 
-def _edit(
+def _content_edit(
     markdown: str | None, after: str | None, content_range: str | None, replace: bool, updates: list[Json] | None
 ) -> Json:
     """One of the four ways in which Notion changes a page's text."""
     places = {"after": after, "content_range": content_range, "replace": replace or None}
-    said_places = given(**places)
-    if (markdown is None) == (updates is None) or len(said_places) > 1 or (updates and said_places):
+    given_places = given(**places)
+    if (markdown is None) == (updates is None) or len(given_places) > 1 or (updates and given_places):
         problem = f"say either content_updates, or markdown with at most one of {', '.join(places)}"
         raise InvalidRequest(field="markdown", problem=problem)
     if updates:
@@ -551,25 +551,25 @@ def _with_properties(call: Call, properties: Mapping[str, Any] | None, schema: s
     if not properties or not schema:
         return call
     if values.is_raw(properties):
-        return _joined(call, properties)
-    return _typed(call, properties, schema)
+        return _merge_properties(call, properties)
+    return _send_with_types(call, properties, schema)
 
 
-def _typed(call: Call, properties: Mapping[str, Any], schema: str) -> Calls:
+def _send_with_types(call: Call, properties: Mapping[str, Any], schema: str) -> Calls:
     known = (yield Call("GET", schema)).json["properties"]
-    return (yield _joined(call, values.written(properties, known))).json
+    return (yield _merge_properties(call, values.written(properties, known))).json
 
 
-def _joined(call: Call, properties: Mapping[str, Any]) -> Call:
+def _merge_properties(call: Call, properties: Mapping[str, Any]) -> Call:
     fields = {**properties, **call.json.get("properties", {})}
     return Call(call.method, call.path, json={**call.json, "properties": fields})
 
 
-def _append(block_id: str, made: list[Portion], position: Json | None) -> Calls:
+def _append(block_id: str, made: list[BlockChunk], position: Json | None) -> Calls:
     ids = yield from append(block_id, made, position)
     return {"id": block_id, "appended": len(ids), "last_id": ids[-1]}
 
 
 def _update_block(block_id: str, new: Json) -> Calls:
     block = (yield Call("GET", _block(block_id))).json
-    return (yield Call("PATCH", _block(block_id), json=changes_to(block, new))).json
+    return (yield Call("PATCH", _block(block_id), json=block_changes(block, new))).json

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 SUFFIXES = (".md", ".markdown")
-TITLE_CHARACTERS = 200
+MAX_TITLE_CHARACTERS = 200
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,5000}?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FENCED = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
@@ -36,7 +36,7 @@ def read(path: str, content: bytes) -> Document:
     found = fields(text)
     return Document(
         path=path,
-        title=(line(found.get("title")) or _heading(text) or PurePosixPath(path).stem)[:TITLE_CHARACTERS],
+        title=(line(found.get("title")) or _heading(text) or PurePosixPath(path).stem)[:MAX_TITLE_CHARACTERS],
         tags=tuple(dict.fromkeys(_tags(found.get("tags")))),
         date=_date(found.get("date")),
         text=text,

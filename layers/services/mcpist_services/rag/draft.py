@@ -10,17 +10,17 @@ from mcpist.errors import InvalidRequest, PayloadTooLarge
 from mcpist.tools.call import given
 from mcpist_services.rag.documents import SUFFIXES, body, fields, front_matter, line, plain
 
-MOST_BYTES = 1_000_000
-MOST_PATH_BYTES = 800  # of the 1,024 of a key, which begins with the organization
+MAX_DOCUMENT_BYTES = 1_000_000
+MAX_PATH_BYTES = 800  # of the 1,024 of a key, which begins with the organization
 
-_BETWEEN = re.compile(r"(?:^(?:#.*)?\n)*\Z", re.MULTILINE)  # comments and empty lines after a field
-_UNMERGED = (
+_TRAILING_COMMENTS = re.compile(r"(?:^(?:#.*)?\n)*\Z", re.MULTILINE)  # comments and empty lines after a field
+_UNMERGEABLE = (
     "its front matter cannot be merged with title, tags and date: write one field a line and at most 5,000 "
     "characters, or say all of it here"
 )
 
 
-def writable(path: str, *, new: bool) -> str:
+def checked_path(path: str, *, new: bool) -> str:
     """A path under which a document may be stored, a new one with its letters put together; InvalidRequest for others.
 
     macOS takes letters apart: a document that came from there under such a path keeps it.
@@ -35,65 +35,65 @@ def writable(path: str, *, new: bool) -> str:
         raise _wrong_path("it may hold neither backslashes nor invisible characters")
     if not name.endswith(SUFFIXES) or name in SUFFIXES:
         raise _wrong_path("it must end in a name with .md")
-    if len(path.encode()) > MOST_PATH_BYTES:
-        raise _wrong_path(f"it may have at most {MOST_PATH_BYTES} bytes")
+    if len(path.encode()) > MAX_PATH_BYTES:
+        raise _wrong_path(f"it may have at most {MAX_PATH_BYTES} bytes")
     return path
 
 
-def composed(content: str, title: str | None, tags: Collection[str] | None, day: str | None) -> str:
+def compose_text(content: str, title: str | None, tags: Collection[str] | None, day: str | None) -> str:
     """The content with these fields in its front matter: they take the place of its own, the rest stays as it is.
 
-    InvalidRequest where that cannot be, PayloadTooLarge for more than MOST_BYTES.
+    InvalidRequest where that cannot be, PayloadTooLarge for more than MAX_DOCUMENT_BYTES.
     """
-    said = given(
+    changed_fields = given(
         title=title and line(title),
         tags=None if tags is None else list(dict.fromkeys(filter(None, map(line, tags)))),
         date=day and _day(day),
     )
     text = plain(content)
-    if said:
-        text = _merged(text, said)
+    if changed_fields:
+        text = _merge_fields(text, changed_fields)
     size = len(text.encode())
-    if size > MOST_BYTES:
-        raise PayloadTooLarge(size_bytes=size, limit_bytes=MOST_BYTES)
+    if size > MAX_DOCUMENT_BYTES:
+        raise PayloadTooLarge(size_bytes=size, limit_bytes=MAX_DOCUMENT_BYTES)
     return text
 
 
-def _merged(text: str, said: Mapping[str, Any]) -> str:
+def _merge_fields(text: str, changed_fields: Mapping[str, Any]) -> str:
     """The text with these fields; an empty list takes its field away."""
     import yaml
 
-    new = {name: value for name, value in said.items() if value != []}
+    new = {name: value for name, value in changed_fields.items() if value != []}
     front = front_matter(text)
     if front is None and not new:
         return text
-    kept, rest = ("", f"\n{text}") if front is None else (_without(front, said), body(text))
+    kept, rest = ("", f"\n{text}") if front is None else (_without_fields(front, changed_fields), body(text))
     # Without bounds of width: a title stays in one line.
-    dumped = yaml.safe_dump(new, allow_unicode=True, sort_keys=False, width=MOST_BYTES) if new else ""
+    dumped = yaml.safe_dump(new, allow_unicode=True, sort_keys=False, width=MAX_DOCUMENT_BYTES) if new else ""
     merged = f"---\n{dumped}{kept}---\n{rest}"
-    others = {name: value for name, value in fields(text).items() if name not in said}
+    others = {name: value for name, value in fields(text).items() if name not in changed_fields}
     if fields(merged) != others | {name: str(value) if name == "date" else value for name, value in new.items()}:
-        raise _unmerged()
+        raise _unmergeable()
     return merged
 
 
-def _without(front: str, names: Collection[str]) -> str:
+def _without_fields(front: str, names: Collection[str]) -> str:
     """Front matter without these fields; the others, and what stands between fields, to the letter."""
     import yaml
 
     try:
         root = yaml.compose(front, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError):
-        raise _unmerged() from None
+        raise _unmergeable() from None
     if root is None:
         return front
     if not isinstance(root, yaml.MappingNode):
-        raise _unmerged()
+        raise _unmergeable()
     # A key that is no word has a list for its value.
     keys = [(str(key.value), key.start_mark.index) for key, _ in root.value]
     ends = [start for _, start in keys[1:]] + [len(front)]
     parts = [(name, front[start:end]) for (name, start), end in zip(keys, ends, strict=True)]
-    kept = (_BETWEEN.findall(part)[0] if name in names else part for name, part in parts)
+    kept = (_TRAILING_COMMENTS.findall(part)[0] if name in names else part for name, part in parts)
     return front[: keys[0][1]] + "".join(kept) if keys else front
 
 
@@ -108,5 +108,5 @@ def _wrong_path(problem: str) -> InvalidRequest:
     return InvalidRequest(field="path", problem=problem)
 
 
-def _unmerged() -> InvalidRequest:
-    return InvalidRequest(field="content", problem=_UNMERGED)
+def _unmergeable() -> InvalidRequest:
+    return InvalidRequest(field="content", problem=_UNMERGEABLE)

@@ -4,15 +4,15 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from mcpist.aws.stores import client, reaching, refused
+from mcpist.aws.stores import client, is_aws_error, store_errors
 from mcpist.settings import settings
 
-CONNECTIONS = 8
+MAX_CONCURRENT_REQUESTS = 8
 
-_OUTRUN = ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey")
+_CONFLICT_CODES = ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey")
 
 
-class Folder:
+class BucketFolder:
     """Every key begins with the prefix, so that nothing outside can be named."""
 
     def __init__(self, prefix: str) -> None:
@@ -24,7 +24,7 @@ class Folder:
         start: dict[str, str] = {}
         requests = 0
         while True:
-            page = self._ask("list_objects_v2", Prefix=self.prefix, **start)
+            page = self._request("list_objects_v2", Prefix=self.prefix, **start)
             requests += 1
             etags |= {found["Key"].removeprefix(self.prefix): found["ETag"] for found in page.get("Contents", ())}
             if not page["IsTruncated"]:
@@ -34,27 +34,27 @@ class Folder:
     def get(self, name: str) -> tuple[bytes, str] | None:
         """An object with its ETag, or None where there is none."""
         try:
-            answer = self._ask("get_object", Key=self.prefix + name)
+            answer = self._request("get_object", Key=self.prefix + name)
         except Exception as error:
-            if refused(error, "NoSuchKey"):
+            if is_aws_error(error, "NoSuchKey"):
                 return None
             raise
-        with reaching("documents"), answer["Body"] as body:
+        with store_errors("documents"), answer["Body"] as body:
             return body.read(), answer["ETag"]
 
     def etag(self, name: str) -> str | None:
         """An object's ETag, or None where there is none."""
         try:
-            etag: str = self._ask("head_object", Key=self.prefix + name)["ETag"]
+            etag: str = self._request("head_object", Key=self.prefix + name)["ETag"]
         except Exception as error:
-            if refused(error, "404"):  # without a body there is no other code
+            if is_aws_error(error, "404"):  # without a body there is no other code
                 return None
             raise
         return etag
 
     def put(self, name: str, content: bytes, **conditions: str) -> str:
         """Store an object and return its ETag."""
-        etag: str = self._ask("put_object", Key=self.prefix + name, Body=content, **conditions)["ETag"]
+        etag: str = self._request("put_object", Key=self.prefix + name, Body=content, **conditions)["ETag"]
         return etag
 
     def replace(self, name: str, content: bytes, etag: str) -> str | None:
@@ -62,28 +62,28 @@ class Folder:
         try:
             return self.put(name, content, **({"IfMatch": etag} if etag else {"IfNoneMatch": "*"}))
         except Exception as error:
-            if any(refused(error, code) for code in _OUTRUN):
+            if any(is_aws_error(error, code) for code in _CONFLICT_CODES):
                 return None
             raise
 
     def delete(self, name: str, etag: str) -> bool:
         """Remove the object with this ETag, which may be gone already; False where another stands in its place."""
         try:
-            self._ask("delete_object", Key=self.prefix + name, IfMatch=etag)
+            self._request("delete_object", Key=self.prefix + name, IfMatch=etag)
         except Exception as error:
-            if refused(error, "NoSuchKey"):
+            if is_aws_error(error, "NoSuchKey"):
                 return True
-            if any(refused(error, code) for code in _OUTRUN):
+            if any(is_aws_error(error, code) for code in _CONFLICT_CODES):
                 return False
             raise
         return True
 
-    def _ask(self, operation: str, **arguments: Any) -> Any:
-        with reaching("documents"):
+    def _request(self, operation: str, **arguments: Any) -> Any:
+        with store_errors("documents"):
             return getattr(client("s3"), operation)(Bucket=settings().files_bucket, **arguments)
 
 
-def each[T, R](work: Callable[[T], R], items: Iterable[T]) -> Generator[R]:
+def map_concurrently[T, R](work: Callable[[T], R], items: Iterable[T]) -> Generator[R]:
     """The results of a work for each item, in order, a few at a time; who stops asking stops the rest."""
-    with ThreadPoolExecutor(CONNECTIONS) as workers:
+    with ThreadPoolExecutor(MAX_CONCURRENT_REQUESTS) as workers:
         yield from workers.map(work, items)

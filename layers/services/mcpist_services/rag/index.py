@@ -15,9 +15,9 @@ from typing import Any, Literal, Self
 
 from mcpist_services.rag.documents import Document, body, normal
 
-FORMAT = 1
+FORMAT_VERSION = 1
 SNIPPET_CHARACTERS = 200
-MOST_PARTS = 100  # of a query; a whole text as a query would take seconds
+MAX_QUERY_PARTS = 100  # of a query; a whole text as a query would take seconds
 
 # A word in the title counts as eight in the text, one in the tags as four, one in the path as two.
 _SCHEMA = """
@@ -28,13 +28,13 @@ CREATE TABLE documents (
 CREATE VIRTUAL TABLE words USING fts5 (title, tags, path, text, content='', tokenize='porter unicode61');
 INSERT INTO words (words, rank) VALUES ('rank', 'bm25(8, 4, 2, 1)');
 """
-_FOUND = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank"
-_DOCUMENT = "SELECT path, text FROM documents WHERE id = ?"
+_SELECT_MATCHES = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank"
+_SELECT_DOCUMENT = "SELECT path, text FROM documents WHERE id = ?"
 _HAN = r"\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
 _KANA = r"\u3041-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
 _HANGUL = r"\uac00-\ud7a3"
 _CJK = _KANA + _HAN + _HANGUL
-_RUN = re.compile(f"[{_CJK}]+")
+_CJK_RUN = re.compile(f"[{_CJK}]+")
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 
 
@@ -47,7 +47,7 @@ class Index:
         if database:
             self._connection.deserialize(database)
         else:
-            self._connection.executescript(f"PRAGMA user_version = {FORMAT}; {_SCHEMA}")
+            self._connection.executescript(f"PRAGMA user_version = {FORMAT_VERSION}; {_SCHEMA}")
 
     @classmethod
     def load(cls, database: bytes) -> Self | None:
@@ -57,7 +57,7 @@ class Index:
             (found,) = index._connection.execute("PRAGMA user_version").fetchone()
         except sqlite3.DatabaseError:
             return None
-        return index if found == FORMAT else None
+        return index if found == FORMAT_VERSION else None
 
     def dump(self) -> bytes:
         """The index as bytes."""
@@ -127,13 +127,13 @@ class Index:
         First those with every word as it is written, then those with any word, or any pair of a CJK word.
         """
         words = _WORD.findall(normal(query))
-        parts = list(dict.fromkeys(part for word in words for part in (word, *_pairs(word))))[:MOST_PARTS]
+        parts = list(dict.fromkeys(part for word in words for part in (word, *_pairs(word))))[:MAX_QUERY_PARTS]
         seen: set[int] = set()
         for expression in (" AND ".join(map(_phrase, words)), " OR ".join(map(_phrase, parts))):
-            for (rowid,) in self._connection.execute(_FOUND, [expression]) if expression else ():
+            for (rowid,) in self._connection.execute(_SELECT_MATCHES, [expression]) if expression else ():
                 if rowid not in seen:
                     seen.add(rowid)
-                    path, text = self._connection.execute(_DOCUMENT, [rowid]).fetchone()
+                    path, text = self._connection.execute(_SELECT_DOCUMENT, [rowid]).fetchone()
                     yield path, snippet(body(text), parts)
 
 
@@ -143,10 +143,10 @@ def snippet(text: str, words: Iterable[str]) -> str:
     pattern = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
     hits = [(hit.start(), hit[0].lower()) for hit in islice(re.finditer(pattern, line, re.IGNORECASE), 50)]
 
-    def worth(start: int) -> int:
+    def score(start: int) -> int:
         return len({word for place, word in hits if start <= place < start + SNIPPET_CHARACTERS * 3 // 4})
 
-    best = max((place for place, _ in hits), key=worth, default=0)
+    best = max((place for place, _ in hits), key=score, default=0)
     start = max(0, min(best - SNIPPET_CHARACTERS // 4, len(line) - SNIPPET_CHARACTERS))
     end = start + SNIPPET_CHARACTERS
     return ("…" if start else "") + line[start:end].strip() + ("…" if end < len(line) else "")
@@ -154,20 +154,20 @@ def snippet(text: str, words: Iterable[str]) -> str:
 
 def _columns(title: str, tags: Iterable[str], path: str, text: str) -> list[str]:
     """What the index knows of a document, with CJK runs as pairs."""
-    return [_RUN.sub(_split, normal(column)) for column in (title, " ".join(tags), path, text)]
+    return [_CJK_RUN.sub(_split_run, normal(column)) for column in (title, " ".join(tags), path, text)]
 
 
-def _split(run: re.Match[str]) -> str:
+def _split_run(run: re.Match[str]) -> str:
     """A run as pairs, and its last character alone: so every character is found as the beginning of a word."""
     return f" {' '.join(_pairs(run[0]))} {run[0][-1]} "
 
 
 def _pairs(word: str) -> list[str]:
     """Two neighbours each, of a CJK word; nothing of another."""
-    return [word[i : i + 2] for i in range(len(word) - 1)] if _RUN.match(word) else []
+    return [word[i : i + 2] for i in range(len(word) - 1)] if _CJK_RUN.match(word) else []
 
 
 def _phrase(word: str) -> str:
     """A word as FTS5 takes it literally; one CJK character stands for every word that begins with it."""
-    begins = len(word) == 1 and _RUN.match(word)
+    begins = len(word) == 1 and _CJK_RUN.match(word)
     return f'"{" ".join(_pairs(word) or [word])}"' + ("*" if begins else "")

@@ -11,23 +11,28 @@ from pydantic import Field
 from mcpist.render.shows import shows
 from mcpist.tools.call import Lookup
 from mcpist.tools.module import Module
-from mcpist.tools.paging import MOST_ITEMS
-from mcpist_services.rag.documents import TITLE_CHARACTERS
-from mcpist_services.rag.draft import composed, writable
-from mcpist_services.rag.shelf import Shelf
+from mcpist.tools.paging import MAX_ITEMS
+from mcpist_services.rag.document_store import DocumentStore
+from mcpist_services.rag.documents import MAX_TITLE_CHARACTERS
+from mcpist_services.rag.draft import checked_path, compose_text
 
 rag = Module(
-    "rag", __doc__, api_version="1", opens=Shelf.of, category="knowledge", tags=("documents", "markdown", "search")
+    "rag",
+    __doc__,
+    api_version="1",
+    open_store=DocumentStore.of,
+    category="knowledge",
+    tags=("documents", "markdown", "search"),
 )
 
 DOCUMENTS = shows("path", "title", "tags", "date", "size_bytes")
 
-Limit = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
+Limit = Annotated[int, Field(ge=1, le=MAX_ITEMS)]
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 Path = Annotated[Text, "As a search or a list shows it, e.g. guides/deploy.md"]
 Tag = Annotated[str, Field(min_length=1, max_length=100)]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
-Title = Annotated[str, Field(pattern=r"\S", max_length=TITLE_CHARACTERS)]
+Title = Annotated[str, Field(pattern=r"\S", max_length=MAX_TITLE_CHARACTERS)]
 Tags = Annotated[list[Tag], Field(max_length=50)]
 Version = Annotated[str, Field(pattern=r'^"?[0-9A-Za-z-]{1,100}"?$')]
 
@@ -42,13 +47,13 @@ def search_docs(
     limit: Limit = 10,
 ) -> Lookup:
     """Search the documents by their words, best first; get_doc then reads one."""
-    return Lookup(Shelf.search, query=query, tags=tags, limit=limit)
+    return Lookup(DocumentStore.search, query=query, tags=tags, limit=limit)
 
 
 @rag.reads(shows("path", "title", "tags", "date", "version", "content", text="content"))
 def get_doc(path: Path) -> Lookup:
     """Read one document as Markdown."""
-    return Lookup(Shelf.document, path=path)
+    return Lookup(DocumentStore.document, path=path)
 
 
 @rag.reads(DOCUMENTS)
@@ -56,19 +61,19 @@ def list_docs(
     folder: Annotated[Text | None, "Only paths that begin with this, e.g. guides/"] = None, limit: Limit = 50
 ) -> Lookup:
     """List the documents by path."""
-    return Lookup(Shelf.documents, folder=folder, limit=limit)
+    return Lookup(DocumentStore.documents, folder=folder, limit=limit)
 
 
 @rag.reads(shows("tag", "count"))
 def list_tags(limit: Limit = 100) -> Lookup:
     """List the tags, the most used first, with the number of documents that have each."""
-    return Lookup(Shelf.tags, limit=limit)
+    return Lookup(DocumentStore.tags, limit=limit)
 
 
 @rag.reads(DOCUMENTS)
 def list_docs_by_tag(tag: Annotated[Tag, "As list_tags shows it, e.g. ops"], limit: Limit = 50) -> Lookup:
     """List the documents with one tag."""
-    return Lookup(Shelf.documents, tag=tag, limit=limit)
+    return Lookup(DocumentStore.documents, tag=tag, limit=limit)
 
 
 @rag.reads(DOCUMENTS)
@@ -76,7 +81,7 @@ def search_by_title(
     title: Annotated[Text, "Words or parts of words, in any order, e.g. deploy guide"], limit: Limit = 50
 ) -> Lookup:
     """Find the documents with all of these words in their title."""
-    return Lookup(Shelf.documents, title=title, limit=limit)
+    return Lookup(DocumentStore.documents, title=title, limit=limit)
 
 
 @rag.reads(DOCUMENTS)
@@ -86,7 +91,7 @@ def list_docs_by_date(
     limit: Limit = 50,
 ) -> Lookup:
     """List the documents that have a date, the newest first."""
-    return Lookup(Shelf.dated, since=since, until=until, limit=limit)
+    return Lookup(DocumentStore.dated, since=since, until=until, limit=limit)
 
 
 # -- writing ------------------------------------------------------------------------------------------
@@ -115,8 +120,8 @@ def put_doc(
 
     Nothing that somebody else wrote in between is overwritten. Other fields of the front matter stay as they are.
     """
-    text = composed(content, title, tags, date)
-    return Lookup(Shelf.write, path=writable(path, new=replaces is None), text=text, replaces=replaces)
+    text = compose_text(content, title, tags, date)
+    return Lookup(DocumentStore.write, path=checked_path(path, new=replaces is None), text=text, replaces=replaces)
 
 
 @rag.destroys(shows("path", "state"), idempotent=True)
@@ -127,7 +132,7 @@ def delete_doc(
     ] = None,
 ) -> Lookup:
     """Delete a document. Who administers the bucket can restore it for 30 days."""
-    return Lookup(Shelf.remove, path=path, version=version)
+    return Lookup(DocumentStore.remove, path=path, version=version)
 
 
 # -- resources and prompts ----------------------------------------------------------------------------

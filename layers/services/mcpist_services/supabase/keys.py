@@ -9,17 +9,17 @@ from typing import Any
 
 from mcpist.errors import InvalidRequest
 
-_WHOLE = re.compile(r"[A-Za-z0-9._-]+")  # a masked key has other characters
-_SHOWN = re.compile(r"(sb_[a-z]+_)?.{4}")
-_LEGACY = "eyJ"  # how a JWT begins
-_SHORTEST = 16  # of a shorter key, four characters would be too much
+_UNMASKED_KEY = re.compile(r"[A-Za-z0-9._-]+")  # a masked key has other characters
+_VISIBLE_PREFIX = re.compile(r"(sb_[a-z]+_)?.{4}")
+_JWT_PREFIX = "eyJ"  # how a JWT begins
+_MIN_MASKED_CHARACTERS = 16  # of a shorter key, four characters would be too much
 
-type Key = Mapping[str, Any]
+type ApiKey = Mapping[str, Any]
 
 
-def public_key(keys: Iterable[Key]) -> str:
+def public_key(keys: Iterable[ApiKey]) -> str:
     """The key with the fewest rights: the publishable one, or the legacy `anon`; never one that passes the policies."""
-    kinds = {_kind(key): key["api_key"] for key in keys if _WHOLE.fullmatch(key.get("api_key") or "")}
+    kinds = {_kind(key): key["api_key"] for key in keys if _UNMASKED_KEY.fullmatch(key.get("api_key") or "")}
     found: str | None = kinds.get("publishable") or kinds.get("anon")
     if found is None:
         problem = "the project has no publishable key: create one in its settings, or read with supabase.query"
@@ -29,18 +29,18 @@ def public_key(keys: Iterable[Key]) -> str:
 
 def headers(key: str) -> dict[str, str]:
     """What a request to the data API brings. Only a legacy key is a token: any other is refused as one."""
-    return {"apikey": key} | ({"authorization": f"Bearer {key}"} if key.startswith(_LEGACY) else {})
+    return {"apikey": key} | ({"authorization": f"Bearer {key}"} if key.startswith(_JWT_PREFIX) else {})
 
 
-def masked(key: Key) -> dict[str, Any]:
+def masked(key: ApiKey) -> dict[str, Any]:
     """A key as people may see it: the first characters, and nothing else that could be used or guessed from."""
-    whole = key.get("api_key") or ""
-    shown = _SHOWN.match(whole) if len(whole) >= _SHORTEST else None
+    api_key = key.get("api_key") or ""
+    shown = _VISIBLE_PREFIX.match(api_key) if len(api_key) >= _MIN_MASKED_CHARACTERS else None
     names = ("id", "name", "type", "description", "inserted_at", "updated_at")
     return {name: key.get(name) for name in names} | {"api_key": f"{shown[0] if shown else ''}…"}
 
 
-def _kind(key: Key) -> str:
+def _kind(key: ApiKey) -> str:
     """`publishable`, `secret`, or the name of a legacy key; anybody may call a secret key `anon`."""
     kind = str(key.get("type") or "legacy")
     return str(key["name"]) if kind == "legacy" else kind

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from mcpist.errors import InvalidRequest
-from mcpist.tools.call import Call, Calls, Cut, path
+from mcpist.tools.call import Call, Calls, PartialList, path
 from mcpist_services.supabase.keys import headers, public_key
 
 _OPERATOR = re.compile(
@@ -17,10 +17,10 @@ _OPERATOR = re.compile(
     r"|(fts|plfts|phfts|wfts)(\(\w+\))?)\..*",
     re.DOTALL,
 )
-_JOINED = re.compile(r"\(.+\)", re.DOTALL)
-_JOINING = {"and", "or", "not.and", "not.or"}
+_LOGICAL_CONDITION = re.compile(r"\(.+\)", re.DOTALL)
+_LOGICAL_OPERATORS = {"and", "or", "not.and", "not.or"}
 # As a name in the query these are no column; the last one is taken for a key by the gateway before the API.
-_TAKEN = {"select", "columns", "on_conflict", "order", "limit", "offset", "and", "or", "apikey"}
+_RESERVED_NAMES = {"select", "columns", "on_conflict", "order", "limit", "offset", "and", "or", "apikey"}
 _QUOTED = re.compile(r'"(\\.|[^"\\])*"')
 
 
@@ -47,14 +47,14 @@ def same_keys(rows: Sequence[Mapping[str, Any]]) -> str | None:
     return ",".join(map(_quoted, columns)) if uneven else None
 
 
-def preferred(call: Call, returning: Sequence[str] | None, *wishes: str) -> Call:
+def with_preferences(call: Call, returning: Sequence[str] | None, *preferences: str) -> Call:
     """The Call with the columns of the written rows that it answers with, and with other wishes."""
     answer = "return=minimal" if returning == [] else "return=representation"
     query = {**call.query, "select": listed(returning)} if returning else call.query
-    return replace(call, query=query, headers={**call.headers, "prefer": ", ".join([answer, *wishes])})
+    return replace(call, query=query, headers={**call.headers, "prefer": ", ".join([answer, *preferences])})
 
 
-def speak(project_ref: str, call: Call) -> Calls:
+def send_with_key(project_ref: str, call: Call) -> Calls:
     """The JSON that the data API answers, asked with the key that the management API tells."""
     keys = (yield Call("GET", path("/v1/projects/{ref}/api-keys", ref=project_ref))).json
     own = {**call.headers, **headers(public_key(keys))}
@@ -62,34 +62,34 @@ def speak(project_ref: str, call: Call) -> Calls:
     return answer.json
 
 
-def page(project_ref: str, call: Call, limit: int, offset: int) -> Calls:
+def read_page(project_ref: str, call: Call, limit: int, offset: int) -> Calls:
     """Some rows; one more than wanted is asked for, which tells whether there are more."""
     query = {**call.query, "limit": limit + 1, "offset": offset}
-    rows = yield from speak(project_ref, replace(call, query=query))
+    rows = yield from send_with_key(project_ref, replace(call, query=query))
     if len(rows) <= limit:
         return rows
-    return Cut(rows[:limit], f"Cut after {limit} rows (there are more): go on with offset={offset + limit}.")
+    return PartialList(rows[:limit], f"Cut after {limit} rows (there are more): go on with offset={offset + limit}.")
 
 
-def written(project_ref: str, call: Call) -> Calls:
+def write_rows(project_ref: str, call: Call) -> Calls:
     """The written rows, or that it is done where none are asked for."""
-    rows = yield from speak(project_ref, call)
+    rows = yield from send_with_key(project_ref, call)
     return {"done": True} if rows is None else rows
 
 
-def answered(project_ref: str, call: Call) -> Calls:
+def call_function(project_ref: str, call: Call) -> Calls:
     """What a function of the database returns: rows, an object, or one value as `result`."""
-    found = yield from speak(project_ref, call)
+    found = yield from send_with_key(project_ref, call)
     return found if isinstance(found, list | dict) else {"result": found}
 
 
 def _condition(column: str, values: str | Sequence[str], changing: bool) -> str | Sequence[str]:
     field = f"filters.{column}"
-    wanted = _JOINED if column in _JOINING else _OPERATOR
+    wanted = _LOGICAL_CONDITION if column in _LOGICAL_OPERATORS else _OPERATOR
     bare = _QUOTED.sub("", column)
-    if column not in _JOINING and (not column or bare.lower().rpartition(".")[2] in _TAKEN):
+    if column not in _LOGICAL_OPERATORS and (not column or bare.lower().rpartition(".")[2] in _RESERVED_NAMES):
         raise InvalidRequest(field=field, problem=f'this is no column to the API; write "\\"{column}\\"" for one')
-    if changing and column not in _JOINING and "." in bare:
+    if changing and column not in _LOGICAL_OPERATORS and "." in bare:
         raise InvalidRequest(field=field, problem="a change can be filtered by the table's own columns only")
     for value in [values] if isinstance(values, str) else values or [""]:
         if not wanted.fullmatch(value):

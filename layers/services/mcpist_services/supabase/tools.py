@@ -11,12 +11,20 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest, ToolExecutionError
 from mcpist.render.shows import DONE, shows
-from mcpist.running.messages import words
-from mcpist.tools.call import Call, Calls, Cut, given, path
+from mcpist.running.error_messages import error_message
+from mcpist.tools.call import Call, Calls, PartialList, given, path
 from mcpist.tools.module import Module
-from mcpist.tools.paging import MOST_ITEMS
+from mcpist.tools.paging import MAX_ITEMS
 from mcpist_services.supabase.keys import masked
-from mcpist_services.supabase.rows import answered, conditions, listed, page, preferred, same_keys, written
+from mcpist_services.supabase.rows import (
+    call_function,
+    conditions,
+    listed,
+    read_page,
+    same_keys,
+    with_preferences,
+    write_rows,
+)
 from mcpist_services.supabase.sql import TABLES, LogSource, logs_of
 
 supabase = Module(
@@ -35,15 +43,15 @@ PROJECT = ("ref", "name", "organization_slug as organization", "region", "status
 FUNCTION = ("slug", "name", "status", "version", "verify_jwt", "updated_at as updated")
 ADVICE = shows("level", "title", "detail", "remediation", rows="lints")
 
-LONGEST_LOGS = timedelta(hours=24)
-USUAL_LOGS = timedelta(hours=1)
+MAX_LOG_WINDOW = timedelta(hours=24)
+DEFAULT_LOG_WINDOW = timedelta(hours=1)
 _UTC = "%Y-%m-%dT%H:%M:%SZ"
 
 ProjectRef = Annotated[
     str, Field(pattern=r"^[a-z]{20}$"), "The ref that list_projects shows, or a branch's, e.g. abcdefghijklmnopqrst"
 ]
 Name = Annotated[str, Field(min_length=1)]
-Limit = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
+Limit = Annotated[int, Field(ge=1, le=MAX_ITEMS)]
 Value = Annotated[str | int | float | bool | None, "e.g. open"]
 Values = Annotated[list[Value], 'For $1, $2 and so on, e.g. ["open"]']
 Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")]
@@ -187,7 +195,7 @@ def get_logs(
     limit: Limit = 50,
 ) -> Calls:
     """Read what a service of a project has logged, the newest first."""
-    window = _window(iso_timestamp_start, iso_timestamp_end)
+    window = _log_window(iso_timestamp_start, iso_timestamp_end)
     place = _project(project_ref, "/analytics/endpoints/logs")
     return _logs(Call("GET", place, {"sql": logs_of(service, limit), **window}), limit)
 
@@ -300,8 +308,8 @@ def select(
 ) -> Calls:
     """Read rows of a table with the project's public key: only those that row level security shows to everybody."""
     own = given(select=listed(columns), order=order)
-    call = Call("GET", _table(table), conditions(filters or {}) | own, headers=_profile("accept", schema))
-    return page(project_ref, call, limit, offset)
+    call = Call("GET", _table(table), conditions(filters or {}) | own, headers=_schema_header("accept", schema))
+    return read_page(project_ref, call, limit, offset)
 
 
 @supabase.writes(
@@ -325,8 +333,8 @@ def insert(
     columns = same_keys(rows)
     wishes = ["resolution=merge-duplicates"] * upsert + ["missing=default"] * bool(columns)
     own = given(columns=columns, on_conflict=listed(on_conflict))
-    call = Call("POST", _table(table), own, rows, _profile("content", schema))
-    return written(project_ref, preferred(call, returning, *wishes))
+    call = Call("POST", _table(table), own, rows, _schema_header("content", schema))
+    return write_rows(project_ref, with_preferences(call, returning, *wishes))
 
 
 @supabase.writes(ROWS, "update", idempotent=True)
@@ -340,8 +348,8 @@ def update(
     schema: Schema | None = None,
 ) -> Calls:
     """Change the rows that match, with the project's public key. No row: none matched, or row level security hid it."""
-    call = Call("PATCH", _table(table), conditions(filters, changing=True), values, _profile("content", schema))
-    return written(project_ref, preferred(call, returning, *_at_most(max_affected)))
+    call = Call("PATCH", _table(table), conditions(filters, changing=True), values, _schema_header("content", schema))
+    return write_rows(project_ref, with_preferences(call, returning, *_max_affected(max_affected)))
 
 
 @supabase.destroys(ROWS, "delete", idempotent=True)
@@ -354,8 +362,8 @@ def delete(
     schema: Schema | None = None,
 ) -> Calls:
     """Delete the rows that match, with the project's public key. No row: none matched, or row level security hid it."""
-    call = Call("DELETE", _table(table), conditions(filters, changing=True), headers=_profile("content", schema))
-    return written(project_ref, preferred(call, returning, *_at_most(max_affected)))
+    call = Call("DELETE", _table(table), conditions(filters, changing=True), headers=_schema_header("content", schema))
+    return write_rows(project_ref, with_preferences(call, returning, *_max_affected(max_affected)))
 
 
 @supabase.writes(ROWS, "rpc")
@@ -367,7 +375,7 @@ def rpc(
 ) -> Calls:
     """Call a function of the database with the project's public key; it may change what row level security allows."""
     place = path("/rest/v1/rpc/{function}", function=function)
-    return answered(project_ref, Call("POST", place, json=args or {}, headers=_profile("content", schema)))
+    return call_function(project_ref, Call("POST", place, json=args or {}, headers=_schema_header("content", schema)))
 
 
 # -- resources and prompts ----------------------------------------------------------------------------
@@ -445,23 +453,23 @@ def _table(table: str) -> str:
     return path("/rest/v1/{table}", table=table)
 
 
-def _profile(kind: str, schema: str | None) -> dict[str, str]:
+def _schema_header(kind: str, schema: str | None) -> dict[str, str]:
     """The header that chooses another schema than the first one."""
     return {f"{kind}-profile": schema} if schema else {}
 
 
-def _at_most(rows: int | None) -> list[str]:
+def _max_affected(rows: int | None) -> list[str]:
     return [] if rows is None else ["handling=strict", f"max-affected={rows}"]
 
 
-def _window(start: str | None, end: str | None) -> dict[str, str]:
+def _log_window(start: str | None, end: str | None) -> dict[str, str]:
     """The time that logs are read of: without both ends the endpoint fails, and a longer time loses lines in silence.
 
     https://supabase.com/docs/reference/api/v1-get-project-logs
     """
     until = _time("iso_timestamp_end", end) if end else datetime.now(UTC)
-    since = _time("iso_timestamp_start", start) if start else until - USUAL_LOGS
-    if not timedelta(0) < until - since <= LONGEST_LOGS:
+    since = _time("iso_timestamp_start", start) if start else until - DEFAULT_LOG_WINDOW
+    if not timedelta(0) < until - since <= MAX_LOG_WINDOW:
         raise InvalidRequest(field="iso_timestamp_start", problem="it must be at most 24 hours before the end")
     return {"iso_timestamp_start": f"{since:{_UTC}}", "iso_timestamp_end": f"{until:{_UTC}}"}
 
@@ -478,8 +486,8 @@ def _logs(call: Call, limit: int) -> Calls:
     answer = yield call
     if answer.json.get("error"):
         raise ToolExecutionError(
-            service=supabase.name, http_status=answer.status, problem=words(answer.json["error"]) or "no logs"
+            service=supabase.name, http_status=answer.status, problem=error_message(answer.json["error"]) or "no logs"
         )
     if len(answer.json.get("result") or []) < limit:
         return answer.json
-    return Cut(answer.json, f"Cut after {limit} lines: raise limit, or end before the last one shown.")
+    return PartialList(answer.json, f"Cut after {limit} lines: raise limit, or end before the last one shown.")

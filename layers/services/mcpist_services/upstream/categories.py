@@ -9,13 +9,13 @@ from fnmatch import fnmatchcase
 from mcpist_services.upstream.configuration import Category, Configuration, Override
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_SHELL = frozenset({"bash", "cmd", "exec", "powershell", "pwsh", "sh", "shell", "subprocess", "terminal", "zsh"})
-_RUNS = frozenset({"eval", "evaluate", "execute", "launch", "run", "spawn", "start"})
-_RUNNABLE = frozenset({"cli", "code", "command", "commands", "process", "processes", "program", "python", "script"})
+_SHELL_WORDS = frozenset({"bash", "cmd", "exec", "powershell", "pwsh", "sh", "shell", "subprocess", "terminal", "zsh"})
+_RUN_VERBS = frozenset({"eval", "evaluate", "execute", "launch", "run", "spawn", "start"})
+_RUN_OBJECTS = frozenset({"cli", "code", "command", "commands", "process", "processes", "program", "python", "script"})
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SelectedTool:
     """One tool of a category: `named` if the configuration names it, which is its approval at first sight.
 
     A tool that is not `enabled` is neither shown nor run. `description` replaces the server's own, unless empty.
@@ -29,7 +29,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedCategory:
     """A category against its servers' lists.
 
     `unresolved` are configured names that no server of it has; `clashes` the tools that are left out since an earlier
@@ -38,57 +38,57 @@ class Resolved:
 
     name: str
     category: Category
-    tools: Mapping[str, Chosen]
+    tools: Mapping[str, SelectedTool]
     unresolved: tuple[str, ...] = ()
-    clashes: tuple[Chosen, ...] = ()
+    clashes: tuple[SelectedTool, ...] = ()
 
     @property
-    def enabled(self) -> dict[str, Chosen]:
+    def enabled(self) -> dict[str, SelectedTool]:
         """The tools that are shown and run, unless trust says no."""
         return {name: chosen for name, chosen in self.tools.items() if chosen.enabled}
 
 
-def shown(server: str, tool: str) -> str:
+def client_tool_name(server: str, tool: str) -> str:
     """A tool's name as clients show it: `mcp__serena__read_file`."""
-    return f"mcp__{_plain(server)}__{_plain(tool)}"
+    return f"mcp__{_client_safe(server)}__{_client_safe(tool)}"
 
 
-def choose(category: Category, server: str, tool: str) -> Chosen | None:
+def select_tool(category: Category, server: str, tool: str) -> SelectedTool | None:
     """How a category has one tool of one of its servers; None if it has not."""
-    names = {tool, shown(server, tool)}
+    names = {tool, client_tool_name(server, tool)}
     selection = category.tools
     named = not names.isdisjoint(selection.include_names)
     if not named:
-        everything = not selection.include_names and not selection.include_patterns
-        included = everything or _matches(names, selection.include_patterns)
+        includes_all = not selection.include_names and not selection.include_patterns
+        included = includes_all or _matches(names, selection.include_patterns)
         if not included or _matches(names, selection.exclude_patterns):
             return None
     override = next((one for name, one in selection.overrides.items() if name in names), Override())
-    wanted_by_name = named or "enabled" in override.model_fields_set
-    enabled = override.enabled and (wanted_by_name or not is_shell_like(tool))
-    return Chosen(server, tool, named, enabled, override.description or "")
+    explicitly_enabled = named or "enabled" in override.model_fields_set
+    enabled = override.enabled and (explicitly_enabled or not is_shell_like(tool))
+    return SelectedTool(server, tool, named, enabled, override.description or "")
 
 
-def resolve(name: str, category: Category, listed: Mapping[str, Collection[str]]) -> Resolved:
+def resolve(name: str, category: Category, listed: Mapping[str, Collection[str]]) -> ResolvedCategory:
     """A category against the tools that its servers list; of servers that are not in `listed` nothing is known."""
-    tools: dict[str, Chosen] = {}
-    clashes: list[Chosen] = []
+    tools: dict[str, SelectedTool] = {}
+    clashes: list[SelectedTool] = []
     for server in category.servers:
         for tool in listed.get(server, ()):
-            chosen = choose(category, server, tool)
+            chosen = select_tool(category, server, tool)
             if chosen is None:
                 continue
             if tools.setdefault(tool, chosen) is not chosen:
                 clashes.append(chosen)
-    return Resolved(name, category, tools, tuple(_unresolved(category, listed)), tuple(clashes))
+    return ResolvedCategory(name, category, tools, tuple(_unresolved(category, listed)), tuple(clashes))
 
 
-def resolve_all(configuration: Configuration, listed: Mapping[str, Collection[str]]) -> list[Resolved]:
+def resolve_all(configuration: Configuration, listed: Mapping[str, Collection[str]]) -> list[ResolvedCategory]:
     """Every category that is offered."""
-    return [resolve(name, category, listed) for name, category in configuration.offered.items()]
+    return [resolve(name, category, listed) for name, category in configuration.all_categories.items()]
 
 
-def counts(resolved: Iterable[Resolved]) -> dict[str, int]:
+def counts(resolved: Iterable[ResolvedCategory]) -> dict[str, int]:
     """What the log says at the start: how many categories, tools, disabled ones and names that lead nowhere."""
     total: Counter[str] = Counter(categories=0, tools=0, disabled=0, unresolved=0)
     for one in resolved:
@@ -100,14 +100,19 @@ def counts(resolved: Iterable[Resolved]) -> dict[str, int]:
 def is_shell_like(tool: str) -> bool:
     """Whether a tool probably runs whatever it is given: `execute_shell_command`, `runTerminalCmd`."""
     words = set(re.split(r"[^a-z0-9]+", _CAMEL.sub("_", tool).lower()))
-    return bool(words & _SHELL) or bool(words & _RUNS and words & _RUNNABLE)
+    return bool(words & _SHELL_WORDS) or bool(words & _RUN_VERBS and words & _RUN_OBJECTS)
 
 
 def _unresolved(category: Category, listed: Mapping[str, Collection[str]]) -> Iterator[str]:
     """The configured names that lead nowhere, once all servers of the category are known."""
     if not all(server in listed for server in category.servers):
         return
-    known = {name for server in category.servers for tool in listed[server] for name in (tool, shown(server, tool))}
+    known = {
+        name
+        for server in category.servers
+        for tool in listed[server]
+        for name in (tool, client_tool_name(server, tool))
+    }
     given = dict.fromkeys([*category.tools.include_names, *category.tools.overrides])
     yield from (name for name in given if name not in known)
 
@@ -116,6 +121,6 @@ def _matches(names: Iterable[str], patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
-def _plain(name: str) -> str:
+def _client_safe(name: str) -> str:
     """A name in the letters that clients keep."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)

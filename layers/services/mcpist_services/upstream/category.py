@@ -10,42 +10,46 @@ import mcp_types
 from mcpist.errors import ApprovalRequired, McpistError, SchemaFetchError, ToolDisabled
 from mcpist.tools.index import ModuleEntry, PromptEntry, ResourceEntry
 from mcpist.tools.module import Module
-from mcpist.tools.proxied import GivenTool, effect_of
-from mcpist_services.upstream.categories import Chosen, Resolved
+from mcpist.tools.upstream_tool import UpstreamTool, effect_of
+from mcpist_services.upstream.categories import ResolvedCategory, SelectedTool
 from mcpist_services.upstream.configuration import configuration
-from mcpist_services.upstream.lists import Known
+from mcpist_services.upstream.lists import ServerState
 from mcpist_services.upstream.peers import CategoryPeers
 from mcpist_services.upstream.trust import Verdict, judge
 
-ADDRESS = "mcpist://categories/{category}/{server}/"
-ANY_TYPE = "application/octet-stream"
-WAITS: Mapping[Verdict, str] = {
+URI_PREFIX = "mcpist://categories/{category}/{server}/"
+DEFAULT_MIME_TYPE = "application/octet-stream"
+WITHHELD_REASONS: Mapping[Verdict, str] = {
     "changed": "it has changed since it was approved",
     "new": "nobody has approved it yet",
     "refused": "its name cannot be used here",
 }
 
 
-class Category(Module):
+class CategoryModule(Module):
     """A module whose tools are its servers'; `withheld` are those that are neither shown nor run, with the reason."""
 
-    def __init__(self, resolved: Resolved, known: Mapping[str, Known], offering: Collection[str]) -> None:
+    def __init__(
+        self, resolved: ResolvedCategory, known: Mapping[str, ServerState], owned_servers: Collection[str]
+    ) -> None:
         self.servers = resolved.category.servers
         self.withheld: dict[str, McpistError] = {}
-        self._missed = list(resolved.unresolved)  # of what nobody has named or approved, not even the name is shown
+        self._unavailable = list(
+            resolved.unresolved
+        )  # of what nobody has named or approved, not even the name is shown
         self._resolved = resolved
         self._known = known
-        self._listings = {server: kept.listing for server in self.servers if (kept := known[server].kept)}
-        self._offering = [server for server in offering if server in self._listings]
-        prefixes = {server: ADDRESS.format(category=resolved.name, server=server) for server in self._offering}
+        self._listings = {server: kept.listing for server in self.servers if (kept := known[server].cached)}
+        self._owned_servers = [server for server in owned_servers if server in self._listings]
+        prefixes = {server: URI_PREFIX.format(category=resolved.name, server=server) for server in self._owned_servers}
         listings = self._listings
-        prompts = {prompt.name: server for server in self._offering[::-1] for prompt in listings[server].prompts}
+        prompts = {prompt.name: server for server in self._owned_servers[::-1] for prompt in listings[server].prompts}
         peers = CategoryPeers(resolved.name, prefixes, prompts)
-        super().__init__(resolved.name, resolved.category.description, api_version="mcp", peers=peers)
+        super().__init__(resolved.name, resolved.category.description, api_version="mcp", upstream=peers)
         self.description = " ".join(resolved.category.description.split())
         given = {server: {tool.name: tool for tool in listing.tools} for server, listing in self._listings.items()}
         for chosen in resolved.tools.values():
-            self._take(chosen, given[chosen.server][chosen.tool])
+            self._add_tool(chosen, given[chosen.server][chosen.tool])
 
     @property
     def services(self) -> tuple[str, ...]:
@@ -58,7 +62,7 @@ class Category(Module):
         """The server that its tools are of; where it has several, that of each tool."""
         if len(self.servers) == 1:
             return self.servers[0]
-        return {name: tool.server for name, tool in self.tools.items() if isinstance(tool, GivenTool)}
+        return {name: tool.server for name, tool in self.tools.items() if isinstance(tool, UpstreamTool)}
 
     @property
     def is_listed(self) -> bool:
@@ -66,7 +70,7 @@ class Category(Module):
         return bool(self._listings)
 
     @property
-    def _is_whole(self) -> bool:
+    def _is_complete(self) -> bool:
         """Whether the tools of all its servers are known."""
         return len(self._listings) == len(self.servers)
 
@@ -81,19 +85,19 @@ class Category(Module):
             listed=self.is_listed,
         )
 
-    def absence(self, tool: str) -> McpistError | None:
+    def missing_reason(self, tool: str) -> McpistError | None:
         """Why there is no such tool, or no tool at all, where more can be said than that."""
         failures = [failure for server in self.servers if (failure := self._known[server].failure)]
         if tool:
-            found = self.withheld.get(tool) or (failures[0] if failures and not self._is_whole else None)
+            found = self.withheld.get(tool) or (failures[0] if failures and not self._is_complete else None)
         elif self.is_listed:
             found = None
         else:
-            unasked = SchemaFetchError(service=self.servers[0], problem="it has not answered yet")
-            found = failures[0] if failures else unasked
+            not_listed = SchemaFetchError(service=self.servers[0], problem="it has not answered yet")
+            found = failures[0] if failures else not_listed
         return type(found)(**found.details) if found else None  # who raises it adds where it arose
 
-    def _take(self, chosen: Chosen, given: mcp_types.Tool) -> None:
+    def _add_tool(self, chosen: SelectedTool, given: mcp_types.Tool) -> None:
         """Offer a tool, unless the configuration or the lack of an approval forbids it."""
         full_name = f"{self.name}.{chosen.tool}"
         if not chosen.enabled:
@@ -102,12 +106,12 @@ class Category(Module):
         verdict = judge(self._known[chosen.server].pins, given, named=chosen.named)
         if verdict != "approved":
             if chosen.named or verdict == "changed":
-                self._missed.append(chosen.tool)
-            self.withheld[chosen.tool] = ApprovalRequired(name=full_name, problem=WAITS[verdict])
+                self._unavailable.append(chosen.tool)
+            self.withheld[chosen.tool] = ApprovalRequired(name=full_name, problem=WITHHELD_REASONS[verdict])
             return
         effect = effect_of(given)
         hints = given.annotations
-        self.tools[chosen.tool] = GivenTool(
+        self.tools[chosen.tool] = UpstreamTool(
             module=self.name,
             effect=effect,
             idempotent=effect == "reads" or bool(hints and hints.idempotent_hint),
@@ -122,22 +126,22 @@ class Category(Module):
             notes["skill"] = self._resolved.category.skill
         if any(self._known[server].failure for server in self._listings):
             notes["stale"] = True
-        if self._missed:
-            notes["unavailable"] = sorted(self._missed)
+        if self._unavailable:
+            notes["unavailable"] = sorted(self._unavailable)
         return notes
 
     def _resource_entries(self) -> Iterator[ResourceEntry]:
-        for server in self._offering:
-            prefix = ADDRESS.format(category=self.name, server=server)
+        for server in self._owned_servers:
+            prefix = URI_PREFIX.format(category=self.name, server=server)
             for one in self._listings[server].resources:
-                kind = one.mime_type or ANY_TYPE
+                kind = one.mime_type or DEFAULT_MIME_TYPE
                 yield ResourceEntry(one.name, f"{prefix}{one.uri}", one.description or "", kind, (), "")
             for many in self._listings[server].resource_templates:
-                address, kind = f"{prefix}{many.uri_template}", many.mime_type or ANY_TYPE
+                address, kind = f"{prefix}{many.uri_template}", many.mime_type or DEFAULT_MIME_TYPE
                 yield ResourceEntry(many.name, address, many.description or "", kind, ("...",), "")
 
     def _prompt_entries(self) -> Iterator[PromptEntry]:
-        for server in reversed(self._offering):
+        for server in reversed(self._owned_servers):
             for one in self._listings[server].prompts:
                 arguments = tuple(_argument(argument) for argument in one.arguments or ())
                 yield PromptEntry(one.name, one.description or "", arguments, ())

@@ -23,50 +23,50 @@ from pydantic_core import PydanticCustomError
 from mcpist.errors import InvalidConfiguration
 from mcpist.settings import settings
 from mcpist_services.upstream import jsonc
-from mcpist_services.upstream.literals import is_secret, secret_arguments, secret_in_url
-from mcpist_services.upstream.trust import shadows
+from mcpist_services.upstream.secret_detection import is_secret, secret_arguments, secret_in_url
+from mcpist_services.upstream.trust import is_reserved_name
 
 LOOPBACK = re.compile(r"^(localhost|127(\.\d{1,3}){3}|::1)$")
-INSTEAD = "looks like a secret: write ssm:/path of a parameter, or grant:service of a connected account, instead"
+USE_REFERENCE = "looks like a secret: write ssm:/path of a parameter, or grant:service of a connected account, instead"
 _REFERENCE = re.compile(r"^(?:ssm:(?:/[A-Za-z0-9_.-]+)+|grant:[a-z][a-z0-9_]{0,63})$")
 
 type Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
-type Said = Annotated[str, Field(min_length=1, max_length=1000)]
+type Description = Annotated[str, Field(min_length=1, max_length=1000)]
 type Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 type HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")]
 type Value = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=4000)]
-_ONE_OR_MORE = {
+_STRING_OR_STRINGS = {
     "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}]
 }
 
 type Servers = Annotated[
     tuple[str, ...],
     BeforeValidator(lambda server: (server,) if isinstance(server, str) else server),
-    WithJsonSchema(_ONE_OR_MORE),
+    WithJsonSchema(_STRING_OR_STRINGS),
 ]
 
 
-class _Part(BaseModel):
+class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, use_attribute_docstrings=True)
 
 
-_NEEDS: dict[str, Any] = {
+_REQUIRED_BY_TYPE: dict[str, Any] = {
     "if": {"properties": {"type": {"enum": ["http", "sse"]}}, "required": ["type"]},
     "then": {"required": ["url"]},
     "else": {"required": ["command"]},
 }
 
 
-class Server(_Part):
+class UpstreamServer(_Model):
     """An MCP server: a command that speaks over stdio, or a URL.
 
     Values of `env` and `headers` are plain, or a reference: `ssm:/path` is a stored parameter, `grant:service` the
     caller's own connected account.
     """
 
-    model_config = ConfigDict(json_schema_extra=_NEEDS)
+    model_config = ConfigDict(json_schema_extra=_REQUIRED_BY_TYPE)
 
-    description: Said
+    description: Description
     """What it is for, as a model reads it."""
     type: Literal["stdio", "http", "sse"] = "stdio"
     command: str = ""
@@ -93,60 +93,60 @@ class Server(_Part):
         """The services whose accounts it acts with: each caller's own."""
         return frozenset(one.removeprefix("grant:") for one in self.references if one.startswith("grant:"))
 
-    def filled(self, secrets: Mapping[str, str]) -> dict[str, str]:
+    def resolve_values(self, secrets: Mapping[str, str]) -> dict[str, str]:
         """Its headers, or a child's variables, with the secrets in their references' places.
 
         A grant's token becomes `Bearer ...` in the header `Authorization`; a parameter is sent as it is stored.
         """
         values = self.env if self.type == "stdio" else self.headers
-        return {name: _filled(name, value, secrets) for name, value in values.items()}
+        return {name: _resolve_value(name, value, secrets) for name, value in values.items()}
 
     @field_validator("env", "headers")
     @classmethod
-    def _refer_to_secrets(cls, values: Mapping[str, str]) -> Mapping[str, str]:
+    def _require_references(cls, values: Mapping[str, str]) -> Mapping[str, str]:
         for name, value in values.items():
             if value.startswith(("ssm:", "grant:")) and not _REFERENCE.match(value):
                 raise ValueError(f"{name} is no reference: write ssm:/path or grant:service")
             if not _REFERENCE.match(value) and is_secret(name, value):
-                raise ValueError(f"{name} {INSTEAD}")
+                raise ValueError(f"{name} {USE_REFERENCE}")
         return values
 
     @field_validator("args")
     @classmethod
-    def _tell_no_secret(cls, args: tuple[str, ...]) -> tuple[str, ...]:
+    def _reject_secret_arguments(cls, args: tuple[str, ...]) -> tuple[str, ...]:
         for place in secret_arguments(args):
             raise ValueError(f"argument {place + 1} looks like a secret: give it in env, as a reference ssm:/path")
         return args
 
     @field_validator("url")
     @classmethod
-    def _lead_somewhere(cls, url: str) -> str:
+    def _check_url(cls, url: str) -> str:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ValueError("not a URL that begins with https:// or http://")
         if part := secret_in_url(url):
-            raise ValueError(f"its {part} {INSTEAD}, in a header")
+            raise ValueError(f"its {part} {USE_REFERENCE}, in a header")
         return url
 
     @model_validator(mode="after")
-    def _has_what_its_type_needs(self) -> Self:
+    def _check_fields_of_type(self) -> Self:
         local = self.type == "stdio"
         needed, others = ("command", ("url", "headers")) if local else ("url", ("command", "args", "env"))
         if not getattr(self, needed):
-            raise _misplaced(needed, f"a server of the type {self.type} needs one")
+            raise _located_error(needed, f"a server of the type {self.type} needs one")
         for other in others:
             if getattr(self, other):
-                raise _misplaced(other, f"a server of the type {self.type} has none")
+                raise _located_error(other, f"a server of the type {self.type} has none")
         if local and self.grants:
             problem = "a child process serves all callers, and takes no account of one: use ssm:/path, or the type http"
-            raise _misplaced("env", problem)
+            raise _located_error("env", problem)
         parts = urlsplit(self.url)
         if self.references and parts.scheme == "http" and not LOOPBACK.match(parts.hostname or ""):
-            raise _misplaced("url", "secrets are sent over https only")
+            raise _located_error("url", "secrets are sent over https only")
         return self
 
 
-class Override(_Part):
+class Override(_Model):
     """What is said of one tool besides: whether it is there at all, and what it is for."""
 
     enabled: bool = True
@@ -155,7 +155,7 @@ class Override(_Part):
     """What stands in the place of the server's own description."""
 
 
-class Selection(_Part):
+class Selection(_Model):
     """Which of its servers' tools a category has; without names and patterns to include, all of them.
 
     A name includes a tool whatever a pattern excludes. Names may be written as clients show them:
@@ -171,17 +171,17 @@ class Selection(_Part):
 
     @field_validator("include_names")
     @classmethod
-    def _once_each(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _reject_duplicates(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f'"{name}" stands twice')
         return names
 
 
-class Category(_Part):
+class Category(_Model):
     """A named part of one server's tools, or of several servers': a module like any other."""
 
-    description: Said
+    description: Description
     """What it is for, as a model reads it."""
     servers: Servers = Field(alias="server")
     """A key of mcpServers, or several: of two tools of one name the first server's counts."""
@@ -191,24 +191,24 @@ class Category(_Part):
 
     @field_validator("servers")
     @classmethod
-    def _some_server(cls, servers: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_servers(cls, servers: tuple[str, ...]) -> tuple[str, ...]:
         if not servers or len(set(servers)) < len(servers):
             raise ValueError("name one server, or several, each once")
         return servers
 
 
-class Configuration(_Part):
+class Configuration(_Model):
     """The servers, and the categories that their tools are split into."""
 
     model_config = ConfigDict(title="Upstream MCP servers behind MCPist", ignored_types=(cached_property,))
 
     schema_address: str = Field("", alias="$schema")
     """Where this schema is, for editors."""
-    servers: Mapping[Name, Server] = Field(default_factory=dict, alias="mcpServers")
+    servers: Mapping[Name, UpstreamServer] = Field(default_factory=dict, alias="mcpServers")
     categories: Mapping[Name, Category] = Field(default_factory=dict)
 
     @cached_property
-    def offered(self) -> Mapping[str, Category]:
+    def all_categories(self) -> Mapping[str, Category]:
         """All categories: those that are configured, and for each server without one a category of its own name."""
         named = {server for category in self.categories.values() for server in category.servers}
         alone = {
@@ -219,37 +219,41 @@ class Configuration(_Part):
         return {**alone, **self.categories}
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Self:
+    def _check_names(self) -> Self:
         for name, category in self.categories.items():
             for server in category.servers:
                 if server not in self.servers:
                     known = ", ".join(self.servers) or "none"
-                    raise _misplaced(f"{_at('categories', name)}.server", f'no server "{server}"; there are: {known}')
-        for name in self.offered:
+                    raise _located_error(
+                        f"{_location('categories', name)}.server", f'no server "{server}"; there are: {known}'
+                    )
+        for name in self.all_categories:
             group = "categories" if name in self.categories else "mcpServers"
-            if shadows(name.partition(".")[0]):
-                raise _misplaced(_at(group, name), "the name is one of MCPist's own; choose another")
-            servers = self.offered[name].servers
+            if is_reserved_name(name.partition(".")[0]):
+                raise _located_error(_location(group, name), "the name is one of MCPist's own; choose another")
+            servers = self.all_categories[name].servers
             if name in self.servers and name not in servers:
-                raise _misplaced(_at(group, name), f"a server has this name, but the category is of {servers[0]}")
+                raise _located_error(
+                    _location(group, name), f"a server has this name, but the category is of {servers[0]}"
+                )
         return self
 
 
 def load(path: Path) -> Configuration:
     """The configuration of a file; raises InvalidConfiguration with the file, the place in it and the reason."""
     try:
-        written = jsonc.read(path.read_text("utf-8"))
+        content = jsonc.read(path.read_text("utf-8"))
     except OSError as error:
         raise _invalid(path, "file", error.strerror or "cannot be read") from None
     except ValueError as error:
         raise _invalid(path, "file", f"no JSON: {error}") from None
     try:
-        return Configuration.model_validate(written, by_alias=True, by_name=False)
+        return Configuration.model_validate(content, by_alias=True, by_name=False)
     except ValidationError as error:
         problems = list(_problems(error))
         field, problem = problems[0]
         others = [{"field": field, "problem": problem} for field, problem in problems]
-        raise _invalid(path, field, problem).at(problems=others) from None
+        raise _invalid(path, field, problem).with_details(problems=others) from None
 
 
 @cache
@@ -259,7 +263,7 @@ def configuration() -> Configuration:
     return load(path) if path.is_file() and path.stat().st_size else Configuration()
 
 
-class _Untitled(GenerateJsonSchema):
+class _UntitledSchema(GenerateJsonSchema):
     """A schema without titles that only repeat the names."""
 
     def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - as pydantic has it
@@ -269,38 +273,38 @@ class _Untitled(GenerateJsonSchema):
 def schema() -> dict[str, Any]:
     """The JSON Schema of the file, for editors and for people."""
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return dialect | Configuration.model_json_schema(schema_generator=_Untitled)
+    return dialect | Configuration.model_json_schema(schema_generator=_UntitledSchema)
 
 
-def _filled(name: str, value: str, secrets: Mapping[str, str]) -> str:
+def _resolve_value(name: str, value: str, secrets: Mapping[str, str]) -> str:
     if not _REFERENCE.match(value):
         return value
     bearer = value.startswith("grant:") and name.lower() == "authorization"
     return f"Bearer {secrets[value]}" if bearer else secrets[value]
 
 
-def _misplaced(field: str, problem: str) -> PydanticCustomError:
+def _located_error(field: str, problem: str) -> PydanticCustomError:
     return PydanticCustomError("misplaced", "{problem}", {"field": field, "problem": problem})
 
 
 def _problems(error: ValidationError) -> Iterator[tuple[str, str]]:
     for one in error.errors(include_url=False, include_input=False):
-        place = _at(*one["loc"])
+        place = _location(*one["loc"])
         within = one.get("ctx", {}).get("field", "")
         yield ".".join(part for part in (place, within) if part) or "file", one["msg"].removeprefix("Value error, ")
 
 
-def _at(*places: str | int) -> str:
+def _location(*places: str | int) -> str:
     """A place in the file: `categories["serena.fs"].tools.includeNames[0]`."""
     parts = (
-        f".{place}" if isinstance(place, str) and place.replace("_", "").isalnum() else f"[{_quoted(place)}]"
+        f".{place}" if isinstance(place, str) and place.replace("_", "").isalnum() else f"[{_quoted_key(place)}]"
         for place in places
         if place != "[key]"
     )
     return "".join(parts).removeprefix(".")
 
 
-def _quoted(place: str | int) -> str:
+def _quoted_key(place: str | int) -> str:
     return str(place) if isinstance(place, int) else f'"{place}"'
 
 

@@ -17,18 +17,18 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from mcpist.running.refusals import Failure
-from mcpist_services.upstream.child import child
-from mcpist_services.upstream.configuration import Server
+from mcpist_services.upstream.child_process import child
+from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.faults import Faults
-from mcpist_services.upstream.http import Carrier, Pool, clients
+from mcpist_services.upstream.http import ConnectionPool, UpstreamTransport, client_factory
 
-CONNECT_SECONDS = 30.0
-ANSWER_SECONDS = 2.0
+HANDSHAKE_TIMEOUT_SECONDS = 30.0
+PING_TIMEOUT_SECONDS = 2.0
 # After so long without a word a stream may have died unseen, for instance while the sandbox was frozen.
-IDLE_SECONDS = 60.0
-SSE_EVENT_BYTES = 1_000_000  # the SDK takes no larger events from the older kind of stream
+MAX_SILENCE_SECONDS = 60.0
+MAX_SSE_EVENT_BYTES = 1_000_000  # the SDK takes no larger events from the older kind of stream
 
-US = Implementation(name="mcpist", version="1")
+CLIENT_INFO = Implementation(name="mcpist", version="1")
 
 type Request[T] = Callable[[Client], Awaitable[T]]
 
@@ -36,23 +36,30 @@ type Request[T] = Callable[[Client], Awaitable[T]]
 class Connection:
     """A session with a server as one identity; `mode` is what is known of its era: `auto`, or `legacy`."""
 
-    def __init__(self, name: str, server: Server, filled: Mapping[str, str], pool: Pool, mode: str = "auto") -> None:
-        self.faults = Faults(name, filled.values())
+    def __init__(
+        self,
+        name: str,
+        server: UpstreamServer,
+        resolved_values: Mapping[str, str],
+        pool: ConnectionPool,
+        mode: str = "auto",
+    ) -> None:
+        self.faults = Faults(name, resolved_values.values())
         self._server = server
-        self._filled = filled
+        self._resolved_values = resolved_values
         self._pool = pool
         self._mode = mode
         self._client: Client | None = None
         self._task: asyncio.Task[None] | None = None
-        self._asked = 0
-        self._heard = time.time()
-        self._suspect = False
+        self._pending = 0
+        self._last_response_at = time.time()
+        self._is_suspect = False
 
     async def open(self) -> Failure | None:
         """Connect and agree on a version; the failure if that does not succeed."""
         begun = time.monotonic()
         opened = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._live(opened))
+        self._task = asyncio.create_task(self._hold_open(opened))
         try:
             await asyncio.wait({self._task, opened}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
@@ -60,117 +67,119 @@ class Connection:
             await asyncio.wait({self._task})
             raise
         if opened.done():
-            self._task.add_done_callback(self._ended)
+            self._task.add_done_callback(self._on_client_ended)
             return None
         error = self._task.exception()
-        failed = self.faults.of(error if isinstance(error, Exception) else RuntimeError(), time.monotonic() - begun)
-        return Failure(failed.error, harmless=True)
+        failed = self.faults.from_exception(
+            error if isinstance(error, Exception) else RuntimeError(), time.monotonic() - begun
+        )
+        return Failure(failed.error, safe_to_retry=True)
 
-    async def ask[T](self, request: Request[T], until: float) -> T | Failure:
+    async def send[T](self, request: Request[T], deadline: float) -> T | Failure:
         """What the server answers before a moment and within its own limit, or why it does not."""
         assert self._client is not None
-        begun, self._asked = time.monotonic(), self._asked + 1
-        until = min(until, begun + self._server.timeout_seconds)
+        begun, self._pending = time.monotonic(), self._pending + 1
+        deadline = min(deadline, begun + self._server.timeout_seconds)
         try:
-            async with asyncio.timeout_at(until):
+            async with asyncio.timeout_at(deadline):
                 answer = await request(self._client)
         except (MCPError, TimeoutError) as error:
-            failed = self.faults.of(error, time.monotonic() - begun)
-            self._suspect |= isinstance(error, TimeoutError) or error.error.code == REQUEST_TIMEOUT
+            failed = self.faults.from_exception(error, time.monotonic() - begun)
+            self._is_suspect |= isinstance(error, TimeoutError) or error.error.code == REQUEST_TIMEOUT
             return failed
         except (ValidationError, RuntimeError) as error:
-            return self.faults.of(error)
+            return self.faults.from_exception(error)
         else:
-            self._heard = time.time()
+            self._last_response_at = time.time()
             return answer
         finally:
-            self._asked -= 1
-            self._leave()
+            self._pending -= 1
+            self._close_if_drained()
 
     async def is_usable(self) -> bool:
         """Whether a request may be sent: where there is doubt, the server is asked for a sign of life."""
-        if self.faults.over.is_set() or self.faults.worn or not self.faults.lives():
+        if self.faults.closed.is_set() or self.faults.draining or not self.faults.is_fresh():
             return False
         if self._server.type == "http":
             return True
-        silent = self._server.type == "sse" and not 0 <= time.time() - self._heard < IDLE_SECONDS
-        if (self._suspect or silent) and not await self._lives():
-            self.faults.end(self.faults.unavailable("it gives no sign of life"))
+        silent = self._server.type == "sse" and not 0 <= time.time() - self._last_response_at < MAX_SILENCE_SECONDS
+        if (self._is_suspect or silent) and not await self._ping():
+            self.faults.close(self.faults.unavailable("it gives no sign of life"))
             return False
         return True
 
     def retire(self) -> None:
         """Take no more requests, and close when the last one is answered."""
-        self.faults.wear()
-        self._leave()
+        self.faults.drain()
+        self._close_if_drained()
 
     async def close(self) -> None:
         """End the session, and the server if it is our child."""
-        self.faults.end(self.faults.unavailable("the connection was closed"))
+        self.faults.close(self.faults.unavailable("the connection was closed"))
         if self._task is not None:
             await asyncio.wait({self._task})
 
     @property
     def is_busy(self) -> bool:
         """Whether somebody waits for an answer."""
-        return self._asked > 0
+        return self._pending > 0
 
     @property
-    def is_gone(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether nothing is left of it to end."""
         return self._task is None or self._task.done()
 
     @property
-    def era(self) -> str:
+    def protocol_mode(self) -> str:
         """How to connect the next time: at once by handshake where the server knows nothing newer."""
         known = self._client.protocol_version if self._client and self._client._session else ""  # noqa: SLF001
         return "legacy" if known in HANDSHAKE_PROTOCOL_VERSIONS else "auto"
 
-    async def _live(self, opened: "asyncio.Future[None]") -> None:
+    async def _hold_open(self, opened: "asyncio.Future[None]") -> None:
         """Hold the client open until the connection is over: the SDK wants it left by the task that entered it."""
         async with AsyncExitStack() as stack:
-            async with asyncio.timeout(CONNECT_SECONDS):
+            async with asyncio.timeout(HANDSHAKE_TIMEOUT_SECONDS):
                 transport = await self._transport(stack)
-                entered = Client(transport, mode=self._mode, cache=None, client_info=US)
+                entered = Client(transport, mode=self._mode, cache=None, client_info=CLIENT_INFO)
                 self._client = await stack.enter_async_context(entered)
             opened.set_result(None)
-            await self.faults.over.wait()
+            await self.faults.closed.wait()
 
     async def _transport(self, stack: AsyncExitStack) -> AbstractAsyncContextManager[Any]:
-        server, limit, standing = self._server, self._server.result_bytes, self._server.type == "sse"
+        server, limit, is_sse = self._server, self._server.result_bytes, self._server.type == "sse"
         if server.type == "stdio":
-            return child(server.command, server.args, self._filled, self.faults, limit)
-        standing = server.type == "sse"
-        carrier = Carrier(
-            self._pool, self.faults, min(limit, SSE_EVENT_BYTES) if standing else limit, standing=standing
+            return child(server.command, server.args, self._resolved_values, self.faults, limit)
+        is_sse = server.type == "sse"
+        transport = UpstreamTransport(
+            self._pool, self.faults, min(limit, MAX_SSE_EVENT_BYTES) if is_sse else limit, is_sse=is_sse
         )
-        make = clients(carrier, self._filled, server.timeout_seconds)
-        if standing:
+        make = client_factory(transport, self._resolved_values, server.timeout_seconds)
+        if is_sse:
             return sse_client(server.url, httpx_client_factory=make)
-        sender = await stack.enter_async_context(make())
-        return streamable_http_client(server.url, http_client=sender, max_sse_event_size=limit)
+        http_client = await stack.enter_async_context(make())
+        return streamable_http_client(server.url, http_client=http_client, max_sse_event_size=limit)
 
-    async def _lives(self) -> bool:
+    async def _ping(self) -> bool:
         """Whether the server answers anything at all, be it that it knows no such method."""
         assert self._client is not None
         ping = mcp_types.PingRequest()
         try:
-            await self._client.session.send_request(ping, mcp_types.EmptyResult, ANSWER_SECONDS)
+            await self._client.session.send_request(ping, mcp_types.EmptyResult, PING_TIMEOUT_SECONDS)
         except MCPError as error:
             if error.error.code in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
                 return False
         except ValidationError:
             pass
-        self._suspect, self._heard = False, time.time()
+        self._is_suspect, self._last_response_at = False, time.time()
         return True
 
-    def _leave(self) -> None:
-        if self.faults.worn and not self._asked:
-            self.faults.end(self.faults.unavailable("the connection was renewed"))
+    def _close_if_drained(self) -> None:
+        if self.faults.draining and not self._pending:
+            self.faults.close(self.faults.unavailable("the connection was renewed"))
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _on_client_ended(self, task: asyncio.Task[None]) -> None:
         """Whatever ended the client's task, the connection is over."""
         error = None if task.cancelled() else task.exception()
         kind = type(error).__name__ if error else ""
         logging.getLogger(__name__).debug("upstream closed", extra={"server": self.faults.service, "error": kind})
-        self.faults.end(self.faults.unavailable("the connection ended"))
+        self.faults.close(self.faults.unavailable("the connection ended"))

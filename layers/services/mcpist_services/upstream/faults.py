@@ -21,10 +21,10 @@ from mcp_types import (
 )
 
 from mcpist.errors import AnswerTooLarge, Timeout, ToolExecutionError, UpstreamUnavailable
-from mcpist.running.messages import words
+from mcpist.running.error_messages import error_message
 from mcpist.running.refusals import Failure
 
-MOST_KEPT = 1_000
+MAX_STORED_FAILURES = 1_000
 
 _TOKEN = re.compile(r"fault-[0-9a-f]{32}")
 
@@ -32,93 +32,97 @@ _TOKEN = re.compile(r"fault-[0-9a-f]{32}")
 class Faults:
     """The faults of one connection.
 
-    `over` is set once nothing more can come of it, `worn` is true where only the answers that are waited for still may;
-    `lives` asks a child process, whose end is otherwise noticed a moment later.
+    `closed` is set once nothing more can come of it, `draining` is true when no further request is taken;
+    `is_fresh` asks a child process, whose end is otherwise noticed a moment later.
     """
 
     def __init__(self, service: str, secrets: Iterable[str] = ()) -> None:
         self.service = service
-        self.over = asyncio.Event()
-        self.lives: Callable[[], bool] = lambda: True
-        self.worn = False
+        self.closed = asyncio.Event()
+        self.is_fresh: Callable[[], bool] = lambda: True
+        self.draining = False
         self.secrets = tuple(part for secret in secrets for part in (secret, secret.rpartition(" ")[2]))
-        self._kept: dict[str, Failure] = {}
-        self._last: Failure | None = None
+        self._failures: dict[str, Failure] = {}
+        self._close_failure: Failure | None = None
 
-    def keep(self, failure: Failure) -> str:
+    def store(self, failure: Failure) -> str:
         """A token that stands for a failure."""
-        if len(self._kept) >= MOST_KEPT:  # of requests that nobody waits for any more
-            self._kept.clear()
+        if len(self._failures) >= MAX_STORED_FAILURES:  # of requests that nobody waits for any more
+            self._failures.clear()
         token = f"fault-{token_hex(16)}"
-        self._kept[token] = failure
+        self._failures[token] = failure
         return token
 
-    def answer(self, request: RequestId | None, failure: Failure) -> JSONRPCError:
+    def error_response(self, request: RequestId | None, failure: Failure) -> JSONRPCError:
         """The JSON-RPC error that brings a failure to a request."""
-        return JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=INTERNAL_ERROR, message=self.keep(failure)))
+        return JSONRPCError(
+            jsonrpc="2.0", id=request, error=ErrorData(code=INTERNAL_ERROR, message=self.store(failure))
+        )
 
-    def end(self, failure: Failure) -> None:
+    def close(self, failure: Failure) -> None:
         """The connection is gone; all that wait for an answer are told so."""
-        self._last = self._last or failure
-        self.over.set()
+        self._close_failure = self._close_failure or failure
+        self.closed.set()
 
-    def wear(self) -> None:
+    def drain(self) -> None:
         """The connection takes no further requests; what waits for an answer may still get it."""
-        self.worn = True
+        self.draining = True
 
-    def of(self, error: Exception, seconds: float = 0) -> Failure:
+    def from_exception(self, error: Exception, seconds: float = 0) -> Failure:
         """What an exception of the SDK means; `seconds` is how long was waited."""
         if isinstance(error, BaseExceptionGroup):
-            return self.of(_first(error), seconds)
+            return self.from_exception(_first_exception(error), seconds)
         if isinstance(error, MCPError):
-            return self._of_answer(error, seconds)
+            return self._from_mcp_error(error, seconds)
         if isinstance(error, TimeoutError):
             return Failure(Timeout(service=self.service, seconds=round(seconds, 1)))
-        if self._last is not None:
-            return self._lost()
+        if self._close_failure is not None:
+            return self._lost_connection()
         if isinstance(error, OSError):
             return self.unavailable(f"its command does not run here ({error.strerror or error})")
         return self.unavailable(f"its answer is no MCP ({type(error).__name__})")
 
-    def unavailable(self, problem: str, *, harmless: bool = False) -> Failure:
+    def unavailable(self, problem: str, *, safe_to_retry: bool = False) -> Failure:
         """The server is out of order in these words, which tell no secret."""
-        return Failure(UpstreamUnavailable(service=self.service, problem=self.said(problem)), harmless=harmless)
+        return Failure(
+            UpstreamUnavailable(service=self.service, problem=self.redact(problem)), safe_to_retry=safe_to_retry
+        )
 
     def too_large(self, limit: int) -> Failure:
         """The answer is over the server's limit."""
         return Failure(AnswerTooLarge(service=self.service, limit_bytes=limit))
 
-    def said(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """An upstream's words, bounded and without our secrets."""
-        return words(text, self.secrets)
+        return error_message(text, self.secrets)
 
-    def _of_answer(self, error: MCPError, seconds: float) -> Failure:
+    def _from_mcp_error(self, error: MCPError, seconds: float) -> Failure:
         code, message = error.error.code, error.error.message
         token = _TOKEN.search(message)
-        if token and (kept := self._kept.pop(token[0], None)):
-            return kept
+        if token and (failure := self._failures.pop(token[0], None)):
+            return failure
         if code == REQUEST_TIMEOUT:
             return Failure(Timeout(service=self.service, seconds=round(seconds, 1)))
         if code == CONNECTION_CLOSED:
-            return self._lost()
+            return self._lost_connection()
         if code == PARSE_ERROR:  # the SDK's text quotes the answer
             return self.unavailable("its answer is no JSON-RPC message")
-        problem = self.said(message) or "no readable message"
+        problem = self.redact(message) or "no readable message"
         return Failure(ToolExecutionError(service=self.service, http_status=code, problem=problem))
 
-    def _lost(self) -> Failure:
+    def _lost_connection(self) -> Failure:
         """Why the connection ended, for one of those who waited: each gets an error of its own to add to."""
-        if self._last is None:
+        if self._close_failure is None:
             return self.unavailable("the connection ended before the answer")
-        known = self._last.error
-        return Failure(type(known)(**known.details))
+        error = self._close_failure.error
+        return Failure(type(error)(**error.details))
 
 
-def _first(group: BaseExceptionGroup[BaseException]) -> Exception:
+def _first_exception(group: BaseExceptionGroup[BaseException]) -> Exception:
     """The fault within the groups of the SDK's tasks."""
     for error in group.exceptions:
         if isinstance(error, BaseExceptionGroup):
-            return _first(error)
+            return _first_exception(error)
         if isinstance(error, Exception):
             return error
     return RuntimeError("cancelled")

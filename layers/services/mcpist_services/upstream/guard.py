@@ -23,23 +23,23 @@ from mcpist.settings import settings
 type Address = IPv4Address | IPv6Address
 
 # Addresses that carry an IPv4 address in their last four bytes: NAT64, and IPv4-compatible ones.
-_CARRIERS = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
+_IPV4_IN_IPV6_NETWORKS = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
 # The sandbox's own doors, wherever they are: who reaches them reads credentials and other callers' events.
-_DOORS = ("AWS_LAMBDA_RUNTIME_API", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_ENDPOINT_URL")
-_USUAL_PORTS = {"http": 80, "https": 443}
+_SANDBOX_ENDPOINT_VARIABLES = ("AWS_LAMBDA_RUNTIME_API", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_ENDPOINT_URL")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-class Forbidden(ConnectError):
+class ForbiddenAddress(ConnectError):
     """A host leads to an address where no upstream may be."""
 
 
-def check(address: Address, port: int) -> None:
-    """Raise Forbidden unless an upstream may be there: on the internet, or on loopback in the embedded stack."""
-    for one in _meanings(address):
+def check_address(address: Address, port: int) -> None:
+    """Raise ForbiddenAddress unless an upstream may be there: on the internet, or on loopback in the embedded stack."""
+    for one in _effective_addresses(address):
         if one.is_loopback and is_embedded():
-            _check_doors(one, port)
+            _check_sandbox_endpoints(one, port)
         elif not one.is_global or one.is_multicast or (isinstance(one, IPv6Address) and one.is_site_local):
-            raise Forbidden("its host leads to an address that is private or reserved")
+            raise ForbiddenAddress("its host leads to an address that is private or reserved")
 
 
 def is_embedded() -> bool:
@@ -47,26 +47,26 @@ def is_embedded() -> bool:
     return _is_loopback(urlsplit(settings().public_url).hostname or "")
 
 
-def _meanings(address: Address) -> Iterable[Address]:
+def _effective_addresses(address: Address) -> Iterable[Address]:
     """The address, or the IPv4 address that it carries."""
     if isinstance(address, IPv6Address) and not address.is_loopback:
-        carried = address.ipv4_mapped or address.sixtofour
-        if carried is None and any(address in network for network in _CARRIERS):
-            carried = IPv4Address(int(address) & 0xFFFFFFFF)
-        if carried is not None:
-            return (carried,)
+        embedded = address.ipv4_mapped or address.sixtofour
+        if embedded is None and any(address in network for network in _IPV4_IN_IPV6_NETWORKS):
+            embedded = IPv4Address(int(address) & 0xFFFFFFFF)
+        if embedded is not None:
+            return (embedded,)
     return (address,)
 
 
-def _check_doors(address: Address, port: int) -> None:
-    for door in _DOORS:
-        value = os.environ.get(door, "")
+def _check_sandbox_endpoints(address: Address, port: int) -> None:
+    for variable in _SANDBOX_ENDPOINT_VARIABLES:
+        value = os.environ.get(variable, "")
         parts = urlsplit(value if "://" in value else f"http://{value}")
         host = parts.hostname or ""
-        if port == (parts.port or _USUAL_PORTS.get(parts.scheme)) and (
+        if port == (parts.port or _DEFAULT_PORTS.get(parts.scheme)) and (
             host == str(address) or (_is_loopback(host) and address.is_loopback)
         ):
-            raise Forbidden("its address is the sandbox's own")
+            raise ForbiddenAddress("its address is the sandbox's own")
 
 
 def _is_loopback(host: str) -> bool:
@@ -97,7 +97,7 @@ class GuardedBackend(AsyncNetworkBackend):
         except TimeoutError as error:
             raise ConnectTimeout("the name was not resolved in time") from error
         for address in addresses:
-            check(address, port)
+            check_address(address, port)
         failed: ConnectError | ConnectTimeout | None = None
         for address in addresses:
             try:
@@ -113,7 +113,7 @@ class GuardedBackend(AsyncNetworkBackend):
         socket_options: Iterable[SOCKET_OPTION] | None = None,  # noqa: ARG002
     ) -> AsyncNetworkStream:
         """Never."""
-        raise Forbidden("a socket in the file system is no upstream")
+        raise ForbiddenAddress("a socket in the file system is no upstream")
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""

@@ -15,33 +15,33 @@ from mcp.shared._httpx_utils import McpHttpClientFactory
 
 from mcpist.running.refusals import Failure, failure
 from mcpist_services.upstream.faults import Faults
-from mcpist_services.upstream.guard import Forbidden, GuardedBackend
+from mcpist_services.upstream.guard import ForbiddenAddress, GuardedBackend
 
-CONNECT_SECONDS = 5.0
-KEEP_SECONDS = 30.0
-GOODBYE_SECONDS = 1.0
-MOST_CONNECTIONS = 200
+TCP_CONNECT_TIMEOUT_SECONDS = 5.0
+KEEPALIVE_SECONDS = 30.0
+SESSION_END_TIMEOUT_SECONDS = 1.0
+MAX_TCP_CONNECTIONS = 200
 
-_UNSENT = (httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.PoolTimeout)
-_BROKEN = (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException)
+_NOT_SENT_ERRORS = (httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.PoolTimeout)
+_TRANSPORT_ERRORS = (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException)
 # What these say is about the caller or the moment, whatever JSON-RPC error stands in the body.
-_OWN_MEANING = {401, 403, 429, 503}
+_STATUSES_OVER_BODY = {401, 403, 429, 503}
 
 
-class Pool:
+class ConnectionPool:
     """The sandbox's TCP connections to upstreams, by host; headers tell the callers apart.
 
     After a pause the idle ones are dropped: while a sandbox is frozen its sockets die unseen.
     """
 
     def __init__(self) -> None:
-        self._used = time.time()
+        self._last_used = time.time()
         self._pools: dict[bytes, httpcore2.AsyncConnectionPool] = {}
 
     async def send(self, request: httpcore2.Request) -> httpcore2.Response:
         """The answer to a request, whose body is still to be read."""
-        pause, self._used = time.time() - self._used, time.time()
-        if not 0 <= pause < KEEP_SECONDS:
+        pause, self._last_used = time.time() - self._last_used, time.time()
+        if not 0 <= pause < KEEPALIVE_SECONDS:
             for connection in self.connections:
                 if connection.is_idle():
                     await connection.aclose()
@@ -62,104 +62,110 @@ class Pool:
         if scheme not in self._pools:
             self._pools[scheme] = httpcore2.AsyncConnectionPool(
                 ssl_context=httpx2.create_ssl_context() if scheme == b"https" else None,
-                max_connections=MOST_CONNECTIONS,
-                keepalive_expiry=KEEP_SECONDS,
+                max_connections=MAX_TCP_CONNECTIONS,
+                keepalive_expiry=KEEPALIVE_SECONDS,
                 network_backend=GuardedBackend(),
             )
         return self._pools[scheme]
 
 
-class Carrier(httpx2.AsyncBaseTransport):
-    """Carries one connection's requests; a `standing` stream of the server's own messages only where it needs one."""
+class UpstreamTransport(httpx2.AsyncBaseTransport):
+    """Carries one connection's requests; `is_sse`: also the server's stream, only where it needs one."""
 
-    def __init__(self, pool: Pool, faults: Faults, limit: int, *, standing: bool) -> None:
+    def __init__(self, pool: ConnectionPool, faults: Faults, limit: int, *, is_sse: bool) -> None:
         self._pool = pool
         self._faults = faults
         self._limit = limit
-        self._standing = standing
+        self._is_sse = is_sse
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """The server's answer, or a fault in the form that the SDK brings to the request."""
-        if request.method == "GET" and not self._standing and "last-event-id" not in request.headers:
+        if request.method == "GET" and not self._is_sse and "last-event-id" not in request.headers:
             return httpx2.Response(405)
         try:
-            answer = await self._pool.send(_as_core(request, await request.aread()))
-            return await self._heard(request, answer)
-        except Forbidden as error:
-            return self._failed(self._faults.unavailable(str(error), harmless=True))
-        except _BROKEN as error:
+            answer = await self._pool.send(_to_httpcore_request(request, await request.aread()))
+            return await self._read_response(request, answer)
+        except ForbiddenAddress as error:
+            return self._failure_response(self._faults.unavailable(str(error), safe_to_retry=True))
+        except _TRANSPORT_ERRORS as error:
             problem = f"no answer ({type(error).__name__})"
-            return self._failed(self._faults.unavailable(problem, harmless=isinstance(error, _UNSENT)))
+            return self._failure_response(
+                self._faults.unavailable(problem, safe_to_retry=isinstance(error, _NOT_SENT_ERRORS))
+            )
 
-    async def _heard(self, request: httpx2.Request, answer: httpcore2.Response) -> httpx2.Response:
+    async def _read_response(self, request: httpx2.Request, answer: httpcore2.Response) -> httpx2.Response:
         headers = httpx2.Headers(answer.headers)
         if headers.get("content-encoding", "identity") != "identity":
             await answer.aclose()
-            return self._failed(self._faults.unavailable("it answers in an encoding that was not asked for"))
+            return self._failure_response(self._faults.unavailable("it answers in an encoding that was not asked for"))
         if answer.status == 200 and headers.get("content-type", "").lower().startswith("text/event-stream"):
             return httpx2.Response(
-                200, headers=headers, stream=Events(answer, self._faults, self._limit, self._standing)
+                200, headers=headers, stream=LimitedEventStream(answer, self._faults, self._limit, self._is_sse)
             )
-        body = await _read(answer, self._limit)
+        body = await _read_body(answer, self._limit)
         if body is None:
-            return self._failed(self._faults.too_large(self._limit))
-        refused = self._refusal(request, answer.status, headers, body)
+            return self._failure_response(self._faults.too_large(self._limit))
+        refused = self._status_failure(request, answer.status, headers, body)
         if refused is not None:
-            return self._failed(refused)
+            return self._failure_response(refused)
         headers.pop("transfer-encoding", None)
         return httpx2.Response(answer.status, headers=headers, content=body)
 
-    def _refusal(self, request: httpx2.Request, status: int, headers: httpx2.Headers, body: bytes) -> Failure | None:
+    def _status_failure(
+        self, request: httpx2.Request, status: int, headers: httpx2.Headers, body: bytes
+    ) -> Failure | None:
         """What a status means that is neither a success nor the frame of a JSON-RPC error."""
         if status < 300:
-            return None if self._speaks(status, headers, body) else self._faults.unavailable("it answers no message")
+            return (
+                None if self._is_message(status, headers, body) else self._faults.unavailable("it answers no message")
+            )
         if status < 400:
             if status in {307, 308} and _origin(request.url.join(headers.get("location", ""))) == _origin(request.url):
                 return None
-            return self._faults.unavailable("it redirects to another origin, which is not followed", harmless=True)
+            return self._faults.unavailable("it redirects to another origin, which is not followed", safe_to_retry=True)
         if "mcp-session-id" in request.headers and (status == 404 or (status == 400 and b"session" in body.lower())):
-            self._faults.wear()
-            return self._faults.unavailable("it has forgotten the session", harmless=True)
-        if status not in _OWN_MEANING and _is_error(body):
+            self._faults.drain()
+            return self._faults.unavailable("it has forgotten the session", safe_to_retry=True)
+        if status not in _STATUSES_OVER_BODY and _is_jsonrpc_error(body):
             return None
         return failure(self._faults.service, status, dict(headers), body, self._faults.secrets)
 
-    def _speaks(self, status: int, headers: httpx2.Headers, body: bytes) -> bool:
+    def _is_message(self, status: int, headers: httpx2.Headers, body: bytes) -> bool:
         """Whether a success may be a message; what older servers say to a message that they only take is not read."""
         json_type = headers.get("content-type", "").lower().startswith("application/json")
-        return self._standing or status != 200 or not body or json_type
+        return self._is_sse or status != 200 or not body or json_type
 
-    def _failed(self, failure: Failure) -> httpx2.Response:
+    def _failure_response(self, failure: Failure) -> httpx2.Response:
         """A fault as an answer; the next request begins with a new connection if this one was not even made."""
-        if failure.harmless:
-            self._faults.wear()
-        if self._standing:  # there the SDK hears answers only by the stream
-            self._faults.end(failure)
-        error = self._faults.answer(None, failure).model_dump(mode="json", by_alias=True)
+        if failure.safe_to_retry:
+            self._faults.drain()
+        if self._is_sse:  # there the SDK hears answers only by the stream
+            self._faults.close(failure)
+        error = self._faults.error_response(None, failure).model_dump(mode="json", by_alias=True)
         return httpx2.Response(500, json=error)
 
 
-class Events(httpx2.AsyncByteStream):
+class LimitedEventStream(httpx2.AsyncByteStream):
     """A stream of events that ends when it brings more than the limit: in all, or of a standing one in one event."""
 
-    def __init__(self, answer: httpcore2.Response, faults: Faults, limit: int, standing: bool) -> None:
+    def __init__(self, answer: httpcore2.Response, faults: Faults, limit: int, is_sse: bool) -> None:
         self._answer = answer
         self._faults = faults
         self._limit = limit
-        self._standing = standing
+        self._is_sse = is_sse
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
         try:
             async for chunk in _chunks(self._answer):
-                end = max(chunk.rfind(b"\n\n"), chunk.rfind(b"\r\n\r\n")) if self._standing else -1
+                end = max(chunk.rfind(b"\n\n"), chunk.rfind(b"\r\n\r\n")) if self._is_sse else -1
                 size = len(chunk) - end if end >= 0 else size + len(chunk)
                 if size > self._limit:
                     raise httpx2.SSEError(self._too_large())
                 yield chunk
-        except _BROKEN as error:
-            if self._standing:
-                self._faults.end(self._faults.unavailable("its stream of events broke"))
+        except _TRANSPORT_ERRORS as error:
+            if self._is_sse:
+                self._faults.close(self._faults.unavailable("its stream of events broke"))
             raise httpx2.ReadError("the stream broke") from error
 
     async def aclose(self) -> None:
@@ -168,32 +174,32 @@ class Events(httpx2.AsyncByteStream):
 
     def _too_large(self) -> str:
         failure = self._faults.too_large(self._limit)
-        if self._standing:
-            self._faults.end(failure)
-        return self._faults.keep(failure)
+        if self._is_sse:
+            self._faults.close(failure)
+        return self._faults.store(failure)
 
 
-def clients(carrier: Carrier, headers: Mapping[str, str], seconds: float) -> McpHttpClientFactory:
+def client_factory(transport: UpstreamTransport, headers: Mapping[str, str], seconds: float) -> McpHttpClientFactory:
     """What makes the client that the SDK sends with, whatever the SDK would have it be.
 
     It uses no proxy and asks for no compression: through a proxy no address could be judged, and what is compressed
     could grow past every limit.
     """
     named = {"user-agent": "mcpist", **headers, "accept-encoding": "identity"}
-    timeout = httpx2.Timeout(seconds, connect=CONNECT_SECONDS)
+    timeout = httpx2.Timeout(seconds, connect=TCP_CONNECT_TIMEOUT_SECONDS)
 
     def make(*_: Any, **__: Any) -> httpx2.AsyncClient:
-        return httpx2.AsyncClient(transport=carrier, headers=named, timeout=timeout, trust_env=False)
+        return httpx2.AsyncClient(transport=transport, headers=named, timeout=timeout, trust_env=False)
 
     return make
 
 
-def _as_core(request: httpx2.Request, content: bytes) -> httpcore2.Request:
+def _to_httpcore_request(request: httpx2.Request, content: bytes) -> httpcore2.Request:
     url, seconds = request.url, dict(request.extensions.get("timeout", {}))
     if request.method == "GET":
         seconds["read"] = None  # a stream may be silent for long
     elif request.method == "DELETE":
-        seconds = dict.fromkeys(seconds, GOODBYE_SECONDS)
+        seconds = dict.fromkeys(seconds, SESSION_END_TIMEOUT_SECONDS)
     return httpcore2.Request(
         request.method,
         httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
@@ -209,7 +215,7 @@ def _chunks(answer: httpcore2.Response) -> AsyncIterable[bytes]:
     return stream
 
 
-async def _read(answer: httpcore2.Response, limit: int) -> bytes | None:
+async def _read_body(answer: httpcore2.Response, limit: int) -> bytes | None:
     """The body; None if it is over the limit."""
     body = bytearray()
     try:
@@ -222,7 +228,7 @@ async def _read(answer: httpcore2.Response, limit: int) -> bytes | None:
     return bytes(body)
 
 
-def _is_error(body: bytes) -> bool:
+def _is_jsonrpc_error(body: bytes) -> bool:
     try:
         found: Any = json.loads(body)
     except (ValueError, RecursionError):

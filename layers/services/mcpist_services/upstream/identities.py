@@ -4,39 +4,41 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mcpist.aws.stores import client, reaching
+from mcpist.aws.stores import client, store_errors
 from mcpist.caller import Caller
 from mcpist.errors import UpstreamUnavailable
 from mcpist.running import broker
 from mcpist_services.upstream.configuration import configuration
 from mcpist_services.upstream.connections import Identity
-from mcpist_services.upstream.lists import NOBODY, Owner
+from mcpist_services.upstream.lists import EVERYBODY, ListOwner
 
-KEEP_SECONDS = 300.0
+PARAMETER_TTL_SECONDS = 300.0
 
 _parameters: dict[str, tuple[float, str]] = {}
 
 
-def owner(caller: Caller, server: str) -> Owner:
+def owner(caller: Caller, server: str) -> ListOwner:
     """Whose list of tools a server may answer: the caller's where it is asked with an account."""
-    return (caller.organization, caller.user) if configuration().servers[server].grants else NOBODY
+    return (caller.organization, caller.user) if configuration().servers[server].grants else EVERYBODY
 
 
 @dataclass(frozen=True, slots=True)
-class Acting:
+class ActingIdentity:
     """An identity, and the version of each grant in it."""
 
     identity: Identity
     versions: Mapping[str, int] = field(default_factory=dict)
 
 
-def acting(caller: Caller, server: str, *, refused: Acting | None = None) -> Acting:
+def identity_for(caller: Caller, server: str, *, refused: ActingIdentity | None = None) -> ActingIdentity:
     """Who acts for a caller at a server; with what the server has `refused`, its secrets are asked for afresh.
 
     It is the caller's own identity where an account of the caller's acts, and else everybody's.
     """
     configured = configuration().servers[server]
-    secrets = {f"ssm:{path}": _parameter(path, server, refused is not None) for path in _paths(configured.references)}
+    secrets = {
+        f"ssm:{path}": _parameter(path, server, refused is not None) for path in _parameter_paths(configured.references)
+    }
     owners, versions = [], {}
     for service in sorted(configured.grants):
         credential = broker.resolve(caller, service, refused=refused.versions.get(service) if refused else None)
@@ -44,8 +46,8 @@ def acting(caller: Caller, server: str, *, refused: Acting | None = None) -> Act
         owners.append(credential.owner)
         versions[service] = credential.version
     if not owners:
-        return Acting(Identity(secrets=secrets))
-    return Acting(Identity(caller.organization, " ".join([caller.user, *owners]), secrets), versions)
+        return ActingIdentity(Identity(secrets=secrets))
+    return ActingIdentity(Identity(caller.organization, " ".join([caller.user, *owners]), secrets), versions)
 
 
 def forget() -> None:
@@ -53,7 +55,7 @@ def forget() -> None:
     _parameters.clear()
 
 
-def _paths(references: frozenset[str]) -> list[str]:
+def _parameter_paths(references: frozenset[str]) -> list[str]:
     return sorted(one.removeprefix("ssm:") for one in references if one.startswith("ssm:"))
 
 
@@ -62,10 +64,10 @@ def _parameter(path: str, server: str, fresh: bool) -> str:
     from botocore.exceptions import ClientError
 
     known = _parameters.get(path)
-    if known and not fresh and 0 <= time.time() - known[0] < KEEP_SECONDS:
+    if known and not fresh and 0 <= time.time() - known[0] < PARAMETER_TTL_SECONDS:
         return known[1]
     try:
-        with reaching("parameters"):
+        with store_errors("parameters"):
             answer = client("ssm").get_parameter(Name=path, WithDecryption=True)
     except ClientError as error:
         problem = f"its parameter {path} cannot be read ({error.response['Error']['Code']})"

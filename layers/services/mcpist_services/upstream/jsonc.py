@@ -4,22 +4,24 @@ import json
 import re
 from typing import Any
 
-_PART = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 
 
 def read(text: str) -> Any:
     """The value of a text; a ValueError with line and column where it is none, or where a key stands twice."""
-    return json.loads(_plain(text), object_pairs_hook=_once)
+    return json.loads(_without_comments(text), object_pairs_hook=_reject_duplicate_keys)
 
 
-def _plain(text: str) -> str:
+def _without_comments(text: str) -> str:
     """The text with as many blanks in the place of comments, so that positions stay."""
-    without = _PART.sub(lambda found: found[0] if found[0][0] == '"' else re.sub(r"\S", " ", found[0]), text)
+    without = _STRING_OR_COMMENT.sub(
+        lambda found: found[0] if found[0][0] == '"' else re.sub(r"\S", " ", found[0]), text
+    )
     return _TRAILING_COMMA.sub(lambda found: found[1] or " ", without).removeprefix("\ufeff")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from mcpist.errors import McpistError, Timeout, UpstreamUnavailable
-from mcpist.running.rate_limits import whole
+from mcpist.running.rate_limits import round_up
 from mcpist.running.refusals import Failure
 from mcpist_services.upstream.backoff import Backoff
 from mcpist_services.upstream.connection import Connection, Request
@@ -16,61 +16,61 @@ from mcpist_services.upstream.connection import Connection, Request
 class Link:
     """Connects when first asked, renews what broke, and leaves alone what cannot be reached.
 
-    `make` makes a connection that is not open yet; `turns` bounds how many requests of all identities run at once.
+    `make` makes a connection that is not open yet; `semaphore` bounds the requests of all identities at once.
     """
 
-    def __init__(self, service: str, make: Callable[[str], Connection], turns: asyncio.Semaphore) -> None:
-        self.used = time.monotonic()
+    def __init__(self, service: str, make: Callable[[str], Connection], semaphore: asyncio.Semaphore) -> None:
+        self.last_used = time.monotonic()
         self._service = service
         self._make = make
-        self._turns = turns
+        self._semaphore = semaphore
         self._mode = "auto"
         self._backoff = Backoff()
-        self._problem = ""
+        self._last_problem = ""
         self._connection: Connection | None = None
-        self._left: set[Connection] = set()
+        self._retired: set[Connection] = set()
         self._opening: asyncio.Task[Failure | None] | None = None
 
-    async def ask[T](self, request: Request[T], *, until: float, reads: bool) -> T:
+    async def send[T](self, request: Request[T], *, deadline: float, reads: bool) -> T:
         """What the server answers; raises the typed error.
 
         A request is sent a second time where the first was surely not received, and one that `reads` also where its
         connection broke before the answer. What may have happened is said to be so.
         """
-        self.used = time.monotonic()
-        async with _turn(self._turns, self._service, until):
-            answer = await self._attempt(request, until)
-            if isinstance(answer, Failure) and _may_be_repeated(answer, reads):
-                answer = await self._attempt(request, until)
+        self.last_used = time.monotonic()
+        async with _slot(self._semaphore, self._service, deadline):
+            answer = await self._attempt(request, deadline)
+            if isinstance(answer, Failure) and _may_retry(answer, reads):
+                answer = await self._attempt(request, deadline)
         if not isinstance(answer, Failure):
             return answer
-        if answer.error.retryable and not (reads or answer.harmless):
+        if answer.error.retryable and not (reads or answer.safe_to_retry):
             answer.error.details["may_have_happened"] = True
         raise answer.error
 
-    async def connect(self, until: float) -> Connection | Failure:
+    async def connect(self, deadline: float) -> Connection | Failure:
         """The open connection, made now if there is none."""
         current = self._connection
         if self._opening is None and current is not None and await current.is_usable():
             return current
         if self._opening is None:
-            if held := self._backoff.left():
-                return self._unreachable(held)
+            if delay := self._backoff.remaining_seconds():
+                return self._unreachable(delay)
             self._opening = asyncio.create_task(self._open())
-        opening, begun = self._opening, time.monotonic()
-        await asyncio.wait({opening}, timeout=max(0.0, until - begun))
+        opening, started = self._opening, time.monotonic()
+        await asyncio.wait({opening}, timeout=max(0.0, deadline - started))
         if not opening.done():
-            return _slow(self._service, begun)
+            return _timeout_failure(self._service, started)
         failed = opening.result()
         if failed is not None:
-            return replace(failed, error=_copy(failed.error))
+            return replace(failed, error=_copy_error(failed.error))
         assert self._connection is not None
         return self._connection
 
     async def keep_trying(self) -> None:
         """Connect, again and again if need be, each time after a longer pause."""
         while isinstance(await self.connect(time.monotonic() + 3600), Failure):
-            await asyncio.sleep(self._backoff.left())
+            await asyncio.sleep(self._backoff.remaining_seconds())
 
     @property
     def is_busy(self) -> bool:
@@ -83,19 +83,19 @@ class Link:
             self._opening.cancel()
             await asyncio.wait({self._opening})
         current = {self._connection} if self._connection else set()
-        await asyncio.gather(*(connection.close() for connection in current | self._left))
+        await asyncio.gather(*(connection.close() for connection in current | self._retired))
 
-    async def _attempt[T](self, request: Request[T], until: float) -> T | Failure:
-        connection = await self.connect(until)
+    async def _attempt[T](self, request: Request[T], deadline: float) -> T | Failure:
+        connection = await self.connect(deadline)
         if isinstance(connection, Failure):
             return connection
-        return await connection.ask(request, until)
+        return await connection.send(request, deadline)
 
     async def _open(self) -> Failure | None:
         try:
             if self._connection is not None:
                 self._connection.retire()
-                self._left = {one for one in self._left if not one.is_gone} | {self._connection}
+                self._retired = {one for one in self._retired if not one.is_closed} | {self._connection}
                 self._connection = None
             connection = self._make(self._mode)
             failed = await connection.open()
@@ -103,45 +103,45 @@ class Link:
                 self._mode = "auto"
                 if failed.error.retryable:  # who refuses a token is there
                     self._backoff.failed()
-                self._problem = str(failed.error.details.get("problem", "it did not answer in time"))
-                return replace(failed, harmless=True, wait=self._backoff.left())
-            self._connection, self._mode = connection, connection.era
+                self._last_problem = str(failed.error.details.get("problem", "it did not answer in time"))
+                return replace(failed, safe_to_retry=True, wait=self._backoff.remaining_seconds())
+            self._connection, self._mode = connection, connection.protocol_mode
             self._backoff.succeeded()
             return None
         finally:
             self._opening = None
 
-    def _unreachable(self, held: float) -> Failure:
-        problem = f"{self._problem or 'it could not be reached'}; it is tried again in a moment"
-        error = UpstreamUnavailable(service=self._service, problem=problem, retry_after=whole(held))
-        return Failure(error, harmless=True, wait=held)
+    def _unreachable(self, delay: float) -> Failure:
+        problem = f"{self._last_problem or 'it could not be reached'}; it is tried again in a moment"
+        error = UpstreamUnavailable(service=self._service, problem=problem, retry_after=round_up(delay))
+        return Failure(error, safe_to_retry=True, wait=delay)
 
 
 @asynccontextmanager
-async def _turn(turns: asyncio.Semaphore, service: str, until: float) -> AsyncIterator[None]:
+async def _slot(semaphore: asyncio.Semaphore, service: str, deadline: float) -> AsyncIterator[None]:
     """A turn at a server that takes only so many requests at once."""
-    begun = time.monotonic()
+    started = time.monotonic()
     try:
-        async with asyncio.timeout_at(until):
-            await turns.acquire()
+        async with asyncio.timeout_at(deadline):
+            await semaphore.acquire()
     except TimeoutError:
-        raise _slow(service, begun).error from None
+        raise _timeout_failure(service, started).error from None
     try:
         yield
     finally:
-        turns.release()
+        semaphore.release()
 
 
-def _may_be_repeated(failed: Failure, reads: bool) -> bool:
+def _may_retry(failed: Failure, reads: bool) -> bool:
     """Whether a request is sent again at once: its connection broke, and twice is no worse than once."""
-    return isinstance(failed.error, UpstreamUnavailable) and failed.wait is None and (failed.harmless or reads)
+    return isinstance(failed.error, UpstreamUnavailable) and failed.wait is None and (failed.safe_to_retry or reads)
 
 
-def _slow(service: str, begun: float) -> Failure:
-    seconds = round(time.monotonic() - begun, 1)
-    return Failure(Timeout(service=service, seconds=seconds), harmless=True)
+def _timeout_failure(service: str, started: float) -> Failure:
+    seconds = round(time.monotonic() - started, 1)
+    return Failure(Timeout(service=service, seconds=seconds), safe_to_retry=True)
 
 
-def _copy(error: McpistError) -> McpistError:
+def _copy_error(error: McpistError) -> McpistError:
     """An error of one's own to add to: several wait for the same connection."""
     return type(error)(**error.details)

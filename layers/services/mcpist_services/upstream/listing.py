@@ -11,7 +11,7 @@ from mcp.client import Client
 from mcp_types import PaginatedRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-MOST_PAGES = 500
+MAX_LISTING_PAGES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,44 +33,44 @@ async def read(client: Client) -> Listing:
     """Read a server's lists; a list other than the tools' that it does not give is empty."""
     session, offers = client.session, client.server_capabilities
     tools, resources, templates, prompts = await asyncio.gather(
-        _pages(session.list_tools) if offers.tools else _none(),
-        _optional(session.list_resources) if offers.resources else _none(),
-        _optional(session.list_resource_templates) if offers.resources else _none(),
-        _optional(session.list_prompts) if offers.prompts else _none(),
+        _pages(session.list_tools) if offers.tools else _empty(),
+        _optional(session.list_resources) if offers.resources else _empty(),
+        _optional(session.list_resource_templates) if offers.resources else _empty(),
+        _optional(session.list_prompts) if offers.prompts else _empty(),
     )
-    says = client.protocol_version in MODERN_PROTOCOL_VERSIONS and bool(tools)
+    has_cache_hints = client.protocol_version in MODERN_PROTOCOL_VERSIONS and bool(tools)
     return Listing(
         tools=tuple(tool for page in tools for tool in page.tools),
-        ttl_seconds=min(page.ttl_ms for page in tools) / 1000 if says else None,
-        scope="private" if says and any(page.cache_scope == "private" for page in tools) else "public",
+        ttl_seconds=min(page.ttl_ms for page in tools) / 1000 if has_cache_hints else None,
+        scope="private" if has_cache_hints and any(page.cache_scope == "private" for page in tools) else "public",
         resources=tuple(one for page in resources for one in page.resources),
         resource_templates=tuple(one for page in templates for one in page.resource_templates),
         prompts=tuple(one for page in prompts for one in page.prompts),
     )
 
 
-type _Lists = Callable[..., Awaitable[Any]]
+type _ListMethod = Callable[..., Awaitable[Any]]
 
 
-async def _pages(lists: _Lists) -> list[Any]:
+async def _pages(list_method: _ListMethod) -> list[Any]:
     """All pages; a server that never ends them, or leads in a circle, is not followed for ever."""
     pages: list[Any] = []
     seen: set[str | None] = set()
     cursor: str | None = None
-    while cursor not in seen and len(pages) < MOST_PAGES:
+    while cursor not in seen and len(pages) < MAX_LISTING_PAGES:
         seen.add(cursor)
-        page = await lists(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
+        page = await list_method(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
         pages.append(page)
         cursor = page.next_cursor or None
     return pages
 
 
-async def _optional(lists: _Lists) -> list[Any]:
+async def _optional(list_method: _ListMethod) -> list[Any]:
     try:
-        return await _pages(lists)
+        return await _pages(list_method)
     except MCPError:
         return []
 
 
-async def _none() -> list[Any]:
+async def _empty() -> list[Any]:
     return []

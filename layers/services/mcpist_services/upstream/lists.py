@@ -19,23 +19,23 @@ from typing import Any
 
 import mcp_types
 
-from mcpist.aws.stores import Item, Table, refused
+from mcpist.aws.stores import Item, Table, is_aws_error
 from mcpist.errors import McpistError, StoreUnavailable
 from mcpist.settings import settings
 from mcpist_services.upstream.configuration import configuration
 from mcpist_services.upstream.connections import Identity, Listing
 from mcpist_services.upstream.trust import Pin
 
-TTL_SECONDS = 600.0
-LEAST_TTL_SECONDS, MOST_TTL_SECONDS = 60.0, 86_400.0
-CHECK_SECONDS = 60.0  # how soon an approval, and what another sandbox has fetched, is seen
-AGAIN_SECONDS = 30.0  # after an upstream did not answer
-KEEP_DAYS = 90
-PART_BYTES = 300_000
-MOST_KEPT = 1_000
+DEFAULT_TTL_SECONDS = 600.0
+MIN_TTL_SECONDS, MAX_TTL_SECONDS = 60.0, 86_400.0
+MEMORY_TTL_SECONDS = 60.0  # how soon an approval, and what another sandbox has fetched, is seen
+RETRY_DELAY_SECONDS = 30.0  # after an upstream did not answer
+RETENTION_DAYS = 90
+MAX_PART_BYTES = 300_000
+MAX_MEMORY_ENTRIES = 1_000
 
 _LIST, _PIN = "list#", "pin#"
-_KINDS: Mapping[str, Any] = {
+_LISTING_MODELS: Mapping[str, Any] = {
     "tools": mcp_types.Tool,
     "resources": mcp_types.Resource,
     "resource_templates": mcp_types.ResourceTemplate,
@@ -44,7 +44,7 @@ _KINDS: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedListing:
     """What a server offered when it was last asked; it holds `until` a moment of the wall clock."""
 
     listing: Listing
@@ -52,84 +52,86 @@ class Kept:
     until: float
 
     @property
-    def stale(self) -> bool:
+    def is_stale(self) -> bool:
         """Whether the server should be asked again."""
         return time.time() >= self.until
 
 
 @dataclass(frozen=True)
-class Known:
+class ServerState:
     """What is known of a server for somebody: its list, if it ever answered, and its approved tools by name.
 
-    After a `failure` it is asked again `again_at` a moment of the wall clock.
+    After a `failure` it is asked again `retry_at` a moment of the wall clock.
     """
 
-    kept: Kept | None = None
+    cached: CachedListing | None = None
     pins: Mapping[str, Pin] = field(default_factory=dict)
     failure: McpistError | None = None
     checked_at: float = 0.0
-    again_at: float = 0.0
+    retry_at: float = 0.0
 
     @cached_property
     def version(self) -> tuple[str, int, str]:
         """What changes with whatever could be made of it."""
         approved = hash(frozenset((pin.tool, pin.fingerprint) for pin in self.pins.values()))
-        return self.kept.digest if self.kept else "", approved, repr(self.failure) if self.failure else ""
+        return self.cached.digest if self.cached else "", approved, repr(self.failure) if self.failure else ""
 
 
-type Owner = tuple[str, str]
+type ListOwner = tuple[str, str]
 type Fetch = Callable[[], Listing]
 
-NOBODY: Owner = ("", "")
+EVERYBODY: ListOwner = ("", "")
 
-_memory: dict[tuple[str, Owner], Known] = {}
+_memory: dict[tuple[str, ListOwner], ServerState] = {}
 
 
-def owner_of(identity: Identity) -> Owner:
+def owner_of(identity: Identity) -> ListOwner:
     """Whose list a server answers to an identity; nobody's where all share one."""
     return identity.organization, identity.user
 
 
-def known(server: str, owner: Owner = NOBODY) -> Known:
+def server_state(server: str, owner: ListOwner = EVERYBODY) -> ServerState:
     """What is known without asking the server: from memory for a minute, then from the table.
 
     Where the table cannot be read nothing is believed: without the approvals no tool can be told from another.
     """
-    found = _memory.get((server, owner), Known())
-    if 0 <= time.time() - found.checked_at < CHECK_SECONDS:
+    found = _memory.get((server, owner), ServerState())
+    if 0 <= time.time() - found.checked_at < MEMORY_TTL_SECONDS:
         return found
     try:
-        kept, approved = _read(server, owner)
+        cached, approved = _read(server, owner)
     except StoreUnavailable as error:
-        return Known(failure=error, again_at=time.time() + AGAIN_SECONDS)
-    failure = None if kept and not kept.stale else found.failure
-    return _remember(server, owner, replace(found, kept=kept, pins=approved, failure=failure, checked_at=time.time()))
+        return ServerState(failure=error, retry_at=time.time() + RETRY_DELAY_SECONDS)
+    failure = None if cached and not cached.is_stale else found.failure
+    return _remember(
+        server, owner, replace(found, cached=cached, pins=approved, failure=failure, checked_at=time.time())
+    )
 
 
-def current(server: str, owner: Owner, fetch: Fetch) -> Known:
+def refreshed(server: str, owner: ListOwner, fetch: Fetch) -> ServerState:
     """What the server offers now, asked if its list no longer holds; if it is silent, the last one and why."""
-    found = known(server, owner)
-    if (found.kept and not found.kept.stale) or time.time() < found.again_at:
+    found = server_state(server, owner)
+    if (found.cached and not found.cached.is_stale) or time.time() < found.retry_at:
         return found
     try:
-        kept = keep(server, owner, fetch())
+        cached = store(server, owner, fetch())
     except McpistError as error:  # who must connect an account first need not wait as well
-        again_at = time.time() + AGAIN_SECONDS if error.retryable else 0.0
-        return _remember(server, owner, replace(found, failure=error, again_at=again_at))
-    return _remember(server, owner, replace(found, kept=kept, failure=None, again_at=0.0))
+        retry_at = time.time() + RETRY_DELAY_SECONDS if error.retryable else 0.0
+        return _remember(server, owner, replace(found, failure=error, retry_at=retry_at))
+    return _remember(server, owner, replace(found, cached=cached, failure=None, retry_at=0.0))
 
 
-def keep(server: str, owner: Owner, listing: Listing) -> Kept:
+def store(server: str, owner: ListOwner, listing: Listing) -> CachedListing:
     """Store what a server offers, for everybody unless it says that it is this owner's alone."""
-    content = json.dumps(_plain(listing), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    content = json.dumps(_to_json(listing), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(content.encode(errors="replace")).hexdigest()
-    ttl = TTL_SECONDS if listing.ttl_seconds is None else listing.ttl_seconds
-    until = time.time() + min(max(ttl, LEAST_TTL_SECONDS), MOST_TTL_SECONDS)
+    ttl = DEFAULT_TTL_SECONDS if listing.ttl_seconds is None else listing.ttl_seconds
+    until = time.time() + min(max(ttl, MIN_TTL_SECONDS), MAX_TTL_SECONDS)
     packed = zlib.compress(content.encode(errors="replace"))
-    parts = [packed[start : start + PART_BYTES] for start in range(0, len(packed), PART_BYTES)]
+    parts = [packed[start : start + MAX_PART_BYTES] for start in range(0, len(packed), MAX_PART_BYTES)]
     for number, part in reversed(list(enumerate(parts))):  # the first one last: it says that the others are there
         _table().update(
-            _partition(server, owner if listing.scope == "private" else NOBODY),
+            _partition(server, owner if listing.scope == "private" else EVERYBODY),
             f"{_LIST}{number}",
             "SET #content = :content, #digest = :digest, #parts = :parts, #until = :until, #scope = :scope, "
             "#configured = :configured, #expires_at = :expires",
@@ -139,16 +141,16 @@ def keep(server: str, owner: Owner, listing: Listing) -> Kept:
                 ":parts": len(parts),
                 ":until": int(until),
                 ":scope": listing.scope,
-                ":configured": _configured(server),
-                ":expires": int(time.time()) + KEEP_DAYS * 86_400,
+                ":configured": _server_digest(server),
+                ":expires": int(time.time()) + RETENTION_DAYS * 86_400,
             },
         )
-    return Kept(listing, digest, until)
+    return CachedListing(listing, digest, until)
 
 
 def pins(server: str) -> dict[str, Pin]:
     """The approvals of a server's tools, as they are in the table."""
-    return _pins(_table().query(_partition(server, NOBODY), _PIN))
+    return _pins(_table().query(_partition(server, EVERYBODY), _PIN))
 
 
 def approve(server: str, approved: Iterable[Pin], *, again: bool = True) -> None:
@@ -156,14 +158,14 @@ def approve(server: str, approved: Iterable[Pin], *, again: bool = True) -> None
     for pin in approved:
         try:
             _table().update(
-                _partition(server, NOBODY),
+                _partition(server, EVERYBODY),
                 f"{_PIN}{pin.tool}",
                 "SET #fingerprint = :fingerprint, #by = :by, #approved_at = :at",
                 values={":fingerprint": pin.fingerprint, ":by": pin.by, ":at": pin.approved_at},
                 condition="" if again else "attribute_not_exists(#fingerprint)",
             )
         except Exception as error:
-            if not refused(error):
+            if not is_aws_error(error):
                 raise
     forget(server)
 
@@ -174,37 +176,37 @@ def forget(server: str = "") -> None:
         del _memory[key]
 
 
-def _remember(server: str, owner: Owner, found: Known) -> Known:
-    if len(_memory) >= MOST_KEPT:
+def _remember(server: str, owner: ListOwner, found: ServerState) -> ServerState:
+    if len(_memory) >= MAX_MEMORY_ENTRIES:
         _memory.clear()
     _memory[server, owner] = found
     return found
 
 
-def _read(server: str, owner: Owner) -> tuple[Kept | None, dict[str, Pin]]:
+def _read(server: str, owner: ListOwner) -> tuple[CachedListing | None, dict[str, Pin]]:
     """The list and the pins of the table: everybody's list, or where there is none the owner's."""
-    items = _table().query(_partition(server, NOBODY))
-    kept = _kept(server, items)
-    if kept is None and owner != NOBODY:
-        kept = _kept(server, _table().query(_partition(server, owner), _LIST))
-    return kept, _pins(items)
+    items = _table().query(_partition(server, EVERYBODY))
+    cached = _cached_listing(server, items)
+    if cached is None and owner != EVERYBODY:
+        cached = _cached_listing(server, _table().query(_partition(server, owner), _LIST))
+    return cached, _pins(items)
 
 
-def _kept(server: str, items: Iterable[Item]) -> Kept | None:
+def _cached_listing(server: str, items: Iterable[Item]) -> CachedListing | None:
     """The list of its parts; none while another sandbox is just writing them, nor of another server under this name."""
     parts = {item["sk"]: item for item in items if item["sk"].startswith(_LIST)}
     first = parts.get(f"{_LIST}0")
-    if first is None or first["configured"] != _configured(server):
+    if first is None or first["configured"] != _server_digest(server):
         return None
-    wanted = [parts.get(f"{_LIST}{number}", {}) for number in range(first["parts"])]
-    if any(part.get("digest") != first["digest"] for part in wanted):
+    selected_parts = [parts.get(f"{_LIST}{number}", {}) for number in range(first["parts"])]
+    if any(part.get("digest") != first["digest"] for part in selected_parts):
         return None
-    content = json.loads(zlib.decompress(b"".join(part["content"] for part in wanted)))
+    content = json.loads(zlib.decompress(b"".join(part["content"] for part in selected_parts)))
     offered: dict[str, Any] = {
-        name: tuple(kind.model_validate(one) for one in content[name]) for name, kind in _KINDS.items()
+        name: tuple(kind.model_validate(one) for one in content[name]) for name, kind in _LISTING_MODELS.items()
     }
     listing = Listing(ttl_seconds=None, scope=first["scope"], **offered)
-    return Kept(listing, first["digest"], first["until"])
+    return CachedListing(listing, first["digest"], first["until"])
 
 
 def _pins(items: Iterable[Item]) -> dict[str, Pin]:
@@ -215,21 +217,21 @@ def _pins(items: Iterable[Item]) -> dict[str, Pin]:
     }
 
 
-def _configured(server: str) -> str:
+def _server_digest(server: str) -> str:
     """What tells a server from another one that is configured under its name later; no reference is resolved in it."""
     known = configuration().servers.get(server)
-    told = known.model_dump_json(include={"type", "command", "args", "url"}) if known else ""
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    identifying = known.model_dump_json(include={"type", "command", "args", "url"}) if known else ""
+    return hashlib.sha256(identifying.encode()).hexdigest()[:16]
 
 
-def _plain(listing: Listing) -> dict[str, Any]:
+def _to_json(listing: Listing) -> dict[str, Any]:
     return {
         name: [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in getattr(listing, name)]
-        for name in _KINDS
+        for name in _LISTING_MODELS
     }
 
 
-def _partition(server: str, owner: Owner) -> str:
+def _partition(server: str, owner: ListOwner) -> str:
     return "#".join(["upstream", server, *filter(None, owner)])
 
 

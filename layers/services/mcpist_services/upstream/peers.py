@@ -8,13 +8,13 @@ import mcp_types
 
 from mcpist.caller import Caller
 from mcpist.errors import FileNotFound, McpistError, ReconnectRequired, ToolExecutionError, UpstreamCallError
-from mcpist.render.contents import joined, text_of
-from mcpist.running.messages import MESSAGE_CHARACTERS
+from mcpist.render.contents import json_of_result, text_of
+from mcpist.running.error_messages import MAX_MESSAGE_CHARACTERS
 from mcpist.settings import settings
-from mcpist.tools.call import Proxied, Reply
+from mcpist.tools.call import ProxiedCall, ProxiedResponse
 from mcpist_services.upstream.configuration import configuration
 from mcpist_services.upstream.connections import Identity, upstreams
-from mcpist_services.upstream.identities import acting
+from mcpist_services.upstream.identities import identity_for
 
 UNAUTHORIZED = 401
 
@@ -29,72 +29,75 @@ class CategoryPeers:
         self._resources = resources
         self._prompts = prompts
 
-    def call(self, caller: Caller, work: Proxied, *, until: float, reads: bool) -> Reply:
+    def call(self, caller: Caller, work: ProxiedCall, *, deadline: float, reads: bool) -> ProxiedResponse:
         """The answer of a tool, or UpstreamCallError with it where the tool says that it failed."""
 
-        def ask(who: Identity) -> mcp_types.CallToolResult:
-            return upstreams().call(work.server, who, work.tool, work.arguments, until=until, reads=reads)
+        def ask(identity: Identity) -> mcp_types.CallToolResult:
+            return upstreams().call(work.server, identity, work.tool, work.arguments, deadline=deadline, reads=reads)
 
-        answer = self._asked(caller, work.server, work.tool, ask)
+        answer = self._logged(caller, work.server, work.tool, ask)
         result = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
         if answer.is_error:
-            problem = text_of(result)[:MESSAGE_CHARACTERS] or "no readable message"
+            problem = text_of(result)[:MAX_MESSAGE_CHARACTERS] or "no readable message"
             error = UpstreamCallError(service=work.server, problem=problem)
             error.result = result
             raise error
-        return Reply(joined(result), result)
+        return ProxiedResponse(json_of_result(result), result)
 
-    def read(self, caller: Caller, uri: str, *, until: float) -> mcp_types.ReadResourceResult:
+    def read(self, caller: Caller, uri: str, *, deadline: float) -> mcp_types.ReadResourceResult:
         """What a resource holds, under its address here."""
-        server, own = self._place(uri)
-        answer = self._asked(
-            caller, server, "resources/read", lambda who: upstreams().read_resource(server, who, own, until=until)
+        server, own = self._locate(uri)
+        answer = self._logged(
+            caller,
+            server,
+            "resources/read",
+            lambda identity: upstreams().read_resource(server, identity, own, deadline=deadline),
         )
         prefix = uri.removesuffix(own)
         contents = [one.model_copy(update={"uri": f"{prefix}{one.uri}"}) for one in answer.contents]
         return answer.model_copy(update={"contents": contents})
 
-    def say(
-        self, caller: Caller, prompt: str, arguments: Mapping[str, str], *, until: float
+    def get_prompt(
+        self, caller: Caller, prompt: str, arguments: Mapping[str, str], *, deadline: float
     ) -> mcp_types.GetPromptResult:
         """What a prompt says to the model."""
         server = self._prompts[prompt]
-        return self._asked(
+        return self._logged(
             caller,
             server,
             "prompts/get",
-            lambda who: upstreams().get_prompt(server, who, prompt, arguments, until=until),
+            lambda identity: upstreams().get_prompt(server, identity, prompt, arguments, deadline=deadline),
         )
 
-    def _place(self, uri: str) -> tuple[str, str]:
+    def _locate(self, uri: str) -> tuple[str, str]:
         """The server of an address here, and the server's own address."""
         for server, prefix in self._resources.items():
             if uri.startswith(prefix):
                 return server, uri.removeprefix(prefix)
         raise FileNotFound(path=uri)
 
-    def _asked[T](self, caller: Caller, server: str, what: str, ask: Callable[[Identity], T]) -> T:
+    def _logged[T](self, caller: Caller, server: str, what: str, ask: Callable[[Identity], T]) -> T:
         """What a server answers to the caller, whose account is asked for afresh once if the server refuses it."""
-        begun, outcome = time.monotonic(), "succeeded"
+        started, outcome = time.monotonic(), "succeeded"
         try:
-            return self._as_caller(caller, server, ask)
+            return self._with_fresh_credentials(caller, server, ask)
         except McpistError as error:
             outcome = error.code
             raise
         finally:
-            milliseconds = round((time.monotonic() - begun) * 1000)
+            milliseconds = round((time.monotonic() - started) * 1000)
             fields = {"category": self._category, "server": server, "tool": what}
             logger.info("upstream asked", extra={**fields, "outcome": outcome, "milliseconds": milliseconds})
 
-    def _as_caller[T](self, caller: Caller, server: str, ask: Callable[[Identity], T]) -> T:
-        who = acting(caller, server)
+    def _with_fresh_credentials[T](self, caller: Caller, server: str, ask: Callable[[Identity], T]) -> T:
+        identity = identity_for(caller, server)
         try:
-            return ask(who.identity)
+            return ask(identity.identity)
         except ToolExecutionError as error:
             if error.details.get("http_status") != UNAUTHORIZED or not configuration().servers[server].references:
                 raise
         try:
-            return ask(acting(caller, server, refused=who).identity)
+            return ask(identity_for(caller, server, refused=identity).identity)
         except ToolExecutionError as error:
             grants = sorted(configuration().servers[server].grants)
             if error.details.get("http_status") != UNAUTHORIZED or not grants:

@@ -12,16 +12,18 @@ if TYPE_CHECKING:
     from mcp_types import Tool
 
 META_TOOLS = frozenset({"get_module_schema", "call", "batch", "get_category_tools", "call_category_tool"})
-LONGEST_DESCRIPTION = 4_000
-LONGEST_NAME = 128
+MAX_DESCRIPTION_CHARACTERS = 4_000
+MAX_NAME_CHARACTERS = 128
 # What a model reads of a tool, and what the sieve goes by.
-PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+PINNED_FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 # Marks that belong to writing, each behind what it is for: joiners of emoji and of several scripts, emoji's variants.
-_MARKS = frozenset("\u200c\u200d\ufe0e\ufe0f")
-_LOOSE_MARK = re.compile("(?<![^\x00-\x7f\u200c\u200d])[\u200c\u200d]|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]")
+_JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
+_MISPLACED_JOINER = re.compile("(?<![^\x00-\x7f\u200c\u200d])[\u200c\u200d]|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]")
 # Letters and marks that show nothing.
-_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]")
-_UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
+_BLANK_CHARACTER = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
+)
+_INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 
 type Verdict = Literal["approved", "changed", "new", "refused"]
 
@@ -38,8 +40,8 @@ class Pin:
 
 def fingerprint(tool: "Tool") -> str:
     """SHA-256 of all that a model reads of a tool; the order of keys does not count."""
-    told = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
-    pinned = {key: _canonical(told[key]) for key in PINNED if key in told}
+    dumped = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+    pinned = {key: _canonical(dumped[key]) for key in PINNED_FIELDS if key in dumped}
     return hashlib.sha256(json.dumps(pinned, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
@@ -48,36 +50,36 @@ def judge(pins: Mapping[str, Pin], tool: "Tool", *, named: bool) -> Verdict:
 
     `new` and `changed` wait for approval; so does, though named, what hides characters. `refused` cannot be approved.
     """
-    if refusal(tool.name):
+    if name_problem(tool.name):
         return "refused"
     pin = pins.get(tool.name)
     if pin is not None:
         return "approved" if pin.fingerprint == fingerprint(tool) else "changed"
-    return "approved" if named and not any(_hidden(text) for text in _texts(tool)) else "new"
+    return "approved" if named and not any(_hidden_characters(text) for text in _texts_of(tool)) else "new"
 
 
-def refusal(name: str) -> str:
+def name_problem(name: str) -> str:
     """Why no tool may have this name; empty if it may."""
-    if shadows(name):
+    if is_reserved_name(name):
         return "its name is one of MCPist's own"
-    if not name or len(name) > LONGEST_NAME or not all(33 <= ord(letter) < 127 for letter in name):
-        return f"its name is not of 1 to {LONGEST_NAME} visible ASCII characters"
+    if not name or len(name) > MAX_NAME_CHARACTERS or not all(33 <= ord(letter) < 127 for letter in name):
+        return f"its name is not of 1 to {MAX_NAME_CHARACTERS} visible ASCII characters"
     return ""
 
 
-def flags(tool: "Tool") -> list[str]:
+def review_warnings(tool: "Tool") -> list[str]:
     """What a person should look at before approving a tool."""
-    found = [reason] if (reason := refusal(tool.name)) else []
-    hidden = sorted({letter for text in _texts(tool) for letter in _hidden(text)})
+    found = [reason] if (reason := name_problem(tool.name)) else []
+    hidden = sorted({letter for text in _texts_of(tool) for letter in _hidden_characters(text)})
     if hidden:
         found.append(f"hidden characters: {', '.join(f'U+{ord(letter):04X}' for letter in hidden)}")
-    longest = max((len(text) for text in _texts(tool)), default=0)
-    if longest > LONGEST_DESCRIPTION:
+    longest = max((len(text) for text in _texts_of(tool)), default=0)
+    if longest > MAX_DESCRIPTION_CHARACTERS:
         found.append(f"a description of {longest:,} characters")
     return found
 
 
-def shadows(name: str) -> bool:
+def is_reserved_name(name: str) -> bool:
     """Whether a name could be taken for one of our meta-tools or modules."""
     from mcpist_services import NAMES
 
@@ -85,10 +87,10 @@ def shadows(name: str) -> bool:
     return plain in META_TOOLS or plain in NAMES
 
 
-def _texts(tool: "Tool") -> Iterator[str]:
+def _texts_of(tool: "Tool") -> Iterator[str]:
     """Every text of a tool, down to the descriptions in its schemas."""
-    told = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return _strings([told[key] for key in PINNED if key in told])
+    dumped = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return _strings([dumped[key] for key in PINNED_FIELDS if key in dumped])
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -103,23 +105,25 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(inner)
 
 
-def _hidden(text: str) -> set[str]:
+def _hidden_characters(text: str) -> set[str]:
     """The characters that people do not see: directions, tags, zero widths, blanks, private ones."""
     if text.isascii() and text.isprintable():
         return set()
-    unseen = {letter for letter in text if unicodedata.category(letter) in _UNSEEN} - {*"\n\r\t"} - _MARKS
-    return unseen | {*_LOOSE_MARK.findall(text), *_BLANK.findall(text)}
+    invisible = (
+        {letter for letter in text if unicodedata.category(letter) in _INVISIBLE_CATEGORIES} - {*"\n\r\t"} - _JOINERS
+    )
+    return invisible | {*_MISPLACED_JOINER.findall(text), *_BLANK_CHARACTER.findall(text)}
 
 
 def _canonical(value: Any) -> Any:
     """A value in which the order of what has none does not count."""
     if isinstance(value, Mapping):
         return {
-            key: sorted(inner) if key == "required" and _is_names(inner) else _canonical(inner)
+            key: sorted(inner) if key == "required" and _is_string_list(inner) else _canonical(inner)
             for key, inner in value.items()
         }
     return [_canonical(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _is_names(value: Any) -> bool:
+def _is_string_list(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)

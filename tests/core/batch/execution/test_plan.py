@@ -7,10 +7,10 @@ import pytest
 from mcpist.batch.execution.plan import Plan, plan
 from mcpist.caller import Role
 from mcpist.errors import CyclicSteps, McpistError
-from tests.core.sample import EVERYTHING, sieve
+from tests.core.sample import EVERYTHING, permissions
 from tests.core.sample.shop.tools import shop
 
-SHOP = sieve(EVERYTHING)
+SHOP = permissions(EVERYTHING)
 RUNNER = "arn:aws:lambda:eu-west-1:123456789012:function:runner:live"
 
 
@@ -36,7 +36,7 @@ def problems(*steps: dict[str, Any], of: Any = SHOP) -> list[tuple[int, str, str
 
 def shown(made: Plan) -> list[dict[str, Any]]:
     """The plan's steps as people see them."""
-    steps: list[dict[str, Any]] = made.as_dict(made.made(RUNNER))["steps"]
+    steps: list[dict[str, Any]] = made.as_dict(made.build_machine(RUNNER))["steps"]
     return steps
 
 
@@ -62,7 +62,7 @@ def test_a_step_waits_for_those_it_names_and_those_it_refers_to() -> None:
         "params": {"item_id": "${find.items[0].id}"},
     }
     assert [entry["id"] for entry in shown(made)] == ["find", "get", "line3", "last"]
-    assert made.lines[0][2] is shop.tools["list_items"]
+    assert made.steps_by_line[0][2] is shop.tools["list_items"]
 
 
 def test_everything_that_is_wrong_is_told_at_once_with_its_line() -> None:
@@ -139,7 +139,7 @@ def test_a_cycle_is_named(steps: list[dict[str, Any]], cycle: str) -> None:
 
 
 def test_a_tool_that_is_not_the_callers_is_refused_before_anything_runs() -> None:
-    reader = sieve(Role("reader", ("shop",)), disabled=("shop.get_item",))
+    reader = permissions(Role("reader", ("shop",)), disabled=("shop.get_item",))
     assert [
         code
         for _, code, _ in problems(
@@ -179,8 +179,8 @@ def test_a_list_and_a_condition_are_waited_for_as_references_in_params_are() -> 
         step("only", when={"equals": ["${flag.raw.x}", "${get.elements[0].status}"]}, on_error="continue", timeout=3),
     )
     assert needs(made) == {"find": [], "flag": [], "get": ["find", "flag"], "only": ["flag", "get"]}
-    assert [made.steps[index].id for index in made.fans] == ["get"]
-    assert [made.steps[index].id for index in made.lenient] == ["only"]
+    assert [made.steps[index].id for index in made.map_steps] == ["get"]
+    assert [made.steps[index].id for index in made.continue_on_error] == ["only"]
     wishes = {name: value for name, value in shown(made)[3].items() if name in {"when", "on_error", "timeout", "each"}}
     assert wishes == {
         "when": {"equals": ["${flag.raw.x}", "${get.elements[0].status}"]},
@@ -196,8 +196,8 @@ def test_batches_that_differ_only_in_ids_and_order_have_one_machine() -> None:
     other = [step("z", after=["x", "y"]), step("y", after="w", each="${w.items}"), step("w"), step("x", after="w")]
     one, two = planned(*lines), planned(*other)
     assert one.graph == two.graph
-    assert one.fans == two.fans
-    assert one.made(RUNNER) == two.made(RUNNER)
+    assert one.map_steps == two.map_steps
+    assert one.build_machine(RUNNER) == two.build_machine(RUNNER)
     assert [names[found.id] for found in one.steps] == [found.id for found in two.steps]
 
 
@@ -210,7 +210,7 @@ def test_a_graph_that_is_too_tangled_for_a_machine_runs_on_the_relay() -> None:
         for before in [layers[layer - 1]]
     ]
     made = planned(*lines)
-    found = made.as_dict(made.made(RUNNER))
+    found = made.as_dict(made.build_machine(RUNNER))
     assert (found["form"], found["exact"], found["depth"]) == ("relay", True, 7)
 
 

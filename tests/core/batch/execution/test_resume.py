@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 from mcpist.batch.execution.plan import plan
-from mcpist.batch.execution.resume import Resumption, resumption
+from mcpist.batch.execution.resume import Resumption, plan_resumption
 from mcpist.batch.execution.start import resume, start
-from mcpist.batch.ledger import facts, ledger
+from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Claim, Header, Status
 from mcpist.caller import Role
 from mcpist.errors import AuthorizationError, BatchNotFound, InvalidRequest, McpistError, UnknownStep
-from mcpist.tools.permissions import Sieve
+from mcpist.tools.permissions import Permissions
 from mcpist_services import CATALOGUE
 from tests.core.sample import caller
 
 # Its module asks no service, so nobody needs a warrant.
-SHELF = Sieve(caller(Role("writer", modules=("rag",), allow=("rag.*",))), CATALOGUE)
+SHELF = Permissions(caller(Role("writer", modules=("rag",), allow=("rag.*",))), CATALOGUE)
 FIND = {"id": "find", "module": "rag", "tool": "list_docs", "output": True}
 MAKE = {"id": "make", "module": "rag", "tool": "put_doc", "params": {"path": "${find.items[0].path}", "content": "a"}}
 LAST = {"id": "last", "module": "rag", "tool": "list_docs", "after": ["make"], "timeout": 5}
@@ -39,27 +39,27 @@ def begun(*lines: dict[str, Any]) -> Header:
 def ends(head: Header, id_: str, status: Status, content: bytes | None = None) -> None:
     """A step ends and settles, as an element, too."""
     step = head.ids.index(id_)
-    facts.finish(head, ledger.entries(head.pk, [step])[0], None, status, content=content)
-    facts.settle(head.pk, step, status)
+    transitions.finish(head, ledger.get_entries(head.pk, [step])[0], None, status, content=content)
+    transitions.settle(head.pk, step, status)
 
 
 def spread(head: Header, id_: str, *elements: tuple[Status, bytes | None]) -> None:
     """A step with `each` is gathered after its elements have ended so."""
-    (entry,) = ledger.entries(head.pk, [head.ids.index(id_)])
-    facts.count(head, entry.index, len(elements))
-    entry = facts.spread(head, entry, [{"path": str(number)} for number in range(len(elements))])
-    for element, (status, content) in zip(ledger.elements(head.pk, entry), elements, strict=True):
-        facts.finish(head, element, None, status, content=content)
-    gathered = ledger.gather(head, entry, ledger.elements(head.pk, entry))
+    (entry,) = ledger.get_entries(head.pk, [head.ids.index(id_)])
+    transitions.count_elements(head, entry.index, len(elements))
+    entry = transitions.store_list(head, entry, [{"path": str(number)} for number in range(len(elements))])
+    for element, (status, content) in zip(ledger.get_elements(head.pk, entry), elements, strict=True):
+        transitions.finish(head, element, None, status, content=content)
+    gathered = ledger.gather(head, entry, ledger.get_elements(head.pk, entry))
     assert gathered.status
-    facts.settle(head.pk, entry.index, gathered.status)
+    transitions.settle(head.pk, entry.index, gathered.status)
 
 
-def again(head: Header, *named: str, of: Sieve = SHELF) -> Resumption:
-    return resumption(ledger.header(head.pk), of, named)
+def again(head: Header, *named: str, of: Permissions = SHELF) -> Resumption:
+    return plan_resumption(ledger.get_header(head.pk), of, named)
 
 
-def refusal(head: Header, *named: str, of: Sieve = SHELF) -> McpistError:
+def refusal(head: Header, *named: str, of: Permissions = SHELF) -> McpistError:
     with pytest.raises(McpistError) as refused:
         again(head, *named, of=of)
     return refused.value
@@ -76,14 +76,14 @@ def test_what_succeeded_is_kept_and_the_rest_runs_again() -> None:
     ends(old, "make", "failed")
     ends(old, "last", "skipped")
     found = again(old)
-    assert [step.id for step, _ in found.runs] == ["make", "last"]
-    head = ledger.header(resume(found, SHELF).pk)
+    assert [step.id for step, _ in found.steps_to_run] == ["make", "last"]
+    head = ledger.get_header(resume(found, SHELF).pk)
     assert head.batch != old.batch
     assert (head.resumes, head.outcome, head.seq) == (old.batch, {0: "succeeded"}, {0: 0})
-    find, make, last = ledger.entries(head.pk)
-    assert ledger.raw(head, find) == {"results": [{"name": "a"}]}
+    find, make, last = ledger.get_entries(head.pk)
+    assert ledger.load_json(head, find) == {"results": [{"name": "a"}]}
     assert (make.status, make.params, last.timeout) == (None, MAKE["params"], 5)
-    assert ledger.header(old.pk).outcome == {0: "succeeded", 1: "failed", 2: "skipped"}
+    assert ledger.get_header(old.pk).outcome == {0: "succeeded", 1: "failed", 2: "skipped"}
 
 
 def test_a_write_in_doubt_is_repeated_only_by_name() -> None:
@@ -91,10 +91,10 @@ def test_a_write_in_doubt_is_repeated_only_by_name() -> None:
     ends(old, "find", "succeeded", b"[]")
     ends(old, "make", "unknown")
     ends(old, "last", "skipped")
-    kept = ledger.header(resume(again(old), SHELF).pk)
+    kept = ledger.get_header(resume(again(old), SHELF).pk)
     assert kept.outcome == {0: "succeeded", 1: "unknown"}
-    assert [step.id for step, _ in again(old, "make").runs] == ["make", "last"]
-    assert ledger.header(resume(again(old, "make"), SHELF).pk).outcome == {0: "succeeded"}
+    assert [step.id for step, _ in again(old, "make").steps_to_run] == ["make", "last"]
+    assert ledger.get_header(resume(again(old, "make"), SHELF).pk).outcome == {0: "succeeded"}
 
 
 def test_a_batch_of_which_all_is_kept_is_done_at_once(aws: list[str]) -> None:
@@ -110,30 +110,30 @@ def test_elements_that_succeeded_are_kept_when_their_step_runs_again() -> None:
     ends(old, "find", "succeeded", b'{"results": []}')
     spread(old, "make", ("succeeded", b'{"id": 1}'), ("unknown", None), ("failed", None))
     ends(old, "last", "skipped")
-    assert ledger.header(old.pk).outcome[1] == "unknown"
+    assert ledger.get_header(old.pk).outcome[1] == "unknown"
     kept = resume(again(old), SHELF)
-    assert ledger.header(kept.pk).outcome == {0: "succeeded", 1: "unknown"}
-    assert [one.status for one in ledger.elements(kept.pk, ledger.entries(kept.pk, [1])[0])] == [
+    assert ledger.get_header(kept.pk).outcome == {0: "succeeded", 1: "unknown"}
+    assert [one.status for one in ledger.get_elements(kept.pk, ledger.get_entries(kept.pk, [1])[0])] == [
         "succeeded",
         "unknown",
         "failed",
     ]
     head = resume(again(old, "make"), SHELF)
-    (entry,) = ledger.entries(head.pk, [1])
-    assert entry.fan
-    assert ledger.raw(head, entry.fan) == [{"path": "0"}, {"path": "1"}, {"path": "2"}]
-    assert [one.status for one in ledger.elements(head.pk, entry)] == ["succeeded", None, None]
-    assert ledger.header(head.pk).elements == {1: 3}
+    (entry,) = ledger.get_entries(head.pk, [1])
+    assert entry.map_items
+    assert ledger.load_json(head, entry.map_items) == [{"path": "0"}, {"path": "1"}, {"path": "2"}]
+    assert [one.status for one in ledger.get_elements(head.pk, entry)] == ["succeeded", None, None]
+    assert ledger.get_header(head.pk).elements == {1: 3}
 
 
 def test_elements_in_doubt_run_again_with_their_step_where_it_is_named() -> None:
     old = begun(FIND, {**EACH, "on_error": "continue"})
     ends(old, "find", "succeeded", b'{"results": []}')
     spread(old, "make", ("unknown", None), ("cancelled", None))
-    (entry,) = ledger.entries(old.pk, [1])
+    (entry,) = ledger.get_entries(old.pk, [1])
     assert entry.status == "unknown"
     head = resume(again(old, "make"), SHELF)
-    assert [one.status for one in ledger.elements(head.pk, ledger.entries(head.pk, [1])[0])] == [None, None]
+    assert [one.status for one in ledger.get_elements(head.pk, ledger.get_entries(head.pk, [1])[0])] == [None, None]
 
 
 def test_what_is_kept_settles_after_what_it_needs_has_run_again() -> None:
@@ -142,9 +142,9 @@ def test_what_is_kept_settles_after_what_it_needs_has_run_again() -> None:
     ends(old, "make", "succeeded", b"[7]")
     ends(old, "last", "failed")
     head = resume(again(old), SHELF)
-    assert ledger.header(head.pk).seq == {}
-    (make,) = ledger.entries(head.pk, [1])
-    assert (make.status, ledger.raw(head, make)) == ("succeeded", [7])
+    assert ledger.get_header(head.pk).seq == {}
+    (make,) = ledger.get_entries(head.pk, [1])
+    assert (make.status, ledger.load_json(head, make)) == ("succeeded", [7])
 
 
 def test_a_batch_that_still_runs_is_not_resumed() -> None:
@@ -156,7 +156,7 @@ def test_a_batch_that_still_runs_is_not_resumed() -> None:
 def test_another_users_batch_is_not_there_not_even_for_an_administrator() -> None:
     old = begun(FIND)
     ends(old, "find", "failed")
-    other = Sieve(replace(SHELF.caller, user="ada", system_role="admin"), SHELF.catalogue)
+    other = Permissions(replace(SHELF.caller, user="ada", system_role="admin"), SHELF.catalogue)
     assert isinstance(refusal(old, of=other), BatchNotFound)
 
 
@@ -174,7 +174,9 @@ def test_roles_that_have_changed_since_count() -> None:
     old = begun(FIND, MAKE)
     ends(old, "find", "succeeded", b"[]")
     ends(old, "make", "failed")
-    assert isinstance(refusal(old, of=Sieve(caller(Role("reader", modules=("rag",))), CATALOGUE)), AuthorizationError)
+    assert isinstance(
+        refusal(old, of=Permissions(caller(Role("reader", modules=("rag",))), CATALOGUE)), AuthorizationError
+    )
 
 
 def test_a_resumed_batch_may_be_resumed() -> None:
@@ -182,9 +184,9 @@ def test_a_resumed_batch_may_be_resumed() -> None:
     ends(old, "find", "succeeded", b"[1]")
     ends(old, "make", "failed")
     head = resume(again(old), SHELF)
-    (entry,) = ledger.entries(head.pk, [1])
-    claimed = facts.claim(head, entry, Claim("sandbox", "execution", 0, time.time() + 60))
-    facts.finish(head, claimed, "sandbox", "failed")
-    facts.settle(head.pk, 1, "failed")
+    (entry,) = ledger.get_entries(head.pk, [1])
+    claimed = transitions.claim(head, entry, Claim("sandbox", "execution", 0, time.time() + 60))
+    transitions.finish(head, claimed, "sandbox", "failed")
+    transitions.settle(head.pk, 1, "failed")
     third = resume(again(head), SHELF)
-    assert (third.resumes, ledger.raw(third, ledger.entries(third.pk, [0])[0])) == (head.batch, [1])
+    assert (third.resumes, ledger.load_json(third, ledger.get_entries(third.pk, [0])[0])) == (head.batch, [1])

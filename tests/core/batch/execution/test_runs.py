@@ -7,22 +7,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpist.batch.language.graph import Graph
-from mcpist.batch.machine.definition import CONCURRENT_ELEMENTS, Asl, machine, relay
+from mcpist.batch.machine.definition import MAX_CONCURRENT_ELEMENTS, Asl, build_machine, build_relay
 from mcpist.errors import GraphTooLarge
 from tests.core.batch.graphs import Batch, batches, timed
 from tests.core.batch.machine.test_definition import FUNCTION_TIMEOUT_SECONDS, SHAPES, STEP_RUNNER
 from tests.core.batch.shapes import seeded
-from tests.core.batch.stub_runner import StepRunner, ideal
+from tests.core.batch.stub_runner import StepRunner, ideal_times
 
 A_FEW_SECONDS = settings(max_examples=60, deadline=None)
 A_DAY_OF_MICROSECONDS = 86_400_000_000
 FAN = frozenset({1})
 
 
-def definition(graph: Graph, fans: frozenset[int]) -> Asl | None:
+def definition(graph: Graph, map_steps: frozenset[int]) -> Asl | None:
     """The batch's machine, if it has one."""
     try:
-        return machine(graph, STEP_RUNNER, fans).definition
+        return build_machine(graph, STEP_RUNNER, map_steps).definition
     except GraphTooLarge:
         return None
 
@@ -33,7 +33,7 @@ def runner(batch: Batch) -> StepRunner:
 
 def ran_ideally(runner: StepRunner, batch: Batch) -> bool:
     """Whether each step was entered once, and everything began and ended as soon as it can."""
-    began, ended = ideal(batch.graph, batch.seconds)
+    began, ended = ideal_times(batch.graph, batch.seconds)
     assert sorted(i for i in runner.entries() if i >= 0) == sorted(batch.graph.steps)
     assert (runner.began, runner.ended) == (began, ended)
     assert runner.clock.now == max(ended.values())
@@ -47,7 +47,7 @@ def ran_ideally(runner: StepRunner, batch: Batch) -> bool:
 @given(batches())
 @A_FEW_SECONDS
 def test_each_step_runs_once_and_begins_the_moment_its_last_need_has_settled(batch: Batch) -> None:
-    if made := definition(batch.graph, batch.fans):
+    if made := definition(batch.graph, batch.map_steps):
         one = runner(batch)
         one.run(made)
         assert ran_ideally(one, batch)
@@ -57,7 +57,7 @@ def test_each_step_runs_once_and_begins_the_moment_its_last_need_has_settled(bat
 @A_FEW_SECONDS
 def test_the_relay_runs_every_batch_at_its_ideal(batch: Batch) -> None:
     one = runner(batch)
-    one.relay(relay(batch.graph, STEP_RUNNER).definition)
+    one.relay(build_relay(batch.graph, STEP_RUNNER).definition)
     assert ran_ideally(one, batch)
 
 
@@ -66,11 +66,11 @@ def test_batches_of_up_to_sixty_steps_run_ideally_in_both_forms(seeds: range) ->
     machines = 0
     for seed in seeds:
         random = Random(seed)  # noqa: S311 - the same every time
-        batch = timed(seeded(seed), random, longest=A_DAY_OF_MICROSECONDS)
+        batch = timed(seeded(seed), random, max_seconds=A_DAY_OF_MICROSECONDS)
         relayed = runner(batch)
-        relayed.relay(relay(batch.graph, STEP_RUNNER).definition)
+        relayed.relay(build_relay(batch.graph, STEP_RUNNER).definition)
         assert ran_ideally(relayed, batch), seed
-        if made := definition(batch.graph, batch.fans):
+        if made := definition(batch.graph, batch.map_steps):
             one = runner(batch)
             one.run(made)
             assert ran_ideally(one, batch), seed
@@ -89,15 +89,15 @@ def fan(elements: int, **more: object) -> StepRunner:
 
 def test_elements_run_ten_at_once_and_are_gathered_before_the_next_step_begins() -> None:
     one = fan(25)
-    one.run(machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
+    one.run(build_machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
     assert len(one.elements) == 25
-    assert list(one.elements.values()).count(2) == CONCURRENT_ELEMENTS
+    assert list(one.elements.values()).count(2) == MAX_CONCURRENT_ELEMENTS
     assert one.began == {0: 0, 1: 1, 2: 4}
 
 
 def test_no_element_means_no_map() -> None:
     one = fan(0)
-    one.run(machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
+    one.run(build_machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
     assert one.entries() == [0, 1, 2] == [payload["step"] for payload in one.payloads]
 
 
@@ -109,7 +109,7 @@ def test_a_branch_that_ends_with_a_step_without_elements_still_says_what_that_op
     graph = Graph(tuple(map(frozenset, needs)))
     batch = Batch(graph, frozenset({1, 3}), (5, [], 4, [], 1, 1, 1))
     one = runner(batch)
-    one.run(machine(graph, STEP_RUNNER, batch.fans).definition)
+    one.run(build_machine(graph, STEP_RUNNER, batch.map_steps).definition)
     assert ran_ideally(one, batch)
 
 
@@ -117,9 +117,9 @@ def test_a_branch_that_ends_with_a_step_without_elements_still_says_what_that_op
 def test_a_thousand_elements_keep_the_state_small_and_every_task_says_what_it_is(form: str) -> None:
     one = fan(1_000)
     if form == "machine":
-        one.run(machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
+        one.run(build_machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
     else:
-        one.relay(relay(SHAPES["chain"], STEP_RUNNER).definition)
+        one.relay(build_relay(SHAPES["chain"], STEP_RUNNER).definition)
     elements = [payload for payload in one.payloads if "element" in payload]
     assert [payload["element"] for payload in elements] == [*range(1_000)]
     assert {payload["step"] for payload in elements} == {1}
@@ -131,7 +131,7 @@ def test_a_thousand_elements_keep_the_state_small_and_every_task_says_what_it_is
 
 def test_an_element_that_nobody_can_settle_stops_no_other() -> None:
     one = fan(12, dead_elements={(1, 3)})
-    one.run(machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
+    one.run(build_machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
     assert sorted(element for _, element in one.elements) == [i for i in range(12) if i != 3]
     assert sorted(one.seq) == [0, 1, 2]
 
@@ -142,7 +142,7 @@ def test_an_element_that_nobody_can_settle_stops_no_other() -> None:
 @given(batches())
 @A_FEW_SECONDS
 def test_a_second_execution_replays_every_step_once(batch: Batch) -> None:
-    if made := definition(batch.graph, batch.fans):
+    if made := definition(batch.graph, batch.map_steps):
         one = runner(batch)
         one.run(made)
         one.payloads.clear()
@@ -154,7 +154,7 @@ def test_a_second_execution_replays_every_step_once(batch: Batch) -> None:
 @given(batches(), st.integers(0, 20))
 @A_FEW_SECONDS
 def test_an_execution_that_pauses_is_continued_by_another_one(batch: Batch, pause: int) -> None:
-    if made := definition(batch.graph, batch.fans):
+    if made := definition(batch.graph, batch.map_steps):
         one = StepRunner(batch.graph, batch.seconds, pauses_at=pause)
         one.run(made)
         assert all(began < pause for began in one.began.values())
@@ -170,7 +170,7 @@ def test_an_execution_that_pauses_is_continued_by_another_one(batch: Batch, paus
 @given(batches(), st.data())
 @A_FEW_SECONDS
 def test_a_step_that_nobody_can_settle_stops_only_what_comes_after_it(batch: Batch, data: st.DataObject) -> None:
-    if made := definition(batch.graph, batch.fans):
+    if made := definition(batch.graph, batch.map_steps):
         lost = data.draw(st.sampled_from(sorted(batch.graph.steps)))
         one = StepRunner(batch.graph, batch.seconds, faults={lost: ["KeyError"] * 12}, dead=frozenset({lost}))
         one.run(made)
@@ -180,7 +180,7 @@ def test_a_step_that_nobody_can_settle_stops_only_what_comes_after_it(batch: Bat
 
 def test_a_crash_is_retried_and_the_retry_knows_its_number() -> None:
     one = StepRunner(SHAPES["chain"], [5, 5, 5], faults={1: ["Runtime.ExitError", "Lambda.Unknown"]})
-    one.run(machine(SHAPES["chain"], STEP_RUNNER).definition)
+    one.run(build_machine(SHAPES["chain"], STEP_RUNNER).definition)
     sent = [payload for payload in one.payloads if payload["step"] == 1]
     assert sent == [{"step": 1, "retry": retry, **CONTEXT} for retry in range(3)]
     assert sorted(one.seq) == [0, 1, 2]
@@ -188,14 +188,14 @@ def test_a_crash_is_retried_and_the_retry_knows_its_number() -> None:
 
 def test_a_claim_that_lives_a_minute_is_waited_for() -> None:
     one = StepRunner(SHAPES["single"], [5], faults={0: ["StepBusy"] * 14})
-    one.run(machine(SHAPES["single"], STEP_RUNNER).definition)
+    one.run(build_machine(SHAPES["single"], STEP_RUNNER).definition)
     assert one.began[0] > FUNCTION_TIMEOUT_SECONDS
     assert one.seq == {0: 1}
 
 
 def test_a_lost_step_is_settled_and_goes_on_to_what_that_opened() -> None:
     one = StepRunner(SHAPES["n_shape"], [5, 400, 5, 5], faults={0: ["KeyError"] * 12})
-    one.run(machine(SHAPES["n_shape"], STEP_RUNNER).definition)
+    one.run(build_machine(SHAPES["n_shape"], STEP_RUNNER).definition)
     sent = [payload for payload in one.payloads if payload["step"] == 0]
     assert sent[-1] == {"step": 0, "lost": True, "retry": 0, **CONTEXT}
     assert len(sent) == 13

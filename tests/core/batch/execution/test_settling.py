@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mcpist.aws.stores import Table, client
-from mcpist.batch.execution.settling import Entered, Entrance, StepBusy, enter
-from mcpist.batch.ledger import facts, ledger
-from mcpist.batch.ledger.items import key
+from mcpist.batch.execution.settling import AttemptResult, StepAttempt, StepBusy, enter
+from mcpist.batch.ledger import ledger, transitions
+from mcpist.batch.ledger.items import sort_key
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.errors import StoreUnavailable
-from mcpist.running.run import Brought
+from mcpist.running.run import ToolResult
 from mcpist.settings import settings as stack
 
 type Happening = Literal["killed", "outage", "delivered twice", "executed twice", "cancelled"]
@@ -39,8 +39,8 @@ class Shape:
 
     needs: tuple[frozenset[int], ...]
     writes: frozenset[int] = frozenset()
-    fans: Mapping[int, int] = field(default_factory=dict)
-    lenient: frozenset[int] = frozenset()
+    map_steps: Mapping[int, int] = field(default_factory=dict)
+    continue_on_error: frozenset[int] = frozenset()
 
 
 NONE: frozenset[int] = frozenset()
@@ -48,9 +48,14 @@ SHAPES = [
     Shape((NONE,), writes=frozenset({0})),
     Shape((NONE, frozenset({0})), writes=frozenset({1})),
     Shape((NONE, NONE, frozenset({0, 1})), writes=frozenset({0, 2})),
-    Shape((NONE, frozenset({0}), frozenset({1})), writes=frozenset({1}), fans={1: 2}),
-    Shape((NONE, frozenset({0}), frozenset({1})), writes=frozenset({1}), fans={1: 3}, lenient=frozenset({1})),
-    Shape((NONE, NONE, frozenset({0, 1}), frozenset({2})), writes=frozenset({1, 3}), fans={0: 1, 2: 2}),
+    Shape((NONE, frozenset({0}), frozenset({1})), writes=frozenset({1}), map_steps={1: 2}),
+    Shape(
+        (NONE, frozenset({0}), frozenset({1})),
+        writes=frozenset({1}),
+        map_steps={1: 3},
+        continue_on_error=frozenset({1}),
+    ),
+    Shape((NONE, NONE, frozenset({0, 1}), frozenset({2})), writes=frozenset({1, 3}), map_steps={0: 1, 2: 2}),
 ]
 
 
@@ -64,13 +69,13 @@ class World:
         self.requests = count()
         self.ran = Counter[tuple[int, int | None]]()
         self.alive: list[str] = []
-        self.now: Entrance | None = None
+        self.now: StepAttempt | None = None
         self.head = self._write()
 
     def _write(self) -> Header:
         batch, now = f"b_{next(BATCHES)}", time.time()
         head = Header(
-            pk=ledger.partition("acme", batch),
+            pk=ledger.partition_key("acme", batch),
             organization="acme",
             batch=batch,
             user="uma",
@@ -83,10 +88,10 @@ class World:
             started_at=now,
             closes_at=now + 300,
             expires_at=now + 86_400,
-            fans=frozenset(self.shape.fans),
-            lenient=self.shape.lenient,
+            map_steps=frozenset(self.shape.map_steps),
+            continue_on_error=self.shape.continue_on_error,
         )
-        each = {step: {"each": "${list}", "each_limit": 100} for step in self.shape.fans}
+        each = {step: {"each": "${list}", "each_limit": 100} for step in self.shape.map_steps}
         effects = ["writes" if step in self.shape.writes else "reads" for step in range(len(self.shape.needs))]
         entries = [
             replace(Entry(step, f"s{step}", "m", "t", effect, {}, False, False), **each.get(step, {}))
@@ -97,27 +102,27 @@ class World:
 
     # -- the work -----------------------------------------------------------------------------------------
 
-    def enters(self, head: Header) -> None:
+    def on_enter(self, head: Header) -> None:
         """Whose batch it is makes no difference here."""
 
-    def is_wanted(self, head: Header, entry: Entry) -> bool:
-        assert head.ready(entry.index)
+    def evaluate_when(self, head: Header, entry: Entry) -> bool:
+        assert head.is_ready(entry.index)
         return True
 
-    def list(self, head: Header, entry: Entry) -> list[Any]:
-        assert head.ready(entry.index)
-        return ["element"] * self.shape.fans[entry.index]
+    def evaluate_each(self, head: Header, entry: Entry) -> list[Any]:
+        assert head.is_ready(entry.index)
+        return ["element"] * self.shape.map_steps[entry.index]
 
-    def prepare(self, head: Header, entry: Entry) -> Callable[[], Brought]:
+    def prepare(self, head: Header, entry: Entry) -> Callable[[], ToolResult]:
         del head
 
-        def bring() -> Brought:
+        def run_tool() -> ToolResult:
             self.moment(outages=False)
             self.ran[entry.index, entry.element] += 1
             self.moment(outages=False)
-            return Brought(entry.element)
+            return ToolResult(entry.element)
 
-        return bring
+        return run_tool
 
     # -- what happens -------------------------------------------------------------------------------------
 
@@ -148,13 +153,13 @@ class World:
             case "outage" if outages:
                 raise EndpointConnectionError(endpoint_url="ledger")
             case "delivered twice":
-                self._aside(lambda entrance: self._enter(replace(entrance, request=self._request())))
+                self._aside(lambda attempt: self._enter(replace(attempt, request_id=self._request())))
             case "cancelled":
                 self._aside(lambda _: ledger.cancel(self.head.pk))
             case "executed twice":
                 self._aside(lambda _: self.execute("twin"))
 
-    def _aside(self, work: Callable[[Entrance], Any]) -> None:
+    def _aside(self, work: Callable[[StepAttempt], Any]) -> None:
         """Do something to the end while the sandbox that runs now stands still."""
         interrupted, self.now = self.now, None
         assert interrupted
@@ -163,15 +168,15 @@ class World:
         finally:
             self.now = interrupted
 
-    def _enter(self, entrance: Entrance) -> Entered | None:
+    def _enter(self, attempt: StepAttempt) -> AttemptResult | None:
         """What an invocation answers; None where it ends without an answer."""
-        self.alive.append(entrance.request)
+        self.alive.append(attempt.request_id)
         try:
-            return enter(entrance, self)
+            return enter(attempt, self)
         except (StepBusy, StoreUnavailable, Killed):
             return None
         finally:
-            self.alive.remove(entrance.request)
+            self.alive.remove(attempt.request_id)
 
     def _request(self) -> str:
         return f"request-{next(self.requests)}"
@@ -181,52 +186,52 @@ class World:
     def execute(self, execution: str) -> None:
         """Run the batch as a machine does: each step after its needs, its elements, and what gathers them."""
         for step in range(len(self.shape.needs)):
-            entered = self._task(execution, step)
-            if entered and entered.each is not None:
-                for element in entered.each:
+            result = self._task(execution, step)
+            if result and result.pending_elements is not None:
+                for element in result.pending_elements:
                     self._task(execution, step, element=element)
                 self._task(execution, step, gather=True)
 
-    def _task(self, execution: str, step: int, **place: Any) -> Entered | None:
+    def _task(self, execution: str, step: int, **place: Any) -> AttemptResult | None:
         """One Task with its Retry and its Catch; between two attempts the claims of the dead come to their end."""
         outermost = self.now is None and not self.alive
         attempts = ATTEMPTS if outermost else 1
         for retry in range(2 * attempts):
             lost = retry >= attempts
-            entrance = Entrance(self.head.pk, step, execution, retry, self._request(), 60, lost=lost, **place)
-            self.now = entrance if outermost else None
-            entered = self._enter(entrance)
+            attempt = StepAttempt(self.head.pk, step, execution, retry, self._request(), 60, lost=lost, **place)
+            self.now = attempt if outermost else None
+            result = self._enter(attempt)
             self.now = None
-            if entered:
-                return entered
+            if result:
+                return result
             self._bury()
         return None
 
     def _bury(self) -> None:
-        for entry in ledger.entries(self.head.pk):
-            for one in (entry, *ledger.elements(self.head.pk, entry)):
+        for entry in ledger.get_entries(self.head.pk):
+            for one in (entry, *ledger.get_elements(self.head.pk, entry)):
                 if one.claim and one.status is None and one.claim.owner not in self.alive:
                     claim = {"owner": one.claim.owner, "execution": one.claim.execution, "retry": 0, "until": 0}
                     table = Table(stack().ledger_table, "ledger")
-                    table.update(self.head.pk, key(one), "SET #claim = :dead", values={":dead": claim})
+                    table.update(self.head.pk, sort_key(one), "SET #claim = :dead", values={":dead": claim})
 
 
 def check(world: World) -> None:
     """The batch is done, and what it says is true."""
-    head = ledger.header(world.head.pk)
+    head = ledger.get_header(world.head.pk)
     assert head.done
     assert sorted(head.seq.values()) == list(range(len(head.ids)))
     for step, needs in enumerate(head.needs):
         assert all(head.seq[need] < head.seq[step] for need in needs)
-    for entry in ledger.entries(head.pk):
+    for entry in ledger.get_entries(head.pk):
         assert head.outcome[entry.index] == entry.status
-        elements = ledger.elements(head.pk, entry)
-        for one in elements if entry.fan else [entry]:
+        elements = ledger.get_elements(head.pk, entry)
+        for one in elements if entry.map_items else [entry]:
             check_one(world, one)
-        if entry.fan and entry.content:
+        if entry.map_items and entry.content:
             brought = [one.element if one.status == "succeeded" else None for one in elements]
-            assert ledger.raw(head, entry) == brought
-    opened = Counter(step for before in range(len(head.ids)) for step in head.go(before))
+            assert ledger.load_json(head, entry) == brought
+    opened = Counter(step for before in range(len(head.ids)) for step in head.opened_by(before))
     assert opened == Counter({step: 1 for step, needs in enumerate(head.needs) if needs})
 
 
@@ -263,16 +268,16 @@ def test_every_step_happens_once_whatever_happens_at_any_moment(shape: Shape, ha
     with world.happening():
         world.execute("first")
     check(world)
-    before = dict(world.ran), ledger.header(world.head.pk)
+    before = dict(world.ran), ledger.get_header(world.head.pk)
     world.execute("again")
-    assert (dict(world.ran), ledger.header(world.head.pk)) == before
+    assert (dict(world.ran), ledger.get_header(world.head.pk)) == before
 
 
 @pytest.mark.usefixtures("aws")
 @pytest.mark.parametrize("happening", ["killed", "outage", "delivered twice", "executed twice"])
 def test_a_write_for_an_element_happens_once_whatever_happens_at_each_moment(happening: Happening) -> None:
     for moment in range(14):
-        world = World(Shape((NONE,), writes=frozenset({0}), fans={0: 1}), {moment: happening})
+        world = World(Shape((NONE,), writes=frozenset({0}), map_steps={0: 1}), {moment: happening})
         with world.happening():
             world.execute("first")
         check(world)
@@ -280,15 +285,15 @@ def test_a_write_for_an_element_happens_once_whatever_happens_at_each_moment(hap
 
 @pytest.mark.usefixtures("aws")
 def test_a_batch_that_is_cancelled_at_any_moment_ends_in_a_true_state() -> None:
-    shape = Shape((NONE, frozenset({0}), frozenset({1})), writes=frozenset({1}), fans={1: 2})
+    shape = Shape((NONE, frozenset({0}), frozenset({1})), writes=frozenset({1}), map_steps={1: 2})
     for moment in range(16):
         world = World(shape, {moment: "cancelled"})
         with world.happening():
             world.execute("first")
-        head = ledger.header(world.head.pk)
+        head = ledger.get_header(world.head.pk)
         assert head.done
         assert all(times == 1 for (step, _), times in world.ran.items() if step == 1)
-        for one in ledger.elements(head.pk, ledger.entries(head.pk, [1])[0]):
+        for one in ledger.get_elements(head.pk, ledger.get_entries(head.pk, [1])[0]):
             assert (one.status == "succeeded") == (world.ran[1, one.element] == 1)
 
 
@@ -299,9 +304,9 @@ class Bringing(World):
         super().__init__(Shape((NONE,), writes=frozenset({0} if writes else ())), {})
         self.brought = brought
 
-    def prepare(self, head: Header, entry: Entry) -> Callable[[], Brought]:
+    def prepare(self, head: Header, entry: Entry) -> Callable[[], ToolResult]:
         del head, entry
-        return lambda: Brought(self.brought)
+        return lambda: ToolResult(self.brought)
 
 
 @pytest.mark.usefixtures("aws")
@@ -310,7 +315,7 @@ def test_nothing_but_json_is_kept_and_a_write_that_brought_none_may_have_happene
     for writes, status in ((False, "failed"), (True, "unknown")):
         world = Bringing(brought(), writes=writes)
         world.execute("first")
-        assert ledger.header(world.head.pk).outcome == {0: status}
+        assert ledger.get_header(world.head.pk).outcome == {0: status}
 
 
 def deep(depth: int) -> Any:
@@ -324,6 +329,6 @@ def deep(depth: int) -> Any:
 def test_a_text_that_is_no_unicode_is_kept_as_far_as_it_is() -> None:
     world = Bringing(json.loads('"a\\ud800"'))
     world.execute("first")
-    (entry,) = ledger.entries(world.head.pk)
-    assert ledger.raw(world.head, entry) == "a?"
-    assert facts.settle(world.head.pk, 0, "failed").outcome == {0: "succeeded"}
+    (entry,) = ledger.get_entries(world.head.pk)
+    assert ledger.load_json(world.head, entry) == "a?"
+    assert transitions.settle(world.head.pk, 0, "failed").outcome == {0: "succeeded"}

@@ -12,18 +12,18 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 
 from mcpist.aws.stores import client
 from mcpist.batch.execution.plan import Plan, plan
-from mcpist.batch.execution.start import maker, start
+from mcpist.batch.execution.start import creation_client, start
 from mcpist.batch.ledger import ledger
-from mcpist.batch.machine import uses
+from mcpist.batch.machine import machine_usage
 from mcpist.caller import Role
 from mcpist.errors import UpstreamUnavailable
 from mcpist.settings import settings
-from mcpist.tools.permissions import Sieve
+from mcpist.tools.permissions import Permissions
 from mcpist_services import CATALOGUE
 from tests.core.sample import caller
 
 # Its module asks no service, so nobody needs a warrant.
-SHELF = Sieve(caller(Role("writer", modules=("rag",), allow=("rag.*",))), CATALOGUE)
+SHELF = Permissions(caller(Role("writer", modules=("rag",), allow=("rag.*",))), CATALOGUE)
 
 
 def planned(*steps: dict[str, Any]) -> Plan:
@@ -37,7 +37,7 @@ def refusing(operation: str, code: str) -> Iterator[None]:
     def refuse(**_: Any) -> None:
         raise ClientError({"Error": {"Code": code, "Message": ""}}, operation)
 
-    events = maker().meta.events
+    events = creation_client().meta.events
     events.register(f"before-call.stepfunctions.{operation}", refuse)
     yield
     events.unregister(f"before-call.stepfunctions.{operation}", refuse)
@@ -65,7 +65,7 @@ def executions(machine: str) -> dict[str, Any]:
 
 def machine_of(made: Plan) -> str:
     """The ARN of a plan's own machine."""
-    name = made.made(settings().step_runner).name(settings().stack, settings().machines_role)
+    name = made.build_machine(settings().step_runner).name(settings().stack, settings().machines_role)
     return f"{settings().step_runner.partition(':lambda:')[0]}:states:us-east-1:123456789012:stateMachine:{name}"
 
 
@@ -87,11 +87,16 @@ def test_a_batch_closes_after_its_timeout_and_is_kept_as_long_as_the_setting_say
     monkeypatch.setenv("KEEP_HOURS", "2")
     settings.cache_clear()
     lines = ({"id": "a", "each": "${b.items}", "on_error": "continue"}, {"id": "b"})
-    head = ledger.header(start(planned(*lines), SHELF, timeout=60).pk)
+    head = ledger.get_header(start(planned(*lines), SHELF, timeout=60).pk)
     assert head.closes_at - head.started_at == pytest.approx(60)
     assert head.expires_at == pytest.approx(time.time() + 7200, abs=60)
-    assert (head.ids, head.fans, head.lenient, head.form) == (("b", "a"), frozenset({1}), frozenset({1}), "machine")
-    assert [entry.id for entry in ledger.entries(head.pk)] == ["a", "b"]
+    assert (head.ids, head.map_steps, head.continue_on_error, head.form) == (
+        ("b", "a"),
+        frozenset({1}),
+        frozenset({1}),
+        "machine",
+    )
+    assert [entry.id for entry in ledger.get_entries(head.pk)] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -106,14 +111,14 @@ def test_where_no_machine_can_be_made_the_batch_runs_on_the_relay(relay: str, op
     with refusing(operation, code):
         head = start(planned({"id": "a"}), SHELF)
     assert executions(relay) == {head.batch: {"batch": head.pk, "step": -1}}
-    assert ledger.header(head.pk).form == head.form == "relay"
+    assert ledger.get_header(head.pk).form == head.form == "relay"
 
 
 def test_a_machine_whose_making_takes_too_long_is_asked_for_once(relay: str, aws: list[str]) -> None:
     def silent(**_: Any) -> None:
         raise ReadTimeoutError(endpoint_url="https://states")
 
-    maker().meta.events.register_first("before-send.stepfunctions.CreateStateMachine", silent)
+    creation_client().meta.events.register_first("before-send.stepfunctions.CreateStateMachine", silent)
     assert start(planned({"id": "a"}), SHELF).form == "relay"
     assert aws.count("CreateStateMachine") == 1
     assert len(executions(relay)) == 1
@@ -121,7 +126,7 @@ def test_a_machine_whose_making_takes_too_long_is_asked_for_once(relay: str, aws
 
 def test_a_machine_that_is_being_removed_is_gone_around(relay: str) -> None:
     made = planned({"id": "a"})
-    assert uses.leave(machine_of(made).rpartition(":")[2], None)
+    assert machine_usage.mark_removing(machine_of(made).rpartition(":")[2], None)
     assert start(made, SHELF).form == "relay"
     assert len(executions(relay)) == 1
 

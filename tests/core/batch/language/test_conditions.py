@@ -2,19 +2,21 @@ from typing import Any
 
 import pytest
 
-from mcpist.batch.language.conditions import condition, holds, is_of_element, is_same
-from mcpist.batch.language.references import Element, Nothing, Result
+from mcpist.batch.language.conditions import holds, is_about_element, is_equal_json, parse_condition
+from mcpist.batch.language.references import EachElement, NoResult, StepResult
 from mcpist.render.shows import shows
 
 SOURCES: dict[str, Any] = {
-    "a": Result({"n": 1, "no": None, "f": False, "zero": 0, "s": "", "t": "x", "l": [], "o": {"k": [1]}}, shows("n")),
-    "none": Nothing(),
-    "each": Element({"state": "open"}),
+    "a": StepResult(
+        {"n": 1, "no": None, "f": False, "zero": 0, "s": "", "t": "x", "l": [], "o": {"k": [1]}}, shows("n")
+    ),
+    "none": NoResult(),
+    "each": EachElement({"state": "open"}),
 }
 
 
 def truth(written: Any) -> bool:
-    return holds(condition(written), SOURCES.__getitem__)
+    return holds(parse_condition(written), SOURCES.__getitem__)
 
 
 @pytest.mark.parametrize(
@@ -69,9 +71,9 @@ def test_a_value_as_deep_as_can_be_is_compared_with_one_that_is_deeper() -> None
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
-    assert not is_same(deep, [[[1]]])
+    assert not is_equal_json(deep, [[[1]]])
 
 
 def test_a_condition_about_the_element_is_told_from_one_about_the_step() -> None:
-    assert is_of_element({"equals": ["${a.n}", "${each.id}"]})
-    assert not is_of_element({"equals": ["${a.n}", "$${each.id}"]})
+    assert is_about_element({"equals": ["${a.n}", "${each.id}"]})
+    assert not is_about_element({"equals": ["${a.n}", "$${each.id}"]})

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcpist.batch.language.graph import Graph, canonical, components, find_cycle, opened, series
+from mcpist.batch.language.graph import Graph, canonical_order, components, find_cycle, opened, series
 from tests.core.batch.graphs import graphs
 
 ONE_SECOND = settings(max_examples=80, deadline=None)
@@ -180,13 +180,13 @@ def test_the_reduction_opens_the_same_steps_in_any_order_that_respects_the_needs
 
 def test_batches_that_differ_only_in_the_order_of_their_lines_have_one_graph() -> None:
     first, second = graph([], [0], [0], [1, 2]), graph([1, 3], [2], [], [2])
-    assert first.renumbered(canonical(first)) == second.renumbered(canonical(second)) == DIAMOND
+    assert first.renumbered(canonical_order(first)) == second.renumbered(canonical_order(second)) == DIAMOND
 
 
 def test_a_step_with_each_makes_another_shape() -> None:
-    of_first, of_second = canonical(INDEPENDENT, frozenset({0})), canonical(INDEPENDENT, frozenset({2}))
+    of_first, of_second = canonical_order(INDEPENDENT, frozenset({0})), canonical_order(INDEPENDENT, frozenset({2}))
     assert of_first.index(0) == of_second.index(2)
-    head, tail = (canonical(CHAIN, frozenset({i})).index(i) for i in (0, 2))
+    head, tail = (canonical_order(CHAIN, frozenset({i})).index(i) for i in (0, 2))
     assert head != tail
 
 
@@ -195,13 +195,13 @@ def test_a_step_with_each_makes_another_shape() -> None:
 def test_the_canonical_order_is_topological_and_the_same_however_the_steps_were_numbered(
     some: Graph, random: Random
 ) -> None:
-    fans = frozenset(i for i in some.steps if random.randint(0, 4) == 0)
+    map_steps = frozenset(i for i in some.steps if random.randint(0, 4) == 0)
     order = random.sample(sorted(some.steps), len(some.steps))
-    turned, turned_fans = some.renumbered(order), frozenset(order.index(i) for i in fans)
-    shapes = [_shape(some.reduced, fans), _shape(turned.reduced, turned_fans)]
+    turned, turned_map_steps = some.renumbered(order), frozenset(order.index(i) for i in map_steps)
+    shapes = [_shape(some.reduced, map_steps), _shape(turned.reduced, turned_map_steps)]
     assert shapes[0] == shapes[1]
     assert all(k < i for i, needs in enumerate(shapes[0][0].needs) for k in needs)
-    assert canonical(some, fans) == canonical(some.reduced, fans)
+    assert canonical_order(some, map_steps) == canonical_order(some.reduced, map_steps)
 
 
 def test_steps_that_only_look_alike_are_told_apart_by_trying() -> None:
@@ -216,10 +216,10 @@ def test_steps_that_only_look_alike_are_told_apart_by_trying() -> None:
 def test_a_hundred_steps_that_look_alike_are_ordered_at_once() -> None:
     ring = graph(*[[]] * 50, *([i, (i + 1) % 50] for i in range(50)))
     began = time.process_time()
-    canonical(ring)
+    canonical_order(ring)
     assert time.process_time() - began < 0.5
 
 
-def _shape(some: Graph, fans: frozenset[int] = frozenset()) -> tuple[Graph, frozenset[int]]:
-    order = canonical(some, fans)
-    return some.renumbered(order), frozenset(order.index(i) for i in fans)
+def _shape(some: Graph, map_steps: frozenset[int] = frozenset()) -> tuple[Graph, frozenset[int]]:
+    order = canonical_order(some, map_steps)
+    return some.renumbered(order), frozenset(order.index(i) for i in map_steps)

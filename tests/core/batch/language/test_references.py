@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpist.batch.language.references import Element, Nothing, Reference, Result, check, references, resolve
+from mcpist.batch.language.references import (
+    EachElement,
+    NoResult,
+    Reference,
+    StepResult,
+    check_reference,
+    find_references,
+    resolve,
+)
 from mcpist.errors import UnresolvedReference
 from mcpist.render.shows import shows
 
@@ -18,7 +26,11 @@ RAW = {
     "it": {"s": "a"},
 }
 FILE = {"path": "files/acme/1", "sha256": "1", "size_bytes": 9}
-RESULTS = {"a": Result(RAW, SHOWS), "big": Result(RAW, SHOWS, FILE), "list": Result([[1, 2], [3]], shows("x"))}
+RESULTS = {
+    "a": StepResult(RAW, SHOWS),
+    "big": StepResult(RAW, SHOWS, FILE),
+    "list": StepResult([[1, 2], [3]], shows("x")),
+}
 
 
 def resolved(params: Any) -> Any:
@@ -76,12 +88,16 @@ def test_inside_a_longer_string_a_reference_becomes_text(text: str, value: str) 
     assert resolved({"x": text}) == {"x": value}
 
 
-FAN = Result(
+FAN = StepResult(
     [RAW, None, {"results": []}, {"results": [{"id": 3}]}],
     SHOWS,
     elements=[{"status": "succeeded"}, {"status": "failed"}, {"status": "succeeded"}, {"status": "succeeded"}],
 )
-SOURCES = RESULTS | {"fan": FAN, "none": Nothing(), "each": Element({"id": 7, "raw": 1, "items": [2], "t": "${a}"})}
+SOURCES = RESULTS | {
+    "fan": FAN,
+    "none": NoResult(),
+    "each": EachElement({"id": 7, "raw": 1, "items": [2], "t": "${a}"}),
+}
 
 
 @pytest.mark.parametrize(
@@ -140,7 +156,7 @@ def test_a_malformed_reference_is_refused(bad: str) -> None:
     for text in (bad, f"so {bad}"):
         assert refusal({"x": [text]}).details["field"] == "params.x.0"
         with pytest.raises(UnresolvedReference, match="not of this form"):
-            references({"x": text})
+            find_references({"x": text})
 
 
 @pytest.mark.parametrize("bad", ["${{ secrets.A }}", "${a{b}}", "${a[" + "9" * 5000 + "]}"])
@@ -172,7 +188,7 @@ def test_a_reference_that_leads_nowhere_says_what_is_there(text: str, problem: s
 
 
 def test_references_are_listed_with_the_field_that_they_stand_in() -> None:
-    found = references({"x": ["${a.items[0].id}", "$${b}"], "y": {"z": "to ${c} and ${d.e}"}, "n": 1})
+    found = find_references({"x": ["${a.items[0].id}", "$${b}"], "y": {"z": "to ${c} and ${d.e}"}, "n": 1})
     assert found == [
         Reference("a.items[0].id", "params.x.0", "a", ("items", 0, "id")),
         Reference("c", "params.y.z", "c", ()),
@@ -182,22 +198,22 @@ def test_references_are_listed_with_the_field_that_they_stand_in() -> None:
 
 @pytest.mark.parametrize("text", ["a", "a.items[0].id", "a.raw[0].x", "a[0].x", "a.elements[*].status", "a.file"])
 def test_what_a_step_with_each_has_passes_the_plan(text: str) -> None:
-    (reference,) = references("${" + text + "}")
-    check(reference, SHOWS, fan=True)
+    (reference,) = find_references("${" + text + "}")
+    check_reference(reference, SHOWS, is_map=True)
 
 
 def test_a_path_past_the_list_of_a_step_with_each_is_refused() -> None:
-    (reference,) = references("${a.results}")
+    (reference,) = find_references("${a.results}")
     with pytest.raises(UnresolvedReference) as refused:
-        check(reference, SHOWS, fan=True)
+        check_reference(reference, SHOWS, is_map=True)
     assert refused.value.details["problem"] == "a runs for each element, so its JSON is a list"
     assert refused.value.details["known"] == "Write a.items, a.raw[0].results or a.elements[0].status."
 
 
 @pytest.mark.parametrize("text", ["a", "a.items", "a.items[0]", "a.items[0].id", "a.items[*].author", "a.x", "a.raw.x"])
 def test_what_may_lead_somewhere_passes_the_plan(text: str) -> None:
-    (reference,) = references({"x": "${" + text + "}"})
-    check(reference, SHOWS)
+    (reference,) = find_references({"x": "${" + text + "}"})
+    check_reference(reference, SHOWS)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +225,7 @@ def test_what_may_lead_somewhere_passes_the_plan(text: str) -> None:
     ],
 )
 def test_a_column_that_is_not_shown_is_refused_at_plan_time(text: str, problem: str, known: str) -> None:
-    (reference,) = references({"x": "${" + text + "}"})
+    (reference,) = find_references({"x": "${" + text + "}"})
     with pytest.raises(UnresolvedReference) as refused:
-        check(reference, SHOWS)
+        check_reference(reference, SHOWS)
     assert (refused.value.details["problem"], refused.value.details["known"]) == (problem, known)

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from mcpist.batch.language.steps import MOST_STEPS, Problems, Step, parse
+from mcpist.batch.language.steps import MAX_BATCH_STEPS, Problems, Step, parse
 from mcpist.errors import DuplicateStep, EmptyBatch, InvalidLine, TooManySteps
 
 EACH = "it is one reference to a list, such as ${find.items}"
@@ -74,7 +74,7 @@ def test_a_line_separator_inside_a_text_ends_no_line() -> None:
 
 def test_a_list_of_objects_is_a_batch_too() -> None:
     steps = read([{"id": "a", "module": "m", "tool": "t"}, {"module": "m", "tool": "t"}])
-    assert [(step.line, step.id, step.named) for step in steps] == [(1, "a", True), (2, "line2", False)]
+    assert [(step.line, step.id, step.has_explicit_id) for step in steps] == [(1, "a", True), (2, "line2", False)]
 
 
 def test_a_broken_line_is_named_and_the_others_are_read() -> None:
@@ -177,7 +177,7 @@ def test_a_batch_without_a_line_is_refused(nothing: Any) -> None:
 
 
 def test_a_hundred_steps_are_allowed_and_one_more_is_the_only_problem() -> None:
-    assert len(read("\n".join([line()] * MOST_STEPS))) == 100
+    assert len(read("\n".join([line()] * MAX_BATCH_STEPS))) == 100
     for commands in ("\n".join([line()] * 100 + ["broken"]), [{}] * 101):
         (found,) = wrong(commands)
         assert isinstance(found, TooManySteps)

@@ -5,17 +5,17 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from mcpist.batch.ledger import facts, ledger
+from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.progress import progress
-from tests.step_runner.batch import PK, Write, claim_by, elements, enter, entry, has_settled
-from tests.step_runner.batch import write as write
+from tests.step_runner.ledger_batch import PK, Write, claim_by, elements, enter, entry, has_settled
+from tests.step_runner.ledger_batch import write as write
 
 DOCS = ("list_docs", {}, set())
 
 
 def told() -> dict[str, dict[str, Any]]:
     """What is told of each step."""
-    document = progress(ledger.header(PK), ledger.entries(PK), time.time())
+    document = progress(ledger.get_header(PK), ledger.get_entries(PK), time.time())
     json.dumps(document)
     return {step["id"]: step for step in document["steps"]}
 
@@ -59,13 +59,13 @@ def test_the_elements_of_a_list_are_counted_while_they_run_and_afterwards(write:
 
 def test_what_a_resumed_batch_has_kept_has_no_times(write: Write) -> None:
     head = write(DOCS)
-    facts.finish(head, entry(), None, "succeeded", content=b"[]")
+    transitions.finish(head, entry(), None, "succeeded", content=b"[]")
     resumed = replace(head, resumes="b_old", started_at=time.time() + 60, seq={0: 0}, outcome={0: "succeeded"})
-    (kept,) = progress(resumed, ledger.entries(PK), time.time())["steps"]
+    (kept,) = progress(resumed, ledger.get_entries(PK), time.time())["steps"]
     assert (kept["state"], kept["kept"], "ended_at" in kept) == ("succeeded", True, False)
 
 
 def test_nothing_of_params_and_results_is_told(write: Write) -> None:
     write(("search_docs", {"query": "canary"}, set()))
-    facts.finish(ledger.header(PK), entry(), None, "succeeded", content=b'["canary"]')
-    assert "canary" not in json.dumps(progress(ledger.header(PK), ledger.entries(PK), 0))
+    transitions.finish(ledger.get_header(PK), entry(), None, "succeeded", content=b'["canary"]')
+    assert "canary" not in json.dumps(progress(ledger.get_header(PK), ledger.get_entries(PK), 0))

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 
 from infra.local.intrinsics import Intrinsics, read_yaml
 from infra.local.template import read_template
-from mcpist.batch.language.graph import Graph, canonical
-from mcpist.batch.machine.arrange import MAX_STATES
-from mcpist.batch.machine.definition import Machine, machine, own_name, relay
+from mcpist.batch.language.graph import Graph, canonical_order
+from mcpist.batch.machine.definition import Machine, build_machine, build_relay, stack_prefix
+from mcpist.batch.machine.layout import MAX_STATES
 from mcpist.errors import GraphTooLarge
 from tests.core.batch.graphs import Batch, batches
 
@@ -73,7 +73,7 @@ def types(made: Machine) -> list[str]:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_machine_of_a_known_shape_is_as_drawn(shape: str) -> None:
     golden = json.loads((MACHINES / f"{shape}.json").read_text())
-    assert machine(SHAPES[shape], STEP_RUNNER, FANS.get(shape, frozenset())).definition == golden
+    assert build_machine(SHAPES[shape], STEP_RUNNER, FANS.get(shape, frozenset())).definition == golden
 
 
 def test_every_golden_machine_is_of_a_known_shape() -> None:
@@ -81,21 +81,21 @@ def test_every_golden_machine_is_of_a_known_shape() -> None:
 
 
 def test_one_step_needs_no_parallel() -> None:
-    assert types(machine(SHAPES["single"], STEP_RUNNER)) == ["Task", "Task", "Pass"]
+    assert types(build_machine(SHAPES["single"], STEP_RUNNER)) == ["Task", "Task", "Pass"]
 
 
 def test_a_chain_is_a_plain_sequence() -> None:
-    assert set(types(machine(SHAPES["chain"], STEP_RUNNER))) == {"Task", "Pass"}
+    assert set(types(build_machine(SHAPES["chain"], STEP_RUNNER))) == {"Task", "Pass"}
 
 
 def test_a_free_cut_needs_no_choice_and_no_copies() -> None:
-    made = machine(SHAPES["diamond"], STEP_RUNNER)
+    made = build_machine(SHAPES["diamond"], STEP_RUNNER)
     assert "Choice" not in types(made)
     assert [copies(made, i) for i in range(4)] == [1, 1, 1, 1]
 
 
 def test_a_join_stands_in_the_branch_of_each_need() -> None:
-    made = machine(SHAPES["n_shape"], STEP_RUNNER)
+    made = build_machine(SHAPES["n_shape"], STEP_RUNNER)
     assert [copies(made, i) for i in range(4)] == [1, 1, 1, 2]
     assert types(made).count("Choice") == 2
 
@@ -103,19 +103,19 @@ def test_a_join_stands_in_the_branch_of_each_need() -> None:
 def test_what_a_free_cut_unites_inside_of_a_tangle_stands_once() -> None:
     #    0, 1 -> 3 -> 4      the first two begin together, since all that follows 3 follows both
     #    2, 3 -> 5           5 joins them with another branch
-    made = machine(graph([], [], [], [0, 1], [3], [2, 3]), STEP_RUNNER)
+    made = build_machine(graph([], [], [], [0, 1], [3], [2, 3]), STEP_RUNNER)
     assert [copies(made, i) for i in range(6)] == [1, 1, 1, 1, 1, 2]
 
 
 def test_needs_that_other_needs_imply_change_nothing() -> None:
-    implied = machine(graph([], [0], [0, 1]), STEP_RUNNER)
-    assert implied.definition_json == machine(SHAPES["chain"], STEP_RUNNER).definition_json
+    implied = build_machine(graph([], [0], [0, 1]), STEP_RUNNER)
+    assert implied.definition_json == build_machine(SHAPES["chain"], STEP_RUNNER).definition_json
 
 
 def test_what_waits_for_a_barrier_and_for_another_branch_stands_behind_the_barrier_once() -> None:
     #    0, 1 -> 3      3 stands once behind both of them, guarded: it may wait longer for 2, in whose branch it
     #    2 -> 3, 4      stands too
-    made = machine(SHAPES["barrier"], STEP_RUNNER)
+    made = build_machine(SHAPES["barrier"], STEP_RUNNER)
     assert [copies(made, i) for i in range(5)] == [1, 1, 1, 2, 1]
     behind = made.definition["States"]["fork"]["Branches"][0]["States"]["s3 if opened"]
     assert [rule["Variable"] for rule in behind["Choices"]] == ["$.go.branches[0].s3", "$.go.branches[1].s3"]
@@ -125,7 +125,7 @@ def test_what_waits_for_a_barrier_and_for_another_branch_stands_behind_the_barri
 @A_FEW_SECONDS
 def test_state_names_are_unique_and_every_next_exists_in_its_scope(batch: Batch) -> None:
     try:
-        made = machine(batch.graph, STEP_RUNNER, batch.fans)
+        made = build_machine(batch.graph, STEP_RUNNER, batch.map_steps)
     except GraphTooLarge:
         return
     found = list(states(made.definition))
@@ -140,41 +140,41 @@ def test_state_names_are_unique_and_every_next_exists_in_its_scope(batch: Batch)
 def test_batches_that_differ_only_in_order_share_one_machine(batch: Batch) -> None:
     turned = list(reversed(range(len(batch.graph.needs))))
     definitions = {
-        _definition(batch.graph, batch.fans),
-        _definition(batch.graph.renumbered(turned), frozenset(turned.index(i) for i in batch.fans)),
+        _definition(batch.graph, batch.map_steps),
+        _definition(batch.graph.renumbered(turned), frozenset(turned.index(i) for i in batch.map_steps)),
     }
     assert len(definitions) == 1
 
 
-def _definition(some: Graph, fans: frozenset[int]) -> str:
-    order = canonical(some, fans)
+def _definition(some: Graph, map_steps: frozenset[int]) -> str:
+    order = canonical_order(some, map_steps)
     try:
-        made = machine(some.renumbered(order), STEP_RUNNER, frozenset(order.index(i) for i in fans))
+        made = build_machine(some.renumbered(order), STEP_RUNNER, frozenset(order.index(i) for i in map_steps))
     except GraphTooLarge:
         return "relay"
     return made.definition_json
 
 
 def test_the_partition_of_every_arn_is_the_step_runners() -> None:
-    made = machine(SHAPES["each"], STEP_RUNNER.replace("arn:aws:", "arn:aws-cn:"), FANS["each"])
+    made = build_machine(SHAPES["each"], STEP_RUNNER.replace("arn:aws:", "arn:aws-cn:"), FANS["each"])
     assert set(re.findall(r"arn:[^:]*:", made.definition_json)) == {"arn:aws-cn:"}
 
 
 def test_a_fault_is_retried_for_longer_than_the_function_may_run() -> None:
-    *_, fault = machine(SHAPES["single"], STEP_RUNNER).definition["States"]["s0"]["Retry"]
+    *_, fault = build_machine(SHAPES["single"], STEP_RUNNER).definition["States"]["s0"]["Retry"]
     assert (fault["ErrorEquals"], fault["JitterStrategy"]) == (["States.ALL"], "FULL")
     assert _span(fault) / 2 > FUNCTION_TIMEOUT_SECONDS  # full jitter waits half of each delay on average
 
 
 def test_a_lost_step_is_settled_for_longer_than_a_claim_may_live() -> None:
-    (lost,) = machine(SHAPES["single"], STEP_RUNNER).definition["States"]["s0 lost"]["Retry"]
+    (lost,) = build_machine(SHAPES["single"], STEP_RUNNER).definition["States"]["s0 lost"]["Retry"]
     assert lost["ErrorEquals"] == ["States.ALL"]
     assert "JitterStrategy" not in lost
     assert _span(lost) > FUNCTION_TIMEOUT_SECONDS + CLAIM_MARGIN_SECONDS
 
 
 def test_the_claim_of_another_execution_is_outlasted() -> None:
-    busy = machine(SHAPES["single"], STEP_RUNNER).definition["States"]["s0"]["Retry"][0]
+    busy = build_machine(SHAPES["single"], STEP_RUNNER).definition["States"]["s0"]["Retry"][0]
     assert busy["ErrorEquals"] == ["StepBusy"]
     assert "JitterStrategy" not in busy
     assert _span(busy) > FUNCTION_TIMEOUT_SECONDS + CLAIM_MARGIN_SECONDS
@@ -195,7 +195,7 @@ def test_a_machine_holds_nothing_of_a_batch_but_its_shape() -> None:
         "started.$": "$$.Execution.StartTime",
         "machine.$": "$$.StateMachine.Id",
     }
-    task = machine(SHAPES["single"], STEP_RUNNER).definition["States"]["s0"]
+    task = build_machine(SHAPES["single"], STEP_RUNNER).definition["States"]["s0"]
     assert task["Parameters"] == {"FunctionName": STEP_RUNNER, "Payload": payload}
 
 
@@ -203,24 +203,24 @@ def test_a_machine_holds_nothing_of_a_batch_but_its_shape() -> None:
 
 
 def test_equal_shapes_share_one_name() -> None:
-    first, second = (machine(graph([], [0], needs), STEP_RUNNER) for needs in ([0, 1], [1, 0]))
+    first, second = (build_machine(graph([], [0], needs), STEP_RUNNER) for needs in ([0, 1], [1, 0]))
     assert first.name("mcpist", ROLE) == second.name("mcpist", ROLE)
 
 
 def test_the_name_differs_by_stack_role_shape_and_function() -> None:
-    made = machine(SHAPES["chain"], STEP_RUNNER)
+    made = build_machine(SHAPES["chain"], STEP_RUNNER)
     names = {
         made.name("mcpist", ROLE),
         made.name("mcpist-test", ROLE),
         made.name("mcpist", f"{ROLE}2"),
-        machine(SHAPES["diamond"], STEP_RUNNER).name("mcpist", ROLE),
-        machine(SHAPES["chain"], f"{STEP_RUNNER}2").name("mcpist", ROLE),
+        build_machine(SHAPES["diamond"], STEP_RUNNER).name("mcpist", ROLE),
+        build_machine(SHAPES["chain"], f"{STEP_RUNNER}2").name("mcpist", ROLE),
     }
     assert len(names) == 5
 
 
 def test_a_name_has_at_most_80_plain_characters() -> None:
-    name = machine(SHAPES["single"], STEP_RUNNER).name("Stack, of.many words " * 9, ROLE)
+    name = build_machine(SHAPES["single"], STEP_RUNNER).name("Stack, of.many words " * 9, ROLE)
     assert re.fullmatch(r"[A-Za-z0-9_-]{80}", name)
 
 
@@ -233,9 +233,9 @@ def test_whatever_the_stack_is_called_its_machines_names_are_among_those_that_it
     document = read_yaml(TEMPLATE)
     resolve = Intrinsics({}, {}, pseudo.__getitem__, lambda *_: "").resolve
     stack = resolve(document["Globals"]["Function"]["Environment"]["Variables"]["STACK_NAME"])
-    assert stack == own_name(stack_id)
+    assert stack == stack_prefix(stack_id)
     names = [
-        machine(SHAPES["chain"], STEP_RUNNER).name(stack, ROLE),
+        build_machine(SHAPES["chain"], STEP_RUNNER).name(stack, ROLE),
         resolve(document["Resources"]["Relay"]["Properties"]["Name"]),
     ]
     assert names[1] == f"{stack}-relay"
@@ -254,7 +254,7 @@ def test_whatever_the_stack_is_called_its_machines_names_are_among_those_that_it
 
 
 def test_the_definition_is_written_the_same_whatever_the_order_of_its_keys() -> None:
-    made = machine(SHAPES["chain"], STEP_RUNNER)
+    made = build_machine(SHAPES["chain"], STEP_RUNNER)
     turned = replace(made, definition=dict(reversed(made.definition.items())))
     assert turned.definition_json == made.definition_json
     assert json.loads(made.definition_json) == made.definition
@@ -262,18 +262,18 @@ def test_the_definition_is_written_the_same_whatever_the_order_of_its_keys() -> 
 
 def test_a_tangle_is_refused_before_it_grows() -> None:
     with pytest.raises(GraphTooLarge) as refused:
-        machine(TANGLED, STEP_RUNNER)
+        build_machine(TANGLED, STEP_RUNNER)
     assert refused.value.details["states"] > refused.value.details["limit"] == MAX_STATES
 
 
 def test_a_definition_that_one_request_cannot_carry_is_refused() -> None:
     with pytest.raises(GraphTooLarge) as refused:
-        machine(graph(*[[]] * 100), STEP_RUNNER + "x" * 10_000)
+        build_machine(graph(*[[]] * 100), STEP_RUNNER + "x" * 10_000)
     assert refused.value.details["bytes"] > refused.value.details["limit"] == 1_000_000
 
 
 def test_a_hundred_independent_steps_fit() -> None:
-    assert machine(graph(*[[]] * 100), STEP_RUNNER).states == 301
+    assert build_machine(graph(*[[]] * 100), STEP_RUNNER).states == 301
 
 
 # -- the relay --------------------------------------------------------------------------------------------
@@ -283,18 +283,18 @@ def test_the_template_holds_the_relay_that_is_generated() -> None:
     template = read_template(TEMPLATE, {"Issuer": "https://login.example.com"})
     (written,) = (found for found in template.machines if found.id == "Relay")
     step_runner = template.intrinsics.resolve({"Ref": "StepRunnerFunction.Alias"})
-    assert written.definition == relay(SHAPES["single"], step_runner).definition
+    assert written.definition == build_relay(SHAPES["single"], step_runner).definition
 
 
 def test_the_relay_is_as_exact_and_tells_its_size() -> None:
-    made = relay(TANGLED, STEP_RUNNER)
+    made = build_relay(TANGLED, STEP_RUNNER)
     assert (made.form, made.exact, made.depth) == ("relay", True, 12)
     assert made.states == len(list(states(made.definition)))
-    assert (machine(SHAPES["chain"], STEP_RUNNER).form, machine(SHAPES["chain"], STEP_RUNNER).exact) == (
+    assert (build_machine(SHAPES["chain"], STEP_RUNNER).form, build_machine(SHAPES["chain"], STEP_RUNNER).exact) == (
         "machine",
         True,
     )
 
 
 def test_no_definition_holds_a_null_which_cloudformation_would_refuse() -> None:
-    assert "null" not in relay(TANGLED, STEP_RUNNER).definition_json
+    assert "null" not in build_relay(TANGLED, STEP_RUNNER).definition_json

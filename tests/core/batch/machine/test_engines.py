@@ -12,9 +12,9 @@ import boto3
 import pytest
 
 from infra.local.names import REGION
-from infra.local.server import Answer, Request, Server, listen
+from infra.local.server import LoopbackServer, Request, Response, listen
 from mcpist.batch.language.graph import Graph, opened
-from mcpist.batch.machine.definition import TYPE, Asl, machine, relay
+from mcpist.batch.machine.definition import MACHINE_TYPE, Asl, build_machine, build_relay
 from tests.core.batch.graphs import Batch, timed
 from tests.core.batch.machine.test_definition import FANS, ROLE, SHAPES, STEP_RUNNER
 from tests.core.batch.shapes import seeded
@@ -31,11 +31,11 @@ SECONDS = 60
 
 def sample(seeds: range, size: int) -> list[Batch]:
     """Batches of every shape, some with steps that have `each`."""
-    return [timed(seeded(seed, size), Random(seed), longest=1) for seed in seeds]  # noqa: S311 - the same every time
+    return [timed(seeded(seed, size), Random(seed), max_seconds=1) for seed in seeds]  # noqa: S311 - the same every time
 
 
 def definition(batch: Batch) -> Asl:
-    return machine(batch.graph, STEP_RUNNER, batch.fans).definition
+    return build_machine(batch.graph, STEP_RUNNER, batch.map_steps).definition
 
 
 def elements_of(batch: Batch) -> list[int]:
@@ -51,8 +51,12 @@ def in_order(settled: list[int], graph: Graph) -> bool:
 
 
 def test_a_validator_by_others_accepts_our_machines_and_would_refuse_a_broken_one() -> None:
-    shapes = [machine(SHAPES[name], STEP_RUNNER, FANS.get(name, frozenset())).definition for name in SHAPES]
-    definitions = [*shapes, *map(definition, sample(range(16), 14)), relay(SHAPES["single"], STEP_RUNNER).definition]
+    shapes = [build_machine(SHAPES[name], STEP_RUNNER, FANS.get(name, frozenset())).definition for name in SHAPES]
+    definitions = [
+        *shapes,
+        *map(definition, sample(range(16), 14)),
+        build_relay(SHAPES["single"], STEP_RUNNER).definition,
+    ]
     broken = json.loads(json.dumps(definitions[0]).replace('"Next": "s0 lost"', '"Next": "nowhere"'))
     *ours, refused = json.loads(node(VALIDATE, json.dumps([*definitions, broken])))
     assert ours == [""] * len(definitions)
@@ -131,20 +135,20 @@ class Runner:
 @pytest.fixture(scope="module")
 def embedded() -> Iterator[tuple[Any, dict[str, Runner]]]:
     """A client of the embedded Step Functions, and the runners that its machines reach, by their batches."""
-    from infra.local.moto_backend import moto_running
+    from infra.local.moto_backend import running_moto
 
     runners: dict[str, Runner] = {}
     listener = listen("127.0.0.1", 0)
     address = f"127.0.0.1:{listener.getsockname()[1]}"
 
-    def front(request: Request) -> Answer:
+    def front(request: Request) -> Response:
         if not request.path.startswith("/2015-03-31/functions/"):
             return moto(request)
         payload = json.loads(request.body)
         body = json.dumps(runners[payload["batch"]].answer(payload)).encode()
-        return Answer(200, (("x-amzn-RequestId", "r"), ("content-type", "application/json")), body)
+        return Response(200, (("x-amzn-RequestId", "r"), ("content-type", "application/json")), body)
 
-    with Server(listener, front), moto_running(address) as moto:
+    with LoopbackServer(listener, front), running_moto(address) as moto:
         yield (
             boto3.client(
                 "stepfunctions",
@@ -159,7 +163,7 @@ def embedded() -> Iterator[tuple[Any, dict[str, Runner]]]:
 
 
 def create(client: Any, name: str, asl: Asl) -> str:
-    made = client.create_state_machine(name=name, definition=json.dumps(asl), roleArn=ROLE, type=TYPE)
+    made = client.create_state_machine(name=name, definition=json.dumps(asl), roleArn=ROLE, type=MACHINE_TYPE)
     return str(made["stateMachineArn"])
 
 
@@ -180,7 +184,7 @@ def test_the_embedded_step_functions_run_the_relay_as_it_is_meant(embedded: tupl
     client, runners = embedded
     (batch,) = sample(range(3, 4), 9)
     one = runners["relayed"] = Runner(batch)
-    arn = create(client, "relay", relay(batch.graph, STEP_RUNNER).definition)
+    arn = create(client, "relay", build_relay(batch.graph, STEP_RUNNER).definition)
 
     def start(step: int) -> None:
         client.start_execution(

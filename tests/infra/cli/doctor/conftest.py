@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from infra.cli.doctor.deployment import Deployment, Known
+from infra.cli.doctor.deployment import Deployment, RequiredNames
 from infra.cli.doctor.finding import Finding
-from infra.cli.upstream import DEPLOYED
+from infra.cli.upstream import DEPLOYED_FILE
 from infra.local.login import LocalLogin
 from infra.local.template import read_template
 from tests.conftest import PUBLIC_URL, TEMPLATE
@@ -26,7 +26,7 @@ def made(login: LocalLogin) -> Made:
         *,
         embedded: bool = True,
         variables: Any = (),
-        upstreams: Path = DEPLOYED,
+        upstreams: Path = DEPLOYED_FILE,
         **parameters: str,
     ) -> Deployment:
         usual = read_template(TEMPLATE, {"Issuer": login.issuer, "PublicUrl": url, "ConnectClientId": "connect"})
@@ -35,8 +35,8 @@ def made(login: LocalLogin) -> Made:
             "UPDATE_COMPLETE",
             embedded=embedded,
             url=url,
-            parameters=Known(dict(usual.intrinsics.parameters) | parameters),
-            resources=Known(HttpApi="a1b2c3"),
+            parameters=RequiredNames(dict(usual.intrinsics.parameters) | parameters),
+            resources=RequiredNames(HttpApi="a1b2c3"),
             environment=lambda _: dict(variables),
             upstreams=upstreams,
         )

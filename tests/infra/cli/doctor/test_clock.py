@@ -8,14 +8,17 @@ from email.utils import formatdate
 import pytest
 
 from infra.cli.doctor import clock
-from infra.local.server import Answer, Server, listen
+from infra.local.server import LoopbackServer, Response, listen
 from tests.infra.cli.doctor.conftest import Made, only
 
 
 @contextmanager
 def telling(date: Callable[[], str]) -> Iterator[str]:
     """An address whose answers have this date."""
-    with closing(listen("127.0.0.1", 0)) as listener, Server(listener, lambda _: Answer(403, (("date", date()),))):
+    with (
+        closing(listen("127.0.0.1", 0)) as listener,
+        LoopbackServer(listener, lambda _: Response(403, (("date", date()),))),
+    ):
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 

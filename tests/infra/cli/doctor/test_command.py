@@ -9,7 +9,7 @@ import boto3
 import pytest
 
 from infra.cli.doctor.checks import CHECKS
-from infra.cli.document import Document, Failed
+from infra.cli.document import CommandError, Document
 from infra.cli.main import run
 from infra.local.names import REGION
 from tests.infra.cli.conftest import TABLE
@@ -85,7 +85,7 @@ def test_without_any_deployment_it_says_how_to_get_one(
 
 
 def test_at_a_terminal_a_failure_is_drawn(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    failure = Failed({"code": "NOT_CONFIGURED", "message": "Problems: 1."}, "problem  keys  VaultKey")
+    failure = CommandError({"code": "NOT_CONFIGURED", "message": "Problems: 1."}, "problem  keys  VaultKey")
     assert Document("doctor").fail(failure) == 1
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "NOT_CONFIGURED"
     document = Document("doctor")

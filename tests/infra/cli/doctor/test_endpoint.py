@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from infra.cli.doctor import endpoint
 from infra.local.login import LocalLogin
-from tests.core.loopback import Service, said
+from tests.core.loopback import Service, json_response
 from tests.infra.cli.doctor.conftest import Made, only, states
 
 
@@ -25,13 +25,13 @@ def test_metadata_of_this_deployment_is_right_and_of_another_a_problem(
     made: Made, login: LocalLogin, service: Service
 ) -> None:
     right = {"resource": f"{service.url}/mcp", "authorization_servers": [login.issuer]}
-    service.says(said(right))
+    service.reply_with(json_response(right))
     assert states(endpoint.resource(made(service.url))) == ["ok", "ok"]
     assert [one.path for one in service.received] == [
         "/.well-known/oauth-protected-resource",
         "/.well-known/oauth-protected-resource/mcp",
     ]
-    service.says(said(right), said({**right, "resource": "https://other.example/mcp"}))
+    service.reply_with(json_response(right), json_response({**right, "resource": "https://other.example/mcp"}))
     fine, wrong = endpoint.resource(made(service.url, embedded=False))
     assert (fine.state, wrong.state) == ("ok", "problem")
     assert "https://other.example/mcp" in wrong.found
@@ -39,7 +39,7 @@ def test_metadata_of_this_deployment_is_right_and_of_another_a_problem(
 
 
 def test_an_address_where_nothing_answers_is_a_problem(made: Made, service: Service) -> None:
-    service.says(said({}, status=404))
+    service.reply_with(json_response({}, status=404))
     assert states(endpoint.resource(made(service.url))) == ["problem", "problem"]
     assert states(endpoint.resource(made("http://127.0.0.1:1"))) == ["problem", "problem"]
     assert states(endpoint.challenge(made("http://127.0.0.1:1"))) == ["problem"]
@@ -58,7 +58,7 @@ def test_an_address_where_nothing_answers_is_a_problem(made: Made, service: Serv
 def test_a_client_without_a_token_is_told_to_log_in(
     made: Made, service: Service, status: int, header: str, state: str
 ) -> None:
-    service.says(said({}, status=status, **{header: 'Bearer resource_metadata="there"'}))
+    service.reply_with(json_response({}, status=status, **{header: 'Bearer resource_metadata="there"'}))
     assert only(endpoint.challenge(made(service.url))).state == state
     (asked,) = service.received
     assert (asked.method, asked.path, "authorization" in asked.headers) == ("POST", "/mcp", False)
@@ -69,9 +69,9 @@ def test_the_own_pools_login_is_described_by_the_endpoint(made: Made, service: S
     login = "https://mcpist-1.auth.eu-west-1.amazoncognito.com"
     own = made(service.url, Issuer="", variables={"LOGIN_URL": login, "ISSUER": "https://pool.example"})
     found = {"issuer": service.url, "authorization_endpoint": f"{login}/oauth2/authorize"}
-    service.says(said(found))
+    service.reply_with(json_response(found))
     assert only(endpoint.login_metadata(own)).state == "ok"
-    service.says(said({**found, "issuer": "https://pool.example"}))
+    service.reply_with(json_response({**found, "issuer": "https://pool.example"}))
     assert only(endpoint.login_metadata(own)).state == "problem"
 
 

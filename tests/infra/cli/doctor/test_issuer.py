@@ -7,9 +7,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from infra.cli.doctor import issuer
-from infra.cli.doctor.checks import found
+from infra.cli.doctor.checks import run_check
 from infra.local.login import LocalLogin
-from tests.core.loopback import Service, said
+from tests.core.loopback import Service, json_response
 from tests.infra.cli.doctor.conftest import Made, only, states
 
 URL = "http://127.0.0.1:3999"
@@ -39,16 +39,16 @@ def test_a_client_that_the_login_does_not_take_is_a_problem(made: Made, own: Loc
 
 def test_a_login_that_redirects_with_an_error_refuses_as_well(made: Made, service: Service) -> None:
     described = {"jwks_uri": "x", "authorization_endpoint": f"{service.url}/authorize?tenant=t"}
-    service.says(said(described), said({}, 302, location="/error?error=redirect_mismatch"))
+    service.reply_with(json_response(described), json_response({}, 302, location="/error?error=redirect_mismatch"))
     refused = only(issuer.connect_client(made(URL, Issuer=service.url)))
     assert (refused.state, "redirect_mismatch" in refused.found) == ("problem", True)
     assert service.received[1].path.startswith("/authorize?tenant=t&response_type=code&client_id=connect&")
-    service.says(said(described), said({}, 503))
+    service.reply_with(json_response(described), json_response({}, 503))
     assert only(issuer.connect_client(made(URL, Issuer=service.url))).state == "skipped"
 
 
 def test_an_issuer_of_another_name_is_a_problem_with_the_right_one(made: Made, service: Service) -> None:
-    service.says(said({"issuer": "https://login.example.com", "jwks_uri": "x"}))
+    service.reply_with(json_response({"issuer": "https://login.example.com", "jwks_uri": "x"}))
     wrong = only(issuer.discovery(made(Issuer=service.url)))
     assert wrong.state == "problem"
     assert "Issuer=https://login.example.com:" in wrong.remedy
@@ -58,7 +58,7 @@ def test_an_issuer_that_is_not_there_is_one_problem(made: Made) -> None:
     stands = made(Issuer="http://127.0.0.1:1")
     assert only(issuer.discovery(stands)).state == "problem"
     for check in (issuer.keys, issuer.login, issuer.connect_client):
-        assert only(found(lambda check=check: check(stands))).state == "skipped"
+        assert only(run_check(lambda check=check: check(stands))).state == "skipped"
     assert only(issuer.discovery(made(Issuer=""))).state == "problem"
 
 
@@ -74,20 +74,20 @@ def test_an_issuer_that_is_not_there_is_one_problem(made: Made) -> None:
 def test_only_public_keys_with_an_id_are_of_use(
     made: Made, service: Service, keys: list[dict[str, str]], state: str
 ) -> None:
-    service.says(said({"jwks_uri": f"{service.url}/jwks"}), said({"keys": keys}))
+    service.reply_with(json_response({"jwks_uri": f"{service.url}/jwks"}), json_response({"keys": keys}))
     assert only(issuer.keys(made(Issuer=service.url))).state == state
 
 
 def test_clients_refuse_without_pkce_and_need_a_registration(made: Made, service: Service) -> None:
     bare = {"issuer": service.url, "jwks_uri": "x"}
-    service.says(said(bare))
+    service.reply_with(json_response(bare))
     assert states(issuer.login(made(Issuer=service.url))) == ["problem", "warning"]
-    service.says(said({**bare, "code_challenge_methods_supported": ["plain", "S256"]}))
+    service.reply_with(json_response({**bare, "code_challenge_methods_supported": ["plain", "S256"]}))
     assert states(issuer.login(made(Issuer=service.url))) == ["ok", "warning"]
 
 
 def test_of_the_own_pool_clients_see_what_the_endpoint_says(made: Made, service: Service) -> None:
     variables = {"LOGIN_URL": "https://login.example.com", "ISSUER": "http://127.0.0.1:1"}
-    service.says(said({"code_challenge_methods_supported": ["S256"]}))
+    service.reply_with(json_response({"code_challenge_methods_supported": ["S256"]}))
     assert states(issuer.login(made(service.url, Issuer="", variables=variables))) == ["ok", "ok"]
     assert [one.path for one in service.received] == ["/.well-known/oauth-authorization-server"]

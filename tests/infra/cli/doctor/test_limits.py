@@ -7,7 +7,7 @@ import pytest
 from infra.cli.doctor import limits
 from infra.local.names import ACCOUNT
 from mcpist.aws.stores import client
-from tests.core.loopback import Service, said
+from tests.core.loopback import Service, json_response
 from tests.infra.cli.doctor.conftest import Made, only
 
 
@@ -21,7 +21,7 @@ def test_a_reservation_leaves_what_aws_wants_and_a_small_account_is_told(
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", service.url)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "any")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "any")
-    service.says(said({"AccountLimit": {"ConcurrentExecutions": limit}, "AccountUsage": {}}))
+    service.reply_with(json_response({"AccountLimit": {"ConcurrentExecutions": limit}, "AccountUsage": {}}))
     found = only(limits.concurrency(made(embedded=False, StepConcurrency=reserved)))
     assert found.state == state
     assert "GetAccountSettings" in aws

@@ -8,28 +8,28 @@ import json
 import re
 from typing import Any, Literal
 
-from mcpist.aws.stores import client, reaching, refused
-from mcpist.batch.ledger.items import milliseconds, table
+from mcpist.aws.stores import client, is_aws_error, store_errors
+from mcpist.batch.ledger.items import now_milliseconds, table
 from mcpist.batch.ledger.records import Header
 
-STARTING_SECONDS = 10
+START_LEASE_SECONDS = 10
 
 
-def begin(machine: str, name: str, given: dict[str, Any]) -> bool:
+def start_execution(machine: str, name: str, payload: dict[str, Any]) -> bool:
     """Start an execution, unless it has been; False where the machine does not exist, or not yet."""
     try:
-        with reaching("Step Functions"):
-            client("stepfunctions").start_execution(stateMachineArn=machine, name=name, input=json.dumps(given))
+        with store_errors("Step Functions"):
+            client("stepfunctions").start_execution(stateMachineArn=machine, name=name, input=json.dumps(payload))
     except Exception as error:
-        if refused(error, "ExecutionAlreadyExists"):
+        if is_aws_error(error, "ExecutionAlreadyExists"):
             return True
-        if refused(error, "StateMachineDoesNotExist"):
+        if is_aws_error(error, "StateMachineDoesNotExist"):
             return False
         raise
     return True
 
 
-def following(execution: str) -> str:
+def next_execution_name(execution: str) -> str:
     """The name of the execution that continues one of a name or an ARN: after `b_1` comes `b_1-r1`, then `b_1-r2`."""
     parts = execution.split(":")
     name = parts[7] if len(parts) > 7 else parts[-1]
@@ -37,17 +37,17 @@ def following(execution: str) -> str:
     return f"{found[1]}-r{int(found[2]) + 1}" if found else f"{name}-r1"
 
 
-def take(head: Header, name: str, owner: str) -> Literal["mine", "taken", "started"]:
+def acquire_start(head: Header, name: str, owner: str) -> Literal["mine", "taken", "started"]:
     """Take it upon oneself, for some seconds, to start a further execution of the batch."""
-    now = milliseconds()
+    now = now_milliseconds()
     try:
         table().update(
             head.pk,
-            _key(name),
+            _execution_key(name),
             "SET #owner = :owner, #until = :until, #expires_at = :expires",
             values={
                 ":owner": owner,
-                ":until": now + STARTING_SECONDS * 1000,
+                ":until": now + START_LEASE_SECONDS * 1000,
                 ":now": now,
                 ":expires": int(head.expires_at),
             },
@@ -55,17 +55,17 @@ def take(head: Header, name: str, owner: str) -> Literal["mine", "taken", "start
             "AND (attribute_not_exists(#until) OR #until < :now OR #owner = :owner)",
         )
     except Exception as error:
-        if not refused(error):
+        if not is_aws_error(error):
             raise
-        item = table().get(head.pk, _key(name)) or {}
+        item = table().get(head.pk, _execution_key(name)) or {}
         return "started" if "started_at" in item else "taken"
     return "mine"
 
 
-def note(head: Header, name: str) -> None:
+def mark_started(head: Header, name: str) -> None:
     """Note that a further execution has been started: nobody needs to start it again."""
-    table().update(head.pk, _key(name), "SET #started_at = :now", values={":now": milliseconds()})
+    table().update(head.pk, _execution_key(name), "SET #started_at = :now", values={":now": now_milliseconds()})
 
 
-def _key(name: str) -> str:
+def _execution_key(name: str) -> str:
     return f"execution#{name}"

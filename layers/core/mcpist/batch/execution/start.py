@@ -7,69 +7,82 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
-from mcpist.aws.stores import client, reaching, refused
-from mcpist.batch import TIMEOUT_SECONDS
-from mcpist.batch.execution.executions import begin
+from mcpist.aws.stores import client, is_aws_error, store_errors
+from mcpist.batch import DEFAULT_BATCH_TIMEOUT_SECONDS
+from mcpist.batch.execution.executions import start_execution
 from mcpist.batch.execution.plan import Plan
 from mcpist.batch.execution.resume import Resumption
-from mcpist.batch.ledger import facts, ledger
+from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Entry, Header
-from mcpist.batch.machine.definition import TYPE, Machine
-from mcpist.batch.machine.uses import STACK_TAG, use
+from mcpist.batch.machine.definition import MACHINE_TYPE, Machine
+from mcpist.batch.machine.machine_usage import STACK_TAG, record_use
 from mcpist.errors import StoreUnavailable, UpstreamUnavailable
 from mcpist.people import quota
 from mcpist.running import broker
 from mcpist.settings import settings
 from mcpist.telemetry.invocation import correlation
-from mcpist.tools.permissions import Sieve
+from mcpist.tools.permissions import Permissions
 
-WARRANT_SECONDS = 300  # a step that has begun in time may still be running
-CREATE_SECONDS = 10  # for a definition of up to a megabyte to be checked; after that the batch runs on the relay
-START_ATTEMPTS = 5
-START_PAUSE_SECONDS = 0.2
+WARRANT_MARGIN_SECONDS = 300  # a step that has begun in time may still be running
+CREATE_TIMEOUT_SECONDS = (
+    10  # for a definition of up to a megabyte to be checked; after that the batch runs on the relay
+)
+MAX_START_ATTEMPTS = 5
+START_RETRY_SECONDS = 0.2
 
 # Why an account gets no further machine just now; throttling has become StoreUnavailable.
-_NO_MACHINE = ("StateMachineLimitExceeded", "StateMachineDeleting", "ConflictException", "TooManyRequestsException")
+_CREATE_REFUSAL_CODES = (
+    "StateMachineLimitExceeded",
+    "StateMachineDeleting",
+    "ConflictException",
+    "TooManyRequestsException",
+)
 
 
-def new_id() -> str:
+def new_batch_id() -> str:
     """An id that no batch has."""
     return f"b_{secrets.token_hex(8)}"
 
 
-def is_id(text: str) -> bool:
+def is_batch_id(text: str) -> bool:
     """Whether a batch could have this id: what comes from outside becomes part of a key."""
     return re.fullmatch(r"b_[0-9a-f]{16}", text) is not None
 
 
-def start(plan: Plan, sieve: Sieve, timeout: float = TIMEOUT_SECONDS, batch: str = "") -> Header:
+def start(
+    plan: Plan, permissions: Permissions, timeout: float = DEFAULT_BATCH_TIMEOUT_SECONDS, batch: str = ""
+) -> Header:
     """Write the batch into the ledger and start it; it closes after `timeout` seconds. Raises before anything runs.
 
     `batch` is its id where one has been promised: who promises it sees to it that it is used once.
     """
-    return _begin(plan, _header(plan, sieve, timeout, batch), sieve, _entries(plan))
+    return _write_and_start(plan, _build_header(plan, permissions, timeout, batch), permissions, _build_entries(plan))
 
 
-def resume(again: Resumption, sieve: Sieve, timeout: float = TIMEOUT_SECONDS, batch: str = "") -> Header:
-    """Start a new batch with what another one has come to: what has settled for good is not run again."""
-    head = again.carried(_header(again.plan, sieve, timeout, batch))
-    return _begin(again.plan, head, sieve, again.entries(_entries(again.plan)), again.elements)
-
-
-def _begin(
-    plan: Plan, head: Header, sieve: Sieve, entries: Collection[Entry], elements: Collection[Entry] = ()
+def resume(
+    resumption: Resumption, permissions: Permissions, timeout: float = DEFAULT_BATCH_TIMEOUT_SECONDS, batch: str = ""
 ) -> Header:
-    made = plan.made(settings().step_runner)
-    head = replace(head, form=made.form, warrant=_warrant(plan, head, sieve))
-    quota.take_steps(head.organization, _size(entries, elements), time.time())
+    """Start a new batch with what another one has come to: what has settled for good is not run again."""
+    head = resumption.with_settled_steps(_build_header(resumption.plan, permissions, timeout, batch))
+    return _write_and_start(
+        resumption.plan, head, permissions, resumption.entries(_build_entries(resumption.plan)), resumption.elements
+    )
+
+
+def _write_and_start(
+    plan: Plan, head: Header, permissions: Permissions, entries: Collection[Entry], elements: Collection[Entry] = ()
+) -> Header:
+    machine = plan.build_machine(settings().step_runner)
+    head = replace(head, form=machine.form, warrant=_request_warrant(plan, head, permissions))
+    quota.reserve_steps(head.organization, _count_runs(entries, elements), time.time())
     ledger.write(head, entries, elements)
-    return head if head.done else _execute(made, head)
+    return head if head.done else _start_batch_execution(machine, head)
 
 
-def _header(plan: Plan, sieve: Sieve, timeout: float, batch: str) -> Header:
-    caller, now, batch = sieve.caller, time.time(), batch or new_id()
+def _build_header(plan: Plan, permissions: Permissions, timeout: float, batch: str) -> Header:
+    caller, now, batch = permissions.caller, time.time(), batch or new_batch_id()
     return Header(
-        pk=ledger.partition(caller.organization, batch),
+        pk=ledger.partition_key(caller.organization, batch),
         organization=caller.organization,
         batch=batch,
         user=caller.user,
@@ -82,28 +95,28 @@ def _header(plan: Plan, sieve: Sieve, timeout: float, batch: str) -> Header:
         started_at=now,
         closes_at=now + timeout,
         expires_at=now + settings().keep_seconds,
-        fans=plan.fans,
-        lenient=plan.lenient,
+        map_steps=plan.map_steps,
+        continue_on_error=plan.continue_on_error,
         correlation=correlation(),
     )
 
 
-def _warrant(plan: Plan, head: Header, sieve: Sieve) -> str:
+def _request_warrant(plan: Plan, head: Header, permissions: Permissions) -> str:
     """The broker's word for the services that the batch asks; empty where it asks none."""
-    services = {service for tool in plan.tools for service in sieve.catalogue.module(tool.module).services}
+    services = {service for tool in plan.tools for service in permissions.catalogue.module(tool.module).services}
     if not services:
         return ""
-    return broker.warrant(sieve.caller, services, expires_at=int(head.closes_at) + WARRANT_SECONDS)
+    return broker.warrant(permissions.caller, services, expires_at=int(head.closes_at) + WARRANT_MARGIN_SECONDS)
 
 
-def _size(entries: Iterable[Entry], elements: Iterable[Entry]) -> int:
+def _count_runs(entries: Iterable[Entry], elements: Iterable[Entry]) -> int:
     """How many steps will run, and elements of lists that are known."""
     runs = {entry.index: entry for entry in entries if entry.status is None}
-    known = sum(entry.fan.count for entry in runs.values() if entry.fan)
+    known = sum(entry.map_items.count for entry in runs.values() if entry.map_items)
     return len(runs) + known - sum(element.index in runs for element in elements)
 
 
-def _entries(plan: Plan) -> list[Entry]:
+def _build_entries(plan: Plan) -> list[Entry]:
     return [
         Entry(
             index=index,
@@ -124,65 +137,65 @@ def _entries(plan: Plan) -> list[Entry]:
     ]
 
 
-def _execute(made: Machine, head: Header) -> Header:
+def _start_batch_execution(machine: Machine, head: Header) -> Header:
     """Start the batch's machine, else the relay."""
-    if made.form == "machine":
-        if _started(made, head):
+    if machine.form == "machine":
+        if _start_machine(machine, head):
             return head
-        head = facts.relay(head)
-    if begin(_arn(f"{settings().stack}-relay"), head.batch, {"batch": head.pk, "step": -1}):
+        head = transitions.mark_relayed(head)
+    if start_execution(_machine_arn(f"{settings().stack}-relay"), head.batch, {"batch": head.pk, "step": -1}):
         return head
     raise UpstreamUnavailable(service="Step Functions", problem="the batch's machine did not start")
 
 
-def _started(made: Machine, head: Header) -> bool:
+def _start_machine(machine: Machine, head: Header) -> bool:
     """Start the machine; the first batch of a shape creates it. False where there can be none just now.
 
     An answer that was lost may have started it: then the relay runs beside it, and each step settles once all the same.
     """
-    name = made.name(settings().stack, settings().machines_role)
-    given = {"batch": head.pk}
-    if not use(name, made.states):
+    name = machine.name(settings().stack, settings().machines_role)
+    payload = {"batch": head.pk}
+    if not record_use(name, machine.states):
         return False
     try:
-        if begin(_arn(name), head.batch, given):
+        if start_execution(_machine_arn(name), head.batch, payload):
             return True
-        _create(made, name)
-        for attempt in range(START_ATTEMPTS):  # a new machine is eventually consistent
-            time.sleep(START_PAUSE_SECONDS * attempt)
-            if begin(_arn(name), head.batch, given):
+        _create_machine(machine, name)
+        for attempt in range(MAX_START_ATTEMPTS):  # a new machine is eventually consistent
+            time.sleep(START_RETRY_SECONDS * attempt)
+            if start_execution(_machine_arn(name), head.batch, payload):
                 return True
     except StoreUnavailable:
         return False
     except Exception as error:
-        if any(refused(error, code) for code in _NO_MACHINE):
+        if any(is_aws_error(error, code) for code in _CREATE_REFUSAL_CODES):
             return False
         raise
     return False
 
 
-def maker() -> Any:
+def creation_client() -> Any:
     """The client that makes machines: one that is asked again while it works would make them all twice as slowly."""
-    return client("stepfunctions", read_seconds=CREATE_SECONDS, attempts=1)
+    return client("stepfunctions", read_seconds=CREATE_TIMEOUT_SECONDS, attempts=1)
 
 
-def _create(made: Machine, name: str) -> None:
+def _create_machine(machine: Machine, name: str) -> None:
     """Make a machine; another batch of this shape may have made it just now."""
     try:
-        with reaching("Step Functions"):
-            maker().create_state_machine(
+        with store_errors("Step Functions"):
+            creation_client().create_state_machine(
                 name=name,
-                definition=made.definition_json,
+                definition=machine.definition_json,
                 roleArn=settings().machines_role,
-                type=TYPE,
+                type=MACHINE_TYPE,
                 tags=[{"key": STACK_TAG, "value": settings().stack}],
             )
     except Exception as error:
-        if not refused(error, "StateMachineAlreadyExists"):
+        if not is_aws_error(error, "StateMachineAlreadyExists"):
             raise
 
 
-def _arn(name: str) -> str:
+def _machine_arn(name: str) -> str:
     """The machine's ARN, in the account and region of the function that it calls."""
     partition, _, region, account = settings().step_runner.split(":")[1:5]
     return f"arn:{partition}:states:{region}:{account}:stateMachine:{name}"

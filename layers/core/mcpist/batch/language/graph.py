@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 
-from mcpist.batch.language.shape import Search
+from mcpist.batch.language.canonical_search import CanonicalSearch
 
 type Steps = frozenset[int]
 """Steps by their index in the batch."""
@@ -84,37 +84,37 @@ def find_cycle(needs: Sequence[Steps]) -> tuple[int, ...] | None:
     return None
 
 
-def canonical(graph: Graph, fans: Steps = frozenset()) -> tuple[int, ...]:
+def canonical_order(graph: Graph, map_steps: Steps = frozenset()) -> tuple[int, ...]:
     """Order the steps by structure: in this order, graphs that differ only in the order of their steps are equal.
 
-    `renumbered` gives the graph in it. It is topological, and needs that other needs imply count for nothing; `fans`
-    are the steps with `each`.
+    `renumbered` gives the graph in it. It is topological, and needs that other needs imply count for nothing;
+    `map_steps` are the steps with `each`.
     """
-    return _Canon(graph, fans).read(graph.steps)[1]
+    return _CanonicalForm(graph, map_steps).read(graph.steps)[1]
 
 
-class _Canon:
+class _CanonicalForm:
     """Reads the parts of a graph as texts that are equal for equal structures, each with its steps in that order."""
 
-    def __init__(self, graph: Graph, fans: Steps) -> None:
+    def __init__(self, graph: Graph, map_steps: Steps) -> None:
         self._ancestors = graph.ancestors
         self._needs = graph.reduced.needs
-        self._fans = fans
+        self._map_steps = map_steps
 
     def read(self, members: Steps) -> tuple[str, tuple[int, ...]]:
         """Read a part: parallel and serial ones by their parts, and what is neither as a whole."""
         if len(members) == 1:
-            return "*" if members <= self._fans else ".", tuple(members)
+            return "*" if members <= self._map_steps else ".", tuple(members)
         if len(parts := components(self._needs, members)) > 1:
-            return _joined("()", sorted(map(self.read, parts)))
+            return _join_parts("()", sorted(map(self.read, parts)))
         if len(parts := series(self._ancestors, members)) > 1:
-            return _joined("[]", map(self.read, parts))
-        kinds = {i: (len(self._ancestors[i] & members), i in self._fans) for i in members}
-        reading, order = Search({i: self._needs[i] & members for i in members}).order(kinds)
-        return f"{{{reading} {[i in self._fans for i in order]}}}", order
+            return _join_parts("[]", map(self.read, parts))
+        invariants = {i: (len(self._ancestors[i] & members), i in self._map_steps) for i in members}
+        encoding, order = CanonicalSearch({i: self._needs[i] & members for i in members}).order(invariants)
+        return f"{{{encoding} {[i in self._map_steps for i in order]}}}", order
 
 
-def _joined(brackets: str, parts: Iterable[tuple[str, tuple[int, ...]]]) -> tuple[str, tuple[int, ...]]:
+def _join_parts(brackets: str, parts: Iterable[tuple[str, tuple[int, ...]]]) -> tuple[str, tuple[int, ...]]:
     texts, orders = zip(*parts, strict=True)
     return brackets[0] + "".join(texts) + brackets[1], tuple(chain.from_iterable(orders))
 
@@ -127,8 +127,8 @@ def opened(needs: Sequence[Steps], seq: Mapping[int, int], i: int) -> list[int]:
     """
     return [
         j
-        for j, wanted in enumerate(needs)
-        if i in wanted and wanted <= seq.keys() and all(seq[k] <= seq[i] for k in wanted)
+        for j, needed in enumerate(needs)
+        if i in needed and needed <= seq.keys() and all(seq[k] <= seq[i] for k in needed)
     ]
 
 

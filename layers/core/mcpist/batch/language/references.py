@@ -16,14 +16,14 @@ from typing import Any
 
 from mcpist.errors import UnresolvedReference
 from mcpist.render.project import project
-from mcpist.render.shows import Shows, has, steps
+from mcpist.render.shows import Shows, has_key, path_keys
 from mcpist.tools.catalogue import nearest
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
-_SHAPE = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)((?:\.[^.\[\]]+|\[(?:[0-9]{1,9}|\*)\])*)")
+_REFERENCE_SYNTAX = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)((?:\.[^.\[\]]+|\[(?:[0-9]{1,9}|\*)\])*)")
 EACH = "each"
-_WORDS_OF_A_FAN = ("items", "raw", "file", "elements")
-_MOST_KNOWN = 20
+_MAP_RESULT_KEYS = ("items", "raw", "file", "elements")
+_MAX_LISTED_KEYS = 20
 
 type Key = str | int
 
@@ -39,7 +39,7 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Result:
+class StepResult:
     """What a settled step brought, as references see it.
 
     A step with `each` has `elements`, how each ended, and `raw` is the list of what they brought.
@@ -59,42 +59,42 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
+class EachElement:
     """What `${each}` stands for."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class NoResult:
     """What a step brought that did not succeed: null, and no rows."""
 
 
-type Find = Callable[[str], Result | Element | Nothing]
+type FindSource = Callable[[str], StepResult | EachElement | NoResult]
 """What a reference's first word leads to."""
 
 
-def references(value: Any, field: str = "params") -> list[Reference]:
+def find_references(value: Any, field: str = "params") -> list[Reference]:
     """Every reference in a value that stands in `field`; UnresolvedReference for one that is not well formed."""
     return [
-        _parse(match, place)
+        _parse_match(match, place)
         for place, text in _strings(value, field)
         for match in _REFERENCE.finditer(text)
         if match[1] is not None
     ]
 
 
-def check(reference: Reference, shows: Shows, *, fan: bool = False) -> None:
+def check_reference(reference: Reference, shows: Shows, *, is_map: bool = False) -> None:
     """Refuse, before anything runs, what leads nowhere: a column that the step's tool does not show.
 
-    A `fan` is a step with `each`: its JSON is a list.
+    A `is_map` is a step with `each`: its JSON is a list.
     """
     first = reference.keys[0] if reference.keys else 0
     if first == "items":
         _check_column(reference, shows, reference.keys[1:])
-    elif fan and isinstance(first, str) and first not in {*_WORDS_OF_A_FAN, "*"}:
+    elif is_map and isinstance(first, str) and first not in {*_MAP_RESULT_KEYS, "*"}:
         known = f"Write {reference.step}.items, {reference.step}.raw[0].{first} or {reference.step}.elements[0].status."
-        raise _unresolved(reference, f"{reference.step} runs for each element, so its JSON is a list", known)
+        raise _unresolved_error(reference, f"{reference.step} runs for each element, so its JSON is a list", known)
 
 
 def check_element(reference: Reference, shows: Shows, source: str) -> None:
@@ -104,14 +104,14 @@ def check_element(reference: Reference, shows: Shows, source: str) -> None:
 
 def _check_column(reference: Reference, shows: Shows, keys: tuple[Key, ...]) -> None:
     columns = [key for key in keys if isinstance(key, str) and key != "*"]
-    if columns and not shows.knows(columns[0]):
+    if columns and not shows.has_column(columns[0]):
         problem = f"{reference.step} shows no column {columns[0]}"
-        raise _unresolved(reference, problem, f"Columns: {nearest(columns[0], shows.fields)}.")
+        raise _unresolved_error(reference, problem, f"Columns: {nearest(columns[0], shows.fields)}.")
     if columns and keys[0] == columns[0]:
-        raise _unresolved(reference, "items is a list", f"Write {reference.step}.items[0].{columns[0]}.")
+        raise _unresolved_error(reference, "items is a list", f"Write {reference.step}.items[0].{columns[0]}.")
 
 
-def resolve(value: Any, find: Find, field: str = "params") -> Any:
+def resolve(value: Any, find: FindSource, field: str = "params") -> Any:
     """A value with every reference replaced by what it leads to."""
     if isinstance(value, dict):
         return {name: resolve(inner, find, f"{field}.{name}") for name, inner in value.items()}
@@ -121,23 +121,23 @@ def resolve(value: Any, find: Find, field: str = "params") -> Any:
         return value
     whole = _REFERENCE.fullmatch(value)
     if whole and whole[1] is not None:
-        return follow(_parse(whole, field), find)
-    return _REFERENCE.sub(lambda match: _text(match, field, find), value)
+        return resolve_reference(_parse_match(whole, field), find)
+    return _REFERENCE.sub(lambda match: _resolve_match(match, field, find), value)
 
 
-def follow(reference: Reference, find: Find) -> Any:
+def resolve_reference(reference: Reference, find: FindSource) -> Any:
     """The value that a reference leads to, or UnresolvedReference."""
     source = find(reference.step)
     match source:
-        case Element(value):
+        case EachElement(value):
             return _walk(value, reference.keys, reference)
-        case Nothing():
+        case NoResult():
             return [] if reference.keys in {("items",), ("elements",)} or "*" in reference.keys else None
-        case Result():
-            return _found(reference, source)
+        case StepResult():
+            return _follow_in_result(reference, source)
 
 
-def _found(reference: Reference, source: Result) -> Any:
+def _follow_in_result(reference: Reference, source: StepResult) -> Any:
     match reference.keys:
         case ():
             return source.raw
@@ -150,7 +150,7 @@ def _found(reference: Reference, source: Result) -> Any:
         case ("file", *rest):
             if source.file is None:
                 hint = f"Write {reference.step}.items or {reference.step}.raw."
-                raise _unresolved(reference, "the result is small and in no file", hint)
+                raise _unresolved_error(reference, "the result is small and in no file", hint)
             return _walk(source.file, tuple(rest), reference)
         case keys:
             return _walk(source.raw, keys, reference)
@@ -160,41 +160,41 @@ def _walk(value: Any, keys: tuple[Key, ...], reference: Reference) -> Any:
     for position, key in enumerate(keys):
         if key == "*" and isinstance(value, list):
             return [_walk(item, keys[position + 1 :], reference) for item in value]
-        if not has(value, key):
-            raise _unresolved(reference, f"there is no {_shown(key)}", _there(value))
+        if not has_key(value, key):
+            raise _unresolved_error(reference, f"there is no {_format_key(key)}", _describe_value(value))
         value = value[key]
     return value
 
 
-def _there(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     """What is in the place where a reference ends too soon."""
     match value:
         case {}:
-            return f"There: {', '.join(list(value)[:_MOST_KNOWN]) or 'an empty object'}."
+            return f"There: {', '.join(list(value)[:_MAX_LISTED_KEYS]) or 'an empty object'}."
         case list():
             return f"There: a list of {len(value)}."
         case _:
             return f"There: {'a text' if isinstance(value, str) else json.dumps(value)}."
 
 
-def _shown(key: Key) -> str:
+def _format_key(key: Key) -> str:
     return f"[{key}]" if isinstance(key, int) or key == "*" else key
 
 
-def _text(match: re.Match[str], field: str, find: Find) -> str:
+def _resolve_match(match: re.Match[str], field: str, find: FindSource) -> str:
     if match[1] is None:
         return "${"
-    value = follow(_parse(match, field), find)
+    value = resolve_reference(_parse_match(match, field), find)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _parse(match: re.Match[str], field: str) -> Reference:
+def _parse_match(match: re.Match[str], field: str) -> Reference:
     text = match[1]
-    shape = _SHAPE.fullmatch(text.strip())
+    shape = _REFERENCE_SYNTAX.fullmatch(text.strip())
     if shape is None or not match[2]:
         known = "Write ${step.path[0].field} with the id of a step, or $${ for a plain ${."
-        raise _unresolved(Reference(text, field, "", ()), "it is not of this form", known)
-    return Reference(text, field, shape[1], tuple(steps(shape[2])))
+        raise _unresolved_error(Reference(text, field, "", ()), "it is not of this form", known)
+    return Reference(text, field, shape[1], tuple(path_keys(shape[2])))
 
 
 def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
@@ -209,5 +209,5 @@ def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
             yield from _strings(inner, f"{field}.{index}")
 
 
-def _unresolved(reference: Reference, problem: str, known: str) -> UnresolvedReference:
+def _unresolved_error(reference: Reference, problem: str, known: str) -> UnresolvedReference:
     return UnresolvedReference(field=reference.field, reference=reference.text, problem=problem, known=known)

@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import Any
 
 from mcpist.aws.stores import Item, Table
-from mcpist.batch.ledger.records import Claim, Entry, Fan, Header
+from mcpist.batch.ledger.records import Claim, Entry, Header, MapItems
 from mcpist.errors import NewerFormat, PayloadTooLarge
 from mcpist.settings import settings
 
-FORMAT = 2
-PARAMS_BYTES = 300_000
+LEDGER_FORMAT = 2
+MAX_PARAMS_BYTES = 300_000
 
 
 def table() -> Table:
@@ -38,12 +38,12 @@ def element_key(step: int, element: int | str = "") -> str:
     return f"element#{step:03}#{element if element == '' else f'{element:04}'}"
 
 
-def key(entry: Entry) -> str:
+def sort_key(entry: Entry) -> str:
     """The sort key of an entry."""
     return step_key(entry.index) if entry.element is None else element_key(entry.index, entry.element)
 
 
-def milliseconds() -> int:
+def now_milliseconds() -> int:
     """Now, as the table keeps it."""
     return int(time.time() * 1000)
 
@@ -63,7 +63,7 @@ def header_item(head: Header) -> Item:
     return {
         "pk": head.pk,
         "sk": "batch",
-        "format": FORMAT,
+        "format": LEDGER_FORMAT,
         "organization": head.organization,
         "batch": head.batch,
         "user": head.user,
@@ -73,8 +73,8 @@ def header_item(head: Header) -> Item:
         "warrant": head.warrant,
         "ids": list(head.ids),
         "needs": [sorted(needs) for needs in head.needs],
-        "fans": sorted(head.fans),
-        "lenient": sorted(head.lenient),
+        "fans": sorted(head.map_steps),
+        "lenient": sorted(head.continue_on_error),
         "form": head.form,
         "resumes": head.resumes,
         "correlation": head.correlation,
@@ -91,8 +91,8 @@ def header_item(head: Header) -> Item:
 
 def read_header(item: Item) -> Header:
     """The header of an item; NewerFormat where a newer release wrote it."""
-    if item["format"] > FORMAT:
-        raise NewerFormat(format=item["format"], known=FORMAT)
+    if item["format"] > LEDGER_FORMAT:
+        raise NewerFormat(format=item["format"], known=LEDGER_FORMAT)
     return Header(
         pk=item["pk"],
         organization=item["organization"],
@@ -107,8 +107,8 @@ def read_header(item: Item) -> Header:
         started_at=item["started_at"] / 1000,
         closes_at=item["closes_at"] / 1000,
         expires_at=item["expires_at"],
-        fans=frozenset(item.get("fans", ())),
-        lenient=frozenset(item.get("lenient", ())),
+        map_steps=frozenset(item.get("fans", ())),
+        continue_on_error=frozenset(item.get("lenient", ())),
         form=item.get("form", "machine"),
         resumes=item.get("resumes", ""),
         correlation=item.get("correlation", ""),
@@ -122,7 +122,7 @@ def read_header(item: Item) -> Header:
 
 def entry_item(head: Header, entry: Entry) -> Item:
     """A step as it is first written: before it has begun, or with what another batch has made of it."""
-    asked: Item = {
+    attributes: Item = {
         "pk": head.pk,
         "sk": step_key(entry.index),
         "index": entry.index,
@@ -140,19 +140,19 @@ def entry_item(head: Header, entry: Entry) -> Item:
         "timeout": entry.timeout,
         "expires_at": int(head.expires_at),
     }
-    return asked | _ended(entry) | (fan_item(entry.fan) if entry.fan else {})
+    return attributes | _end_attributes(entry) | (map_items_attributes(entry.map_items) if entry.map_items else {})
 
 
 def element_item(head: Header, entry: Entry) -> Item:
     """An element that has ended in another batch."""
-    place: Item = {"pk": head.pk, "sk": key(entry), "element": entry.element, "expires_at": int(head.expires_at)}
-    return place | _ended(entry)
+    place: Item = {"pk": head.pk, "sk": sort_key(entry), "element": entry.element, "expires_at": int(head.expires_at)}
+    return place | _end_attributes(entry)
 
 
-def fan_item(fan: Fan) -> Item:
+def map_items_attributes(map_items: MapItems) -> Item:
     """The list of a step with `each`, as it stands in the step's item."""
-    kept = {"list": fan.content, "list_file": fan.file}
-    return {"count": fan.count} | {name: value for name, value in kept.items() if value is not None}
+    kept = {"list": map_items.content, "list_file": map_items.file}
+    return {"count": map_items.count} | {name: value for name, value in kept.items() if value is not None}
 
 
 def claim_item(claim: Claim) -> Item:
@@ -168,13 +168,13 @@ def claim_item(claim: Claim) -> Item:
 def check_size(params: Any, when: Any) -> None:
     """PayloadTooLarge where a step's params and `when` do not fit into an item, compressed."""
     text = json.dumps([params, when], ensure_ascii=False).encode(errors="replace")
-    if len(text) > PARAMS_BYTES and (size := len(zlib.compress(text))) > PARAMS_BYTES:
-        raise PayloadTooLarge(size_bytes=size, limit_bytes=PARAMS_BYTES)
+    if len(text) > MAX_PARAMS_BYTES and (size := len(zlib.compress(text))) > MAX_PARAMS_BYTES:
+        raise PayloadTooLarge(size_bytes=size, limit_bytes=MAX_PARAMS_BYTES)
 
 
 def read_entry(item: Item) -> Entry:
     """The step of an item."""
-    asked = Entry(
+    entry = Entry(
         index=item["index"],
         line=item.get("line", item["index"] + 1),
         id=item["id"],
@@ -189,20 +189,20 @@ def read_entry(item: Item) -> Entry:
         when=unpack(item["when"]) if "when" in item else None,
         timeout=item.get("timeout"),
     )
-    fan = Fan(item["count"], item.get("list"), item.get("list_file")) if "count" in item else None
-    return replace(asked, fan=fan, **_progress(item))
+    map_items = MapItems(item["count"], item.get("list"), item.get("list_file")) if "count" in item else None
+    return replace(entry, map_items=map_items, **_progress_fields(item))
 
 
 def read_element(entry: Entry, element: int, item: Item | None) -> Entry:
     """An element of a step, from its item, or as it is before it has one."""
-    return replace(entry, element=element, **_progress(item or {}))
+    return replace(entry, element=element, **_progress_fields(item or {}))
 
 
-def _progress(item: Item) -> dict[str, Any]:
+def _progress_fields(item: Item) -> dict[str, Any]:
     """What has become of a step or an element so far."""
-    holder = item.get("claim")
+    claim = item.get("claim")
     return {
-        "claim": Claim(**{**holder, "until": holder["until"] / 1000}) if holder else None,
+        "claim": Claim(**{**claim, "until": claim["until"] / 1000}) if claim else None,
         "status": item.get("status"),
         "content": item.get("content"),
         "file": item.get("file"),
@@ -215,7 +215,7 @@ def _progress(item: Item) -> dict[str, Any]:
     }
 
 
-def _ended(entry: Entry) -> Item:
+def _end_attributes(entry: Entry) -> Item:
     """What a step or an element ended with; nothing before it has ended."""
     if entry.status is None:
         return {}

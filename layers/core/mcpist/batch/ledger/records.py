@@ -11,15 +11,16 @@ from typing import Any, Literal
 from mcpist.batch.language.graph import opened
 
 type Status = Literal["succeeded", "failed", "skipped", "cancelled", "unknown"]
-type Form = Literal["machine", "relay"]
+type ExecutionForm = Literal["machine", "relay"]
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
     """A batch as all its readers see it; `seq[i]` is step i's place in the order of settling.
 
-    `fans` are the steps that run for each element of a list, `elements` how many they have, once that is known. What
-    needs only `lenient` steps runs however they end. `resumes` is the batch whose results this one began with,
+    `map_steps` are the steps that run for each element of a list, `elements` how many they have, once that is known.
+    What needs only `continue_on_error` steps runs however they end.
+    `resumes` is the batch whose results this one began with,
     `correlation` the id of the request that started it.
     """
 
@@ -36,9 +37,9 @@ class Header:
     started_at: float
     closes_at: float
     expires_at: float
-    fans: frozenset[int] = frozenset()
-    lenient: frozenset[int] = frozenset()
-    form: Form = "machine"
+    map_steps: frozenset[int] = frozenset()
+    continue_on_error: frozenset[int] = frozenset()
+    form: ExecutionForm = "machine"
     resumes: str = ""
     correlation: str = ""
     cancelled_at: float | None = None
@@ -53,26 +54,26 @@ class Header:
         return len(self.seq) == len(self.ids)
 
     @property
-    def stopped(self) -> bool:
+    def is_stopped(self) -> bool:
         """Whether no further step may start: it was cancelled, or its time is over."""
         return self.cancelled_at is not None or time.time() >= self.closes_at
 
     @property
-    def open(self) -> list[int]:
+    def open_steps(self) -> list[int]:
         """The steps that have not settled."""
         return [step for step in range(len(self.ids)) if step not in self.seq]
 
-    def go(self, step: int) -> list[int]:
+    def opened_by(self, step: int) -> list[int]:
         """The steps that this step's settling opened."""
         return opened(self.needs, self.seq, step)
 
-    def ready(self, step: int) -> bool:
+    def is_ready(self, step: int) -> bool:
         """Whether all that the step needs has settled."""
         return self.needs[step] <= self.seq.keys()
 
     def failed_needs(self, step: int) -> list[str]:
         """The ids of the steps that it needs and that did not succeed: for these it is skipped."""
-        needed = sorted(self.needs[step] - self.lenient)
+        needed = sorted(self.needs[step] - self.continue_on_error)
         return [self.ids[need] for need in needed if self.outcome.get(need) != "succeeded"]
 
 
@@ -86,13 +87,13 @@ class Claim:
     until: float
 
     @property
-    def lives(self) -> bool:
+    def is_live(self) -> bool:
         """Whether that moment is still to come."""
         return self.until >= time.time()
 
 
 @dataclass(frozen=True, slots=True)
-class Fan:
+class MapItems:
     """The list that a step with `each` runs over, as it was evaluated once: its length, and its JSON or file."""
 
     count: int
@@ -106,7 +107,7 @@ class Entry:
 
     It ends with a result, a file or an error message. `more` is how to go on with a result that is a list and was cut;
     `account` the name of the account that acted.
-    A step with `each` has its `fan` once it has begun, and at the end `statuses`: packed, for each element
+    A step with `each` has its `map_items` once it has begun, and at the end `statuses`: packed, for each element
     `{"status"}`, with `"error"` where it failed; its result is the list of its elements' results.
     """
 
@@ -125,7 +126,7 @@ class Entry:
     timeout: float | None = None
     element: int | None = None
     claim: Claim | None = None
-    fan: Fan | None = None
+    map_items: MapItems | None = None
     status: Status | None = None
     content: bytes | None = field(default=None, repr=False)
     file: Mapping[str, Any] | None = None

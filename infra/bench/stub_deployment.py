@@ -1,0 +1,80 @@
+"""A deployment with the stub's module beside the real ones, and the stub's service on loopback."""
+
+import http.server
+import json
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment, with_modules
+
+NO_REQUEST_LIMIT = {"UserRequests": "0"}  # one user asks more here than a minute may have
+SLOW_RESPONSE_SECONDS = 0.5
+# What a service is taken to need for an answer, which is about 2 KB.
+RESPONSE_DELAY_SECONDS, ANSWER_ROWS = 0.3, 20
+
+
+@dataclass(frozen=True)
+class StubDeployment:
+    """The deployment, a folder for what is measured in it, and where the stub's service answers."""
+
+    deployment: LocalDeployment
+    folder: Path
+    service: str
+
+
+@contextmanager
+def run_stub_deployment() -> Iterator[StubDeployment]:
+    """Start the service, then the deployment; stop both at the end."""
+    with tempfile.TemporaryDirectory() as folder, stub_service() as service:
+        root = with_modules(Path(folder), ROOT / "infra/bench/stub.py")
+        stub = root / "layers/services/mcpist_services/stub/tools.py"
+        stub.write_text(stub.read_text("utf-8").replace("http://stub.invalid", service), "utf-8")
+        with run_local_deployment(
+            docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), parameters=NO_REQUEST_LIMIT, report=say
+        ) as deployment:
+            yield StubDeployment(deployment, Path(folder), service)
+
+
+@contextmanager
+def stub_service() -> Iterator[str]:
+    """A service on loopback that answers everybody with a token: an empty list, or rows that name the token."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            url, token = urlsplit(self.path), self.headers.get("authorization", "")
+            time.sleep({"/slow": SLOW_RESPONSE_SECONDS, "/about": RESPONSE_DELAY_SECONDS}.get(url.path, 0))
+            body = _rows(parse_qs(url.query)["name"][0], token) if url.path == "/about" else b"[]"
+            self.send_response(200 if token else 401)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Silent."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def say(text: str) -> None:
+    """Tell whoever waits what is being done."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def _rows(name: str, token: str) -> bytes:
+    """Rows about a name, which say by whose token they were asked for."""
+    account = token.partition(" ")[2]
+    rows = [{"name": f"{name} {number}", "account": account, "text": "x" * 40} for number in range(ANSWER_ROWS)]
+    return json.dumps(rows).encode()

@@ -1,0 +1,27 @@
+"""What a command line names: text files and JSON."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from infra.cli.document import CommandError
+
+
+def text_of(file: str) -> str:
+    """The text of a file; `-` is standard input."""
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(
+            {"code": "FILE_NOT_FOUND", "message": f"{file}: {error}", "hint": "Name a text file."}
+        ) from None
+
+
+def json_of(text: str) -> Any:
+    """The JSON of the argument `--params`."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        hint = "Write a JSON object."
+        raise CommandError({"code": "VALIDATION_ERROR", "message": f"--params: {error}", "hint": hint}) from None

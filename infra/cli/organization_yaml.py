@@ -1,0 +1,188 @@
+"""An organization as text: the YAML that `org export` writes and `org import` reads.
+
+Every value is read as it is written: `no` and `007` are texts, so no name becomes a truth value or a number.
+"""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from infra.cli.document import CommandError
+from mcpist.caller import Role, Subject, SystemRole
+from mcpist.errors import InvalidRequest
+from mcpist.people.organization import Organization, User
+
+# What is left empty in YAML arrives as an empty text.
+type Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: given or ())]
+type Entries[Entry] = Annotated[dict[str, Entry], BeforeValidator(lambda given: given or {})]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Subject(_Entry):
+    issuer: Annotated[str, BeforeValidator(lambda issuer: str(issuer).rstrip("/"))]
+    sub: str
+
+
+class _User(_Entry):
+    name: str
+    subject: _Subject
+    system_role: SystemRole = "user"
+    roles: Names = ()
+    locale: Literal["en", "ja"] = "en"
+
+
+class _Role(_Entry):
+    modules: Names = ()
+    allow: Names = ()
+    deny: Names = ()
+    destructive: bool = False
+
+
+class _Organization(_Entry):
+    organization: str
+    name: str
+    disabled: Names = ()
+    roles: Entries[_Role] = {}
+    users: Entries[_User] = {}
+
+
+class _StrictLoader(yaml.loader.BaseLoader):
+    """Texts, lists and mappings, nothing else; a key that stands twice is an error."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """The mapping of a node."""
+        known: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in known:
+                problem = f"{key.value} stands there twice"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            known.add(str(key.value))
+        return super().construct_mapping(node, deep)
+
+
+class _OrganizationDumper(yaml.SafeDumper):
+    """Escapes what is no plain line of text: unescaped, some line breaks would come back as others."""
+
+    def represent_str(self, text: str) -> yaml.ScalarNode:
+        """The node of a text."""
+        style = None if text.isprintable() else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style)
+
+
+_OrganizationDumper.add_representer(str, _OrganizationDumper.represent_str)
+
+
+def parse_organization(text: str) -> tuple[Organization, yaml.Node]:
+    """The organization of a text, and the text's nodes by which `with_line` finds lines; InvalidRequest says where."""
+    try:
+        loader = _StrictLoader(text)
+        node = loader.get_single_node()
+        plain = loader.construct_document(node) if node else None
+    except yaml.MarkedYAMLError as error:
+        place = {"line": error.problem_mark.line + 1} if error.problem_mark else {}
+        raise InvalidRequest(field="file", problem=error.problem).with_details(**place) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise InvalidRequest(field="file", problem=error.reason).with_details(line=line) from None
+    except RecursionError:
+        raise InvalidRequest(field="file", problem="it is nested too deeply") from None
+    if node is None or not isinstance(plain, dict):
+        raise InvalidRequest(field="file", problem="it is no mapping with an organization, roles and users")
+    try:
+        return _organization(_Organization.model_validate(plain)), node
+    except ValidationError as error:
+        first, *others = (_problem(one["loc"], one["msg"], node) for one in error.errors())
+        raise first.with_details(**({"problems": others} if others else {})) from None
+
+
+def with_line(error: InvalidRequest, node: yaml.Node) -> InvalidRequest:
+    """The error with the line of the place that its field names, or of the nearest one around it."""
+    return error.with_details(line=_line(node, str(error.details["field"])))
+
+
+def plain(organization: Organization) -> dict[str, Any]:
+    """The organization as mappings, lists and texts."""
+    return {
+        "organization": organization.id,
+        "name": organization.name,
+        "disabled": list(organization.disabled),
+        "roles": {name: _without("name", role.as_item()) for name, role in sorted(organization.roles.items())},
+        "users": {name: plain_user(user) for name, user in sorted(organization.users.items())},
+    }
+
+
+def plain_user(user: User) -> dict[str, Any]:
+    """A user as mappings, lists and texts."""
+    return {
+        "name": user.name,
+        "subject": {"issuer": user.subject.issuer, "sub": user.subject.sub},
+        "system_role": user.system_role,
+        "roles": list(user.roles),
+        "locale": user.locale,
+    }
+
+
+def dump(value: Any) -> str:
+    """A value as YAML for people: short lists in a line, everything in its order."""
+    return str(
+        yaml.dump(
+            value, Dumper=_OrganizationDumper, allow_unicode=True, sort_keys=False, default_flow_style=None, width=110
+        )
+    )
+
+
+def write(organization: Organization, file: str) -> str:
+    """The text of an organization, also written to a file where one is named."""
+    text = dump(plain(organization))
+    if file:
+        try:
+            with open(file, "w", encoding="utf-8") as out:
+                out.write(text)
+        except OSError as error:
+            hint = "Name a file that can be written."
+            raise CommandError({"code": "FILE_NOT_FOUND", "message": f"{file}: {error}", "hint": hint}) from None
+    return text
+
+
+def _organization(read: _Organization) -> Organization:
+    roles = {name: Role(name, **dict(role)) for name, role in read.roles.items()}
+    users = {
+        name: User(name, **{**dict(user), "subject": Subject(user.subject.issuer, user.subject.sub)})
+        for name, user in read.users.items()
+    }
+    return Organization(read.organization, read.name, read.disabled, roles, users)
+
+
+def _problem(place: Iterable[str | int], problem: str, node: yaml.Node) -> InvalidRequest:
+    return with_line(InvalidRequest(field=".".join(map(str, place)) or "file", problem=problem), node)
+
+
+def _line(node: yaml.Node, path: str) -> int:
+    """The line of the key or element that a path leads to; ids in a path may have dots themselves."""
+    line, found = node.start_mark.line + 1, True
+    while path and found:
+        found = False
+        for name, key, value in _children(node):
+            if path == name or path.startswith(f"{name}."):
+                line, node, path, found = key.start_mark.line + 1, value, path[len(name) + 1 :], True
+                break
+    return line
+
+
+def _children(node: yaml.Node) -> list[tuple[str, yaml.Node, yaml.Node]]:
+    match node:
+        case yaml.MappingNode():
+            return [(str(key.value), key, value) for key, value in node.value]
+        case yaml.SequenceNode():
+            return [(str(number), value, value) for number, value in enumerate(node.value)]
+        case _:
+            return []
+
+
+def _without(name: str, item: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in item.items() if key != name}

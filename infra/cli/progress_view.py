@@ -1,0 +1,188 @@
+"""What people see of a batch that runs: rows that change on a terminal, lines that stay anywhere else."""
+
+import time
+from types import TracebackType
+from typing import Protocol, Self, TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from infra.cli.progress import Progress, Step
+
+FRAMES_PER_SECOND = 8
+RESERVED_ROWS = 4  # the title, the head, the row for what is left out, the prompt
+STATE_STYLES = {
+    "succeeded": "green",
+    "failed": "bold red",
+    "unknown": "bold yellow",
+    "skipped": "dim",
+    "cancelled": "dim",
+    "running": "cyan",
+    "ready": "blue",
+    "waiting": "dim",
+}
+# Which rows stay when the terminal is too small for all.
+STATES_BY_IMPORTANCE = ("running", "failed", "unknown", "ready", "waiting", "cancelled", "skipped", "succeeded")
+
+
+class ProgressView(Protocol):
+    """Something that shows a batch's progress again and again."""
+
+    def show(self, progress: Progress) -> None:
+        """Show how it is now."""
+
+    def __enter__(self) -> Self:
+        """Begin."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the last state standing."""
+
+
+def progress_view(out: TextIO) -> ProgressView:
+    """Rows for a terminal, lines for everything else."""
+    console = Console(file=out)
+    return LiveTable(console) if console.is_terminal and not console.is_dumb_terminal else ProgressLog(out)
+
+
+class ProgressLog:
+    """One line for each change, with the seconds since the start."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._printed: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._out.flush()
+
+    def show(self, progress: Progress) -> None:
+        """Print what has changed since the last time, in the order in which it did."""
+        changes: list[tuple[float, str]] = []
+        for step in progress.steps:
+            said = _state_text(step)
+            if said and self._printed.get(step.id) != said:
+                changes.append((self._moment(step, progress.now), f"{step.id}: {said}"))
+                self._printed[step.id] = said
+        if progress.done:
+            changes.append((max([progress.ended_at, *(moment for moment, _ in changes)]), title(progress)))
+        for moment, words in sorted(changes, key=lambda change: change[0]):
+            print(f"{max(0.0, moment - progress.started_at):8.2f} s  {words}", file=self._out)
+        self._out.flush()
+
+    def _moment(self, step: Step, now: float) -> float:
+        """When it changed, as far as that is known."""
+        if step.settled:
+            return now if step.ended_at is None else step.ended_at
+        return step.started_at if step.started_at is not None and step.id not in self._printed else now
+
+
+class LiveTable:
+    """A table that is drawn anew; durations go on between two answers of the endpoint."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._progress: Progress | None = None
+        self._received_at = 0.0
+        self._spinner = Spinner("dots")
+        self._live = Live(
+            console=console,
+            get_renderable=self._render,
+            refresh_per_second=FRAMES_PER_SECOND,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.__exit__(kind, error, trace)
+
+    def show(self, progress: Progress) -> None:
+        """Draw this from now on."""
+        self._progress, self._received_at = progress, time.monotonic()
+
+    def _render(self) -> Group | Text:
+        if self._progress is None:
+            return Text("starting")
+        now = self._progress.now + time.monotonic() - self._received_at
+        return self.drawn(self._progress, now)
+
+    def drawn(self, progress: Progress, now: float) -> Group:
+        """The batch with one row a step, as many as the terminal holds."""
+        elapsed = (progress.ended_at if progress.done else now) - progress.started_at
+        return Group(Text(f"{title(progress)}, {elapsed:.1f} s", "bold"), self._table(progress, now))
+
+    def _table(self, progress: Progress, now: float) -> Table:
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        table.add_column("step", no_wrap=True, overflow="ellipsis")
+        table.add_column("tool", no_wrap=True, overflow="ellipsis", style="dim")
+        table.add_column("state", no_wrap=True)
+        table.add_column("time", justify="right", no_wrap=True)
+        table.add_column("", no_wrap=True, overflow="ellipsis", style="dim")
+        shown = _most_important(progress.steps, self._console.height - RESERVED_ROWS)
+        for step in shown:
+            took = step.duration(now)
+            state = Text(step.state, STATE_STYLES.get(step.state, ""))
+            row = Text.assemble(self._sign(step), " ", state)
+            table.add_row(step.id, step.tool, row, "" if took is None else f"{took:.1f} s", _note(step))
+        if left_out := len(progress.steps) - len(shown):
+            table.add_row(f"and {left_out} more")
+        return table
+
+    def _sign(self, step: Step) -> Text:
+        if step.state == "running":
+            frame = self._spinner.render(self._console.get_time())
+            return frame if isinstance(frame, Text) else Text("*")
+        signs = {"succeeded": "✓", "failed": "✗", "unknown": "?", "skipped": "-", "cancelled": "-"}
+        return Text(signs.get(step.state, "·"), STATE_STYLES.get(step.state, ""))
+
+
+def title(progress: Progress) -> str:
+    """A batch in one line."""
+    state = "done" if progress.done else "running"
+    return f"batch {progress.batch}: {state}, {progress.settled} of {len(progress.steps)} steps"
+
+
+def _state_text(step: Step) -> str:
+    """What a line says of a step; nothing before it begins."""
+    if step.state in {"waiting", "ready"}:
+        return ""
+    if step.kept:
+        return f"{step.state} before"
+    counted = f", {_element_counts(step)}" if step.elements else ""
+    took = step.duration(step.ended_at) if step.settled and step.ended_at else None
+    return f"{step.state}{counted}" + ("" if took is None else f" in {took:.2f} s")
+
+
+def _note(step: Step) -> str:
+    if step.waits_for and step.state == "waiting":
+        return f"waits for {', '.join(step.waits_for)}"
+    return "kept from the batch that this one resumes" if step.kept else _element_counts(step)
+
+
+def _element_counts(step: Step) -> str:
+    """The elements of an `each`: `3/12`, with those that failed."""
+    if step.elements is None:
+        return ""
+    failed = f" ({step.elements.failed} failed)" if step.elements.failed else ""
+    return f"{step.elements.settled}/{step.elements.count}{failed}"
+
+
+def _most_important(steps: tuple[Step, ...], room: int) -> list[Step]:
+    """The steps that matter most, in their own order."""
+    ranked = sorted(
+        steps, key=lambda step: STATES_BY_IMPORTANCE.index(step.state) if step.state in STATES_BY_IMPORTANCE else 0
+    )
+    kept = {step.id for step in ranked[: max(room, 1)]}
+    return [step for step in steps if step.id in kept]

@@ -1,0 +1,133 @@
+"""`mcpist upstream import`: a file of ours proposed from an MCP client's servers, split into categories."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from infra.cli.client_config import ClientServer, read_client_config
+from infra.cli.document import CommandError, CommandResult
+from infra.cli.upstream_listings import fetch_listings
+from mcpist_services.upstream.categories import is_shell_like
+from mcpist_services.upstream.configuration import Configuration, UpstreamServer
+from mcpist_services.upstream.listing import Listing
+from mcpist_services.upstream.trust import review_warnings
+
+MAX_UNSPLIT_TOOLS = 8  # as many tools as one category may have without being split
+MIN_CATEGORY_TOOLS = 3  # as many tools as make a category of their own
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+READ_VERBS = re.compile("check|count|describe|fetch|find|get|head|info|inspect|list|lookup|query|read|search|show|view")
+# Words that do not say what a tool is about.
+VERBS = re.compile(
+    f"{READ_VERBS.pattern}|activate|add|append|apply|archive|assign|attach|cancel|clear|click|close|convert|copy|create|delete"
+    "|disable|do|download|edit|enable|execute|export|generate|import|insert|install|invoke|link|make|merge|modify|move"
+    "|open|patch|perform|post|publish|push|put|remove|rename|replace|reset|resolve|restart|run|save|send|set|start|stop"
+    "|submit|summarize|switch|sync|take|think|toggle|trigger|update|upload|upsert|validate|wait|write"
+    "|a|after|all|an|and|as|at|before|by|current|for|from|id|in|into|is|new|of|on|or|the|to|with"
+)
+SYNONYMS = {"dir": "file", "directory": "file", "folder": "file", "path": "file", "memories": "memory"}
+
+
+def import_client_config(client: Path, output: Path | None, stack: str, *, offline: bool) -> CommandResult:
+    """The proposal, written to a new file if one is named; what a person has to do besides stands in the notes."""
+    if output and output.exists():
+        hint = "Choose a new file; take over by hand what you need."
+        raise CommandError({"code": "VALIDATION_ERROR", "message": f"{output} is there already", "hint": hint})
+    every = read_client_config(client, stack)
+    found = [one for one in every if one.server]
+    listings = {} if offline else _listings(found)
+    categories: dict[str, Any] = {}
+    for one in found:
+        listing = listings.get(one.name)
+        categories |= _split(one, listing) if listing else {one.name: _whole(one)}
+        one.notes += (
+            [] if listing or offline else ["it did not answer, so its tools are one category; they wait for approval"]
+        )
+    proposal = {"mcpServers": {one.name: one.server for one in found}, "categories": categories}
+    Configuration.model_validate(proposal)
+    text = json.dumps(proposal, indent=2, ensure_ascii=False) + "\n"
+    if output:
+        output.write_text(text, "utf-8")
+    notes = {one.name: one.notes for one in every if one.notes}
+    said = [f"{name}: {note}" for name, those in notes.items() for note in those]
+    facts = {"file": str(output) if output else None, "upstreams": proposal, "notes": notes}
+    return CommandResult(metadata=facts, drawing="\n".join([*([] if output else [text]), *said]))
+
+
+def split(names: Sequence[str]) -> dict[str, list[str]]:
+    """Tools by what they are about: the words that several share; else by whether they read; the rest is `other`."""
+    common = set.intersection(*(set(_words(name)) for name in names)) if names else set()
+    words = {name: [word for word in _words(name) if word not in common] for name in names}
+    parts: dict[str, list[str]] = {}
+    left = list(names)
+    while shared := Counter(word for name in left for word in dict.fromkeys(words[name])):
+        word, times = shared.most_common(1)[0]
+        if times < MIN_CATEGORY_TOOLS:
+            break
+        parts[word] = [name for name in left if word in words[name]]
+        left = [name for name in left if word not in words[name]]
+    if not parts or (len(parts) == 1 and len(left) < MIN_CATEGORY_TOOLS):
+        return _by_effect(names)
+    return parts | ({"other": left} if left else {})
+
+
+def _by_effect(names: Sequence[str]) -> dict[str, list[str]]:
+    """Tools that read by their first word, and those that do not; all in one part where that parts little."""
+    reading = [name for name in names if READ_VERBS.fullmatch(next(iter(_all_words(name)), ""))]
+    writing = [name for name in names if name not in reading]
+    return (
+        {"read": reading, "write": writing}
+        if min(len(reading), len(writing)) >= MIN_CATEGORY_TOOLS
+        else {"": list(names)}
+    )
+
+
+def _split(found: ClientServer, listing: Listing) -> dict[str, Any]:
+    """Categories that name their tools, which approves them; what runs commands or hides something is left out."""
+    usual = []
+    for tool in listing.tools:
+        reasons = [*review_warnings(tool), *(["it runs commands"] if is_shell_like(tool.name) else [])]
+        if reasons:
+            found.notes.append(f"{tool.name!a} was left out: {'; '.join(reasons)}")
+        else:
+            usual.append(tool.name)
+    parts = split(usual) if len(usual) > MAX_UNSPLIT_TOOLS else {"": usual}
+    return {
+        f"{found.name}.{part}" if part else found.name: {
+            "description": f"{found.name} {part}".strip() + f": {', '.join(names[:4])}{' ...' if names[4:] else ''}",
+            "server": found.name,
+            "tools": {"includeNames": names},
+        }
+        for part, names in parts.items()
+        if names
+    }
+
+
+def _whole(found: ClientServer) -> dict[str, Any]:
+    return {"description": f"The tools of {found.name}.", "server": found.name, "tools": {"includePatterns": ["*"]}}
+
+
+def _listings(found: Iterable[ClientServer]) -> dict[str, Listing]:
+    """What the servers list, asked as the client would ask them: with its own secrets, which stay in this process."""
+    servers: Mapping[str, UpstreamServer] = {one.name: UpstreamServer.model_validate(one.server) for one in found}
+    secrets = {reference: value for one in found for reference, value in one.secrets.items()}
+    return {name: answer.listing for name, answer in fetch_listings(servers, secrets).items() if answer.listing}
+
+
+def _words(name: str) -> list[str]:
+    """What a tool's name is about: its nouns, in the singular."""
+    return [_singular(word) for word in _all_words(name) if not VERBS.fullmatch(word)]
+
+
+def _all_words(name: str) -> list[str]:
+    return [word for word in re.split(r"[^a-z0-9]+", _CAMEL.sub("_", name).lower()) if word]
+
+
+def _singular(word: str) -> str:
+    word = SYNONYMS.get(word, word)
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    singular = word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3 else word
+    return SYNONYMS.get(singular, singular)

@@ -1,0 +1,123 @@
+"""What upstream servers answer, and what of it is approved, as the command line sees it."""
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from mcpist.errors import McpistError
+from mcpist.settings import settings
+from mcpist_services.upstream.categories import ResolvedCategory, SelectedTool, resolve_all
+from mcpist_services.upstream.configuration import Configuration, UpstreamServer
+from mcpist_services.upstream.connections import Identity, Upstreams
+from mcpist_services.upstream.listing import Listing
+from mcpist_services.upstream.trust import Pin, fingerprint, judge, review_warnings
+
+PERSONAL_ACCOUNT_PROBLEM = "it acts with each caller's own account, so nobody was there to ask for"
+
+
+@dataclass(frozen=True, slots=True)
+class ListingResult:
+    """What a server answered: a listing, or the problem."""
+
+    listing: Listing | None = None
+    problem: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRow:
+    """One tool of a category: `enabled` and shown, switched off (`disabled`), or why it is not approved."""
+
+    category: str
+    chosen: SelectedTool
+    state: str
+    flags: tuple[str, ...]
+    pin: Pin
+    description: str
+
+    @property
+    def awaits_approval(self) -> bool:
+        """Whether an approval would change something."""
+        return self.state in {"new", "changed"}
+
+    def as_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "category": self.category,
+            "tool": self.chosen.tool,
+            "server": self.chosen.server,
+            "state": self.state,
+            "flags": list(self.flags),
+            "fingerprint": self.pin.fingerprint,
+            "description": self.description,
+        }
+
+
+def fetch_listings(
+    servers: Mapping[str, UpstreamServer], secrets: Mapping[str, str], *, embedded: bool = True
+) -> dict[str, ListingResult]:
+    """The answers of servers that are all asked at once, on loopback only if `embedded`; their children are ended."""
+    with (
+        _public_url_set(embedded),
+        closing(Upstreams(servers)) as upstreams,
+        ThreadPoolExecutor(len(servers) or 1) as pool,
+    ):
+        asked = pool.map(lambda name: _answer(upstreams, name, servers[name], secrets), servers)
+        return dict(zip(servers, asked, strict=True))
+
+
+def rows(
+    configured: Configuration, listings: Mapping[str, Listing], pins: Mapping[str, Mapping[str, Pin]]
+) -> list[ToolRow]:
+    """Every tool of every category, with what keeps it from being shown."""
+    tools = {(server, tool.name): tool for server, listing in listings.items() for tool in listing.tools}
+    found = []
+    for resolved in resolve_categories(configured, listings):
+        for chosen in resolved.tools.values():
+            tool = tools[chosen.server, chosen.tool]
+            verdict = judge(pins.get(chosen.server, {}), tool, named=chosen.named)
+            state = ("enabled" if verdict == "approved" else verdict) if chosen.enabled else "disabled"
+            pin = Pin(tool.name, fingerprint(tool), "operator", int(time.time()))
+            said = (chosen.description or tool.description or "").strip().partition("\n")[0]
+            found.append(ToolRow(resolved.name, chosen, state, tuple(review_warnings(tool)), pin, said))
+    return found
+
+
+def resolve_categories(configured: Configuration, listings: Mapping[str, Listing]) -> list[ResolvedCategory]:
+    """Every category against what the servers list."""
+    return resolve_all(configured, {name: [tool.name for tool in one.tools] for name, one in listings.items()})
+
+
+def _answer(upstreams: Upstreams, name: str, server: UpstreamServer, secrets: Mapping[str, str]) -> ListingResult:
+    missing = sorted(server.references - set(secrets))
+    if any(one.startswith("grant:") for one in missing):
+        return ListingResult(problem=PERSONAL_ACCOUNT_PROBLEM)
+    if missing:
+        return ListingResult(problem=f"{missing[0]} is not stored, or cannot be read from here")
+    identity = Identity(secrets={one: secrets[one] for one in server.references})
+    started = time.monotonic()
+    try:
+        listing = upstreams.list_tools(name, identity, deadline=started + server.timeout_seconds)
+    except McpistError as error:
+        return ListingResult(problem=str(error), seconds=time.monotonic() - started)
+    return ListingResult(listing, seconds=time.monotonic() - started)
+
+
+@contextmanager
+def _public_url_set(embedded: bool) -> Iterator[None]:
+    """This process with the public URL of the embedded stack, or with none, and back again afterwards."""
+    before = os.environ.get("PUBLIC_URL")
+    os.environ["PUBLIC_URL"] = "http://127.0.0.1" if embedded else ""
+    settings.cache_clear()
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PUBLIC_URL"]
+        else:
+            os.environ["PUBLIC_URL"] = before
+        settings.cache_clear()

@@ -1,0 +1,131 @@
+"""The AWS requests that went by, who made them, and the hook by which a test makes one fail."""
+
+import json
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import parse_qs, unquote
+
+from infra.local.server import Request, Response
+
+type HookPhase = Literal["before", "after"]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who holds an access key: a sandbox of a function, `client` (tests, seeding) or `states` (Step Functions)."""
+
+    id: str
+    function: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """An access key pair that this run issued."""
+
+    access_key: str
+    secret_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class AwsRequest:
+    """One request to AWS.
+
+    `operation` is e.g. `GetItem`, `StartExecution`, `Invoke`, or for S3 method and path; `body` is its JSON, if it has
+    one; `invocation` is the request id of the invocation in which a sandbox sent it.
+    """
+
+    caller: str
+    function: str | None
+    service: str
+    operation: str
+    body: Any = field(default=None, repr=False)
+    invocation: str | None = None
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The DynamoDB tables that it names."""
+        if self.service != "dynamodb" or not isinstance(self.body, dict):
+            return ()
+        if "TableName" in self.body:
+            return (str(self.body["TableName"]),)
+        items = self.body.get("RequestItems", {})
+        parts = [part for item in self.body.get("TransactItems", []) for part in item.values()]
+        return (*items, *dict.fromkeys(str(part["TableName"]) for part in parts))
+
+    @property
+    def table(self) -> str | None:
+        """The one DynamoDB table that it names, or the first."""
+        return next(iter(self.tables), None)
+
+
+type RequestHook = Callable[[AwsRequest, HookPhase], None]
+
+
+class InjectedResponse(Exception):
+    """Raised by a hook: the caller gets this answer instead of the real one.
+
+    A `before` hook keeps the request from happening; an `after` hook only hides its outcome.
+    """
+
+    def __init__(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
+        super().__init__(f"answer {status}")
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        own = {"content-type": "application/x-amz-json-1.0", **(headers or {})}
+        self.response = Response(status, tuple(own.items()), content)
+
+
+class Keyring:
+    """The credentials that this run issued; any other are refused."""
+
+    def __init__(self) -> None:
+        self._callers: dict[str, Caller] = {}
+        self._lock = threading.Lock()
+
+    def issue(self, caller: Caller) -> Credentials:
+        """New random credentials for a caller."""
+        credentials = Credentials(f"ASIA{secrets.token_hex(16).upper()}", secrets.token_hex(20))
+        with self._lock:
+            self._callers[credentials.access_key] = caller
+        return credentials
+
+    def caller(self, access_key: str) -> Caller | None:
+        """Who was given this access key, if this run issued it."""
+        return self._callers.get(access_key)
+
+
+def credential_scope(request: Request) -> tuple[str, str] | None:
+    """The access key and the service that a request was signed for; None for a request that is not AWS's."""
+    authorization = request.headers.get("authorization", "")
+    if authorization.startswith("AWS4-HMAC-SHA256"):
+        _, _, rest = authorization.partition("Credential=")
+        credential = rest.split(",", 1)[0].strip()
+    elif "X-Amz-Signature=" in request.query:
+        credential = parse_qs(request.query).get("X-Amz-Credential", [""])[0]
+    elif "AWSAccessKeyId=" in request.query:
+        # A presigned URL of signature version 2, which S3 refuses for buckets under a KMS key.
+        return "", "s3"
+    else:
+        return None
+    parts = credential.split("/")
+    return (parts[0], parts[-2].lower()) if len(parts) >= 5 else ("", "")
+
+
+def to_aws_request(request: Request, caller: Caller, service: str, invocation: str | None) -> AwsRequest:
+    """The request as one recorded value."""
+    target = request.headers.get("x-amz-target", "")
+    if target:
+        operation = target.rpartition(".")[2]
+    elif service == "lambda" and request.path.endswith(("/invocations", "/invoke-async")):
+        operation = "Invoke"
+    else:
+        operation = f"{request.method} {unquote(request.path)}"
+    body = None
+    if "json" in request.headers.get("content-type", "") or operation == "Invoke":
+        try:
+            body = json.loads(request.body)
+        except ValueError:
+            body = None
+    return AwsRequest(caller.id, caller.function, service, operation, body, invocation)

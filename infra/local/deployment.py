@@ -1,0 +1,144 @@
+"""The whole deployment on one machine: the embedded AWS, a login, and one organization with two people."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from infra.local.environment import operating
+from infra.local.login import LocalLogin, Person
+from infra.local.stack import EmbeddedAws
+from mcpist.caller import Role, Subject
+from mcpist.people import directory
+from mcpist_services import NAMES
+from mcpist_services.rag.local_import import load
+from mcpist_services.upstream import configuration
+
+ROOT = Path(__file__).resolve().parents[2]
+ORGANIZATION = "demo"
+ROLE = "members"
+ADMINISTRATOR = Person(sub="ada", name="Ada Admin", email="ada@example.com", role="admin")
+USER = Person(sub="uma", name="Uma User", email="uma@example.com", role="user")
+CONNECT_CLIENT = "connect"
+DEMO_TOKEN_SECONDS = 86_400
+UPSTREAMS = "layers/config/upstreams.json"
+
+type Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class LocalDeployment:
+    """A running deployment."""
+
+    aws: EmbeddedAws
+    login: LocalLogin
+    documents: int
+    logs: Path
+    upstreams: Path
+
+    @property
+    def mcp_url(self) -> str:
+        """Where MCP clients connect."""
+        return f"{self.aws.api_url}/mcp"
+
+    @property
+    def connect_url(self) -> str:
+        """Where people connect their accounts."""
+        return f"{self.aws.api_url}/connect"
+
+    def token(self, person: Person = USER, **claims: Any) -> str:
+        """An access token of one of the people."""
+        return self.login.mint(person.sub, expires_in=DEMO_TOKEN_SECONDS, **claims)
+
+
+@contextmanager
+def run_local_deployment(
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    docs: Path = ROOT / "docs",
+    root: Path = ROOT,
+    modules: Sequence[str] = NAMES,
+    upstreams: Path | None = None,
+    parameters: Mapping[str, str] | None = None,
+    bridge: str = "",
+    public_url: str = "",
+    report: Report = lambda _: None,
+) -> Iterator[LocalDeployment]:
+    """Start everything, seed it and load the documents; stop everything at the end.
+
+    `root` holds the template, the functions and the layers; `modules` are those that the seeded role has, besides all
+    that the file `upstreams` offers (by default the one of the config layer). `parameters` are further ones of the
+    template. At the address `bridge` containers reach this machine, too; the API that they serve has the `public_url`.
+    """
+    upstreams = (upstreams or root / UPSTREAMS).resolve()
+    offered = tuple(configuration.load(upstreams).all_categories) if upstreams.exists() else ()
+    port = port or _free_port(host)
+    report(f"starting the login and the embedded AWS on http://{host}:{port}")
+    url = public_url or f"http://{host}:{port}"
+    with LocalLogin(people=[ADMINISTRATOR, USER], audience=f"{url}/mcp", host=bridge or "127.0.0.1") as login:
+        login.register(CONNECT_CLIENT, name="MCPist", redirect_uri=f"{url}/connect/login")
+        own = {"PublicUrl": url, "Issuer": login.issuer, "ConnectClientId": CONNECT_CLIENT, **(parameters or {})}
+        extra = {"UPSTREAMS": str(upstreams)}
+        with EmbeddedAws(root, host=host, port=port, bridge=bridge, parameters=own, extra=extra) as aws:
+            with operating(aws):
+                report(f"seeding the organization {ORGANIZATION}")
+                seed(login.issuer, modules, offered)
+                report(f"loading the documents of {docs}")
+                documents = len(load(ORGANIZATION, docs))
+            yield LocalDeployment(aws, login, documents, root / ".mcpist/logs", upstreams)
+
+
+def with_modules(target: Path, *files: Path) -> Path:
+    """A root like this project's, in an empty folder, whose modules layer has these files' modules besides.
+
+    Its catalogue has an index, as a built layer has.
+    """
+    target.mkdir(exist_ok=True)
+    for name in ("template.yaml", "functions"):
+        (target / name).symlink_to(ROOT / name)
+    (target / "layers").mkdir()
+    for layer in ("core", "dependencies"):
+        (target / "layers" / layer).symlink_to(ROOT / "layers" / layer)
+    package = shutil.copytree(ROOT / "layers/services", target / "layers/services") / "mcpist_services"
+    for file in files:
+        (package / file.stem).mkdir()
+        (package / file.stem / "__init__.py").touch()
+        shutil.copy(file, package / file.stem / "tools.py")
+    names = sorted({*NAMES, *(file.stem for file in files)})
+    init_file = package / "__init__.py"
+    init_file.write_text(re.sub("(?m)^NAMES = .*$", f"NAMES = {tuple(names)!r}", init_file.read_text("utf-8")), "utf-8")
+    write = "from mcpist_services import CATALOGUE; CATALOGUE.write()"
+    subprocess.run([sys.executable, "-c", write], env={**os.environ, "PYTHONPATH": str(package.parent)}, check=True)  # noqa: S603
+    return target
+
+
+def seed(issuer: str, modules: Sequence[str], upstreams: Sequence[str] = ()) -> None:
+    """One organization with a role, an administrator and a user; of `upstreams` the role has all, as who chose them."""
+    directory.put_organization(ORGANIZATION, name="Demo")
+    everything = tuple(f"{name}.*" for name in upstreams)
+    role = Role(ROLE, modules=(*modules, *upstreams), allow=everything, destructive=bool(everything))
+    directory.put_role(ORGANIZATION, role)
+    for person in (ADMINISTRATOR, USER):
+        directory.put_user(
+            ORGANIZATION,
+            person.sub,
+            name=person.name,
+            subject=Subject(issuer, person.sub),
+            system_role="admin" if person is ADMINISTRATOR else "user",
+            roles=[ROLE],
+        )
+
+
+def _free_port(host: str) -> int:
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,134 @@
+"""The one port: AWS requests, the sandboxes' runtime API and the HTTP API's routes, told apart and answered."""
+
+import json
+import secrets
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+from infra.local.aws_requests import (
+    AwsRequest,
+    Caller,
+    InjectedResponse,
+    Keyring,
+    RequestHook,
+    credential_scope,
+    to_aws_request,
+)
+from infra.local.http_api import HttpApi
+from infra.local.lambda_api import LambdaApi, RuntimeApi, is_invoke
+from infra.local.pool import Pool, Sandbox
+from infra.local.server import App, DropConnection, Request, Response
+
+ZYGOTE_CREDENTIALS_SECONDS = 300
+SANDBOX_CREDENTIALS_SECONDS = 6 * 3600
+MAX_RECORDED_REQUESTS = 50_000
+# Step Functions' interpreter signs with a key that everyone knows; its endpoint carries the secret instead.
+STEP_FUNCTIONS = Caller("states")
+
+
+class RequestRouter:
+    """Answers every request on the port; `moto` is whatever answers AWS requests that are not Lambda's Invoke."""
+
+    def __init__(self, keyring: Keyring, sandboxes: Mapping[str, tuple[Sandbox, Pool]]) -> None:
+        self.secret = secrets.token_hex(16)
+        self.requests: list[AwsRequest] = []
+        self.on_request: RequestHook | None = None
+        self.lambda_api: LambdaApi | None = None
+        self.http_api: HttpApi | None = None
+        self.moto: App | None = None
+        self._keyring = keyring
+        self._sandboxes = sandboxes
+        self._runtime = RuntimeApi(sandboxes)
+        self._dynamodb = threading.Lock()
+
+    def __call__(self, request: Request) -> Response:
+        """The answer to any request."""
+        prefix, _, rest = request.path.removeprefix("/").partition("/")
+        if secrets.compare_digest(prefix.encode(), self.secret.encode()):
+            return self._internal(request, rest)
+        scope = credential_scope(request)
+        if scope is not None:
+            access_key, service = scope
+            caller = self._keyring.caller(access_key)
+            return self._aws(request, caller, service) if caller else _invalid_token_response(service)
+        return self.http_api.handle(request) if self.http_api else Response(503)
+
+    def _internal(self, request: Request, path: str) -> Response:
+        """What only those who know this run's secret can reach."""
+        kind, _, rest = path.partition("/")
+        match kind:
+            case "runtime":
+                return self._runtime.handle(request, rest)
+            case "credentials":
+                return self._credentials(request)
+            case "states":
+                # Read without the secret, as Lambda's API would be.
+                inner = Request({**request.environ, "RAW_URI": f"/{rest}"}, request.headers, request.body)
+                return self._aws(inner, STEP_FUNCTIONS, "lambda")
+        return Response(404)
+
+    def _credentials(self, request: Request) -> Response:
+        """The container credentials that SnapStart functions get; a zygote's own never outlive its snapshot."""
+        token = request.headers.get("authorization", "")
+        caller = self._keyring.caller(token)
+        if caller is None:
+            return Response(403)
+        seconds = SANDBOX_CREDENTIALS_SECONDS if caller.id in self._sandboxes else ZYGOTE_CREDENTIALS_SECONDS
+        body = {
+            "AccessKeyId": token,
+            "SecretAccessKey": token[::-1],
+            "Token": "local",
+            "Expiration": (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        return Response(200, (("content-type", "application/json"),), json.dumps(body).encode())
+
+    def _aws(self, request: Request, caller: Caller, service: str) -> Response:
+        sandbox = self._sandboxes[caller.id][0] if caller.id in self._sandboxes else None
+        current = sandbox.current if sandbox else None
+        recorded = to_aws_request(request, caller, service, current.id if current else None)
+        self.requests.append(recorded)
+        if len(self.requests) > 2 * MAX_RECORDED_REQUESTS:
+            del self.requests[:-MAX_RECORDED_REQUESTS]
+        hook = self.on_request
+        if hook is None:
+            return self._forward(request, service)
+        try:
+            hook(recorded, "before")
+            _require_running(sandbox)
+            made = self._forward(request, service)
+            hook(recorded, "after")
+            _require_running(sandbox)
+        except InjectedResponse as fault:
+            return fault.response
+        return made
+
+    def _forward(self, request: Request, service: str) -> Response:
+        if is_invoke(request):
+            assert self.lambda_api is not None
+            return self.lambda_api.invoke(request)
+        assert self.moto is not None
+        if service == "dynamodb":
+            with self._dynamodb:
+                # Its caller asks again: to do both makes a long queue longer, until none is heard.
+                if request.abandoned:
+                    raise DropConnection
+                return self.moto(request)
+        return self.moto(request)
+
+
+def _require_running(sandbox: Sandbox | None) -> None:
+    """A sandbox that a hook killed sent no request and hears no answer."""
+    if sandbox is not None and sandbox.exited.is_set():
+        raise DropConnection
+
+
+def _invalid_token_response(service: str) -> Response:
+    """What AWS says to credentials that it never issued."""
+    message = "The security token included in the request is invalid."
+    if service == "s3":
+        body = f"<Error><Code>InvalidAccessKeyId</Code><Message>{message}</Message></Error>"
+        return Response(403, (("content-type", "application/xml"),), body.encode())
+    error = {"__type": "UnrecognizedClientException", "message": message}
+    headers = (("content-type", "application/x-amz-json-1.0"), ("x-amzn-ErrorType", "UnrecognizedClientException"))
+    return Response(403, headers, json.dumps(error).encode())

@@ -1,0 +1,196 @@
+"""From Markdown to the tree; what Markdown says and the tree cannot hold becomes literal text.
+
+So raw HTML, footnotes and link definitions that nothing refers to stand in the text as they were written, a title of a
+link or an image stands behind it in parentheses, and a link around pictures only stands behind them. Left out is how
+things look: whether a list is loose, and to which side a table's columns are aligned.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from markdown_it.common.utils import unescapeAll
+from markdown_it.token import Token
+
+from mcpist.markdown.dialect import dialect
+from mcpist.markdown.flanking import SPACES
+from mcpist.markdown.normal_form import MENTION, normalize, single_line
+from mcpist.markdown.tree import (
+    Block,
+    Blocks,
+    Break,
+    Code,
+    Heading,
+    Image,
+    Item,
+    List,
+    Mark,
+    Paragraph,
+    Quote,
+    Rule,
+    Run,
+    Runs,
+    Table,
+    Text,
+    Unsupported,
+)
+
+_MARKS: dict[str, Mark] = {"strong": "strong", "em": "emphasis", "s": "strike"}
+_MAX_REPEATED_CHARACTERS = (
+    100_000  # characters that references to a link's definition may repeat, beyond the text's own length
+)
+
+
+def read(text: str) -> Blocks:
+    """The tree of a Markdown text, in its normal form; every text has one."""
+    tokens = dialect(definitions=True).parse(text)
+    referring = list(_referring(tokens))
+    if (
+        sum(len(str(value)) for token in referring for value in token.attrs.values())
+        > len(text) + _MAX_REPEATED_CHARACTERS
+    ):
+        tokens, referring = dialect(definitions=False).parse(text), []
+    labels = {token.meta["label"] for token in referring}
+    return normalize(_blocks(iter(_without_used_definitions(tokens, labels))))
+
+
+def _referring(tokens: Iterable[Token]) -> Iterator[Token]:
+    """The links and images that take their address from a definition."""
+    for token in tokens:
+        if "label" in token.meta:
+            yield token
+        yield from _referring(token.children or ())
+
+
+def _without_used_definitions(tokens: Iterable[Token], labels: set[str]) -> Iterator[Token]:
+    """All but the definitions that links refer to: of several with one label, the first."""
+    for token in tokens:
+        if token.type == "definition" and token.meta["id"] in labels:
+            labels.remove(token.meta["id"])
+        else:
+            yield token
+
+
+def _blocks(tokens: Iterator[Token]) -> Blocks:
+    """The blocks up to the end of what they stand in."""
+    return tuple(_blocks_until_closed(tokens))
+
+
+def _blocks_until_closed(tokens: Iterator[Token]) -> Iterator[Block]:
+    for token in tokens:
+        if token.nesting < 0:
+            return
+        yield _block(token, tokens)
+
+
+def _block(token: Token, tokens: Iterator[Token]) -> Block:
+    match token.type:
+        case "paragraph_open":
+            return Paragraph(_runs(tokens))
+        case "heading_open":
+            return Heading(int(token.tag[1:]), _runs(tokens))
+        case "fence" | "code_block":
+            return Code(token.content.removesuffix("\n"), unescapeAll(token.info))
+        case "blockquote_open":
+            return Quote(_blocks(tokens))
+        case "bullet_list_open":
+            return List(tuple(_items(tokens)))
+        case "ordered_list_open":
+            return List(tuple(_items(tokens)), int(token.attrs.get("start", 1)))
+        case "table_open":
+            return Table(tuple(_rows(tokens)))
+        case "definition":
+            return Paragraph((Text(_definition(token)),))
+        case _:
+            return Rule()
+
+
+def _items(tokens: Iterator[Token]) -> Iterator[Item]:
+    for token in tokens:
+        if token.type != "list_item_open":
+            return
+        yield Item(_blocks(tokens), token.meta.get("done"))
+
+
+def _rows(tokens: Iterator[Token]) -> Iterator[tuple[Runs, ...]]:
+    cells: list[Runs] = []
+    for token in tokens:
+        match token.type:
+            case "th_open" | "td_open":
+                cells.append(_runs(tokens))
+            case "tr_close":
+                yield tuple(cells)
+                cells = []
+            case "table_close":
+                return
+
+
+def _definition(token: Token) -> str:
+    title = f' "{token.meta["title"]}"' if token.meta["title"] else ""
+    return single_line(f"[{token.meta['label']}]: {token.meta['url']}{title}")
+
+
+def _runs(tokens: Iterator[Token]) -> Runs:
+    """The runs of the block just opened; its end is taken as well."""
+    inline, _ = next(tokens), next(tokens)
+    runs: list[Run] = []
+    marks: Counter[Mark] = Counter()
+    links: list[Token] = []  # more than one is an autolink in a link's text, and text there
+    begin = 0
+    for token in inline.children or ():
+        if token.type == "link_open":
+            begin = begin if links else len(runs)
+            links.append(token)
+        elif token.type == "link_close":
+            link = links.pop()
+            runs[begin:] = runs[begin:] if links else _link(runs[begin:], link)
+        elif token.tag in _MARKS:
+            marks[_MARKS[token.tag]] += token.nesting
+        else:
+            style = frozenset(mark for mark, depth in marks.items() if depth)
+            runs += _leaf(token, style, str(links[0].attrs["href"]) if links else "")
+    return tuple(runs)
+
+
+def _leaf(token: Token, marks: frozenset[Mark], link: str) -> list[Run]:
+    match token.type:
+        case "code_inline":
+            return [Text(token.content, marks | {"code"}, link)]
+        case "softbreak":
+            return [Text(" ", marks, link)]
+        case "hardbreak":
+            return [Break()]
+        case "lost":
+            return [Unsupported(token.content)]
+        case "image":
+            return [Image(str(token.attrs["src"]), _alt(token.children or ())), *_title(token)]
+        case _:
+            return [Text(token.content, marks, link)]
+
+
+def _link(runs: list[Run], link: Token) -> list[Run]:
+    """A link's runs: a mention's text as one, and the address where a link has no text."""
+    address = str(link.attrs["href"])
+    texts = [run for run in runs if isinstance(run, Text) and ("code" in run.marks or run.text.strip(SPACES))]
+    if address.startswith(MENTION):
+        name = "".join(run.text for run in runs if isinstance(run, Text))
+        runs = [run for run in runs if not isinstance(run, Text)] + ([Text(name, link=address)] if texts else [])
+    return [*runs, *([] if texts else [Text(address, link=address)]), *_title(link)]
+
+
+def _title(token: Token) -> list[Run]:
+    title = single_line(str(token.attrs.get("title", "")))
+    return [Text(f" ({title})")] if title else []
+
+
+def _alt(tokens: Iterable[Token]) -> str:
+    """What an image shows in its place: the text of what stands in its brackets."""
+    return "".join(
+        " "
+        if "break" in token.type
+        else f"<!-- not carried:{token.content}-->"
+        if token.type == "lost"
+        else _alt(token.children or ())
+        if token.type == "image"
+        else token.content
+        for token in tokens
+    )

@@ -1,0 +1,146 @@
+"""From the tree to Markdown: as few characters as read back the same.
+
+Reference: https://spec.commonmark.org/0.31.2/ and, for tables, strikes and tasks, https://github.github.com/gfm/.
+Of the ways to write a thing it takes the one that models write themselves: `-`, `1.`, `---`, `**`, `*`, fences.
+"""
+
+import re
+
+from mcpist.markdown.inline import escape_plain, inline
+from mcpist.markdown.normal_form import MAX_LIST_NUMBER, normalize
+from mcpist.markdown.tree import (
+    Block,
+    Blocks,
+    Break,
+    Code,
+    Heading,
+    Image,
+    Item,
+    List,
+    Mention,
+    Paragraph,
+    Quote,
+    Rule,
+    Run,
+    Runs,
+    Table,
+    Text,
+    Unsupported,
+)
+
+# Beside another list a list would be more of that, and directly behind its marker `- - -` and `- ---` are rules.
+_RULE = "---"
+_ALTERNATIVE = {"-": "*", ".": ")", _RULE: "***"}
+_BREAK_IN_LINE = "<br>"
+
+
+def write(blocks: Blocks) -> str:
+    """The tree as Markdown; `read` makes of it the tree in its normal form."""
+    return _blocks(normalize(blocks))
+
+
+def plain_text(runs: Runs) -> str:
+    """Runs as text without marks, e.g. for a title that holds nothing else."""
+    return "".join(map(_plain, runs))
+
+
+def _plain(run: Run) -> str:
+    match run:
+        case Text(text):
+            return text
+        case Image(_, alt):
+            return alt
+        case Mention(_, name):
+            return f"@{name}"
+        case Break():
+            return "\n"
+        case Unsupported():
+            return ""
+
+
+def _blocks(blocks: Blocks, marker: str = "") -> str:
+    """Blocks one after another; `marker` is that of the item that they stand in, if any."""
+    parts: list[str] = []
+    before: Block | None = None
+    taken = marker
+    for block in blocks:
+        if before is not None:
+            parts.append("\n" if marker and isinstance(before, Paragraph) and _interrupts(block) else "\n\n")
+        if isinstance(block, List):
+            own = "-" if block.start is None else "."
+            taken = _ALTERNATIVE[own] if own == taken else own
+            parts.append(_list(block, taken))
+        else:
+            text = _block(block)
+            parts.append(_ALTERNATIVE[text] if text == _RULE and before is None and marker == "-" else text)
+            taken = ""
+        before = block
+    return "".join(parts)
+
+
+def _interrupts(block: Block) -> bool:
+    """Whether a list may stand right under a paragraph: one that could not be a number or a dash in its text."""
+    if not isinstance(block, List) or block.start not in (None, 1):
+        return False
+    first = block.items[0]
+    return bool(first.blocks) or first.done is not None
+
+
+def _block(block: Paragraph | Heading | Code | Quote | Table | Rule | Unsupported) -> str:
+    match block:
+        case Paragraph(runs):
+            return inline(runs)
+        case Heading(level, runs):
+            text = re.sub(r"(?:\A|(?<=[ \t]))#+\Z", r"\\\g<0>", inline(runs, _BREAK_IN_LINE))
+            return f"{'#' * level} {text}" if text else "#" * level
+        case Code(text, language):
+            return _code(text, language)
+        case Quote(blocks):
+            return _prefix_lines("> ", "> ", _blocks(blocks))
+        case Table(rows):
+            return _table(rows)
+        case Unsupported(name):
+            return f"<!-- not carried: {name} -->"
+        case Rule():
+            return _RULE
+
+
+def _list(block: List, mark: str) -> str:
+    lines = []
+    for position, item in enumerate(block.items):
+        number = "" if block.start is None else str(min(block.start + position, MAX_LIST_NUMBER))
+        marker = f"{number}{mark} "
+        lines.append(_prefix_lines(marker, " " * len(marker), _item(item, mark)))
+    return "\n".join(lines)
+
+
+def _item(item: Item, mark: str) -> str:
+    text = _blocks(item.blocks, mark)
+    if item.done is None:
+        return text
+    box = "[x]" if item.done else "[ ]"
+    if not text:
+        return box
+    return f"{box} {text}" if isinstance(item.blocks[0], Paragraph) else f"{box}\n\n{text}"
+
+
+def _prefix_lines(first: str, others: str, text: str) -> str:
+    """Every line of a text behind a prefix, without spaces where nothing follows them."""
+    lines = text.split("\n")
+    prefixes = [first, *[others] * (len(lines) - 1)]
+    return "\n".join(prefix + line if line else prefix.rstrip() for prefix, line in zip(prefixes, lines, strict=True))
+
+
+def _code(text: str, language: str) -> str:
+    mark = "~" if "`" in language else "`"
+    fence = mark * max(3, 1 + max(map(len, re.findall(f"{mark}+", text)), default=0))
+    # A pipe and a first line such as `---` would be the head of a table.
+    named = escape_plain(language).replace("|", "&#124;")
+    opening = f"{fence}{' ' * (mark == '~')}{named}".rstrip(" ")
+    return "\n".join([opening, *([text] if text else []), fence])
+
+
+def _table(rows: tuple[tuple[Runs, ...], ...]) -> str:
+    lines = [[inline(cell, _BREAK_IN_LINE).replace("|", r"\|") for cell in row] for row in rows]
+    lines.insert(1, ["---"] * len(rows[0]))
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,61 @@
+"""Blocks in the making, while markup is read from its beginning to its end."""
+
+import re
+from dataclasses import dataclass
+
+from mcpist.markdown.tree import Block, Mark, Paragraph, Run, Text, Unsupported
+
+_WHITESPACE = re.compile(r"[ \t\r\n\f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What the elements around a text make of it."""
+
+    marks: frozenset[Mark] = frozenset()
+    link: str = ""
+
+
+PLAIN = Style()
+
+
+class BlockBuilder:
+    """Runs gather to a paragraph until a block comes. What is `lost` is named behind the paragraph, once."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.runs: list[Run] = []
+        self.lost: dict[Unsupported, None] = {}
+
+    def add_runs(self, *runs: Run) -> None:
+        """Add runs as they are."""
+        self.runs += runs
+
+    def add_text(self, text: str, style: Style) -> None:
+        """Add characters; several spaces are one, also across elements."""
+        if "code" in style.marks:
+            text = re.sub(r"[\t\r\n]", " ", text)
+        else:
+            before = self.runs[-1] if self.runs else None
+            text = _WHITESPACE.sub(" ", text)
+            text = text.lstrip(" ") if isinstance(before, Text) and before.text.endswith(" ") else text
+        self.runs += [Text(text, style.marks, style.link)] if text else []
+
+    def add_blocks(self, *blocks: Block) -> None:
+        """Add blocks behind the paragraph that ends here."""
+        self.end_paragraph()
+        self.blocks += blocks
+
+    def end_paragraph(self) -> None:
+        """End the paragraph; one that only names what is lost is none."""
+        visible = [run for run in (*self.runs, *self.lost) if not is_blank(run)]
+        if all(isinstance(run, Unsupported) for run in visible):
+            self.blocks += [run for run in visible if isinstance(run, Unsupported)]
+        else:
+            self.blocks.append(Paragraph((*self.runs, *self.lost)))
+        self.runs, self.lost = [], {}
+
+
+def is_blank(run: Run) -> bool:
+    """Whether a run is nothing but spaces."""
+    return isinstance(run, Text) and "code" not in run.marks and not run.text.strip()

@@ -1,0 +1,77 @@
+"""What is put beside Jira's own JSON for people: rich text as Markdown, and nested things in words."""
+
+from typing import Any
+
+from mcpist.render.shows import value_at
+from mcpist_services.jira.adf import markdown
+
+MAX_VALUE_CHARACTERS = 200  # of a value that changed: it may be a whole description
+LIST_FIELDS = ("summary", "status", "priority", "assignee", "updated")  # of an issue in a list
+
+type JsonObject = dict[str, Any]
+
+
+def comment_text(thing: JsonObject, _: Any = None) -> JsonObject:
+    """The text of a comment or a worklog."""
+    return {"markdown": markdown(thing.get("body") or thing.get("comment"))}
+
+
+def other_fields(issue: JsonObject, _: Any = None) -> JsonObject:
+    """The fields of an issue in a list that no column shows."""
+    fields = issue.get("fields") or {}
+    return {
+        "more": {
+            name: plain_value(value) for name, value in fields.items() if name not in LIST_FIELDS and value is not None
+        }
+    }
+
+
+def field_changes(change: JsonObject, _: Any = None) -> JsonObject:
+    """What changed at once, a text a field."""
+    items = change.get("items") or []
+    return {
+        "changes": [
+            f"{item.get('field')}: {_shortened(item, 'fromString')} -> {_shortened(item, 'toString')}" for item in items
+        ]
+    }
+
+
+def issue_page(fields: JsonObject, names: list[str], comments: list[JsonObject]) -> JsonObject:
+    """An issue's texts, its links, and some of its fields."""
+    remarks = [f"**{value_at(one, 'author.displayName')}**, {one.get('created')}:\n\n{_text(one)}" for one in comments]
+    parts = [markdown(fields.get("description")), *(["## Comments", *remarks] if remarks else [])]
+    return {
+        "markdown": "\n\n".join(part for part in parts if part),
+        "environment": markdown(fields.get("environment")),
+        "links": [_link(link) for link in fields.get("issuelinks") or []],
+        "more": {name: plain_value(fields[name]) for name in names if fields.get(name) is not None},
+        "comments": comments,
+    }
+
+
+def plain_value(value: Any) -> Any:
+    """A field's value without what surrounds it in Jira's JSON: a person's name, an option's value."""
+    match value:
+        case {"type": "doc"}:
+            return markdown(value)
+        case dict():
+            return next((value[word] for word in ("displayName", "name", "value", "key") if word in value), value)
+        case list():
+            return [plain_value(item) for item in value]
+        case _:
+            return value
+
+
+def _text(thing: JsonObject) -> Any:
+    return comment_text(thing)["markdown"]
+
+
+def _link(link: JsonObject) -> str:
+    """`blocks ENG-43`: the words of the side that the other issue is on."""
+    side = "outward" if "outwardIssue" in link else "inward"
+    return f"{value_at(link, f'type.{side}')} {value_at(link, f'{side}Issue.key')}"
+
+
+def _shortened(item: JsonObject, name: str) -> str:
+    text = item.get(name) or "nothing"
+    return text if len(text) <= MAX_VALUE_CHARACTERS else f"{text[:MAX_VALUE_CHARACTERS]}..."

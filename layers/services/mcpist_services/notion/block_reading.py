@@ -1,0 +1,225 @@
+"""From Notion's blocks to a Markdown tree: what they say.
+
+Reference: https://developers.notion.com/reference/block
+
+Colours, and the looks of tables and columns, are left out. A block that Markdown has no word for shows what is written
+in it, beside Unsupported with its name: so it is read, but never written back as something else.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
+
+from mcpist.markdown.tree import (
+    Block,
+    Blocks,
+    Code,
+    Heading,
+    Image,
+    Item,
+    List,
+    Paragraph,
+    Quote,
+    Rule,
+    Run,
+    Table,
+    Text,
+    Unsupported,
+)
+from mcpist_services.notion.languages import PLAIN
+from mcpist_services.notion.rich_text import Json, plain, runs_of
+
+# Blocks that belong together where they stand side by side.
+_GROUPED_TYPES: Mapping[str, str] = {
+    "bulleted_list_item": "-",
+    "to_do": "-",
+    "numbered_list_item": "1",
+    "table_row": "|",
+}
+# What is inside these is a place of its own, with its own id.
+_SEPARATE_PAGES = {"child_page", "child_database"}
+
+type BlockReader = Callable[[Json, Json], Iterator[Block]]
+
+
+def tree_of(blocks: Iterable[Json]) -> Blocks:
+    """Blocks as Notion answers them, each with its `children` where these were read, as a tree."""
+    return tuple(_tree(blocks))
+
+
+def has_nested_blocks(block: Json) -> bool:
+    """Whether there is more inside a block."""
+    return bool(block.get("has_children")) and block.get("type") not in _SEPARATE_PAGES
+
+
+def _tree(blocks: Iterable[Json]) -> Iterator[Block]:
+    for mark, alike in groupby(blocks, lambda block: _GROUPED_TYPES.get(block.get("type", ""))):
+        group = list(alike)
+        if mark is None:
+            for block in group:
+                yield from _read(block)
+        elif mark == "|":
+            yield _rows(group)
+        else:
+            start = group[0][group[0]["type"]].get("list_start_index", 1)
+            yield List(tuple(map(_item, group)), None if mark == "-" else start)
+
+
+def _item(block: Json) -> Item:
+    return Item(_text_and_children(block), block[block["type"]].get("checked"))
+
+
+def _read(block: Json) -> Iterator[Block]:
+    kind = block.get("type", "block that is not shared")
+    return _READERS.get(kind, _other)(block, block.get(kind, {}))
+
+
+def _text_and_children(block: Json) -> Blocks:
+    """A block's own text, then what is inside."""
+    return (*_text(block.get(block.get("type", ""), {})), *_children(block))
+
+
+def _text(own: Json) -> Iterator[Block]:
+    runs = runs_of(own.get("rich_text") or own.get("title") or [])
+    if runs:
+        yield Paragraph(runs)
+
+
+def _children(block: Json) -> Blocks:
+    if has_nested_blocks(block) and "children" not in block:
+        return (Unsupported(f"what is inside {block['id']}"),)
+    return tree_of(block.get("children", []))
+
+
+def _paragraph(block: Json, own: Json) -> Iterator[Block]:
+    yield from _text(own)
+    if has_nested_blocks(block):
+        yield Unsupported("indentation")
+        yield from _children(block)
+
+
+def _heading(block: Json, own: Json) -> Iterator[Block]:
+    if own.get("is_toggleable") or has_nested_blocks(block):
+        yield Unsupported("toggle")
+    yield Heading(int(block["type"][-1]), runs_of(own["rich_text"]))
+    yield from _children(block)
+
+
+def _code(_: Json, own: Json) -> Iterator[Block]:
+    yield Code(plain(own["rich_text"]), "" if own["language"] == PLAIN else own["language"])
+    caption = runs_of(own.get("caption", []))
+    if caption:
+        yield Paragraph((*caption, Unsupported("caption")))
+
+
+def _equation(_: Json, own: Json) -> Iterator[Block]:
+    yield Code(own["expression"], "math")
+
+
+def _divider(_: Json, __: Json) -> Iterator[Block]:
+    yield Rule()
+
+
+def _quote(block: Json, _: Json) -> Iterator[Block]:
+    yield Quote(_text_and_children(block))
+
+
+def _table(block: Json, own: Json) -> Iterator[Block]:
+    if "children" not in block:
+        yield from _other(block, own)
+        return
+    head = () if own["has_column_header"] else (((),) * own["table_width"],)
+    yield Table((*head, *_rows(block["children"]).rows))
+
+
+def _rows(rows: Iterable[Json]) -> Table:
+    return Table(tuple(tuple(map(runs_of, row["table_row"]["cells"])) for row in rows))
+
+
+def _toggle(block: Json, _: Json) -> Iterator[Block]:
+    yield from (Unsupported("toggle"), List((Item(_text_and_children(block)),)))
+
+
+def _callout(block: Json, own: Json) -> Iterator[Block]:
+    icon = (own.get("icon") or {}).get("emoji")
+    words = _text_and_children(block)
+    yield from (Unsupported("callout"), Quote((Paragraph((Text(icon),)), *words) if icon else words))
+
+
+def _columns(block: Json, _: Json) -> Iterator[Block]:
+    yield Unsupported("columns")
+    yield from _children(block)
+
+
+def _column(block: Json, _: Json) -> Iterator[Block]:
+    yield from _children(block)
+
+
+def _image(_: Json, own: Json) -> Iterator[Block]:
+    picture = Image(own[own["type"]]["url"], plain(own.get("caption")))
+    # The address of an uploaded one ends within the hour: written back, it would be a picture no more.
+    yield Paragraph((picture,) if own["type"] == "external" else (picture, Unsupported("uploaded image")))
+
+
+def _file(block: Json, own: Json) -> Iterator[Block]:
+    url = own[own["type"]]["url"]
+    yield _link(plain(own.get("caption")) or own.get("name") or url, url, block["type"])
+
+
+def _address(block: Json, own: Json) -> Iterator[Block]:
+    yield _link(plain(own.get("caption")) or own["url"], own["url"], block["type"])
+
+
+def _place(block: Json, own: Json) -> Iterator[Block]:
+    yield _link(own["title"] or "Untitled", _at(block["id"]), block["type"])
+
+
+def _to_page(block: Json, own: Json) -> Iterator[Block]:
+    url = _at(own[own["type"]])
+    yield _link(url, url, block["type"])
+
+
+def _other(block: Json, own: Json) -> Iterator[Block]:
+    yield Unsupported(_named(own.get("block_type") or block.get("type") or "block that is not shared"))
+    yield from _text_and_children(block)
+
+
+def _link(text: str, url: str, kind: str) -> Block:
+    runs: tuple[Run, ...] = (Text(text, link=url), Unsupported(_named(kind)))
+    return Paragraph(runs)
+
+
+def _at(id_: str) -> str:
+    return f"https://www.notion.so/{id_.replace('-', '')}"
+
+
+def _named(kind: str) -> str:
+    return kind.replace("_", " ")
+
+
+_READERS: Mapping[str, BlockReader] = {
+    "paragraph": _paragraph,
+    "heading_1": _heading,
+    "heading_2": _heading,
+    "heading_3": _heading,
+    "heading_4": _heading,
+    "code": _code,
+    "equation": _equation,
+    "divider": _divider,
+    "quote": _quote,
+    "table": _table,
+    "toggle": _toggle,
+    "callout": _callout,
+    "column_list": _columns,
+    "column": _column,
+    "image": _image,
+    "video": _file,
+    "audio": _file,
+    "pdf": _file,
+    "file": _file,
+    "bookmark": _address,
+    "embed": _address,
+    "link_preview": _address,
+    "child_page": _place,
+    "child_database": _place,
+    "link_to_page": _to_page,
+}

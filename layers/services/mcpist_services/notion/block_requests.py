@@ -1,0 +1,149 @@
+"""What is inside blocks, read and written in as many requests as it takes."""
+
+import re
+from collections import deque
+from collections.abc import Generator, Iterable, Sequence
+from textwrap import indent
+from typing import Any
+
+from mcpist.errors import InvalidRequest, McpistError, ToolExecutionError
+from mcpist.markdown.tree import Block, Unsupported
+from mcpist.markdown.writer import write
+from mcpist.tools.call import Call, CallResponse, Calls, PartialList, given, path
+from mcpist_services.notion.block_reading import has_nested_blocks, tree_of
+from mcpist_services.notion.chunks import MAX_LIST_ITEMS, BlockChunk
+from mcpist_services.notion.rich_text import Json
+
+# About three requests a second are allowed, and a tool has 20 seconds.
+MAX_READ_REQUESTS = 30
+MAX_WRITE_REQUESTS = 30
+
+type RequestGenerator[Result] = Generator[Call, CallResponse, Result]
+
+
+def read_blocks(block_id: str, limit: int, cursor: str | None, *, ids: bool) -> Calls:
+    """A block's children with all that is inside them: `markdown`, and Notion's blocks in `results`."""
+    first, following = yield from _children(block_id, limit, cursor)
+    unread = yield from _read_descendants(first)
+    marked: list[Block] = []
+    for block in first:
+        marked += [Unsupported(f"block {block['id']}"), *tree_of([block])]
+    json = {"object": "list", "results": first, "markdown": write(tuple(marked) if ids else tree_of(first))}
+    notes = [f"there are more blocks: go on with cursor={following}"] if following else []
+    notes += [f"not read inside: {', '.join(unread)}: list these blocks themselves"] if unread else []
+    return PartialList(json, f"Cut after {len(first)} blocks; {'; '.join(notes)}.") if notes else json
+
+
+def append(block_id: str, portions: Iterable[BlockChunk], position: Json | None) -> RequestGenerator[list[str]]:
+    """Send portions in their order, each behind the one before it, and say the ids of the blocks they became.
+
+    What Notion refuses on the way leaves the portions before it in place: the error says so.
+    """
+    made: list[str] = []
+    for portion in portions:
+        body = given(children=portion.blocks, position=position)
+        answer = yield from _send_after(made, Call("PATCH", path("/v1/blocks/{id}/children", id=block_id), json=body))
+        new = [block["id"] for block in answer.json["results"]]
+        made += new
+        for place, later in portion.nested.items():
+            try:
+                yield from append(new[place], later, None)
+            except McpistError as error:
+                raise _partial_append(error, made) from None
+        position = position and {"type": "after_block", "after_block": {"id": new[-1]}}
+    return made
+
+
+def check_size(portions: Sequence[BlockChunk]) -> None:
+    """InvalidRequest for nothing, and for what takes too many requests, before the first of them."""
+    if not portions:
+        raise InvalidRequest(field="markdown", problem="there is nothing in it")
+    if sum(portion.requests for portion in portions) > MAX_WRITE_REQUESTS:
+        problem = f"it takes more than {MAX_WRITE_REQUESTS} requests: append it in parts, or use update_page_content"
+        raise InvalidRequest(field="markdown", problem=problem)
+
+
+def read_page(page_id: str, query: Json, *, fetch_all: bool) -> Calls:
+    """A page in Notion's Markdown; with `fetch_all` also the parts that Notion leaves out of long pages."""
+    place = "/v1/pages/{id}/markdown"
+    page: Json = (yield Call("GET", path(place, id=page_id), query)).json
+    queue, unread = deque(page["unknown_block_ids"]), list[str]()
+    left = MAX_READ_REQUESTS if fetch_all else 0
+    while queue:
+        part = queue.popleft()
+        if not left:
+            unread.append(part)
+            continue
+        left -= 1
+        try:
+            found = (yield Call("GET", path(place, id=part), query)).json
+        except ToolExecutionError:  # not shared with this account
+            unread.append(part)
+        except McpistError:  # it is too late, or too much
+            unread.append(part)
+            left = 0
+        else:
+            page["markdown"] = _replace_unknown(page["markdown"], part, found["markdown"])
+            queue.extend(id_ for id_ in found["unknown_block_ids"] if id_ != part)
+    page |= {"unknown_block_ids": unread, "truncated": bool(unread) or (page["truncated"] and not fetch_all)}
+    if not page["truncated"]:
+        return page
+    on = "they are not shared, or too many" if fetch_all else "fetch_all reads those that are shared"
+    return PartialList(
+        page, f"Notion left out parts of the page ({len(unread) or 'some'}, marked <unknown> in the text): {on}."
+    )
+
+
+def _children(block_id: str, limit: int, cursor: str | None = None) -> RequestGenerator[tuple[list[Json], str | None]]:
+    """A block's children, and the cursor of those that are left."""
+    found: list[Json] = []
+    while True:
+        query = given(page_size=min(limit - len(found), MAX_LIST_ITEMS), start_cursor=cursor)
+        answer = yield Call("GET", path("/v1/blocks/{id}/children", id=block_id), query)
+        found += answer.json["results"]
+        cursor = answer.json["next_cursor"] if answer.json["has_more"] else None
+        if not cursor or len(found) >= limit:
+            return found, cursor
+
+
+def _read_descendants(blocks: Iterable[Json]) -> RequestGenerator[list[str]]:
+    """Read what is inside blocks, the outer ones first, into their `children`; the ids of those that are left."""
+    queue, unread, left = deque(filter(has_nested_blocks, blocks)), list[str](), MAX_READ_REQUESTS
+    while queue:
+        block = queue.popleft()
+        if not left:
+            unread.append(block["id"])
+            continue
+        left -= 1
+        try:
+            block["children"], more = yield from _children(block["id"], MAX_LIST_ITEMS)
+        except McpistError:  # what has been read already is worth more than the error
+            unread.append(block["id"])
+            left = 0
+        else:
+            unread += [block["id"]] if more else []
+            queue.extend(filter(has_nested_blocks, block["children"]))
+    return unread
+
+
+def _send_after(made: list[str], call: Call) -> RequestGenerator[CallResponse]:
+    try:
+        return (yield call)
+    except McpistError as error:
+        raise _partial_append(error, made) from None
+
+
+def _partial_append(error: McpistError, made: list[Any]) -> McpistError:
+    """The error of a later request: trying all again would write the first blocks twice."""
+    return error.with_details(appended=len(made), may_have_happened=True) if made else error
+
+
+def _replace_unknown(text: str, part: str, found: str) -> str:
+    """A page's text with a part in the place that Notion marked, as deep as that; at the end if it marked none."""
+    marked = re.compile(rf"^([\t ]*)(.*?)<unknown\b[^<>]*{part.replace('-', '-?')}[^<>]*>", re.MULTILINE)
+
+    def put(mark: re.Match[str]) -> str:
+        return f"{mark[1]}{mark[2]}{indent(found, mark[1]).lstrip()}"
+
+    filled, times = marked.subn(put, text, count=1)
+    return filled if times else f"{text}\n\n{found}"

@@ -1,0 +1,85 @@
+"""Portions: blocks to append, in as many requests as Notion's limits ask for.
+
+Reference: https://developers.notion.com/reference/patch-block-children and .../reference/request-limits
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from mcpist_services.notion.blocks import inside
+from mcpist_services.notion.rich_text import Json
+
+MAX_LIST_ITEMS = 100
+MAX_REQUEST_BLOCKS = 1000
+MAX_REQUEST_BYTES = 450_000  # Notion takes 500 kB
+MAX_NESTING_LEVELS = 2  # below the blocks that are appended
+
+
+@dataclass(frozen=True, slots=True)
+class BlockChunk:
+    """Blocks of one request, and by their place the portions that go inside them once they are there."""
+
+    blocks: list[Json]
+    nested: dict[int, list["BlockChunk"]] = field(default_factory=dict)
+
+    @property
+    def requests(self) -> int:
+        """How many requests it takes."""
+        return 1 + sum(portion.requests for portions in self.nested.values() for portion in portions)
+
+
+def portions(blocks: Iterable[Json]) -> list[BlockChunk]:
+    """Blocks with their children, however many and however deep, as portions that Notion takes."""
+    done: list[BlockChunk] = []
+    count = size = 0
+    for block in blocks:
+        sent, rest = _split_block(block)
+        block_count, block_size = _count(sent), _bytes(sent)
+        full = not done or len(done[-1].blocks) == MAX_LIST_ITEMS
+        if full or count + block_count > MAX_REQUEST_BLOCKS or size + block_size > MAX_REQUEST_BYTES:
+            done.append(BlockChunk([]))
+            count = size = 0
+        count, size = count + block_count, size + block_size
+        done[-1].blocks.append(sent)
+        if rest:
+            done[-1].nested[len(done[-1].blocks) - 1] = portions(rest)
+    return done
+
+
+def _split_block(block: Json) -> tuple[Json, list[Json]]:
+    """What may be sent of a block at once, and the children that must follow."""
+    if _fits(block):
+        return block, []
+    kind, children = block["type"], inside(block)
+    # A table cannot be without rows.
+    kept = children[:MAX_LIST_ITEMS] if kind == "table" else []
+    own = {name: value for name, value in block[kind].items() if name != "children"}
+    return {"type": kind, kind: own | ({"children": kept} if kept else {})}, children[len(kept) :]
+
+
+def _fits(block: Json) -> bool:
+    return (
+        _nesting_levels(block) <= MAX_NESTING_LEVELS
+        and all(len(inside(each)) <= MAX_LIST_ITEMS for each in _with_descendants(block))
+        and _count(block) <= MAX_REQUEST_BLOCKS
+        and (not inside(block) or _bytes(block) <= MAX_REQUEST_BYTES)
+    )
+
+
+def _with_descendants(block: Json) -> Iterator[Json]:
+    yield block
+    for child in inside(block):
+        yield from _with_descendants(child)
+
+
+def _nesting_levels(block: Json) -> int:
+    return max((1 + _nesting_levels(child) for child in inside(block)), default=0)
+
+
+def _count(block: Json) -> int:
+    return sum(1 for _ in _with_descendants(block))
+
+
+def _bytes(block: Json) -> int:
+    return len(json.dumps(block, ensure_ascii=False).encode())

@@ -1,0 +1,247 @@
+"""An organization's documents: its folder in the bucket, and the index that is kept beside them.
+
+    rag/{organization}/docs/<path>.md      the documents, put there by anyone: this module, the console, `aws s3 sync`
+    rag/{organization}/index.sqlite        what was read of them, with the ETag of each
+
+One listing tells everything: which documents there are, which of them the index has not read, and whether another
+sandbox has stored a newer index. So nobody has to report a change, and no report can be lost.
+"""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+from urllib.parse import quote
+
+from mcpist.errors import FileNotFound, InvalidRequest, StoreUnavailable
+from mcpist.tools.call import PartialList
+from mcpist.tools.catalogue import nearest
+from mcpist.tools.paging import MAX_ITEMS
+from mcpist_services.rag.documents import SUFFIXES, Document, folded, read
+from mcpist_services.rag.folder import BucketFolder, map_concurrently
+from mcpist_services.rag.index import Index
+
+FRESH_SECONDS_PER_REQUEST = 5  # for each request of a listing, so that many documents do not mean many requests
+MAX_INDEXING_SECONDS = 8  # that one call gives to new documents; the calls after it read the rest
+MAX_CACHED_STORES = 4  # that a sandbox keeps in memory
+
+_DOCUMENTS = "docs/"
+_INDEX = "index.sqlite"
+
+_ALREADY_EXISTS = "there is a document at this path: read it (get_doc), and say its version here to replace it"
+_CHANGED = "the document has changed since this version: read it again (get_doc)"
+
+type Row = dict[str, Any]
+type Rows = list[Row] | PartialList
+
+
+class DocumentStore:
+    """The documents of one organization; its questions are what the module's tools look up."""
+
+    def __init__(self, organization: str, clock: Callable[[], float] = time.time) -> None:
+        self._folder = BucketFolder(f"rag/{quote(organization, safe='')}/")
+        self._clock = clock  # the wall's: it goes on while a sandbox is frozen
+        self._lock = threading.Lock()
+        self._index = Index()
+        self._etag = ""  # of the stored index that this one is; empty where it is not the stored one
+        self._fresh_until = float("-inf")
+
+    @staticmethod
+    @lru_cache(MAX_CACHED_STORES)
+    def of(organization: str) -> "DocumentStore":
+        """The shelf of an organization, kept between calls."""
+        return DocumentStore(organization)
+
+    # -- questions ------------------------------------------------------------------------------------
+
+    def search(self, query: str, tags: Iterable[str] | None, limit: int) -> Rows:
+        """The documents that a query's words are in and that have all the tags, best first."""
+        index, wanted = self.index(), set(map(folded, tags or ()))
+        found = ({**index.entries[path], "snippet": snippet} for path, snippet in index.search(query))
+        return _limited((row for row in found if wanted <= set(map(folded, row["tags"]))), limit)
+
+    def document(self, path: str) -> Row:
+        """One document with its content, or FileNotFound with the paths that were perhaps meant."""
+        index = self.index()
+        if path not in index.entries:
+            index = self.index(refresh=True)  # another sandbox may have stored it just now
+        if path not in index.entries:
+            raise _not_found(path, index)
+        return {**index.entries[path], "version": _version(index.etag(path)), "content": index.text(path)}
+
+    def documents(
+        self, limit: int, folder: str | None = None, tag: str | None = None, title: str | None = None
+    ) -> Rows:
+        """The documents in a folder, with a tag, with all these words in their title; by path."""
+        words = folded(title or "").split()
+        found = (
+            row
+            for path, row in self.index().entries.items()
+            if path.startswith(folder or "")
+            and (tag is None or folded(tag) in map(folded, row["tags"]))
+            and all(word in folded(row["title"]) for word in words)
+        )
+        return _limited(found, limit)
+
+    def dated(self, since: str | None, until: str | None, limit: int) -> Rows:
+        """The documents with a date from one day to another, both included; the newest first."""
+        first, last = since or "", until or "9999-12-31"
+        found = (row for row in self.index().entries.values() if row["date"] and first <= row["date"] <= last)
+        return _limited(sorted(found, key=lambda row: row["date"], reverse=True), limit)
+
+    def tags(self, limit: int) -> Rows:
+        """Every tag with the number of its documents, the most used first."""
+        counts = Counter(tag for row in self.index().entries.values() for tag in row["tags"])
+        most_used = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        return _limited(({"tag": tag, "count": count} for tag, count in most_used), limit)
+
+    # -- changes --------------------------------------------------------------------------------------
+
+    def write(self, path: str, text: str, replaces: str | None) -> Row:
+        """Store a document where there is none, or in place of the version that it replaces.
+
+        Who does it twice has done it once: what stands there already is not stored again.
+        """
+        name, content, expected = _DOCUMENTS + path, text.encode(), _etag(replaces)
+        with self._invalidating():
+            etag = self._folder.replace(name, content, expected)
+            state = "replaced" if expected else "created"
+            if etag is None:
+                etag, state = self._existing_etag(path, content, expected), "unchanged"
+        return {"path": path, "title": read(path, content).title, "version": _version(etag), "state": state}
+
+    def remove(self, path: str, version: str | None) -> Row:
+        """Remove a document, of which an administrator finds the versions of the last 30 days in the bucket."""
+        name, expected = _DOCUMENTS + path, _etag(version)
+        with self._invalidating():
+            etag = self._folder.etag(name) if _is_document(path) else None
+            if etag is None:
+                raise _not_found(path, self.index(refresh=True))
+            if (expected and etag != expected) or not self._folder.delete(name, etag):
+                raise InvalidRequest(field="version", problem=_CHANGED)
+        return {"path": path, "state": "deleted"}
+
+    def _existing_etag(self, path: str, content: bytes, expected: str) -> str:
+        """The ETag of the document that was in the way of this one, if it is the same."""
+        found = self._folder.get(_DOCUMENTS + path)
+        if found and found[0] == content:
+            return found[1]
+        if found and found[1] != expected:
+            raise InvalidRequest(field="replaces", problem=_CHANGED if expected else _ALREADY_EXISTS)
+        if expected and not found:
+            raise _not_found(path, self.index(refresh=True))
+        raise StoreUnavailable(store="documents")  # somebody was changing it at the same moment
+
+    @contextmanager
+    def _invalidating(self) -> Iterator[None]:
+        """Whatever comes of a change: the next question looks at the bucket, also after one that came too late."""
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._fresh_until = float("-inf")
+
+    # -- the index and the bucket ---------------------------------------------------------------------
+
+    def index(self, *, refresh: bool = False) -> Index:
+        """The index of the documents as they are, or, unless asked anew, were a few seconds ago."""
+        with self._lock:
+            if refresh or self._clock() >= self._fresh_until:
+                self._refresh()
+            return self._index
+
+    def put(self, contents: Mapping[str, bytes]) -> list[str]:
+        """Store and index documents by path, and return the paths of those that were not stored already."""
+        documents = [read(path, content) for path, content in contents.items()]
+        with self._lock:
+            self._refresh()
+            new = [document for document in documents if not self._index.holds(document)]
+            paths = [document.path for document in new]
+            etags = map_concurrently(lambda path: self._folder.put(_DOCUMENTS + path, contents[path]), paths)
+            if new:
+                self._update_index(zip(new, etags, strict=True), ())
+            return paths
+
+    def _refresh(self) -> None:
+        """Compare the index with the listing, and read what it lacks."""
+        etags, requests = self._folder.etags()
+        if etags.get(_INDEX, "") != self._etag:
+            self._index, self._etag = self._stored()
+        stored = {
+            name.removeprefix(_DOCUMENTS): etag
+            for name, etag in etags.items()
+            if name.startswith(_DOCUMENTS) and _is_document(name)
+        }
+        unread, gone = self._difference(stored)
+        if unread or gone:
+            self._update_index(self._read_all(unread), gone)
+            unread, _ = self._difference(stored)
+        if not unread:
+            self._fresh_until = self._clock() + FRESH_SECONDS_PER_REQUEST * requests
+
+    def _difference(self, stored: Mapping[str, str]) -> tuple[list[str], list[str]]:
+        """The documents that the index has not read as they are, and those that are there no longer."""
+        known = self._index.etags()
+        return [path for path in stored if known.get(path) != stored[path]], [
+            path for path in known if path not in stored
+        ]
+
+    def _stored(self) -> tuple[Index, str]:
+        """The stored index and its ETag; an empty index where there is none, or none that can be read."""
+        content, etag = self._folder.get(_INDEX) or (b"", "")
+        return Index.load(content) or Index(), etag
+
+    def _read_all(self, paths: Iterable[str]) -> Iterator[tuple[Document, str]]:
+        """The documents and their ETags, as many as can be read in time; without those just removed."""
+        end = self._clock() + MAX_INDEXING_SECONDS
+        with closing(map_concurrently(self._read, paths)) as reads:
+            for found in reads:
+                if found:
+                    yield found
+                if self._clock() >= end:
+                    return
+
+    def _read(self, path: str) -> tuple[Document, str] | None:
+        found = self._folder.get(_DOCUMENTS + path)
+        return (read(path, found[0]), found[1]) if found else None
+
+    def _update_index(self, added: Iterable[tuple[Document, str]], gone: Iterable[str]) -> None:
+        """Change a copy of the index, since somebody may be reading this one, and store it.
+
+        Who loses a race keeps a copy that is right for what it saw, and takes the winner's at its next look.
+        """
+        index = self._index.copy()
+        for path in gone:
+            index.remove(path)
+        for document, etag in added:
+            index.put(document, etag)
+        self._index, self._etag = index, self._folder.replace(_INDEX, index.dump(), self._etag) or ""
+
+
+def _limited(found: Iterable[Row], limit: int) -> Rows:
+    """The first rows, with a word for the reader where there are more."""
+    rows = list(islice(found, limit + 1))
+    if len(rows) <= limit:
+        return rows
+    more = f"raise limit (at most {MAX_ITEMS}) or " if limit < MAX_ITEMS else ""
+    return PartialList(rows[:limit], f"Cut after {limit} items (there are more): {more}ask for something narrower.")
+
+
+def _is_document(path: str) -> bool:
+    return path.lower().endswith(SUFFIXES) and ".." not in path.split("/")
+
+
+def _not_found(path: str, index: Index) -> FileNotFound:
+    return FileNotFound(path=path, nearest=nearest(path, index.entries))
+
+
+def _version(etag: str) -> str:
+    return etag.strip('"')
+
+
+def _etag(version: str | None) -> str:
+    return f'"{_version(version)}"' if version else ""

@@ -1,0 +1,33 @@
+"""A folder of Markdown files on this machine, as an organization's documents."""
+
+import os
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+from mcpist_services.rag.document_store import DocumentStore
+from mcpist_services.rag.documents import SUFFIXES
+
+SKIPPED_DIRECTORIES = {"node_modules", "venv", "__pycache__"}
+
+
+def load(organization: str, folder: Path) -> list[str]:
+    """Store and index the folder's Markdown files, and return the paths of those that are new or changed.
+
+    It removes nothing: what else is in the bucket may have been put there by others. To mirror a folder use
+    `aws s3 sync --delete`; the shelf notices by itself.
+    """
+    contents = {_key(file.relative_to(folder)): file.read_bytes() for file in sorted(_files(folder))}
+    return DocumentStore.of(organization).put(contents)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The Markdown files below a folder, outside hidden and generated ones."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in SKIPPED_DIRECTORIES]
+        yield from (Path(place, name) for name in names if name.lower().endswith(SUFFIXES) and not name.startswith("."))
+
+
+def _key(path: Path) -> str:
+    """A path with slashes, and with letters as they are typed: macOS stores them taken apart."""
+    return unicodedata.normalize("NFC", path.as_posix())

@@ -1,0 +1,204 @@
+"""A server as a child process of the sandbox, which speaks JSON-RPC lines over its standard input and output.
+
+The child knows nothing of ours: of the sandbox's environment it has the few variables below, and although it runs as
+the same user, it can read neither the sandbox's memory nor its environment. It dies with the sandbox, its lines are
+bounded, and what it says besides is kept out of the protocol.
+"""
+
+import asyncio
+import ctypes
+import logging
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError, jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from mcpist_services.upstream.faults import Faults
+
+CHUNK_BYTES = 65_536
+LINE_EDGE_BYTES = 200
+STDERR_TAIL_BYTES = 4_000
+GRACE_SECONDS = 1.0
+PR_SET_DUMPABLE = 4  # https://man7.org/linux/man-pages/man2/PR_SET_DUMPABLE.2const.html
+
+_INHERITED = ("PATH", "LD_LIBRARY_PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
+type Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
+
+# Asks the kernel to end the child with its parent, however that ends, and becomes the server.
+_EXEC_SCRIPT = (
+    "import ctypes, os, sys\n"
+    "ctypes.CDLL(None).prctl(1, 9)\n"
+    "if os.getppid() != int(sys.argv[1]): os._exit(1)\n"
+    "os.execv(sys.argv[2], sys.argv[2:])\n"
+)
+# Where the id of an answer stands that is too large to be read: servers write it first or last.
+_ID_FIRST = re.compile(rb'^\s*{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*,')
+_ID_LAST = re.compile(rb'"id"\s*:\s*(\d+)\s*}\s*$')
+
+logger = logging.getLogger(__name__)
+
+
+class ChildProcess:
+    """A running server, and the two streams that the SDK has of it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, faults: Faults, limit: int) -> None:
+        self._process = process
+        self._faults = faults
+        self._limit = limit
+        self._stderr_tail = bytearray()
+        self._incoming_sender, self.incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        self.outgoing, self._outgoing_receiver = anyio.create_memory_object_stream[SessionMessage](0)
+
+    def is_fresh(self) -> bool:
+        """Whether the process runs, at this very moment."""
+        if self._process.returncode is not None:
+            return False
+        try:
+            return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        except ChildProcessError:
+            return False
+
+    async def read(self) -> None:
+        """Hand on what the server answers until it ends; what is no message is passed over."""
+        assert self._process.stdout is not None
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            async for line, is_complete in lines(self._process.stdout, self._limit):
+                message = self._message(line) if is_complete else self._too_large(line)
+                if message is not None:
+                    await self._incoming_sender.send(message)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_SECONDS):
+                await self._process.wait()
+        self._faults.close(self._faults.unavailable(f"its process ended (exit code {self._process.returncode})"))
+        self._incoming_sender.close()
+
+    async def write(self) -> None:
+        """Hand on what we ask until the server's input is closed."""
+        assert self._process.stdin is not None
+        with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            async for outgoing in self._outgoing_receiver:
+                line = outgoing.message.model_dump_json(by_alias=True, exclude_unset=True)
+                self._process.stdin.write(line.encode() + b"\n")
+                await self._process.stdin.drain()
+
+    async def drain_stderr(self) -> None:
+        """Read what the server says to people, so that it can go on, and keep the end of it."""
+        assert self._process.stderr is not None
+        while chunk := await self._process.stderr.read(CHUNK_BYTES):
+            self._stderr_tail += chunk
+            del self._stderr_tail[:-STDERR_TAIL_BYTES]
+
+    async def end(self) -> None:
+        """End the server and all that it started: asked first, then told, then killed."""
+        for stream in (self.incoming, self.outgoing, self._incoming_sender, self._outgoing_receiver):
+            stream.close()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        if not await self._has_ended():
+            _signal(self._process, signal.SIGTERM)
+            await self._has_ended()
+        _signal(self._process, signal.SIGKILL)
+        await self._has_ended()
+        self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - a grandchild may hold a pipe
+        stderr = self._faults.redact(self._stderr_tail.decode(errors="replace"))
+        logger.debug("upstream process ended", extra={"server": self._faults.service, "stderr": stderr})
+
+    async def _has_ended(self) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_SECONDS):
+                await self._process.wait()
+        return self._process.returncode is not None
+
+    def _message(self, line: bytes) -> SessionMessage | None:
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        except ValidationError:
+            return None
+
+    def _too_large(self, line: bytes) -> SessionMessage | None:
+        """A fault for the request whose answer it is; without one to be found the connection has to end."""
+        found = _ID_FIRST.search(line) or _ID_LAST.search(line)
+        if found is None:
+            self._faults.close(self._faults.too_large(self._limit))
+            return None
+        error: JSONRPCError = self._faults.error_response(int(found[1]), self._faults.too_large(self._limit))
+        return SessionMessage(error)
+
+
+@asynccontextmanager
+async def child(
+    command: str, arguments: Sequence[str], variables: Mapping[str, str], faults: Faults, limit: int
+) -> AsyncIterator[Streams]:
+    """A server's streams while the context lasts; raises FileNotFoundError without such a command."""
+    environment = inherited_environment() | dict(variables)
+    program = shutil.which(command, path=environment.get("PATH"))
+    if program is None:
+        raise FileNotFoundError(command)
+    _forbid_inspection()
+    process = await asyncio.create_subprocess_exec(
+        *_exec_command([program, *arguments]),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    )
+    running = ChildProcess(process, faults, limit)
+    faults.is_fresh = running.is_fresh
+    async with anyio.create_task_group() as tasks:
+        for task in (running.read, running.write, running.drain_stderr):
+            tasks.start_soon(task)
+        try:
+            yield running.incoming, running.outgoing
+        finally:
+            with anyio.CancelScope(shield=True):
+                await running.end()
+            tasks.cancel_scope.cancel()
+
+
+def inherited_environment() -> dict[str, str]:
+    """What a child may know of the sandbox: no credentials and no settings of ours."""
+    known = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    return {"HOME": tempfile.gettempdir(), **known}
+
+
+async def lines(stream: asyncio.StreamReader, limit: int) -> AsyncIterator[tuple[bytes, bool]]:
+    """Each line, and whether it is whole: of one over the limit only its beginning and its end come."""
+    line, is_complete = bytearray(), True
+    while chunk := await stream.read(CHUNK_BYTES):
+        for place, piece in enumerate(chunk.split(b"\n")):
+            if place:
+                yield bytes(line), is_complete
+                line, is_complete = bytearray(), True
+            line += piece
+            if len(line) > limit:
+                del line[LINE_EDGE_BYTES:-LINE_EDGE_BYTES]
+                is_complete = False
+
+
+def _forbid_inspection() -> None:
+    """Close /proc to other processes of our user: what is not dumpable belongs to root there."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0)
+
+
+def _exec_command(command: list[str]) -> list[str]:
+    if sys.platform != "linux":
+        return command
+    return [sys.executable, "-I", "-S", "-c", _EXEC_SCRIPT, str(os.getpid()), *command]
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    """Send a signal to the whole group, which has the number of its first process."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)

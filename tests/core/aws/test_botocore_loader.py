@@ -1,0 +1,41 @@
+import pytest
+from botocore.config import Config
+from botocore.exceptions import DataNotFoundError, UnknownServiceError
+from botocore.loaders import Loader
+from botocore.session import get_session
+
+from mcpist.aws.botocore_loader import ServiceModelLoader
+
+SERVICES = ("dynamodb", "kms", "lambda", "s3", "ssm", "stepfunctions")
+
+
+@pytest.mark.parametrize("name", ["endpoints", "partitions", "sdk-default-configuration"])
+def test_what_concerns_all_services_is_what_botocore_reads(name: str) -> None:
+    assert ServiceModelLoader().load_data(name) == Loader().load_data(name)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("kind", ["service-2", "endpoint-rule-set-1", "paginators-1"])
+def test_what_concerns_one_service_is_what_botocore_reads(service: str, kind: str) -> None:
+    assert ServiceModelLoader().load_service_model(service, kind) == Loader().load_service_model(service, kind)
+
+
+def test_every_service_is_known_and_no_other() -> None:
+    assert set(ServiceModelLoader().list_available_services("service-2")) >= set(
+        Loader().list_available_services("service-2")
+    )
+    with pytest.raises(UnknownServiceError):
+        ServiceModelLoader().load_service_model("nosuchservice", "service-2")
+    with pytest.raises(DataNotFoundError):
+        ServiceModelLoader().load_service_model("kms", "waiters-2")
+
+
+def test_a_client_is_made_of_what_is_kept_and_nothing_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = ServiceModelLoader()
+    kept.preload(["dynamodb"])
+    monkeypatch.setattr(kept, "file_loader", None)
+    session = get_session()
+    session.register_component("data_loader", kept)
+    made = session.create_client("dynamodb", region_name="us-gov-west-1", config=Config(use_fips_endpoint=True))
+    assert made.meta.endpoint_url == "https://dynamodb-fips.us-gov-west-1.amazonaws.com"
+    assert made.meta.partition == "aws-us-gov"

@@ -1,0 +1,117 @@
+"""Who may speak to the one port, and what a hook can do to a request."""
+
+import json
+import socket
+
+import pytest
+
+from infra.local.aws_requests import AwsRequest, Caller, HookPhase, InjectedResponse, Keyring
+from infra.local.pool import Sandbox
+from infra.local.router import RequestRouter
+from infra.local.server import DropConnection, Request, Response
+from tests.infra.local.web import request, signed
+
+GET_ITEM = {"X-Amz-Target": "DynamoDB_20120810.GetItem", "Content-Type": "application/x-amz-json-1.0"}
+
+
+class RouterHarness:
+    """A router before a fake moto, with one client and one sandbox."""
+
+    def __init__(self) -> None:
+        self.keyring = Keyring()
+        self.sandbox = Sandbox("F-1")
+        self.router = RequestRouter(self.keyring, {"F-1": (self.sandbox, None)})  # type: ignore[dict-item]
+        self.router.moto = self.moto
+        self.forwarded: list[Request] = []
+
+    def moto(self, sent: Request) -> Response:
+        self.forwarded.append(sent)
+        return Response(200, (), b"moto")
+
+    def get_item(self, caller: Caller) -> Response:
+        key = self.keyring.issue(caller).access_key
+        return self.router(
+            request("POST", "/", body=b'{"TableName": "T"}', headers=signed(key, "dynamodb", **GET_ITEM))
+        )
+
+
+@pytest.fixture
+def harness() -> RouterHarness:
+    return RouterHarness()
+
+
+def test_a_request_with_issued_credentials_is_forwarded_and_recorded(harness: RouterHarness) -> None:
+    assert harness.get_item(Caller("F-1", "F")).body == b"moto"
+    assert harness.router.requests == [AwsRequest("F-1", "F", "dynamodb", "GetItem", {"TableName": "T"})]
+
+
+def test_who_has_hung_up_is_not_served_in_the_place_of_those_who_wait(harness: RouterHarness) -> None:
+    key = harness.keyring.issue(Caller("F-1", "F")).access_key
+    ours, callers = socket.socketpair()
+    with ours, callers:
+        asked = request("POST", "/", headers=signed(key, "dynamodb", **GET_ITEM), **{"werkzeug.socket": ours})
+        assert harness.router(asked).body == b"moto"
+        callers.close()
+        with pytest.raises(DropConnection):
+            harness.router(asked)
+    assert len(harness.forwarded) == 1
+
+
+@pytest.mark.parametrize("service", ["dynamodb", "s3"])
+def test_foreign_credentials_are_refused(harness: RouterHarness, service: str) -> None:
+    answer = harness.router(request("POST", "/", headers=signed("ak", service)))
+    assert answer.status == 403
+    assert not harness.forwarded
+    assert not harness.router.requests
+
+
+def test_an_unsigned_request_never_reaches_moto(harness: RouterHarness) -> None:
+    assert harness.router(request("POST", "/moto-api/reset")).status == 503
+    assert harness.router(request("GET", "/bucket/key?X-Amz-Signature=1")).status == 403
+    assert not harness.forwarded
+
+
+def test_the_inside_wants_the_secret(harness: RouterHarness) -> None:
+    inside = f"/{harness.router.secret}"
+    assert harness.router(request("GET", f"{inside}/runtime/F-9/2018-06-01/runtime/invocation/next")).status == 404
+    assert harness.router(request("GET", f"{inside}/nothing")).status == 404
+    assert harness.router(request("GET", "/guess/credentials")).status == 503
+
+
+def test_credentials_are_given_for_a_token_of_this_run(harness: RouterHarness) -> None:
+    token = harness.keyring.issue(Caller("F-1", "F")).access_key
+    path = f"/{harness.router.secret}/credentials"
+    given = json.loads(harness.router(request("GET", path, headers={"Authorization": token})).body)
+    assert harness.keyring.caller(given["AccessKeyId"]) == Caller("F-1", "F")
+    assert harness.router(request("GET", path, headers={"Authorization": "other"})).status == 403
+
+
+def test_a_hook_sees_a_request_before_and_after(harness: RouterHarness) -> None:
+    seen: list[tuple[str, HookPhase, int]] = []
+    harness.router.on_request = lambda one, moment: seen.append((one.operation, moment, len(harness.forwarded)))
+    harness.get_item(Caller("client"))
+    assert seen == [("GetItem", "before", 0), ("GetItem", "after", 1)]
+
+
+@pytest.mark.parametrize(("when", "forwarded"), [("before", 0), ("after", 1)])
+def test_a_faulty_answer_replaces_the_real_one(harness: RouterHarness, when: HookPhase, forwarded: int) -> None:
+    def hook(_: AwsRequest, moment: HookPhase) -> None:
+        if moment == when:
+            raise InjectedResponse(400, {"__type": "ThrottlingException"})
+
+    harness.router.on_request = hook
+    answer = harness.get_item(Caller("client"))
+    assert (answer.status, json.loads(answer.body)) == (400, {"__type": "ThrottlingException"})
+    assert len(harness.forwarded) == forwarded
+
+
+@pytest.mark.parametrize(("when", "forwarded"), [("before", 0), ("after", 1)])
+def test_a_sandbox_killed_by_the_hook_hears_nothing(harness: RouterHarness, when: HookPhase, forwarded: int) -> None:
+    def hook(_: AwsRequest, moment: HookPhase) -> None:
+        if moment == when:
+            harness.sandbox.exited.set()
+
+    harness.router.on_request = hook
+    with pytest.raises(DropConnection):
+        harness.get_item(Caller("F-1", "F"))
+    assert len(harness.forwarded) == forwarded

@@ -1,0 +1,100 @@
+"""The endpoint as API Gateway reaches it, with its events."""
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from infra.local.login import LocalLogin
+from mcp_endpoint import handler as endpoint
+
+PUBLIC_URL = "https://mcp.example.com"
+EVENTS = Path(__file__).parents[2] / "events"
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+
+
+class Context:
+    """The part of Lambda's context that the door reads."""
+
+    aws_request_id = "request-1"
+
+    def __init__(self, seconds: float = 29) -> None:
+        self.seconds = seconds
+
+    def get_remaining_time_in_millis(self) -> int:
+        return int(self.seconds * 1000)
+
+
+@dataclass(frozen=True)
+class EndpointClient:
+    """The endpoint as one person's client reaches it, with what the client can do and how long Lambda lets it wait."""
+
+    login: LocalLogin
+    user: str = "uma"
+    capabilities: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 29
+    path: str = ""
+
+    def of(self, user: str) -> "EndpointClient":
+        """Somebody else's client."""
+        return replace(self, user=user)
+
+    def with_capabilities(self, **capabilities: Any) -> "EndpointClient":
+        """A client that declares more."""
+        return replace(self, capabilities=self.capabilities | capabilities)
+
+    def with_timeout(self, seconds: float) -> "EndpointClient":
+        """A door that must answer within some seconds."""
+        return replace(self, seconds=seconds)
+
+    def at(self, path: str) -> "EndpointClient":
+        """Another door of the same house."""
+        return replace(self, path=path)
+
+    def event(self, name: str, *, token: str | None = None, **headers: str) -> dict[str, Any]:
+        event = json.loads((EVENTS / f"mcp_endpoint_{name}.json").read_text("utf-8"))
+        if "authorization" in event["headers"]:
+            event["headers"]["authorization"] = f"Bearer {token or self.login.mint(self.user)}"
+        event["rawPath"] = self.path or event["rawPath"]
+        event["headers"] |= {name.replace("_", "-"): value for name, value in headers.items()}
+        return event
+
+    def send(self, event: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        response = endpoint.handler(event, Context(self.seconds))
+        return response["statusCode"], response["headers"], json.loads(response["body"] or "null")
+
+    def ask(self, name: str, **changes: Any) -> tuple[int, dict[str, str], Any]:
+        return self.send(self.event(name, **changes))
+
+    def request(self, method: str, **params: Any) -> dict[str, Any]:
+        """The whole answer to any request of the protocol."""
+        name = params.get("name") or params.get("uri") or params.get("taskId", "")
+        event = self.event("call", mcp_method=method, mcp_name=name)
+        if not name:
+            del event["headers"]["mcp-name"]
+        message = json.loads(event["body"])
+        message["method"] = method
+        message["params"] = {"_meta": message["params"]["_meta"] | {CAPABILITIES: self.capabilities}, **params}
+        answer: dict[str, Any] = self.send(event | {"body": json.dumps(message)})[2]
+        return answer
+
+    def result(self, name: str, /, *, more: dict[str, Any] | None = None, **arguments: Any) -> dict[str, Any]:
+        """A meta-tool's result as it is; `more` are params of the request beside its arguments."""
+        answer = self.request("tools/call", name=name, arguments=arguments, **(more or {}))
+        assert "result" in answer, answer
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    def call(self, name: str, /, **arguments: Any) -> tuple[bool, list[str]]:
+        """Whether a meta-tool failed, and the texts of its answer."""
+        result = self.result(name, **arguments)
+        texts = [block["text"] for block in result["content"] if block["type"] == "text"]
+        return result.get("isError", False), texts
+
+    def error(self, name: str, /, **arguments: Any) -> dict[str, Any]:
+        """The error that a meta-tool answers with."""
+        failed, (text,) = self.call(name, **arguments)
+        assert failed, text
+        error: dict[str, Any] = json.loads(text)
+        assert set(error) == {"code", "message", "hint", "details"}
+        return error

@@ -1,0 +1,123 @@
+"""A batch in the ledger, and the step runner's door, as the tests of the room enter it."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.local.login import LocalLogin
+from mcpist.batch.language.steps import DEFAULT_EACH_LIMIT
+from mcpist.batch.ledger import ledger, transitions
+from mcpist.batch.ledger.records import Claim, Entry, Header, Status
+from mcpist.errors import McpistError, from_message
+from step_runner.handler import handler
+
+EVENTS = Path(__file__).parents[2] / "events"
+PK = "acme#b_0123456789abcdef"
+EXECUTION = json.loads((EVENTS / "step_runner_step.json").read_text("utf-8"))["execution"]
+
+
+class Context:
+    """The part of Lambda's context that the door reads."""
+
+    def __init__(self, request: str) -> None:
+        self.aws_request_id = request
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 60_000
+
+
+def enter(name: str = "step", request: str = "request-1", **changes: Any) -> dict[str, Any]:
+    """What the door answers an event of `events/`, changed in some fields, in an execution that has just begun."""
+    event = json.loads((EVENTS / f"step_runner_{name}.json").read_text("utf-8"))
+    event |= {"started": datetime.now(UTC).isoformat()} | changes
+    return handler(event, Context(request))
+
+
+type Write = Callable[..., Header]
+
+
+@pytest.fixture
+def write(organization: str, login: LocalLogin) -> Write:
+    """A batch in the ledger; each step is a tool of rag with its params and needs, and options by its number."""
+
+    def write(
+        *steps: tuple[str, dict[str, Any], set[int]],
+        closes_in: float = 300,
+        effect: str = "reads",
+        lenient: frozenset[int] = frozenset(),
+        **options: dict[str, Any],
+    ) -> Header:
+        now = time.time()
+        options_by_step = {int(name.removeprefix("step")): option for name, option in options.items()}
+        head = Header(
+            pk=PK,
+            organization=organization,
+            batch="b_0123456789abcdef",
+            user="uma",
+            issuer=login.issuer,
+            sub="uma",
+            roles=("members",),
+            warrant="",
+            ids=tuple(f"step{index}" for index in range(len(steps))),
+            needs=tuple(frozenset(needs) for *_, needs in steps),
+            started_at=now,
+            closes_at=now + closes_in,
+            expires_at=now + 86_400,
+            map_steps=frozenset(index for index, option in options_by_step.items() if "each" in option),
+            continue_on_error=lenient,
+        )
+        entries = [
+            replace(
+                Entry(index, head.ids[index], "rag", tool, effect, params, output=True, raw_output=False),
+                **{"line": index + 1, "each_limit": DEFAULT_EACH_LIMIT, **options_by_step.get(index, {})},
+            )
+            for index, (tool, params, _) in enumerate(steps)
+        ]
+        ledger.write(head, entries)
+        return head
+
+    return write
+
+
+def entry(step: int = 0) -> Entry:
+    """A step as it is now."""
+    return ledger.get_entries(PK, [step])[0]
+
+
+def elements(step: int = 0) -> list[Entry]:
+    """A step's elements as they are now."""
+    return ledger.get_elements(PK, entry(step))
+
+
+def outcome(step: int = 0) -> str:
+    """How a step has settled."""
+    return ledger.get_header(PK).outcome[step]
+
+
+def error_of(found: Entry) -> McpistError:
+    """The error that a step or an element ended with."""
+    assert found.error is not None
+    return from_message(found.error)
+
+
+def has_settled(step: int, content: bytes = b"null", status: Status = "succeeded") -> None:
+    """A step that ended and settled before."""
+    transitions.finish(
+        ledger.get_header(PK), entry(step), None, status, content=content if status == "succeeded" else None
+    )
+    transitions.settle(PK, step, status)
+
+
+def claim_by(
+    sandbox: str, found: Entry | None = None, *, execution: str = "another", retry: int = 0, ttl_seconds: float = 60
+) -> Entry:
+    """A claim on a step or an element, as another sandbox makes it."""
+    return transitions.claim(
+        ledger.get_header(PK), found or entry(), Claim(sandbox, execution, retry, time.time() + ttl_seconds)
+    )

@@ -1,0 +1,67 @@
+"""Connections to upstream servers as a test's sandbox has them."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import mcp_types
+import pytest
+
+from mcpist import settings
+from mcpist_services.upstream.configuration import UpstreamServer
+from mcpist_services.upstream.connections import SHARED, Identity, Upstreams
+
+FAULTY = Path(__file__).with_name("faulty.py")
+
+
+@contextmanager
+def connected_to(**servers: UpstreamServer) -> Iterator[Upstreams]:
+    """Connections to these servers, all ended afterwards."""
+    upstreams = Upstreams(servers)
+    try:
+        yield upstreams
+    finally:
+        upstreams.close()
+
+
+@contextmanager
+def public_url(monkeypatch: pytest.MonkeyPatch, url: str) -> Iterator[None]:
+    """The settings of an endpoint at this URL: on loopback, those of the embedded stack."""
+    monkeypatch.setenv("PUBLIC_URL", url)
+    settings.settings.cache_clear()
+    yield
+    settings.settings.cache_clear()
+
+
+def faulty(*modes: str, **more: Any) -> UpstreamServer:
+    """The faulty server over stdio."""
+    return UpstreamServer(description="Faults", command=sys.executable, args=("-S", str(FAULTY), *modes), **more)
+
+
+def deadline_in(seconds: float = 60) -> float:
+    """A moment on the monotonic clock."""
+    return time.monotonic() + seconds
+
+
+def text_of(result: mcp_types.CallToolResult) -> str:
+    """The text of a result that has one block."""
+    (block,) = result.content
+    assert isinstance(block, mcp_types.TextContent)
+    return block.text
+
+
+def call(
+    upstreams: Upstreams,
+    tool: str,
+    *,
+    identity: Identity = SHARED,
+    seconds: float = 60,
+    reads: bool = False,
+    **arguments: Any,
+) -> str:
+    """What a tool of the only server says."""
+    (server,) = upstreams.servers
+    return text_of(upstreams.call(server, identity, tool, arguments, deadline=deadline_in(seconds), reads=reads))
