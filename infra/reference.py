@@ -18,7 +18,8 @@ from mcpist.errors import (
 )
 from mcpist.tools.module import Module
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
-from mcpist_services import CATALOGUE, NAMES
+from mcpist_services import NAMES
+from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.upstream import configuration
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -21,7 +21,8 @@ from mcpist.people import directory, identity, quota
 from mcpist.running import broker
 from mcpist.running.cache import response_cache
 from mcpist.running.rate_limits import cooldowns
-from mcpist_services import NAMES, has_upstreams
+from mcpist_services import NAMES
+from mcpist_services.catalogue import has_upstreams
 from tests.token_broker.authorization_server import AuthorizationServer, running
 
 # A loaded machine is no failure, and what is taken must not depend on the dice.

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from mcpist.tools.catalogue import INDEX_FILE
-from mcpist_services import CATALOGUE
+from mcpist_services.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[1]
 UNZIPPED_LIMIT_BYTES = 250 * 2**20

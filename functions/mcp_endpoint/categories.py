@@ -22,7 +22,7 @@ from mcpist.tools.schema import schema_of
 from mcpist.tools.tool import Tool as AnyTool
 from mcpist.tools.upstream_tool import UpstreamTool
 from mcpist.validation import parse_model
-from mcpist_services import CATALOGUE
+from mcpist_services.catalogue import CATALOGUE
 
 MAX_LISTED_CATEGORIES, MAX_CATEGORY_LIST_CHARACTERS = 100, 8_000  # of the list of categories
 MAX_RESULT_BYTES = 5_500_000  # as an invocation answers it, where quotes are escaped

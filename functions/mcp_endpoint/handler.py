@@ -26,7 +26,8 @@ from mcpist.people.quota import request_quota
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
 from mcpist.telemetry.metrics import ERRORS
-from mcpist_services import NAMES, upstream_preloads
+from mcpist_services import NAMES
+from mcpist_services.catalogue import upstream_preloads
 
 MAX_BODY_BYTES = 1_000_000
 WELL_KNOWN = "/.well-known/"

@@ -19,7 +19,7 @@ from mcpist.running.run import ToolResult, run
 from mcpist.tools.index import ModuleEntry
 from mcpist.tools.permissions import Permissions
 from mcpist.validation import parse_model
-from mcpist_services import CATALOGUE
+from mcpist_services.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from mcp_endpoint.batches import BatchView

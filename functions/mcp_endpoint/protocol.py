@@ -44,7 +44,7 @@ from mcpist.settings import settings
 from mcpist.telemetry.invocation import count
 from mcpist.telemetry.metrics import ERRORS
 from mcpist.tools.permissions import Permissions
-from mcpist_services import CATALOGUE
+from mcpist_services.catalogue import CATALOGUE
 
 # What batches and questions need is imported with the first call: a list of the tools does not wait for it.
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from mcpist.aws.snapshot import prepare
 from mcpist.batch.execution.settling import StepAttempt, StepBusy, enter
 from mcpist.batch.ledger import ledger
 from mcpist.telemetry import invocation
-from mcpist_services import NAMES, upstream_preloads
+from mcpist_services import NAMES
+from mcpist_services.catalogue import upstream_preloads
 from step_runner import continuation
 from step_runner.log import StepLog, logger
 from step_runner.step import ToolStepWork

@@ -4,7 +4,7 @@ from mcpist.batch.language.references import EACH, EachElement, NoResult, StepRe
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.items import unpack
 from mcpist.batch.ledger.records import Entry, Header
-from mcpist_services import CATALOGUE
+from mcpist_services.catalogue import CATALOGUE
 
 
 class Sources:

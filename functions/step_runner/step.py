@@ -14,7 +14,7 @@ from mcpist.errors import CallerError, NotAList
 from mcpist.people import directory
 from mcpist.running.run import ToolResult, run
 from mcpist.tools.permissions import Permissions
-from mcpist_services import CATALOGUE
+from mcpist_services.catalogue import CATALOGUE
 from step_runner.sources import Sources
 
 SETTLE_RESERVE_SECONDS = 5.0

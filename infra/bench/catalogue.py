@@ -15,7 +15,8 @@ from mcpist.render.answer import compact, compact_json
 from mcpist.render.project import project
 from mcpist.tools.index import Index, ModuleEntry, ToolEntry
 from mcpist.tools.search import WordIndex
-from mcpist_services import CATALOGUE, NAMES
+from mcpist_services import NAMES
+from mcpist_services.catalogue import CATALOGUE
 
 TASKS = Path(__file__).with_name("tasks.jsonl")
 BEST = 5

@@ -10,7 +10,7 @@ from typing import Any
 from mcpist.caller import Caller, Role, Subject
 from mcpist.people.organization import Organization
 from mcpist.tools.permissions import Permissions
-from mcpist_services import CATALOGUE
+from mcpist_services.catalogue import CATALOGUE
 
 
 def permissions(organization: Organization, *roles: Role) -> Permissions:

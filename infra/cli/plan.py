@@ -4,7 +4,8 @@ from infra.cli.document import CommandResult
 from mcpist.batch.execution.plan import plan
 from mcpist.caller import Caller, Role, Subject
 from mcpist.tools.permissions import Permissions
-from mcpist_services import CATALOGUE, NAMES
+from mcpist_services import NAMES
+from mcpist_services.catalogue import CATALOGUE
 
 STEP_RUNNER = "arn:aws:lambda:us-east-1:123456789012:function:step_runner:live"
 

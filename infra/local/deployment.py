@@ -115,7 +115,7 @@ def with_modules(target: Path, *files: Path) -> Path:
     names = sorted({*NAMES, *(file.stem for file in files)})
     init_file = package / "__init__.py"
     init_file.write_text(re.sub("(?m)^NAMES = .*$", f"NAMES = {tuple(names)!r}", init_file.read_text("utf-8")), "utf-8")
-    write = "from mcpist_services import CATALOGUE; CATALOGUE.write()"
+    write = "from mcpist_services.catalogue import CATALOGUE; CATALOGUE.write()"
     subprocess.run([sys.executable, "-c", write], env={**os.environ, "PYTHONPATH": str(package.parent)}, check=True)  # noqa: S603
     return target
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcpist.batch.ledger.items import table
-from mcpist_services import CATALOGUE
+from mcpist_services.catalogue import CATALOGUE
 from tests.core.loopback import Reply, serving
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.fake_broker import FakeBroker, grant

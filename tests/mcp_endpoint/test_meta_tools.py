@@ -19,7 +19,8 @@ from mcpist.people import directory
 from mcpist.running import broker
 from mcpist.running import send as sending
 from mcpist.running.broker import Credential
-from mcpist_services import CATALOGUE, NAMES
+from mcpist_services import NAMES
+from mcpist_services.catalogue import CATALOGUE
 from tests.core.loopback import Reply, Service, json_response, serving
 from tests.peers.tokens import o200k
 

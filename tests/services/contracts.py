@@ -19,7 +19,8 @@ from mcpist.tools.call import Call, CallResponse, Lookup, PartialList, Work
 from mcpist.tools.module import Module
 from mcpist.tools.schema import example_of
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
-from mcpist_services import CATALOGUE, NAMES
+from mcpist_services import NAMES
+from mcpist_services.catalogue import CATALOGUE
 
 SPECS = Path(__file__).parents[3] / "shared/vendor-specs"
 ACCOUNT = "11223344-a1b2-3b33-c444-def123456789"

@@ -9,7 +9,7 @@ from mcpist.render.answer import compact, compact_json
 from mcpist.render.shows import ANY_COLUMN, DONE, path_keys
 from mcpist.tools.call import Call
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
-from mcpist_services import CATALOGUE
+from mcpist_services.catalogue import CATALOGUE
 from tests.services.contracts import CONTRACTED, Vendor, contract, needs_descriptions, path_exists, shown, uses
 
 pytestmark = needs_descriptions

@@ -12,7 +12,8 @@ from mcpist.tools.call import Call, Lookup, Work
 from mcpist.tools.permissions import role_permits
 from mcpist.tools.schema import example_of
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
-from mcpist_services import CATALOGUE, NAMES
+from mcpist_services import NAMES
+from mcpist_services.catalogue import CATALOGUE
 
 MOST_NAME_CHARACTERS = 63
 SELF_EVIDENT = {"limit", "issue_number", "pull_number"}

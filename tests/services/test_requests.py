@@ -13,7 +13,8 @@ import pytest
 
 from mcpist.tools.call import Call, Lookup
 from mcpist.tools.module import Module
-from mcpist_services import CATALOGUE, NAMES
+from mcpist_services import NAMES
+from mcpist_services.catalogue import CATALOGUE
 from tests.services.contracts import uses
 
 FOLDER = Path(__file__).parent / "requests"

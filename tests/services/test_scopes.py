@@ -8,7 +8,8 @@ import pytest
 
 from mcpist.running.scopes import first_missing_scope
 from mcpist.tools.tool import Tool
-from mcpist_services import CATALOGUE, NAMES
+from mcpist_services import NAMES
+from mcpist_services.catalogue import CATALOGUE
 from tests.services.contracts import SPECS, needs_descriptions
 
 # Whose description says which permissions an operation takes; any of them is enough.

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcpist import settings
-from mcpist_services import has_upstreams
+from mcpist_services.catalogue import has_upstreams
 from mcpist_services.upstream import modules
 from mcpist_services.upstream.configuration import configuration
 from mcpist_services.upstream.connections import upstreams

@@ -1,48 +1,12 @@
-"""The services' tools: one module a name, imported when it is first used; beside them the categories of upstreams."""
+"""The services: one folder each, and one line each in this table. Importing it imports no tool."""
 
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from mcpist.settings import settings
-from mcpist.tools.catalogue import Catalogue
-
-if TYPE_CHECKING:
-    from mcpist.caller import Caller
-    from mcpist.tools.catalogue import CatalogueView
-
-
-@cache
-def has_upstreams() -> bool:
-    """Whether upstream servers are configured: where none is, nothing of theirs is imported."""
-    path = Path(settings().upstreams)
-    if not path.is_file() or not path.stat().st_size:
-        return False
-    from mcpist_services.upstream import jsonc
-
-    try:
-        content = jsonc.read(path.read_text("utf-8"))
-    except ValueError:
-        content = None
-    if isinstance(content, dict) and not content.get("mcpServers") and not content.get("categories"):
-        return False  # as the project brings it: a file of comments
-    from mcpist_services.upstream.configuration import configuration
-
-    return bool(configuration().servers)
-
-
-def _upstream_categories(caller: "Caller") -> "CatalogueView | None":
-    if not has_upstreams():
-        return None
-    from mcpist_services.upstream.modules import Categories
-
-    return Categories(caller)
-
-
-def upstream_preloads() -> tuple[str, ...]:
-    """What a snapshot should hold besides, where upstreams are configured; raises where they are so wrongly."""
-    return ("mcpist_services.upstream.modules", "jsonschema") if has_upstreams() else ()
-
-
-NAMES = ("confluence", "github", "google_calendar", "jira", "microsoft_todo", "notion", "rag", "supabase")
-CATALOGUE = Catalogue(__name__, NAMES, extra_modules=_upstream_categories)
+NAMES = (
+    "confluence",
+    "github",
+    "google_calendar",
+    "jira",
+    "microsoft_todo",
+    "notion",
+    "rag",
+    "supabase",
+)

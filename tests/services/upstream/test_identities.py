@@ -11,7 +11,7 @@ from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import ToolExecutionError, UpstreamUnavailable
 from mcpist.running.run import run
 from mcpist.tools.permissions import Permissions
-from mcpist_services import CATALOGUE
+from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.upstream import identities
 from tests.core.loopback import listening
 from tests.upstreams.configured import READS, Upstreams, configured

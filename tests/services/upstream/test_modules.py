@@ -13,7 +13,7 @@ from mcpist.errors import (
     ToolNotFound,
 )
 from mcpist.tools.permissions import Permissions
-from mcpist_services import CATALOGUE
+from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.upstream import lists, modules
 from mcpist_services.upstream.trust import Pin, fingerprint
 from tests.upstreams.configured import READS, WRITES, Upstreams, reset_upstreams

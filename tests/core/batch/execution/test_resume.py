@@ -14,7 +14,7 @@ from mcpist.batch.ledger.records import Claim, Header, Status
 from mcpist.caller import Role
 from mcpist.errors import AuthorizationError, BatchNotFound, InvalidRequest, McpistError, UnknownStep
 from mcpist.tools.permissions import Permissions
-from mcpist_services import CATALOGUE
+from mcpist_services.catalogue import CATALOGUE
 from tests.core.sample import caller
 
 # Its module asks no service, so nobody needs a warrant.

@@ -19,7 +19,7 @@ from mcpist.caller import Role
 from mcpist.errors import UpstreamUnavailable
 from mcpist.settings import settings
 from mcpist.tools.permissions import Permissions
-from mcpist_services import CATALOGUE
+from mcpist_services.catalogue import CATALOGUE
 from tests.core.sample import caller
 
 # Its module asks no service, so nobody needs a warrant.
