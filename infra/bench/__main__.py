@@ -11,11 +11,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from infra.bench import broker, catalogue, costs, load, machines, upstreams
+from infra.bench import broker, catalogue, costs, load
 from infra.bench.report import BENCHMARKS, Row, keep, measured, table
 from infra.bench.stub_deployment import SLOW_RESPONSE_SECONDS, StubDeployment, run_stub_deployment, say
 from infra.cli.endpoint import Endpoint
 from infra.cli.plan import plan_batch
+from infra.local import accounts
 from infra.local.deployment import ORGANIZATION, ROOT, USER, LocalDeployment, with_modules
 from mcpist.caller import Caller, Subject
 from mcpist.render.shows import shows
@@ -27,7 +28,6 @@ from mcpist.tools.call import Call
 from mcpist.tools.catalogue import INDEX_FILE
 from mcpist.tools.index import Index
 from mcpist.tools.module import Module
-from tests.whole import accounts
 
 ROUNDS = 5
 SANDBOXES = 11  # of each kind: what else a machine does weighs on some of them
@@ -50,7 +50,6 @@ def main() -> None:
         rows = [] if chosen.named else inside(stub)
         costs.measure(stub)
     if not chosen.named:
-        rows += [*upstreams.rows(), *broker.contention()]
         text = f"Measured {measured()}.\n\n{table(('what', 'seen', 'at most'), rows)}"
         print(text)
         keep(text, BENCHMARKS, "bench")
@@ -61,7 +60,7 @@ def inside(stub: StubDeployment) -> list[Row]:
     deployment, folder = stub.deployment, stub.folder
     rows = [*catalogue.rows(), *caching(stub.service), *sandboxes(deployment, folder)]
     rows += [*requests(deployment), *broker.rows(deployment, folder), *planning()]
-    return [*rows, *batches(deployment), *shapes(deployment), *machines.rows()]
+    return [*rows, *batches(deployment), *shapes(deployment)]
 
 
 def sandboxes(deployment: LocalDeployment, folder: Path) -> list[Row]:

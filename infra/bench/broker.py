@@ -1,4 +1,4 @@
-"""What the token broker costs: a resolve's requests and CPU, its import, and the wait while another one refreshes."""
+"""The token broker's costs: AWS requests and CPU of a resolve, and CPU of importing its handler."""
 
 import json
 import os
@@ -7,27 +7,19 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from infra.bench.report import Row
 from infra.local.deployment import ORGANIZATION, ROLE, ROOT, USER, LocalDeployment
 from infra.local.stack import EmbeddedAws
 from infra.local.template import Function
-
-if TYPE_CHECKING:
-    from tests.token_broker.stack import BrokerProcess, BrokerStack
 
 ROUNDS = 10
 SERVICE = "stub"
 FUNCTION = "TokenBrokerFunction"
 SECOND_US = 1_000_000
-# So many sandboxes need the token at the same moment, and so late does its provider answer.
-SANDBOXES = 8
-REFRESH_DELAY_SECONDS = 1.0
-
-type Row = tuple[str, str, str]
 
 
 def rows(deployment: LocalDeployment, folder: Path) -> Iterator[Row]:
@@ -72,52 +64,6 @@ def sandboxes(deployment: LocalDeployment, folder: Path) -> Iterator[Row]:
     yield "warm resolves for each second of CPU of one sandbox, through the whole door", speed, "1,000 or more"
 
 
-def contention() -> Iterator[Row]:
-    """How long sandboxes wait for a token that one of them refreshes at a real authorization server.
-
-    It has an AWS of its own, and a process runs one at a time: the deployment must be closed.
-    """
-    from tests.token_broker.authorization_server import running
-    from tests.token_broker.stack import running_stack
-
-    with running() as server, running_stack(server) as stack:
-        # The tests' stack is more patient with its stores than what is deployed.
-        patience = _function(stack.aws).environment["STORE_SECONDS"]
-        deployed = replace(stack, environment={**stack.environment, "STORE_SECONDS": patience})
-        deployed.connect()
-        with deployed.sandboxes(SANDBOXES) as sandboxes:
-            for sandbox in sandboxes:  # each imports now what a snapshot holds
-                _refresh(deployed, [sandbox], 0)
-            yield _waiting([_refresh(deployed, sandboxes, REFRESH_DELAY_SECONDS) for _ in range(ROUNDS)])
-
-
-def _waiting(rounds: Iterable[list[float]]) -> Row:
-    """The waits of who did not ask the provider.
-
-    Nobody tells who did: without the fastest of a round the others cannot look better than they were.
-    """
-    waits = [(seconds, seconds - fastest) for fastest, *others in map(sorted, rounds) for seconds in others]
-    worst, lag = (statistics.quantiles(some, n=20, method="inclusive")[-1] for some in zip(*waits, strict=True))
-    return (
-        f"wait of {SANDBOXES - 1} sandboxes for another one's refresh, against the provider's answer: 95th percentile",
-        f"{worst / REFRESH_DELAY_SECONDS:.2f} ({worst:.2f} s : {REFRESH_DELAY_SECONDS:.2f} s), "
-        f"{lag:.2f} s after the first",
-        "",
-    )
-
-
-def _refresh(stack: "BrokerStack", sandboxes: Sequence["BrokerProcess"], answer: float) -> list[float]:
-    """One round: the token has ended, and all need it."""
-    from token_broker.resolving.lease import DEFAULT_LEASE_TIMING
-
-    stack.server.reset()
-    stack.server.steer(delay_seconds=answer)
-    stack.age()
-    played = stack.play(sandboxes, threads=1, **asdict(DEFAULT_LEASE_TIMING))
-    assert len(set(played.found)) == len(stack.server.state.redeems) == 1, "not one redeem, one token"
-    return played.seconds
-
-
 def _requests(deployment: LocalDeployment, message: dict[str, Any]) -> Counter[str]:
     deployment.aws.requests.clear()
     _ask(deployment, message)
@@ -147,7 +93,7 @@ def _measured(arguments: Iterable[str], environment: dict[str, str]) -> dict[str
 
 def _environment(deployment: LocalDeployment, folder: Path) -> dict[str, str]:
     """What a sandbox of the broker has around it, and where its bytecode stands."""
-    function = _function(deployment.aws)
+    function = function_of(deployment.aws)
     return {
         **os.environ,
         **deployment.aws.environment,
@@ -158,5 +104,6 @@ def _environment(deployment: LocalDeployment, folder: Path) -> dict[str, str]:
     }
 
 
-def _function(aws: EmbeddedAws) -> Function:
+def function_of(aws: EmbeddedAws) -> Function:
+    """Return the broker's function in the template."""
     return next(one for one in aws.template.functions if one.id == FUNCTION)

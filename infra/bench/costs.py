@@ -13,8 +13,8 @@ from infra.bench.meter import Meter
 from infra.bench.prices import Usage, dollars, prices
 from infra.bench.report import COSTS, keep, measured, table
 from infra.bench.stub_deployment import StubDeployment, say
+from infra.local import accounts
 from infra.local.deployment import ROOT, USER
-from tests.whole import accounts
 
 ROUNDS = 5
 CHAINS, LINKS = 5, 6

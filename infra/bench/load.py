@@ -13,12 +13,12 @@ from typing import Any
 from infra.bench.processes import Change, Held, Sample, Samples, change, sampling
 from infra.bench.report import BENCHMARKS, Row, keep, measured, table
 from infra.bench.stub_deployment import run_stub_deployment, say
+from infra.local import accounts
 from infra.local.deployment import ORGANIZATION, ROOT, LocalDeployment
 from infra.local.environment import operating
 from infra.local.login_page import Person
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
-from tests.whole import accounts
 
 # With these pauses fifty clients ask about twice a second: two cores that others use as well hold it. They come one by
 # one in the first eighth of the run.

@@ -8,11 +8,11 @@ from typing import Any, Literal
 import pytest
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
 
+from infra.local.accounts import connect, disconnect, forget
 from infra.local.deployment import ORGANIZATION, ROLE, LocalDeployment
 from infra.local.environment import operating
 from mcpist.caller import Role
 from mcpist.people import directory
-from tests.whole.accounts import connect, disconnect, forget
 from tests.whole.conftest import MODULES, McpUser
 
 LINES = """\

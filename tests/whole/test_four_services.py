@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from infra.local.accounts import connect, disconnect, forget
 from tests.services.contracts import needs_descriptions
-from tests.whole.accounts import connect, disconnect, forget
 from tests.whole.conftest import McpUser
 from tests.whole.vendors import ACCOUNT, HOSTS, Vendors
 from token_broker.grants.grants import provider_name

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from infra.local.accounts import connect, disconnect
 from infra.local.deployment import LocalDeployment
 from tests import emf
-from tests.whole.accounts import connect, disconnect
 from tests.whole.conftest import McpUser
 
 GET_ME = {"module": "github", "tool": "get_me", "output": True}

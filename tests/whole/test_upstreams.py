@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from infra.local.accounts import connect, forget
 from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment
 from mcpist_services.upstream import jsonc
 from mcpist_services.upstream.configuration import UpstreamServer
 from tests.upstreams.servers import clock, everything, modern_http
-from tests.whole.accounts import connect, forget
 from tests.whole.conftest import McpUser, built, is_quota_request
 
 DOCUMENTS = Path(__file__).parent / "documents"

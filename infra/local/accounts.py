@@ -60,5 +60,5 @@ def _broker(deployment: LocalDeployment) -> Iterator[None]:
         try:
             yield
         finally:
-            credential_cache._cache.clear()
-            vault._key_cache.clear()
+            credential_cache._cache.clear()  # noqa: SLF001 - of this process, which plays the broker
+            vault._key_cache.clear()  # noqa: SLF001 - as above

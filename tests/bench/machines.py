@@ -6,14 +6,13 @@ from random import Random
 
 from infra.bench.meter import EXECUTION_GIGABYTES
 from infra.bench.prices import dollars
+from infra.bench.report import Row
 from mcpist.batch.language.graph import Graph
 from mcpist.batch.machine.definition import Machine, build_machine, build_relay
 from mcpist.errors import GraphTooLarge
 from tests.core.batch.graphs import Batch, timed
 from tests.core.batch.shapes import seeded
 from tests.core.batch.stub_runner import StepRunner, ideal_times, step_seconds
-
-type Row = tuple[str, str, str]
 
 STEP_RUNNER = "arn:aws:lambda:us-east-1:123456789012:function:mcpist-StepRunnerFunction-0123456789AB:live"
 GRAPHS = 300

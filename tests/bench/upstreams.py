@@ -16,6 +16,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from infra.bench.report import Row
 from infra.bench.stub_deployment import NO_REQUEST_LIMIT
 from infra.cli.document import CommandError
 from infra.cli.endpoint import Endpoint, EndpointSession
@@ -24,12 +25,12 @@ from mcpist.render.answer import compact_json
 from mcpist.settings import settings
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connections import SHARED, Upstreams
+from tests.peers.tokens import o200k
+from tests.upstreams.servers import clock, everything_http, filesystem, memory
 
 CALLS, WARM_UP = 200, 20
 USERS, CALLS_A_USER = 20, 5
 ECHO = {"message": "hello"}
-
-type Row = tuple[str, str, str]
 
 
 def rows() -> Iterator[Row]:
@@ -53,8 +54,6 @@ def _on_loopback() -> Iterator[None]:
 
 
 def _servers(stack: ExitStack) -> dict[str, UpstreamServer]:
-    from tests.upstreams.servers import clock, everything_http, filesystem, memory
-
     folder = Path(stack.enter_context(TemporaryDirectory()))
     everything = stack.enter_context(everything_http())
     return {
@@ -109,8 +108,6 @@ async def _alternating(upstreams: Upstreams, url: str) -> tuple[float, float]:
 
 
 def _tokens(deployment: LocalDeployment, servers: dict[str, UpstreamServer]) -> Iterator[Row]:
-    from tests.peers.tokens import o200k
-
     upstreams = Upstreams(servers)
     lists = [upstreams.list_tools(name, deadline=time.monotonic() + 60).tools for name in servers]
     upstreams.close()
