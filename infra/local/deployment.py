@@ -1,7 +1,6 @@
 """The whole deployment on one machine: the embedded AWS, a login, and one organization with two people."""
 
 import os
-import re
 import shutil
 import socket
 import subprocess
@@ -112,9 +111,8 @@ def with_modules(target: Path, *files: Path) -> Path:
         (package / file.stem).mkdir()
         (package / file.stem / "__init__.py").touch()
         shutil.copy(file, package / file.stem / "tools.py")
-    names = sorted({*NAMES, *(file.stem for file in files)})
-    init_file = package / "__init__.py"
-    init_file.write_text(re.sub("(?m)^NAMES = .*$", f"NAMES = {tuple(names)!r}", init_file.read_text("utf-8")), "utf-8")
+    with (package / "__init__.py").open("a", encoding="utf-8") as table:
+        table.write(f"NAMES = {tuple(sorted({*NAMES, *(file.stem for file in files)}))!r}\n")
     write = "from mcpist_services.catalogue import CATALOGUE; CATALOGUE.write()"
     subprocess.run([sys.executable, "-c", write], env={**os.environ, "PYTHONPATH": str(package.parent)}, check=True)  # noqa: S603
     return target
