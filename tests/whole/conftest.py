@@ -150,7 +150,7 @@ def usual(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     moved = {"github": ("https://api.github.com", github.url)}
     moved |= {name: (host, f"{vendors.url}/{name}") for name, host in HOSTS.items()}
     for name, (host, place) in moved.items():
-        file = root / "layers/services/mcpist_services" / name / "tools.py"
+        file = root / "layers/services/mcpist_services" / name / "module.py"
         file.write_text(file.read_text("utf-8").replace(host, place), "utf-8")
     plenty = {"UserRequests": "6000"}  # one user asks all that the tests ask
     with run_local_deployment(docs=HERE / "documents", root=root, modules=MODULES, parameters=plenty) as deployment:

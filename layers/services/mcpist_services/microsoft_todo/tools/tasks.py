@@ -1,7 +1,4 @@
-"""Microsoft To Do: lists, tasks, their steps and links.
-
-Reference: https://learn.microsoft.com/en-us/graph/api/resources/todo-overview?view=graph-rest-1.0
-"""
+"""Tasks, their steps and their links."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -10,56 +7,14 @@ from pydantic import Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.call import Call, CallResponse, Calls, changes, given, path
-from mcpist.tools.module import Module, Scopes
-from mcpist.tools.paging import Paging, by_link
+from mcpist.tools.call import Call, Calls, changes, given, path
+from mcpist_services.microsoft_todo.module import Id, ListId, TaskId, Timezone, list_path, microsoft_todo
 
-
-def _next_link(answer: CallResponse) -> str | None:
-    link: str | None = answer.json.get("@odata.nextLink")
-    return link
-
-
-# Asked for no number of items, Graph answers with some lists and with no link to the rest; paging always asks.
-GRAPH = "https://graph.microsoft.com"
-
-microsoft_todo = Module(
-    "microsoft_todo",
-    __doc__,
-    api_version="v1.0",
-    host="https://graph.microsoft.com/v1.0",
-    paging=Paging(
-        size="$top",
-        max_size=100,
-        position_parameters=("$skip", "$skiptoken"),
-        next_page=by_link(_next_link, "$skip", "$skiptoken"),
-    ),
-    # They are granted by their short names or by their addresses.
-    scopes=Scopes(
-        reads=("Tasks.Read",),
-        writes=("Tasks.ReadWrite",),
-        destroys=("Tasks.ReadWrite",),
-        implied_by={
-            "Tasks.Read": ("Tasks.ReadWrite", f"{GRAPH}/Tasks.Read", f"{GRAPH}/Tasks.ReadWrite"),
-            "Tasks.ReadWrite": (f"{GRAPH}/Tasks.ReadWrite",),
-        },
-    ),
-    category="productivity",
-    tags=("tasks", "todo"),
-)
-
-LIST = ("id", "displayName as name", "wellknownListName as kind", "isOwner as is_owner", "isShared as is_shared")
 TASK = ("id", "title", "status", "importance", "dueDateTime.dateTime as due")
 STEP = ("id", "displayName as name", "isChecked as is_checked")
 LINK = ("id", "displayName as name", "applicationName as application", "webUrl as url")
-NAMED = shows("id", "displayName as name")
 CHANGED = shows("id", "title", "status")
-
-Id = Annotated[str, Field(pattern=r"^[\w=+-]+$")]
-ListId = Annotated[Id, "The id that list_lists shows, e.g. AAMkADIyAAAAABrJAAA="]
-TaskId = Annotated[Id, "The id that list_tasks shows, e.g. AlMKXwbQAAAJws6wcAAAA="]
 StepId = Annotated[Id, "The id that list_checklist shows, e.g. 51d8a471-2e9d-4f53-9937-c33a8742d28f"]
-ListName = Annotated[str, Field(min_length=1), "e.g. Groceries"]
 StepName = Annotated[str, Field(min_length=1), "What is to be done, e.g. Ask for a quote"]
 Title = Annotated[str, Field(min_length=1), "In one line, e.g. Send the offer"]
 Body = Annotated[str, "Plain text, e.g. With the new prices"]
@@ -81,7 +36,6 @@ NewReminder = Annotated[
     Field(pattern=r"^(none|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)$"),
     "A time in timezone; or none to clear it, e.g. 2026-01-31T09:00:00",
 ]
-Timezone = Annotated[str, Field(pattern=r"^[\w/+ .()-]+$")]
 GivenTimezone = Annotated[Timezone, "Where due and reminder are; an IANA or a Windows name"]
 AnswerTimezone = Annotated[Timezone, "For due and the like in the answer; UTC if left out, e.g. Asia/Tokyo"]
 Categories = Annotated[
@@ -100,42 +54,6 @@ NewRecurrence = Annotated[
 ]
 
 
-# -- lists --------------------------------------------------------------------------------------------
-
-
-@microsoft_todo.lists(shows(*LIST, rows="value"), "me.todo.lists.List")
-def list_lists() -> Call:
-    """List your to-do lists: your own, and those that others share with you."""
-    return Call("GET", "/me/todo/lists")
-
-
-@microsoft_todo.reads(shows(*LIST), "me.todo.lists.Get")
-def get_list(list_id: ListId) -> Call:
-    """Read one to-do list: its name, and whether it is yours or shared."""
-    return Call("GET", _list(list_id))
-
-
-@microsoft_todo.writes(NAMED, "me.todo.lists.Create")
-def create_list(display_name: ListName) -> Call:
-    """Create a to-do list."""
-    return Call("POST", "/me/todo/lists", json={"displayName": display_name})
-
-
-@microsoft_todo.writes(NAMED, "me.todo.lists.Update", idempotent=True)
-def update_list(list_id: ListId, display_name: ListName) -> Call:
-    """Rename a to-do list."""
-    return Call("PATCH", _list(list_id), json={"displayName": display_name})
-
-
-@microsoft_todo.destroys(DONE, "me.todo.lists.Delete", idempotent=True)
-def delete_list(list_id: ListId) -> Call:
-    """Delete a to-do list with all its tasks."""
-    return Call("DELETE", _list(list_id))
-
-
-# -- tasks --------------------------------------------------------------------------------------------
-
-
 @microsoft_todo.lists(shows(*TASK, rows="value"), "me.todo.lists.tasks.List")
 def list_tasks(
     list_id: ListId,
@@ -147,7 +65,7 @@ def list_tasks(
 ) -> Call:
     """List the tasks of a to-do list, also those that are done."""
     query = given(**{"$filter": filter, "$orderby": orderby})
-    return Call("GET", _list(list_id, "/tasks"), query, headers=_timezone_header(timezone))
+    return Call("GET", list_path(list_id, "/tasks"), query, headers=_timezone_header(timezone))
 
 
 @microsoft_todo.reads(
@@ -169,7 +87,7 @@ def list_tasks(
 def get_task(list_id: ListId, task_id: TaskId, timezone: AnswerTimezone | None = None) -> Calls:
     """Read one task with its text, its steps and its links."""
     query = {"$expand": "checklistItems,linkedResources"}
-    task = (yield Call("GET", _task(list_id, task_id), query, headers=_timezone_header(timezone))).json
+    task = (yield Call("GET", _task_path(list_id, task_id), query, headers=_timezone_header(timezone))).json
     return {**task, "text": _document(task)}
 
 
@@ -188,7 +106,7 @@ def create_task(
 ) -> Call:
     """Put a task on a to-do list."""
     fields = given(title=title, body=_text(body), status=status, importance=importance, categories=categories)
-    return Call("POST", _list(list_id, "/tasks"), json=fields | _times(due, reminder, recurrence, timezone))
+    return Call("POST", list_path(list_id, "/tasks"), json=fields | _times(due, reminder, recurrence, timezone))
 
 
 @microsoft_todo.writes(
@@ -215,28 +133,25 @@ def update_task(
     fields |= _times(due, reminder, recurrence, timezone)
     if not fields:
         raise InvalidRequest(field="title", problem="say at least one thing to change, this or another")
-    return Call("PATCH", _task(list_id, task_id), json=fields)
+    return Call("PATCH", _task_path(list_id, task_id), json=fields)
 
 
 @microsoft_todo.writes(CHANGED, "me.todo.lists.tasks.Update", idempotent=True)
 def complete_task(list_id: ListId, task_id: TaskId) -> Call:
     """Mark a task as done. Of one that repeats, To Do makes the next."""
-    return Call("PATCH", _task(list_id, task_id), json={"status": "completed"})
+    return Call("PATCH", _task_path(list_id, task_id), json={"status": "completed"})
 
 
 @microsoft_todo.destroys(DONE, "me.todo.lists.tasks.Delete", idempotent=True)
 def delete_task(list_id: ListId, task_id: TaskId) -> Call:
     """Delete a task."""
-    return Call("DELETE", _task(list_id, task_id))
-
-
-# -- the steps of a task ------------------------------------------------------------------------------
+    return Call("DELETE", _task_path(list_id, task_id))
 
 
 @microsoft_todo.lists(shows(*STEP, rows="value"), "me.todo.lists.tasks.checklistItems.List")
 def list_checklist(list_id: ListId, task_id: TaskId) -> Call:
     """List the steps (sub-tasks) of a task."""
-    return Call("GET", _task(list_id, task_id, "/checklistItems"))
+    return Call("GET", _task_path(list_id, task_id, "/checklistItems"))
 
 
 @microsoft_todo.writes(shows(*STEP), "me.todo.lists.tasks.checklistItems.Create")
@@ -245,7 +160,7 @@ def add_checklist_item(
 ) -> Call:
     """Add a step (sub-task) to a task."""
     fields = {"displayName": display_name, "isChecked": is_checked}
-    return Call("POST", _task(list_id, task_id, "/checklistItems"), json=fields)
+    return Call("POST", _task_path(list_id, task_id, "/checklistItems"), json=fields)
 
 
 @microsoft_todo.writes(
@@ -260,22 +175,19 @@ def update_checklist_item(
 ) -> Call:
     """Rename a step of a task, or tick it."""
     fields = changes(displayName=display_name, isChecked=is_checked)
-    return Call("PATCH", _step(list_id, task_id, checklist_item_id), json=fields)
+    return Call("PATCH", _step_path(list_id, task_id, checklist_item_id), json=fields)
 
 
 @microsoft_todo.destroys(DONE, "me.todo.lists.tasks.checklistItems.Delete", idempotent=True)
 def delete_checklist_item(list_id: ListId, task_id: TaskId, checklist_item_id: StepId) -> Call:
     """Delete a step of a task."""
-    return Call("DELETE", _step(list_id, task_id, checklist_item_id))
-
-
-# -- the links of a task ------------------------------------------------------------------------------
+    return Call("DELETE", _step_path(list_id, task_id, checklist_item_id))
 
 
 @microsoft_todo.lists(shows(*LINK, rows="value"), "me.todo.lists.tasks.linkedResources.List")
 def list_links(list_id: ListId, task_id: TaskId) -> Call:
     """List what a task is linked with: an e-mail, an issue, a page."""
-    return Call("GET", _task(list_id, task_id, "/linkedResources"))
+    return Call("GET", _task_path(list_id, task_id, "/linkedResources"))
 
 
 @microsoft_todo.writes(shows("id", "webUrl as url"), "me.todo.lists.tasks.linkedResources.Create")
@@ -289,79 +201,15 @@ def add_link(
 ) -> Call:
     """Link a task with something elsewhere: an issue, a page, an e-mail."""
     fields = given(webUrl=web_url, displayName=display_name, applicationName=application_name, externalId=external_id)
-    return Call("POST", _task(list_id, task_id, "/linkedResources"), json=fields)
+    return Call("POST", _task_path(list_id, task_id, "/linkedResources"), json=fields)
 
 
-# -- resources and prompts ----------------------------------------------------------------------------
-
-
-@microsoft_todo.resource("microsoft-todo://lists/{list_id}", list_tasks)
-def open_tasks(list_id: str) -> Mapping[str, Any]:
-    """The tasks of a list that are not done."""
-    return {"list_id": list_id, "filter": _OPEN}
-
-
-@microsoft_todo.resource("microsoft-todo://lists/{list_id}/tasks/{task_id}", get_task)
-def task(list_id: str, task_id: str) -> Mapping[str, Any]:
-    """A task with its text and its steps."""
-    return {"list_id": list_id, "task_id": task_id}
-
-
-@microsoft_todo.prompt(list_lists, list_tasks)
-def plan_day(
-    timezone: Annotated[Timezone, "Your time zone, e.g. Asia/Tokyo"],
-    hours: Annotated[int, Field(ge=1, le=16), "How many hours you have"] = 6,
-) -> str:
-    """Plan your day from your to-do lists."""
-    return (
-        f"Plan my day: I have {hours} hours for tasks. List my to-do lists (microsoft_todo.list_lists), then in one "
-        f"batch the open tasks of all of them (microsoft_todo.list_tasks with the filter {_OPEN} and the timezone "
-        f"{timezone}). Take what is overdue, due today or important first; guess how long each takes, and leave out "
-        "what does not fit. Show the day in order with times, and what has to wait and why. Change nothing before I "
-        "agree."
-    )
-
-
-@microsoft_todo.prompt(list_lists, list_tasks)
-def tidy_up() -> str:
-    """Go through your to-do lists and clear out what is stale."""
-    return (
-        "Help me to tidy up Microsoft To Do. List my to-do lists (microsoft_todo.list_lists), then in one batch the "
-        f"open tasks of all of them (microsoft_todo.list_tasks with the filter {_OPEN}). Show what is overdue, what "
-        "stands on two lists, what is no single action, and what waits for others. Propose for each: do, reschedule, "
-        "split, complete or delete. Change nothing before I agree."
-    )
-
-
-@microsoft_todo.prompt(get_task, list_checklist)
-def break_down(list_id: ListId, task_id: TaskId) -> str:
-    """Break a task down into steps."""
-    return (
-        f"Break the task {task_id} of the list {list_id} in Microsoft To Do down into steps. In one batch, read it "
-        "(microsoft_todo.get_task) and the steps that it has (microsoft_todo.list_checklist). Propose steps that each "
-        "take less than half an hour and begin with a verb, in their order, without those that are there. Add none "
-        "before I agree."
-    )
-
-
-microsoft_todo.completes("list_id", list_lists, "id")
-
-
-# -- how Microsoft To Do speaks -----------------------------------------------------------------------
-
-_OPEN = "status ne 'completed'"
-
-
-def _list(list_id: str, rest: str = "") -> str:
-    return path(f"/me/todo/lists/{{list_id}}{rest}", list_id=list_id)
-
-
-def _task(list_id: str, task_id: str, rest: str = "", **parts: str) -> str:
+def _task_path(list_id: str, task_id: str, rest: str = "", **parts: str) -> str:
     return path(f"/me/todo/lists/{{list_id}}/tasks/{{task_id}}{rest}", list_id=list_id, task_id=task_id, **parts)
 
 
-def _step(list_id: str, task_id: str, step: str) -> str:
-    return _task(list_id, task_id, "/checklistItems/{step}", step=step)
+def _step_path(list_id: str, task_id: str, step: str) -> str:
+    return _task_path(list_id, task_id, "/checklistItems/{step}", step=step)
 
 
 def _timezone_header(timezone: str | None) -> dict[str, str]:

@@ -1,53 +1,18 @@
-"""Google Calendar: calendars, events and their guests, free time.
+"""Events, their guests and free time."""
 
-Reference: https://developers.google.com/workspace/calendar/api/v3/reference
-"""
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta, tzinfo
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import NAMESPACE_URL, uuid5
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
-from mcpist.tools.call import Call, CallResponse, Calls, Work, changes, given, path
-from mcpist.tools.module import Module, Scopes
-from mcpist.tools.paging import Paging, by_field
+from mcpist.tools.call import Call, Calls, Work, changes, given, path
+from mcpist_services.google_calendar.module import EVENTS, CalendarId, google_calendar
 
-CALENDARS = "https://www.googleapis.com/auth/calendar"
-EVENTS = (f"{CALENDARS}.events.readonly",)
-
-google_calendar = Module(
-    "google_calendar",
-    __doc__,
-    api_version="v3",
-    host="https://www.googleapis.com/calendar/v3",
-    paging=Paging(
-        size="maxResults",
-        max_size=250,
-        position_parameters=("pageToken",),
-        next_page=by_field("nextPageToken", "pageToken"),
-    ),
-    scopes=Scopes(
-        reads=(f"{CALENDARS}.readonly",),
-        writes=(f"{CALENDARS}.events",),
-        destroys=(f"{CALENDARS}.events",),
-        implied_by={
-            f"{CALENDARS}.readonly": (CALENDARS,),
-            f"{CALENDARS}.events": (CALENDARS,),
-            EVENTS[0]: (CALENDARS, f"{CALENDARS}.readonly", f"{CALENDARS}.events"),
-        },
-    ),
-    category="productivity",
-    tags=("calendar", "meetings", "scheduling"),
-)
-
-CALENDAR = ("id", "summary", "timeZone as timezone", "accessRole as access", "primary")
 # An event has a time, or is all day and has dates.
 EVENT = (
     "id",
@@ -57,8 +22,6 @@ EVENT = (
     "status",
 )
 WRITTEN = shows("id", "status", "hangoutLink as meet", "htmlLink as url")
-
-CalendarId = Annotated[str, Field(min_length=1), "An id that list_calendars shows; primary is your own"]
 EventId = Annotated[str, Field(min_length=1), "The id that list_events shows, e.g. 7k3f9q0m2a"]
 Moment = Annotated[
     str,
@@ -94,55 +57,6 @@ Conference = Annotated[bool, "With a Google Meet link"]
 SendUpdates = Annotated[Literal["all", "externalOnly", "none"], "Which guests get an e-mail; if left out none"]
 
 
-# -- calendars ----------------------------------------------------------------------------------------
-
-
-@google_calendar.lists(shows(*CALENDAR, rows="items"), "calendar.calendarList.list")
-def list_calendars(
-    min_access_role: Annotated[
-        Literal["freeBusyReader", "reader", "writerWithoutPrivateAccess", "writer", "owner"] | None,
-        "Only calendars that you may use at least so",
-    ] = None,
-    show_hidden: Annotated[bool, "Also those that you have hidden"] = False,
-) -> Call:
-    """List your calendars: your own, and those that others share with you."""
-    return Call("GET", "/users/me/calendarList", given(minAccessRole=min_access_role, showHidden=show_hidden))
-
-
-@google_calendar.reads(
-    shows(
-        *CALENDAR,
-        "description",
-        "location",
-        "summaryOverride as own_name",
-        "defaultReminders[*].minutes as reminders",
-    ),
-    "calendar.calendarList.get",
-)
-def get_calendar(calendar_id: CalendarId = "primary") -> Call:
-    """Read one calendar of your list: its name, time zone, and what you may do there."""
-    return Call("GET", path("/users/me/calendarList/{calendar_id}", calendar_id=calendar_id))
-
-
-@google_calendar.reads(shows("id", "background", "foreground"), "calendar.colors.get")
-def list_colors() -> Calls:
-    """List the colours that an event can have."""
-    answer = yield Call("GET", "/colors")
-    return [{"id": color, **shades} for color, shades in answer.json["event"].items()]
-
-
-@google_calendar.reads(shows("time", "weekday", "timezone"), "calendar.settings.get")
-def get_current_time() -> Calls:
-    """Tell the date and time now, in the time zone that your calendar is set to."""
-    answer = yield Call("GET", "/users/me/settings/timezone")
-    name = answer.json["value"]
-    now = _server_time(answer).astimezone(_zone(name))
-    return {"time": now.isoformat(timespec="seconds"), "weekday": f"{now:%A}", "timezone": name}
-
-
-# -- events -------------------------------------------------------------------------------------------
-
-
 @google_calendar.lists(shows(*EVENT, rows="items"), "calendar.events.list", scopes=EVENTS)
 def list_events(
     calendar_id: CalendarId = "primary",
@@ -162,7 +76,7 @@ def list_events(
         raise InvalidRequest(field="order_by", problem="only with single_events is there an order by start")
     order = order_by or ("startTime" if single_events else None)
     query = given(timeMin=time_min, timeMax=time_max, q=q, singleEvents=single_events, orderBy=order, timeZone=timezone)
-    return Call("GET", _events(calendar_id), query)
+    return Call("GET", _events_path(calendar_id), query)
 
 
 @google_calendar.reads(
@@ -189,7 +103,7 @@ def list_events(
 )
 def get_event(event_id: EventId, calendar_id: CalendarId = "primary", timezone: AnswerTimezone | None = None) -> Call:
     """Read one event: when, where, who comes, and its description."""
-    return Call("GET", _event(calendar_id, event_id), given(timeZone=timezone))
+    return Call("GET", _event_path(calendar_id, event_id), given(timeZone=timezone))
 
 
 @google_calendar.lists(shows(*EVENT, rows="items"), "calendar.events.instances", scopes=EVENTS)
@@ -202,7 +116,7 @@ def list_instances(
 ) -> Call:
     """List the single times of a repeating event; each has an id of its own."""
     query = given(timeMin=time_min, timeMax=time_max, timeZone=timezone)
-    return Call("GET", _event(calendar_id, event_id, "/instances"), query)
+    return Call("GET", _event_path(calendar_id, event_id, "/instances"), query)
 
 
 @google_calendar.reads(shows("calendar", "start", "end", "error"), "calendar.freebusy.query")
@@ -259,7 +173,7 @@ def create_event(
     fields |= given(attendees=_guests(attendees), visibility=visibility, transparency=transparency, colorId=color_id)
     if conference:
         fields["conferenceData"] = _meet_request(f"{calendar_id} {fields}")
-    return Call("POST", _events(calendar_id), _write_query(conference, send_updates), json=fields)
+    return Call("POST", _events_path(calendar_id), _write_query(conference, send_updates), json=fields)
 
 
 @google_calendar.writes(shows(*EVENT, "htmlLink as url"), "calendar.events.quickAdd")
@@ -269,7 +183,7 @@ def quick_add(
     send_updates: SendUpdates | None = None,
 ) -> Call:
     """Put an event into a calendar from a sentence that Google reads; the answer says what it understood."""
-    return Call("POST", _events(calendar_id, "/quickAdd"), given(text=text, sendUpdates=send_updates))
+    return Call("POST", _events_path(calendar_id, "/quickAdd"), given(text=text, sendUpdates=send_updates))
 
 
 @google_calendar.writes(
@@ -314,7 +228,7 @@ def update_event(
         transparency=transparency,
         colorId=color_id,
     )
-    call = Call("PATCH", _event(calendar_id, event_id), _write_query(conference, send_updates), json=fields)
+    call = Call("PATCH", _event_path(calendar_id, event_id), _write_query(conference, send_updates), json=fields)
     return _merge_into_current(call) if fields.keys() & {"start", "end", "attendees"} else call
 
 
@@ -327,7 +241,7 @@ def move_event(
 ) -> Call:
     """Move an event to another calendar, which becomes its organizer. Not to another time: that is update_event."""
     query = given(destination=destination, sendUpdates=send_updates)
-    return Call("POST", _event(calendar_id, event_id, "/move"), query)
+    return Call("POST", _event_path(calendar_id, event_id, "/move"), query)
 
 
 @google_calendar.destroys(DONE, "calendar.events.delete", idempotent=True)
@@ -335,74 +249,14 @@ def delete_event(
     event_id: EventId, calendar_id: CalendarId = "primary", send_updates: SendUpdates | None = None
 ) -> Call:
     """Delete an event, or with a series' id all its times."""
-    return Call("DELETE", _event(calendar_id, event_id), given(sendUpdates=send_updates))
+    return Call("DELETE", _event_path(calendar_id, event_id), given(sendUpdates=send_updates))
 
 
-# -- resources and prompts ----------------------------------------------------------------------------
-
-
-@google_calendar.resource("google-calendar://{calendar_id}/{day}", list_events)
-def day(calendar_id: str, day: str) -> Mapping[str, Any]:
-    """The events of a day: 2026-01-31 in UTC, or 2026-01-31+09:00 with an offset."""
-    offset = day[10:] or "Z"
-    try:
-        after = date.fromisoformat(day[:10]) + timedelta(days=1)
-    except (ValueError, OverflowError):
-        raise InvalidRequest(field="day", problem="it is no date such as 2026-01-31 or 2026-01-31+09:00") from None
-    return {
-        "calendar_id": calendar_id,
-        "time_min": f"{day[:10]}T00:00:00{offset}",
-        "time_max": f"{after}T00:00:00{offset}",
-    }
-
-
-@google_calendar.resource("google-calendar://{calendar_id}/events/{event_id}", get_event)
-def event(calendar_id: str, event_id: str) -> Mapping[str, Any]:
-    """An event with its guests and its description."""
-    return {"calendar_id": calendar_id, "event_id": event_id}
-
-
-@google_calendar.prompt(get_current_time, list_calendars, list_events)
-def plan_week(
-    goals: Annotated[str | None, "What you want to find time for, e.g. two hours of writing a day"] = None,
-) -> str:
-    """Look at the coming week and plan it."""
-    request = f" I want to find time for: {goals}." if goals else ""
-    return (
-        f"Plan my coming week with Google Calendar.{request} First ask for the time and its zone "
-        "(google_calendar.get_current_time) and for my calendars (google_calendar.list_calendars) in one batch, then "
-        "in another for the next seven days of those that matter (google_calendar.list_events with time_min and "
-        "time_max). Show the week day by day, name overlaps, days without a break and meetings without a purpose, and "
-        "propose blocks for what I want to do. Create, move or delete nothing before I agree."
-    )
-
-
-@google_calendar.prompt(get_current_time, free_busy)
-def find_meeting_time(
-    people: Annotated[str, "Their e-mail addresses, e.g. ada@example.com, bob@example.com"],
-    minutes: Annotated[int, Field(ge=5, le=1_440), "How long"] = 30,
-    days: Annotated[int, Field(ge=1, le=31), "How many days from now to look at"] = 7,
-) -> str:
-    """Find a time when everybody can meet."""
-    return (
-        f"Find a time of {minutes} minutes within the next {days} days when {people} and I can meet. Ask for the time "
-        "and my zone (google_calendar.get_current_time), then in one batch for my busy times and theirs "
-        "(google_calendar.free_busy with primary and all addresses, in my zone). Say whose calendar cannot be read. "
-        "Propose three times within usual working hours, the best first, and why. Invite nobody before I agree."
-    )
-
-
-google_calendar.completes("calendar_id", list_calendars, "id")
-
-
-# -- how Google Calendar speaks -----------------------------------------------------------------------
-
-
-def _events(calendar_id: str, rest: str = "") -> str:
+def _events_path(calendar_id: str, rest: str = "") -> str:
     return path(f"/calendars/{{calendar_id}}/events{rest}", calendar_id=calendar_id)
 
 
-def _event(calendar_id: str, event_id: str, rest: str = "") -> str:
+def _event_path(calendar_id: str, event_id: str, rest: str = "") -> str:
     return path(f"/calendars/{{calendar_id}}/events/{{event_id}}{rest}", calendar_id=calendar_id, event_id=event_id)
 
 
@@ -457,17 +311,3 @@ def _busy(calendar: str, found: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"calendar": calendar, "start": span["start"], "end": span["end"], "error": None}
     for error in found.get("errors", []):
         yield {"calendar": calendar, "start": None, "end": None, "error": error["reason"]}
-
-
-def _server_time(answer: CallResponse) -> datetime:
-    """The service's clock, else ours."""
-    date_header = answer.headers.get("date")
-    return parsedate_to_datetime(date_header) if date_header else datetime.now(UTC)
-
-
-def _zone(name: str) -> tzinfo:
-    """A time zone; UTC where this machine does not know it, which the time's offset then tells."""
-    try:
-        return ZoneInfo(name)
-    except (ValueError, ZoneInfoNotFoundError):
-        return UTC

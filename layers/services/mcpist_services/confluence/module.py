@@ -1,0 +1,61 @@
+"""Confluence: spaces, pages as Markdown, comments, labels, files, tasks.
+
+Reference: https://developer.atlassian.com/cloud/confluence/rest/v2/ and, for search and labels,
+https://developer.atlassian.com/cloud/confluence/rest/v1/
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mcpist.render.shows import shows, value_at
+from mcpist.tools.call import Call, CallResponse, Calls, path
+from mcpist.tools.module import Module, Scopes
+from mcpist.tools.paging import Paging, by_link
+from mcpist_services.confluence.presentation import comment_text, with_markdown
+from mcpist_services.confluence.storage import storage
+
+
+def _next_link(answer: CallResponse) -> str | None:
+    """The next page's address; a cursor has plus signs, and no spaces, which an unescaped plus sign would mean."""
+    link: str | None = value_at(answer.json, "_links.next")
+    return link and link.replace("+", "%2B")
+
+
+_BY_CURSOR = by_link(_next_link, "cursor")
+confluence = Module(
+    "confluence",
+    __doc__,
+    api_version="2",
+    host="https://api.atlassian.com/ex/confluence/{account}",
+    headers={"accept": "application/json"},
+    paging=Paging("limit", 250, ("cursor",), _BY_CURSOR),
+    scopes=Scopes(
+        reads=("read:page:confluence",), writes=("write:page:confluence",), destroys=("delete:page:confluence",)
+    ),
+    category="productivity",
+    tags=("documents", "wiki"),
+)
+COMMENTS = Paging("limit", 250, ("cursor",), _BY_CURSOR, comment_text)
+CHANGED = shows("id", "status", "version.number as version", "url")
+Id = Annotated[str, Field(pattern=r"^[0-9]+$")]
+PageId = Annotated[Id, "The number in a page's address, e.g. 65551"]
+SpaceId = Annotated[Id, "The id that list_spaces shows, which is not the key, e.g. 98306"]
+Body = Annotated[str, "Markdown; also [@](mention:account-id), > [!info], [x](page:SPACE/Title), e.g. ## Goals"]
+SpaceKey = Annotated[str, Field(pattern=r'^[^\s"/\\]+$', max_length=255), "A space's key, e.g. ENG"]
+Dates = Literal["created-date", "-created-date", "modified-date", "-modified-date"]
+
+
+def page_path(page_id: str, rest: str = "") -> str:
+    """A path under one page."""
+    return path(f"/wiki/api/v2/pages/{{page_id}}{rest}", page_id=page_id)
+
+
+def storage_body(text: str | None) -> dict[str, str] | None:
+    """Return the body of a page or a comment in Confluence's storage format."""
+    return None if text is None else {"representation": "storage", "value": storage(text)}
+
+
+def send_with_markdown(call: Call) -> Calls:
+    """One thing, told for people, too."""
+    return with_markdown((yield call).json)

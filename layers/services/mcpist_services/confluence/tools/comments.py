@@ -1,0 +1,79 @@
+"""Comments on pages."""
+
+from typing import Annotated, Literal
+
+from mcpist.errors import InvalidRequest
+from mcpist.render.shows import shows
+from mcpist.tools.call import Call, Calls, given, path
+from mcpist_services.confluence.module import (
+    CHANGED,
+    COMMENTS,
+    Body,
+    Dates,
+    Id,
+    PageId,
+    confluence,
+    page_path,
+    send_with_markdown,
+    storage_body,
+)
+
+CommentId = Annotated[Id, "The id that list_comments shows, e.g. 131073"]
+
+
+@confluence.lists(
+    shows(
+        "id",
+        "version.authorId as author_id",
+        "version.createdAt as created",
+        "resolution",
+        "about",
+        "markdown as text",
+        rows="results",
+    ),
+    "getPageFooterComments",
+    scopes=("read:comment:confluence",),
+    paging=COMMENTS,
+    uses=(
+        {"page_id": "65551"},
+        {"page_id": "65551", "kind": "inline"},
+        {"comment_id": "131073", "sort": "-created-date"},
+    ),
+)
+def list_comments(
+    page_id: PageId | None = None,
+    comment_id: Annotated[CommentId | None, "The replies to this comment, e.g. 131073"] = None,
+    kind: Annotated[Literal["footer", "inline"], "Below a page, or beside words in it"] = "footer",
+    sort: Dates | None = None,
+) -> Call:
+    """List the comments on a page, or the replies to one comment."""
+    query = given(sort=sort) | {"body-format": "storage"}
+    _require_one(page_id=page_id, comment_id=comment_id)
+    if comment_id is None:
+        return Call("GET", page_path(page_id or "", f"/{kind}-comments"), query)
+    return Call("GET", path(f"/wiki/api/v2/{kind}-comments/{{comment_id}}/children", comment_id=comment_id), query)
+
+
+@confluence.writes(
+    CHANGED,
+    "createFooterComment",
+    scopes=("write:comment:confluence",),
+    uses=({"parent_comment_id": "131073", "kind": "inline"}, {"page_id": "65551"}),
+)
+def add_comment(
+    body: Annotated[Body, "Markdown, e.g. Done, thank you."],
+    page_id: PageId | None = None,
+    parent_comment_id: Annotated[CommentId | None, "Reply to this comment, e.g. 131073"] = None,
+    kind: Annotated[Literal["footer", "inline"], "Of the comment to reply to"] = "footer",
+) -> Calls:
+    """Comment below a page, or reply to a comment."""
+    _require_one(page_id=page_id, parent_comment_id=parent_comment_id)
+    if page_id and kind == "inline":
+        raise InvalidRequest(field="kind", problem="inline is for replies: name parent_comment_id")
+    fields = given(pageId=page_id, parentCommentId=parent_comment_id, body=storage_body(body))
+    return send_with_markdown(Call("POST", f"/wiki/api/v2/{kind}-comments", json=fields))
+
+
+def _require_one(**fields: str | None) -> None:
+    if len(given(**fields)) != 1:
+        raise InvalidRequest(field=" or ".join(fields), problem="say one of them")

@@ -1,0 +1,112 @@
+"""Labels, files and tasks."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from mcpist.errors import InvalidRequest
+from mcpist.render.shows import DONE, shows
+from mcpist.tools.call import Call, given, path
+from mcpist.tools.paging import Paging
+from mcpist_services.confluence.module import _BY_CURSOR, COMMENTS, Dates, PageId, SpaceId, confluence, page_path
+from mcpist_services.confluence.presentation import attachment_url
+
+CONTENT = ("write:confluence-content",)
+FILES = Paging("limit", 250, ("cursor",), _BY_CURSOR, attachment_url)
+LABEL = shows("id", "name", "prefix", rows="results")
+AccountId = Annotated[str, Field(min_length=1, max_length=128), "An account id, e.g. 712020:70035bdf"]
+Label = Annotated[str, Field(pattern=r"^\S+$", max_length=255)]
+Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"), "UTC, e.g. 2026-01-31T09:00:00Z"]
+
+
+@confluence.lists(LABEL, "getPageLabels")
+def list_labels(
+    page_id: PageId,
+    prefix: Annotated[Literal["my", "team", "global", "system"] | None, "All kinds if left out"] = None,
+) -> Call:
+    """List the labels of a page."""
+    return Call("GET", page_path(page_id, "/labels"), given(prefix=prefix))
+
+
+@confluence.writes(LABEL, "addLabelsToContent", scopes=CONTENT, idempotent=True)
+def add_labels(
+    page_id: PageId, labels: Annotated[list[Label], Field(min_length=1), "Without spaces, e.g. runbook, on-call"]
+) -> Call:
+    """Put labels on a page, beside those that it has."""
+    body = [{"prefix": "global", "name": label} for label in labels]
+    return Call("POST", path("/wiki/rest/api/content/{page_id}/label", page_id=page_id), json=body)
+
+
+@confluence.destroys(DONE, "removeLabelFromContent", scopes=CONTENT, idempotent=True)
+def remove_label(page_id: PageId, label: Annotated[Label, "e.g. runbook"]) -> Call:
+    """Take a label off a page."""
+    return Call("DELETE", path("/wiki/rest/api/content/{page_id}/label/{label}", page_id=page_id, label=label))
+
+
+@confluence.lists(
+    shows(
+        "id",
+        "title",
+        "mediaType as media_type",
+        "fileSize as size_bytes",
+        "version.createdAt as updated",
+        "comment",
+        "url",
+        rows="results",
+    ),
+    "getPageAttachments",
+    scopes=("read:attachment:confluence",),
+    paging=FILES,
+)
+def list_attachments(
+    page_id: PageId,
+    filename: Annotated[str | None, "Only this file, e.g. plan.pdf"] = None,
+    media_type: Annotated[str | None, "Only of this type, e.g. application/pdf"] = None,
+    sort: Dates | None = None,
+) -> Call:
+    """List the files of a page, with the addresses to load them from."""
+    query = given(filename=filename, mediaType=media_type, sort=sort)
+    return Call("GET", page_path(page_id, "/attachments"), query)
+
+
+@confluence.lists(
+    shows(
+        "id",
+        "status",
+        "markdown as text",
+        "assignedTo as assigned_to",
+        "dueAt as due",
+        "pageId as page_id",
+        "spaceId as space_id",
+        rows="results",
+    ),
+    "getTasks",
+    scopes=("read:task:confluence",),
+    paging=COMMENTS,
+)
+def list_tasks(
+    space_id: SpaceId | None = None,
+    page_id: PageId | None = None,
+    status: Annotated[Literal["complete", "incomplete"] | None, "Both if left out"] = None,
+    assigned_to: AccountId | None = None,
+    created_by: AccountId | None = None,
+    due_at_from: Time | None = None,
+    due_at_to: Time | None = None,
+) -> Call:
+    """List the tasks (ticked or not) on pages: of a space, a page, a person, or due in a time."""
+    query: dict[str, Any] = {"space-id": space_id, "page-id": page_id, "status": status, "assigned-to": assigned_to}
+    query |= {"created-by": created_by, "due-at-from": _milliseconds(due_at_from=due_at_from)}
+    query |= {"due-at-to": _milliseconds(due_at_to=due_at_to), "include-blank-tasks": False, "body-format": "storage"}
+    return Call("GET", "/wiki/api/v2/tasks", given(**query))
+
+
+def _milliseconds(**time: str | None) -> int | None:
+    """A time as Confluence counts it."""
+    (field, text), *_ = time.items()
+    if text is None:
+        return None
+    try:
+        return int(datetime.fromisoformat(text).timestamp()) * 1000
+    except ValueError:
+        raise InvalidRequest(field=field, problem=f"{text} is no time of the calendar") from None

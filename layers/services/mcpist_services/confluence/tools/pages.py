@@ -1,0 +1,196 @@
+"""Spaces, pages and their versions."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from mcpist.render.shows import DONE, shows, value_at
+from mcpist.tools.call import Call, Calls, changes, given, path
+from mcpist.tools.paging import Paging, by_link
+from mcpist_services.confluence.module import (
+    CHANGED,
+    Body,
+    Dates,
+    Id,
+    PageId,
+    SpaceId,
+    SpaceKey,
+    _next_link,
+    confluence,
+    page_path,
+    send_with_markdown,
+    storage_body,
+)
+from mcpist_services.confluence.presentation import search_result, with_markdown
+
+# Of the search, too, only the cursor leads on; it says besides in which direction.
+_BY_SEARCH_CURSOR = by_link(_next_link, "cursor", "next", "start")
+SPACES = ("read:space:confluence",)
+TREES = ("read:hierarchical-content:confluence",)
+FOUND = Paging("limit", 100, ("cursor", "next", "start"), _BY_SEARCH_CURSOR, search_result)
+SPACE = ("id", "key", "name", "type", "status", "homepageId as homepage_id")
+PAGE = ("id", "title", "status", "spaceId as space_id", "parentId as parent_id", "version.createdAt as updated")
+Title = Annotated[str, Field(min_length=1, max_length=255)]
+Order = Literal[Dates, "id", "-id", "title", "-title"]
+
+
+@confluence.lists(shows(*SPACE, rows="results"), "getSpaces", scopes=SPACES)
+def list_spaces(
+    keys: Annotated[list[SpaceKey] | None, "Only these, by their keys, e.g. ENG, OPS"] = None,
+    type: Annotated[  # noqa: A002
+        Literal["global", "collaboration", "knowledge_base", "personal", "system", "onboarding", "xflow_sample_space"]
+        | None,
+        "All if left out",
+    ] = None,
+    status: Annotated[Literal["current", "archived"] | None, "Both if left out"] = None,
+    sort: Literal["id", "-id", "key", "-key", "name", "-name"] | None = None,
+) -> Call:
+    """List the spaces that you can see, with the ids that other tools take."""
+    return Call("GET", "/wiki/api/v2/spaces", given(keys=keys, type=type, status=status, sort=sort))
+
+
+@confluence.reads(
+    shows(*SPACE, "createdAt as created", "description.plain.value as description", "url"),
+    "getSpaceById",
+    scopes=SPACES,
+)
+def get_space(space_id: SpaceId) -> Calls:
+    """Read one space: its name, its home page, its description."""
+    place = path("/wiki/api/v2/spaces/{space_id}", space_id=space_id)
+    return send_with_markdown(Call("GET", place, {"description-format": "plain"}))
+
+
+@confluence.lists(shows(*PAGE, rows="results"), "getPages")
+def list_pages(
+    space_id: SpaceId | None = None,
+    title: Annotated[Title | None, "Exactly this title, e.g. Release plan"] = None,
+    status: Annotated[
+        list[Literal["current", "archived", "deleted", "trashed"]] | None, "Current and archived if left out"
+    ] = None,
+    sort: Order | None = None,
+) -> Call:
+    """List the pages of a space or of all spaces, or find one by its title."""
+    query = {"space-id": space_id, "title": title, "status": status, "sort": sort}
+    return Call("GET", "/wiki/api/v2/pages", given(**query))
+
+
+@confluence.reads(shows(*PAGE, "version.number as version", "url", "markdown", text="markdown"), "getPageById")
+def get_page(
+    page_id: PageId,
+    version: Annotated[int | None, Field(ge=1), "An older version, as list_versions shows"] = None,
+    get_draft: Annotated[bool, "What is not published yet"] = False,
+) -> Calls:
+    """Read one page as Markdown; what that cannot say is named as not carried."""
+    query = {"body-format": "storage", "version": version, "get-draft": get_draft or None}
+    return send_with_markdown(Call("GET", page_path(page_id), given(**query)))
+
+
+@confluence.writes(CHANGED, "createPage")
+def create_page(
+    space_id: SpaceId,
+    title: Annotated[Title, "Not yet in the space, e.g. Release plan"],
+    body: Body = "",
+    parent_id: Annotated[Id | None, "The page to put it under; the home page if left out, e.g. 65551"] = None,
+    status: Literal["current", "draft"] = "current",
+    private: Annotated[bool, "Only you can see it"] = False,
+) -> Calls:
+    """Create a page from Markdown."""
+    fields = given(spaceId=space_id, status=status, title=title, parentId=parent_id, body=storage_body(body))
+    return send_with_markdown(Call("POST", "/wiki/api/v2/pages", given(private=private or None), json=fields))
+
+
+@confluence.writes(
+    CHANGED, "updatePage", scopes=("read:page:confluence", "write:page:confluence"), uses=({"title": "Release plan 2"},)
+)
+def update_page(
+    page_id: PageId,
+    title: Annotated[Title | None, "A new one, e.g. Release plan 2"] = None,
+    body: Annotated[Body | None, "Markdown; replaces the whole text, e.g. ## Goals"] = None,
+    status: Annotated[Literal["current", "draft"] | None, "current publishes a draft"] = None,
+    parent_id: Annotated[Id | None, "Move it under this page of its space, e.g. 65552"] = None,
+    message: Annotated[str | None, "Why, for the list of versions, e.g. Moved to May"] = None,
+) -> Calls:
+    """Change a page's title, text, place or status; what is not given stays as it is."""
+    fields = changes(title=title, body=storage_body(body), status=status, parentId=parent_id)
+    return _update_page(page_id, fields, given(message=message))
+
+
+@confluence.destroys(DONE, "deletePage")
+def delete_page(
+    page_id: PageId,
+    draft: Annotated[bool, "It is a draft"] = False,
+    purge: Annotated[bool, "Out of the trash, for ever"] = False,
+) -> Call:
+    """Move a page to the trash, or remove one that is there for ever."""
+    return Call("DELETE", page_path(page_id), given(draft=draft or None, purge=purge or None))
+
+
+@confluence.lists(shows("id", "title", "type", "status", rows="results"), "getPageDirectChildren", scopes=TREES)
+def list_children(page_id: PageId, sort: Order | None = None) -> Call:
+    """List what stands right under a page: pages, folders, whiteboards, databases."""
+    return Call("GET", page_path(page_id, "/direct-children"), given(sort=sort))
+
+
+@confluence.lists(
+    shows("id", "title", "type", "status", "parentId as parent_id", "depth", rows="results"),
+    "getPageDescendants",
+    scopes=TREES,
+)
+def list_descendants(page_id: PageId, depth: Annotated[int, Field(ge=1, le=10), "How many levels down"] = 2) -> Call:
+    """List all that stands under a page, level by level."""
+    return Call("GET", page_path(page_id, "/descendants"), {"depth": depth})
+
+
+@confluence.lists(
+    shows(
+        "words.id as id",
+        "words.title as title",
+        "words.type as type",
+        "words.space as space",
+        "words.url as url",
+        "words.excerpt as excerpt",
+        "lastModified as updated",
+        rows="results",
+    ),
+    "searchByCQL",
+    scopes=("search:confluence",),
+    paging=FOUND,
+)
+def search(
+    cql: Annotated[
+        str, Field(min_length=1), 'Confluence\'s query language, e.g. type = page AND space = ENG AND text ~ "login"'
+    ],
+    include_archived_spaces: Annotated[bool, "Also in spaces that are archived"] = False,
+) -> Call:
+    """Search pages, blog posts, comments and files by words, space, label, author or date."""
+    query = {"cql": cql, "expand": "content.space"}
+    return Call("GET", "/wiki/rest/api/search", query | given(includeArchivedSpaces=include_archived_spaces or None))
+
+
+@confluence.lists(
+    shows(
+        "number",
+        "createdAt as created",
+        "authorId as author_id",
+        "message",
+        "minorEdit as minor_edit",
+        rows="results",
+    ),
+    "getPageVersions",
+)
+def list_versions(page_id: PageId, sort: Literal["modified-date", "-modified-date"] = "-modified-date") -> Call:
+    """List the versions of a page, the newest first: who changed it, when and why."""
+    return Call("GET", page_path(page_id, "/versions"), {"sort": sort})
+
+
+def _update_page(page_id: str, fields: dict[str, Any], version: dict[str, Any]) -> Calls:
+    """The whole page anew, as Confluence wants it: what it is now, with the changes, as its next version."""
+    query = {} if "body" in fields else {"body-format": "storage"}
+    now = (yield Call("GET", page_path(page_id), query)).json
+    kept = {"id": page_id, "status": now["status"], "title": now["title"], "body": value_at(now, "body.storage")}
+    # A draft has one version only.
+    is_draft = "draft" in (now["status"], fields.get("status"))
+    number = 1 if is_draft else now["version"]["number"] + 1
+    return with_markdown(
+        (yield Call("PUT", page_path(page_id), json={**kept, **fields, "version": {"number": number, **version}})).json
+    )

@@ -1,0 +1,66 @@
+"""GitHub: repositories and their files, issues, pull requests, Actions, releases, notifications.
+
+Reference: https://docs.github.com/en/rest?apiVersion=2022-11-28
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mcpist.render.shows import shows
+from mcpist.tools.call import CallResponse, path
+from mcpist.tools.module import Module, Scopes
+from mcpist.tools.paging import Paging, by_link
+
+_NEXT = re.compile(r'<([^>]*)>; rel="next"')
+
+
+def _next_link(answer: CallResponse) -> str | None:
+    found = _NEXT.search(answer.headers.get("link", ""))
+    return found and found[1]
+
+
+github = Module(
+    "github",
+    __doc__,
+    api_version="2022-11-28",
+    host="https://api.github.com",
+    headers={"accept": "application/vnd.github+json", "x-github-api-version": "2022-11-28"},
+    paging=Paging(
+        size="per_page",
+        max_size=100,
+        position_parameters=("page", "after"),
+        next_page=by_link(_next_link, "page", "after"),
+    ),
+    # What is public can be read without any.
+    scopes=Scopes(
+        writes=("public_repo",),
+        destroys=("public_repo",),
+        implied_by={"public_repo": ("repo",), "notifications": ("repo",)},
+    ),
+    category="development",
+    tags=("code", "git"),
+)
+CHANGED = shows("number", "state", "html_url as url")
+Owner = Annotated[str, Field(pattern=r"^[\w.-]+$"), "The account that owns the repository, e.g. octocat"]
+Repo = Annotated[str, Field(pattern=r"^[\w.-]+$"), "The repository's name without its owner, e.g. hello-world"]
+Number = Annotated[int, Field(ge=1)]
+Name = Annotated[str, Field(min_length=1, max_length=255)]
+Login = Annotated[str, Field(min_length=1)]
+Markdown = Annotated[str, Field(max_length=65_536)]
+Ref = Annotated[str, Field(min_length=1), "A branch, tag or commit, e.g. main"]
+Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"), "UTC, e.g. 2026-01-31T09:00:00Z"]
+State = Literal["open", "closed", "all"]
+Direction = Literal["asc", "desc"]
+
+
+def repo_path(owner: str, repo: str, rest: str = "", **parts: str | int | list[str]) -> str:
+    """A path under one repository."""
+    return path(f"/repos/{{owner}}/{{repo}}{rest}", owner=owner, repo=repo, **parts)
+
+
+def comma_separated(values: Sequence[str] | None) -> str | None:
+    """Join the values of a query parameter."""
+    return ",".join(values) if values else None

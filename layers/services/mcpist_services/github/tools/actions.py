@@ -1,0 +1,75 @@
+"""GitHub Actions: workflows, their runs and jobs."""
+
+from typing import Annotated, Any, Literal
+
+from mcpist.render.shows import DONE, shows
+from mcpist.tools.call import Call, given
+from mcpist_services.github.module import Name, Number, Owner, Ref, Repo, github, repo_path
+
+RUN = ("id", "name", "status", "conclusion", "event", "head_branch as branch", "created_at as created")
+Run = Annotated[Number, "The id that list_runs shows"]
+
+
+@github.lists(shows("id", "name", "path", "state", rows="workflows"), "actions/list-repo-workflows")
+def list_workflows(owner: Owner, repo: Repo) -> Call:
+    """List a repository's workflows of GitHub Actions."""
+    return Call("GET", repo_path(owner, repo, "/actions/workflows"))
+
+
+@github.lists(shows(*RUN, "actor.login as actor", rows="workflow_runs"), "actions/list-workflow-runs-for-repo")
+def list_runs(
+    owner: Owner,
+    repo: Repo,
+    branch: Annotated[str | None, "e.g. main"] = None,
+    status: Annotated[
+        Literal["queued", "in_progress", "completed", "success", "failure", "cancelled", "timed_out"] | None,
+        "A state, or how it ended",
+    ] = None,
+    event: Annotated[str | None, "What started it, e.g. push"] = None,
+    actor: Annotated[str | None, "A login, e.g. octocat"] = None,
+    created: Annotated[str | None, "A moment, or a range such as >=2026-01-31, e.g. 2026-01-31T09:00:00Z"] = None,
+) -> Call:
+    """List the runs of workflows (CI builds), the newest first."""
+    query = given(branch=branch, status=status, event=event, actor=actor, created=created)
+    return Call("GET", repo_path(owner, repo, "/actions/runs"), query)
+
+
+@github.reads(
+    shows(*RUN, "run_attempt as attempt", "head_sha as sha", "display_title as title", "html_url as url"),
+    "actions/get-workflow-run",
+)
+def get_run(owner: Owner, repo: Repo, run_id: Run) -> Call:
+    """Read one run of a workflow: whether it is done and how it ended."""
+    return Call("GET", _run_path(owner, repo, run_id))
+
+
+@github.lists(
+    shows("id", "name", "status", "conclusion", "started_at as started", "completed_at as completed", rows="jobs"),
+    "actions/list-jobs-for-workflow-run",
+)
+def list_jobs(owner: Owner, repo: Repo, run_id: Run, filter: Literal["latest", "all"] = "latest") -> Call:  # noqa: A002
+    """List the jobs of a run: which failed, which passed."""
+    return Call("GET", _run_path(owner, repo, run_id, "/jobs"), {"filter": filter})
+
+
+@github.writes(DONE, "actions/re-run-workflow")
+def rerun(owner: Owner, repo: Repo, run_id: Run) -> Call:
+    """Run a workflow's run again."""
+    return Call("POST", _run_path(owner, repo, run_id, "/rerun"))
+
+
+@github.writes(DONE, "actions/create-workflow-dispatch")
+def dispatch_workflow(
+    owner: Owner,
+    repo: Repo,
+    workflow_id: Annotated[Name, "Its id or its file, e.g. deploy.yml"],
+    ref: Ref,
+    inputs: Annotated[dict[str, Any] | None, 'As the workflow declares them, e.g. {"environment": "staging"}'] = None,
+) -> Call:
+    """Start a workflow by hand."""
+    place = repo_path(owner, repo, "/actions/workflows/{workflow_id}/dispatches", workflow_id=workflow_id)
+    return Call("POST", place, json=given(ref=ref, inputs=inputs))
+
+
+def _run_path(owner: str, repo: str, run: int, rest: str = "") -> str:
+    return repo_path(owner, repo, f"/actions/runs/{{run}}{rest}", run=run)

@@ -1,0 +1,148 @@
+"""Issues, their comments and labels."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mcpist.render.shows import shows
+from mcpist.tools.call import Call, changes, given
+from mcpist_services.github.module import (
+    CHANGED,
+    Direction,
+    Login,
+    Markdown,
+    Name,
+    Number,
+    Owner,
+    Repo,
+    State,
+    Time,
+    comma_separated,
+    github,
+    repo_path,
+)
+
+ISSUE = ("number", "title", "state", "user.login as author", "labels[*].name as labels", "updated_at as updated")
+COMMENT = ("id", "user.login as author", "created_at as created", "body")
+
+
+@github.lists(shows(*ISSUE, "pull_request.html_url as pull_request"), "issues/list-for-repo")
+def list_issues(
+    owner: Owner,
+    repo: Repo,
+    state: State = "open",
+    labels: Annotated[list[Name] | None, "Only issues with all of these, e.g. bug, ui"] = None,
+    assignee: Annotated[str | None, "A login, or none, or * for anybody, e.g. octocat"] = None,
+    creator: Annotated[str | None, "A login, e.g. octocat"] = None,
+    milestone: Annotated[str | None, "A milestone's number, or none, or *, e.g. 3"] = None,
+    since: Annotated[Time | None, "Updated at or after this UTC time, e.g. 2026-01-31T09:00:00Z"] = None,
+    sort: Literal["created", "updated", "comments"] = "created",
+    direction: Direction = "desc",
+) -> Call:
+    """List a repository's issues. Pull requests count as issues here, and are marked."""
+    query = given(state=state, labels=comma_separated(labels), assignee=assignee, creator=creator, milestone=milestone)
+    return Call("GET", repo_path(owner, repo, "/issues"), query | given(since=since, sort=sort, direction=direction))
+
+
+@github.reads(
+    shows(
+        *ISSUE,
+        "assignees[*].login as assignees",
+        "comments",
+        "created_at as created",
+        "html_url as url",
+        "body",
+        text="body",
+    ),
+    "issues/get",
+)
+def get_issue(owner: Owner, repo: Repo, issue_number: Number) -> Call:
+    """Read one issue with its text."""
+    return Call("GET", _issue_path(owner, repo, issue_number))
+
+
+@github.lists(shows(*ISSUE, "html_url as url", rows="items"), "search/issues-and-pull-requests")
+def search_issues(
+    q: Annotated[str, Field(min_length=1), "GitHub's search syntax, e.g. repo:octocat/app is:issue is:open label:bug"],
+    sort: Annotated[
+        Literal["comments", "reactions", "interactions", "created", "updated"] | None, "Best match if left out"
+    ] = None,
+    order: Direction = "desc",
+) -> Call:
+    """Search issues (is:issue) or pull requests (is:pr) in all repositories that you can reach."""
+    return Call("GET", "/search/issues", given(q=q, sort=sort, order=order))
+
+
+@github.lists(shows(*COMMENT), "issues/list-comments")
+def list_issue_comments(owner: Owner, repo: Repo, issue_number: Number, since: Time | None = None) -> Call:
+    """List the comments of an issue or a pull request, the oldest first."""
+    return Call("GET", _issue_path(owner, repo, issue_number, "/comments"), given(since=since))
+
+
+@github.lists(shows("name", "description", "color"), "issues/list-labels-for-repo")
+def list_labels(owner: Owner, repo: Repo) -> Call:
+    """List the labels that a repository knows."""
+    return Call("GET", repo_path(owner, repo, "/labels"))
+
+
+@github.writes(CHANGED, "issues/create")
+def create_issue(
+    owner: Owner,
+    repo: Repo,
+    title: Annotated[Name, "In one line, e.g. Login fails on Safari"],
+    body: Annotated[Markdown | None, "Markdown, e.g. Steps: ..."] = None,
+    labels: Annotated[list[Name] | None, "e.g. bug, ui"] = None,
+    assignees: Annotated[list[Login] | None, "Logins, e.g. octocat"] = None,
+    milestone: Annotated[Number | None, "A milestone's number"] = None,
+) -> Call:
+    """Open an issue."""
+    fields = given(title=title, body=body, labels=labels, assignees=assignees, milestone=milestone)
+    return Call("POST", repo_path(owner, repo, "/issues"), json=fields)
+
+
+@github.writes(CHANGED, "issues/update", idempotent=True, uses=({"state": "closed", "state_reason": "completed"},))
+def update_issue(
+    owner: Owner,
+    repo: Repo,
+    issue_number: Number,
+    title: Annotated[Name | None, "In one line, e.g. Login fails on Safari"] = None,
+    body: Annotated[Markdown | None, "Markdown; replaces the text, e.g. Steps: ..."] = None,
+    state: Literal["open", "closed"] | None = None,
+    state_reason: Annotated[
+        Literal["completed", "not_planned", "duplicate", "reopened"] | None, "Why the state"
+    ] = None,
+    labels: Annotated[list[Name] | None, "Replaces all labels, e.g. bug, ui"] = None,
+    assignees: Annotated[list[Login] | None, "Logins; replaces all, e.g. octocat"] = None,
+    milestone: Annotated[Number | None, "A milestone's number"] = None,
+) -> Call:
+    """Change an issue, close it or open it again."""
+    fields = changes(
+        title=title,
+        body=body,
+        state=state,
+        state_reason=state_reason,
+        labels=labels,
+        assignees=assignees,
+        milestone=milestone,
+    )
+    return Call("PATCH", _issue_path(owner, repo, issue_number), json=fields)
+
+
+@github.writes(shows("id", "html_url as url"), "issues/create-comment")
+def add_issue_comment(
+    owner: Owner, repo: Repo, issue_number: Number, body: Annotated[Markdown, "Markdown, e.g. Fixed in main."]
+) -> Call:
+    """Comment on an issue or a pull request."""
+    return Call("POST", _issue_path(owner, repo, issue_number, "/comments"), json={"body": body})
+
+
+@github.writes(shows("name"), "issues/add-labels", idempotent=True)
+def add_labels(
+    owner: Owner, repo: Repo, issue_number: Number, labels: Annotated[list[Name], Field(min_length=1), "e.g. bug, ui"]
+) -> Call:
+    """Put labels on an issue or a pull request, beside those that it has."""
+    return Call("POST", _issue_path(owner, repo, issue_number, "/labels"), json={"labels": labels})
+
+
+def _issue_path(owner: str, repo: str, number: int, rest: str = "") -> str:
+    return repo_path(owner, repo, f"/issues/{{number}}{rest}", number=number)

@@ -1,0 +1,36 @@
+"""The account's notifications."""
+
+from typing import Annotated
+
+from mcpist.render.shows import DONE, shows
+from mcpist.tools.call import Call, given, path
+from mcpist_services.github.module import Number, Time, github
+
+
+@github.lists(
+    shows(
+        "id",
+        "reason",
+        "subject.type as type",
+        "subject.title as title",
+        "repository.full_name as repository",
+        "unread",
+        "updated_at as updated",
+    ),
+    "activity/list-notifications-for-authenticated-user",
+    scopes=("notifications",),
+)
+def list_notifications(
+    all: Annotated[bool, "Also those that you have read"] = False,  # noqa: A002
+    participating: Annotated[bool, "Only where you take part or are mentioned"] = False,
+    since: Time | None = None,
+    before: Time | None = None,
+) -> Call:
+    """List your notifications, the newest first."""
+    return Call("GET", "/notifications", given(all=all, participating=participating, since=since, before=before))
+
+
+@github.writes(DONE, "activity/mark-thread-as-read", scopes=("notifications",), idempotent=True)
+def mark_notification_read(thread_id: Annotated[Number, "The id that list_notifications shows"]) -> Call:
+    """Mark a notification as read."""
+    return Call("PATCH", path("/notifications/threads/{thread_id}", thread_id=thread_id))

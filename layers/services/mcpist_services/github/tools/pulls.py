@@ -1,0 +1,158 @@
+"""Pull requests, their files and reviews."""
+
+from typing import Annotated, Any, Literal
+
+from mcpist.render.shows import shows
+from mcpist.tools.call import Call, changes, given
+from mcpist_services.github.module import (
+    CHANGED,
+    Direction,
+    Login,
+    Markdown,
+    Name,
+    Number,
+    Owner,
+    Repo,
+    State,
+    github,
+    repo_path,
+)
+
+FILE = ("filename", "status", "additions", "deletions")
+PULL = ("number", "title", "state", "draft", "user.login as author", "head.ref as head", "base.ref as base")
+REVIEW = ("id", "user.login as author", "state", "submitted_at as submitted", "body")
+
+
+@github.lists(shows(*PULL, "updated_at as updated"), "pulls/list")
+def list_pulls(
+    owner: Owner,
+    repo: Repo,
+    state: State = "open",
+    head: Annotated[str | None, "Only from this branch, as owner:branch, e.g. octocat:fix/login"] = None,
+    base: Annotated[str | None, "Only into this branch, e.g. main"] = None,
+    sort: Literal["created", "updated", "popularity", "long-running"] = "created",
+    direction: Direction = "desc",
+) -> Call:
+    """List a repository's pull requests."""
+    query = given(state=state, head=head, base=base, sort=sort, direction=direction)
+    return Call("GET", repo_path(owner, repo, "/pulls"), query)
+
+
+@github.reads(
+    shows(
+        *PULL,
+        "merged",
+        "mergeable_state",
+        "additions",
+        "deletions",
+        "changed_files",
+        "created_at as created",
+        "updated_at as updated",
+        "html_url as url",
+        "body",
+        text="body",
+    ),
+    "pulls/get",
+)
+def get_pull(owner: Owner, repo: Repo, pull_number: Number) -> Call:
+    """Read one pull request with its text, and whether it can be merged."""
+    return Call("GET", _pull_path(owner, repo, pull_number))
+
+
+@github.lists(shows(*FILE, "patch"), "pulls/list-files")
+def list_pull_files(owner: Owner, repo: Repo, pull_number: Number) -> Call:
+    """List the files that a pull request changes, with their diffs."""
+    return Call("GET", _pull_path(owner, repo, pull_number, "/files"))
+
+
+@github.lists(shows(*REVIEW), "pulls/list-reviews")
+def list_reviews(owner: Owner, repo: Repo, pull_number: Number) -> Call:
+    """List the reviews of a pull request: who approved, who asked for changes."""
+    return Call("GET", _pull_path(owner, repo, pull_number, "/reviews"))
+
+
+@github.writes(CHANGED, "pulls/create")
+def create_pull(
+    owner: Owner,
+    repo: Repo,
+    title: Annotated[Name, "In one line, e.g. Fix the login on Safari"],
+    head: Annotated[Name, "The branch with the changes, e.g. fix/login"],
+    base: Annotated[Name, "The branch to merge into, e.g. main"],
+    body: Annotated[Markdown | None, "Markdown, e.g. Closes #42"] = None,
+    draft: Annotated[bool, "Not ready for review yet"] = False,
+    maintainer_can_modify: Annotated[bool, "Whether maintainers of the base may push to it"] = True,
+) -> Call:
+    """Open a pull request."""
+    fields = given(title=title, head=head, base=base, body=body)
+    fields |= {"draft": draft, "maintainer_can_modify": maintainer_can_modify}
+    return Call("POST", repo_path(owner, repo, "/pulls"), json=fields)
+
+
+@github.writes(CHANGED, "pulls/update", idempotent=True, uses=({"title": "Fix the login"},))
+def update_pull(
+    owner: Owner,
+    repo: Repo,
+    pull_number: Number,
+    title: Annotated[Name | None, "In one line, e.g. Fix the login on Safari"] = None,
+    body: Annotated[Markdown | None, "Markdown; replaces the text, e.g. Closes #42"] = None,
+    state: Literal["open", "closed"] | None = None,
+    base: Annotated[Name | None, "Another branch to merge into, e.g. main"] = None,
+) -> Call:
+    """Change a pull request, close it or open it again."""
+    return Call(
+        "PATCH", _pull_path(owner, repo, pull_number), json=changes(title=title, body=body, state=state, base=base)
+    )
+
+
+@github.writes(shows("id", "state", "html_url as url"), "pulls/create-review")
+def create_review(
+    owner: Owner,
+    repo: Repo,
+    pull_number: Number,
+    event: Literal["APPROVE", "REQUEST_CHANGES", "COMMENT"],
+    body: Annotated[Markdown | None, "Markdown; needed unless you approve, e.g. Looks good."] = None,
+    comments: Annotated[
+        list[dict[str, Any]] | None, 'On lines of files, e.g. [{"path": "app.py", "line": 3, "body": "Why?"}]'
+    ] = None,
+    commit_id: Annotated[str | None, "The commit that you looked at; the newest if left out, e.g. 6dcb09b5b578"] = None,
+) -> Call:
+    """Review a pull request: approve it, ask for changes, or comment."""
+    fields = given(event=event, body=body, comments=comments, commit_id=commit_id)
+    return Call("POST", _pull_path(owner, repo, pull_number, "/reviews"), json=fields)
+
+
+@github.writes(
+    shows("number", "requested_reviewers[*].login as reviewers", "html_url as url"),
+    "pulls/request-reviewers",
+    idempotent=True,
+    uses=({"reviewers": ["octocat"]},),
+)
+def request_reviewers(
+    owner: Owner,
+    repo: Repo,
+    pull_number: Number,
+    reviewers: Annotated[list[Login] | None, "Logins, e.g. octocat"] = None,
+    team_reviewers: Annotated[list[Name] | None, "Slugs of teams, e.g. platform"] = None,
+) -> Call:
+    """Ask people or teams to review a pull request."""
+    people = changes(reviewers=reviewers, team_reviewers=team_reviewers)
+    return Call("POST", _pull_path(owner, repo, pull_number, "/requested_reviewers"), json=people)
+
+
+@github.destroys(shows("merged", "sha", "message"), "pulls/merge")
+def merge_pull(
+    owner: Owner,
+    repo: Repo,
+    pull_number: Number,
+    merge_method: Literal["merge", "squash", "rebase"] = "merge",
+    commit_title: Annotated[str | None, "e.g. Fix the login (#42)"] = None,
+    commit_message: Annotated[str | None, "e.g. Safari sends no cookie here."] = None,
+    sha: Annotated[str | None, "Merge only if this is still the head, e.g. 6dcb09b5b578"] = None,
+) -> Call:
+    """Merge a pull request into its base branch. This cannot be undone."""
+    fields = given(merge_method=merge_method, commit_title=commit_title, commit_message=commit_message, sha=sha)
+    return Call("PUT", _pull_path(owner, repo, pull_number, "/merge"), json=fields)
+
+
+def _pull_path(owner: str, repo: str, number: int, rest: str = "") -> str:
+    return repo_path(owner, repo, f"/pulls/{{number}}{rest}", number=number)

@@ -1,0 +1,39 @@
+"""Google Calendar: calendars, events and their guests, free time.
+
+Reference: https://developers.google.com/workspace/calendar/api/v3/reference
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from mcpist.tools.module import Module, Scopes
+from mcpist.tools.paging import Paging, by_field
+
+CALENDARS = "https://www.googleapis.com/auth/calendar"
+EVENTS = (f"{CALENDARS}.events.readonly",)
+google_calendar = Module(
+    "google_calendar",
+    __doc__,
+    api_version="v3",
+    host="https://www.googleapis.com/calendar/v3",
+    paging=Paging(
+        size="maxResults",
+        max_size=250,
+        position_parameters=("pageToken",),
+        next_page=by_field("nextPageToken", "pageToken"),
+    ),
+    scopes=Scopes(
+        reads=(f"{CALENDARS}.readonly",),
+        writes=(f"{CALENDARS}.events",),
+        destroys=(f"{CALENDARS}.events",),
+        implied_by={
+            f"{CALENDARS}.readonly": (CALENDARS,),
+            f"{CALENDARS}.events": (CALENDARS,),
+            EVENTS[0]: (CALENDARS, f"{CALENDARS}.readonly", f"{CALENDARS}.events"),
+        },
+    ),
+    category="productivity",
+    tags=("calendar", "meetings", "scheduling"),
+)
+CalendarId = Annotated[str, Field(min_length=1), "An id that list_calendars shows; primary is your own"]

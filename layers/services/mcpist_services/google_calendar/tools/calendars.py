@@ -1,0 +1,69 @@
+"""Calendars, colours and the time of the account."""
+
+from datetime import UTC, datetime, tzinfo
+from email.utils import parsedate_to_datetime
+from typing import Annotated, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from mcpist.render.shows import shows
+from mcpist.tools.call import Call, CallResponse, Calls, given, path
+from mcpist_services.google_calendar.module import CalendarId, google_calendar
+
+CALENDAR = ("id", "summary", "timeZone as timezone", "accessRole as access", "primary")
+
+
+@google_calendar.lists(shows(*CALENDAR, rows="items"), "calendar.calendarList.list")
+def list_calendars(
+    min_access_role: Annotated[
+        Literal["freeBusyReader", "reader", "writerWithoutPrivateAccess", "writer", "owner"] | None,
+        "Only calendars that you may use at least so",
+    ] = None,
+    show_hidden: Annotated[bool, "Also those that you have hidden"] = False,
+) -> Call:
+    """List your calendars: your own, and those that others share with you."""
+    return Call("GET", "/users/me/calendarList", given(minAccessRole=min_access_role, showHidden=show_hidden))
+
+
+@google_calendar.reads(
+    shows(
+        *CALENDAR,
+        "description",
+        "location",
+        "summaryOverride as own_name",
+        "defaultReminders[*].minutes as reminders",
+    ),
+    "calendar.calendarList.get",
+)
+def get_calendar(calendar_id: CalendarId = "primary") -> Call:
+    """Read one calendar of your list: its name, time zone, and what you may do there."""
+    return Call("GET", path("/users/me/calendarList/{calendar_id}", calendar_id=calendar_id))
+
+
+@google_calendar.reads(shows("id", "background", "foreground"), "calendar.colors.get")
+def list_colors() -> Calls:
+    """List the colours that an event can have."""
+    answer = yield Call("GET", "/colors")
+    return [{"id": color, **shades} for color, shades in answer.json["event"].items()]
+
+
+@google_calendar.reads(shows("time", "weekday", "timezone"), "calendar.settings.get")
+def get_current_time() -> Calls:
+    """Tell the date and time now, in the time zone that your calendar is set to."""
+    answer = yield Call("GET", "/users/me/settings/timezone")
+    name = answer.json["value"]
+    now = _server_time(answer).astimezone(_zone(name))
+    return {"time": now.isoformat(timespec="seconds"), "weekday": f"{now:%A}", "timezone": name}
+
+
+def _server_time(answer: CallResponse) -> datetime:
+    """The service's clock, else ours."""
+    date_header = answer.headers.get("date")
+    return parsedate_to_datetime(date_header) if date_header else datetime.now(UTC)
+
+
+def _zone(name: str) -> tzinfo:
+    """A time zone; UTC where this machine does not know it, which the time's offset then tells."""
+    try:
+        return ZoneInfo(name)
+    except (ValueError, ZoneInfoNotFoundError):
+        return UTC

@@ -1,0 +1,66 @@
+"""Resources and prompts of Google Calendar."""
+
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from mcpist.errors import InvalidRequest
+from mcpist_services.google_calendar.module import google_calendar
+from mcpist_services.google_calendar.tools.calendars import get_current_time, list_calendars
+from mcpist_services.google_calendar.tools.events import free_busy, get_event, list_events
+
+
+@google_calendar.resource("google-calendar://{calendar_id}/{day}", list_events)
+def day(calendar_id: str, day: str) -> Mapping[str, Any]:
+    """The events of a day: 2026-01-31 in UTC, or 2026-01-31+09:00 with an offset."""
+    offset = day[10:] or "Z"
+    try:
+        after = date.fromisoformat(day[:10]) + timedelta(days=1)
+    except (ValueError, OverflowError):
+        raise InvalidRequest(field="day", problem="it is no date such as 2026-01-31 or 2026-01-31+09:00") from None
+    return {
+        "calendar_id": calendar_id,
+        "time_min": f"{day[:10]}T00:00:00{offset}",
+        "time_max": f"{after}T00:00:00{offset}",
+    }
+
+
+@google_calendar.resource("google-calendar://{calendar_id}/events/{event_id}", get_event)
+def event(calendar_id: str, event_id: str) -> Mapping[str, Any]:
+    """An event with its guests and its description."""
+    return {"calendar_id": calendar_id, "event_id": event_id}
+
+
+@google_calendar.prompt(get_current_time, list_calendars, list_events)
+def plan_week(
+    goals: Annotated[str | None, "What you want to find time for, e.g. two hours of writing a day"] = None,
+) -> str:
+    """Look at the coming week and plan it."""
+    request = f" I want to find time for: {goals}." if goals else ""
+    return (
+        f"Plan my coming week with Google Calendar.{request} First ask for the time and its zone "
+        "(google_calendar.get_current_time) and for my calendars (google_calendar.list_calendars) in one batch, then "
+        "in another for the next seven days of those that matter (google_calendar.list_events with time_min and "
+        "time_max). Show the week day by day, name overlaps, days without a break and meetings without a purpose, and "
+        "propose blocks for what I want to do. Create, move or delete nothing before I agree."
+    )
+
+
+@google_calendar.prompt(get_current_time, free_busy)
+def find_meeting_time(
+    people: Annotated[str, "Their e-mail addresses, e.g. ada@example.com, bob@example.com"],
+    minutes: Annotated[int, Field(ge=5, le=1_440), "How long"] = 30,
+    days: Annotated[int, Field(ge=1, le=31), "How many days from now to look at"] = 7,
+) -> str:
+    """Find a time when everybody can meet."""
+    return (
+        f"Find a time of {minutes} minutes within the next {days} days when {people} and I can meet. Ask for the time "
+        "and my zone (google_calendar.get_current_time), then in one batch for my busy times and theirs "
+        "(google_calendar.free_busy with primary and all addresses, in my zone). Say whose calendar cannot be read. "
+        "Propose three times within usual working hours, the best first, and why. Invite nobody before I agree."
+    )
+
+
+google_calendar.completes("calendar_id", list_calendars, "id")

@@ -1,0 +1,51 @@
+"""How Jira writes the fields of an issue."""
+
+from collections.abc import Callable
+from typing import Any
+
+from mcpist.tools.call import given
+from mcpist_services.jira.adf import adf
+
+
+def issue_fields(**values: Any) -> dict[str, Any]:
+    """The fields of an issue as Jira writes them."""
+    return {name: _FIELD_WRITERS.get(name, lambda value: value)(value) for name, value in given(**values).items()}
+
+
+def custom_fields(fields: dict[str, Any] | None) -> dict[str, Any]:
+    """Fields that are said in Jira's own words, but for rich text."""
+    return {name: _custom_value(value, f"fields.{name}") for name, value in (fields or {}).items()}
+
+
+def _custom_value(value: Any, field: str) -> Any:
+    match value:
+        case {"markdown": str(text)} if len(value) == 1:
+            return adf(text, field)
+        case _:
+            return value
+
+
+def _by_name_or_id(name: str) -> dict[str, str]:
+    return {"id": name} if name.isdecimal() else {"name": name}
+
+
+def by_key_or_id(key: str) -> dict[str, str]:
+    """Refer to an issue or a project by its id, if all are digits, else by its key."""
+    return {"id": key} if key.isdecimal() else {"key": key}
+
+
+_FIELD_WRITERS: dict[str, Callable[[Any], Any]] = {
+    "project": by_key_or_id,
+    "issuetype": _by_name_or_id,
+    "description": lambda text: adf(text, "description"),
+    "priority": _by_name_or_id,
+    "assignee": lambda account: {"id": account},
+    "parent": by_key_or_id,
+    "components": lambda names: [{"name": name} for name in names],
+    "environment": lambda text: adf(text, "environment"),
+}
+
+
+def comment_body(comment: str | None) -> dict[str, Any] | None:
+    """Return a comment from Markdown, as Jira takes it."""
+    return None if comment is None else {"body": adf(comment, "comment")}

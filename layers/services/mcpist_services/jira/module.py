@@ -1,0 +1,76 @@
+"""Jira: issues with their comments and worklogs, projects, boards, sprints.
+
+Reference: https://developer.atlassian.com/cloud/jira/platform/rest/v3/ and, for boards and sprints,
+https://developer.atlassian.com/cloud/jira/software/rest/
+"""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from mcpist.render.shows import shows
+from mcpist.tools.call import Call, CallResponse, path
+from mcpist.tools.module import Module, Scopes
+from mcpist.tools.paging import ExtraColumns, NextPage, Paging, Position, by_offset
+from mcpist_services.jira.presentation import LIST_FIELDS, other_fields
+
+
+def _is_last(page: Any, end: int) -> bool:
+    """Newer lists say whether a page is the last, older ones only how many items there are."""
+    return bool(page["isLast"]) if "isLast" in page else end >= page.get("total", end)
+
+
+def _next_token(_: Call, answer: CallResponse, __: int) -> Position:
+    token = answer.json.get("nextPageToken")
+    return {"nextPageToken": token} if token and not answer.json.get("isLast") else {}
+
+
+_NEXT_OFFSET = by_offset("startAt", last=_is_last)
+
+
+def offset_paging(
+    next_page: NextPage = _NEXT_OFFSET, max_size: int = 100, extra_columns: ExtraColumns | None = None
+) -> Paging:
+    """Pages that begin at a place in the list."""
+    return Paging("maxResults", max_size, ("startAt",), next_page, extra_columns)
+
+
+jira = Module(
+    "jira",
+    __doc__,
+    api_version="3",
+    host="https://api.atlassian.com/ex/jira/{account}",
+    headers={"accept": "application/json"},
+    paging=offset_paging(),
+    scopes=Scopes(reads=("read:jira-work",), writes=("write:jira-work",), destroys=("write:jira-work",)),
+    category="project management",
+    tags=("issues", "agile"),
+)
+ISSUE = (
+    "key",
+    "fields.summary as summary",
+    "fields.status.name as status",
+    "fields.priority.name as priority",
+    "fields.assignee.displayName as assignee",
+    "fields.updated as updated",
+)
+FOUND = shows(*ISSUE, "more", rows="issues")
+IssueKey = Annotated[str, Field(pattern=r"^(?:[A-Za-z][A-Za-z0-9_]*-[0-9]+|[0-9]+)$"), "Its key or id, e.g. ENG-42"]
+Project = Annotated[str, Field(min_length=1), "The project's key or id, e.g. ENG"]
+Name = Annotated[str, Field(min_length=1, max_length=255)]
+Markdown = Annotated[str, Field(max_length=32_767)]
+Jql = Annotated[str, Field(min_length=1)]
+FieldIds = Annotated[list[Name], "More fields to show, by the ids of list_fields, e.g. customfield_10016"]
+Board = Annotated[int, Field(ge=1), "The id that list_boards shows"]
+SEARCH = Paging("maxResults", 100, ("nextPageToken",), _next_token, other_fields)
+
+
+def issue_path(issue_key: str, rest: str = "", **parts: str) -> str:
+    """A path under one issue."""
+    return path(f"/rest/api/3/issue/{{issue_key}}{rest}", issue_key=issue_key, **parts)
+
+
+def search_call(jql: str, fields: list[str] | None) -> Call:
+    """Jira answers ids alone where no fields are asked for; a long query has no room in an address."""
+    wanted = list(dict.fromkeys([*LIST_FIELDS, *(fields or [])]))
+    return Call("POST", "/rest/api/3/search/jql", json={"jql": jql, "fields": wanted})

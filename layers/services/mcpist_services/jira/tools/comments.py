@@ -1,0 +1,119 @@
+"""Comments and worklogs of an issue."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mcpist.errors import InvalidRequest
+from mcpist.render.shows import DONE, shows
+from mcpist.tools.call import Call, given
+from mcpist_services.jira.adf import adf
+from mcpist_services.jira.module import IssueKey, Markdown, issue_path, jira, offset_paging
+from mcpist_services.jira.presentation import comment_text
+
+WRITTEN = shows("id", "created")
+CommentId = Annotated[str, Field(pattern=r"^[0-9]+$"), "The id that list_comments shows, e.g. 10050"]
+Time = Annotated[
+    str,
+    Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)$"),
+    "With an offset, e.g. 2026-01-31T09:00:00Z",
+]
+Duration = Annotated[str, Field(pattern=r"^\s*\d+(\.\d+)?[wdhm](\s+\d+(\.\d+)?[wdhm])*\s*$")]
+
+
+@jira.lists(
+    shows("id", "author.displayName as author", "created", "markdown as body", rows="comments"),
+    "getComments",
+    paging=offset_paging(extra_columns=comment_text),
+)
+def list_comments(
+    issue_key: IssueKey, order_by: Annotated[Literal["created", "-created"], "- is the newest first"] = "created"
+) -> Call:
+    """List the comments of an issue."""
+    return Call("GET", issue_path(issue_key, "/comment"), {"orderBy": order_by})
+
+
+@jira.writes(WRITTEN, "addComment")
+def add_comment(
+    issue_key: IssueKey,
+    body: Annotated[Markdown, Field(min_length=1), "Markdown; [@name](mention:account_id) tells people, e.g. Fixed."],
+    internal: Annotated[bool, "In a service project: for its agents, not for customers"] = False,
+) -> Call:
+    """Comment on an issue."""
+    closed = [{"key": "sd.public.comment", "value": {"internal": True}}] if internal else None
+    return Call("POST", issue_path(issue_key, "/comment"), json={"body": adf(body, "body"), **given(properties=closed)})
+
+
+@jira.writes(shows("id", "updated"), "updateComment", idempotent=True)
+def update_comment(
+    issue_key: IssueKey,
+    comment_id: CommentId,
+    body: Annotated[Markdown, Field(min_length=1), "Markdown; replaces the text, e.g. Fixed in 1.2."],
+) -> Call:
+    """Change a comment."""
+    place = issue_path(issue_key, "/comment/{comment_id}", comment_id=comment_id)
+    return Call("PUT", place, json={"body": adf(body, "body")})
+
+
+@jira.destroys(DONE, "deleteComment")
+def delete_comment(issue_key: IssueKey, comment_id: CommentId) -> Call:
+    """Delete a comment. This cannot be undone."""
+    return Call("DELETE", issue_path(issue_key, "/comment/{comment_id}", comment_id=comment_id))
+
+
+@jira.lists(
+    shows(
+        "id",
+        "author.displayName as author",
+        "started",
+        "timeSpent as time_spent",
+        "markdown as comment",
+        rows="worklogs",
+    ),
+    "getIssueWorklog",
+    paging=offset_paging(extra_columns=comment_text),
+)
+def list_worklogs(issue_key: IssueKey, started_after: Time | None = None, started_before: Time | None = None) -> Call:
+    """List the work that was logged on an issue: who, when, how long."""
+    after, before = _milliseconds(started_after, "started_after"), _milliseconds(started_before, "started_before")
+    query = given(startedAfter=after, startedBefore=before)
+    return Call("GET", issue_path(issue_key, "/worklog"), query)
+
+
+@jira.writes(shows("id", "timeSpent as time_spent", "started"), "addWorklog")
+def add_worklog(
+    issue_key: IssueKey,
+    time_spent: Annotated[Duration, "Weeks, days, hours and minutes, e.g. 3h 20m"],
+    started: Annotated[Time | None, "With an offset; now if left out, e.g. 2026-01-31T09:00:00Z"] = None,
+    comment: Annotated[Markdown | None, "Markdown, e.g. Wrote the tests."] = None,
+    adjust_estimate: Annotated[
+        Literal["auto", "leave", "new", "manual"], "What becomes of the time that remains"
+    ] = "auto",
+    new_estimate: Annotated[Duration | None, "What remains, with new, e.g. 2h"] = None,
+    reduce_by: Annotated[Duration | None, "What remains no longer, with manual, e.g. 30m"] = None,
+) -> Call:
+    """Log work on an issue."""
+    query = given(adjustEstimate=adjust_estimate, newEstimate=new_estimate, reduceBy=reduce_by)
+    remark = None if comment is None else adf(comment, "comment")
+    body = given(timeSpent=time_spent, started=_worklog_time(started), comment=remark)
+    return Call("POST", issue_path(issue_key, "/worklog"), query, json=body)
+
+
+def _worklog_time(started: str | None) -> str | None:
+    """A time in the one form that worklogs take: with milliseconds, and an offset without a colon."""
+    if started is None:
+        return None
+    time = _time(started, "started")
+    return f"{time:%Y-%m-%dT%H:%M:%S}.{time.microsecond // 1000:03}{time:%z}"
+
+
+def _milliseconds(text: str | None, field: str) -> int | None:
+    return None if text is None else int(_time(text, field).timestamp() * 1000)
+
+
+def _time(text: str, field: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidRequest(field=field, problem=str(error)) from None

@@ -1,0 +1,210 @@
+"""Issues: search, read, write, link."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from mcpist.errors import InvalidRequest
+from mcpist.render.shows import DONE, shows
+from mcpist.tools.call import Call, Calls, changes, given
+from mcpist_services.jira.fields import by_key_or_id, comment_body, custom_fields, issue_fields
+from mcpist_services.jira.module import (
+    FOUND,
+    ISSUE,
+    SEARCH,
+    FieldIds,
+    IssueKey,
+    Jql,
+    Markdown,
+    Name,
+    Project,
+    issue_path,
+    jira,
+    offset_paging,
+    search_call,
+)
+from mcpist_services.jira.presentation import LIST_FIELDS, field_changes, issue_page
+
+MAX_COMMENTS = 20
+_DETAIL_FIELDS = ["issuetype", "resolution", "reporter", "parent", "labels", "components", "fixVersions", "duedate"]
+_DETAIL_FIELDS += ["created", "subtasks", "issuelinks", "attachment", "environment", "description"]
+CREATED = shows("id", "key")
+Label = Annotated[str, Field(pattern=r"^\S+$", max_length=255)]
+AccountId = Annotated[str, Field(min_length=1, max_length=128)]
+Fields = Annotated[
+    dict[str, Any],
+    "Other fields by the ids of list_fields, as Jira writes them; null empties one, an object with markdown is rich "
+    'text, e.g. {"customfield_10016": 3, "customfield_10050": {"markdown": "**Why**"}}',
+]
+Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$"), "e.g. 2026-01-31"]
+
+
+@jira.lists(FOUND, "searchAndReconsileIssuesUsingJqlPost", paging=SEARCH)
+def search(
+    jql: Annotated[
+        Jql,
+        "Must restrict something: a project, a person, a time, "
+        "e.g. project = ENG AND statusCategory != Done ORDER BY priority DESC",
+    ],
+    fields: FieldIds | None = None,
+) -> Call:
+    """Search issues by JQL."""
+    return search_call(jql, fields)
+
+
+@jira.reads(shows("count"), "countIssues")
+def count(jql: Annotated[Jql, "Must restrict something, e.g. project = ENG AND resolution is EMPTY"]) -> Call:
+    """Count the issues that a JQL query finds, about."""
+    return Call("POST", "/rest/api/3/search/approximate-count", json={"jql": jql})
+
+
+@jira.reads(
+    shows(
+        *ISSUE,
+        "fields.issuetype.name as type",
+        "fields.resolution.name as resolution",
+        "fields.reporter.displayName as reporter",
+        "fields.parent.key as parent",
+        "fields.labels as labels",
+        "fields.components[*].name as components",
+        "fields.fixVersions[*].name as fix_versions",
+        "fields.duedate as due",
+        "fields.created as created",
+        "fields.subtasks[*].key as subtasks",
+        "links",
+        "fields.attachment[*].filename as attachments",
+        "environment",
+        "more",
+        "markdown as description",
+        text="description",
+    ),
+    "getIssue",
+)
+def get_issue(
+    issue_key: IssueKey,
+    comments: Annotated[bool, f"With its newest {MAX_COMMENTS} comments behind the description"] = False,
+    fields: FieldIds | None = None,
+) -> Calls:
+    """Read one issue: its fields, its links, its description as Markdown."""
+    wanted = ",".join(dict.fromkeys([*LIST_FIELDS, *_DETAIL_FIELDS, *(fields or [])]))
+    issue = (yield Call("GET", issue_path(issue_key), {"fields": wanted})).json
+    newest: list[dict[str, Any]] = []
+    if comments:
+        query = {"orderBy": "-created", "maxResults": MAX_COMMENTS}
+        newest = (yield Call("GET", issue_path(issue_key, "/comment"), query)).json["comments"]
+    return issue | issue_page(issue["fields"], fields or [], newest)
+
+
+@jira.writes(CREATED, "createIssue")
+def create_issue(
+    project: Project,
+    issue_type: Annotated[Name, "Its name or id, as list_issue_types shows, e.g. Bug"],
+    summary: Annotated[Name, "In one line, e.g. Login fails on Safari"],
+    description: Annotated[Markdown | None, "Markdown, e.g. Steps: ..."] = None,
+    priority: Annotated[Name | None, "Its name or id, e.g. High"] = None,
+    labels: Annotated[list[Label] | None, "Without spaces, e.g. ui, safari"] = None,
+    assignee: Annotated[AccountId | None, "An account id, e.g. 5b10ac8d82e05b22cc7d4ef5"] = None,
+    parent: Annotated[IssueKey | None, "The epic, or the issue of a subtask, e.g. ENG-7"] = None,
+    duedate: Day | None = None,
+    components: Annotated[list[Name] | None, "Names, e.g. Web, Login"] = None,
+    environment: Annotated[Markdown | None, "Where it happens, in Markdown, e.g. Safari 19"] = None,
+    fields: Fields | None = None,
+) -> Call:
+    """Open an issue."""
+    own = issue_fields(
+        project=project,
+        issuetype=issue_type,
+        summary=summary,
+        description=description,
+        priority=priority,
+        labels=labels,
+        assignee=assignee,
+        parent=parent,
+        duedate=duedate,
+        components=components,
+        environment=environment,
+    )
+    return Call("POST", "/rest/api/3/issue", json={"fields": own | custom_fields(fields)})
+
+
+@jira.writes(
+    DONE,
+    "editIssue",
+    idempotent=True,
+    uses=(
+        {"summary": "Login fails on Safari", "description": "Steps: ...", "priority": "High", "labels": ["ui"]},
+        {"parent": "ENG-7", "duedate": "2026-01-31", "components": ["Web"], "environment": "Safari 19"},
+        {"add_labels": ["ui"], "remove_labels": ["draft"], "fields": {"customfield_10016": 3}, "notify_users": False},
+    ),
+)
+def update_issue(
+    issue_key: IssueKey,
+    summary: Annotated[Name | None, "In one line, e.g. Login fails on Safari"] = None,
+    description: Annotated[Markdown | None, "Markdown; replaces the text, e.g. Steps: ..."] = None,
+    priority: Annotated[Name | None, "Its name or id, e.g. High"] = None,
+    labels: Annotated[list[Label] | None, "Replaces all labels, e.g. ui, safari"] = None,
+    add_labels: Annotated[list[Label] | None, "Beside those that it has, e.g. ui"] = None,
+    remove_labels: Annotated[list[Label] | None, "e.g. draft"] = None,
+    parent: Annotated[IssueKey | None, "The epic, or the issue of a subtask, e.g. ENG-7"] = None,
+    duedate: Day | None = None,
+    components: Annotated[list[Name] | None, "Names; replaces all, e.g. Web, Login"] = None,
+    environment: Annotated[Markdown | None, "Markdown; replaces the text, e.g. Safari 19"] = None,
+    fields: Fields | None = None,
+    notify_users: Annotated[bool, "Whether watchers get an e-mail; only administrators may say no"] = True,
+) -> Call:
+    """Change an issue. Its status changes by transition_issue, its assignee by assign_issue."""
+    own = {"summary": summary, "description": description, "priority": priority, "labels": labels, "parent": parent}
+    own |= {"duedate": duedate, "components": components, "environment": environment}
+    changes(**own, add_labels=add_labels, remove_labels=remove_labels, fields=fields)
+    if labels is not None and (add_labels or remove_labels):
+        raise InvalidRequest(field="labels", problem="replace all labels, or add and remove some: not both")
+    steps = [{"add": label} for label in add_labels or []] + [{"remove": label} for label in remove_labels or []]
+    body = given(
+        fields=issue_fields(**own) | custom_fields(fields) or None, update={"labels": steps} if steps else None
+    )
+    return Call("PUT", issue_path(issue_key), {} if notify_users else {"notifyUsers": False}, json=body)
+
+
+@jira.writes(DONE, "assignIssue", idempotent=True)
+def assign_issue(
+    issue_key: IssueKey,
+    account_id: Annotated[
+        AccountId | None, "An account id, -1 for the project's default, none for nobody, e.g. 5b10ac8d82e05b22cc7d4ef5"
+    ],
+) -> Call:
+    """Give an issue to somebody, or take it from everybody."""
+    person = None if account_id in (None, "none") else account_id
+    return Call("PUT", issue_path(issue_key, "/assignee"), json={"accountId": person})
+
+
+@jira.destroys(DONE, "deleteIssue")
+def delete_issue(
+    issue_key: IssueKey,
+    delete_subtasks: Annotated[bool, "Also its subtasks; without this an issue that has some stays"] = False,
+) -> Call:
+    """Delete an issue. This cannot be undone."""
+    return Call("DELETE", issue_path(issue_key), {"deleteSubtasks": delete_subtasks})
+
+
+@jira.lists(
+    shows("created", "author.displayName as author", "changes", rows="values"),
+    "getChangeLogs",
+    paging=offset_paging(extra_columns=field_changes),
+)
+def get_changelog(issue_key: IssueKey) -> Call:
+    """List what was changed in an issue, when and by whom, the oldest change first."""
+    return Call("GET", issue_path(issue_key, "/changelog"))
+
+
+@jira.writes(DONE, "linkIssues")
+def link_issues(
+    link_type: Annotated[Name, "Its name, such as Relates, Duplicate or Cloners, e.g. Blocks"],
+    inward_issue: Annotated[IssueKey, "The one that does it: with Blocks, the one that blocks, e.g. ENG-42"],
+    outward_issue: Annotated[IssueKey, "The one that it is done to: with Blocks, the one that is blocked, e.g. ENG-43"],
+    comment: Annotated[Markdown | None, "Markdown, e.g. Found while testing."] = None,
+) -> Call:
+    """Link two issues: the first blocks, duplicates, clones or relates to the second."""
+    # Seen from the first issue, Jira shows the type's outward words, contrary to what the fields' names suggest.
+    ends = {"inwardIssue": by_key_or_id(inward_issue), "outwardIssue": by_key_or_id(outward_issue)}
+    body = {"type": {"name": link_type}, **ends, **given(comment=comment_body(comment))}
+    return Call("POST", "/rest/api/3/issueLink", json=body)

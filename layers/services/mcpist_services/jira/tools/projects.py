@@ -1,0 +1,83 @@
+"""The account, people, projects, issue types and fields."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mcpist.render.shows import shows
+from mcpist.tools.call import Call, CallResponse, Calls, given, path
+from mcpist.tools.paging import Position
+from mcpist_services.jira.module import Project, jira, offset_paging
+
+
+def _next_users(call: Call, _: CallResponse, items: int) -> Position:
+    """A bare list says nothing of its end; a page that is not full is the last."""
+    full = items == call.query["maxResults"]
+    return {"startAt": int(call.query.get("startAt", 0)) + items} if full else {}
+
+
+PEOPLE = ("read:jira-user",)
+USER = ("accountId as account_id", "displayName as name", "emailAddress as email", "active")
+
+
+@jira.reads(shows(*USER, "timeZone as timezone", "locale"), "getCurrentUser", scopes=PEOPLE)
+def get_myself() -> Call:
+    """Read the account that Jira is connected with."""
+    return Call("GET", "/rest/api/3/myself")
+
+
+@jira.lists(shows(*USER, "accountType as type"), "findUsers", paging=offset_paging(_next_users), scopes=PEOPLE)
+def search_users(query: Annotated[str, Field(min_length=1), "Part of a name or an e-mail address, e.g. mia"]) -> Call:
+    """Find people by name or e-mail address, with the account ids that other tools take."""
+    return Call("GET", "/rest/api/3/user/search", {"query": query})
+
+
+@jira.lists(
+    shows("key", "name", "id", "projectTypeKey as type", "projectCategory.name as category", rows="values"),
+    "searchProjects",
+)
+def list_projects(
+    query: Annotated[str | None, "Part of the key or the name, e.g. eng"] = None,
+    type_key: Literal["software", "service_desk", "business"] | None = None,
+    order_by: Literal["key", "name", "-issueCount", "-lastIssueUpdatedDate"] = "key",
+) -> Call:
+    """List the projects that you can see."""
+    return Call("GET", "/rest/api/3/project/search", given(query=query, typeKey=type_key, orderBy=order_by))
+
+
+@jira.reads(
+    shows(
+        "key",
+        "name",
+        "id",
+        "projectTypeKey as type",
+        "lead.displayName as lead",
+        "description",
+        "issueTypes[*].name as issue_types",
+        "components[*].name as components",
+        "versions[*].name as versions",
+    ),
+    "getProject",
+)
+def get_project(project: Project) -> Call:
+    """Read one project: who leads it, its issue types, components and versions."""
+    return Call("GET", path("/rest/api/3/project/{project}", project=project))
+
+
+@jira.reads(shows("id", "name", "subtask", "description"), "getIssueAllTypes")
+def list_issue_types(
+    project: Annotated[str | None, "Only what you can create in this one, by key or id, e.g. ENG"] = None,
+) -> Calls:
+    """List the types of issues, such as Bug or Story: all, or those of one project."""
+    if project is None:
+        return (yield Call("GET", "/rest/api/3/issuetype")).json
+    place = path("/rest/api/3/issue/createmeta/{project}/issuetypes", project=project)
+    return (yield Call("GET", place, {"maxResults": 200})).json["issueTypes"]
+
+
+@jira.reads(shows("id", "name", "custom", "schema.type as type", "clauseNames as jql_names"), "getFields")
+def list_fields(query: Annotated[str | None, "Part of the name or the id, e.g. story point"] = None) -> Calls:
+    """List the fields that issues have, also custom ones, with their ids and their names in JQL."""
+    fields = (yield Call("GET", "/rest/api/3/field")).json
+    words = (query or "").casefold()
+    return [field for field in fields if words in f"{field['name']} {field['id']}".casefold()]

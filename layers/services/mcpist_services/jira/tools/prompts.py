@@ -1,0 +1,68 @@
+"""Resources and prompts of Jira."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcpist_services.jira.module import Board, Project, jira
+from mcpist_services.jira.tools.boards import list_boards, list_sprint_issues, list_sprints
+from mcpist_services.jira.tools.issues import get_changelog, get_issue, search
+from mcpist_services.jira.tools.projects import list_projects
+
+
+@jira.resource("jira://issues/{issue_key}", get_issue)
+def issue(issue_key: str) -> Mapping[str, Any]:
+    """An issue with its description."""
+    return {"issue_key": issue_key}
+
+
+@jira.resource("jira://boards/{board_id}/sprints", list_sprints)
+def sprints(board_id: str) -> Mapping[str, Any]:
+    """The sprints of a board."""
+    return {"board_id": board_id}
+
+
+@jira.resource("jira://sprints/{sprint_id}", list_sprint_issues)
+def sprint(sprint_id: str) -> Mapping[str, Any]:
+    """The issues of a sprint."""
+    return {"sprint_id": sprint_id}
+
+
+@jira.prompt(search, get_issue)
+def triage_my_issues(project: Project) -> str:
+    """Sort the open issues that you are to work on by what should happen next."""
+    return (
+        f"Triage my open issues in the Jira project {project}. In one batch, search them (jira.search with "
+        f'`project = "{project}" AND assignee = currentUser() AND statusCategory != Done ORDER BY priority DESC, '
+        "duedate`), and read those that are overdue, or were not touched for two weeks, with their comments "
+        "(jira.get_issue). Group them into: do now, plan, waits for somebody, close. Say why in one line each, and "
+        "propose statuses and priorities. Change nothing before I agree."
+    )
+
+
+@jira.prompt(search, get_changelog)
+def stand_up(project: Project) -> str:
+    """Prepare what you say in today's stand-up."""
+    return (
+        f"Prepare my stand-up for the Jira project {project}. In one batch, search what I touched since the last "
+        f'working day (jira.search with `project = "{project}" AND assignee = currentUser() AND updated >= -1d`; on a '
+        f'Monday `-3d`) and what I have in progress (`project = "{project}" AND assignee = currentUser() AND '
+        'statusCategory = "In Progress"`), and read how the touched ones changed (jira.get_changelog). Tell in three '
+        "short lists with keys: done, next, blocked. Change nothing before I agree."
+    )
+
+
+@jira.prompt(list_sprints, list_sprint_issues)
+def sprint_review(board_id: Board) -> str:
+    """Sum up a board's active sprint."""
+    return (
+        f"Review the active sprint of the Jira board {board_id}. In one batch, find it (jira.list_sprints with state "
+        "active) and list its issues (jira.list_sprint_issues). Say how the goal stands, what is done, what is in "
+        "progress, what has not begun and who has how much; name risks, and what should move to the next sprint. "
+        "Change nothing before I agree."
+    )
+
+
+jira.completes("project", list_projects, "key")
+
+
+jira.completes("board_id", list_boards, "id")

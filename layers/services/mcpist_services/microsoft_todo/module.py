@@ -1,0 +1,54 @@
+"""Microsoft To Do: lists, tasks, their steps and links.
+
+Reference: https://learn.microsoft.com/en-us/graph/api/resources/todo-overview?view=graph-rest-1.0
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from mcpist.tools.call import CallResponse, path
+from mcpist.tools.module import Module, Scopes
+from mcpist.tools.paging import Paging, by_link
+
+
+def _next_link(answer: CallResponse) -> str | None:
+    link: str | None = answer.json.get("@odata.nextLink")
+    return link
+
+
+# Asked for no number of items, Graph answers with some lists and with no link to the rest; paging always asks.
+GRAPH = "https://graph.microsoft.com"
+microsoft_todo = Module(
+    "microsoft_todo",
+    __doc__,
+    api_version="v1.0",
+    host="https://graph.microsoft.com/v1.0",
+    paging=Paging(
+        size="$top",
+        max_size=100,
+        position_parameters=("$skip", "$skiptoken"),
+        next_page=by_link(_next_link, "$skip", "$skiptoken"),
+    ),
+    # They are granted by their short names or by their addresses.
+    scopes=Scopes(
+        reads=("Tasks.Read",),
+        writes=("Tasks.ReadWrite",),
+        destroys=("Tasks.ReadWrite",),
+        implied_by={
+            "Tasks.Read": ("Tasks.ReadWrite", f"{GRAPH}/Tasks.Read", f"{GRAPH}/Tasks.ReadWrite"),
+            "Tasks.ReadWrite": (f"{GRAPH}/Tasks.ReadWrite",),
+        },
+    ),
+    category="productivity",
+    tags=("tasks", "todo"),
+)
+Id = Annotated[str, Field(pattern=r"^[\w=+-]+$")]
+ListId = Annotated[Id, "The id that list_lists shows, e.g. AAMkADIyAAAAABrJAAA="]
+TaskId = Annotated[Id, "The id that list_tasks shows, e.g. AlMKXwbQAAAJws6wcAAAA="]
+Timezone = Annotated[str, Field(pattern=r"^[\w/+ .()-]+$")]
+
+
+def list_path(list_id: str, rest: str = "") -> str:
+    """Return a path under one to-do list."""
+    return path(f"/me/todo/lists/{{list_id}}{rest}", list_id=list_id)

@@ -1,0 +1,70 @@
+"""Notion: pages and their text, databases and their rows, comments, people.
+
+Reference: https://developers.notion.com/reference
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from mcpist.errors import InvalidRequest
+from mcpist.tools.call import given, path
+from mcpist.tools.module import Module
+from mcpist.tools.paging import Paging, by_field
+from mcpist_services.notion import properties as values
+from mcpist_services.notion.comments import said
+from mcpist_services.notion.rich_text import Json, plain
+
+
+def row(item: Json, _: Json | None = None) -> Json:
+    """The words that people read of a thing, as its `row`; nothing for a person."""
+    match item["object"]:
+        case "page":
+            return {"row": values.row(item)}
+        case "database" | "data_source":
+            return {"row": {"title": plain(item.get("title")), "description": plain(item.get("description"))}}
+        case "comment":
+            return {"row": {"text": said(item["rich_text"])}}
+        case _:
+            return {}
+
+
+notion = Module(
+    "notion",
+    __doc__,
+    api_version="2026-03-11",
+    host="https://api.notion.com",
+    headers={"notion-version": "2026-03-11"},
+    paging=Paging(
+        size="page_size",
+        max_size=100,
+        position_parameters=("start_cursor",),
+        next_page=by_field("next_cursor", "start_cursor", more="has_more"),
+        extra_columns=row,
+    ),
+    category="productivity",
+    tags=("documents", "notes", "databases"),
+)
+PAGE = ("id", "row.title as title", "url", "last_edited_time as last_edited", "row.properties as properties")
+PAGE_EXAMPLE = "59833787-2cf9-4fdf-8782-e53db20768a5"
+BLOCK_EXAMPLE = "c02fc1d3-db8b-45c5-a222-27595b15aea7"
+SOURCE_EXAMPLE = "d9824bdc-8445-4327-be8b-5b47500af6ce"
+Id = Annotated[str, Field(pattern=r"^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$")]
+DataSourceId = Annotated[Id, f"As search or get_database shows it; not the database's own id, e.g. {SOURCE_EXAMPLE}"]
+Title = Annotated[str, Field(min_length=1)]
+Markdown = Annotated[str, Field(min_length=1)]
+
+
+def source_path(data_source_id: str, rest: str = "") -> str:
+    """Return a path under one data source."""
+    return path(f"/v1/data_sources/{{data_source_id}}{rest}", data_source_id=data_source_id)
+
+
+def parent_of(**ids: str | None) -> Json:
+    """The one place that was said, as Notion writes it."""
+    found = given(**ids)
+    if len(found) != 1:
+        raise InvalidRequest(field=" or ".join(ids), problem="say exactly one of them")
+    [(name, id_)] = found.items()
+    kind = name.removeprefix("parent_")
+    return {"type": kind, kind: id_}

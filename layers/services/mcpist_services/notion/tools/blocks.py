@@ -1,0 +1,84 @@
+"""Blocks of a page."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mcpist.errors import InvalidRequest
+from mcpist.markdown.reader import read
+from mcpist.render.shows import shows
+from mcpist.tools.call import Call, Calls, path
+from mcpist_services.notion.block_requests import append, check_size, read_blocks
+from mcpist_services.notion.blocks import block_changes, blocks_of, single_block
+from mcpist_services.notion.chunks import BlockChunk, portions
+from mcpist_services.notion.module import BLOCK_EXAMPLE, PAGE_EXAMPLE, Id, Markdown, notion
+from mcpist_services.notion.rich_text import Json
+
+BLOCK = shows("id", "type", "in_trash")
+BlockId = Annotated[Id, f"As list_blocks with ids shows it, e.g. {BLOCK_EXAMPLE}"]
+
+
+@notion.reads(shows("markdown", text="markdown"), "get-block-children")
+def list_blocks(
+    block_id: Annotated[Id, f"A page's id, or that of a block with others inside, e.g. {PAGE_EXAMPLE}"],
+    ids: Annotated[bool, "Say each block's id before it, for update_block, delete_block and append_blocks"] = False,
+    limit: Annotated[int, Field(ge=1, le=500)] = 100,
+    cursor: Annotated[
+        str | None,
+        "Go on where a cut list ended: its answer says the cursor, e.g. 7cab1e9f-4f0c-4d0b-93a4-5d1b7f3f5a11",
+    ] = None,
+) -> Calls:
+    """Read the blocks of a page or inside a block as Markdown, with all that is nested in them.
+
+    For a whole page get_page_content is faster; this one gives the ids that changes of single blocks need.
+    """
+    return read_blocks(block_id, limit, cursor, ids=ids)
+
+
+@notion.writes(
+    shows("id", "appended", "last_id"),
+    "patch-block-children",
+    uses=({"position": "start"}, {"after_block": BLOCK_EXAMPLE}),
+)
+def append_blocks(
+    block_id: Annotated[Id, f"The page, or the block, to put them in, e.g. {PAGE_EXAMPLE}"],
+    markdown: Annotated[Markdown, "e.g. ## Next steps"],
+    position: Literal["end", "start"] = "end",
+    after_block: Annotated[Id | None, f"Behind this block of it, instead of a position, e.g. {BLOCK_EXAMPLE}"] = None,
+) -> Calls:
+    """Append Markdown to a page or a block, as blocks."""
+    if after_block and position == "start":
+        raise InvalidRequest(field="after_block", problem="it excludes the position start")
+    made = portions(blocks_of(read(markdown)))
+    check_size(made)
+    at: Json | None = {"type": "after_block", "after_block": {"id": after_block}} if after_block else None
+    return _append(block_id, made, {"type": "start"} if position == "start" else at)
+
+
+@notion.writes(BLOCK, "update-a-block", idempotent=True)
+def update_block(
+    block_id: BlockId,
+    markdown: Annotated[Markdown, "One block of the same kind, or its new text alone, e.g. Ship on **Tuesday**"],
+) -> Calls:
+    """Replace the text of one block. What is nested in it stays."""
+    return _update_block(block_id, single_block(read(markdown)))
+
+
+@notion.destroys(BLOCK, "delete-a-block", idempotent=True)
+def delete_block(block_id: BlockId) -> Call:
+    """Put one block, with all that is inside it, into the trash."""
+    return Call("DELETE", _block_path(block_id))
+
+
+def _block_path(block_id: str) -> str:
+    return path("/v1/blocks/{block_id}", block_id=block_id)
+
+
+def _append(block_id: str, made: list[BlockChunk], position: Json | None) -> Calls:
+    ids = yield from append(block_id, made, position)
+    return {"id": block_id, "appended": len(ids), "last_id": ids[-1]}
+
+
+def _update_block(block_id: str, new: Json) -> Calls:
+    block = (yield Call("GET", _block_path(block_id))).json
+    return (yield Call("PATCH", _block_path(block_id), json=block_changes(block, new))).json

@@ -1,0 +1,255 @@
+"""Pages: their properties and their text."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+from urllib.parse import unquote
+
+from pydantic import Field
+
+from mcpist.errors import InvalidRequest
+from mcpist.render.shows import shows
+from mcpist.tools.call import Call, Calls, Work, given, path
+from mcpist_services.notion import properties as values
+from mcpist_services.notion.block_requests import read_page
+from mcpist_services.notion.module import (
+    PAGE,
+    PAGE_EXAMPLE,
+    SOURCE_EXAMPLE,
+    Id,
+    Markdown,
+    Title,
+    notion,
+    parent_of,
+    row,
+    source_path,
+)
+from mcpist_services.notion.rich_text import Json
+
+_MENTION = re.compile(r"\[[^\[\]]*\]\(mention:([0-9a-fA-F-]{32,36})\)")
+MAX_PROPERTY_PAGES = 50
+WRITTEN = shows("id", "url")
+PageId = Annotated[Id, f"The 32 digits in a page's address, e.g. {PAGE_EXAMPLE}"]
+ParentPage = Annotated[Id | None, "The page that it is to be in, e.g. b55c9c91-384d-452b-81db-d1ef79372b75"]
+ParentSource = Annotated[
+    Id | None, f"Instead of a page: the data source that it is to be a row of, e.g. {SOURCE_EXAMPLE}"
+]
+Icon = Annotated[str | None, "One emoji, e.g. 🚀"]
+Properties = Annotated[
+    dict[str, Any] | None,
+    "By name: text, a number, true, a date (or start/end), an option, ids of people or pages, a list of these; null "
+    'for nothing; or an object as Notion writes it, e.g. {"Status": "Done", "Due": "2026-01-31"}',
+]
+
+
+@notion.lists(
+    shows(
+        "id",
+        "object as kind",
+        "row.title as title",
+        "url",
+        "last_edited_time as last_edited",
+        rows="results",
+    ),
+    "post-search",
+)
+def search(
+    query: Annotated[str | None, "Words of the title; everything that you can reach if left out, e.g. Roadmap"] = None,
+    kind: Annotated[Literal["page", "data_source"] | None, "Pages, or the data sources of databases"] = None,
+    sort: Annotated[Literal["descending", "ascending"] | None, "By the last edit; best match if left out"] = None,
+) -> Call:
+    """Search pages and databases by their titles. The text inside pages is not searched."""
+    only = {"property": "object", "value": kind} if kind else None
+    order = {"timestamp": "last_edited_time", "direction": sort} if sort else None
+    return Call("POST", "/v1/search", json=given(query=query, filter=only, sort=order))
+
+
+@notion.reads(shows(*PAGE), "retrieve-a-page")
+def get_page(page_id: PageId) -> Calls:
+    """Read a page's title and properties. Its text is what get_page_content reads."""
+    page = (yield Call("GET", _page_path(page_id))).json
+    return page | row(page)
+
+
+@notion.reads(shows("unknown_block_ids as left_out", "markdown", text="markdown"), "retrieve-page-markdown")
+def get_page_content(
+    page_id: Annotated[Id, f"A page's id, or that of a block that was left out of one, e.g. {PAGE_EXAMPLE}"],
+    fetch_all: Annotated[bool, "Read also what Notion leaves out of a very long page"] = False,
+    include_transcript: Annotated[bool, "With the transcripts of meetings"] = False,
+) -> Calls:
+    """Read the text of a page, as Notion's Markdown."""
+    query = {"include_transcript": True} if include_transcript else {}
+    return read_page(page_id, query, fetch_all=fetch_all)
+
+
+@notion.reads(shows("property", "type", "value"), "retrieve-a-page-property")
+def get_page_property(
+    page_id: PageId, property_id: Annotated[str, Field(min_length=1), "Its name or its id, e.g. Tasks"]
+) -> Calls:
+    """Read one property of a page whole: get_page cuts off more than 25 people, pages or mentions."""
+    found = (yield Call("GET", _page_path(page_id))).json["properties"]
+    name = next((name for name, each in found.items() if property_id in (name, each["id"])), property_id)
+    # Notion writes these ids escaped, and path() escapes them again.
+    id_ = unquote(found[name]["id"] if name in found else property_id)
+    place, answers = _page_path(page_id, "/properties/{property_id}", property_id=id_), list[Json]()
+    cursor: Json = {}
+    while not answers or (cursor and len(answers) < MAX_PROPERTY_PAGES):
+        answers.append((yield Call("GET", place, cursor)).json)
+        cursor = {"start_cursor": answers[-1]["next_cursor"]} if answers[-1].get("has_more") else {}
+    return {"property": name, **values.whole(answers)}
+
+
+@notion.writes(
+    WRITTEN,
+    "post-page",
+    uses=(
+        {"parent_page_id": PAGE_EXAMPLE, "markdown": "## Decisions\n\n- Ship on Monday", "icon": "🚀"},
+        {"data_source_id": SOURCE_EXAMPLE, "properties": {"Status": "Done", "Due": "2026-01-31"}},
+    ),
+)
+def create_page(
+    title: Annotated[Title, "e.g. Minutes of 31 January"],
+    parent_page_id: ParentPage = None,
+    data_source_id: ParentSource = None,
+    properties: Properties = None,
+    markdown: Annotated[Markdown | None, "Its text; nest with tabs, e.g. ## Decisions"] = None,
+    icon: Icon = None,
+) -> Work:
+    """Create a page inside another page, or as a row of a database's data source."""
+    parent = parent_of(parent_page_id=parent_page_id, data_source_id=data_source_id)
+    if properties and not data_source_id:
+        raise InvalidRequest(field="properties", problem="only a row of a data source has more than its title")
+    body = given(parent=parent, properties=values.titled(title), markdown=notion_markdown(markdown), icon=_emoji(icon))
+    return _with_properties(
+        Call("POST", "/v1/pages", json=body), properties, data_source_id and source_path(data_source_id)
+    )
+
+
+@notion.writes(
+    WRITTEN,
+    "patch-page",
+    idempotent=True,
+    uses=({"title": "Roadmap 2027", "icon": "🚀", "is_locked": True}, {"properties": {"Status": "Done"}}),
+)
+def update_page(
+    page_id: PageId,
+    title: Annotated[Title | None, "e.g. Roadmap 2027"] = None,
+    properties: Properties = None,
+    icon: Icon = None,
+    is_locked: Annotated[bool | None, "Whether people may edit it in Notion only after unlocking it"] = None,
+    restore: Annotated[bool, "Take it out of the trash"] = False,
+) -> Work:
+    """Change a page's title, properties or icon, lock it, or take it out of the trash."""
+    body: Json = given(
+        properties=values.titled(title) if title else None,
+        icon=_emoji(icon),
+        is_locked=is_locked,
+        in_trash=False if restore else None,
+    )
+    if not body and not properties:
+        raise InvalidRequest(field="title or properties or icon", problem="say at least one thing to change")
+    return _with_properties(Call("PATCH", _page_path(page_id), json=body), properties, _page_path(page_id))
+
+
+@notion.writes(
+    shows("id", "truncated"),
+    "update-page-markdown",
+    uses=(
+        {"markdown": "## Risks"},
+        {"markdown": "- One more", "after": "## Risks...known today."},
+        {"markdown": "## No risks", "content_range": "## Risks...known today."},
+        {"markdown": "# All new", "replace": True, "allow_deleting_content": True},
+        {"content_updates": [{"old_str": "Draft", "new_str": "Final", "replace_all_matches": True}]},
+    ),
+)
+def update_page_content(
+    page_id: PageId,
+    markdown: Annotated[
+        Markdown | None, "Goes to the page's end, or where one of the next three says, e.g. ## Risks"
+    ] = None,
+    after: Annotated[str | None, "Behind this text, as its first and last words, e.g. ## Risks...known today."] = None,
+    content_range: Annotated[
+        str | None, "In the place of this text, written likewise, e.g. ## Risks...known today."
+    ] = None,
+    replace: Annotated[bool, "In the place of all that the page says"] = False,
+    content_updates: Annotated[
+        list[dict[str, Any]] | None,
+        Field(min_length=1, max_length=100),
+        'Instead of markdown: what to find and what to put there, e.g. [{"old_str": "Draft", "new_str": "Final"}]',
+    ] = None,
+    allow_deleting_content: Annotated[bool, "Even if pages or databases inside are deleted with it"] = False,
+) -> Call:
+    """Change a page's text: add to it, or replace a part or all of it. Nesting is by tabs, as in get_page_content."""
+    body = _content_edit(notion_markdown(markdown), after, content_range, replace, content_updates)
+    if allow_deleting_content and body["type"] != "insert_content":
+        body[body["type"]]["allow_deleting_content"] = True
+    return Call("PATCH", _page_path(page_id, "/markdown"), json=body)
+
+
+@notion.writes(
+    WRITTEN, "move-page", idempotent=True, uses=({"parent_page_id": PAGE_EXAMPLE}, {"data_source_id": SOURCE_EXAMPLE})
+)
+def move_page(page_id: PageId, parent_page_id: ParentPage = None, data_source_id: ParentSource = None) -> Call:
+    """Move a page into another page, or into a database's data source."""
+    parent = parent_of(parent_page_id=parent_page_id, data_source_id=data_source_id)
+    return Call("POST", _page_path(page_id, "/move"), json={"parent": parent})
+
+
+@notion.destroys(shows("id", "url", "in_trash"), "patch-page", idempotent=True)
+def trash_page(page_id: PageId) -> Call:
+    """Put a page, with all that is inside it, into the trash. update_page can take it out again."""
+    return Call("PATCH", _page_path(page_id), json={"in_trash": True})
+
+
+def _page_path(page_id: str, rest: str = "", **parts: str) -> str:
+    return path(f"/v1/pages/{{page_id}}{rest}", page_id=page_id, **parts)
+
+
+def _emoji(icon: str | None) -> Json | None:
+    return {"type": "emoji", "emoji": icon} if icon else None
+
+
+def notion_markdown(markdown: str | None) -> str | None:
+    """Markdown as Notion itself reads it, with its own mentions; InvalidRequest where something is missing in it."""
+    if markdown and "<!-- not carried:" in markdown:
+        problem = "it says <!-- not carried --> of something that stands in the page: read it with get_page_content"
+        raise InvalidRequest(field="markdown", problem=problem)
+    return markdown and _MENTION.sub(r'<mention-user url="user://\1"/>', markdown)
+
+
+def _content_edit(
+    markdown: str | None, after: str | None, content_range: str | None, replace: bool, updates: list[Json] | None
+) -> Json:
+    """One of the four ways in which Notion changes a page's text."""
+    places = {"after": after, "content_range": content_range, "replace": replace or None}
+    given_places = given(**places)
+    if (markdown is None) == (updates is None) or len(given_places) > 1 or (updates and given_places):
+        problem = f"say either content_updates, or markdown with at most one of {', '.join(places)}"
+        raise InvalidRequest(field="markdown", problem=problem)
+    if updates:
+        return {"type": "update_content", "update_content": {"content_updates": updates}}
+    if replace:
+        return {"type": "replace_content", "replace_content": {"new_str": markdown}}
+    if content_range:
+        change = {"content": markdown, "content_range": content_range}
+        return {"type": "replace_content_range", "replace_content_range": change}
+    return {"type": "insert_content", "insert_content": given(content=markdown, after=after)}
+
+
+def _with_properties(call: Call, properties: Mapping[str, Any] | None, schema: str | None) -> Work:
+    """A Call with properties besides its own; `schema` is the path of what tells their types."""
+    if not properties or not schema:
+        return call
+    if values.is_raw(properties):
+        return _merge_properties(call, properties)
+    return _send_with_types(call, properties, schema)
+
+
+def _send_with_types(call: Call, properties: Mapping[str, Any], schema: str) -> Calls:
+    known = (yield Call("GET", schema)).json["properties"]
+    return (yield _merge_properties(call, values.written(properties, known))).json
+
+
+def _merge_properties(call: Call, properties: Mapping[str, Any]) -> Call:
+    fields = {**properties, **call.json.get("properties", {})}
+    return Call(call.method, call.path, json={**call.json, "properties": fields})

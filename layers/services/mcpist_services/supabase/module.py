@@ -1,0 +1,36 @@
+"""Supabase: projects, SQL, migrations, logs, advisors, keys, functions, branches, and the rows of tables.
+
+Reference: https://supabase.com/docs/reference/api/introduction
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from mcpist.render.shows import shows
+from mcpist.tools.call import path
+from mcpist.tools.module import Module
+from mcpist.tools.paging import MAX_ITEMS
+
+supabase = Module(
+    "supabase",
+    __doc__,
+    api_version="v1",
+    host="https://api.supabase.com",
+    origins=r"https://[a-z]{20}\.supabase\.co",
+    category="development",
+    tags=("database", "postgres", "sql"),
+)
+# The columns of somebody's own tables are not known here: each row is shown as it is.
+ROWS = shows("*")
+ProjectRef = Annotated[
+    str, Field(pattern=r"^[a-z]{20}$"), "The ref that list_projects shows, or a branch's, e.g. abcdefghijklmnopqrst"
+]
+Name = Annotated[str, Field(min_length=1)]
+Limit = Annotated[int, Field(ge=1, le=MAX_ITEMS)]
+Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")]
+
+
+def project_path(project_ref: str, rest: str = "", **parts: str) -> str:
+    """A path under one project."""
+    return path(f"/v1/projects/{{ref}}{rest}", ref=project_ref, **parts)

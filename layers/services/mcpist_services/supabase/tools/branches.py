@@ -1,0 +1,46 @@
+"""Branches of a project."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from mcpist.render.shows import shows
+from mcpist.tools.call import Call, given, path
+from mcpist_services.supabase.module import Name, ProjectRef, project_path, supabase
+
+
+@supabase.reads(
+    shows("name", "project_ref", "git_branch", "status", "is_default", "persistent", "updated_at as updated"),
+    "v1-list-all-branches",
+)
+def list_branches(project_ref: ProjectRef) -> Call:
+    """List a project's branches: databases of their own to try changes in."""
+    return Call("GET", project_path(project_ref, "/branches"))
+
+
+@supabase.writes(shows("id", "project_ref", "status"), "v1-create-a-branch")
+def create_branch(
+    project_ref: ProjectRef,
+    branch_name: Annotated[Name, "e.g. try-new-index"],
+    git_branch: Annotated[Name | None, "The branch in Git that it follows, e.g. feature/index"] = None,
+    region: Annotated[Name | None, "The project's own if left out, e.g. eu-central-1"] = None,
+    persistent: Annotated[bool, "Kept when its pull request is closed"] = False,
+    with_data: Annotated[bool, "With a copy of the project's rows, not only its schema"] = False,
+) -> Call:
+    """Create a branch: a database of its own, which is billed while it exists."""
+    fields = given(branch_name=branch_name, git_branch=git_branch, region=region)
+    fields |= {"persistent": persistent, "with_data": with_data}
+    return Call("POST", project_path(project_ref, "/branches"), json=fields)
+
+
+@supabase.destroys(shows("message"), "v1-delete-a-branch")
+def delete_branch(
+    branch_id_or_ref: Annotated[
+        str,
+        Field(pattern=r"^([a-z]{20}|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$"),
+        "The branch's own project_ref, as list_branches shows it, e.g. bcdefghijklmnopqrstu",
+    ],
+    force: Annotated[bool, "At once; false waits an hour, in which it can be restored, where that is enabled"] = True,
+) -> Call:
+    """Delete a branch with its database."""
+    return Call("DELETE", path("/v1/branches/{branch}", branch=branch_id_or_ref), {"force": force})

@@ -1,0 +1,77 @@
+"""The database of a project: SQL, tables, migrations, types."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from mcpist.render.shows import DONE, shows
+from mcpist.tools.call import Call, Calls, given
+from mcpist_services.supabase.module import ROWS, Name, ProjectRef, project_path, supabase
+from mcpist_services.supabase.sql import TABLES
+
+Value = Annotated[str | int | float | bool | None, "e.g. open"]
+Values = Annotated[list[Value], 'For $1, $2 and so on, e.g. ["open"]']
+
+
+@supabase.reads(
+    shows("schema", "name", "kind", "rows", "rls", "columns", "primary_key", "comment"), "v1-read-only-query"
+)
+def list_tables(
+    project_ref: ProjectRef,
+    schemas: Annotated[
+        list[Annotated[str, Field(pattern=r"^[^,]+$"), "e.g. public"]] | None,
+        "public if left out, e.g. public, auth",
+    ] = None,
+) -> Call:
+    """List tables and views with their columns. The number of rows is an estimate; rls is row level security."""
+    body = {"query": TABLES, "parameters": [",".join(schemas or ["public"])]}
+    return Call("POST", project_path(project_ref, "/database/query/read-only"), json=body)
+
+
+@supabase.reads(ROWS, "v1-read-only-query", uses=({"parameters": ["open"]},))
+def query(
+    project_ref: ProjectRef,
+    query: Annotated[Name, "One statement of SQL, e.g. select id, status from orders where status = $1 limit 50"],
+    parameters: Values | None = None,
+) -> Call:
+    """Read from the database with SQL, as a user who sees every row but can write nothing."""
+    body = given(query=query, parameters=parameters)
+    return Call("POST", project_path(project_ref, "/database/query/read-only"), json=body)
+
+
+@supabase.destroys(ROWS, "v1-run-a-query", uses=({"parameters": ["open"]},))
+def execute_sql(
+    project_ref: ProjectRef,
+    query: Annotated[Name, "e.g. update orders set status = $1 where id = 7 returning id"],
+    parameters: Values | None = None,
+) -> Call:
+    """Run any SQL as the owner of the database. Changes of the schema belong into apply_migration."""
+    return Call("POST", project_path(project_ref, "/database/query"), json=given(query=query, parameters=parameters))
+
+
+@supabase.reads(shows("version", "name"), "v1-list-migration-history")
+def list_migrations(project_ref: ProjectRef) -> Call:
+    """List the migrations that were applied to a project's database."""
+    return Call("GET", project_path(project_ref, "/database/migrations"))
+
+
+@supabase.destroys(DONE, "v1-apply-a-migration")
+def apply_migration(
+    project_ref: ProjectRef,
+    name: Annotated[Name, "What it does, in snake_case, e.g. add_status_to_orders"],
+    query: Annotated[Name, "Its SQL, e.g. alter table orders add column status text"],
+    rollback: Annotated[Name | None, "The SQL that undoes it, e.g. alter table orders drop column status"] = None,
+) -> Call:
+    """Change the database's schema, and note it in the history of migrations."""
+    body = given(name=name, query=query, rollback=rollback)
+    return Call("POST", project_path(project_ref, "/database/migrations"), json=body)
+
+
+@supabase.reads(shows("code", text="code"), "v1-generate-typescript-types")
+def generate_types(
+    project_ref: ProjectRef,
+    included_schemas: Annotated[str, Field(min_length=1), "With commas between them"] = "public",
+) -> Calls:
+    """Write TypeScript types for a project's tables, views and functions; `raw.types` is the file's plain text."""
+    answer = yield Call("GET", project_path(project_ref, "/types/typescript"), {"included_schemas": included_schemas})
+    return {**answer.json, "code": f"```typescript\n{answer.json['types'].rstrip()}\n```"}

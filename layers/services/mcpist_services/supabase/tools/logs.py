@@ -1,0 +1,81 @@
+"""Logs and advice."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from mcpist.errors import InvalidRequest, ToolExecutionError
+from mcpist.render.shows import shows
+from mcpist.running.error_messages import error_message
+from mcpist.tools.call import Call, Calls, PartialList
+from mcpist_services.supabase.module import Limit, ProjectRef, Time, project_path, supabase
+from mcpist_services.supabase.sql import LogSource, logs_of
+
+ADVICE = shows("level", "title", "detail", "remediation", rows="lints")
+MAX_LOG_WINDOW = timedelta(hours=24)
+DEFAULT_LOG_WINDOW = timedelta(hours=1)
+_UTC = "%Y-%m-%dT%H:%M:%SZ"
+
+
+@supabase.reads(
+    shows("timestamp", "level", "status", "method", "path", "message", rows="result"),
+    "v1-get-project-logs",
+    uses=({"iso_timestamp_start": "2026-01-31T09:00:00Z", "iso_timestamp_end": "2026-01-31T10:00:00Z"},),
+)
+def get_logs(
+    project_ref: ProjectRef,
+    service: Annotated[
+        LogSource, "api: requests to the data API; functions: what Edge Functions print, function_requests: their calls"
+    ],
+    iso_timestamp_start: Annotated[
+        Time | None, "UTC, at most 24 hours before the end; one hour if left out, e.g. 2026-01-31T09:00:00Z"
+    ] = None,
+    iso_timestamp_end: Annotated[Time | None, "UTC; now if left out, e.g. 2026-01-31T10:00:00Z"] = None,
+    limit: Limit = 50,
+) -> Calls:
+    """Read what a service of a project has logged, the newest first."""
+    window = _log_window(iso_timestamp_start, iso_timestamp_end)
+    place = project_path(project_ref, "/analytics/endpoints/logs")
+    return _logs(Call("GET", place, {"sql": logs_of(service, limit), **window}), limit)
+
+
+@supabase.reads(ADVICE, "v1-get-security-advisors")
+def list_security_advisors(project_ref: ProjectRef) -> Call:
+    """List what is unsafe in a project, such as tables without row level security, with how to repair it."""
+    return Call("GET", project_path(project_ref, "/advisors/security"))
+
+
+@supabase.reads(ADVICE, "v1-get-performance-advisors")
+def list_performance_advisors(project_ref: ProjectRef) -> Call:
+    """List what makes a project slow, such as missing or unused indexes, with how to repair it."""
+    return Call("GET", project_path(project_ref, "/advisors/performance"))
+
+
+def _log_window(start: str | None, end: str | None) -> dict[str, str]:
+    """The time that logs are read of: without both ends the endpoint fails, and a longer time loses lines in silence.
+
+    https://supabase.com/docs/reference/api/v1-get-project-logs
+    """
+    until = _time("iso_timestamp_end", end) if end else datetime.now(UTC)
+    since = _time("iso_timestamp_start", start) if start else until - DEFAULT_LOG_WINDOW
+    if not timedelta(0) < until - since <= MAX_LOG_WINDOW:
+        raise InvalidRequest(field="iso_timestamp_start", problem="it must be at most 24 hours before the end")
+    return {"iso_timestamp_start": f"{since:{_UTC}}", "iso_timestamp_end": f"{until:{_UTC}}"}
+
+
+def _time(field: str, text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidRequest(field=field, problem="there is no such day or time") from None
+
+
+def _logs(call: Call, limit: int) -> Calls:
+    """The lines, unless the endpoint says that it failed: it does so in a success."""
+    answer = yield call
+    if answer.json.get("error"):
+        raise ToolExecutionError(
+            service=supabase.name, http_status=answer.status, problem=error_message(answer.json["error"]) or "no logs"
+        )
+    if len(answer.json.get("result") or []) < limit:
+        return answer.json
+    return PartialList(answer.json, f"Cut after {limit} lines: raise limit, or end before the last one shown.")

@@ -1,0 +1,139 @@
+"""Rows of a table, through the data API."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from mcpist.errors import InvalidRequest
+from mcpist.tools.call import Call, Calls, given, path
+from mcpist_services.supabase.module import ROWS, Limit, Name, ProjectRef, supabase
+from mcpist_services.supabase.rows import (
+    call_function,
+    conditions,
+    listed,
+    read_page,
+    same_keys,
+    with_preferences,
+    write_rows,
+)
+
+Table = Annotated[str, Field(min_length=1), "A table or a view, e.g. orders"]
+Schema = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$"),
+    "One that the data API shows; its first one (public) if left out, e.g. public",
+]
+Filters = Annotated[
+    dict[str, str | list[str]],
+    Field(min_length=1),
+    "From a column to operator.value, or to several that must all hold: eq, neq, gt, gte, lt, lte, like.*a*, ilike, "
+    'in.(1,2), is.null, cs.{a}, fts, each also as not.eq; {"or": "(a.eq.1,b.is.null)"} joins others, '
+    'e.g. {"status": "eq.open", "total": ["gte.10", "lt.20"]}',
+]
+Returning = Annotated[
+    list[Name],
+    "Columns of the written rows to show: all if left out; none if empty, for rows that nobody may read, e.g. id, name",
+]
+MaxAffected = Annotated[int, Field(ge=1), "Change nothing if it would be more rows than this"]
+
+
+@supabase.reads(ROWS, "select")
+def select(
+    project_ref: ProjectRef,
+    table: Table,
+    columns: Annotated[
+        list[Name] | None, "All if left out; rows of another table as author(name), e.g. id, status, customer(name)"
+    ] = None,
+    filters: Filters | None = None,
+    order: Annotated[str | None, "Needed to read on reliably, e.g. created_at.desc,id"] = None,
+    limit: Limit = 50,
+    offset: Annotated[int, Field(ge=0), "Rows to skip"] = 0,
+    schema: Schema | None = None,
+) -> Calls:
+    """Read rows of a table with the project's public key: only those that row level security shows to everybody."""
+    own = given(select=listed(columns), order=order)
+    call = Call("GET", _table_path(table), conditions(filters or {}) | own, headers=_schema_header("accept", schema))
+    return read_page(project_ref, call, limit, offset)
+
+
+@supabase.writes(
+    ROWS, "insert", uses=({}, {"upsert": True, "on_conflict": ["email"], "returning": ["id"], "schema": "public"})
+)
+def insert(
+    project_ref: ProjectRef,
+    table: Table,
+    rows: Annotated[list[dict[str, Any]], Field(min_length=1), 'e.g. [{"name": "Ada", "status": "open"}]'],
+    upsert: Annotated[bool, "Replace the rows that are there already, by their primary key"] = False,
+    on_conflict: Annotated[list[Name] | None, "For upsert: the unique columns instead of that key, e.g. email"] = None,
+    returning: Returning | None = None,
+    schema: Schema | None = None,
+) -> Calls:
+    """Insert rows into a table, or replace them, with the project's public key and what row level security allows it.
+
+    A column that some of the rows leave out gets its default there.
+    """
+    if on_conflict and not upsert:
+        raise InvalidRequest(field="on_conflict", problem="it needs upsert")
+    columns = same_keys(rows)
+    wishes = ["resolution=merge-duplicates"] * upsert + ["missing=default"] * bool(columns)
+    own = given(columns=columns, on_conflict=listed(on_conflict))
+    call = Call("POST", _table_path(table), own, rows, _schema_header("content", schema))
+    return write_rows(project_ref, with_preferences(call, returning, *wishes))
+
+
+@supabase.writes(ROWS, "update", idempotent=True)
+def update(
+    project_ref: ProjectRef,
+    table: Table,
+    values: Annotated[dict[str, Any], Field(min_length=1), 'What to set, e.g. {"status": "closed"}'],
+    filters: Filters,
+    max_affected: MaxAffected | None = None,
+    returning: Returning | None = None,
+    schema: Schema | None = None,
+) -> Calls:
+    """Change the rows that match, with the project's public key. No row: none matched, or row level security hid it."""
+    call = Call(
+        "PATCH", _table_path(table), conditions(filters, changing=True), values, _schema_header("content", schema)
+    )
+    return write_rows(project_ref, with_preferences(call, returning, *_max_affected(max_affected)))
+
+
+@supabase.destroys(ROWS, "delete", idempotent=True)
+def delete(
+    project_ref: ProjectRef,
+    table: Table,
+    filters: Filters,
+    max_affected: MaxAffected | None = None,
+    returning: Returning | None = None,
+    schema: Schema | None = None,
+) -> Calls:
+    """Delete the rows that match, with the project's public key. No row: none matched, or row level security hid it."""
+    call = Call(
+        "DELETE", _table_path(table), conditions(filters, changing=True), headers=_schema_header("content", schema)
+    )
+    return write_rows(project_ref, with_preferences(call, returning, *_max_affected(max_affected)))
+
+
+@supabase.writes(ROWS, "rpc")
+def rpc(
+    project_ref: ProjectRef,
+    function: Annotated[Name, "A function of the database, e.g. close_orders"],
+    args: Annotated[dict[str, Any] | None, 'By name, e.g. {"before": "2026-01-31"}'] = None,
+    schema: Schema | None = None,
+) -> Calls:
+    """Call a function of the database with the project's public key; it may change what row level security allows."""
+    place = path("/rest/v1/rpc/{function}", function=function)
+    return call_function(project_ref, Call("POST", place, json=args or {}, headers=_schema_header("content", schema)))
+
+
+def _table_path(table: str) -> str:
+    return path("/rest/v1/{table}", table=table)
+
+
+def _schema_header(kind: str, schema: str | None) -> dict[str, str]:
+    """The header that chooses another schema than the first one."""
+    return {f"{kind}-profile": schema} if schema else {}
+
+
+def _max_affected(rows: int | None) -> list[str]:
+    return [] if rows is None else ["handling=strict", f"max-affected={rows}"]
