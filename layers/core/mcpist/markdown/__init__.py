@@ -1,1 +1,1 @@
-"""Markdown as a tree: what every service's rich text is turned into, and made from."""
+"""Markdown as a tree, to and from which every service converts its rich text."""

@@ -1,8 +1,8 @@
-"""The Markdown that `read` understands: markdown-it's CommonMark, tables and strikes, with a few rules of ours.
+"""The Markdown that `read` understands: markdown-it's CommonMark with tables, strikes and a few extensions.
 
-Tasks; `<br>`; `<!-- not carried: name -->`; marks beside East Asian text (see `flanking`); addresses as they are
-written; cells past the head's last one stay in that; footnotes are text; nesting past MAX_NESTING is text, where the
-library would leave the content out.
+Extensions: tasks, `<br>`, `<!-- not carried: name -->`, marks beside East Asian text (see `flanking`). Addresses are
+kept as written. Cells beyond the head's last column are joined to that column. Footnotes are text, and so is nesting
+beyond MAX_NESTING, where the library would drop the content.
 """
 
 import re
@@ -27,7 +27,7 @@ _TASK = re.compile(r"\[([ xX])\](?:[ \t\n]+|\Z)")
 _TAG = re.compile(r"<[bB][rR] ?/?>|<!-- not carried:([^<>\n]*)-->")
 _OPTIONS = {
     "html": False,
-    "maxNesting": MAX_NESTING + 8,  # out of the reach of blocks; links in links end here
+    "maxNesting": MAX_NESTING + 8,  # more than blocks can reach; only links in links do
     "inline_definitions": True,
     "store_labels": True,
 }
@@ -35,7 +35,7 @@ _OPTIONS = {
 
 @cache
 def dialect(*, definitions: bool) -> MarkdownIt:
-    """The parser, with or without link definitions (`[label]: address`)."""
+    """Return the parser, with or without link definitions (`[label]: address`)."""
     return _Dialect(definitions=definitions)
 
 
@@ -83,7 +83,7 @@ class _State(StateInline):
 
 
 def _task(state: StateCore) -> None:
-    """Take the box off a list item's first paragraph, and note in the item whether it is ticked."""
+    """Remove the box from a list item's first paragraph, and record in the item whether it is ticked."""
     for item, inside, text in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
         in_item = item.type == "list_item_open" and inside.type == "paragraph_open"
         if in_item and (box := _TASK.match(text.content)):
@@ -109,7 +109,7 @@ def _definition(state: StateBlock, line: int, end: int, silent: bool) -> bool:
 
 def _bounded(rule: RuleFuncBlockType) -> RuleFuncBlockType:
     def bounded(state: StateBlock, line: int, end: int, silent: bool) -> bool:
-        # Where it only asks what ends a paragraph, the next item of the deepest list must still do so.
+        # While the parser only looks for the end of a paragraph, the next item of the deepest list must still end it.
         return (silent or state.level < MAX_NESTING) and rule(state, line, end, silent)
 
     return bounded
@@ -131,6 +131,6 @@ def _table(state: StateBlock, line: int, end: int, silent: bool) -> bool:
 
 
 def _cells(state: StateBlock, line: int) -> list[str]:
-    """All cells of a row, as the library's rule finds them before it leaves out those past the head's last."""
+    """Return all cells of a row, before the library's rule drops those beyond the head's last column."""
     texts = escapedSplit(mdTrim(state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]))
     return texts[texts[0] == "" : len(texts) - (texts[-1] == "")]

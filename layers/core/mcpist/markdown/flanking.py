@@ -1,13 +1,13 @@
-"""Where a run of `*`, `_` or `~` may open or close a mark: CommonMark's flanking rules, eased for East Asian text.
+"""Where a run of `*`, `_` or `~` may open or close a mark: CommonMark's flanking rules, adapted to East Asian text.
 
-Reference: https://spec.commonmark.org/0.31.2/#emphasis-and-strong-emphasis. By it the second `**` of `**「強調」**する`
-closes nothing, since Japanese sets no spaces. So wide punctuation counts as a letter here, and a wide character beside
-a mark as a space; for `_`, which opens nothing inside a word, nothing changes.
+Reference: https://spec.commonmark.org/0.31.2/#emphasis-and-strong-emphasis. By these rules the second `**` of
+`**「強調」**する` closes nothing, since Japanese has no spaces. So wide punctuation counts as a letter here, and a wide
+character beside a mark as a space. `_`, which opens nothing inside a word, follows the standard rules.
 """
 
 import unicodedata
 
-# What Markdown trims at the ends of a block. Not str.isspace: that knows control characters which Markdown keeps.
+# The characters that Markdown trims at the ends of a block; str.isspace includes control characters that it keeps.
 SPACES = (
     "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
@@ -15,7 +15,7 @@ SPACES = (
 
 
 def opens(delimiter: str, before: str, after: str) -> bool:
-    """Whether a run of this delimiter between these two characters may open a mark; a line's ends are spaces."""
+    """Whether a run of this delimiter between these two characters may open a mark; a line's end counts as a space."""
     eased = delimiter[0] != "_"
     if not _is_flanking(before, after, eased=eased):
         return False
@@ -23,12 +23,12 @@ def opens(delimiter: str, before: str, after: str) -> bool:
 
 
 def closes(delimiter: str, before: str, after: str) -> bool:
-    """Whether a run of this delimiter between these two characters may close a mark: what opens, in a mirror."""
+    """Whether a run of this delimiter between these two characters may close a mark: the mirror of `opens`."""
     return opens(delimiter, after, before)
 
 
 def _is_flanking(outside: str, inside: str, *, eased: bool) -> bool:
-    """CommonMark's left-flanking (and, in a mirror, right-flanking)."""
+    """Whether a delimiter is left-flanking by CommonMark (with the characters swapped: right-flanking)."""
     if inside in SPACES:
         return False
     if not _is_punctuation(inside) or (eased and _is_wide(inside)):

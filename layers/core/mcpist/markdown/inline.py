@@ -1,8 +1,8 @@
-"""Runs as the Markdown of one block: marks as delimiters, and text escaped where it would be read as more than text.
+"""The Markdown of one block's runs: marks as delimiters, and text escaped where it would be read as markup.
 
-A delimiter that CommonMark would not let open or close where it stands (`**a.**b`) gets a neighbour that lets it: the
-character beside it, written as a character reference. So every normal tree has a form that reads back the same, and
-only rare ones are hard on the eye.
+CommonMark does not let every delimiter open or close a mark in its place (`**a.**b`). Then the character beside the
+delimiter is written as a character reference, which allows it. So every normal tree has a form that reads back the
+same, and only rare ones are hard to read.
 """
 
 import re
@@ -21,7 +21,7 @@ _AUTOLINK = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,31}:[^<>\x00-\x20]*")
 _BARE_ADDRESS = re.compile(r"(?:[^\x00-\x20\x7f<>()\\]++|\([^\x00-\x20\x7f<>()\\]*+\))+")
 _REFERENCE = r"&(?=\#[0-9]{1,7};|\#[xX][0-9a-fA-F]{1,6};|[A-Za-z][A-Za-z0-9]{1,31};)"
 _MARKUP = rf"""
-    \\(?=[!-/:-@\[-`{{-~]|\Z)                # before what it would escape
+    \\(?=[!-/:-@\[-`{{-~]|\Z)                # before a character that it would escape
     | ` | ~~+
     | (?<![{SPACES}])\* | \*(?![{SPACES}])   # but not in 2 * 3
     | (?<!\w)_++ | _++(?![^\W_])             # but not in snake_case
@@ -42,7 +42,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}(?=[.)](?:\s|\Z))")
 
 @dataclass(slots=True)
 class _Part:
-    """A piece of the block's Markdown; `first` and `last` say which of a text's ends is a character reference."""
+    """A piece of the block's Markdown; `first` and `last` say which of its ends is a character reference."""
 
     text: str
     kind: Literal["text", "label", "open", "close", "raw"] = "raw"
@@ -50,14 +50,14 @@ class _Part:
     last: bool = False
 
     def end(self, *, first: bool) -> str:
-        """The character that stands at an end."""
+        """Return the character at one end."""
         if self.first if first else self.last:
             return "&" if first else ";"
         return self.text[0 if first else -1]
 
 
 def inline(runs: Runs, line_break: str = "\\\n") -> str:
-    """The Markdown of a paragraph's normal runs; with another line break, that of a heading or a cell."""
+    """Return the Markdown of a paragraph's normal runs; with another line break, that of a heading or a cell."""
     edge = _Part("\n" if line_break.endswith("\n") else " ")
     parts = [edge, *_parts(runs, line_break), edge]
     _escape_neighbours(parts)
@@ -65,14 +65,14 @@ def inline(runs: Runs, line_break: str = "\\\n") -> str:
 
 
 def _parts(runs: Runs, line_break: str) -> list[_Part]:
-    """The runs with the delimiters of their marks around them, properly nested."""
+    """Return the runs with the delimiters of their marks around them, properly nested."""
     styles = _styles(runs)
     opened: list[str] = []
     parts: list[_Part] = []
     for run, style, ends in zip(runs, styles, _ends(styles), strict=True):
         kept = _still_open(opened, style, ends)
         parts += map(_closing, reversed(opened[kept:]))
-        # What ends last stands outermost; of marks that end together, the link.
+        # The mark that ends last is outermost; of marks that end together, the link.
         new = sorted(style.difference(opened[:kept]), key=lambda mark: (-ends[mark], mark[0] != "]", mark))
         parts += map(_opening, new)
         opened = opened[:kept] + new
@@ -81,12 +81,12 @@ def _parts(runs: Runs, line_break: str) -> list[_Part]:
 
 
 def _styles(runs: Runs) -> list[set[str]]:
-    """What stands around each run: the delimiters of its marks, and the end of its link."""
+    """Return the delimiters around each run: those of its marks, and the end of its link."""
     styles = [_style(run) if isinstance(run, Text) else set[str]() for run in runs]
     for emphasized, places in groupby(range(len(styles)), lambda place: "*" in styles[place]):
         stretch = list(places)
         near = styles[max(stretch[0] - 1, 0) : stretch[-1] + 2]
-        if emphasized and any("**" in style for style in near):  # where * and ** meet, which is which is a riddle
+        if emphasized and any("**" in style for style in near):  # where * and ** meet, readers cannot tell them apart
             for place in stretch:
                 styles[place] = styles[place] - {"*"} | {"_"}
     return styles
@@ -98,14 +98,14 @@ def _style(text: Text) -> set[str]:
 
 
 def _ends(styles: list[set[str]]) -> list[dict[str, int]]:
-    """For each run, where each of its marks ends."""
+    """Return for each run where each of its marks ends."""
     ends: dict[str, int] = {}
     found = [ends := {mark: ends.get(mark, place) for mark in styles[place]} for place in reversed(range(len(styles)))]
     return found[::-1]
 
 
 def _still_open(opened: list[str], style: set[str], ends: dict[str, int]) -> int:
-    """How many of the open marks stay open: those that go on, and do not end inside a link that begins here."""
+    """Count the open marks that continue and do not end inside a link that begins here."""
     link_end = max((ends[mark] for mark in style.difference(opened) if mark[0] == "]"), default=-1)
     for position, mark in enumerate(opened):
         if mark not in style or ends[mark] < link_end:
@@ -139,7 +139,7 @@ def _body(run: Run, style: set[str], line_break: str) -> _Part:
 
 
 def _escape_neighbours(parts: list[_Part]) -> None:
-    """Turn characters beside delimiters into references until each delimiter does what it stands for."""
+    """Turn characters beside delimiters into references until each delimiter opens or closes its mark."""
     waiting = deque(range(1, len(parts) - 1))
     while waiting:
         place = waiting.popleft()
@@ -153,11 +153,11 @@ def _escape_neighbours(parts: list[_Part]) -> None:
             inside = "&"
         unfit = not opens(delimiter, outside, inside) or outside == delimiter[0] == "~"
         if unfit and _make_reference(parts[outer], first=not opening):
-            waiting += [outer - 1, outer + 1]  # to whom a letter may have been what they need
+            waiting += [outer - 1, outer + 1]  # the neighbours may have needed the letter
 
 
 def _make_reference(part: _Part, *, first: bool) -> bool:
-    """Make the first or the last character of a text a reference; whether it was none."""
+    """Write the first or last character of a text as a reference; return False where it is one already."""
     alone = len(part.text) == 1
     before = part.first, part.last
     part.first |= first or alone
@@ -173,7 +173,7 @@ def _markdown(before: _Part, part: _Part, after: _Part) -> str:
     head = _reference(part.text[0]) if part.first else ""
     tail = _reference(part.text[-1]) if part.last else ""
     bare = part.text[part.first : len(part.text) - part.last]
-    # To what follows a character, the end of the block is a space; the end of a part may be anything.
+    # The end of the block counts as a space; the end of a part may be followed by anything.
     end = " " if after.text in ("\n", " ") and not tail else ""
     markup = _IN_LABEL if part.kind == "label" else _IN_TEXT
     escaped = markup.sub(_escaped, bare + end).removesuffix(end)
@@ -185,7 +185,7 @@ def _markdown(before: _Part, part: _Part, after: _Part) -> str:
 
 
 def _escape_block_start(line: str) -> str:
-    """Escaped where it would begin another block."""
+    """Escape the start of a text that would begin another block."""
     if _BLOCK_START.match(line):
         return f"\\{line}"
     return _NUMBER.sub(r"\g<0>\\", line, count=1) if _NUMBER.match(line) else line
@@ -214,5 +214,5 @@ def _address(address: str) -> str:
 
 
 def escape_plain(text: str) -> str:
-    """A text where only backslashes, angles and character references are markup: an address, a language."""
+    """Escape a text in which only backslashes, angles and character references are markup: an address, a language."""
     return _IN_ADDRESS.sub(_escaped, text)

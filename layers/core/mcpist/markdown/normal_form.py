@@ -1,13 +1,13 @@
-"""The normal form of a tree: the one that Markdown can hold, so that what is written reads back the same.
+"""The normal form of a tree: the form that Markdown can hold, so that writing and reading gives the same tree.
 
-Text: runs of one style are one run, and empty runs, paragraphs, lists and tables are not there. A line break in a text
-is a Break; around a Break and at the ends of a block stand no spaces, and at the ends no Break. Spaces carry only the
+Text: runs of one style are one run; empty runs, paragraphs, lists and tables are removed. A line break in a text is a
+Break; there are no spaces around a Break and at the ends of a block, and no Break at the ends. Spaces carry only the
 marks and the link that both their neighbours carry. A link to `mention:id` is a Mention; a paragraph of one Unsupported
-is that Unsupported. Fields of one line (addresses, names) hold no line breaks. What no character reference can say
-(most control characters, halves of surrogate pairs) is the replacement character.
+is that Unsupported. Fields of one line (addresses, names) hold no line breaks. Characters that no character reference
+can express (most control characters, halves of surrogate pairs) become the replacement character.
 
 Blocks: a heading's level is 1 to 6, a list starts at 0 to 999,999,999, all rows are as long as the longest. Quotes and
-lists deeper than MAX_NESTING give their blocks to what they stand in.
+lists deeper than MAX_NESTING are replaced by their blocks.
 """
 
 import re
@@ -37,7 +37,7 @@ from mcpist.markdown.tree import (
     Unsupported,
 )
 
-MAX_NESTING = 32  # a quote is one level, a list two: as the parser counts, which recurses
+MAX_NESTING = 32  # the parser recurses, and counts a quote as one level, a list as two
 MENTION = "mention:"
 MAX_LIST_NUMBER = 999_999_999  # of an item: nine digits
 
@@ -49,7 +49,7 @@ _UNENCODABLE = re.compile(rf"[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\uf
 
 
 def normalize(blocks: Blocks) -> Blocks:
-    """The tree as Markdown can hold it; a tree that `read` gave is normal."""
+    """Return the tree as Markdown can hold it; a tree from `read` is normal already."""
     return tuple(_blocks(blocks, 0))
 
 
@@ -94,7 +94,7 @@ def _paragraph(runs: Runs) -> Iterator[Block]:
 
 
 def _leaves(block: Block) -> Iterator[Block]:
-    """The blocks inside quotes and lists, however deep, in their order."""
+    """Return the blocks inside quotes and lists, however deep, in their order."""
     waiting = [block]
     while waiting:
         match waiting.pop():
@@ -112,7 +112,7 @@ def _runs(runs: Runs) -> Runs:
 
 
 def _pieces(run: Run) -> Iterator[Run]:
-    """A run in pieces that are all spaces or have none at their ends."""
+    """Split a run into pieces that are all spaces or have none at their ends."""
     match run:
         case Text(text, marks, link):
             yield from _text(text, marks, _address(link))
@@ -141,7 +141,7 @@ def _text(text: str, marks: frozenset[Mark], link: str) -> Iterator[Run]:
 
 
 def _trim_spaces(pieces: Iterable[Run]) -> list[Run]:
-    """Without spaces around breaks, and without both at the ends."""
+    """Remove spaces around breaks, and spaces and breaks at the ends."""
     kept: list[Run] = []
     for piece in pieces:
         if isinstance(piece, Break):
@@ -156,7 +156,7 @@ def _trim_spaces(pieces: Iterable[Run]) -> list[Run]:
 
 
 def _restrict_spaces(pieces: list[Run]) -> list[Run]:
-    """Spaces with only the marks and the link that the piece before them has."""
+    """Keep on spaces only the marks and the link that the piece before them has."""
     before = Text("")
     shared: list[Run] = []
     for piece in pieces:
@@ -182,12 +182,12 @@ def _is_blank(run: Run) -> bool:
 
 
 def _lost(lost: Unsupported) -> Unsupported:
-    """`<` and `>` would end the comment that stands for it."""
+    """Remove `<` and `>`, which would end the comment that represents an unsupported element."""
     return Unsupported(single_line(re.sub("[<>]", " ", lost.name)))
 
 
 def _address(text: str) -> str:
-    """Browsers, too, take line breaks and tabs out of an address."""
+    """Remove line breaks and tabs from an address, as browsers do."""
     return _replace_unencodable(re.sub(r"[\t\r\n]", "", text)).strip(SPACES)
 
 
@@ -196,5 +196,5 @@ def _replace_unencodable(text: str) -> str:
 
 
 def single_line(text: str) -> str:
-    """A text without line breaks, and with one space where there were several."""
+    """Return a text without line breaks, and with one space where there were several."""
     return _BLANK.sub(" ", _replace_unencodable(text)).strip(SPACES)

@@ -1,8 +1,8 @@
-"""From Markdown to the tree; what Markdown says and the tree cannot hold becomes literal text.
+"""From Markdown to the tree; Markdown that the tree cannot hold becomes literal text.
 
-So raw HTML, footnotes and link definitions that nothing refers to stand in the text as they were written, a title of a
-link or an image stands behind it in parentheses, and a link around pictures only stands behind them. Left out is how
-things look: whether a list is loose, and to which side a table's columns are aligned.
+Raw HTML, footnotes and unused link definitions are kept as they were written. The title of a link or an image follows
+it in parentheses, and a link around pictures only follows them. Layout is dropped: whether a list is loose, and the
+alignment of a table's columns.
 """
 
 from collections import Counter
@@ -35,13 +35,11 @@ from mcpist.markdown.tree import (
 )
 
 _MARKS: dict[str, Mark] = {"strong": "strong", "em": "emphasis", "s": "strike"}
-_MAX_REPEATED_CHARACTERS = (
-    100_000  # characters that references to a link's definition may repeat, beyond the text's own length
-)
+_MAX_REPEATED_CHARACTERS = 100_000  # characters that uses of link definitions may add to the text's own length
 
 
 def read(text: str) -> Blocks:
-    """The tree of a Markdown text, in its normal form; every text has one."""
+    """Return the tree of a Markdown text, in its normal form; every text has one."""
     tokens = dialect(definitions=True).parse(text)
     referring = list(_referring(tokens))
     if (
@@ -54,7 +52,7 @@ def read(text: str) -> Blocks:
 
 
 def _referring(tokens: Iterable[Token]) -> Iterator[Token]:
-    """The links and images that take their address from a definition."""
+    """Return the links and images that take their address from a definition."""
     for token in tokens:
         if "label" in token.meta:
             yield token
@@ -62,7 +60,7 @@ def _referring(tokens: Iterable[Token]) -> Iterator[Token]:
 
 
 def _without_used_definitions(tokens: Iterable[Token], labels: set[str]) -> Iterator[Token]:
-    """All but the definitions that links refer to: of several with one label, the first."""
+    """Return the lines without the definitions that links use: of several with one label, the first."""
     for token in tokens:
         if token.type == "definition" and token.meta["id"] in labels:
             labels.remove(token.meta["id"])
@@ -71,7 +69,7 @@ def _without_used_definitions(tokens: Iterable[Token], labels: set[str]) -> Iter
 
 
 def _blocks(tokens: Iterator[Token]) -> Blocks:
-    """The blocks up to the end of what they stand in."""
+    """Read blocks up to the end of their container."""
     return tuple(_blocks_until_closed(tokens))
 
 
@@ -130,11 +128,11 @@ def _definition(token: Token) -> str:
 
 
 def _runs(tokens: Iterator[Token]) -> Runs:
-    """The runs of the block just opened; its end is taken as well."""
+    """Read the runs of the block that was just opened, and its end."""
     inline, _ = next(tokens), next(tokens)
     runs: list[Run] = []
     marks: Counter[Mark] = Counter()
-    links: list[Token] = []  # more than one is an autolink in a link's text, and text there
+    links: list[Token] = []  # more than one is an autolink inside a link's text, which is text there
     begin = 0
     for token in inline.children or ():
         if token.type == "link_open":
@@ -168,7 +166,7 @@ def _leaf(token: Token, marks: frozenset[Mark], link: str) -> list[Run]:
 
 
 def _link(runs: list[Run], link: Token) -> list[Run]:
-    """A link's runs: a mention's text as one, and the address where a link has no text."""
+    """Return a link's runs: a mention's text as one run, and the address where a link has no text."""
     address = str(link.attrs["href"])
     texts = [run for run in runs if isinstance(run, Text) and ("code" in run.marks or run.text.strip(SPACES))]
     if address.startswith(MENTION):
@@ -183,7 +181,7 @@ def _title(token: Token) -> list[Run]:
 
 
 def _alt(tokens: Iterable[Token]) -> str:
-    """What an image shows in its place: the text of what stands in its brackets."""
+    """Return an image's alternative text: the text in its brackets."""
     return "".join(
         " "
         if "break" in token.type

@@ -1,6 +1,6 @@
 """The tree between Markdown and a service's rich text: blocks, and runs of text inside them.
 
-It holds what all services can say; what only one can say stands in it as Unsupported, by its name.
+It holds what all services have in common; an element of one service only is kept as Unsupported, by its name.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ type Mark = Literal["strong", "emphasis", "strike", "code"]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A run of characters in one style; `link` is where it leads, if anywhere."""
+    """A run of characters in one style; `link` is an address, or empty."""
 
     text: str
     marks: frozenset[Mark] = frozenset()
@@ -41,7 +41,10 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """What cannot be carried, by its name; in Markdown `<!-- not carried: name -->`, and refused on the way back."""
+    """An element that the tree cannot hold, by its name.
+
+    In Markdown it is `<!-- not carried: name -->`, which is refused on the way back.
+    """
 
     name: str
 
@@ -67,7 +70,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Text as it is, in a language if one is named."""
+    """Literal text, with the name of its language if there is one."""
 
     text: str
     language: str = ""
@@ -75,14 +78,14 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Blocks that somebody else says."""
+    """Quoted blocks."""
 
     blocks: "Blocks"
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One entry of a list; `done` is that of a task, None where the entry is no task."""
+    """One entry of a list; `done` is that of a task, None for an entry that is no task."""
 
     blocks: "Blocks"
     done: bool | None = None
@@ -90,7 +93,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class List:
-    """Entries in order; numbered from `start` on, with bullets where it is None."""
+    """Entries in order; numbered from `start`, or with bullets where it is None."""
 
     items: tuple[Item, ...]
     start: int | None = None
@@ -105,7 +108,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A line across."""
+    """A horizontal rule."""
 
 
 type Block = Paragraph | Heading | Code | Quote | List | Table | Rule | Unsupported

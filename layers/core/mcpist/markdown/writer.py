@@ -1,7 +1,7 @@
-"""From the tree to Markdown: as few characters as read back the same.
+"""From the tree to Markdown: the fewest characters that read back the same.
 
-Reference: https://spec.commonmark.org/0.31.2/ and, for tables, strikes and tasks, https://github.github.com/gfm/.
-Of the ways to write a thing it takes the one that models write themselves: `-`, `1.`, `---`, `**`, `*`, fences.
+Reference: https://spec.commonmark.org/0.31.2/ and, for tables, strikes and tasks, https://github.github.com/gfm/. Of
+several ways to write an element it takes the one that models use: `-`, `1.`, `---`, `**`, `*`, fences.
 """
 
 import re
@@ -28,19 +28,19 @@ from mcpist.markdown.tree import (
     Unsupported,
 )
 
-# Beside another list a list would be more of that, and directly behind its marker `- - -` and `- ---` are rules.
+# A list after a list would continue it, and directly after a marker `- - -` and `- ---` are rules.
 _RULE = "---"
 _ALTERNATIVE = {"-": "*", ".": ")", _RULE: "***"}
 _BREAK_IN_LINE = "<br>"
 
 
 def write(blocks: Blocks) -> str:
-    """The tree as Markdown; `read` makes of it the tree in its normal form."""
+    """Return the tree as Markdown, which `read` turns into the tree in its normal form."""
     return _blocks(normalize(blocks))
 
 
 def plain_text(runs: Runs) -> str:
-    """Runs as text without marks, e.g. for a title that holds nothing else."""
+    """Return runs as text without marks, e.g. for a title."""
     return "".join(map(_plain, runs))
 
 
@@ -59,7 +59,7 @@ def _plain(run: Run) -> str:
 
 
 def _blocks(blocks: Blocks, marker: str = "") -> str:
-    """Blocks one after another; `marker` is that of the item that they stand in, if any."""
+    """Write blocks one after another; `marker` is that of the list item that contains them, if any."""
     parts: list[str] = []
     before: Block | None = None
     taken = marker
@@ -79,7 +79,7 @@ def _blocks(blocks: Blocks, marker: str = "") -> str:
 
 
 def _interrupts(block: Block) -> bool:
-    """Whether a list may stand right under a paragraph: one that could not be a number or a dash in its text."""
+    """Whether a list may follow a paragraph without an empty line: text could not be read as its marker."""
     if not isinstance(block, List) or block.start not in (None, 1):
         return False
     first = block.items[0]
@@ -125,7 +125,7 @@ def _item(item: Item, mark: str) -> str:
 
 
 def _prefix_lines(first: str, others: str, text: str) -> str:
-    """Every line of a text behind a prefix, without spaces where nothing follows them."""
+    """Put a prefix before every line of a text, without trailing spaces."""
     lines = text.split("\n")
     prefixes = [first, *[others] * (len(lines) - 1)]
     return "\n".join(prefix + line if line else prefix.rstrip() for prefix, line in zip(prefixes, lines, strict=True))
@@ -134,7 +134,7 @@ def _prefix_lines(first: str, others: str, text: str) -> str:
 def _code(text: str, language: str) -> str:
     mark = "~" if "`" in language else "`"
     fence = mark * max(3, 1 + max(map(len, re.findall(f"{mark}+", text)), default=0))
-    # A pipe and a first line such as `---` would be the head of a table.
+    # A pipe followed by a line such as `---` would be the head of a table.
     named = escape_plain(language).replace("|", "&#124;")
     opening = f"{fence}{' ' * (mark == '~')}{named}".rstrip(" ")
     return "\n".join([opening, *([text] if text else []), fence])

@@ -11,7 +11,7 @@ _ZERO_FRACTION = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.0+(?=Z?$|[+-]\d
 
 
 def compact(raw: Any, shows: Shows) -> str:
-    """A tool's JSON as the model reads it: without what is null or empty. A text of unknown columns is that text."""
+    """Render a tool's JSON for the model, without null and empty values; a text of unknown columns stays as it is."""
     if isinstance(raw, str) and ANY_COLUMN in shows.fields:
         return raw
     rows = project(raw, shows)
@@ -23,14 +23,14 @@ def compact(raw: Any, shows: Shows) -> str:
 
 
 def document(row: Row, text: str) -> str:
-    """A Markdown document under the lines of its other columns."""
+    """Render a row as its Markdown text, with one line for each of the other columns above it."""
     lines = [f"{name}: {_inline(value)}" for name, value in row.items() if name != text and not is_empty(value)]
     body = "" if row[text] is None else _inline(row[text])
     return "\n".join([*lines, "", body]) if lines and body else "\n".join(lines) or body
 
 
 def smallest(value: Any) -> str:
-    """Compact JSON, or TOON with the lists and objects inside rows flattened: whichever is shorter."""
+    """Return the shorter of compact JSON and TOON; in TOON the lists and objects inside rows are flattened."""
     if not value:
         return compact_json(value)
     from toon_format import encode
@@ -40,35 +40,35 @@ def smallest(value: Any) -> str:
 
 
 def compact_json(value: Any) -> str:
-    """JSON without spaces, with every character as it is."""
+    """Return JSON without spaces and without escaped characters."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _trim_fraction(value: Any) -> Any:
-    """A moment without a fraction of zeros, which several services write out to seven digits."""
+    """Remove a fraction of zeros from a timestamp: several services write seven of them."""
     return _ZERO_FRACTION.sub(r"\1", value) if isinstance(value, str) else value
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a value tells nothing; 0 and False tell something."""
+    """Whether a value carries no information; 0 and False do."""
     return value is None or value in ("", [], {})
 
 
 def _table(rows: list[Row]) -> list[Row]:
-    """Flat rows with the same columns, as TOON writes them shortest: names once, then values."""
+    """Flatten rows and give all of them the same columns, which TOON then names once."""
     flat = [_flat(row) for row in rows]
     columns = dict.fromkeys(name for row in flat for name in row)
     return [{name: row.get(name) for name in columns} for row in flat]
 
 
-def _flat(row: Row, place: str = "") -> Row:
-    """A row whose objects are dotted columns, and whose lists of plain values are one text."""
+def _flat(row: Row, prefix: str = "") -> Row:
+    """Flatten a row: objects become dotted columns, lists of plain values become one text."""
     flat: Row = {}
     for name, value in row.items():
         if isinstance(value, dict):
-            flat |= _flat(value, f"{place}{name}.")
+            flat |= _flat(value, f"{prefix}{name}.")
         else:
-            flat[f"{place}{name}"] = _inline(value) if isinstance(value, list) else value
+            flat[f"{prefix}{name}"] = _inline(value) if isinstance(value, list) else value
     return flat
 
 

@@ -8,7 +8,7 @@ type Row = dict[str, Any]
 
 
 def project(raw: Any, shows: Shows) -> list[Row]:
-    """The rows of an answer; an answer that is one object is one row."""
+    """Return the rows of a service's JSON; a single object is one row."""
     found = value_at(raw, shows.rows) if shows.rows else raw
     items = found if isinstance(found, list) else [found]
     return [_row(item, shows) for item in items if item is not None]

@@ -1,4 +1,4 @@
-"""What a tool's answer shows: the columns that a model reads."""
+"""The columns of a tool's answer, which the model reads."""
 
 import re
 from collections.abc import Iterator
@@ -10,23 +10,25 @@ _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+|\*)\]")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A name for the model and the paths of its value in the service's JSON: the first that leads to one counts."""
+    """A column's name, and the paths of its value in the service's JSON: the first path with a value counts."""
 
     name: str
     paths: tuple[str, ...]
 
     def of(self, item: Any) -> Any:
-        """Its value in one row's JSON."""
+        """Return the column's value from one row's JSON."""
         return next((found for path in self.paths if (found := value_at(item, path)) is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Shows:
-    """The columns of an answer, where its rows are, and which column is a Markdown text."""
+    """A tool's answer as the model reads it."""
 
     columns: tuple[Column, ...]
     rows: str = ""
+    """The path of the list of rows; empty where the whole JSON is the rows."""
     text: str = ""
+    """The column that holds a Markdown text; empty where there is none."""
 
     @property
     def format(self) -> Literal["rows", "markdown"]:
@@ -39,24 +41,24 @@ class Shows:
 
     @property
     def fields(self) -> list[str]:
-        """The names that references and the model may use."""
+        """The column names that references and the model may use."""
         return [column.name for column in self.columns]
 
 
-# Of rows whose columns nobody knows before: each as it is.
+# For rows with unknown columns: all fields as they are.
 ANY_COLUMN = "*"
 
 
 def shows(*columns: str, rows: str = "", text: str = "") -> Shows:
-    """Declare an answer: `"fields.summary as summary"`, `"start.dateTime|start.date as start"`.
+    """Declare an answer's columns: `"fields.summary as summary"`, `"start.dateTime|start.date as start"`.
 
-    `rows` is the path of the list, `text` a Markdown column. `"*"` stands for all that a row has.
+    `rows` is the path of the list, `text` the column that is a Markdown text. `"*"` shows every field of a row.
     """
     return Shows(tuple(_column(column) for column in columns), rows, text)
 
 
 def value_at(value: Any, path: str) -> Any:
-    """The value at a path such as `a.b[0].c` or `labels[*].name`; None where it leads nowhere."""
+    """Return the value at a path such as `a.b[0].c` or `labels[*].name`, or None."""
     for key in path_keys(path):
         if key == "*":
             rest = path[path.index("[*]") + 3 :]
@@ -68,12 +70,12 @@ def value_at(value: Any, path: str) -> Any:
 
 
 def has_key(value: Any, key: str | int) -> bool:
-    """Whether there is something under a key of an object, or at an index of a list."""
+    """Whether an object has this key, or a list this index."""
     return key in value if isinstance(value, dict) else isinstance(value, list) and key in range(len(value))
 
 
 def path_keys(path: str) -> Iterator[str | int]:
-    """The keys and indexes of a path, `*` for each element."""
+    """Return the keys and indexes of a path, `*` for each element."""
     for key, index in _STEP.findall(path):
         yield key or (index if index == "*" else int(index))
 
@@ -83,5 +85,5 @@ def _column(text: str) -> Column:
     return Column(name or path, tuple(path.split("|")))
 
 
-# Of a write that the service answers with nothing.
+# For a write that the service answers with an empty body.
 DONE = shows("done")
