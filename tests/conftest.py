@@ -14,7 +14,7 @@ from moto import mock_aws
 from infra.local.login import LocalLogin
 from infra.local.template import REGION, Template, read_template
 from mcpist import settings
-from mcpist.aws import stores
+from mcpist.aws import clients
 from mcpist.batch.machine import machine_usage
 from mcpist.caller import Role, Subject
 from mcpist.people import directory, identity, quota
@@ -62,7 +62,7 @@ def aws(login: LocalLogin, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str
     sent: list[str] = []
     with mock_aws():
         forget()
-        session = stores.session()
+        session = clients.session()
         session.register_component("data_loader", LOADER)
         boto3.setup_default_session(botocore_session=session)
         build(template)
@@ -102,7 +102,7 @@ def build(template: Template) -> None:
 
 def forget() -> None:
     """Drop what a sandbox keeps in memory, as a new one would begin."""
-    for kept in (settings.settings, stores.session, stores.client, identity.issuer_keys):
+    for kept in (settings.settings, clients.session, clients.client, identity.issuer_keys):
         kept.cache_clear()
     directory._cache.clear()
     identity._verified.clear()

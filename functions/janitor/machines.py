@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mcpist.aws.stores import client, is_aws_error, store_errors
+from mcpist.aws.clients import ResourceMissing, client, store_errors
 from mcpist.batch.machine import machine_usage
 from mcpist.batch.machine.machine_usage import USE_WRITE_INTERVAL_SECONDS, DeployedMachine, MachineUse
 from mcpist.settings import settings
@@ -64,8 +64,6 @@ def _has_stack_tag(machine: DeployedMachine) -> bool:
     try:
         with store_errors("Step Functions"):
             tags = client("stepfunctions").list_tags_for_resource(resourceArn=machine.arn)["tags"]
-    except Exception as error:
-        if is_aws_error(error, "ResourceNotFound"):  # it was listed, but has gone meanwhile
-            return False
-        raise
+    except ResourceMissing:  # it was listed, but has been removed meanwhile
+        return False
     return {"key": machine_usage.STACK_TAG, "value": settings().stack} in tags

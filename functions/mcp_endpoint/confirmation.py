@@ -17,7 +17,7 @@ from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, Inpu
 
 from mcp_endpoint import elicitation
 from mcp_endpoint.exchange import Exchange
-from mcpist.aws.stores import is_aws_error
+from mcpist.aws.clients import ConditionFailed
 from mcpist.batch.execution.plan import Plan
 from mcpist.batch.execution.start import new_batch_id
 from mcpist.batch.language.steps import Step
@@ -182,10 +182,8 @@ def _consume(caller: Caller, state: str) -> bool:
             values={":now": int(time.time())},
             condition="attribute_exists(#plan) AND attribute_not_exists(#accepted_at)",
         )
-    except Exception as error:
-        if is_aws_error(error):
-            return False
-        raise
+    except ConditionFailed:
+        return False
     return True
 
 

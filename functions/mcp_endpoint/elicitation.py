@@ -7,7 +7,7 @@ import hashlib
 import json
 from typing import Any, Literal
 
-from mcpist.aws.stores import Item
+from mcpist.aws.attributes import Item
 from mcpist.batch.execution.start import is_batch_id
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.items import table

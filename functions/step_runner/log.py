@@ -4,6 +4,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
+from mcpist.aws.clients import AwsError
 from mcpist.batch.execution.settling import StepAttempt
 from mcpist.batch.ledger.records import Header
 from mcpist.telemetry.invocation import bind_correlation
@@ -34,4 +35,5 @@ class StepLog:
 
     def report_failed(self, error: Exception) -> None:
         """The step ends without an answer, perhaps before it was entered; Step Functions comes back."""
-        logger.error("step failed", extra={**self.fields, "error": type(error).__name__})
+        code = {"aws_code": error.code} if isinstance(error, AwsError) else {}
+        logger.error("step failed", extra={**self.fields, "error": type(error).__name__, **code})

@@ -8,6 +8,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
+from mcpist.aws.clients import AwsError
 from mcpist.errors import DefectError, InternalError, McpistError
 from token_broker.message import OPERATIONS, Message
 
@@ -46,10 +47,9 @@ class MessageLog:
 
 def _defect_fields(defect: Exception | None) -> dict[str, Any]:
     """What a defect is and where it arose, without its words: they may quote what it failed on."""
-    response: dict[str, Any] = getattr(defect, "response", {})
     frames = traceback.extract_tb(defect.__traceback__ if defect else None)
     return {
         "defect": type(defect).__name__,
-        "aws_code": response.get("Error", {}).get("Code"),
+        "aws_code": defect.code if isinstance(defect, AwsError) else None,
         "frames": [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames],
     }

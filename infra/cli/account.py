@@ -9,7 +9,7 @@ from typing import Any
 from infra.cli.document import CommandError
 from infra.cli.endpoint import last_up
 from mcpist import settings
-from mcpist.aws import stores
+from mcpist.aws import clients
 from mcpist.batch.machine.definition import stack_prefix
 
 # The stack's own things that commands act on, by the variables in which core reads their names.
@@ -48,7 +48,7 @@ def stack(name: str | None, profile: str | None, region: str | None) -> Iterator
             os.environ |= last["aws"] | last["stack"]
         _forget()
         yield
-    except ClientError as error:
+    except (ClientError, clients.AwsError) as error:
         hint = "Ask as somebody who may do this in the stack's account."
         raise CommandError({"code": "UPSTREAM_UNAVAILABLE", "message": f"AWS refused: {error}", "hint": hint}) from None
     finally:
@@ -78,7 +78,7 @@ def described(name: str) -> tuple[dict[str, Any], dict[str, str]]:
     """The description of a stack, and its resources' ids by the template's ids; CommandError where there is none."""
     from botocore.exceptions import BotoCoreError, ClientError
 
-    formation = stores.client("cloudformation")
+    formation = clients.client("cloudformation")
     try:
         (found,) = formation.describe_stacks(StackName=name)["Stacks"]
         pages = formation.get_paginator("list_stack_resources").paginate(StackName=name)
@@ -96,5 +96,5 @@ def described(name: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 def _forget() -> None:
     settings.settings.cache_clear()
-    stores.session.cache_clear()
-    stores.client.cache_clear()
+    clients.session.cache_clear()
+    clients.client.cache_clear()

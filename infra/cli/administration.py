@@ -9,8 +9,8 @@ from infra.cli.account import stack
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.effects import changes, effects, unmatched_patterns
 from infra.cli.organization_yaml import dump, plain
-from mcpist.aws import stores
-from mcpist.aws.stores import Table
+from mcpist.aws import clients
+from mcpist.aws.table import Table
 from mcpist.errors import GrantsRemain
 from mcpist.people import directory
 from mcpist.people.organization import Change, Organization
@@ -63,8 +63,8 @@ def orphaned_grants(change: Change) -> list[tuple[str, str]]:
         return []
     # Which services there are, upstream servers among them, no key tells: so the table is read, but no token of it.
     prefix = f"{change.before.id}#"
-    with stores.store_errors("grants"):
-        pages = stores.client("dynamodb").get_paginator("scan")
+    with clients.store_errors("grants"):
+        pages = clients.client("dynamodb").get_paginator("scan")
         asked = {"FilterExpression": "begins_with(pk, :prefix)", "ProjectionExpression": "pk, sk"}
         values = {":prefix": {"S": prefix}}
         found = pages.paginate(TableName=settings().grants_table, ExpressionAttributeValues=values, **asked)

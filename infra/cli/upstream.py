@@ -13,7 +13,7 @@ from infra.cli.document import CommandError, CommandResult
 from infra.cli.endpoint import LAST_UP, last_up
 from infra.cli.upstream_import import import_client_config
 from infra.cli.upstream_listings import ListingResult, ToolRow, fetch_listings, resolve_categories, rows
-from mcpist.aws import stores
+from mcpist.aws import clients
 from mcpist.errors import InvalidConfiguration
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import counts
@@ -174,7 +174,7 @@ def _stored(references: Iterable[str]) -> dict[str, str]:
         if reference.startswith("ssm:"):
             asked = {"Name": reference.removeprefix("ssm:"), "WithDecryption": True}
             with suppress(BotoCoreError, ClientError):
-                found[reference] = stores.client("ssm").get_parameter(**asked)["Parameter"]["Value"]
+                found[reference] = clients.client("ssm").get_parameter(**asked)["Parameter"]["Value"]
     return found
 
 

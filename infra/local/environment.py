@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from infra.local.stack import EmbeddedAws
 from mcpist import settings
-from mcpist.aws import stores
+from mcpist.aws import clients
 
 TABLES = {
     "DIRECTORY_TABLE": "Directory",
@@ -32,5 +32,5 @@ def operating(aws: EmbeddedAws) -> Iterator[None]:
 
 def _forget() -> None:
     settings.settings.cache_clear()
-    stores.session.cache_clear()
-    stores.client.cache_clear()
+    clients.session.cache_clear()
+    clients.client.cache_clear()

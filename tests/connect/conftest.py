@@ -18,7 +18,7 @@ from connect import login as door_login
 from connect.handler import handler
 from infra.local.login import LocalLogin, Person
 from mcpist import settings
-from mcpist.aws import stores
+from mcpist.aws import clients
 from tests.conftest import AUDIENCE, PUBLIC_URL, TEMPLATE
 from token_broker.grants import credential_cache
 from token_broker.handler import handler as broker
@@ -134,7 +134,7 @@ def messages(aws: list[str], organization: str, monkeypatch: pytest.MonkeyPatch)
         payload = {"Payload": io.BytesIO(json.dumps(broker(asked[-1], context)).encode())}
         return type("Response", (), {"status_code": 200}), payload | {"ResponseMetadata": {"RequestId": "request-2"}}
 
-    stores.session().register("before-call.lambda.Invoke", invoke)
+    clients.session().register("before-call.lambda.Invoke", invoke)
     return asked
 
 

@@ -12,7 +12,8 @@ import pytest
 from infra.local.names import ACCOUNT, REGION
 from janitor.handler import handler
 from janitor.machines import MAX_UNUSED_SECONDS, MIN_IDLE_SECONDS, Candidate, remove, select_machines
-from mcpist.aws.stores import Table, client
+from mcpist.aws.clients import client
+from mcpist.aws.table import Table
 from mcpist.batch.machine import machine_usage
 from mcpist.batch.machine.definition import Machine
 from mcpist.batch.machine.machine_usage import USE_WRITE_INTERVAL_SECONDS, DeployedMachine, MachineUse

@@ -4,7 +4,7 @@ import io
 import json
 from typing import Any
 
-from mcpist.aws import stores
+from mcpist.aws import clients
 from mcpist.errors import ConnectionRequired, McpistError, to_message
 from tests.core.loopback import Reply, Service
 
@@ -18,7 +18,7 @@ class FakeBroker:
         self.later: tuple[int, dict[str, Any]] | None = None
         self.asked: list[dict[str, Any]] = []
         self.service.replies = [Reply(b'{"login": "octocat"}')]
-        stores.session().register("before-call.lambda.Invoke", self._invoke)
+        clients.session().register("before-call.lambda.Invoke", self._invoke)
 
     @property
     def operations(self) -> list[str]:

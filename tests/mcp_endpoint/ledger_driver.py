@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from mcpist.aws.stores import Table
+from mcpist.aws.table import Table
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Entry, Header, Status
 from mcpist.errors import McpistError, to_message

@@ -7,7 +7,8 @@ from typing import Any
 import boto3
 import pytest
 
-from mcpist.aws.stores import Table, client
+from mcpist.aws.clients import client
+from mcpist.aws.table import Table
 from mcpist.batch.execution import executions
 from mcpist.batch.execution.settling import StepBusy
 from mcpist.batch.ledger import ledger, transitions

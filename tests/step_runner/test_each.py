@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcpist.aws.stores import Table
+from mcpist.aws.table import Table
 from mcpist.batch.execution.settling import StepBusy
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.items import unpack

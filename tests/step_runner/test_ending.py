@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from mcpist.aws.stores import client
+from mcpist.aws.clients import client
 from mcpist.batch.execution.settling import StepAttempt, StepBusy
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.caller import Role

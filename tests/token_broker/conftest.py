@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from infra.local.login import LocalLogin
 from infra.local.template import read_template
 from mcpist import settings
-from mcpist.aws import stores
+from mcpist.aws import clients
 from mcpist.caller import Role, Subject
 from mcpist.people import directory, identity
 from mcpist.running import broker
@@ -116,9 +116,9 @@ class Broker:
         return items
 
 
-def forget(*, clients: bool = False) -> None:
+def forget(*, with_clients: bool = False) -> None:
     """Drop what a sandbox keeps in memory; its clients too, where they would reach another AWS."""
-    made = (stores.session, stores.client, identity.issuer_keys) if clients else ()
+    made = (clients.session, clients.client, identity.issuer_keys) if with_clients else ()
     for kept in (settings.settings, *made):
         kept.cache_clear()
     directory._cache.clear()
@@ -193,12 +193,12 @@ def aws(login: LocalLogin) -> Iterator[list[str]]:
             if table.id in {"Directory", "Grants", "Audit"}:
                 boto3.client("dynamodb").create_table(TableName=table.name, **table.definition)
         monkeypatch.setenv("VAULT_KEY", boto3.client("kms").create_key()["KeyMetadata"]["Arn"])
-        forget(clients=True)
-        boto3.setup_default_session(botocore_session=stores.session())
-        stores.session().register("request-created", lambda operation_name, **_: sent.append(operation_name))
+        forget(with_clients=True)
+        boto3.setup_default_session(botocore_session=clients.session())
+        clients.session().register("request-created", lambda operation_name, **_: sent.append(operation_name))
         yield sent
     boto3.DEFAULT_SESSION = None
-    forget(clients=True)
+    forget(with_clients=True)
 
 
 @pytest.fixture(scope="module")

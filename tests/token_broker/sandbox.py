@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from mcpist.aws import stores
+from mcpist.aws import clients
 from mcpist.caller import Caller, Subject
 from mcpist.errors import McpistError, StoreUnavailable
 from token_broker.grants import credential_cache
@@ -42,9 +42,9 @@ def resolve(barrier: threading.Barrier, told: dict[str, Any]) -> tuple[str, floa
 
 def prepare() -> None:
     """Make the clients of AWS once, before threads would make them in fifties."""
-    stores.client("dynamodb")
+    clients.client("dynamodb")
     vault._kms()
-    stores.client("ssm", **apps.SSM_CLIENT_OPTIONS)
+    clients.client("ssm", **apps.SSM_CLIENT_OPTIONS)
 
 
 def play(told: dict[str, Any]) -> dict[str, Any]:

@@ -154,6 +154,6 @@ def running_stack(server: AuthorizationServer) -> Iterator[BrokerStack]:
         surroundings = {**broker.environment, **aws.environment, "STORE_SECONDS": "61"}
         for name, value in surroundings.items():
             monkeypatch.setenv(name, value)
-        forget(clients=True)
+        forget(with_clients=True)
         yield BrokerStack(aws, server, {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
-    forget(clients=True)
+    forget(with_clients=True)

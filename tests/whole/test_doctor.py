@@ -12,7 +12,7 @@ from infra.cli.up import _recorded
 from infra.local.deployment import ORGANIZATION, ROLE, LocalDeployment
 from infra.local.environment import operating
 from infra.local.names import STACK
-from mcpist.aws.stores import Table
+from mcpist.aws.table import Table
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from mcpist.settings import settings

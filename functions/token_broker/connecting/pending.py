@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 from uuid import uuid4
 
-from botocore.exceptions import ClientError
 from pydantic import SecretStr
 
-from mcpist.aws.stores import Item, Table, is_aws_error
+from mcpist.aws.attributes import Item
+from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.table import Table
 from mcpist.errors import StaleConnection
 from mcpist.settings import settings
 from token_broker.grants.grant import Account, Tokens, key_part
@@ -129,9 +130,7 @@ def store_question(pending: Pending, found: ObtainedGrant) -> str:
     secret = SecretStr(json.dumps(_to_plain(found)))
     try:
         _store(pending.intent, pending.id, "asked", "attribute_exists(pk)", found=secret)
-    except ClientError as error:
-        if not is_aws_error(error):
-            raise
+    except ConditionFailed:
         raise StaleConnection from None
     return pending.id
 
@@ -176,9 +175,7 @@ def _advance(key: tuple[str, str], before: Phase, after: Phase, browser: str, pr
             values={**values, ":after": after, ":writer": writer},
             condition=condition,
         )
-    except ClientError as error:
-        if not is_aws_error(error):
-            raise
+    except ConditionFailed:
         existing = _table().get(*key)
         if existing is None or existing.get("writer") != writer:
             raise StaleConnection from None

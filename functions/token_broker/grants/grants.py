@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from itertools import batched
 from uuid import uuid4
 
-from botocore.exceptions import ClientError
-
-from mcpist.aws.stores import Item, Table, is_aws_error
+from mcpist.aws.attributes import Item
+from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.table import Table
 from mcpist.caller import Caller
 from mcpist.errors import Conflict
 from mcpist.settings import settings
@@ -201,9 +201,7 @@ def _translating_conflict(key: tuple[str, str]) -> Iterator[None]:
     """Conflict for a failed condition; whatever came of it, this sandbox no longer remembers what stood there."""
     try:
         yield
-    except ClientError as error:
-        if not is_aws_error(error):
-            raise
+    except ConditionFailed:
         raise Conflict(what="the connection") from None
     finally:
         organization, provider = key[0].split("#")

@@ -13,10 +13,9 @@ from functools import cache
 from typing import Annotated, Literal
 from urllib.parse import SplitResult, urlsplit
 
-from botocore.exceptions import ClientError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, StringConstraints, ValidationError
 
-from mcpist.aws.stores import client, store_errors
+from mcpist.aws.clients import AwsError, ResourceMissing, client, store_errors
 from mcpist.errors import NotConfigured
 from mcpist.settings import settings
 from mcpist.validation import field_path, first_error
@@ -128,11 +127,10 @@ def _read(provider: str) -> SecretStr:
     try:
         with store_errors("parameters"):
             answer = client("ssm", **SSM_CLIENT_OPTIONS).get_parameter(Name=name, WithDecryption=True)
-    except ClientError as error:
-        code = error.response["Error"]["Code"]
-        if code == "ParameterNotFound":
-            raise NotConfigured(service=provider, problem=f"the parameter {name} is missing") from None
-        if code in _DENIED_CODES:
-            raise NotConfigured(service=provider, problem=f"the parameter {name} cannot be read ({code})") from None
-        raise
+    except ResourceMissing:
+        raise NotConfigured(service=provider, problem=f"the parameter {name} is missing") from None
+    except AwsError as error:
+        if error.code not in _DENIED_CODES:
+            raise
+        raise NotConfigured(service=provider, problem=f"the parameter {name} cannot be read ({error.code})") from None
     return SecretStr(answer["Parameter"]["Value"])

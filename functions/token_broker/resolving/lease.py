@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
-from botocore.exceptions import ClientError
-
-from mcpist.aws.stores import Item, Table, is_aws_error
+from mcpist.aws.attributes import Item
+from mcpist.aws.clients import AwsError, ConditionFailed
+from mcpist.aws.table import Table
 from mcpist.errors import (
     McpistError,
     RateLimitExceeded,
@@ -153,7 +153,7 @@ class Lease:
                 _update_held(self._grant, self._holder, "SET #beat = #beat + :one", {":one": 1})
             except StoreUnavailable:
                 continue
-            except ClientError:
+            except AwsError:
                 self._last_beat_at = -math.inf  # somebody took over: nothing is sent any more
                 return
             self._last_beat_at = began
@@ -166,7 +166,7 @@ class Lease:
                 _update_held(self._grant, self._holder, "SET #trouble = :trouble REMOVE #holder", {":trouble": trouble})
             else:
                 _table().delete(*_key(self._grant), condition="#holder = :holder", values={":holder": self._holder})
-        except (ClientError, StoreUnavailable):
+        except (AwsError, StoreUnavailable):
             return
 
 
@@ -191,9 +191,7 @@ def acquire(grant: Grant, state: LeaseState, pace: LeaseTiming) -> Lease | None:
             values={":holder": holder, ":beat": 0, ":expires_at": int(time.time()) + LEASE_RETENTION_SECONDS, **stale},
             condition="#holder = :stale AND #beat = :seen" if stale else "attribute_not_exists(#holder)",
         )
-    except ClientError as error:
-        if not is_aws_error(error):
-            raise
+    except ConditionFailed:
         item = _table().get(*_key(grant)) or {}
         if item.get("holder") != holder:
             return None

@@ -21,12 +21,11 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from botocore.exceptions import ClientError
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pydantic import SecretStr
 
-from mcpist.aws.stores import client, store_errors
+from mcpist.aws.clients import AwsError, client, store_errors
 from mcpist.errors import IntegrityError, StoreUnavailable
 from mcpist.settings import settings
 from mcpist.telemetry.invocation import count_now
@@ -132,15 +131,16 @@ def _decrypt_data_key(place: SecretPlace, encrypted: bytes) -> bytes:
     with _translating_kms_errors(place):
         try:
             plain = _decrypt(present, place, encrypted)
-        except ClientError as error:
-            if not former or error.response["Error"]["Code"] not in _OTHER_KEY_CODES:
+        except AwsError as error:
+            if not former or error.code not in _OTHER_KEY_CODES:
                 raise
             plain = _decrypt(former, place, encrypted)
     return _remember(DataKey(place, plain, encrypted)).plain
 
 
 def _decrypt(key: str, place: SecretPlace, encrypted: bytes) -> bytes:
-    answer = _kms().decrypt(KeyId=key, CiphertextBlob=encrypted, EncryptionContext=place.context())
+    with store_errors("vault"):
+        answer = _kms().decrypt(KeyId=key, CiphertextBlob=encrypted, EncryptionContext=place.context())
     plain: bytes = answer["Plaintext"]
     return plain
 
@@ -183,11 +183,10 @@ def _translating_kms_errors(place: SecretPlace) -> Iterator[None]:
     try:
         with store_errors("vault"):
             yield
-    except ClientError as error:
-        code = error.response["Error"]["Code"]
-        if code in _WRONG_PLACE_CODES:
+    except AwsError as error:
+        if error.code in _WRONG_PLACE_CODES:
             raise _integrity_error(place) from None
-        if code in _UNAVAILABLE_CODES:
+        if error.code in _UNAVAILABLE_CODES:
             raise StoreUnavailable(store="vault") from error
         raise
 

@@ -12,6 +12,7 @@ from infra.cli.doctor import apps, clock, configuration, endpoint, issuer, keys,
 from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.finding import Finding, skipped
 from infra.cli.document import CommandError
+from mcpist.aws.clients import AwsError
 from mcpist.errors import McpistError
 
 type Findings = Callable[[Deployment], Iterable[Finding]]
@@ -81,5 +82,5 @@ def run_check(findings: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
         yield from findings()
     except ClientError as error:
         yield skipped(f"AWS refused {error.operation_name}: {error.response['Error'].get('Code')}")
-    except (BotoCoreError, CommandError, McpistError, OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+    except (AwsError, BotoCoreError, CommandError, McpistError, OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
         yield skipped(str(error))

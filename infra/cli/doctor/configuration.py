@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from infra.cli.deployable import undeployable
 from infra.cli.doctor.deployment import Deployment, redeploy_hint, template
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
-from mcpist.aws.stores import client
+from mcpist.aws.clients import client
 from mcpist.errors import InvalidConfiguration
 from mcpist_services.upstream.configuration import load
 

@@ -13,7 +13,7 @@ from infra.cli.endpoint import last_up
 from infra.cli.upstream import DEPLOYED_FILE
 from infra.local.deployment import ROOT
 from infra.local.template import Template, read_template
-from mcpist.aws.stores import client
+from mcpist.aws.clients import client
 
 
 class RequiredNames(dict[str, str]):

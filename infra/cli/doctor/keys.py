@@ -7,7 +7,7 @@ from typing import Any
 from infra.cli.doctor.deployment import Deployment, template
 from infra.cli.doctor.finding import Finding, ok, problem, warning
 from infra.local.names import ACCOUNT
-from mcpist.aws.stores import client, is_aws_error
+from mcpist.aws.clients import client
 
 type Right = tuple[str, str, str, str]
 
@@ -51,12 +51,11 @@ def policy(deployment: Deployment) -> Iterator[Finding]:
 
 def _state(deployment: Deployment, named: str) -> Finding | None:
     """What keeps a key from being used."""
+    kms = client("kms")
     try:
-        about = client("kms").describe_key(KeyId=named)["KeyMetadata"]
-    except Exception as error:
-        if is_aws_error(error, "NotFoundException"):
-            return problem(f"there is no key {named}", "Nothing opens what it sealed: deploy anew, and connect anew.")
-        raise
+        about = kms.describe_key(KeyId=named)["KeyMetadata"]
+    except kms.exceptions.NotFoundException:
+        return problem(f"there is no key {named}", "Nothing opens what it sealed: deploy anew, and connect anew.")
     enable = deployment.aws(f"kms enable-key --key-id {named}")
     match about["KeyState"]:
         case "Enabled":

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from infra.cli.doctor.deployment import Deployment, redeploy_hint
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
-from mcpist.aws.stores import client
+from mcpist.aws.clients import client
 from mcpist.batch.machine import machine_usage
 
 # AWS lets nobody reserve these, and a few people's calls and batches want as many.

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+from botocore.exceptions import ClientError
+
 from infra.cli.doctor.deployment import Deployment, template
 from infra.cli.doctor.finding import Finding, ok, problem, warning
-from mcpist.aws.stores import client, is_aws_error
+from mcpist.aws.clients import client
 
 
 def table(deployment: Deployment, id_: str) -> Iterator[Finding]:
@@ -14,12 +16,10 @@ def table(deployment: Deployment, id_: str) -> Iterator[Finding]:
     dynamodb = client("dynamodb")
     try:
         about = dynamodb.describe_table(TableName=name)["Table"]
-    except Exception as error:
-        if is_aws_error(error, "ResourceNotFoundException"):
-            restore = "restore it from a backup or to a point in time, under this name, or deploy a new stack."
-            yield problem(f"there is no table {name}", f"If it was removed: {restore}")
-            return
-        raise
+    except dynamodb.exceptions.ResourceNotFoundException:
+        restore = "restore it from a backup or to a point in time, under this name, or deploy a new stack."
+        yield problem(f"there is no table {name}", f"If it was removed: {restore}")
+        return
     faults = []
     if about["TableStatus"] != "ACTIVE":
         remedy = f"Wait until {deployment.aws(f'dynamodb wait table-exists --table-name {name}')} returns."
@@ -74,10 +74,10 @@ def _expires(name: str, attribute: str) -> bool:
 def _closed(name: str) -> dict[str, bool]:
     try:
         found: dict[str, bool] = client("s3").get_public_access_block(Bucket=name)["PublicAccessBlockConfiguration"]
-    except Exception as error:
-        if is_aws_error(error, "NoSuchPublicAccessBlockConfiguration"):
-            return {}
-        raise
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "NoSuchPublicAccessBlockConfiguration":
+            raise
+        return {}
     return found
 
 
@@ -85,9 +85,9 @@ def _encryption_key(name: str) -> str:
     """The key of what is stored without naming one; empty for S3's own."""
     try:
         found = client("s3").get_bucket_encryption(Bucket=name)["ServerSideEncryptionConfiguration"]
-    except Exception as error:
-        if is_aws_error(error, "ServerSideEncryptionConfigurationNotFoundError"):
-            return ""
-        raise
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ServerSideEncryptionConfigurationNotFoundError":
+            raise
+        return ""
     defaults = (rule.get("ApplyServerSideEncryptionByDefault", {}) for rule in found["Rules"])
     return str(next((one["KMSMasterKeyID"] for one in defaults if "KMSMasterKeyID" in one), ""))

@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from infra.local.login import LocalLogin
-from mcpist.aws.stores import Item, Table
+from mcpist.aws.attributes import Item
+from mcpist.aws.table import Table
 from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import (
     AuthorizationError,

@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from mcpist.aws.stores import Table, client
+from mcpist.aws.clients import client
+from mcpist.aws.table import Table
 from mcpist.errors import InvalidRequest, StepLimitReached, StoreUnavailable, UserLimitReached
 from mcpist.people.quota import RequestQuota, release_steps, reserve_steps
 from mcpist.settings import settings

@@ -15,7 +15,7 @@ import pytest
 from aws_lambda_powertools import Logger
 
 from mcpist import settings
-from mcpist.aws import stores
+from mcpist.aws import clients
 from mcpist.caller import Caller, Proof, Role, Subject
 from mcpist.errors import (
     ConnectionRequired,
@@ -109,8 +109,8 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
 
 
 def forget() -> None:
-    stores.session.cache_clear()
-    stores.client.cache_clear()
+    clients.session.cache_clear()
+    clients.client.cache_clear()
     settings.settings.cache_clear()
     broker._credential_cache.clear()
     broker._status_cache.clear()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcpist.aws import stores
+from mcpist.aws import clients
 from mcpist.caller import Caller, Proof, Role
 from mcpist.errors import McpistError, ReconnectRequired, ToolExecutionError, to_message
 from mcpist.render.shows import shows
@@ -38,7 +38,7 @@ class Shop:
         self.service = service
         self.credentials: dict[str, Any] = {"uma": OWN, "ada": replace(OWN, token="t2", owner="user#ada")}
         self.module = declared(service.url)
-        stores.session().register("before-call.lambda.Invoke", self.resolve)
+        clients.session().register("before-call.lambda.Invoke", self.resolve)
 
     def resolve(self, params: Any, **_: Any) -> Any:
         found = self.credentials[json.loads(params["body"])["proof"]["value"]]

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from mcpist.aws import stores
-from mcpist.aws.stores import Item, Table
+from mcpist.aws import clients
+from mcpist.aws.attributes import Item
+from mcpist.aws.table import Table
 from mcpist.caller import Caller, Proof, Role
 from mcpist.errors import (
     ConnectionRequired,
@@ -46,7 +47,7 @@ class Vendor:
         self.scopes: list[str] = []
         self.roles: list[str] = []  # those that the broker was asked in
         self.module = declared(service.url)
-        stores.session().register("before-call.lambda.Invoke", self.resolve)
+        clients.session().register("before-call.lambda.Invoke", self.resolve)
 
     def resolve(self, params: Any, **_: Any) -> Any:
         """The broker's answer: the next token, or an error."""
@@ -83,7 +84,7 @@ class Vendor:
                 return type("Response", (), {"status_code": 400}), error
             return None
 
-        stores.session().register("before-call.dynamodb.PutItem", refuse)
+        clients.session().register("before-call.dynamodb.PutItem", refuse)
 
 
 def declared(host: str) -> Module:

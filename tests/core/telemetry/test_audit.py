@@ -4,7 +4,7 @@ from typing import Any
 import boto3
 import pytest
 
-from mcpist.aws.stores import Table
+from mcpist.aws.table import Table
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest, StoreUnavailable
 from mcpist.settings import settings

@@ -7,7 +7,7 @@ import pytest
 
 from infra.cli.main import run
 from infra.local.names import ACCOUNT, REGION
-from mcpist.aws.stores import client
+from mcpist.aws.clients import client
 from mcpist.batch.machine import machine_usage
 from mcpist.batch.machine.definition import Machine
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpist.aws.stores import Table
+from mcpist.aws.table import Table
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest
 from mcpist.people import directory

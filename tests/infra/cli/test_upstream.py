@@ -9,7 +9,7 @@ import pytest
 from infra.cli.main import run
 from infra.cli.upstream_import import split
 from infra.local.names import REGION
-from mcpist.aws.stores import client
+from mcpist.aws.clients import client
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import counts, resolve_all
 from mcpist_services.upstream.configuration import load

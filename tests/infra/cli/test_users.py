@@ -3,7 +3,7 @@
 import pytest
 
 from infra.local.login import LocalLogin
-from mcpist.aws.stores import Table
+from mcpist.aws.table import Table
 from mcpist.caller import Subject
 from mcpist.errors import MembershipRequired
 from mcpist.people import directory

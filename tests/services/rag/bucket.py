@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from mcpist.aws.stores import client
+from mcpist.aws.clients import client
 from mcpist.settings import settings
 from mcpist.tools.call import PartialList
 from mcpist_services.rag.document_store import FRESH_SECONDS_PER_REQUEST, DocumentStore

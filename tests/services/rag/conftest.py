@@ -4,8 +4,8 @@ from itertools import count
 import pytest
 from moto import mock_aws
 
-from mcpist.aws import stores
-from mcpist.aws.stores import client
+from mcpist.aws import clients
+from mcpist.aws.clients import client
 from mcpist.settings import settings
 from mcpist_services.rag.document_store import DocumentStore
 from tests.services.rag.bucket import Clock, store
@@ -20,14 +20,14 @@ def operations() -> Iterator[list[str]]:
     sent: list[str] = []
     with pytest.MonkeyPatch.context() as environment, mock_aws():
         environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        stores.session().register("request-created", lambda operation_name, **_: sent.append(operation_name))
+        clients.session().register("request-created", lambda operation_name, **_: sent.append(operation_name))
         yield sent
     forget()
 
 
 def forget() -> None:
-    stores.session.cache_clear()
-    stores.client.cache_clear()
+    clients.session.cache_clear()
+    clients.client.cache_clear()
 
 
 @pytest.fixture

@@ -3,9 +3,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
-from mcpist.aws.stores import client
+from mcpist.aws.clients import AwsError, client
 from mcpist.errors import FileNotFound
 from mcpist.settings import settings
 from mcpist.tools.call import PartialList
@@ -293,7 +292,7 @@ def test_a_deleted_index_is_built_again(shelf: DocumentStore, clock: Clock) -> N
 @pytest.mark.usefixtures("sent")
 def test_a_refusal_of_the_bucket_is_no_empty_answer() -> None:
     client("s3").delete_bucket(Bucket=settings().files_bucket)
-    with pytest.raises(ClientError, match="NoSuchBucket"):
+    with pytest.raises(AwsError, match="NoSuchBucket"):
         DocumentStore("acme").index()
 
 

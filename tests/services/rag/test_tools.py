@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcpist.aws.stores import Table
+from mcpist.aws.table import Table
 from mcpist.caller import Caller, Role
 from mcpist.errors import FileNotFound, InvalidRequest
 from mcpist.render.answer import compact

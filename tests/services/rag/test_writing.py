@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from mcpist.aws.stores import client
+from mcpist.aws.clients import AwsError, client
 from mcpist.errors import FileNotFound, InvalidArguments, InvalidRequest, StoreUnavailable
 from mcpist.settings import settings
 from mcpist_services.rag.document_store import DocumentStore
@@ -296,5 +296,5 @@ def test_what_is_no_document_is_neither_removed_nor_asked_for(shelf: DocumentSto
 @pytest.mark.usefixtures("sent")
 def test_a_refusal_of_the_bucket_is_no_missing_document() -> None:
     client("s3").delete_bucket(Bucket=settings().files_bucket)
-    with pytest.raises(ClientError):
+    with pytest.raises(AwsError):
         answer("put_doc", path="a.md", content="x")

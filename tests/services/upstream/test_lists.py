@@ -140,7 +140,7 @@ def test_without_the_table_no_tool_is_believed(monkeypatch: pytest.MonkeyPatch) 
     def fail(*_: Any, **__: Any) -> None:
         raise StoreUnavailable(store="ledger")
 
-    monkeypatch.setattr("mcpist.aws.stores.Table.query", fail)
+    monkeypatch.setattr("mcpist.aws.table.Table.query", fail)
     found = lists.refreshed("files", EVERYBODY, Server())
     assert found.cached is None
     assert isinstance(found.failure, StoreUnavailable)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from mcpist.aws.stores import client
+from mcpist.aws.clients import client
 from mcpist.errors import IntegrityError, StaleConnection
 from tests.token_broker.conftest import Broker
 from token_broker.connecting import pending

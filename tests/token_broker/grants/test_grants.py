@@ -8,8 +8,8 @@ import boto3
 import pytest
 
 from infra.local.intrinsics import read_yaml
-from mcpist.aws import stores
-from mcpist.aws.stores import client
+from mcpist.aws import clients
+from mcpist.aws.clients import client
 from mcpist.errors import Conflict
 from tests.token_broker.conftest import ACCESS, REFRESH, ROOT, Broker, error_of
 from token_broker.grants import grants
@@ -242,12 +242,12 @@ def test_an_outage_is_a_typed_answer_that_may_be_tried_again_within_three_second
         monkeypatch.setenv(f"AWS_ENDPOINT_URL_{service.upper()}", f"http://127.0.0.1:{server.getsockname()[1]}")
         if not answers:
             server.close()
-        stores.client.cache_clear()
+        clients.client.cache_clear()
         door.reset_sandbox()
         client(service)
         began = time.monotonic()
         answer = door.send(event)
         elapsed = time.monotonic() - began
-    stores.client.cache_clear()
+    clients.client.cache_clear()
     assert answer["error"] == {"type": "StoreUnavailable", "details": {"store": store}}
     assert elapsed < 3

@@ -10,7 +10,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from mcpist import settings
-from mcpist.aws import stores
+from mcpist.aws import clients
+from mcpist.aws.clients import AwsError
 from mcpist.errors import NotConfigured, StoreUnavailable
 from token_broker import providers
 from token_broker.providers import BUILT_IN, apps
@@ -200,7 +201,7 @@ def test_a_built_in_provider_stays_what_it_is(provider: str) -> None:
 
 @pytest.mark.parametrize(
     ("code", "raised"),
-    [("AccessDeniedException", NotConfigured), ("ThrottlingException", StoreUnavailable), ("Strange", ClientError)],
+    [("AccessDeniedException", NotConfigured), ("ThrottlingException", StoreUnavailable), ("Strange", AwsError)],
 )
 def test_a_store_that_refuses_is_told_apart_from_one_that_is_down(
     code: str, raised: type[Exception], monkeypatch: pytest.MonkeyPatch
@@ -208,8 +209,8 @@ def test_a_store_that_refuses_is_told_apart_from_one_that_is_down(
     def refuse(**_: Any) -> None:
         raise ClientError({"Error": {"Code": code, "Message": SECRET}}, "GetParameter")
 
-    monkeypatch.setattr(stores.client("ssm", **apps.SSM_CLIENT_OPTIONS), "get_parameter", refuse)
+    monkeypatch.setattr(clients.client("ssm", **apps.SSM_CLIENT_OPTIONS), "get_parameter", refuse)
     with pytest.raises(raised) as found:
         get_app("notion")
-    if raised is not ClientError:
+    if raised is not AwsError:
         assert SECRET not in str(found.value)

@@ -18,7 +18,7 @@ import pytest
 from pydantic import SecretStr
 
 from mcpist import settings
-from mcpist.aws import stores
+from mcpist.aws import clients
 from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import (
     ConnectionRequired,
@@ -667,13 +667,13 @@ def test_a_lost_row_is_counted_and_loses_no_token(provider: Provider, capsys: py
         return type("Response", (), {"status_code": 400}), error
 
     connect()
-    stores.session().register("before-call.dynamodb.PutItem", refuse)
-    stores.client.cache_clear()
+    clients.session().register("before-call.dynamodb.PutItem", refuse)
+    clients.client.cache_clear()
     try:
         assert outcome() == NEW_ACCESS
     finally:
-        stores.session().unregister("before-call.dynamodb.PutItem", refuse)
-        stores.client.cache_clear()
+        clients.session().unregister("before-call.dynamodb.PutItem", refuse)
+        clients.client.cache_clear()
     assert len(provider.redeems) == 1
     assert '"AuditRowsLost":[1.0]' in capsys.readouterr().out.replace(" ", "")
 

@@ -115,7 +115,7 @@ def test_a_defect_becomes_an_internal_error_with_the_request_id_and_no_words(
     assert tuple(out[name] for name in ("levelname", "outcome", "defect", "aws_code")) == (
         "ERROR",
         "INTERNAL_ERROR",
-        "ResourceNotFoundException",
+        "AwsError",
         "ResourceNotFoundException",
     )
     assert any(frame.startswith("grants.py") for frame in out["frames"])

@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from mcpist.aws import stores
+from mcpist.aws import clients
+from mcpist.aws.clients import AwsError
 from mcpist.errors import IntegrityError, StoreUnavailable
 from tests.token_broker.conftest import forget
 from token_broker.vault import vault
@@ -141,7 +142,7 @@ def test_a_secret_sealed_under_another_key_is_refused() -> None:
         sealed = seal(SECRET, PLACE)
     forget()
     # KMS itself says IncorrectKeyException, which is an IntegrityError; moto says AccessDenied.
-    with pytest.raises((IntegrityError, ClientError), match=r"integrity|AccessDenied"):
+    with pytest.raises((IntegrityError, AwsError), match=r"integrity|AccessDenied"):
         unseal(sealed, PLACE)
 
 
@@ -209,14 +210,14 @@ def test_a_snapshot_holds_no_data_key_and_no_client() -> None:
     script = """
 from snapshot_restore_py import get_before_snapshot
 import token_broker.handler
-from mcpist.aws import stores
+from mcpist.aws import clients
 from token_broker.grants import credential_cache
 from token_broker.providers import apps
 from token_broker.vault import vault
 while (hooks := get_before_snapshot()):
     function, args, kwargs = hooks.pop()
     function(*args, **kwargs)
-assert not (vault._key_cache or credential_cache._cache or apps._cache or stores.client.cache_info().currsize)
+assert not (vault._key_cache or credential_cache._cache or apps._cache or clients.client.cache_info().currsize)
 """
     surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", script], check=True, env=surroundings)
@@ -226,7 +227,7 @@ def test_a_secret_under_the_former_key_opens_while_that_key_is_known(monkeypatch
     sealed, former = seal(SECRET, PLACE), os.environ["VAULT_KEY"]
     monkeypatch.setenv("VAULT_KEY", boto3.client("kms").create_key()["KeyMetadata"]["Arn"])
     forget()
-    with pytest.raises((IntegrityError, ClientError), match=r"integrity|AccessDenied"):
+    with pytest.raises((IntegrityError, AwsError), match=r"integrity|AccessDenied"):
         unseal(sealed, PLACE)
     monkeypatch.setenv("FORMER_VAULT_KEY", former)
     forget()
@@ -257,12 +258,12 @@ def test_an_unreachable_kms_is_a_typed_error_within_three_seconds(where: str, re
     sealed = seal(SECRET, PLACE)
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", request.getfixturevalue(where))
-        stores.client.cache_clear()
+        clients.client.cache_clear()
         began = time.monotonic()
         with pytest.raises(StoreUnavailable):
             unseal(sealed, PLACE)
         elapsed = time.monotonic() - began
-    stores.client.cache_clear()
+    clients.client.cache_clear()
     assert elapsed < 3
 
 

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from snapshot_restore_py import register_before_snapshot
 
-from mcpist.aws import stores
+from mcpist.aws import clients
 
 LAZY_MODULES = ("botocore.httpsession", "botocore.signers")
 
@@ -19,6 +19,6 @@ def prepare(*, services: Iterable[str], modules: Iterable[str] = ()) -> None:
     def import_all() -> None:
         for module in (*LAZY_MODULES, *modules):
             import_module(module)
-        stores.session().get_component("data_loader").preload(services)
+        clients.session().get_component("data_loader").preload(services)
 
     register_before_snapshot(import_all)

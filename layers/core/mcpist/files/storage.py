@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from mcpist.aws.stores import client, is_aws_error, store_errors
+from mcpist.aws.clients import ResourceMissing, client, store_errors
 from mcpist.errors import FileNotFound
 from mcpist.settings import settings
 
@@ -43,18 +43,14 @@ def put(organization: str, content: bytes, content_type: str = "application/json
 
 def get(organization: str, path: str) -> bytes:
     """The content of an organization's file; FileNotFound also for another organization's."""
-    from botocore.exceptions import ClientError
-
     if path != _path(organization, path.rpartition("/")[2]):
         raise FileNotFound(path=path)
     try:
         with store_errors("files"):
             answer = client("s3").get_object(Bucket=settings().files_bucket, Key=path)
             content: bytes = answer["Body"].read()
-    except ClientError as error:
-        if is_aws_error(error, "NoSuchKey"):
-            raise FileNotFound(path=path) from None
-        raise
+    except ResourceMissing:
+        raise FileNotFound(path=path) from None
     return content
 
 

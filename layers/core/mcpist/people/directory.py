@@ -16,10 +16,13 @@ The access items are derived: they come and go with their users, and `_publish` 
 
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NoReturn
 
-from mcpist.aws.stores import Item, Table, is_aws_error
+from mcpist.aws.attributes import Item
+from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.table import Table
 from mcpist.caller import Caller, Proof, Role, Subject, SystemRole
 from mcpist.errors import (
     AuthorizationError,
@@ -213,11 +216,8 @@ def _publish(version: int, state: Organization, users: set[str]) -> None:
 
 def _replace_access_item(access: Item) -> None:
     """Replace an access item; one that was removed meanwhile stays removed."""
-    try:
+    with suppress(ConditionFailed):
         _table().put(access, condition="#user = :user", values={":user": access["user"]})
-    except Exception as error:
-        if not is_aws_error(error):
-            raise
 
 
 def _raise_unknown(organization: str) -> NoReturn:

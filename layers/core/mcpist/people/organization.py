@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NoReturn, Self
 
-from mcpist.aws.stores import Item
+from mcpist.aws.attributes import Item
 from mcpist.caller import Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse
 

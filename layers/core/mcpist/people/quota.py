@@ -11,7 +11,8 @@ import logging
 import math
 from dataclasses import dataclass
 
-from mcpist.aws.stores import Table, is_aws_error
+from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.table import Table
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest, StepLimitReached, StoreUnavailable, UserLimitReached
 from mcpist.settings import settings
@@ -84,9 +85,7 @@ def reserve_steps(organization: str, steps: int, now: float) -> None:
     day = _period(now, DAY_SECONDS)
     try:
         _add(organization, _steps(day), steps, (day + 1) * DAY_SECONDS, max_used=limit - steps)
-    except Exception as error:
-        if not is_aws_error(error):
-            raise
+    except ConditionFailed:
         used = (_table().get(_partition(organization), _steps(day)) or {}).get("used", 0)
         wait = _seconds_left(now, DAY_SECONDS)
         raise StepLimitReached(steps=steps, used=used, limit=limit, retry_after=wait) from None

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpist.aws.stores import client, is_aws_error, store_errors
+from mcpist.aws.clients import AwsError, client, store_errors
 from mcpist.caller import Caller
 from mcpist.errors import InternalError, McpistError, RateLimitExceeded, UpstreamUnavailable, from_message
 from mcpist.settings import settings
@@ -123,19 +123,16 @@ def invoke(
 
 def _invoke(message: Mapping[str, Any], seconds: float, attempts: int) -> tuple[str, bool, bytes]:
     """The request's id, whether the function failed, and what it answered."""
-    from botocore.exceptions import ClientError
-
     try:
         with store_errors("token broker"):
             answer = client("lambda", read_seconds=seconds, attempts=attempts).invoke(
                 FunctionName=settings().token_broker, Payload=json.dumps(message)
             )
             body = answer["Payload"].read()
-    except ClientError as error:
-        if is_aws_error(error, "TooManyRequestsException"):
+    except AwsError as error:
+        if error.code == "TooManyRequestsException":
             raise RateLimitExceeded(service="token broker", retry_after=THROTTLE_RETRY_SECONDS) from error
-        code = error.response["Error"]["Code"]
-        raise UpstreamUnavailable(service="token broker", problem=f"it cannot be asked ({code})") from error
+        raise UpstreamUnavailable(service="token broker", problem=f"it cannot be asked ({error.code})") from error
     return answer["ResponseMetadata"].get("RequestId", "unknown"), "FunctionError" in answer, body
 
 

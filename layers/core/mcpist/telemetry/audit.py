@@ -13,7 +13,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, Literal
 
-from mcpist.aws.stores import Item, Table
+from mcpist.aws.attributes import Item
+from mcpist.aws.clients import AwsError
+from mcpist.aws.table import Table
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest, StoreUnavailable
 from mcpist.settings import settings
@@ -82,8 +84,6 @@ def append_row(
 
     StoreUnavailable whatever the reason that it was not written: a refusal too is the operator's, not the caller's.
     """
-    from botocore.exceptions import ClientError
-
     now = datetime.now(UTC)
     row: Item = {
         "pk": f"{organization}#{now:%Y-%m-%d}",
@@ -103,7 +103,7 @@ def append_row(
     }
     try:
         _table().put(row)
-    except ClientError as error:
+    except AwsError as error:
         raise StoreUnavailable(store="audit") from error
 
 

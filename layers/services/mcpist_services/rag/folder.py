@@ -4,12 +4,10 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from mcpist.aws.stores import client, is_aws_error, store_errors
+from mcpist.aws.clients import ConditionFailed, ResourceMissing, client, store_errors
 from mcpist.settings import settings
 
 MAX_CONCURRENT_REQUESTS = 8
-
-_CONFLICT_CODES = ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey")
 
 
 class BucketFolder:
@@ -35,10 +33,8 @@ class BucketFolder:
         """An object with its ETag, or None where there is none."""
         try:
             answer = self._request("get_object", Key=self.prefix + name)
-        except Exception as error:
-            if is_aws_error(error, "NoSuchKey"):
-                return None
-            raise
+        except ResourceMissing:
+            return None
         with store_errors("documents"), answer["Body"] as body:
             return body.read(), answer["ETag"]
 
@@ -46,10 +42,8 @@ class BucketFolder:
         """An object's ETag, or None where there is none."""
         try:
             etag: str = self._request("head_object", Key=self.prefix + name)["ETag"]
-        except Exception as error:
-            if is_aws_error(error, "404"):  # without a body there is no other code
-                return None
-            raise
+        except ResourceMissing:
+            return None
         return etag
 
     def put(self, name: str, content: bytes, **conditions: str) -> str:
@@ -61,21 +55,17 @@ class BucketFolder:
         """Store an object in place of the one with this ETag, or of none where it is empty; None for the slower one."""
         try:
             return self.put(name, content, **({"IfMatch": etag} if etag else {"IfNoneMatch": "*"}))
-        except Exception as error:
-            if any(is_aws_error(error, code) for code in _CONFLICT_CODES):
-                return None
-            raise
+        except (ConditionFailed, ResourceMissing):
+            return None
 
     def delete(self, name: str, etag: str) -> bool:
         """Remove the object with this ETag, which may be gone already; False where another stands in its place."""
         try:
             self._request("delete_object", Key=self.prefix + name, IfMatch=etag)
-        except Exception as error:
-            if is_aws_error(error, "NoSuchKey"):
-                return True
-            if any(is_aws_error(error, code) for code in _CONFLICT_CODES):
-                return False
-            raise
+        except ResourceMissing:
+            return True
+        except ConditionFailed:
+            return False
         return True
 
     def _request(self, operation: str, **arguments: Any) -> Any:

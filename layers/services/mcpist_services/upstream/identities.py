@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mcpist.aws.stores import client, store_errors
+from mcpist.aws.clients import AwsError, client, store_errors
 from mcpist.caller import Caller
 from mcpist.errors import UpstreamUnavailable
 from mcpist.running import broker
@@ -61,16 +61,14 @@ def _parameter_paths(references: frozenset[str]) -> list[str]:
 
 def _parameter(path: str, server: str, fresh: bool) -> str:
     """A stored parameter's value, from memory for some minutes."""
-    from botocore.exceptions import ClientError
-
     known = _parameters.get(path)
     if known and not fresh and 0 <= time.time() - known[0] < PARAMETER_TTL_SECONDS:
         return known[1]
     try:
         with store_errors("parameters"):
             answer = client("ssm").get_parameter(Name=path, WithDecryption=True)
-    except ClientError as error:
-        problem = f"its parameter {path} cannot be read ({error.response['Error']['Code']})"
+    except AwsError as error:
+        problem = f"its parameter {path} cannot be read ({error.code})"
         raise UpstreamUnavailable(service=server, problem=problem) from error
     value = str(answer["Parameter"]["Value"])
     _parameters[path] = (time.time(), value)

@@ -13,13 +13,16 @@ import json
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import mcp_types
 
-from mcpist.aws.stores import Item, Table, is_aws_error
+from mcpist.aws.attributes import Item
+from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.table import Table
 from mcpist.errors import McpistError, StoreUnavailable
 from mcpist.settings import settings
 from mcpist_services.upstream.configuration import configuration
@@ -156,7 +159,7 @@ def pins(server: str) -> dict[str, Pin]:
 def approve(server: str, approved: Iterable[Pin], *, again: bool = True) -> None:
     """Keep approvals; unless `again`, only of tools that have none: then whoever sees a tool first pins it."""
     for pin in approved:
-        try:
+        with suppress(ConditionFailed):
             _table().update(
                 _partition(server, EVERYBODY),
                 f"{_PIN}{pin.tool}",
@@ -164,9 +167,6 @@ def approve(server: str, approved: Iterable[Pin], *, again: bool = True) -> None
                 values={":fingerprint": pin.fingerprint, ":by": pin.by, ":at": pin.approved_at},
                 condition="" if again else "attribute_not_exists(#fingerprint)",
             )
-        except Exception as error:
-            if not is_aws_error(error):
-                raise
     forget(server)
 
 

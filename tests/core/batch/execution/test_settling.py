@@ -14,7 +14,8 @@ from botocore.exceptions import EndpointConnectionError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mcpist.aws.stores import Table, client
+from mcpist.aws.clients import client
+from mcpist.aws.table import Table
 from mcpist.batch.execution.settling import AttemptResult, StepAttempt, StepBusy, enter
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.items import sort_key

@@ -10,7 +10,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from mcpist.aws.stores import client
+from mcpist.aws.clients import AwsError, client
 from mcpist.batch.execution.plan import Plan, plan
 from mcpist.batch.execution.start import creation_client, start
 from mcpist.batch.ledger import ledger
@@ -145,7 +145,7 @@ def test_a_graph_without_a_machine_runs_on_the_relay(relay: str, aws: list[str])
 
 
 def test_another_refusal_is_no_reason_for_the_relay(relay: str) -> None:
-    with refusing("CreateStateMachine", "AccessDeniedException"), pytest.raises(ClientError):
+    with refusing("CreateStateMachine", "AccessDeniedException"), pytest.raises(AwsError):
         start(planned({"id": "a"}), SHELF)
     assert executions(relay) == {}
 

@@ -9,7 +9,7 @@ import pytest
 from infra.cli.doctor import configuration
 from infra.cli.doctor.configuration import LOOPBACK
 from infra.local.names import REGION
-from mcpist.aws.stores import client
+from mcpist.aws.clients import client
 from tests.infra.cli.doctor.conftest import Made, only, states
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from infra.cli.doctor import limits
 from infra.local.names import ACCOUNT
-from mcpist.aws.stores import client
+from mcpist.aws.clients import client
 from tests.core.loopback import Service, json_response
 from tests.infra.cli.doctor.conftest import Made, only
 

@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any, Literal
 
-from mcpist.aws.stores import client, is_aws_error, store_errors
+from mcpist.aws.clients import ConditionFailed, ResourceExists, ResourceMissing, client, store_errors
 from mcpist.batch.ledger.items import now_milliseconds, table
 from mcpist.batch.ledger.records import Header
 
@@ -20,12 +20,10 @@ def start_execution(machine: str, name: str, payload: dict[str, Any]) -> bool:
     try:
         with store_errors("Step Functions"):
             client("stepfunctions").start_execution(stateMachineArn=machine, name=name, input=json.dumps(payload))
-    except Exception as error:
-        if is_aws_error(error, "ExecutionAlreadyExists"):
-            return True
-        if is_aws_error(error, "StateMachineDoesNotExist"):
-            return False
-        raise
+    except ResourceExists:
+        return True
+    except ResourceMissing:
+        return False
     return True
 
 
@@ -54,9 +52,7 @@ def acquire_start(head: Header, name: str, owner: str) -> Literal["mine", "taken
             condition="attribute_not_exists(#started_at) "
             "AND (attribute_not_exists(#until) OR #until < :now OR #owner = :owner)",
         )
-    except Exception as error:
-        if not is_aws_error(error):
-            raise
+    except ConditionFailed:
         item = table().get(head.pk, _execution_key(name)) or {}
         return "started" if "started_at" in item else "taken"
     return "mine"

@@ -4,10 +4,11 @@ import re
 import secrets
 import time
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from mcpist.aws.stores import client, is_aws_error, store_errors
+from mcpist.aws.clients import AwsError, ResourceExists, client, store_errors
 from mcpist.batch import DEFAULT_BATCH_TIMEOUT_SECONDS
 from mcpist.batch.execution.executions import start_execution
 from mcpist.batch.execution.plan import Plan
@@ -167,10 +168,9 @@ def _start_machine(machine: Machine, head: Header) -> bool:
                 return True
     except StoreUnavailable:
         return False
-    except Exception as error:
-        if any(is_aws_error(error, code) for code in _CREATE_REFUSAL_CODES):
-            return False
-        raise
+    except AwsError as error:
+        if error.code not in _CREATE_REFUSAL_CODES:
+            raise
     return False
 
 
@@ -181,18 +181,14 @@ def creation_client() -> Any:
 
 def _create_machine(machine: Machine, name: str) -> None:
     """Make a machine; another batch of this shape may have made it just now."""
-    try:
-        with store_errors("Step Functions"):
-            creation_client().create_state_machine(
-                name=name,
-                definition=machine.definition_json,
-                roleArn=settings().machines_role,
-                type=MACHINE_TYPE,
-                tags=[{"key": STACK_TAG, "value": settings().stack}],
-            )
-    except Exception as error:
-        if not is_aws_error(error, "StateMachineAlreadyExists"):
-            raise
+    with suppress(ResourceExists), store_errors("Step Functions"):
+        creation_client().create_state_machine(
+            name=name,
+            definition=machine.definition_json,
+            roleArn=settings().machines_role,
+            type=MACHINE_TYPE,
+            tags=[{"key": STACK_TAG, "value": settings().stack}],
+        )
 
 
 def _machine_arn(name: str) -> str:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from mcpist.aws.stores import Item, Table
+from mcpist.aws.attributes import Item
+from mcpist.aws.table import Table
 from mcpist.batch.ledger.records import Claim, Entry, Header, MapItems
 from mcpist.errors import NewerFormat, PayloadTooLarge
 from mcpist.settings import settings

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mcpist.aws.stores import Item
+from mcpist.aws.attributes import Item
 from mcpist.batch.ledger import transitions
 from mcpist.batch.ledger.items import (
     element_item,

@@ -10,7 +10,8 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from mcpist.aws.stores import Item, is_aws_error
+from mcpist.aws.attributes import Item
+from mcpist.aws.clients import ConditionFailed
 from mcpist.batch.ledger.items import (
     claim_item,
     map_items_attributes,
@@ -87,9 +88,7 @@ def count_elements(head: Header, step: int, length: int) -> int | None:
             values={":length": length, ":room": MAX_ELEMENTS - length},
             condition=f"attribute_not_exists(#elements.#s{step}) AND #counted <= :room",
         )
-    except Exception as error:
-        if not is_aws_error(error):
-            raise
+    except ConditionFailed:
         quota.release_steps(head.organization, length, now)
         head = _load_header(head.pk)
         return None if step in head.elements else MAX_ELEMENTS - sum(head.elements.values())
@@ -143,10 +142,8 @@ def _try_update_header(pk: str, change: str, values: Item, condition: str) -> He
     try:
         change, values = f"{change}, #changed_at = :now", {**values, ":now": now_milliseconds()}
         return read_header(table().update(pk, "batch", change, values=values, condition=condition))
-    except Exception as error:
-        if is_aws_error(error):
-            return None
-        raise
+    except ConditionFailed:
+        return None
 
 
 def _update_entry(head: Header, entry: Entry, change: Item, condition: str, values: Item | None = None) -> Entry:
@@ -161,9 +158,7 @@ def _update_entry(head: Header, entry: Entry, change: Item, condition: str, valu
             values={f":{name}": value for name, value in change.items()} | (values or {}),
             condition=condition,
         )
-    except Exception as error:
-        if not is_aws_error(error):
-            raise
+    except ConditionFailed:
         item = table().get(head.pk, sort_key(entry)) or {}
     return read_entry(item) if entry.element is None else read_element(entry, entry.element, item)
 

@@ -12,7 +12,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mcpist.aws.stores import Item, client, is_aws_error, store_errors
+from mcpist.aws.attributes import Item
+from mcpist.aws.clients import ConditionFailed, client, store_errors
 from mcpist.batch.ledger.items import table
 from mcpist.batch.machine.definition import NAME_DIGEST_CHARACTERS, Machine
 
@@ -79,10 +80,8 @@ def mark_removing(name: str, seen: MachineUse | None) -> bool:
             | ({} if before is None else {":before": round(before * 1000)}),
             condition="attribute_not_exists(#used_at)" if before is None else "#used_at = :before",
         )
-    except Exception as error:
-        if is_aws_error(error):
-            return False
-        raise
+    except ConditionFailed:
+        return False
     return True
 
 

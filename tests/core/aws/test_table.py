@@ -3,8 +3,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from mcpist.aws import stores
-from mcpist.aws.stores import Table, client, is_aws_error, store_errors
+from mcpist.aws import table as table_module
+from mcpist.aws.clients import AwsError, ConditionFailed, ResourceExists, ResourceMissing, client, store_errors
+from mcpist.aws.table import Table
 from mcpist.errors import StoreUnavailable
 from mcpist.settings import settings
 
@@ -21,7 +22,7 @@ def failure(code: str) -> ClientError:
 
 
 def answering(operation: str, *answers: dict[str, Any]) -> None:
-    """Let DynamoDB answer an operation so, one answer after the other; then as it is."""
+    """Let DynamoDB give these answers to an operation, in turn, and real ones afterwards."""
     left = list(answers)
 
     def answer(**_: Any) -> Any:
@@ -30,27 +31,25 @@ def answering(operation: str, *answers: dict[str, Any]) -> None:
     client("dynamodb").meta.events.register(f"before-call.dynamodb.{operation}", answer)
 
 
-def test_values_come_back_as_they_went_in(table: Table) -> None:
+def test_values_are_read_as_they_were_written(table: Table) -> None:
     item = {"pk": "a", "sk": "b", "n": 1, "t": "ü", "b": b"\x00", "l": [1, None, {"x": True}], "m": {}}
     table.put(item)
     assert table.get("a", "b") == item
     assert table.get("a", "c") is None
 
 
-def test_a_query_reads_all_pages_of_what_begins_so(table: Table) -> None:
+def test_a_query_reads_all_pages_of_a_sort_key_prefix(table: Table) -> None:
     table.put_many([{"pk": "a", "sk": f"x#{n:03}", "text": "t" * 30_000} for n in range(60)])
     table.put({"pk": "a", "sk": "y"})
     assert [item["sk"] for item in table.query("a", "x#")] == [f"x#{n:03}" for n in range(60)]
     assert len(table.query("a")) == 61
 
 
-def test_a_failed_condition_is_told_from_other_failures(table: Table) -> None:
+def test_a_condition_that_does_not_hold_is_a_typed_error_and_changes_nothing(table: Table) -> None:
     table.put({"pk": "a", "sk": "b"})
-    with pytest.raises(ClientError) as failed:
+    with pytest.raises(ConditionFailed):
         table.put({"pk": "a", "sk": "b"}, condition="attribute_not_exists(pk)")
-    assert is_aws_error(failed.value)
-    assert not is_aws_error(failure("AccessDeniedException"))
-    assert not is_aws_error(ValueError())
+    assert table.get("a", "b") == {"pk": "a", "sk": "b"}
 
 
 def test_an_update_names_what_it_changes(table: Table) -> None:
@@ -61,14 +60,14 @@ def test_an_update_names_what_it_changes(table: Table) -> None:
     assert after["status"] == "x"
 
 
-def test_many_are_written_25_a_request_and_read_in_one(table: Table, aws: list[str]) -> None:
+def test_items_are_written_25_in_a_request_and_read_in_one(table: Table, aws: list[str]) -> None:
     table.put_many([{"pk": "a", "sk": str(n)} for n in range(51)])
     assert len(table.get_many([("a", str(n)) for n in range(60)])) == 51
     assert table.get_many([]) == []
     assert aws == ["BatchWriteItem"] * 3 + ["BatchGetItem"]
 
 
-def test_what_dynamodb_left_unprocessed_is_asked_for_again(table: Table) -> None:
+def test_items_that_dynamodb_left_unprocessed_are_requested_again(table: Table) -> None:
     item = {"pk": {"S": "a"}, "sk": {"S": "b"}}
     answering("BatchWriteItem", {"UnprocessedItems": {table.name: [{"PutRequest": {"Item": item}}]}})
     table.put_many([{"pk": "a", "sk": "b"}])
@@ -76,8 +75,8 @@ def test_what_dynamodb_left_unprocessed_is_asked_for_again(table: Table) -> None
     assert table.get_many([("a", "b")]) == [{"pk": "a", "sk": "b"}]
 
 
-def test_what_stays_unprocessed_is_an_outage(monkeypatch: pytest.MonkeyPatch, table: Table) -> None:
-    monkeypatch.setattr(stores, "RETRY_DELAYS_SECONDS", (0.0, 0.0))
+def test_items_that_stay_unprocessed_are_an_outage(monkeypatch: pytest.MonkeyPatch, table: Table) -> None:
+    monkeypatch.setattr(table_module, "RETRY_DELAYS_SECONDS", (0.0, 0.0))
     item = {"pk": {"S": "a"}, "sk": {"S": "b"}}
     answering("BatchWriteItem", *[{"UnprocessedItems": {table.name: [{"PutRequest": {"Item": item}}]}}] * 2)
     with pytest.raises(StoreUnavailable):
@@ -95,12 +94,33 @@ def test_a_store_that_is_down_is_unavailable(code: str) -> None:
         raise EndpointConnectionError(endpoint_url="https://x")
 
 
-def test_a_refusal_stays_what_it_is() -> None:
-    with pytest.raises(ClientError), store_errors("ledger"):
-        raise failure("AccessDeniedException")
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("AccessDeniedException", AwsError),
+        ("ConditionalCheckFailedException", ConditionFailed),
+        ("ConditionalRequestConflict", ConditionFailed),
+        ("404", ResourceMissing),
+        ("ExecutionAlreadyExists", ResourceExists),
+    ],
+)
+def test_a_refusal_has_a_class_and_its_code(code: str, kind: type[AwsError]) -> None:
+    with pytest.raises(AwsError, match=rf"\({code}\)") as refused, store_errors("ledger"):
+        raise failure(code)
+    assert type(refused.value) is kind
+    assert refused.value.code == code
 
 
-def test_a_removal_says_whether_it_was_there(table: Table) -> None:
+@pytest.mark.parametrize(("reason", "kind"), [("TransactionConflict", ConditionFailed), ("ValidationError", AwsError)])
+def test_a_transaction_that_met_another_one_failed_its_condition(reason: str, kind: type[AwsError]) -> None:
+    cancelled = failure("TransactionCanceledException")
+    cancelled.response["CancellationReasons"] = [{"Code": "None"}, {"Code": reason}]
+    with pytest.raises(AwsError) as refused, store_errors("ledger"):
+        raise cancelled
+    assert type(refused.value) is kind
+
+
+def test_a_removal_returns_whether_the_item_existed(table: Table) -> None:
     table.put({"pk": "a", "sk": "b"})
     assert table.delete("a", "b")
     assert not table.delete("a", "b")

@@ -1,0 +1,208 @@
+"""A DynamoDB table whose items are plain Python values."""
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mcpist.aws.attributes import Item, deserialize, serialize
+from mcpist.aws.clients import ConditionFailed, client, store_errors
+from mcpist.errors import StoreUnavailable
+
+MAX_BATCH_WRITE_ITEMS = 25
+# DynamoDB returns what it has no capacity for as unprocessed; it is requested again after these delays.
+RETRY_DELAYS_SECONDS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
+
+
+class Table:
+    """A DynamoDB table with the keys `pk` and `sk`, whose items are plain Python values."""
+
+    def __init__(self, name: str, label: str) -> None:
+        self.name = name
+        self.label = label
+
+    def get(self, pk: str, sk: str) -> Item | None:
+        """Read one item consistently."""
+        with store_errors(self.label):
+            answer = self._client.get_item(
+                TableName=self.name, Key=serialize({"pk": pk, "sk": sk}), ConsistentRead=True
+            )
+        return deserialize(answer["Item"]) if "Item" in answer else None
+
+    def get_many(self, keys: list[tuple[str, str]]) -> list[Item]:
+        """Read up to 100 items consistently; missing ones are left out."""
+        if not keys:
+            return []
+        request: Any = {
+            self.name: {"Keys": [serialize({"pk": pk, "sk": sk}) for pk, sk in keys], "ConsistentRead": True}
+        }
+        items: list[Item] = []
+        with store_errors(self.label):
+            for pause in RETRY_DELAYS_SECONDS:
+                time.sleep(pause)
+                answer = self._client.batch_get_item(RequestItems=request)
+                items += map(deserialize, answer["Responses"].get(self.name, []))
+                request = answer.get("UnprocessedKeys", {})
+                if not request:
+                    return items
+        raise StoreUnavailable(store=self.label)
+
+    def query(self, pk: str, prefix: str = "") -> list[Item]:
+        """Read all items of a partition whose sort keys begin with the prefix, consistently."""
+        condition = "pk = :pk AND begins_with(sk, :prefix)" if prefix else "pk = :pk"
+        values = {":pk": pk, ":prefix": prefix} if prefix else {":pk": pk}
+        items: list[Item] = []
+        start: dict[str, Any] = {}
+        with store_errors(self.label):
+            while True:
+                page = self._client.query(
+                    TableName=self.name,
+                    KeyConditionExpression=condition,
+                    ExpressionAttributeValues=serialize(values),
+                    ConsistentRead=True,
+                    **start,
+                )
+                items += map(deserialize, page["Items"])
+                if "LastEvaluatedKey" not in page:
+                    return items
+                start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+    def query_descending(
+        self,
+        key: str,
+        value: str,
+        between: tuple[str, str],
+        index: str = "",
+        filters: Mapping[str, str] | None = None,
+        *,
+        page: int = 100,
+    ) -> Iterator[Item]:
+        """Read the items of one key between two sort keys, the highest first, one request a page.
+
+        `key` is the partition key of the table or of `index`; `filters` are values that other attributes must have.
+        """
+        conditions = " AND ".join(f"#{name} = :{name}" for name in filters or {})
+        values = {f":{name}": wanted for name, wanted in (filters or {}).items()}
+        request: dict[str, Any] = {
+            "TableName": self.name,
+            "KeyConditionExpression": f"{key} = :key AND sk BETWEEN :low AND :high",
+            "ScanIndexForward": False,
+            "Limit": page,
+            "ExpressionAttributeValues": serialize({":key": value, ":low": between[0], ":high": between[1], **values}),
+            **({"IndexName": index} if index else {}),
+            **({"FilterExpression": conditions} if filters else {}),
+            **({"ExpressionAttributeNames": {f"#{name}": name for name in filters}} if filters else {}),
+        }
+        while True:
+            with store_errors(self.label):
+                answer = self._client.query(**request)
+            yield from map(deserialize, answer["Items"])
+            if "LastEvaluatedKey" not in answer:
+                return
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+    def scan(self, prefix: str) -> Iterator[Item]:
+        """Read all items whose partition keys begin with the prefix, consistently, one request a page."""
+        request: dict[str, Any] = {
+            "TableName": self.name,
+            "FilterExpression": "begins_with(pk, :prefix)",
+            "ExpressionAttributeValues": serialize({":prefix": prefix}),
+            "ConsistentRead": True,
+        }
+        while True:
+            with store_errors(self.label):
+                answer = self._client.scan(**request)
+            yield from map(deserialize, answer["Items"])
+            if "LastEvaluatedKey" not in answer:
+                return
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+    def put(self, item: Item, *, condition: str = "", values: Mapping[str, Any] | None = None) -> None:
+        """Write one item; ConditionFailed if the condition does not hold."""
+        with store_errors(self.label):
+            self._client.put_item(TableName=self.name, Item=serialize(item), **_condition_arguments(condition, values))
+
+    def put_many(self, items: list[Item]) -> None:
+        """Write items, 25 in each request."""
+        for start in range(0, len(items), MAX_BATCH_WRITE_ITEMS):
+            chunk = items[start : start + MAX_BATCH_WRITE_ITEMS]
+            self._write({self.name: [{"PutRequest": {"Item": serialize(item)}} for item in chunk]})
+
+    def _write(self, request: dict[str, Any]) -> None:
+        with store_errors(self.label):
+            for pause in RETRY_DELAYS_SECONDS:
+                time.sleep(pause)
+                request = self._client.batch_write_item(RequestItems=request).get("UnprocessedItems", {})
+                if not request:
+                    return
+        raise StoreUnavailable(store=self.label)
+
+    def update(
+        self,
+        pk: str,
+        sk: str,
+        expression: str,
+        *,
+        values: Mapping[str, Any],
+        condition: str = "",
+    ) -> Item:
+        """Change one item and return its new state; ConditionFailed if the condition does not hold.
+
+        Attribute names are written with a `#` in the expressions, since a bare one may be a reserved word of DynamoDB.
+        """
+        with store_errors(self.label):
+            answer = self._client.update_item(
+                TableName=self.name,
+                Key=serialize({"pk": pk, "sk": sk}),
+                UpdateExpression=expression,
+                ReturnValues="ALL_NEW",
+                **_condition_arguments(condition, values, f"{expression} {condition}"),
+            )
+        return deserialize(answer["Attributes"])
+
+    def delete(self, pk: str, sk: str, *, condition: str = "", values: Mapping[str, Any] | None = None) -> bool:
+        """Remove one item and return whether it existed; ConditionFailed if the condition does not hold."""
+        with store_errors(self.label):
+            answer = self._client.delete_item(
+                TableName=self.name,
+                Key=serialize({"pk": pk, "sk": sk}),
+                ReturnValues="ALL_OLD",
+                **_condition_arguments(condition, values),
+            )
+        return "Attributes" in answer
+
+    def transact(
+        self,
+        puts: list[Item],
+        deletes: list[tuple[str, str]],
+        *,
+        guard: Item,
+        condition: str,
+        values: Mapping[str, Any],
+    ) -> bool:
+        """Write up to 99 items, and `guard` if its condition holds: all or nothing. Return whether it held."""
+        writes: list[dict[str, Any]] = [{"Put": {"Item": serialize(guard), **_condition_arguments(condition, values)}}]
+        writes += [{"Put": {"Item": serialize(item)}} for item in puts]
+        writes += [{"Delete": {"Key": serialize({"pk": pk, "sk": sk})}} for pk, sk in deletes]
+        for write in writes:
+            next(iter(write.values()))["TableName"] = self.name
+        try:
+            with store_errors(self.label):
+                self._client.transact_write_items(TransactItems=writes)
+        except ConditionFailed:
+            return False
+        return True
+
+    @property
+    def _client(self) -> Any:
+        return client("dynamodb")
+
+
+def _condition_arguments(condition: str, values: Mapping[str, Any] | None, expressions: str = "") -> dict[str, Any]:
+    """Return the request's arguments for a condition, the values of `:value` and the names of `#name`."""
+    names = {f"#{name}": name for name in re.findall(r"#(\w+)", expressions or condition)}
+    return (
+        ({"ConditionExpression": condition} if condition else {})
+        | ({"ExpressionAttributeValues": serialize(values)} if values else {})
+        | ({"ExpressionAttributeNames": names} if names else {})
+    )
