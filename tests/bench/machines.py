@@ -9,7 +9,7 @@ from infra.bench.prices import dollars
 from infra.bench.report import Row
 from mcpist.batch.language.graph import Graph
 from mcpist.batch.machine.definition import Machine, build_machine, build_relay
-from mcpist.errors import GraphTooLarge
+from mcpist.batch.machine.layout import MachineTooLarge
 from tests.core.batch.graphs import Batch, timed
 from tests.core.batch.shapes import seeded
 from tests.core.batch.stub_runner import StepRunner, ideal_times, step_seconds
@@ -101,7 +101,7 @@ def costs(batches: Sequence[Batch]) -> Iterator[Row]:
 def _machine(batch: Batch) -> Machine | None:
     try:
         return build_machine(batch.graph, STEP_RUNNER, batch.map_steps)
-    except GraphTooLarge:
+    except MachineTooLarge:
         return None
 
 

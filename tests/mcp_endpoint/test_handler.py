@@ -354,7 +354,7 @@ def test_a_dry_run_shows_each_step_and_the_machines_size(endpoint: EndpointClien
     assert status == 200
     plan = json.loads(answer["result"]["content"][0]["text"])
     assert [(step["id"], step["needs"]) for step in plan["steps"]] == [("tags", []), ("docs", ["tags"])]
-    assert plan["exact"] is True
+    assert plan["form"] == "machine"
 
 
 # -- numbers of the design ------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def test_a_dry_run_shows_the_plan_and_runs_nothing(deployment: LocalDeployment, 
     (shown,) = user.texts("batch", commands=BATCH, dry_run=True)
     plan = json.loads(shown)
     assert [step["needs"] for step in plan["steps"]] == [[], ["find"], []]
-    assert plan["exact"] is True
+    assert plan["form"] == "machine"
     assert not [request for request in deployment.aws.requests[before:] if request.service in {"states", "lambda"}]
 
 

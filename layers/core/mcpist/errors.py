@@ -11,7 +11,6 @@ McpistError
 │   │   │   ├── DuplicateStep
 │   │   │   ├── UnknownStep
 │   │   │   ├── CyclicSteps
-│   │   │   └── GraphTooLarge
 │   │   ├── UnresolvedReference
 │   │   ├── NotAList
 │   │   ├── TooManyElements
@@ -200,21 +199,6 @@ class CyclicSteps(InvalidBatch):
     texts = {
         "en": Text("these steps wait for each other: {cycle}.", "Remove one of these dependencies."),
         "ja": Text("ステップが互いを待っています: {cycle}。", "依存関係を 1 つ外してください。"),
-    }
-
-
-class GraphTooLarge(InvalidBatch):
-    """A graph whose machine passes the budget."""
-
-    texts = {
-        "en": Text(
-            "The batch's steps depend on each other in too tangled a way for one machine.",
-            "Split the batch, or use fewer dependencies.",
-        ),
-        "ja": Text(
-            "ステップの依存関係が複雑すぎて、1 つのマシンにできません。",
-            "バッチを分けるか、依存関係を減らしてください。",
-        ),
     }
 
 

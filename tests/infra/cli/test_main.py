@@ -40,7 +40,7 @@ def test_a_plan_needs_no_server(capsys: pytest.CaptureFixture[str], nowhere: Pat
     metadata = document["metadata"]
     assert [step["needs"] for step in metadata["steps"]] == [[], ["find"], []]
     assert metadata["machine"]["States"]["fork"]["Type"] == "Parallel"
-    assert (metadata["exact"], metadata["states"], metadata["depth"]) == (True, 9, 2)
+    assert (metadata["form"], metadata["states"], metadata["depth"]) == ("machine", 9, 2)
 
 
 def test_a_plan_names_the_line_that_is_wrong(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mcpist.batch.language.graph import Graph
 from mcpist.batch.machine.definition import MAX_CONCURRENT_ELEMENTS, Asl, build_machine, build_relay
-from mcpist.errors import GraphTooLarge
+from mcpist.batch.machine.layout import MachineTooLarge
 from tests.core.batch.graphs import Batch, batches, timed
 from tests.core.batch.machine.test_definition import FUNCTION_TIMEOUT_SECONDS, SHAPES, STEP_RUNNER
 from tests.core.batch.shapes import seeded
@@ -23,7 +23,7 @@ def definition(graph: Graph, map_steps: frozenset[int]) -> Asl | None:
     """The batch's machine, if it has one."""
     try:
         return build_machine(graph, STEP_RUNNER, map_steps).definition
-    except GraphTooLarge:
+    except MachineTooLarge:
         return None
 
 

@@ -10,7 +10,8 @@ from mcpist.batch.language.references import EACH, Reference, check_element, che
 from mcpist.batch.language.steps import Problems, Step, parse
 from mcpist.batch.ledger.items import check_size
 from mcpist.batch.machine.definition import Machine, build_machine, build_relay
-from mcpist.errors import CyclicSteps, GraphTooLarge, McpistError, UnknownStep, UnresolvedReference
+from mcpist.batch.machine.layout import MachineTooLarge
+from mcpist.errors import CyclicSteps, McpistError, UnknownStep, UnresolvedReference
 from mcpist.tools.catalogue import nearest
 from mcpist.tools.permissions import Permissions
 from mcpist.tools.tool import Tool
@@ -47,13 +48,13 @@ class Plan:
         """The machine for this graph, or the relay where it is too tangled for one."""
         try:
             return build_machine(self.graph, step_runner, self.map_steps)
-        except GraphTooLarge:
+        except MachineTooLarge:
             return build_relay(self.graph, step_runner)
 
     def as_dict(self, machine: Machine) -> dict[str, Any]:
         """The plan with its machine for people and models: each step, what it does and waits for, and the sizes."""
         steps = [self._step_dict(index, step, tool) for index, step, tool in self.steps_by_line]
-        shape = {"form": machine.form, "exact": machine.exact, "states": machine.states, "depth": machine.depth}
+        shape = {"form": machine.form, "states": machine.states, "depth": machine.depth}
         flowchart = mermaid_flowchart([step.id for step in self.steps], self.graph.needs, self.map_steps)
         return {"steps": steps, **shape, "picture": flowchart}
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 
-from mcpist.batch.language.canonical_search import CanonicalSearch
+from mcpist.batch.language.refinement import refined_order
 
 type Steps = frozenset[int]
 """Steps by their index in the batch."""
@@ -85,10 +85,10 @@ def find_cycle(needs: Sequence[Steps]) -> tuple[int, ...] | None:
 
 
 def canonical_order(graph: Graph, map_steps: Steps = frozenset()) -> tuple[int, ...]:
-    """Order the steps by structure: in this order, graphs that differ only in the order of their steps are equal.
+    """Order the steps by structure: batches that differ only in the order of their lines get the same graph by it.
 
-    `renumbered` gives the graph in it. It is topological, and needs that other needs imply count for nothing;
-    `map_steps` are the steps with `each`.
+    `map_steps` are the steps with `each`. The order is topological, and ignores needs that other needs imply. Graphs
+    of which every part looks the same from everywhere may still get several orders: see `refinement`.
     """
     return _CanonicalForm(graph, map_steps).read(graph.steps)[1]
 
@@ -102,16 +102,21 @@ class _CanonicalForm:
         self._map_steps = map_steps
 
     def read(self, members: Steps) -> tuple[str, tuple[int, ...]]:
-        """Read a part: parallel and serial ones by their parts, and what is neither as a whole."""
+        """Read parallel and serial parts one by one, and any other part as a whole."""
         if len(members) == 1:
             return "*" if members <= self._map_steps else ".", tuple(members)
         if len(parts := components(self._needs, members)) > 1:
             return _join_parts("()", sorted(map(self.read, parts)))
         if len(parts := series(self._ancestors, members)) > 1:
             return _join_parts("[]", map(self.read, parts))
-        invariants = {i: (len(self._ancestors[i] & members), i in self._map_steps) for i in members}
-        encoding, order = CanonicalSearch({i: self._needs[i] & members for i in members}).order(invariants)
-        return f"{{{encoding} {[i in self._map_steps for i in order]}}}", order
+        return self._read_whole(members)
+
+    def _read_whole(self, members: Steps) -> tuple[str, tuple[int, ...]]:
+        needs = {i: self._needs[i] & members for i in members}
+        order = refined_order(needs, {i: (len(self._ancestors[i] & members), i in self._map_steps) for i in members})
+        place = {i: k for k, i in enumerate(order)}
+        encoding = [(sorted(place[k] for k in needs[i]), i in self._map_steps) for i in order]
+        return f"{{{encoding}}}", order
 
 
 def _join_parts(brackets: str, parts: Iterable[tuple[str, tuple[int, ...]]]) -> tuple[str, tuple[int, ...]]:

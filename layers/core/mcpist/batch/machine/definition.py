@@ -22,8 +22,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mcpist.batch.language.graph import Graph, Steps
-from mcpist.batch.machine.layout import STATES_PER_MAP, EnterStep, Fork, Layout, arrange, count_states
-from mcpist.errors import GraphTooLarge
+from mcpist.batch.machine.layout import (
+    STATES_PER_MAP,
+    EnterStep,
+    Fork,
+    Layout,
+    MachineTooLarge,
+    arrange,
+    count_states,
+)
 
 MAX_DEFINITION_BYTES = 1_000_000
 MAX_MACHINE_NAME_CHARACTERS = 80
@@ -46,11 +53,6 @@ class Machine:
     states: int
     depth: int = 0
     form: Literal["machine", "relay"] = "machine"
-
-    @property
-    def exact(self) -> bool:
-        """Whether every step begins the moment all that it needs has settled: both forms keep that."""
-        return True
 
     @property
     def definition_json(self) -> str:
@@ -79,14 +81,14 @@ def stack_prefix(stack_id: str) -> str:
 def build_machine(graph: Graph, step_runner: str, map_steps: Steps = frozenset()) -> Machine:
     """Generate the machine for a graph of at least one step; its Tasks invoke the function `step_runner`.
 
-    `map_steps` are the steps with `each`. Raises GraphTooLarge where the definition would pass its budget.
+    `map_steps` are the steps with `each`. Raises MachineTooLarge where the definition would pass its limits.
     """
     layout = arrange(graph, map_steps)
     writer = _AslWriter(step_runner, graph.reduced.needs, map_steps)
     built = Machine(writer.write_scope(layout, {}), count_states(layout), graph.depth)
     # The request carries the definition as a JSON string, with its quotes escaped, and AWS counts the request.
     if (size := len(json.dumps(built.definition_json))) > MAX_DEFINITION_BYTES:
-        raise GraphTooLarge(states=built.states, bytes=size, limit=MAX_DEFINITION_BYTES)
+        raise MachineTooLarge(f"{size} bytes, {MAX_DEFINITION_BYTES} allowed")
     return built
 
 

@@ -21,7 +21,6 @@ from functools import cache
 from itertools import chain
 
 from mcpist.batch.language.graph import Graph, Steps, components, series
-from mcpist.errors import GraphTooLarge
 
 MAX_STATES = 2_500
 STATES_PER_STEP = 2
@@ -45,6 +44,10 @@ class Fork:
     states: int
 
 
+class MachineTooLarge(Exception):
+    """The machine of a graph would pass the limit on its size; the batch can run on the relay."""
+
+
 type Layout = tuple[EnterStep | Fork, ...]
 """A sequence: each part begins when the one before has ended."""
 
@@ -52,8 +55,8 @@ type Layout = tuple[EnterStep | Fork, ...]
 def arrange(graph: Graph, map_steps: Steps = frozenset()) -> Layout:
     """Plan a graph so that every step runs once, and as soon as its needs have settled.
 
-    Raises GraphTooLarge, soon, where the machine would pass its budget: a join is copied into branches of its needs,
-    so badly tangled graphs grow exponentially.
+    Raises MachineTooLarge as soon as the machine passes MAX_STATES: a join is copied into the branches of its needs, so
+    badly tangled graphs grow exponentially.
     """
     layout = _LayoutBuilder(graph, map_steps).build(graph.steps, frozenset())
     _check_states(count_states(layout))
@@ -160,5 +163,5 @@ def _fork(layouts: Iterable[Layout]) -> Layout:
 
 def _check_states(count: int) -> int:
     if count > MAX_STATES:
-        raise GraphTooLarge(states=count, limit=MAX_STATES)
+        raise MachineTooLarge(f"{count} states or more, {MAX_STATES} allowed")
     return count
