@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from mcpist.running.scopes import first_missing_scope
 from mcpist.tools.tool import Tool
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
@@ -50,7 +49,7 @@ def test_what_a_tool_needs_is_what_its_operation_takes(name: str, tool: Tool) ->
 def test_all_that_a_tool_needs_is_asked_for(name: str, tool: Tool) -> None:
     module = CATALOGUE.module(name)
     asked = asked_for(name) if module.service else ()
-    assert first_missing_scope(module.scopes_by_tool[tool.name], asked, module.scopes.implied_by) is None
+    assert module.missing_scope(tool.name, asked) is None
     assert not module.scopes_by_tool[tool.name] or asked
 
 

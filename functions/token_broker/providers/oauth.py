@@ -208,9 +208,9 @@ def _raise_for_error(provider: Provider, response: ProviderResponse, permanent_e
 
 def _raise_for_unavailable(provider: Provider, response: ProviderResponse) -> None:
     """Whether it limits us, or is out of order."""
-    from mcpist.running.rate_limits import is_limit, retry_after, round_up
+    from mcpist.running.rate_limits import is_rate_limit, retry_after, round_up
 
-    if is_limit(response.status, response.headers, response.body):
+    if is_rate_limit(response.status, response.headers):
         wait = retry_after(response.headers)
         raise RateLimitExceeded(
             service=provider.name, retry_after=DEFAULT_RETRY_AFTER_SECONDS if wait is None else round_up(wait)

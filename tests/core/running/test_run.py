@@ -31,6 +31,7 @@ from mcpist.running.run import ToolResult, run
 from mcpist.settings import settings
 from mcpist.tools.call import Call, Calls, Lookup, PartialList
 from mcpist.tools.module import Module, Scopes
+from mcpist.tools.refusal import Refusals, TokenRefused
 from tests.core.loopback import Reply, Service, json_response, serving
 from tests.core.sample import caller
 
@@ -287,6 +288,18 @@ def test_without_an_account_nothing_is_sent(vendor: Vendor) -> None:
         vendor.run("get_item", item_id="1")
     assert vendor.service.received == []
     assert vendor.outcomes() == ["CONNECTION_REQUIRED"]
+
+
+def test_a_token_that_is_refused_in_a_200_is_resolved_afresh_once(vendor: Vendor) -> None:
+    vendor.module.refusals = Refusals(lambda response: TokenRefused() if response.json["ok"] is False else None)
+    refused = json_response({"ok": False, "error": "not_authed"})
+    vendor.service.reply_with(refused, json_response({"ok": True}))
+    assert vendor.run("get_item", item_id="1") == {"ok": True}
+    assert [asked.headers["authorization"] for asked in vendor.service.received] == ["Bearer t1", "Bearer t2"]
+    vendor.service.reply_with(refused)
+    with pytest.raises(ReconnectRequired) as error:
+        vendor.run("get_item", item_id="1")
+    assert error.value.details["problem"] == "not_authed"
 
 
 def test_an_account_is_asked_for_in_the_roles_that_allow_the_tool(vendor: Vendor) -> None:

@@ -29,6 +29,7 @@ from mcpist.running.rate_limits import cooldowns
 from mcpist.running.send import Unauthorized, send
 from mcpist.tools.call import Call, CallResponse
 from mcpist.tools.module import Module
+from mcpist.tools.refusal import RateLimited, Refusals
 from tests.core.loopback import Reply, Service, json_response, serving
 
 ITEM = Call("GET", "/items/1")
@@ -211,7 +212,7 @@ def test_a_refused_token_is_a_signal_and_no_error_yet(service: Service, account:
 
 
 def test_a_token_without_the_needed_scope_is_no_refused_token(service: Service, account: Account) -> None:
-    service.reply_with(json_response({"code": 401, "message": "Unauthorized; scope does not match"}, 401))
+    service.reply_with(json_response({}, 401, www_authenticate='Bearer error="insufficient_scope"'))
     error = failure(account)
     assert isinstance(error, ScopeMissing)
     assert error.details["url"].endswith("/connect/shop")
@@ -484,10 +485,9 @@ def test_a_limit_without_a_time_holds_nobody(service: Service, account: Account)
     assert ask(account).json == {"id": 1}
 
 
-def test_a_limit_of_searches_holds_searches_alone(service: Service, account: Account) -> None:
-    service.reply_with(
-        json_response({}, 403, x_ratelimit_resource="search", retry_after="60"), json_response({"id": 1})
-    )
+def test_a_limit_of_one_path_holds_that_path_alone(service: Service, account: Account) -> None:
+    account.module.refusals = Refusals(lambda response: RateLimited(path_only=True) if response.status == 403 else None)
+    service.reply_with(json_response({}, 403, retry_after="60"), json_response({"id": 1}))
     search = Call("GET", "/search/issues", {"q": "a"})
     failure(account, search)
     assert isinstance(failure(account, replace(search, query={"q": "b"})), RateLimitExceeded)

@@ -3,7 +3,7 @@ import pytest
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call
 from mcpist.tools.catalogue import nearest
-from mcpist.tools.module import Module
+from mcpist.tools.module import Module, Scopes
 from tests.core.sample import CATALOGUE
 from tests.core.sample.shop.tools import shop
 
@@ -42,6 +42,28 @@ def test_a_declaration_marks_what_a_tool_does(effect: str, idempotent: bool, rev
 def test_only_a_module_with_a_host_needs_a_grant() -> None:
     assert shop.service == "shop"
     assert Module("own", "x", api_version="1", open_store=list).service is None
+
+
+@pytest.mark.parametrize(
+    ("needed", "granted", "missing"),
+    [
+        (("read",), ("read",), None),
+        (("read",), ("write", "other"), None),
+        (("read",), ("all",), None),
+        (("write",), ("read",), "write"),
+        (("read", "write"), ("read",), "write"),
+        (("read", "write"), ("other",), "read"),
+        ((), ("other",), None),
+        (("read",), (), None),
+    ],
+)
+def test_the_first_scope_that_no_granted_one_includes_is_missing(
+    needed: tuple[str, ...], granted: tuple[str, ...], missing: str | None
+) -> None:
+    scopes = Scopes(needed, implied_by={"read": ("write", "all"), "write": ("all",)})
+    module = Module("scoped", "x", api_version="1", scopes=scopes)
+    module.reads(shows("id"))(ping)
+    assert module.missing_scope("ping", granted) == missing
 
 
 def test_a_catalogue_imports_a_module_once_when_it_is_asked_for() -> None:

@@ -1,36 +1,35 @@
-"""A service's own words about a failure, wherever it puts them."""
+"""Error messages: a service's text about a failure, from the fields that services usually put it in."""
 
 import json
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from mcpist.tools.refusal import HTTP_STANDARD, Refusals
+
 MAX_MESSAGE_CHARACTERS = 500
 MAX_PHRASES = 20
 MIN_SECRET_CHARACTERS = 4
 
-# What services write for people: Notion, GitHub and Supabase `message`, Supabase's login `msg`, OAuth
-# `error_description`, Confluence `title` and `detail`, PostgREST `details` and `hint`.
-_MESSAGE_FIELDS = ("message", "msg", "error_description", "title", "detail", "details", "hint", "error")
-# And for programs: Notion, GitHub, Graph, PostgREST and Confluence `code`, Google `reason`.
-_CODE_FIELDS = ("code", "reason")
-# Jira says what is wrong with a whole issue, then with each field; GitHub, Google and Confluence list theirs.
-_LIST_FIELDS = ("errorMessages", "errors")
+# For people: `title` and `detail` of RFC 9457, `error_description` of OAuth.
+_MESSAGE_FIELDS = ("message", "error_description", "title", "detail", "error")
+_CODE_FIELDS = ("code",)
+_LIST_FIELDS = ("errors",)
 
 
 def parse_json(body: bytes) -> Any:
-    """The JSON of a refusal; None where it is none."""
+    """Return the JSON of a refusal; None where the body is none."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
         return None
 
 
-def error_message(found: Any, secrets: Iterable[str] = ()) -> str:
-    """One line for people, without secrets that the service repeats; empty where it says nothing."""
+def error_message(content: Any, secrets: Iterable[str] = (), fields: Refusals = HTTP_STANDARD) -> str:
+    """Return one line for people, without secrets that the service repeats; empty where the content says nothing."""
     try:
-        phrases = list(dict.fromkeys(islice(_phrases(found), MAX_PHRASES)))
-        whole = json.dumps(found, ensure_ascii=False) if found and not phrases else ""
+        phrases = list(dict.fromkeys(islice(_Phrases(fields).of(content), MAX_PHRASES)))
+        whole = json.dumps(content, ensure_ascii=False) if content and not phrases else ""
     except RecursionError:
         return ""
     distinct = [phrase for phrase in phrases if not any(phrase != other and phrase in other for other in phrases)]
@@ -41,46 +40,43 @@ def error_message(found: Any, secrets: Iterable[str] = ()) -> str:
     return line[:MAX_MESSAGE_CHARACTERS].encode(errors="replace").decode()
 
 
-def google_reasons(found: Any) -> set[str]:
-    """Google's names for what went wrong: `error.errors[].reason` and `error.details[].reason`."""
-    error = found.get("error") if isinstance(found, dict) else None
-    if not isinstance(error, dict):
-        return set()
-    lists = [error[name] for name in ("errors", "details") if isinstance(error.get(name), list)]
-    return {str(item.get("reason")) for some in lists for item in some if isinstance(item, dict)}
+class _Phrases:
+    """The phrases of an error's JSON, by the usual fields and those of one service."""
 
+    def __init__(self, fields: Refusals) -> None:
+        self._messages = _MESSAGE_FIELDS + fields.message_fields
+        self._codes = _CODE_FIELDS + fields.code_fields
+        self._lists = fields.list_fields + _LIST_FIELDS
 
-def _phrases(found: Any) -> Iterator[str]:
-    match found:
-        case str():
-            yield found
-        case list():
-            for item in found:
-                yield from _phrases(item)
-        case {"error": dict() as error}:
-            yield from _phrases(error)
-        case dict():
-            yield from _own(found)
-            for name in _LIST_FIELDS:
-                yield from _listed(found.get(name))
+    def of(self, content: Any) -> Iterator[str]:
+        match content:
+            case str():
+                yield content
+            case list():
+                for item in content:
+                    yield from self.of(item)
+            case {"error": dict() as error}:
+                yield from self.of(error)
+            case dict():
+                yield from self._own(content)
+                for name in self._lists:
+                    yield from self._listed(content.get(name))
 
+    def _own(self, content: dict[str, Any]) -> Iterator[str]:
+        """Yield the object's own phrase: `title: is required (missing_field)`."""
+        texts = [content[name] for name in self._messages if isinstance(content.get(name), str) and content[name]]
+        code = next((content[name] for name in self._codes if isinstance(content.get(name), str)), "")
+        line = "; ".join(texts)
+        if code and code not in line:
+            line = f"{line} ({code})" if line else code
+        field = content.get("field")
+        if line:
+            yield f"{field}: {line}" if isinstance(field, str) else line
 
-def _own(found: dict[str, Any]) -> Iterator[str]:
-    """What an object says itself: `title: is required (missing_field)`."""
-    texts = [found[name] for name in _MESSAGE_FIELDS if isinstance(found.get(name), str) and found[name]]
-    code = next((found[name] for name in _CODE_FIELDS if isinstance(found.get(name), str)), "")
-    line = "; ".join(texts)
-    if code and code not in line:
-        line = f"{line} ({code})" if line else code
-    field = found.get("field")
-    if line:
-        yield f"{field}: {line}" if isinstance(field, str) else line
-
-
-def _listed(found: Any) -> Iterator[str]:
-    if not isinstance(found, dict):
-        yield from _phrases(found)
-        return
-    for field, problem in found.items():
-        for phrase in _phrases(problem):
-            yield f"{field}: {phrase}"
+    def _listed(self, problems: Any) -> Iterator[str]:
+        if not isinstance(problems, dict):
+            yield from self.of(problems)
+            return
+        for field, problem in problems.items():
+            for phrase in self.of(problem):
+                yield f"{field}: {phrase}"

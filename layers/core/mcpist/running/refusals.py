@@ -1,5 +1,6 @@
 """Failures: a service's refusal as the error that says who must act."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -12,70 +13,106 @@ from mcpist.errors import (
     UnnamedScopeMissing,
     UpstreamUnavailable,
 )
-from mcpist.running.error_messages import error_message, parse_json
-from mcpist.running.rate_limits import is_limit, rate_limit_reset, retry_after, round_up
-from mcpist.running.scopes import missing_scope
+from mcpist.running.error_messages import MAX_MESSAGE_CHARACTERS, error_message
+from mcpist.running.rate_limits import is_rate_limit, rate_limit_reset, retry_after, round_up
 from mcpist.settings import settings
-from mcpist.tools.call import given
+from mcpist.tools.call import CallResponse, given
+from mcpist.tools.refusal import HTTP_STANDARD, MissingScope, RateLimited, Refusal, Refusals, TokenRefused, Unavailable
 
 # Where a service limits without saying for how long.
 RETRY_AFTER_SECONDS = 30
 # Not wrong, but too early or too slow.
 _TRANSIENT_STATUSES = {408, 425}
+# An overloaded service names the seconds; 529 is not registered, but common.
+_OVERLOADED_STATUSES = {503, 529}
+
+_INSUFFICIENT_SCOPE = re.compile(r'\berror="?insufficient_scope\b')
+_SCOPE = re.compile(r'\bscope="([^"]*)"')
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a request brought nothing.
-
-    `safe_to_retry` where the service surely did nothing; `wait` where it asks to be left alone for some seconds, by
-    this account, or only with requests to this path where the limit is `path_only`.
-    """
+    """Why a request brought nothing."""
 
     error: McpistError
     safe_to_retry: bool = False
+    """Whether the service surely did nothing."""
     wait: float | None = None
+    """Seconds in which the service wants no further request of this account."""
     path_only: bool = False
+    """Whether `wait` is about requests to this path alone."""
 
 
-def failure(service: str, status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str] = ()) -> Failure:
-    """What a status that is no success means; header names are lower-case."""
-    found = parse_json(body)
-    said = error_message(found, secrets)
-    if is_limit(status, headers, found):
-        return _limited(service, headers, said)
-    scope = missing_scope(status, headers, found)
-    if scope is not None:
-        url = settings().connect_url(service)
-        named = ScopeMissing(service=service, scope=scope, url=url, **given(problem=said or None))
-        return Failure(named if scope else UnnamedScopeMissing(service=service, url=url, problem=said))
+def read_refusal(response: CallResponse, refusals: Refusals = HTTP_STANDARD) -> Refusal | None:
+    """Return the refusal in a response, read by its service's own rules and then by the HTTP standards."""
+    return refusals.read(response) or _http_refusal(response)
+
+
+def failure(
+    service: str,
+    response: CallResponse,
+    refusal: Refusal,
+    secrets: Iterable[str] = (),
+    refusals: Refusals = HTTP_STANDARD,
+) -> Failure:
+    """Return the error that a refusal means; its message has none of the secrets."""
+    problem = error_message(refusal.problem or response.json, secrets, refusals)
+    match refusal:
+        case RateLimited():
+            return _rate_limited(service, response.headers, refusal, problem)
+        case MissingScope():
+            return Failure(_missing_scope(service, refusal.scope or _challenged_scope(response.headers) or "", problem))
+        case Unavailable(retry_after=wait):
+            problem = f"it answered {response.status}" + (f": {problem}" if problem else "")
+            seconds = None if wait is None else round_up(wait)
+            error = UpstreamUnavailable(service=service, problem=problem, **given(retry_after=seconds))
+            return Failure(error, safe_to_retry=wait is not None, wait=wait)
+    problem = problem or "no readable message"
+    return Failure(ToolExecutionError(service=service, http_status=response.status, problem=problem))
+
+
+def _http_refusal(response: CallResponse) -> Refusal | None:
+    """Return what a status means that is no success."""
+    status, headers = response.status, response.headers
+    if 200 <= status < 300:
+        return None
+    if is_rate_limit(status, headers):
+        return RateLimited()
+    if status in {401, 403, 404} and _challenged_scope(headers) is not None:
+        return MissingScope()
+    if status == 401:
+        return TokenRefused()
     if status >= 500 or status in _TRANSIENT_STATUSES:
-        return _unavailable(service, status, headers, said)
-    if 300 <= status < 400:
-        said = _redirect(headers)
-    return Failure(ToolExecutionError(service=service, http_status=status, problem=said or "no readable message"))
+        return Unavailable(retry_after=retry_after(headers) if status in _OVERLOADED_STATUSES else None)
+    return Refusal(problem=_redirect(headers) if 300 <= status < 400 else "")
 
 
-def _limited(service: str, headers: Mapping[str, str], said: str) -> Failure:
-    wait = retry_after(headers)
-    wait = rate_limit_reset(headers) if wait is None else wait
+def _rate_limited(service: str, headers: Mapping[str, str], refusal: RateLimited, problem: str) -> Failure:
+    waits = (refusal.retry_after, retry_after(headers), rate_limit_reset(headers))
+    wait = next((seconds for seconds in waits if seconds is not None), None)
     seconds = RETRY_AFTER_SECONDS if wait is None else round_up(wait)
-    error = RateLimitExceeded(service=service, retry_after=seconds, **given(problem=said or None))
-    path_only = headers.get("x-ratelimit-resource", "core") != "core"  # GitHub counts searches apart
-    return Failure(error, safe_to_retry=wait is not None, wait=wait, path_only=path_only)
+    error = RateLimitExceeded(service=service, retry_after=seconds, **given(problem=problem or None))
+    return Failure(error, safe_to_retry=wait is not None, wait=wait, path_only=refusal.path_only)
 
 
-def _unavailable(service: str, status: int, headers: Mapping[str, str], said: str) -> Failure:
-    wait = retry_after(headers) if status in {503, 529} else None
-    problem = f"it answered {status}" + (f": {said}" if said else "")
-    error = UpstreamUnavailable(
-        service=service, problem=problem, **given(retry_after=None if wait is None else round_up(wait))
-    )
-    return Failure(error, safe_to_retry=wait is not None, wait=wait)
+def _missing_scope(service: str, scope: str, problem: str) -> McpistError:
+    url = settings().connect_url(service)
+    if not scope:
+        return UnnamedScopeMissing(service=service, url=url, problem=problem)
+    return ScopeMissing(service=service, scope=scope, url=url, **given(problem=problem or None))
+
+
+def _challenged_scope(headers: Mapping[str, str]) -> str | None:
+    """Return the scope that a challenge names (RFC 6750), empty where it names none; None where no scope is missing."""
+    challenge = headers.get("www-authenticate", "")
+    if not _INSUFFICIENT_SCOPE.search(challenge):
+        return None
+    named = _SCOPE.search(challenge)
+    return named[1][:MAX_MESSAGE_CHARACTERS] if named else ""
 
 
 def _redirect(headers: Mapping[str, str]) -> str:
-    """Not the address itself: it may carry a signature."""
+    """Name the host of a redirect; its whole address may carry a signature."""
     try:
         host = urlsplit(headers.get("location", "")).hostname or "another place"
     except ValueError:

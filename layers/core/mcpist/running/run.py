@@ -21,7 +21,6 @@ from mcpist.running import broker
 from mcpist.running.account import Account
 from mcpist.running.cache import response_cache
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
-from mcpist.running.scopes import first_missing_scope
 from mcpist.settings import settings
 from mcpist.telemetry import audit, invocation
 from mcpist.telemetry.metrics import CALLS, LATENCY
@@ -174,8 +173,7 @@ class ServiceClient:
             refused = held.version if fresh and held else None
             credential = broker.resolve(self.caller, self.module.service, refused=refused)
             self.current_account = Account(self.caller.organization, self.module, credential)
-            needed = self.module.scopes_by_tool.get(self.tool.name, ())
-            if scope := first_missing_scope(needed, credential.scopes, self.module.scopes.implied_by):
+            if scope := self.module.missing_scope(self.tool.name, credential.scopes):
                 url = settings().connect_url(self.module.service)
                 raise ScopeMissing(service=self.module.service, scope=scope, url=url)
 

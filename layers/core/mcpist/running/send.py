@@ -15,12 +15,13 @@ import httpx
 
 from mcpist.errors import InvalidRequest, RateLimitExceeded, Timeout, ToolExecutionError, UpstreamUnavailable
 from mcpist.running.account import Account
-from mcpist.running.error_messages import MAX_MESSAGE_CHARACTERS
+from mcpist.running.error_messages import MAX_MESSAGE_CHARACTERS, parse_json
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.rate_limits import Key, cooldowns, round_up
-from mcpist.running.refusals import Failure, failure
+from mcpist.running.refusals import Failure, failure, read_refusal
 from mcpist.telemetry.tracing import span
 from mcpist.tools.call import Call, CallResponse
+from mcpist.tools.refusal import TokenRefused
 
 MAX_RESPONSE_BYTES = 10_000_000
 MAX_REDIRECTS = 3
@@ -100,14 +101,18 @@ def _attempt(account: Account, call: Call, deadline: float) -> CallResponse | Fa
 
 def _outcome(account: Account, call: Call, response: httpx.Response, body: bytes) -> CallResponse | Failure:
     service, status, headers = account.module.name, response.status_code, dict(response.headers)
-    unchanged = status == httpx.codes.NOT_MODIFIED and "if-none-match" in call.headers
-    if unchanged or response.is_success:
-        try:
-            return CallResponse(status, headers, None if unchanged else _parse(body, response, service))
-        except UpstreamUnavailable as error:
-            return Failure(error)
-    failed = failure(service, status, headers, body, account.secrets(call))
-    if status == httpx.codes.UNAUTHORIZED and account.token(call) and isinstance(failed.error, ToolExecutionError):
+    if status == httpx.codes.NOT_MODIFIED and "if-none-match" in call.headers:
+        return CallResponse(status, headers, None)
+    try:
+        content = _parse(body, response, service) if response.is_success else parse_json(body)
+    except UpstreamUnavailable as error:
+        return Failure(error)
+    answer, refusals = CallResponse(status, headers, content), account.module.refusals
+    refusal = read_refusal(answer, refusals)
+    if refusal is None:
+        return answer
+    failed = failure(service, answer, refusal, account.secrets(call), refusals)
+    if isinstance(refusal, TokenRefused) and account.token(call):
         raise Unauthorized(failed.error.details["problem"])
     if failed.wait:
         wide, narrow = _cooldown_keys(account, call)

@@ -1,6 +1,6 @@
 """A module: one service's tools, resources and prompts, declared with its decorators."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
@@ -9,6 +9,7 @@ from mcpist.render.shows import Shows
 from mcpist.tools.call import ProxiedCall, ProxiedResponse, Work
 from mcpist.tools.paging import Paging
 from mcpist.tools.prompt import Prompt
+from mcpist.tools.refusal import HTTP_STANDARD, Refusals
 from mcpist.tools.resource import Resource
 from mcpist.tools.tool import DeclaredTool, Effect, ModuleMetadata, Tool
 
@@ -60,7 +61,8 @@ class Module:
     is the connected account's id. `origins` is a pattern of the service's other origins, which get no token.
     `open_store` gives the store of an organization to its Lookups; `upstream` are the MCP servers behind a category.
     A module with a host needs a grant of the service of its own name, with these `scopes`; `scopes_by_tool` are those
-    of each tool. What `about` says holds for every tool that says nothing else.
+    of each tool. `refusals` read a response that is no success though HTTP says so, or means more than HTTP says. What
+    `about` says holds for every tool that says nothing else.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Module:
         paging: Paging | None = None,
         open_store: Callable[[str], Any] | None = None,
         scopes: Scopes = Scopes(),
+        refusals: Refusals = HTTP_STANDARD,
         upstream: UpstreamClient | None = None,
         **about: Unpack[ModuleMetadata],
     ) -> None:
@@ -87,6 +90,7 @@ class Module:
         self.paging = paging
         self.open_store = open_store
         self.scopes = scopes
+        self.refusals = refusals
         self.scopes_by_tool: dict[str, tuple[str, ...]] = {}
         self.upstream = upstream
         self.about = ModuleMetadata(version="1.0.0", category="productivity", author="MCPist", tags=())
@@ -105,6 +109,12 @@ class Module:
     def services(self) -> tuple[str, ...]:
         """All services whose grants its tools need: only categories have more than one."""
         return (self.name,) if self.host else ()
+
+    def missing_scope(self, tool: str, granted: Collection[str]) -> str | None:
+        """Return the first scope that a tool needs and an account lacks; None where the granted ones are not known."""
+        needed, implied_by = self.scopes_by_tool.get(tool, ()), self.scopes.implied_by
+        missing = (scope for scope in needed if {scope, *implied_by.get(scope, ())}.isdisjoint(granted))
+        return next(missing, None) if granted else None
 
     def reads(
         self, shows: Shows, operation: str = "", *, reveals: bool = False, **more: Unpack[ToolMetadata]

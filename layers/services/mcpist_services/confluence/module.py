@@ -13,6 +13,7 @@ from mcpist.tools.call import Call, CallResponse, Calls, path
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Paging, by_link
 from mcpist_services.confluence.presentation import comment_text, with_markdown
+from mcpist_services.confluence.refusals import REFUSALS
 from mcpist_services.confluence.storage import storage
 
 
@@ -30,6 +31,7 @@ confluence = Module(
     host="https://api.atlassian.com/ex/confluence/{account}",
     headers={"accept": "application/json"},
     paging=Paging("limit", 250, ("cursor",), _BY_CURSOR),
+    refusals=REFUSALS,
     scopes=Scopes(
         reads=("read:page:confluence",), writes=("write:page:confluence",), destroys=("delete:page:confluence",)
     ),

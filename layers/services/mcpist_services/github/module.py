@@ -13,6 +13,7 @@ from mcpist.render.shows import shows
 from mcpist.tools.call import CallResponse, path
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Paging, by_link
+from mcpist_services.github.refusals import REFUSALS
 
 _NEXT = re.compile(r'<([^>]*)>; rel="next"')
 
@@ -34,6 +35,7 @@ github = Module(
         position_parameters=("page", "after"),
         next_page=by_link(_next_link, "page", "after"),
     ),
+    refusals=REFUSALS,
     # What is public can be read without any.
     scopes=Scopes(
         writes=("public_repo",),

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Paging, by_field
+from mcpist_services.google_calendar.refusals import REFUSALS
 
 CALENDARS = "https://www.googleapis.com/auth/calendar"
 EVENTS = (f"{CALENDARS}.events.readonly",)
@@ -23,6 +24,7 @@ google_calendar = Module(
         position_parameters=("pageToken",),
         next_page=by_field("nextPageToken", "pageToken"),
     ),
+    refusals=REFUSALS,
     scopes=Scopes(
         reads=(f"{CALENDARS}.readonly",),
         writes=(f"{CALENDARS}.events",),

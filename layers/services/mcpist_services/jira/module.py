@@ -13,6 +13,7 @@ from mcpist.tools.call import Call, CallResponse, path
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import ExtraColumns, NextPage, Paging, Position, by_offset
 from mcpist_services.jira.presentation import LIST_FIELDS, other_fields
+from mcpist_services.jira.refusals import REFUSALS
 
 
 def _is_last(page: Any, end: int) -> bool:
@@ -42,6 +43,7 @@ jira = Module(
     host="https://api.atlassian.com/ex/jira/{account}",
     headers={"accept": "application/json"},
     paging=offset_paging(),
+    refusals=REFUSALS,
     scopes=Scopes(reads=("read:jira-work",), writes=("write:jira-work",), destroys=("write:jira-work",)),
     category="project management",
     tags=("issues", "agile"),

@@ -11,6 +11,7 @@ from mcpist.render.shows import shows
 from mcpist.tools.call import path
 from mcpist.tools.module import Module
 from mcpist.tools.paging import MAX_ITEMS
+from mcpist_services.supabase.refusals import REFUSALS
 
 supabase = Module(
     "supabase",
@@ -18,6 +19,7 @@ supabase = Module(
     api_version="v1",
     host="https://api.supabase.com",
     origins=r"https://[a-z]{20}\.supabase\.co",
+    refusals=REFUSALS,
     category="development",
     tags=("database", "postgres", "sql"),
 )

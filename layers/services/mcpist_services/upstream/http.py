@@ -13,7 +13,9 @@ import httpcore2
 import httpx2
 from mcp.shared._httpx_utils import McpHttpClientFactory
 
-from mcpist.running.refusals import Failure, failure
+from mcpist.running.error_messages import parse_json
+from mcpist.running.refusals import Failure, failure, read_refusal
+from mcpist.tools.call import CallResponse
 from mcpist_services.upstream.faults import Faults
 from mcpist_services.upstream.guard import ForbiddenAddress, GuardedBackend
 
@@ -128,7 +130,9 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
             return self._faults.unavailable("it has forgotten the session", safe_to_retry=True)
         if status not in _STATUSES_OVER_BODY and _is_jsonrpc_error(body):
             return None
-        return failure(self._faults.service, status, dict(headers), body, self._faults.secrets)
+        response = CallResponse(status, dict(headers), parse_json(body))
+        refusal = read_refusal(response)
+        return None if refusal is None else failure(self._faults.service, response, refusal, self._faults.secrets)
 
     def _is_message(self, status: int, headers: httpx2.Headers, body: bytes) -> bool:
         """Whether a success may be a message; what older servers say to a message that they only take is not read."""

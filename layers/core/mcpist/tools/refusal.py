@@ -1,0 +1,62 @@
+"""Refusals: a service's answer that it did not do what was asked, as types that say who must act."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mcpist.tools.call import CallResponse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A request that the service refused for a reason that none of the classes below names."""
+
+    problem: str = ""
+    """The service's message; read from the usual fields of its JSON where it is empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimited(Refusal):
+    """A request that came too early, and did nothing."""
+
+    retry_after: float | None = None
+    """Seconds until the next request; read from the standard headers where it is None."""
+    path_only: bool = False
+    """Whether the limit counts requests to this path apart from all others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingScope(Refusal):
+    """A request that needs a permission which the account was not granted."""
+
+    scope: str = ""
+    """The permission's name; read from the `www-authenticate` challenge where it is empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRefused(Refusal):
+    """A token that the service does not accept: expired, revoked or unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unavailable(Refusal):
+    """A service that cannot answer now."""
+
+    retry_after: float | None = None
+    """Seconds until the next request, where the service names them: then it did nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """How one service refuses, as far as that differs from the HTTP standards."""
+
+    read: Callable[[CallResponse], Refusal | None] = lambda _: None
+    """Return the refusal in a response of any status, 200 too; None leaves the response to the HTTP standards."""
+    message_fields: tuple[str, ...] = ()
+    """Fields with text for people, besides `message`, `title`, `detail`, `error` and `error_description`."""
+    code_fields: tuple[str, ...] = ()
+    """Fields with a code for programs, besides `code`."""
+    list_fields: tuple[str, ...] = ()
+    """Fields with a list of problems, or with a problem for each field of the request, besides `errors`."""
+
+
+HTTP_STANDARD = Refusals()

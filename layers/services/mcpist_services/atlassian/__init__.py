@@ -1,0 +1,1 @@
+"""What Atlassian's products share: Jira and Confluence."""

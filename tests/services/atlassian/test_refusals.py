@@ -1,0 +1,45 @@
+"""Refusals of Jira and Confluence, each as the error that it becomes."""
+
+from typing import Any
+
+import pytest
+
+from mcpist.errors import ToolExecutionError, UnnamedScopeMissing
+from mcpist.tools.refusal import Refusals
+from mcpist_services.confluence.refusals import REFUSALS as CONFLUENCE
+from mcpist_services.jira.refusals import REFUSALS as JIRA
+from tests.core.refused import refused
+
+
+@pytest.mark.parametrize("refusals", [CONFLUENCE, JIRA])
+def test_a_missing_scope_has_no_name(refusals: Refusals) -> None:
+    error = refused(401, {"code": 401, "message": "Unauthorized; scope does not match"}, refusals).error
+    assert type(error) is UnnamedScopeMissing
+    assert error.details["problem"] == "Unauthorized; scope does not match"
+
+
+@pytest.mark.parametrize(
+    ("refusals", "content", "message"),
+    [
+        (
+            JIRA,
+            {"errorMessages": ["No project."], "errors": {"summary": "必須です", "labels": ["a", "b"]}},
+            "No project.; summary: 必須です; labels: a; labels: b",
+        ),
+        (JIRA, {"errorMessages": [], "errors": {"summary": "必須です"}}, "summary: 必須です"),
+        (
+            CONFLUENCE,
+            {"errors": [{"status": 404, "code": "NOT_FOUND", "title": "Not Found", "detail": "Page 7."}]},
+            "Not Found; Page 7. (NOT_FOUND)",
+        ),
+        (
+            CONFLUENCE,
+            {"errors": [{"status": 400, "code": "INVALID", "title": "Bad id", "detail": None}]},
+            "Bad id (INVALID)",
+        ),
+    ],
+)
+def test_an_error_has_the_services_message(refusals: Refusals, content: Any, message: str) -> None:
+    error = refused(400, content, refusals).error
+    assert isinstance(error, ToolExecutionError)
+    assert error.details["problem"] == message

@@ -1,0 +1,23 @@
+"""Supabase's refusals, each with its message."""
+
+from typing import Any
+
+import pytest
+
+from mcpist_services.supabase.refusals import REFUSALS
+from tests.core.refused import refused
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            {"code": "42703", "details": None, "hint": 'Perhaps "name".', "message": "column does not exist"},
+            'column does not exist; Perhaps "name". (42703)',
+        ),
+        ({"code": 401, "msg": "Invalid JWT"}, "Invalid JWT"),
+        ({"message": "Project not found"}, "Project not found"),
+    ],
+)
+def test_an_error_has_the_services_message(content: Any, message: str) -> None:
+    assert refused(400, content, REFUSALS).error.details["problem"] == message
