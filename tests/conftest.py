@@ -11,6 +11,7 @@ import pytest
 from botocore.loaders import create_loader
 from moto import mock_aws
 
+from infra.local import dynamodb_answers
 from infra.local.login import LocalLogin
 from infra.local.template import REGION, Template, read_template
 from mcpist import settings
@@ -23,11 +24,13 @@ from mcpist.running.cache import response_cache
 from mcpist.running.rate_limits import cooldowns
 from mcpist_services import NAMES
 from mcpist_services.catalogue import has_upstreams
+from tests.moto_stores import make_once
 from tests.token_broker.authorization_server import AuthorizationServer, running
 
 # A loaded machine is no failure, and what is taken must not depend on the dice.
 hypothesis.settings.register_profile("steady", derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("steady")
+dynamodb_answers.install()
 
 # Where tests start the embedded AWS.
 EMBEDDED = ("core/batch/machine/test_engines", "infra/", "step_runner/", "token_broker/", "whole/")
@@ -65,7 +68,7 @@ def aws(login: LocalLogin, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str
         session = clients.session()
         session.register_component("data_loader", LOADER)
         boto3.setup_default_session(botocore_session=session)
-        build(template)
+        make_once("template", lambda: build(template))
         session.register("request-created", lambda operation_name, **_: sent.append(operation_name))
         yield sent
     boto3.DEFAULT_SESSION = None
@@ -75,14 +78,19 @@ def aws(login: LocalLogin, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str
 @pytest.fixture
 def organization(aws: list[str], login: LocalLogin) -> str:
     """The organization acme, with the role members, ada its administrator and uma its user; nothing counted yet."""
+    make_once("organization", lambda: put_acme(login))
+    aws.clear()
+    return "acme"
+
+
+def put_acme(login: LocalLogin) -> None:
+    """Create the organization."""
     directory.put_organization("acme", name="Acme")
     directory.put_role("acme", Role("members", modules=NAMES))
     directory.put_user(
         "acme", "ada", name="Ada", subject=Subject(login.issuer, "ada"), system_role="admin", roles=["members"]
     )
     directory.put_user("acme", "uma", name="Uma", subject=Subject(login.issuer, "uma"), roles=["members"])
-    aws.clear()
-    return "acme"
 
 
 @cache
@@ -94,10 +102,11 @@ def template_of(issuer: str) -> Template:
 
 def build(template: Template) -> None:
     """Make the template's tables and buckets."""
+    dynamodb, s3 = boto3.client("dynamodb"), boto3.client("s3")
     for table in template.tables:
-        boto3.client("dynamodb").create_table(TableName=table.name, **table.definition)
+        dynamodb.create_table(TableName=table.name, **table.definition)
     for bucket in template.buckets:
-        boto3.client("s3").create_bucket(Bucket=bucket.name)
+        s3.create_bucket(Bucket=bucket.name)
 
 
 def forget() -> None:
