@@ -1,6 +1,6 @@
-"""Upstream MCP servers: their tools, split into categories, stand beside our own modules."""
+"""Upstream MCP servers: their tools, split into categories, are offered beside our own modules."""
 
 import logging
 
-# The doors' handler serves `mcpist` and what is below it, and keeps all else that is named alike from the root's.
+# The functions' log handler serves `mcpist` and its children; other loggers must not reach the root's handler.
 logging.getLogger("mcpist_services").parent = logging.getLogger("mcpist")

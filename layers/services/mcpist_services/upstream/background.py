@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, which goes on while the sandbox's own code is synchronous."""
+"""An event loop in a thread of its own, for synchronous code that needs asynchronous clients."""
 
 import asyncio
 import os
@@ -7,13 +7,13 @@ import time
 from collections.abc import Coroutine
 from typing import Any
 
-# What runs in the loop keeps its own time; this is for a loop that is too busy to.
+# Coroutines keep their own deadlines; this is for a loop that is too busy to end them.
 DEADLINE_GRACE_SECONDS = 1.0
 JOIN_TIMEOUT_SECONDS = 8.0
 
 
 class BackgroundLoop:
-    """Runs coroutines; the thread starts with the first, and in a forked process anew."""
+    """Run coroutines in a thread that starts with the first one, and again in a forked process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -22,7 +22,7 @@ class BackgroundLoop:
         self._thread: threading.Thread | None = None
 
     def run[T](self, work: Coroutine[Any, Any, T], deadline: float) -> T:
-        """The result of a coroutine that ends by itself before a moment; raises TimeoutError a little after it."""
+        """Return the result of a coroutine that keeps its own deadline; raise TimeoutError a little after it."""
         future = asyncio.run_coroutine_threadsafe(work, self._ensure_loop())
         try:
             return future.result(max(0.0, deadline - time.monotonic()) + DEADLINE_GRACE_SECONDS)
@@ -31,16 +31,16 @@ class BackgroundLoop:
             raise
 
     def submit(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start a coroutine that nobody waits for."""
+        """Start a coroutine without waiting for it."""
         asyncio.run_coroutine_threadsafe(work, self._ensure_loop())
 
     @property
     def started(self) -> bool:
-        """Whether the thread lives in this process."""
+        """Whether the thread runs in this process."""
         return self._loop is not None and self._pid == os.getpid()
 
     def stop(self) -> None:
-        """End the loop, its tasks and the thread."""
+        """Stop the loop, its tasks and the thread."""
         with self._lock:
             loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
             mine = self._pid == os.getpid()
@@ -59,6 +59,6 @@ class BackgroundLoop:
 
 
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
-    """Run the loop until it is stopped, then end what still runs in it."""
+    """Run the loop until it is stopped, then cancel its remaining tasks."""
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
         runner.get_loop().run_forever()

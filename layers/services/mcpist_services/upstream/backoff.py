@@ -1,4 +1,4 @@
-"""How long a server that cannot be reached is left alone."""
+"""For how long a server that cannot be reached is not tried again."""
 
 import time
 from collections.abc import Callable
@@ -8,12 +8,12 @@ MIN_DELAY_SECONDS = 0.5
 GROWTH_FACTOR = 2.0
 MAX_DELAY_SECONDS = 30.0
 
-# Sandboxes that come from one snapshot would share a seed.
+# Sandboxes of one snapshot would share a seed.
 _random = SystemRandom()
 
 
 class Backoff:
-    """Pauses that double with each failure up to a ceiling; no two sandboxes come back together."""
+    """Pauses that double with each failure up to a maximum, with jitter between sandboxes."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -21,16 +21,16 @@ class Backoff:
         self._retry_at = 0.0
 
     def failed(self) -> None:
-        """One more attempt brought nothing."""
+        """Count a failed attempt."""
         delay = min(MAX_DELAY_SECONDS, MIN_DELAY_SECONDS * GROWTH_FACTOR**self._failures)
         self._failures += 1
         self._retry_at = self._clock() + delay * _random.uniform(0.5, 1)
 
     def succeeded(self) -> None:
-        """The server is back."""
+        """Reset after a successful attempt."""
         self._failures = 0
         self._retry_at = 0.0
 
     def remaining_seconds(self) -> float:
-        """The seconds until the next attempt may be made."""
+        """Return the seconds until the next attempt may be made."""
         return max(0.0, self._retry_at - self._clock())

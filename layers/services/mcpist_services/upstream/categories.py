@@ -1,4 +1,4 @@
-"""Categories: which of its servers' tools each one has, decided from names alone."""
+"""Which of its servers' tools a category has, decided from names alone."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ _RUN_OBJECTS = frozenset({"cli", "code", "command", "commands", "process", "proc
 
 @dataclass(frozen=True, slots=True)
 class SelectedTool:
-    """One tool of a category: `named` if the configuration names it, which is its approval at first sight.
+    """One tool of a category: `named` if the configuration names it, which approves it at first sight.
 
     A tool that is not `enabled` is neither shown nor run. `description` replaces the server's own, unless empty.
     """
@@ -30,10 +30,10 @@ class SelectedTool:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedCategory:
-    """A category against its servers' lists.
+    """A category resolved against its servers' lists of tools.
 
-    `unresolved` are configured names that no server of it has; `clashes` the tools that are left out since an earlier
-    server has one of their name.
+    `unresolved` are configured names that none of its servers has; `clashes` are tools that are left out because an
+    earlier server has a tool of the same name.
     """
 
     name: str
@@ -44,17 +44,17 @@ class ResolvedCategory:
 
     @property
     def enabled(self) -> dict[str, SelectedTool]:
-        """The tools that are shown and run, unless trust says no."""
+        """The tools that are shown and run, unless they lack approval."""
         return {name: chosen for name, chosen in self.tools.items() if chosen.enabled}
 
 
 def client_tool_name(server: str, tool: str) -> str:
-    """A tool's name as clients show it: `mcp__serena__read_file`."""
+    """Return a tool's name as clients show it: `mcp__serena__read_file`."""
     return f"mcp__{_client_safe(server)}__{_client_safe(tool)}"
 
 
 def select_tool(category: Category, server: str, tool: str) -> SelectedTool | None:
-    """How a category has one tool of one of its servers; None if it has not."""
+    """Return how a category has one tool of one of its servers, or None if it does not have it."""
     names = {tool, client_tool_name(server, tool)}
     selection = category.tools
     named = not names.isdisjoint(selection.include_names)
@@ -70,7 +70,7 @@ def select_tool(category: Category, server: str, tool: str) -> SelectedTool | No
 
 
 def resolve(name: str, category: Category, listed: Mapping[str, Collection[str]]) -> ResolvedCategory:
-    """A category against the tools that its servers list; of servers that are not in `listed` nothing is known."""
+    """Resolve a category against its servers' tools; servers that are not in `listed` are unknown."""
     tools: dict[str, SelectedTool] = {}
     clashes: list[SelectedTool] = []
     for server in category.servers:
@@ -84,12 +84,12 @@ def resolve(name: str, category: Category, listed: Mapping[str, Collection[str]]
 
 
 def resolve_all(configuration: Configuration, listed: Mapping[str, Collection[str]]) -> list[ResolvedCategory]:
-    """Every category that is offered."""
+    """Resolve every category that is offered."""
     return [resolve(name, category, listed) for name, category in configuration.all_categories.items()]
 
 
 def counts(resolved: Iterable[ResolvedCategory]) -> dict[str, int]:
-    """What the log says at the start: how many categories, tools, disabled ones and names that lead nowhere."""
+    """Count categories, tools, disabled tools and unresolved names, for the log at the start."""
     total: Counter[str] = Counter(categories=0, tools=0, disabled=0, unresolved=0)
     for one in resolved:
         enabled = len(one.enabled)
@@ -98,13 +98,13 @@ def counts(resolved: Iterable[ResolvedCategory]) -> dict[str, int]:
 
 
 def is_shell_like(tool: str) -> bool:
-    """Whether a tool probably runs whatever it is given: `execute_shell_command`, `runTerminalCmd`."""
+    """Whether a tool probably runs commands that it is given: `execute_shell_command`, `runTerminalCmd`."""
     words = set(re.split(r"[^a-z0-9]+", _CAMEL.sub("_", tool).lower()))
     return bool(words & _SHELL_WORDS) or bool(words & _RUN_VERBS and words & _RUN_OBJECTS)
 
 
 def _unresolved(category: Category, listed: Mapping[str, Collection[str]]) -> Iterator[str]:
-    """The configured names that lead nowhere, once all servers of the category are known."""
+    """Return the configured names that no server has, once all servers of the category are known."""
     if not all(server in listed for server in category.servers):
         return
     known = {
@@ -122,5 +122,5 @@ def _matches(names: Iterable[str], patterns: Iterable[str]) -> bool:
 
 
 def _client_safe(name: str) -> str:
-    """A name in the letters that clients keep."""
+    """Return a name with only the characters that clients keep."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)

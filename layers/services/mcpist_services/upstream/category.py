@@ -1,4 +1,4 @@
-"""A category: a module whose tools, resources and prompts are those of upstream servers."""
+"""A category as a module: its tools, resources and prompts are those of upstream servers."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
@@ -27,16 +27,14 @@ WITHHELD_REASONS: Mapping[Verdict, str] = {
 
 
 class CategoryModule(Module):
-    """A module whose tools are its servers'; `withheld` are those that are neither shown nor run, with the reason."""
+    """A module of servers' tools; `withheld` are the tools that are neither shown nor run, with the reason."""
 
     def __init__(
         self, resolved: ResolvedCategory, known: Mapping[str, ServerState], owned_servers: Collection[str]
     ) -> None:
         self.servers = resolved.category.servers
         self.withheld: dict[str, McpistError] = {}
-        self._unavailable = list(
-            resolved.unresolved
-        )  # of what nobody has named or approved, not even the name is shown
+        self._unavailable = list(resolved.unresolved)  # a tool that nobody named or approved is not even shown by name
         self._resolved = resolved
         self._known = known
         self._listings = {server: kept.listing for server in self.servers if (kept := known[server].cached)}
@@ -53,20 +51,20 @@ class CategoryModule(Module):
 
     @property
     def services(self) -> tuple[str, ...]:
-        """The services whose accounts its servers are asked with."""
+        """The services whose accounts the servers' requests use."""
         grants = (configuration().servers[server].grants for server in self.servers)
         return tuple(sorted(set().union(*grants)))
 
     @property
     def source(self) -> str | dict[str, str]:
-        """The server that its tools are of; where it has several, that of each tool."""
+        """The server of its tools; if there are several, the server of each tool."""
         if len(self.servers) == 1:
             return self.servers[0]
         return {name: tool.server for name, tool in self.tools.items() if isinstance(tool, UpstreamTool)}
 
     @property
     def is_listed(self) -> bool:
-        """Whether anything is known of its tools."""
+        """Whether any of its tools are known."""
         return bool(self._listings)
 
     @property
@@ -76,7 +74,7 @@ class CategoryModule(Module):
 
     @cached_property
     def entry(self) -> ModuleEntry:
-        """The category as it is listed."""
+        """The category's entry in the index."""
         return replace(
             ModuleEntry.of(self),
             resources={one.name: one for one in self._resource_entries()},
@@ -86,7 +84,7 @@ class CategoryModule(Module):
         )
 
     def missing_reason(self, tool: str) -> McpistError | None:
-        """Why there is no such tool, or no tool at all, where more can be said than that."""
+        """Return why a tool, or every tool, is missing, where more can be said than that."""
         failures = [failure for server in self.servers if (failure := self._known[server].failure)]
         if tool:
             found = self.withheld.get(tool) or (failures[0] if failures and not self._is_complete else None)
@@ -95,10 +93,10 @@ class CategoryModule(Module):
         else:
             not_listed = SchemaFetchError(service=self.servers[0], problem="it has not answered yet")
             found = failures[0] if failures else not_listed
-        return type(found)(**found.details) if found else None  # who raises it adds where it arose
+        return type(found)(**found.details) if found else None  # the caller that raises it adds the place
 
     def _add_tool(self, chosen: SelectedTool, given: mcp_types.Tool) -> None:
-        """Offer a tool, unless the configuration or the lack of an approval forbids it."""
+        """Offer a tool, unless it is disabled or not approved."""
         full_name = f"{self.name}.{chosen.tool}"
         if not chosen.enabled:
             self.withheld[chosen.tool] = ToolDisabled(name=full_name)

@@ -1,8 +1,8 @@
 """A server as a child process of the sandbox, which speaks JSON-RPC lines over its standard input and output.
 
-The child knows nothing of ours: of the sandbox's environment it has the few variables below, and although it runs as
-the same user, it can read neither the sandbox's memory nor its environment. It dies with the sandbox, its lines are
-bounded, and what it says besides is kept out of the protocol.
+Of the sandbox's environment the child gets only the few variables below. It runs as the same user, but can read neither
+the sandbox's memory nor its environment. It ends with the sandbox, its lines are bounded, and its standard error is
+kept out of the protocol.
 """
 
 import asyncio
@@ -34,14 +34,14 @@ PR_SET_DUMPABLE = 4  # https://man7.org/linux/man-pages/man2/PR_SET_DUMPABLE.2co
 _INHERITED = ("PATH", "LD_LIBRARY_PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
 type Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 
-# Asks the kernel to end the child with its parent, however that ends, and becomes the server.
+# Asks the kernel to end the child with its parent, however that ends, then executes the server.
 _EXEC_SCRIPT = (
     "import ctypes, os, sys\n"
     "ctypes.CDLL(None).prctl(1, 9)\n"
     "if os.getppid() != int(sys.argv[1]): os._exit(1)\n"
     "os.execv(sys.argv[2], sys.argv[2:])\n"
 )
-# Where the id of an answer stands that is too large to be read: servers write it first or last.
+# Finds the id of a response that is too large to be parsed: servers write it first or last.
 _ID_FIRST = re.compile(rb'^\s*{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*,')
 _ID_LAST = re.compile(rb'"id"\s*:\s*(\d+)\s*}\s*$')
 
@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 
 class ChildProcess:
-    """A running server, and the two streams that the SDK has of it."""
+    """A running server, and the two streams for the SDK."""
 
     def __init__(self, process: asyncio.subprocess.Process, faults: Faults, limit: int) -> None:
         self._process = process
@@ -60,7 +60,7 @@ class ChildProcess:
         self.outgoing, self._outgoing_receiver = anyio.create_memory_object_stream[SessionMessage](0)
 
     def is_fresh(self) -> bool:
-        """Whether the process runs, at this very moment."""
+        """Whether the process runs at this moment."""
         if self._process.returncode is not None:
             return False
         try:
@@ -69,7 +69,7 @@ class ChildProcess:
             return False
 
     async def read(self) -> None:
-        """Hand on what the server answers until it ends; what is no message is passed over."""
+        """Pass on the server's messages until it ends; lines that are no messages are skipped."""
         assert self._process.stdout is not None
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             async for line, is_complete in lines(self._process.stdout, self._limit):
@@ -83,7 +83,7 @@ class ChildProcess:
         self._incoming_sender.close()
 
     async def write(self) -> None:
-        """Hand on what we ask until the server's input is closed."""
+        """Pass on our messages until the server's input is closed."""
         assert self._process.stdin is not None
         with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             async for outgoing in self._outgoing_receiver:
@@ -92,14 +92,14 @@ class ChildProcess:
                 await self._process.stdin.drain()
 
     async def drain_stderr(self) -> None:
-        """Read what the server says to people, so that it can go on, and keep the end of it."""
+        """Read standard error, so that the server is not blocked, and keep the end of it."""
         assert self._process.stderr is not None
         while chunk := await self._process.stderr.read(CHUNK_BYTES):
             self._stderr_tail += chunk
             del self._stderr_tail[:-STDERR_TAIL_BYTES]
 
     async def end(self) -> None:
-        """End the server and all that it started: asked first, then told, then killed."""
+        """Stop the server and its child processes: by closing its input, then SIGTERM, then SIGKILL."""
         for stream in (self.incoming, self.outgoing, self._incoming_sender, self._outgoing_receiver):
             stream.close()
         assert self._process.stdin is not None
@@ -126,7 +126,7 @@ class ChildProcess:
             return None
 
     def _too_large(self, line: bytes) -> SessionMessage | None:
-        """A fault for the request whose answer it is; without one to be found the connection has to end."""
+        """Fail the request whose response is too large; if its id cannot be found, the connection must end."""
         found = _ID_FIRST.search(line) or _ID_LAST.search(line)
         if found is None:
             self._faults.close(self._faults.too_large(self._limit))
@@ -139,7 +139,7 @@ class ChildProcess:
 async def child(
     command: str, arguments: Sequence[str], variables: Mapping[str, str], faults: Faults, limit: int
 ) -> AsyncIterator[Streams]:
-    """A server's streams while the context lasts; raises FileNotFoundError without such a command."""
+    """Open a server's streams for the context; raises FileNotFoundError if there is no such command."""
     environment = inherited_environment() | dict(variables)
     program = shutil.which(command, path=environment.get("PATH"))
     if program is None:
@@ -167,13 +167,13 @@ async def child(
 
 
 def inherited_environment() -> dict[str, str]:
-    """What a child may know of the sandbox: no credentials and no settings of ours."""
+    """Return the variables that a child gets: no credentials and no settings of ours."""
     known = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     return {"HOME": tempfile.gettempdir(), **known}
 
 
 async def lines(stream: asyncio.StreamReader, limit: int) -> AsyncIterator[tuple[bytes, bool]]:
-    """Each line, and whether it is whole: of one over the limit only its beginning and its end come."""
+    """Yield each line, and whether it is whole: of a line over the limit only the beginning and the end are kept."""
     line, is_complete = bytearray(), True
     while chunk := await stream.read(CHUNK_BYTES):
         for place, piece in enumerate(chunk.split(b"\n")):
@@ -187,7 +187,7 @@ async def lines(stream: asyncio.StreamReader, limit: int) -> AsyncIterator[tuple
 
 
 def _forbid_inspection() -> None:
-    """Close /proc to other processes of our user: what is not dumpable belongs to root there."""
+    """Close /proc to other processes of our user: files of a process that is not dumpable belong to root."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0)
 
@@ -199,6 +199,6 @@ def _exec_command(command: list[str]) -> list[str]:
 
 
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    """Send a signal to the whole group, which has the number of its first process."""
+    """Send a signal to the process group, whose id is that of its first process."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)

@@ -1,4 +1,4 @@
-"""What an owner says of upstream MCP servers: `upstreams.json`, typed and checked."""
+"""The owner's configuration of upstream MCP servers, `upstreams.json`, typed and checked."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -90,11 +90,11 @@ class UpstreamServer(_Model):
 
     @property
     def grants(self) -> frozenset[str]:
-        """The services whose accounts it acts with: each caller's own."""
+        """The services whose accounts it uses: each caller's own."""
         return frozenset(one.removeprefix("grant:") for one in self.references if one.startswith("grant:"))
 
     def resolve_values(self, secrets: Mapping[str, str]) -> dict[str, str]:
-        """Its headers, or a child's variables, with the secrets in their references' places.
+        """Return its headers, or a child's variables, with references replaced by secrets.
 
         A grant's token becomes `Bearer ...` in the header `Authorization`; a parameter is sent as it is stored.
         """
@@ -147,7 +147,7 @@ class UpstreamServer(_Model):
 
 
 class Override(_Model):
-    """What is said of one tool besides: whether it is there at all, and what it is for."""
+    """Settings of a single tool: whether it is enabled, and its description."""
 
     enabled: bool = True
     """Whether it is shown and run; a tool that runs commands only if this says so, or includeNames names it."""
@@ -158,7 +158,7 @@ class Override(_Model):
 class Selection(_Model):
     """Which of its servers' tools a category has; without names and patterns to include, all of them.
 
-    A name includes a tool whatever a pattern excludes. Names may be written as clients show them:
+    A name includes a tool even if a pattern excludes it. Names may be written as clients show them:
     `mcp__serena__read_file`.
     """
 
@@ -179,7 +179,7 @@ class Selection(_Model):
 
 
 class Category(_Model):
-    """A named part of one server's tools, or of several servers': a module like any other."""
+    """A named subset of the tools of one or several servers: a module like any other."""
 
     description: Description
     """What it is for, as a model reads it."""
@@ -209,7 +209,7 @@ class Configuration(_Model):
 
     @cached_property
     def all_categories(self) -> Mapping[str, Category]:
-        """All categories: those that are configured, and for each server without one a category of its own name."""
+        """All configured categories, and for each server without one a category of the server's name."""
         named = {server for category in self.categories.values() for server in category.servers}
         alone = {
             name: Category(description=server.description, servers=(name,))
@@ -240,7 +240,7 @@ class Configuration(_Model):
 
 
 def load(path: Path) -> Configuration:
-    """The configuration of a file; raises InvalidConfiguration with the file, the place in it and the reason."""
+    """Load a configuration file; raises InvalidConfiguration with the file, the place in it and the reason."""
     try:
         content = jsonc.read(path.read_text("utf-8"))
     except OSError as error:
@@ -258,20 +258,20 @@ def load(path: Path) -> Configuration:
 
 @cache
 def configuration() -> Configuration:
-    """This process's configuration: of the file in the config layer, or another that the settings name; else empty."""
+    """Return this process's configuration: the file in the config layer or in the settings, else empty."""
     path = Path(settings().upstreams)
     return load(path) if path.is_file() and path.stat().st_size else Configuration()
 
 
 class _UntitledSchema(GenerateJsonSchema):
-    """A schema without titles that only repeat the names."""
+    """A schema without titles, which only repeat the names."""
 
     def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - as pydantic has it
         return False
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of the file, for editors and for people."""
+    """Return the JSON Schema of the file, for editors and for people."""
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return dialect | Configuration.model_json_schema(schema_generator=_UntitledSchema)
 
@@ -295,7 +295,7 @@ def _problems(error: ValidationError) -> Iterator[tuple[str, str]]:
 
 
 def _location(*places: str | int) -> str:
-    """A place in the file: `categories["serena.fs"].tools.includeNames[0]`."""
+    """Return a place in the file: `categories["serena.fs"].tools.includeNames[0]`."""
     parts = (
         f".{place}" if isinstance(place, str) and place.replace("_", "").isalnum() else f"[{_quoted_key(place)}]"
         for place in places

@@ -24,9 +24,9 @@ from mcpist_services.upstream.http import ConnectionPool, UpstreamTransport, cli
 
 HANDSHAKE_TIMEOUT_SECONDS = 30.0
 PING_TIMEOUT_SECONDS = 2.0
-# After so long without a word a stream may have died unseen, for instance while the sandbox was frozen.
+# After so long a silence the stream may be dead, for instance since the sandbox was frozen.
 MAX_SILENCE_SECONDS = 60.0
-MAX_SSE_EVENT_BYTES = 1_000_000  # the SDK takes no larger events from the older kind of stream
+MAX_SSE_EVENT_BYTES = 1_000_000  # the SDK accepts no larger events on an SSE transport
 
 CLIENT_INFO = Implementation(name="mcpist", version="1")
 
@@ -34,7 +34,7 @@ type Request[T] = Callable[[Client], Awaitable[T]]
 
 
 class Connection:
-    """A session with a server as one identity; `mode` is what is known of its era: `auto`, or `legacy`."""
+    """A session with a server as one identity; `mode` is the protocol's era: `auto`, or `legacy`."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Connection:
         self._is_suspect = False
 
     async def open(self) -> Failure | None:
-        """Connect and agree on a version; the failure if that does not succeed."""
+        """Connect and agree on a version; return the failure if that does not succeed."""
         begun = time.monotonic()
         opened = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._hold_open(opened))
@@ -76,7 +76,7 @@ class Connection:
         return Failure(failed.error, safe_to_retry=True)
 
     async def send[T](self, request: Request[T], deadline: float) -> T | Failure:
-        """What the server answers before a moment and within its own limit, or why it does not."""
+        """Send a request; return the response, or the failure by the deadline or the server's own limit."""
         assert self._client is not None
         begun, self._pending = time.monotonic(), self._pending + 1
         deadline = min(deadline, begun + self._server.timeout_seconds)
@@ -97,7 +97,7 @@ class Connection:
             self._close_if_drained()
 
     async def is_usable(self) -> bool:
-        """Whether a request may be sent: where there is doubt, the server is asked for a sign of life."""
+        """Whether a request may be sent; after a long silence the server is pinged first."""
         if self.faults.closed.is_set() or self.faults.draining or not self.faults.is_fresh():
             return False
         if self._server.type == "http":
@@ -109,7 +109,7 @@ class Connection:
         return True
 
     def retire(self) -> None:
-        """Take no more requests, and close when the last one is answered."""
+        """Take no more requests, and close after the last response."""
         self.faults.drain()
         self._close_if_drained()
 
@@ -121,22 +121,22 @@ class Connection:
 
     @property
     def is_busy(self) -> bool:
-        """Whether somebody waits for an answer."""
+        """Whether a request waits for its response."""
         return self._pending > 0
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing is left of it to end."""
+        """Whether everything of it has ended."""
         return self._task is None or self._task.done()
 
     @property
     def protocol_mode(self) -> str:
-        """How to connect the next time: at once by handshake where the server knows nothing newer."""
+        """Return how to connect the next time: by handshake at once if the server knows nothing newer."""
         known = self._client.protocol_version if self._client and self._client._session else ""  # noqa: SLF001
         return "legacy" if known in HANDSHAKE_PROTOCOL_VERSIONS else "auto"
 
     async def _hold_open(self, opened: "asyncio.Future[None]") -> None:
-        """Hold the client open until the connection is over: the SDK wants it left by the task that entered it."""
+        """Hold the client open until the connection ends: the SDK wants it left by the task that entered it."""
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(HANDSHAKE_TIMEOUT_SECONDS):
                 transport = await self._transport(stack)
@@ -160,7 +160,7 @@ class Connection:
         return streamable_http_client(server.url, http_client=http_client, max_sse_event_size=limit)
 
     async def _ping(self) -> bool:
-        """Whether the server answers anything at all, be it that it knows no such method."""
+        """Whether the server answers at all, even with an unknown method."""
         assert self._client is not None
         ping = mcp_types.PingRequest()
         try:
@@ -178,7 +178,7 @@ class Connection:
             self.faults.close(self.faults.unavailable("the connection was renewed"))
 
     def _on_client_ended(self, task: asyncio.Task[None]) -> None:
-        """Whatever ended the client's task, the connection is over."""
+        """Close the connection after its client's task ended for any reason."""
         error = None if task.cancelled() else task.exception()
         kind = type(error).__name__ if error else ""
         logging.getLogger(__name__).debug("upstream closed", extra={"server": self.faults.service, "error": kind})

@@ -1,4 +1,4 @@
-"""The sandbox's connections to upstream MCP servers, as synchronous code sees them."""
+"""The sandbox's connections to upstream MCP servers, for synchronous code."""
 
 import asyncio
 import atexit
@@ -33,7 +33,7 @@ MAX_LINKS = 100
 MAX_IDLE_SECONDS = 300.0
 CLOSE_TIMEOUT_SECONDS = 6.0
 
-# They print answers and addresses, which tell secrets and other people's texts.
+# They log responses and addresses, which hold secrets and other people's texts.
 _NOISY_LOGGERS = ("client", "httpcore2", "httpx2", "mcp.client")
 
 _CALL_RESULT: TypeAdapter[mcp_types.CallToolResult | mcp_types.InputRequiredResult] = TypeAdapter(
@@ -47,7 +47,7 @@ type LinkKey = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """For whom an upstream is asked: two identities share no session, but for that of a child process.
+    """On whose behalf an upstream is called: two identities share no session, except that of a child process.
 
     `secrets` are the resolved values of the server's references, by the reference: `{"grant:github": "gho_..."}`.
     """
@@ -61,9 +61,9 @@ SHARED = Identity()
 
 
 class Upstreams:
-    """The connections of one sandbox; all moments (`deadline`) are on the monotonic clock.
+    """The connections of one sandbox; every `deadline` is on the monotonic clock.
 
-    Nothing runs before the first request, so that a sandbox may be copied from a snapshot until then.
+    Nothing runs before the first request, so a sandbox may be copied from a snapshot until then.
     """
 
     def __init__(self, servers: Mapping[str, UpstreamServer] | None = None) -> None:
@@ -75,10 +75,10 @@ class Upstreams:
         self._closing: set[asyncio.Task[None]] = set()
 
     def list_tools(self, server: str, identity: Identity = SHARED, *, deadline: float) -> Listing:
-        """Everything that a server offers.
+        """Return everything that a server offers.
 
-        Raises `UpstreamUnavailable` or `Timeout` where it cannot be reached, and `SchemaFetchError` where it can but
-        does not tell its tools.
+        Raises `UpstreamUnavailable` or `Timeout` if it cannot be reached, and `SchemaFetchError` if it can but does not
+        list its tools.
         """
         return self._run(self._list_tools(server, identity, deadline), server, deadline)
 
@@ -92,11 +92,11 @@ class Upstreams:
         deadline: float,
         reads: bool = False,
     ) -> mcp_types.CallToolResult:
-        """Run a tool; one that `reads` is sent again if its connection breaks.
+        """Run a tool; a tool that `reads` is sent again if its connection breaks.
 
-        A result that says `is_error` is a result. Raises `ToolExecutionError` where the server refuses the request
-        itself (`http_status` 401 when it refuses the token), `Timeout` and `UpstreamUnavailable` where it does not
-        answer, with the detail `may_have_happened`, and `AnswerTooLarge`.
+        A result with `is_error` is a result. Raises `ToolExecutionError` if the server refuses the request itself
+        (`http_status` 401 if it refuses the token), `Timeout` and `UpstreamUnavailable`, with the detail
+        `may_have_happened`, if it does not answer, and `AnswerTooLarge`.
         """
 
         async def request(client: Client) -> mcp_types.CallToolResult:
@@ -117,7 +117,7 @@ class Upstreams:
     def get_prompt(
         self, server: str, identity: Identity, name: str, arguments: Mapping[str, str], *, deadline: float
     ) -> mcp_types.GetPromptResult:
-        """One of a server's prompts, filled in."""
+        """Return one of a server's prompts, filled in."""
 
         async def request(client: Client) -> mcp_types.GetPromptResult:
             return await client.session.get_prompt(name, dict(arguments))
@@ -125,9 +125,9 @@ class Upstreams:
         return self._run(self._send(server, identity, request, deadline, reads=True), server, deadline)
 
     def start(self, identity: Identity = SHARED) -> None:
-        """Begin to connect to all servers that need no user, side by side, and return at once.
+        """Begin to connect to all servers that need no user, in parallel, and return at once.
 
-        A server that cannot be reached is tried again, ever more rarely. `identity` brings the stored parameters.
+        A server that cannot be reached is tried again with growing pauses. `identity` holds the stored parameters.
         """
         for name, server in self.servers.items():
             if not server.grants and server.references <= set(identity.secrets):
@@ -174,7 +174,7 @@ class Upstreams:
         await self._link(name, identity).keep_trying()
 
     def _link(self, name: str, identity: Identity) -> Link:
-        """The way to a server as this identity; those that nobody used for a while are closed."""
+        """Return the link to a server as this identity; links that were not used for a while are closed."""
         server = self.servers[name]
         try:
             resolved_values = server.resolve_values(identity.secrets)
@@ -192,7 +192,7 @@ class Upstreams:
         return self._links[key]
 
     def _evict_idle_links(self) -> None:
-        """Close the connections that are idle for long, and the longest idle one where there are too many."""
+        """Close links that have been idle for long, and the longest idle one if there are too many."""
         idle = [key for key, link in self._links.items() if not link.is_busy]
         idle.sort(key=lambda key: self._links[key].last_used)
         idle_since = time.monotonic() - MAX_IDLE_SECONDS
@@ -203,7 +203,7 @@ class Upstreams:
                 task.add_done_callback(self._closing.discard)
 
     def _open_pool(self) -> ConnectionPool:
-        """The TCP connections, made at first use; with them begins what has to end with the process."""
+        """Return the pool of TCP connections, which the first use creates together with its cleanup."""
         if self._pool is None:
             for library in _NOISY_LOGGERS:
                 logging.getLogger(library).setLevel(logging.CRITICAL)
@@ -220,10 +220,10 @@ class Upstreams:
 
 
 async def _call_tool(client: Client, tool: str, arguments: dict[str, Any]) -> mcp_types.CallToolResult:
-    """The answer to `tools/call`, as the server gives it.
+    """Send `tools/call` and return the server's result.
 
-    The SDK's own method would first list the tools, to check the result; only a server that wants arguments in headers
-    makes that necessary.
+    The SDK's own method would first list the tools, to check the result; that is needed only for a server that wants
+    arguments in headers.
     """
     params = mcp_types.CallToolRequestParams(name=tool, arguments=arguments)
     request = mcp_types.CallToolRequest(params=params)
@@ -245,5 +245,5 @@ def _digest(resolved_values: Mapping[str, str]) -> str:
 
 @cache
 def upstreams() -> Upstreams:
-    """This sandbox's connections; nothing is started before they are first used."""
+    """Return this sandbox's connections; nothing starts before they are first used."""
     return Upstreams()

@@ -1,7 +1,7 @@
-"""What breaks below the SDK, carried through it to the request that it belongs to.
+"""Transport failures below the SDK, carried through it to the request that they belong to.
 
-The SDK speaks JSON-RPC errors. So a fault of the wire becomes one, whose message is a token that stands for our own
-typed error: an upstream cannot guess it, and nothing that an upstream writes is taken for a fault of the wire.
+The SDK knows only JSON-RPC errors. So a transport failure becomes one, whose message is a random token for our own
+typed error: an upstream cannot guess it, so nothing that an upstream sends is taken for a transport failure.
 """
 
 import asyncio
@@ -30,10 +30,10 @@ _TOKEN = re.compile(r"fault-[0-9a-f]{32}")
 
 
 class Faults:
-    """The faults of one connection.
+    """The transport failures of one connection.
 
-    `closed` is set once nothing more can come of it, `draining` is true when no further request is taken;
-    `is_fresh` asks a child process, whose end is otherwise noticed a moment later.
+    `closed` is set once the connection has ended, `draining` is true when it takes no further requests; `is_fresh` asks
+    a child process, whose end is otherwise noticed a moment later.
     """
 
     def __init__(self, service: str, secrets: Iterable[str] = ()) -> None:
@@ -46,30 +46,30 @@ class Faults:
         self._close_failure: Failure | None = None
 
     def store(self, failure: Failure) -> str:
-        """A token that stands for a failure."""
-        if len(self._failures) >= MAX_STORED_FAILURES:  # of requests that nobody waits for any more
+        """Store a failure and return its token."""
+        if len(self._failures) >= MAX_STORED_FAILURES:  # left by requests that nobody waits for
             self._failures.clear()
         token = f"fault-{token_hex(16)}"
         self._failures[token] = failure
         return token
 
     def error_response(self, request: RequestId | None, failure: Failure) -> JSONRPCError:
-        """The JSON-RPC error that brings a failure to a request."""
+        """Return the JSON-RPC error that carries a failure to a request."""
         return JSONRPCError(
             jsonrpc="2.0", id=request, error=ErrorData(code=INTERNAL_ERROR, message=self.store(failure))
         )
 
     def close(self, failure: Failure) -> None:
-        """The connection is gone; all that wait for an answer are told so."""
+        """Mark the connection as ended, and fail all requests that wait."""
         self._close_failure = self._close_failure or failure
         self.closed.set()
 
     def drain(self) -> None:
-        """The connection takes no further requests; what waits for an answer may still get it."""
+        """Take no further requests; requests under way may still be answered."""
         self.draining = True
 
     def from_exception(self, error: Exception, seconds: float = 0) -> Failure:
-        """What an exception of the SDK means; `seconds` is how long was waited."""
+        """Return the failure that an exception of the SDK means; `seconds` is how long the request waited."""
         if isinstance(error, BaseExceptionGroup):
             return self.from_exception(_first_exception(error), seconds)
         if isinstance(error, MCPError):
@@ -83,17 +83,17 @@ class Faults:
         return self.unavailable(f"its answer is no MCP ({type(error).__name__})")
 
     def unavailable(self, problem: str, *, safe_to_retry: bool = False) -> Failure:
-        """The server is out of order in these words, which tell no secret."""
+        """Return a failure of the server with this problem, which holds no secret."""
         return Failure(
             UpstreamUnavailable(service=self.service, problem=self.redact(problem)), safe_to_retry=safe_to_retry
         )
 
     def too_large(self, limit: int) -> Failure:
-        """The answer is over the server's limit."""
+        """Return the failure for a response over the server's limit."""
         return Failure(AnswerTooLarge(service=self.service, limit_bytes=limit))
 
     def redact(self, text: str) -> str:
-        """An upstream's words, bounded and without our secrets."""
+        """Bound an upstream's text, and remove our secrets from it."""
         return error_message(text, self.secrets)
 
     def _from_mcp_error(self, error: MCPError, seconds: float) -> Failure:
@@ -111,7 +111,7 @@ class Faults:
         return Failure(ToolExecutionError(service=self.service, http_status=code, problem=problem))
 
     def _lost_connection(self) -> Failure:
-        """Why the connection ended, for one of those who waited: each gets an error of its own to add to."""
+        """Return why the connection ended, as an error of its own for each waiting request."""
         if self._close_failure is None:
             return self.unavailable("the connection ended before the answer")
         error = self._close_failure.error
@@ -119,7 +119,7 @@ class Faults:
 
 
 def _first_exception(group: BaseExceptionGroup[BaseException]) -> Exception:
-    """The fault within the groups of the SDK's tasks."""
+    """Return the first exception within the groups of the SDK's tasks."""
     for error in group.exceptions:
         if isinstance(error, BaseExceptionGroup):
             return _first_exception(error)

@@ -1,6 +1,6 @@
-"""Where upstream connections may lead: no name, redirect or later answer of a resolver opens our own network.
+"""Addresses that upstream connections may reach: no name, redirect or later DNS answer leads into our own network.
 
-The address is judged after the name was resolved, and the very address that was judged is connected to.
+The address is checked after the name was resolved, and the connection goes to exactly the checked address.
 """
 
 import asyncio
@@ -24,17 +24,17 @@ type Address = IPv4Address | IPv6Address
 
 # Addresses that carry an IPv4 address in their last four bytes: NAT64, and IPv4-compatible ones.
 _IPV4_IN_IPV6_NETWORKS = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
-# The sandbox's own doors, wherever they are: who reaches them reads credentials and other callers' events.
+# The sandbox's own runtime and credential endpoints: they give away credentials and other callers' events.
 _SANDBOX_ENDPOINT_VARIABLES = ("AWS_LAMBDA_RUNTIME_API", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_ENDPOINT_URL")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class ForbiddenAddress(ConnectError):
-    """A host leads to an address where no upstream may be."""
+    """A host has an address where no upstream may be."""
 
 
 def check_address(address: Address, port: int) -> None:
-    """Raise ForbiddenAddress unless an upstream may be there: on the internet, or on loopback in the embedded stack."""
+    """Raise ForbiddenAddress unless an upstream may be there: on the internet, or on loopback if we are."""
     for one in _effective_addresses(address):
         if one.is_loopback and is_embedded():
             _check_sandbox_endpoints(one, port)
@@ -48,7 +48,7 @@ def is_embedded() -> bool:
 
 
 def _effective_addresses(address: Address) -> Iterable[Address]:
-    """The address, or the IPv4 address that it carries."""
+    """Return the address, or the IPv4 address that it embeds."""
     if isinstance(address, IPv6Address) and not address.is_loopback:
         embedded = address.ipv4_mapped or address.sixtofour
         if embedded is None and any(address in network for network in _IPV4_IN_IPV6_NETWORKS):
@@ -77,7 +77,7 @@ def _is_loopback(host: str) -> bool:
 
 
 class GuardedBackend(AsyncNetworkBackend):
-    """Connects by TCP to addresses that were checked."""
+    """A network backend that connects by TCP to checked addresses only."""
 
     def __init__(self) -> None:
         self._network = AnyIOBackend()
@@ -90,7 +90,7 @@ class GuardedBackend(AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[SOCKET_OPTION] | None = None,
     ) -> AsyncNetworkStream:
-        """Connect to the first of a host's addresses that answers; one forbidden address forbids the host."""
+        """Connect to the first address of a host that answers; one forbidden address forbids the host."""
         try:
             async with asyncio.timeout(timeout):
                 addresses = await _resolve(host, port)
@@ -112,7 +112,7 @@ class GuardedBackend(AsyncNetworkBackend):
         timeout: float | None = None,  # noqa: ARG002
         socket_options: Iterable[SOCKET_OPTION] | None = None,  # noqa: ARG002
     ) -> AsyncNetworkStream:
-        """Never."""
+        """Refuse Unix sockets."""
         raise ForbiddenAddress("a socket in the file system is no upstream")
 
     async def sleep(self, seconds: float) -> None:
@@ -121,7 +121,7 @@ class GuardedBackend(AsyncNetworkBackend):
 
 
 async def _resolve(host: str, port: int) -> list[Address]:
-    """All addresses of a host, as the machine's resolver knows them now."""
+    """Return all addresses of a host from the machine's resolver."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=1)
     except OSError as error:

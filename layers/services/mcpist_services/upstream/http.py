@@ -1,7 +1,7 @@
-"""HTTP below the SDK: guarded, bounded, and with every fault told to the request that met it.
+"""HTTP below the SDK: guarded, bounded, and with every failure returned to the request that caused it.
 
-The SDK ends a whole session when one of its requests fails on the wire, and hides statuses. So this transport answers
-such a request with a JSON-RPC error instead, and the requests beside it go on.
+The SDK ends a whole session when one of its requests fails in transport, and hides statuses. So this transport answers
+such a request with a JSON-RPC error, and the requests beside it continue.
 """
 
 import json
@@ -26,14 +26,14 @@ MAX_TCP_CONNECTIONS = 200
 
 _NOT_SENT_ERRORS = (httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.PoolTimeout)
 _TRANSPORT_ERRORS = (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException)
-# What these say is about the caller or the moment, whatever JSON-RPC error stands in the body.
+# These statuses concern the caller or the moment, whatever JSON-RPC error is in the body.
 _STATUSES_OVER_BODY = {401, 403, 429, 503}
 
 
 class ConnectionPool:
     """The sandbox's TCP connections to upstreams, by host; headers tell the callers apart.
 
-    After a pause the idle ones are dropped: while a sandbox is frozen its sockets die unseen.
+    After a pause idle connections are dropped: sockets can die unnoticed while a sandbox is frozen.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class ConnectionPool:
         self._pools: dict[bytes, httpcore2.AsyncConnectionPool] = {}
 
     async def send(self, request: httpcore2.Request) -> httpcore2.Response:
-        """The answer to a request, whose body is still to be read."""
+        """Send a request; the body of the response is still to be read."""
         pause, self._last_used = time.time() - self._last_used, time.time()
         if not 0 <= pause < KEEPALIVE_SECONDS:
             for connection in self.connections:
@@ -51,16 +51,16 @@ class ConnectionPool:
 
     @property
     def connections(self) -> list[httpcore2.AsyncConnectionInterface]:
-        """Those that are open."""
+        """The open connections."""
         return [connection for pool in self._pools.values() for connection in pool.connections]
 
     async def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         for pool in self._pools.values():
             await pool.aclose()
 
     def _pool(self, scheme: bytes) -> httpcore2.AsyncConnectionPool:
-        """The connections of a scheme: trust in certificates is read once, by who needs it, since it takes long."""
+        """Return the pool of a scheme; certificates are read at the first use of TLS, since that takes long."""
         if scheme not in self._pools:
             self._pools[scheme] = httpcore2.AsyncConnectionPool(
                 ssl_context=httpx2.create_ssl_context() if scheme == b"https" else None,
@@ -72,7 +72,7 @@ class ConnectionPool:
 
 
 class UpstreamTransport(httpx2.AsyncBaseTransport):
-    """Carries one connection's requests; `is_sse`: also the server's stream, only where it needs one."""
+    """Carry one connection's requests; with `is_sse` also the server's stream, which only that transport needs."""
 
     def __init__(self, pool: ConnectionPool, faults: Faults, limit: int, *, is_sse: bool) -> None:
         self._pool = pool
@@ -81,7 +81,7 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
         self._is_sse = is_sse
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """The server's answer, or a fault in the form that the SDK brings to the request."""
+        """Return the server's response, or a failure in the form that the SDK passes to the request."""
         if request.method == "GET" and not self._is_sse and "last-event-id" not in request.headers:
             return httpx2.Response(405)
         try:
@@ -116,7 +116,7 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
     def _status_failure(
         self, request: httpx2.Request, status: int, headers: httpx2.Headers, body: bytes
     ) -> Failure | None:
-        """What a status means that is neither a success nor the frame of a JSON-RPC error."""
+        """Return the failure of a status that is neither a success nor carries a JSON-RPC error."""
         if status < 300:
             return (
                 None if self._is_message(status, headers, body) else self._faults.unavailable("it answers no message")
@@ -135,22 +135,22 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
         return None if refusal is None else failure(self._faults.service, response, refusal, self._faults.secrets)
 
     def _is_message(self, status: int, headers: httpx2.Headers, body: bytes) -> bool:
-        """Whether a success may be a message; what older servers say to a message that they only take is not read."""
+        """Whether a success may be a message; older servers' bodies after accepting a message are not read."""
         json_type = headers.get("content-type", "").lower().startswith("application/json")
         return self._is_sse or status != 200 or not body or json_type
 
     def _failure_response(self, failure: Failure) -> httpx2.Response:
-        """A fault as an answer; the next request begins with a new connection if this one was not even made."""
+        """Return a failure as a response; if the connection was not made, the next request begins a new one."""
         if failure.safe_to_retry:
             self._faults.drain()
-        if self._is_sse:  # there the SDK hears answers only by the stream
+        if self._is_sse:  # on this transport the SDK receives responses by the stream only
             self._faults.close(failure)
         error = self._faults.error_response(None, failure).model_dump(mode="json", by_alias=True)
         return httpx2.Response(500, json=error)
 
 
 class LimitedEventStream(httpx2.AsyncByteStream):
-    """A stream of events that ends when it brings more than the limit: in all, or of a standing one in one event."""
+    """A stream of events with a size limit: for the whole stream, or for each event of a long-lived one."""
 
     def __init__(self, answer: httpcore2.Response, faults: Faults, limit: int, is_sse: bool) -> None:
         self._answer = answer
@@ -184,10 +184,10 @@ class LimitedEventStream(httpx2.AsyncByteStream):
 
 
 def client_factory(transport: UpstreamTransport, headers: Mapping[str, str], seconds: float) -> McpHttpClientFactory:
-    """What makes the client that the SDK sends with, whatever the SDK would have it be.
+    """Return a factory of the HTTP client that the SDK uses, which ignores the SDK's own settings.
 
-    It uses no proxy and asks for no compression: through a proxy no address could be judged, and what is compressed
-    could grow past every limit.
+    The client uses no proxy and asks for no compression: through a proxy no address could be checked, and compressed
+    content could grow past every limit.
     """
     named = {"user-agent": "mcpist", **headers, "accept-encoding": "identity"}
     timeout = httpx2.Timeout(seconds, connect=TCP_CONNECT_TIMEOUT_SECONDS)
@@ -201,7 +201,7 @@ def client_factory(transport: UpstreamTransport, headers: Mapping[str, str], sec
 def _to_httpcore_request(request: httpx2.Request, content: bytes) -> httpcore2.Request:
     url, seconds = request.url, dict(request.extensions.get("timeout", {}))
     if request.method == "GET":
-        seconds["read"] = None  # a stream may be silent for long
+        seconds["read"] = None  # a stream may be idle for long
     elif request.method == "DELETE":
         seconds = dict.fromkeys(seconds, SESSION_END_TIMEOUT_SECONDS)
     return httpcore2.Request(
@@ -220,7 +220,7 @@ def _chunks(answer: httpcore2.Response) -> AsyncIterable[bytes]:
 
 
 async def _read_body(answer: httpcore2.Response, limit: int) -> bytes | None:
-    """The body; None if it is over the limit."""
+    """Read the body; None if it is over the limit."""
     body = bytearray()
     try:
         async for chunk in _chunks(answer):

@@ -1,4 +1,4 @@
-"""For whom an upstream is asked: the values of the references in its configuration, resolved for one caller."""
+"""On whose behalf an upstream is called: the references of its configuration, resolved for one caller."""
 
 import time
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _parameters: dict[str, tuple[float, str]] = {}
 
 
 def owner(caller: Caller, server: str) -> ListOwner:
-    """Whose list of tools a server may answer: the caller's where it is asked with an account."""
+    """Return whose list of tools a server gives: the caller's if it is asked with the caller's account."""
     return (caller.organization, caller.user) if configuration().servers[server].grants else EVERYBODY
 
 
@@ -31,9 +31,9 @@ class ActingIdentity:
 
 
 def identity_for(caller: Caller, server: str, *, refused: ActingIdentity | None = None) -> ActingIdentity:
-    """Who acts for a caller at a server; with what the server has `refused`, its secrets are asked for afresh.
+    """Return the identity that a server is called as; after it `refused` one, its secrets are resolved again.
 
-    It is the caller's own identity where an account of the caller's acts, and else everybody's.
+    It is the caller's own identity if the server uses an account of the caller's, else the shared one.
     """
     configured = configuration().servers[server]
     secrets = {

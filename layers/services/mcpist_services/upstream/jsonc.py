@@ -9,12 +9,12 @@ _TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 
 
 def read(text: str) -> Any:
-    """The value of a text; a ValueError with line and column where it is none, or where a key stands twice."""
+    """Parse a text; raises ValueError with line and column if it is invalid or repeats a key."""
     return json.loads(_without_comments(text), object_pairs_hook=_reject_duplicate_keys)
 
 
 def _without_comments(text: str) -> str:
-    """The text with as many blanks in the place of comments, so that positions stay."""
+    """Replace comments by as many spaces, so that positions stay."""
     without = _STRING_OR_COMMENT.sub(
         lambda found: found[0] if found[0][0] == '"' else re.sub(r"\S", " ", found[0]), text
     )

@@ -1,4 +1,4 @@
-"""A server as one identity reaches it, over as many connections as it takes."""
+"""A server as one identity reaches it, over one connection after another."""
 
 import asyncio
 import time
@@ -14,9 +14,9 @@ from mcpist_services.upstream.connection import Connection, Request
 
 
 class Link:
-    """Connects when first asked, renews what broke, and leaves alone what cannot be reached.
+    """Connect at the first request, reconnect after a failure, and pause while the server cannot be reached.
 
-    `make` makes a connection that is not open yet; `semaphore` bounds the requests of all identities at once.
+    `make` makes a connection that is not open yet; `semaphore` bounds the requests of all identities together.
     """
 
     def __init__(self, service: str, make: Callable[[str], Connection], semaphore: asyncio.Semaphore) -> None:
@@ -32,10 +32,10 @@ class Link:
         self._opening: asyncio.Task[Failure | None] | None = None
 
     async def send[T](self, request: Request[T], *, deadline: float, reads: bool) -> T:
-        """What the server answers; raises the typed error.
+        """Return the server's response, or raise the typed error.
 
-        A request is sent a second time where the first was surely not received, and one that `reads` also where its
-        connection broke before the answer. What may have happened is said to be so.
+        A request is sent a second time if the server surely did not receive it; one that `reads` also if its connection
+        broke before the response. An error says whether the request may have been performed.
         """
         self.last_used = time.monotonic()
         async with _slot(self._semaphore, self._service, deadline):
@@ -49,7 +49,7 @@ class Link:
         raise answer.error
 
     async def connect(self, deadline: float) -> Connection | Failure:
-        """The open connection, made now if there is none."""
+        """Return the open connection, after connecting if there is none."""
         current = self._connection
         if self._opening is None and current is not None and await current.is_usable():
             return current
@@ -68,17 +68,17 @@ class Link:
         return self._connection
 
     async def keep_trying(self) -> None:
-        """Connect, again and again if need be, each time after a longer pause."""
+        """Connect, with a longer pause after each failure."""
         while isinstance(await self.connect(time.monotonic() + 3600), Failure):
             await asyncio.sleep(self._backoff.remaining_seconds())
 
     @property
     def is_busy(self) -> bool:
-        """Whether it is being connected, or somebody waits for an answer."""
+        """Whether it is connecting, or a request waits for its response."""
         return self._opening is not None or (self._connection is not None and self._connection.is_busy)
 
     async def close(self) -> None:
-        """End the connection, and what is left of earlier ones."""
+        """Close the connection, and what is left of earlier ones."""
         if self._opening is not None:
             self._opening.cancel()
             await asyncio.wait({self._opening})
@@ -101,7 +101,7 @@ class Link:
             failed = await connection.open()
             if failed is not None:
                 self._mode = "auto"
-                if failed.error.retryable:  # who refuses a token is there
+                if failed.error.retryable:  # a server that refuses a token is reachable
                     self._backoff.failed()
                 self._last_problem = str(failed.error.details.get("problem", "it did not answer in time"))
                 return replace(failed, safe_to_retry=True, wait=self._backoff.remaining_seconds())
@@ -119,7 +119,7 @@ class Link:
 
 @asynccontextmanager
 async def _slot(semaphore: asyncio.Semaphore, service: str, deadline: float) -> AsyncIterator[None]:
-    """A turn at a server that takes only so many requests at once."""
+    """Wait for a slot of a server that takes a bounded number of requests at once."""
     started = time.monotonic()
     try:
         async with asyncio.timeout_at(deadline):
@@ -133,7 +133,7 @@ async def _slot(semaphore: asyncio.Semaphore, service: str, deadline: float) -> 
 
 
 def _may_retry(failed: Failure, reads: bool) -> bool:
-    """Whether a request is sent again at once: its connection broke, and twice is no worse than once."""
+    """Whether a request is sent again at once: its connection broke, and repeating it does no harm."""
     return isinstance(failed.error, UpstreamUnavailable) and failed.wait is None and (failed.safe_to_retry or reads)
 
 
@@ -143,5 +143,5 @@ def _timeout_failure(service: str, started: float) -> Failure:
 
 
 def _copy_error(error: McpistError) -> McpistError:
-    """An error of one's own to add to: several wait for the same connection."""
+    """Copy an error, so that each waiting request may add details to its own."""
     return type(error)(**error.details)

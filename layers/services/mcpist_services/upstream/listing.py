@@ -1,4 +1,4 @@
-"""What a server offers, read page by page."""
+"""A server's lists of tools, resources and prompts, read page by page."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,8 @@ MAX_LISTING_PAGES = 500
 class Listing:
     """All pages of a server's lists.
 
-    `ttl_seconds` is for how long it says that they hold; a `private` one holds for the identity that asked only.
+    `ttl_seconds` is how long the server says that they are valid; a `private` listing is valid for the identity that
+    asked only.
     """
 
     tools: tuple[mcp_types.Tool, ...]
@@ -30,7 +31,7 @@ class Listing:
 
 
 async def read(client: Client) -> Listing:
-    """Read a server's lists; a list other than the tools' that it does not give is empty."""
+    """Read a server's lists; a list other than the tools' that it does not have is empty."""
     session, offers = client.session, client.server_capabilities
     tools, resources, templates, prompts = await asyncio.gather(
         _pages(session.list_tools) if offers.tools else _empty(),
@@ -53,7 +54,7 @@ type _ListMethod = Callable[..., Awaitable[Any]]
 
 
 async def _pages(list_method: _ListMethod) -> list[Any]:
-    """All pages; a server that never ends them, or leads in a circle, is not followed for ever."""
+    """Read all pages; raise if a server never ends them or repeats a cursor."""
     pages: list[Any] = []
     seen: set[str | None] = set()
     cursor: str | None = None

@@ -1,11 +1,12 @@
-"""The lists of upstreams' tools as they were last seen, and what of them is approved: in memory, and in the ledger.
+"""The last lists of upstreams' tools, and the approvals of the tools: cached in memory, stored in the ledger.
 
 Items (`pk`, `sk`):
-    upstream#SERVER, list#0          what the server offers everybody, compressed; more parts follow where it is long
-    upstream#SERVER, pin#TOOL        the approval of one tool; it never expires
-    upstream#SERVER#ORG#USER, list#0 what it offers one user, where it answers each another list
 
-So one Query tells all of a server, and a cold sandbox asks no upstream.
+    upstream#SERVER, list#0          what the server offers everybody, compressed; a long list has more parts
+    upstream#SERVER, pin#TOOL        the approval of one tool; it never expires
+    upstream#SERVER#ORG#USER, list#0 what it offers one user, where its list depends on the user
+
+So one Query reads all of a server, and a cold sandbox asks no upstream.
 """
 
 import hashlib
@@ -31,7 +32,7 @@ from mcpist_services.upstream.trust import Pin
 
 DEFAULT_TTL_SECONDS = 600.0
 MIN_TTL_SECONDS, MAX_TTL_SECONDS = 60.0, 86_400.0
-MEMORY_TTL_SECONDS = 60.0  # how soon an approval, and what another sandbox has fetched, is seen
+MEMORY_TTL_SECONDS = 60.0  # the delay until an approval, or another sandbox's refresh, is seen
 RETRY_DELAY_SECONDS = 30.0  # after an upstream did not answer
 RETENTION_DAYS = 90
 MAX_PART_BYTES = 300_000
@@ -48,7 +49,7 @@ _LISTING_MODELS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class CachedListing:
-    """What a server offered when it was last asked; it holds `until` a moment of the wall clock."""
+    """What a server offered when it was last asked; valid `until` a time by the wall clock."""
 
     listing: Listing
     digest: str
@@ -62,9 +63,9 @@ class CachedListing:
 
 @dataclass(frozen=True)
 class ServerState:
-    """What is known of a server for somebody: its list, if it ever answered, and its approved tools by name.
+    """What is known of a server for a caller: its list, if it ever answered, and its approved tools by name.
 
-    After a `failure` it is asked again `retry_at` a moment of the wall clock.
+    After a `failure` it is asked again at `retry_at`, by the wall clock.
     """
 
     cached: CachedListing | None = None
@@ -75,7 +76,7 @@ class ServerState:
 
     @cached_property
     def version(self) -> tuple[str, int, str]:
-        """What changes with whatever could be made of it."""
+        """A value that changes whenever the modules made from this state could change."""
         approved = hash(frozenset((pin.tool, pin.fingerprint) for pin in self.pins.values()))
         return self.cached.digest if self.cached else "", approved, repr(self.failure) if self.failure else ""
 
@@ -89,14 +90,14 @@ _memory: dict[tuple[str, ListOwner], ServerState] = {}
 
 
 def owner_of(identity: Identity) -> ListOwner:
-    """Whose list a server answers to an identity; nobody's where all share one."""
+    """Return whose list a server gives to an identity; empty where all share one."""
     return identity.organization, identity.user
 
 
 def server_state(server: str, owner: ListOwner = EVERYBODY) -> ServerState:
-    """What is known without asking the server: from memory for a minute, then from the table.
+    """Return what is known without asking the server: from memory for a minute, then from the table.
 
-    Where the table cannot be read nothing is believed: without the approvals no tool can be told from another.
+    If the table cannot be read, no tool is offered: without the approvals no tool can be trusted.
     """
     found = _memory.get((server, owner), ServerState())
     if 0 <= time.time() - found.checked_at < MEMORY_TTL_SECONDS:
@@ -112,27 +113,29 @@ def server_state(server: str, owner: ListOwner = EVERYBODY) -> ServerState:
 
 
 def refreshed(server: str, owner: ListOwner, fetch: Fetch) -> ServerState:
-    """What the server offers now, asked if its list no longer holds; if it is silent, the last one and why."""
+    """Return what the server offers now, after asking it if its list is stale; if it fails, the last list and why."""
     found = server_state(server, owner)
     if (found.cached and not found.cached.is_stale) or time.time() < found.retry_at:
         return found
     try:
         cached = store(server, owner, fetch())
-    except McpistError as error:  # who must connect an account first need not wait as well
+    except McpistError as error:  # after connecting an account nobody should have to wait
         retry_at = time.time() + RETRY_DELAY_SECONDS if error.retryable else 0.0
         return _remember(server, owner, replace(found, failure=error, retry_at=retry_at))
     return _remember(server, owner, replace(found, cached=cached, failure=None, retry_at=0.0))
 
 
 def store(server: str, owner: ListOwner, listing: Listing) -> CachedListing:
-    """Store what a server offers, for everybody unless it says that it is this owner's alone."""
+    """Store what a server offers, for everybody unless it says that the list is this owner's alone."""
     content = json.dumps(_to_json(listing), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(content.encode(errors="replace")).hexdigest()
     ttl = DEFAULT_TTL_SECONDS if listing.ttl_seconds is None else listing.ttl_seconds
     until = time.time() + min(max(ttl, MIN_TTL_SECONDS), MAX_TTL_SECONDS)
     packed = zlib.compress(content.encode(errors="replace"))
     parts = [packed[start : start + MAX_PART_BYTES] for start in range(0, len(packed), MAX_PART_BYTES)]
-    for number, part in reversed(list(enumerate(parts))):  # the first one last: it says that the others are there
+    for number, part in reversed(
+        list(enumerate(parts))
+    ):  # the first part is written last: it says that the others exist
         _table().update(
             _partition(server, owner if listing.scope == "private" else EVERYBODY),
             f"{_LIST}{number}",
@@ -152,12 +155,12 @@ def store(server: str, owner: ListOwner, listing: Listing) -> CachedListing:
 
 
 def pins(server: str) -> dict[str, Pin]:
-    """The approvals of a server's tools, as they are in the table."""
+    """Return the approvals of a server's tools from the table."""
     return _pins(_table().query(_partition(server, EVERYBODY), _PIN))
 
 
 def approve(server: str, approved: Iterable[Pin], *, again: bool = True) -> None:
-    """Keep approvals; unless `again`, only of tools that have none: then whoever sees a tool first pins it."""
+    """Store approvals; unless `again`, only of tools that have none: the first sandbox to see a tool pins it."""
     for pin in approved:
         with suppress(ConditionFailed):
             _table().update(
@@ -184,7 +187,7 @@ def _remember(server: str, owner: ListOwner, found: ServerState) -> ServerState:
 
 
 def _read(server: str, owner: ListOwner) -> tuple[CachedListing | None, dict[str, Pin]]:
-    """The list and the pins of the table: everybody's list, or where there is none the owner's."""
+    """Read the list and the pins from the table: everybody's list, or else the owner's."""
     items = _table().query(_partition(server, EVERYBODY))
     cached = _cached_listing(server, items)
     if cached is None and owner != EVERYBODY:
@@ -193,7 +196,7 @@ def _read(server: str, owner: ListOwner) -> tuple[CachedListing | None, dict[str
 
 
 def _cached_listing(server: str, items: Iterable[Item]) -> CachedListing | None:
-    """The list of its parts; none while another sandbox is just writing them, nor of another server under this name."""
+    """Join a list from its parts; None while another sandbox writes them, or if another server wrote them."""
     parts = {item["sk"]: item for item in items if item["sk"].startswith(_LIST)}
     first = parts.get(f"{_LIST}0")
     if first is None or first["configured"] != _server_digest(server):
@@ -218,7 +221,7 @@ def _pins(items: Iterable[Item]) -> dict[str, Pin]:
 
 
 def _server_digest(server: str) -> str:
-    """What tells a server from another one that is configured under its name later; no reference is resolved in it."""
+    """Return a digest that distinguishes servers configured under one name; no reference is resolved for it."""
     known = configuration().servers.get(server)
     identifying = known.model_dump_json(include={"type", "command", "args", "url"}) if known else ""
     return hashlib.sha256(identifying.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Categories as modules: what configuration, lists and approvals add up to for a caller."""
+"""The categories as modules for one caller: built from configuration, lists and approvals."""
 
 import logging
 import time
@@ -25,8 +25,8 @@ from mcpist_services.upstream.identities import identity_for, owner
 from mcpist_services.upstream.lists import ServerState
 from mcpist_services.upstream.trust import Pin, fingerprint, judge
 
-FIRST_LIST_TIMEOUT_SECONDS = 10.0  # for the list of a server of which nothing is known yet
-REFRESH_TIMEOUT_SECONDS = 4.0  # for a list of which the last one could be shown as well
+FIRST_LIST_TIMEOUT_SECONDS = 10.0  # for the first list of a server
+REFRESH_TIMEOUT_SECONDS = 4.0  # for a newer list of a server: the last one can be shown instead
 MAX_CONCURRENT_LISTS = 8
 MAX_CACHED_BUILDS = 32
 
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BuiltCategories:
-    """All categories as some state of the lists and approvals makes them, with their index."""
+    """All categories for one state of lists and approvals, with their index."""
 
     modules: Mapping[str, CategoryModule]
     index: Index
@@ -45,7 +45,7 @@ _builds: dict[tuple[Any, ...], BuiltCategories] = {}
 
 
 class Categories:
-    """The categories as one caller's request finds them: nothing is asked of a server until a category is named."""
+    """The categories as one caller's request finds them: no server is asked until a category is named."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -58,19 +58,19 @@ class Categories:
 
     @property
     def index(self) -> Index:
-        """What is listed, and what is searched."""
+        """The index for listing and searching."""
         return self._current_build.index
 
     def module(self, name: str) -> Module:
-        """A category."""
+        """Return a category as a module."""
         return self._current_build.modules[name]
 
     def shows(self, module: str, tool: str) -> Shows:  # noqa: ARG002 - nobody knows more of any
-        """What the answers of upstreams' tools hold."""
+        """Return the columns of an upstream tool's results."""
         return UNKNOWN_COLUMNS
 
     def load_tools(self, names: Collection[str]) -> None:
-        """Ask the servers of these categories for their tools, all at once, where what is known no longer holds."""
+        """Ask the servers of these categories for their tools, in parallel, if their lists are stale."""
         wanted = _servers_of({name: one for name, one in self._permitted.items() if name in names})
         if wanted:
             _start()
@@ -80,7 +80,7 @@ class Categories:
             self._latest_build = None
 
     def missing_reason(self, module: str, tool: str = "") -> McpistError | None:
-        """Why nothing is known of a category's tools, or why one of them is not there."""
+        """Return why a category's tools, or one of them, are unknown."""
         found = self._current_build.modules.get(module)
         return found.missing_reason(tool) if found else None
 
@@ -108,7 +108,7 @@ class Categories:
 
 
 def _build(known: Mapping[str, ServerState]) -> BuiltCategories:
-    """All categories, made once for each state of what they come from; what could not be pinned is tried again."""
+    """Build all categories, once for each state of their sources; tools that could not be pinned are tried again."""
     key = tuple((server, one.version) for server, one in known.items())
     if key in _builds:
         return _builds[key]
@@ -137,7 +137,7 @@ def _build_modules(resolved: Collection[ResolvedCategory], known: Mapping[str, S
 
 
 def _pin_named_tools(server: str, known: ServerState, resolved: Iterable[ResolvedCategory]) -> Mapping[str, Pin]:
-    """The approvals, among them those of tools that are seen for the first time and are named in the configuration."""
+    """Return the approvals, with those of tools that are seen for the first time and named in the configuration."""
     chosen = [one for category in resolved for one in category.tools.values()]
     named = {one.tool for one in chosen if one.server == server and one.named} - known.pins.keys()
     tools = known.cached.listing.tools if known.cached else ()
@@ -152,12 +152,12 @@ def _pin_named_tools(server: str, known: ServerState, resolved: Iterable[Resolve
     try:
         lists.approve(server, first, again=False)
         return lists.pins(server)
-    except McpistError:  # what cannot be pinned now is not believed either
+    except McpistError:  # a tool that cannot be pinned now is not trusted either
         return {**known.pins, **{pin.tool: replace(pin, fingerprint="") for pin in first}}
 
 
 def _log_resolution(resolved: Collection[ResolvedCategory], modules: Iterable[CategoryModule]) -> None:
-    """Log what the configuration came to; names that lead nowhere are a warning."""
+    """Log the resolved configuration; unresolved names are a warning."""
     unresolved = {one.name: list(one.unresolved) for one in resolved if one.unresolved}
     clashes = {one.name: [clash.tool for clash in one.clashes] for one in resolved if one.clashes}
     waiting = sum(isinstance(why, ApprovalRequired) for module in modules for why in module.withheld.values())
@@ -167,18 +167,18 @@ def _log_resolution(resolved: Collection[ResolvedCategory], modules: Iterable[Ca
 
 
 def _servers_of(categories: Mapping[str, Any]) -> list[str]:
-    """The servers of some categories, each once."""
+    """Return the servers of some categories, each once."""
     return list(dict.fromkeys(server for category in categories.values() for server in category.servers))
 
 
 def _owning_categories() -> dict[str, str]:
-    """The category that a server's resources and prompts are offered under: the first that names it."""
+    """Return for each server the first category that names it, which offers its resources and prompts."""
     offered = configuration().all_categories
     return {server: name for name in reversed(list(offered)) for server in offered[name].servers}
 
 
 def _map_concurrently(ask: Callable[[str], ServerState], servers: list[str]) -> list[ServerState]:
-    """What is asked of several servers, at the same time."""
+    """Call a function for several servers at the same time."""
     if len(servers) < 2:
         return [ask(server) for server in servers]
     with ThreadPoolExecutor(min(MAX_CONCURRENT_LISTS, len(servers))) as threads:
@@ -187,7 +187,7 @@ def _map_concurrently(ask: Callable[[str], ServerState], servers: list[str]) -> 
 
 @cache
 def _start() -> None:
-    """Begin to connect to all servers, once the first category is named: who needs none waits for none."""
+    """Begin to connect to all servers when the first category is named: other callers wait for none."""
     upstreams().start()
 
 

@@ -1,4 +1,4 @@
-"""The servers behind a category: its tools, resources and prompts as a caller's own identity uses them."""
+"""The servers behind a category: its tools, resources and prompts, used with the caller's own identity."""
 
 import logging
 import time
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class CategoryPeers:
-    """The servers of one category; `resources` and `prompts` say which of them offers what, by the names here."""
+    """The servers of one category; `resources` and `prompts` map our names to the servers that offer them."""
 
     def __init__(self, category: str, resources: Mapping[str, str], prompts: Mapping[str, str]) -> None:
         self._category = category
@@ -30,7 +30,7 @@ class CategoryPeers:
         self._prompts = prompts
 
     def call(self, caller: Caller, work: ProxiedCall, *, deadline: float, reads: bool) -> ProxiedResponse:
-        """The answer of a tool, or UpstreamCallError with it where the tool says that it failed."""
+        """Run a tool; raises UpstreamCallError with the result if the tool reports an error."""
 
         def ask(identity: Identity) -> mcp_types.CallToolResult:
             return upstreams().call(work.server, identity, work.tool, work.arguments, deadline=deadline, reads=reads)
@@ -45,7 +45,7 @@ class CategoryPeers:
         return ProxiedResponse(json_of_result(result), result)
 
     def read(self, caller: Caller, uri: str, *, deadline: float) -> mcp_types.ReadResourceResult:
-        """What a resource holds, under its address here."""
+        """Read a resource by our address."""
         server, own = self._locate(uri)
         answer = self._logged(
             caller,
@@ -60,7 +60,7 @@ class CategoryPeers:
     def get_prompt(
         self, caller: Caller, prompt: str, arguments: Mapping[str, str], *, deadline: float
     ) -> mcp_types.GetPromptResult:
-        """What a prompt says to the model."""
+        """Return a prompt's messages."""
         server = self._prompts[prompt]
         return self._logged(
             caller,
@@ -70,14 +70,14 @@ class CategoryPeers:
         )
 
     def _locate(self, uri: str) -> tuple[str, str]:
-        """The server of an address here, and the server's own address."""
+        """Return the server of one of our addresses, and the server's own address."""
         for server, prefix in self._resources.items():
             if uri.startswith(prefix):
                 return server, uri.removeprefix(prefix)
         raise FileNotFound(path=uri)
 
     def _logged[T](self, caller: Caller, server: str, what: str, ask: Callable[[Identity], T]) -> T:
-        """What a server answers to the caller, whose account is asked for afresh once if the server refuses it."""
+        """Call a server and log it; a refused account is resolved again once."""
         started, outcome = time.monotonic(), "succeeded"
         try:
             return self._with_fresh_credentials(caller, server, ask)

@@ -1,4 +1,4 @@
-"""Which values of a configuration look like a secret that somebody wrote down."""
+"""Detect values in a configuration that look like secrets."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ _SECRET_NAME = re.compile(
     r"|(apikey|accesskey|privatekey|token|secret|password|passwd)$"
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-# What is named after a secret but tells none: TOKEN_FILE, KEY_ID.
+# Names after a secret that hold none: TOKEN_FILE, KEY_ID.
 _METADATA_NAME = re.compile(
     r"(?i)[-_.](file|path|dir|folder|url|uri|endpoint|id|name|type|limit|count|seconds|ttl|mode|method|scheme)$"
 )
@@ -30,7 +30,7 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def secret_arguments(arguments: Sequence[str]) -> Iterator[int]:
-    """The places in a command's arguments where a secret stands: `--api-key X`, `--token=X`, `KEY=X`."""
+    """Yield the places of secrets in a command's arguments: `--api-key X`, `--token=X`, `KEY=X`."""
     named = ""
     for index, argument in enumerate(arguments):
         option = _COMMAND_OPTION.match(argument)
@@ -42,7 +42,7 @@ def secret_arguments(arguments: Sequence[str]) -> Iterator[int]:
 
 
 def secret_in_url(url: str) -> str:
-    """The part of a URL that holds a secret: `user information`, a parameter's name, `path`; empty if none does."""
+    """Return the part of a URL that holds a secret: `user information`, a parameter's name, `path`; else empty."""
     parts = urlsplit(url)
     if parts.username or parts.password:
         return "user information"

@@ -1,4 +1,4 @@
-"""What is believed of an upstream's tools: a tool is what was approved, or it waits."""
+"""Which tools of an upstream may be shown and run: those that are as they were approved."""
 
 import hashlib
 import json
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 META_TOOLS = frozenset({"get_module_schema", "call", "batch", "get_category_tools", "call_category_tool"})
 MAX_DESCRIPTION_CHARACTERS = 4_000
 MAX_NAME_CHARACTERS = 128
-# What a model reads of a tool, and what the sieve goes by.
+# The fields of a tool that a model reads, or that permissions depend on.
 PINNED_FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
-# Marks that belong to writing, each behind what it is for: joiners of emoji and of several scripts, emoji's variants.
+# Marks that belong to writing, with the characters they follow: joiners of emoji and scripts, emoji variants.
 _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
 _MISPLACED_JOINER = re.compile("(?<![^\x00-\x7f\u200c\u200d])[\u200c\u200d]|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]")
-# Letters and marks that show nothing.
+# Letters and marks without a glyph.
 _BLANK_CHARACTER = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
 )
@@ -30,7 +30,7 @@ type Verdict = Literal["approved", "changed", "new", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """The approval of a tool, which holds while its fingerprint stays: by being named, or by the operator."""
+    """The approval of a tool, by its name in the configuration or by the operator, valid for one fingerprint."""
 
     tool: str
     fingerprint: str
@@ -39,16 +39,17 @@ class Pin:
 
 
 def fingerprint(tool: "Tool") -> str:
-    """SHA-256 of all that a model reads of a tool; the order of keys does not count."""
+    """Return the SHA-256 of everything in a tool that a model reads; the order of keys does not count."""
     dumped = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
     pinned = {key: _canonical(dumped[key]) for key in PINNED_FIELDS if key in dumped}
     return hashlib.sha256(json.dumps(pinned, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def judge(pins: Mapping[str, Pin], tool: "Tool", *, named: bool) -> Verdict:
-    """Whether a tool may be shown and run: as it was pinned, or at first sight because the configuration names it.
+    """Return whether a tool may be shown and run: as it was pinned, or at first sight if it is named.
 
-    `new` and `changed` wait for approval; so does, though named, what hides characters. `refused` cannot be approved.
+    `new` and `changed` wait for approval, and so does a named tool with hidden characters. `refused` cannot be
+    approved.
     """
     if name_problem(tool.name):
         return "refused"
@@ -59,7 +60,7 @@ def judge(pins: Mapping[str, Pin], tool: "Tool", *, named: bool) -> Verdict:
 
 
 def name_problem(name: str) -> str:
-    """Why no tool may have this name; empty if it may."""
+    """Return why no tool may have this name; empty if it may."""
     if is_reserved_name(name):
         return "its name is one of MCPist's own"
     if not name or len(name) > MAX_NAME_CHARACTERS or not all(33 <= ord(letter) < 127 for letter in name):
@@ -68,7 +69,7 @@ def name_problem(name: str) -> str:
 
 
 def review_warnings(tool: "Tool") -> list[str]:
-    """What a person should look at before approving a tool."""
+    """Return what a person should check before approving a tool."""
     found = [reason] if (reason := name_problem(tool.name)) else []
     hidden = sorted({letter for text in _texts_of(tool) for letter in _hidden_characters(text)})
     if hidden:
@@ -88,7 +89,7 @@ def is_reserved_name(name: str) -> bool:
 
 
 def _texts_of(tool: "Tool") -> Iterator[str]:
-    """Every text of a tool, down to the descriptions in its schemas."""
+    """Yield every text of a tool, also the descriptions in its schemas."""
     dumped = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
     return _strings([dumped[key] for key in PINNED_FIELDS if key in dumped])
 
@@ -106,7 +107,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _hidden_characters(text: str) -> set[str]:
-    """The characters that people do not see: directions, tags, zero widths, blanks, private ones."""
+    """Return the invisible characters of a text: directions, tags, zero widths, blanks, private ones."""
     if text.isascii() and text.isprintable():
         return set()
     invisible = (
@@ -116,7 +117,7 @@ def _hidden_characters(text: str) -> set[str]:
 
 
 def _canonical(value: Any) -> Any:
-    """A value in which the order of what has none does not count."""
+    """Return a value in which the order of unordered parts does not count."""
     if isinstance(value, Mapping):
         return {
             key: sorted(inner) if key == "required" and _is_string_list(inner) else _canonical(inner)
