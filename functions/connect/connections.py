@@ -42,7 +42,7 @@ def submit_form(request: Request) -> Response:
                 raise InvalidRequest(field="services", problem="choose at least one service")
             fields = {"services": services, **role, **_selected_roles(request, role)}
             result = _call_broker(session, "begin", **fields)
-            return html_response(pages.leaving(TEXTS[request.locale], result["provider"], result["url"]))
+            return html_response(pages.leaving(TEXTS[request.locale], name, result["url"]))
         case "paste":
             fields = {"service": name, "key": request.form_value("key"), **role, **_selected_roles(request, role)}
             return _result_page(request, session, _call_broker(session, "paste", **fields))

@@ -5,7 +5,8 @@ from html import escape
 from typing import Any
 
 from connect.markup import choice, form, group, hidden, small
-from connect.texts import KEY_PAGES, PROVIDERS, Texts, title
+from connect.texts import Texts
+from mcpist_services import key_page, provider_title, title
 
 type Row = Mapping[str, Any]
 
@@ -14,7 +15,7 @@ def connect_form(texts: Texts, offer: Row, entry: Row) -> str:
     """The form that leads to the provider; nothing where its app is not set up."""
     if not entry["consent"]:
         return ""
-    name = PROVIDERS.get(entry["provider"], title(entry["service"]))
+    name = provider_title(entry["service"])
     content = _service_choice(texts, entry) + _owner_choice(texts, offer, entry)
     button = f'<button class="wide">{escape(texts.go_on.format(service=name))}</button>'
     return form(entry["service"], content + button, kind="who", action="begin", **identity_fields(offer))
@@ -25,7 +26,7 @@ def key_form(texts: Texts, offer: Row, entry: Row) -> str:
     if not entry["keys"]:
         return ""
     made = texts.make_key.format(service=title(entry["service"]))
-    where = KEY_PAGES.get(entry["service"])
+    where = key_page(entry["service"])
     link = f' <a href="{where}" target="_blank" rel="noopener">{escape(made)}</a>' if where else ""
     field = (
         f'<label class="field">{escape(texts.key)}<input class="text" type="password" name="key" required '

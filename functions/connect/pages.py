@@ -9,7 +9,8 @@ from urllib.parse import quote
 from connect.forms import connect_form, identity_fields, key_form
 from connect.markup import form, link, small
 from connect.style import STYLE
-from connect.texts import PROVIDERS, Texts, title
+from connect.texts import Texts
+from mcpist_services import provider_title, title
 
 type Row = Mapping[str, Any]
 
@@ -40,12 +41,12 @@ def service(texts: Texts, offer: Row, note: str = "") -> str:
     return _page(texts, heading, note + content + _footer(texts, _service_path(entry), back=True), offer)
 
 
-def leaving(texts: Texts, provider: str, url: str) -> str:
+def leaving(texts: Texts, service: str, url: str) -> str:
     """On to the provider.
 
     A form's own redirect would need the addresses of all pages of all providers in the policy for forms.
     """
-    heading = texts.leaving.format(service=PROVIDERS.get(provider, title(provider)))
+    heading = texts.leaving.format(service=provider_title(service))
     content = f'<p class="soft">{escape(texts.leaving_note)}</p>{link(url, heading, kind="button wide")}'
     return _page(texts, heading, content, head=f'<meta http-equiv="refresh" content="0;url={escape(url)}">')
 

@@ -4,28 +4,6 @@ from dataclasses import dataclass
 
 from mcpist.errors import Locale
 
-TITLES = {
-    "confluence": "Confluence",
-    "github": "GitHub",
-    "google_calendar": "Google Calendar",
-    "jira": "Jira",
-    "microsoft_todo": "Microsoft To Do",
-    "notion": "Notion",
-    "supabase": "Supabase",
-}
-# Whom one goes to, where it is not called like the service.
-PROVIDERS = {"atlassian": "Atlassian", "google": "Google", "microsoft": "Microsoft"}
-# Where people make the keys that they paste.
-KEY_PAGES = {
-    "github": "https://github.com/settings/personal-access-tokens",
-    "supabase": "https://supabase.com/dashboard/account/tokens",
-}
-
-
-def title(service: str) -> str:
-    """A service's name as people know it."""
-    return TITLES.get(service, service)
-
 
 @dataclass(frozen=True, slots=True)
 class Texts:

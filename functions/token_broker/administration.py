@@ -14,12 +14,14 @@ from typing import Any, Literal
 
 from mcpist.caller import Caller
 from mcpist.errors import AuthorizationError, Conflict, McpistError
+from mcpist.oauth.provider import Tokens
 from mcpist.running.broker import CREDENTIAL_CACHE_SECONDS
 from mcpist.telemetry.invocation import with_context
+from mcpist_services import provider_name
 from token_broker.connecting import pending
 from token_broker.connecting.pending import Pending
 from token_broker.grants import grants
-from token_broker.grants.grant import Grant, Tokens
+from token_broker.grants.grant import Grant
 from token_broker.message import Kill, ListGrants, Reencrypt, Revoke
 from token_broker.resolving.refresh import AuditContext
 
@@ -40,7 +42,7 @@ def revoke(caller: Caller, message: Revoke, request_id: str) -> dict[str, Any]:
     if message.role is not None:
         _require_administrator(caller, f"the shared {message.service} account")
         owner = grants.shared_owner(message.role)
-    provider = grants.provider_name(message.service)
+    provider = provider_name(message.service)
     begun = pending.find(caller.organization, provider=provider)
     _drop_all_pending([one for one in begun if one.intent.owner == owner])
     for _ in range(MAX_DELETE_ATTEMPTS):
@@ -114,13 +116,13 @@ def _check_may_administer(caller: Caller, message: ListGrants | Kill) -> None:
 
 def _find_grants(caller: Caller, message: ListGrants | Kill) -> Iterable[Grant]:
     """The grants that a message names."""
-    provider = grants.provider_name(message.service) if message.service else None
+    provider = provider_name(message.service) if message.service else None
     return grants.find(caller.organization, owner=_owner(message), provider=provider)
 
 
 def _find_pending(caller: Caller, message: Kill) -> list[Pending]:
     """The connections that are under way, of whom and where the message says."""
-    provider = grants.provider_name(message.service) if message.service else ""
+    provider = provider_name(message.service) if message.service else ""
     found = pending.find(caller.organization, user=message.user or "", provider=provider)
     return [one for one in found if not message.role or one.intent.owner == grants.shared_owner(message.role)]
 

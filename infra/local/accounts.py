@@ -10,6 +10,7 @@ from pydantic import SecretStr
 from infra.local.deployment import ORGANIZATION, USER, LocalDeployment
 from infra.local.environment import operating
 from mcpist.settings import settings
+from mcpist_services import provider_name
 from token_broker.grants import credential_cache, grants
 from token_broker.grants.grants import Account, Tokens
 from token_broker.vault import vault
@@ -21,7 +22,7 @@ def connect(
     deployment: LocalDeployment, token: str, *, owner: str = OWN, service: str = "github", **account: Any
 ) -> None:
     """Store a grant, in the place of one that stands there; what served before is still served."""
-    provider = grants.provider_name(service)
+    provider = provider_name(service)
     with _broker(deployment):
         standing = grants.read(ORGANIZATION, provider, owner)
         services = {service, *(standing.account.services if standing else ())}
@@ -38,7 +39,7 @@ def connect(
 def disconnect(deployment: LocalDeployment, *, owner: str = OWN, service: str = "github") -> None:
     """Delete a grant, and let nobody remember it."""
     with _broker(deployment):
-        standing = grants.read(ORGANIZATION, grants.provider_name(service), owner)
+        standing = grants.read(ORGANIZATION, provider_name(service), owner)
         if standing:
             grants.remove(standing)
     forget(deployment)

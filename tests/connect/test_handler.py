@@ -14,11 +14,10 @@ import pytest
 from connect.handler import ROUTES
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
-from mcpist_services import NAMES
+from mcpist_services import NAMES, providers
 from tests.conftest import PUBLIC_URL
 from tests.connect.conftest import EVENTS, Browser, Form, put_app
 from tests.core.loopback import Service, json_response, serving
-from token_broker.providers import github
 
 KEY = "github_pat_canary00000000000000"
 NAMED = [("organization", "acme"), ("user", "uma")]
@@ -29,7 +28,8 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     """GitHub's own address, on loopback."""
     with serving() as service:
         service.replies = [json_response({"id": 583231, "login": "octocat", "type": "User"})]
-        monkeypatch.setattr(github, "PROVIDER", replace(github.PROVIDER, account_url=f"{service.url}/user"))
+        github = replace(providers()["github"], account_url=f"{service.url}/user")
+        monkeypatch.setitem(providers(), "github", github)
         yield service
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcpist.tools.tool import Tool
-from mcpist_services import NAMES
+from mcpist_services import NAMES, provider_name, providers
 from mcpist_services.catalogue import CATALOGUE
 from tests.services.contracts import SPECS, needs_descriptions
 
@@ -55,6 +55,4 @@ def test_all_that_a_tool_needs_is_asked_for(name: str, tool: Tool) -> None:
 
 def asked_for(service: str) -> tuple[str, ...]:
     """What the broker asks the service's provider for."""
-    from token_broker.providers import provider_of
-
-    return provider_of(service).scopes((service,))
+    return providers()[provider_name(service)].scopes((service,))

@@ -21,6 +21,7 @@ from mcpist.caller import Role, Subject
 from mcpist.people import directory, identity
 from mcpist.running import broker
 from mcpist.telemetry import invocation
+from mcpist_services import provider_name
 from tests.core.loopback import Service, serving
 from tests.token_broker.authorization_server import AuthorizationServer
 from tests.token_broker.provider_fakes import NAMES, FakeProvider, fake_provider
@@ -102,7 +103,7 @@ class Broker:
         """Keep a grant as the connect flow would; without a refresh token unless one is given."""
         tokens = Tokens(SecretStr(access_token), SecretStr(refresh_token) if refresh_token else None)
         about: dict[str, Any] = {"services": (service,), "account_id": "583231", "account_name": "octocat"}
-        provider = grants.provider_name(service)
+        provider = provider_name(service)
         stored = Account(**about | {"expires_at": FAR_FUTURE} | account)
         return grants.save(organization, provider, owner, account=stored, tokens=tokens, replaces=replaces)
 

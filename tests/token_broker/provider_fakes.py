@@ -8,10 +8,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import SecretStr
 
+from mcpist.oauth.app import App, OAuthServerApp
+from mcpist.oauth.provider import Provider, ProviderAccount, Tokens
+from mcpist_services import providers
 from tests.core.loopback import ReceivedRequest, Reply, Service
-from token_broker.grants.grant import Tokens
-from token_broker.providers import BUILT_IN, Provider, ProviderAccount, configured, find, oauth
-from token_broker.providers.apps import App, OAuthServerApp
+from token_broker.providers import configured, find, oauth
 from token_broker.providers.oauth import TokenResponse
 
 CANARY = "canary"
@@ -31,6 +32,7 @@ EXTERNAL_SERVER = OAuthServerApp(
     resource="https://mcp.example.org/mcp",
     scopes=("files", "offline_access"),
 )
+BUILT_IN = tuple(providers())
 NAMES = (*BUILT_IN, "vault")
 
 

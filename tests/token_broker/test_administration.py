@@ -16,6 +16,7 @@ from mcpist.running.broker import CREDENTIAL_CACHE_SECONDS
 from mcpist.settings import settings
 from mcpist.telemetry import audit
 from mcpist.telemetry.metrics import INTEGRITY_FAILURES
+from mcpist_services import provider_name
 from tests import emf
 from tests.token_broker.authorization_server import AuthorizationServer, Client
 from tests.token_broker.conftest import PUBLIC_URL, Broker, error_of
@@ -402,7 +403,7 @@ def test_a_flood_of_questions_keeps_no_kill_from_the_grants_either(door: Broker)
 
 
 def wish(owner: str, user: str, service: str, organization: str = "acme") -> ConnectionIntent:
-    return ConnectionIntent("fingerprint", organization, user, owner, grants.provider_name(service), (service,))
+    return ConnectionIntent("fingerprint", organization, user, owner, provider_name(service), (service,))
 
 
 # -- listing, and sealing anew --------------------------------------------------------------------------

@@ -236,7 +236,7 @@ def loud(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     variable = "TRACING: !Ref Tracing\n"
     template = template.replace(variable, f"{variable}        AWS_XRAY_DAEMON_ADDRESS: {daemon.address}\n")
     (root / "template.yaml").write_text(template.replace("Default: INFO", "Default: DEBUG"), "utf-8")
-    for file in ("layers/services/mcpist_services/github/module.py", "functions/token_broker/providers/github.py"):
+    for file in ("layers/services/mcpist_services/github/module.py", "layers/services/mcpist_services/github/oauth.py"):
         text = (root / file).read_text("utf-8").replace("https://api.github.com", hub.url)
         (root / file).write_text(text.replace("https://github.com/login", f"{hub.url}/login"), "utf-8")
     documents = folders.mktemp("documents")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from infra.local.accounts import connect, disconnect, forget
+from mcpist_services import provider_name
 from tests.services.contracts import needs_descriptions
 from tests.whole.conftest import McpUser
 from tests.whole.vendors import ACCOUNT, HOSTS, Vendors
-from token_broker.grants.grants import provider_name
 
 pytestmark = needs_descriptions
 

@@ -20,13 +20,15 @@ from mcpist.errors import (
     StaleConnection,
     UpstreamUnavailable,
 )
+from mcpist.oauth.provider import Provider, ProviderAccount, Tokens
 from mcpist.settings import settings
+from mcpist_services import provider_name
 from token_broker.connecting import outcome, pending, session
 from token_broker.connecting.connections import new_grant_owner
 from token_broker.connecting.pending import ConnectionIntent, ObtainedGrant, Pending
-from token_broker.grants.grant import Account, Tokens, provider_name
+from token_broker.grants.grant import Account
 from token_broker.message import Begin, Confirm, Finish, Paste, PersonMessage
-from token_broker.providers import Provider, ProviderAccount, find, oauth
+from token_broker.providers import find, oauth
 from token_broker.providers.apps import get_app
 
 # With AWS's own time, all that a provider is asked in one invocation ends before it does.

@@ -6,9 +6,10 @@ from typing import Any
 from mcpist.caller import Caller
 from mcpist.errors import NotConfigured
 from mcpist.people.directory import role_names
+from mcpist_services import NAMES, consent, provider_name
 from token_broker.connecting.connections import grant_row
 from token_broker.grants import grants
-from token_broker.grants.grant import Grant, provider_name
+from token_broker.grants.grant import Grant
 from token_broker.resolving.credentials import select_grant
 
 
@@ -34,12 +35,11 @@ def offer(caller: Caller, services: Sequence[str]) -> dict[str, Any]:
 
 
 def _default_services(caller: Caller) -> tuple[str, ...]:
-    """The built-in services; for who is no administrator those of the caller's roles."""
-    from token_broker import providers
-
+    """Return the services that need an account; for a user who is no administrator those of the user's roles."""
     modules = {module for role in caller.roles for module in role.modules}
-    served = (service for name in providers.BUILT_IN for service in providers.find(name).services)
-    return tuple(service for service in served if caller.system_role == "admin" or service in modules)
+    return tuple(
+        service for service in NAMES if consent(service) and (caller.system_role == "admin" or service in modules)
+    )
 
 
 def _service_entry(caller: Caller, service: str, existing: Iterable[Grant], *, check_app: bool) -> dict[str, Any]:

@@ -21,8 +21,9 @@ from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import Table
 from mcpist.errors import StaleConnection
+from mcpist.oauth.provider import Tokens
 from mcpist.settings import settings
-from token_broker.grants.grant import Account, Tokens, key_part
+from token_broker.grants.grant import Account, key_part
 from token_broker.vault import vault
 
 PENDING_PARTITION_KEY = "#connect"

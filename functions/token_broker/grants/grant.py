@@ -9,15 +9,10 @@ from typing import Literal
 from pydantic import SecretStr
 
 from mcpist.errors import InvalidRequest
+from mcpist.oauth.provider import Tokens
 from token_broker.vault import vault
 
 EXPIRY_MARGIN_SECONDS = 300
-PROVIDER_BY_SERVICE = {
-    "jira": "atlassian",
-    "confluence": "atlassian",
-    "google_calendar": "google",
-    "microsoft_todo": "microsoft",
-}
 
 type TokenField = Literal["access_token", "refresh_token"]
 TOKEN_FIELDS: tuple[TokenField, ...] = ("access_token", "refresh_token")
@@ -40,14 +35,6 @@ class Account:
     open_to: tuple[str, ...] = ()
     expires_at: int | None = None
     lives: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """A pair of tokens in memory; a repr shows neither."""
-
-    access_token: SecretStr
-    refresh_token: SecretStr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +106,6 @@ class Grant:
         return Tokens(
             self.unseal_token("access_token"), self.unseal_token("refresh_token") if self.has_refresh_token else None
         )
-
-
-def provider_name(service: str) -> str:
-    """Who issues the tokens of a service: a service without a provider of its name is its own."""
-    return PROVIDER_BY_SERVICE.get(service, service)
 
 
 def personal_owner(user: str) -> str:

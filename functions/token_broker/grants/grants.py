@@ -23,7 +23,9 @@ from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import Table
 from mcpist.caller import Caller
 from mcpist.errors import Conflict
+from mcpist.oauth.provider import Tokens
 from mcpist.settings import settings
+from mcpist_services import provider_name
 from token_broker.grants import credential_cache
 from token_broker.grants.grant import (
     TOKEN_FIELDS,
@@ -31,17 +33,15 @@ from token_broker.grants.grant import (
     Grant,
     GrantRejection,
     TokenField,
-    Tokens,
     key_part,
     partition_key,
     personal_owner,
-    provider_name,
     shared_owner,
     token_place,
 )
 from token_broker.vault import vault
 
-__all__ = ["Account", "Grant", "GrantRejection", "Tokens", "personal_owner", "provider_name", "shared_owner"]
+__all__ = ["Account", "Grant", "GrantRejection", "Tokens", "personal_owner", "shared_owner"]
 
 MAX_KEYS_PER_REQUEST = 100
 OWNER_PREFIXES = ("user#", "role#")

@@ -1,28 +1,25 @@
-"""The providers: whose tokens the broker keeps, one file for each dialect of OAuth."""
+"""The providers whose tokens the broker keeps: those that services declare, and OAuth servers by their parameter."""
 
-from importlib import import_module
-
-from token_broker.grants.grant import PROVIDER_BY_SERVICE, provider_name
-from token_broker.providers.apps import OAuthServerApp, get_app
-from token_broker.providers.provider import AccountKind, Provider, ProviderAccount, Scopes
-
-__all__ = ["BUILT_IN", "AccountKind", "Provider", "ProviderAccount", "Scopes", "find", "provider_name", "provider_of"]
-
-BUILT_IN = ("notion", "github", "supabase", *dict.fromkeys(PROVIDER_BY_SERVICE.values()))
+import mcpist_services
+from mcpist.errors import NotConfigured
+from mcpist.oauth.app import OAuthServerApp
+from mcpist.oauth.provider import Provider
+from token_broker.providers.apps import get_app
 
 
 def find(name: str) -> Provider:
-    """A provider by its name: built in, or as its SSM parameter describes it; NotConfigured where there is none."""
-    if name in BUILT_IN:
-        found: Provider = import_module(f"{__name__}.{name}").PROVIDER
-        return found
+    """Return a provider by its name: declared by services, or described by its SSM parameter.
+
+    Raises NotConfigured where there is none; for one of our services it names the missing file.
+    """
+    declared = mcpist_services.providers().get(name)
+    if declared:
+        return declared
+    if name in mcpist_services.NAMES:
+        place = f"layers/services/mcpist_services/{name}/oauth.py"
+        raise NotConfigured(service=name, problem=f"no OAuth dialect for `{name}`: add {place}")
     from token_broker.providers.configured import provider
 
     app = get_app(name)
     assert isinstance(app, OAuthServerApp)
     return provider(name, app)
-
-
-def provider_of(service: str) -> Provider:
-    """Who issues the tokens of a service."""
-    return find(provider_name(service))

@@ -3,10 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from token_broker.grants.grant import Tokens
-from token_broker.providers.apps import App, OAuthServerApp
-from token_broker.providers.http_client import ProviderRequest
-from token_broker.providers.provider import Provider, ProviderAccount, printable
+from mcpist.oauth.app import App, OAuthServerApp
+from mcpist.oauth.provider import Provider, ProviderAccount, ProviderRequest, Tokens, printable
 
 
 def provider(name: str, server: OAuthServerApp) -> Provider:

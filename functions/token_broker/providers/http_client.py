@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from mcpist.errors import Timeout, UpstreamUnavailable
+from mcpist.oauth.provider import ProviderRequest
 
 if TYPE_CHECKING:
     import httpx
@@ -19,17 +20,6 @@ PROVIDER_CONNECT_SECONDS = 3.0
 PROVIDER_TIMEOUT_SECONDS = 10.0
 MAX_PROVIDER_RESPONSE_BYTES = 1_000_000
 MIN_PROVIDER_TIMEOUT_SECONDS = 0.001  # a socket takes 0 for "do not wait at all"
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderRequest:
-    """A request to a provider; a repr shows nothing that may be secret."""
-
-    method: Literal["GET", "POST", "DELETE"]
-    url: str
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    form: Mapping[str, str] | None = field(default=None, repr=False)
-    json: Mapping[str, str] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

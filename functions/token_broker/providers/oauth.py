@@ -13,30 +13,25 @@ from urllib.parse import urlencode
 from pydantic import SecretStr
 
 from mcpist.errors import McpistError, NotConfigured, RateLimitExceeded, UpstreamUnavailable
-from token_broker.grants.grant import Tokens
-from token_broker.providers.apps import App
-from token_broker.providers.http_client import PROVIDER_TIMEOUT_SECONDS, ProviderRequest, ProviderResponse, send
-from token_broker.providers.provider import INVALID_GRANT_ERRORS, Provider, ProviderAccount, Scopes, printable
+from mcpist.oauth.app import App
+from mcpist.oauth.provider import Provider, ProviderAccount, ProviderRequest, Tokens, printable
+from token_broker.providers.http_client import PROVIDER_TIMEOUT_SECONDS, ProviderResponse, send
 
 DEFAULT_RETRY_AFTER_SECONDS = 30
 MAX_TOKEN_LIFETIME_SECONDS = 10 * 366 * 86_400
 MAX_SCOPES = 200
 
-# A code that is used up, too old or another's; the second word is GitHub's.
-INVALID_CODE_ERRORS = INVALID_GRANT_ERRORS | {"bad_verification_code"}
-# What our own app's registration must be changed for; the words beside RFC 6749's are GitHub's and Atlassian's.
+# Our app's registration must be changed: RFC 6749's codes, and two that several providers answer with.
 APP_CONFIGURATION_ERRORS = {
     "access_denied",
-    "application_suspended",
-    "incorrect_client_credentials",
     "invalid_client",
     "invalid_scope",
     "redirect_uri_mismatch",
     "unauthorized_client",
     "unsupported_grant_type",
 }
-# The other words that may be quoted: any that nobody defined may be what we sent.
-QUOTABLE_ERRORS = INVALID_CODE_ERRORS | {"invalid_request", "server_error", "temporarily_unavailable"}
+# The other codes that may be quoted: an unknown one may repeat what we sent.
+QUOTABLE_ERRORS = {"invalid_request", "server_error", "temporarily_unavailable"}
 _TOKEN_PATTERN = re.compile(r"[!-~]{1,16384}")  # what can stand in a header (RFC 6750)
 
 
@@ -62,7 +57,7 @@ class TokenResponse:
 
     tokens: Tokens
     expires_at: int | None
-    scopes: Scopes | None
+    scopes: tuple[str, ...] | None
     lives: int | None
 
 
@@ -97,7 +92,7 @@ def exchange_code(
     params = {"grant_type": "authorization_code", "code": code.get_secret_value(), "redirect_uri": redirect_uri}
     if provider.pkce:
         params["code_verifier"] = verifier.get_secret_value()
-    return _request_tokens(provider, app, params, permanent_errors=INVALID_CODE_ERRORS, seconds=seconds)
+    return _request_tokens(provider, app, params, permanent_errors=provider.invalid_code_errors, seconds=seconds)
 
 
 def refresh(
@@ -161,8 +156,8 @@ def _parse_account(provider: Provider, response: ProviderResponse) -> ProviderAc
         raise UpstreamUnavailable(service=provider.name, problem=f"it answered {response.status}")
     if account is None or not account.id:
         raise AccessTokenRejected("it reaches no account")
-    scope_header = response.headers.get("x-oauth-scopes")  # GitHub's
-    return replace(account, scopes=_parse_scopes(scope_header)) if scope_header else account
+    listed = response.headers.get(provider.scopes_header)
+    return replace(account, scopes=_parse_scopes(listed)) if listed else account
 
 
 def _request_tokens(
@@ -196,13 +191,13 @@ def _raise_for_error(provider: Provider, response: ProviderResponse, permanent_e
     if response.status < 500 and response.status != 429:
         if code in permanent_errors:
             raise GrantRejected(code)
-        if code in APP_CONFIGURATION_ERRORS or (response.status == 401 and not code):
+        if code in APP_CONFIGURATION_ERRORS | provider.app_errors or (response.status == 401 and not code):
             raise NotConfigured(
                 service=provider.name, problem=f"it does not accept our app ({code or response.status})"
             )
     _raise_for_unavailable(provider, response)
     if code:
-        known = code if code in QUOTABLE_ERRORS else "an unknown error"
+        known = code if code in QUOTABLE_ERRORS | provider.invalid_code_errors else "an unknown error"
         raise UpstreamUnavailable(service=provider.name, problem=f"it answered {response.status} ({known})")
 
 
@@ -220,7 +215,7 @@ def _raise_for_unavailable(provider: Provider, response: ProviderResponse) -> No
 
 
 def _is_revoked(response: ProviderResponse) -> bool:
-    """Whether the token is gone: Google refuses one that already was."""
+    """Whether the token has ended; some providers refuse one that had ended before."""
     return response.is_success or (response.status == 400 and response.field("error") == "invalid_token")
 
 
@@ -241,8 +236,8 @@ def _parse_lifetime(value: Any) -> int | None:
     return min(seconds, MAX_TOKEN_LIFETIME_SECONDS) if seconds > 0 and not isinstance(value, bool) else None
 
 
-def _parse_scopes(value: Any) -> Scopes | None:
-    """Scopes as a list in one text, separated by spaces, or by commas as GitHub's.
+def _parse_scopes(value: Any) -> tuple[str, ...] | None:
+    """Scopes as a list in one text, separated by spaces or commas.
 
     Not more of them, nor longer ones, than can be stored: the tokens beside them must not be lost.
     """

@@ -18,18 +18,19 @@ from pydantic import SecretStr
 
 from mcpist.caller import Caller
 from mcpist.errors import Conflict, McpistError, NotConfigured, StoreUnavailable, Timeout, TransientError
+from mcpist.oauth.provider import Tokens
 from mcpist.telemetry import audit
 from mcpist.telemetry.invocation import count
 from mcpist.telemetry.metrics import REFRESH_FAILURES, REFRESHES
 from token_broker.grants import grants
-from token_broker.grants.grant import Grant, Tokens
+from token_broker.grants.grant import Grant
 from token_broker.resolving import lease
 from token_broker.resolving.lease import DEFAULT_LEASE_TIMING, Lease, LeaseTiming, LeaseWatch
 from token_broker.single_flight import SingleFlight
 
 if TYPE_CHECKING:
-    from token_broker.providers import Provider
-    from token_broker.providers.apps import App
+    from mcpist.oauth.app import App
+    from mcpist.oauth.provider import Provider
     from token_broker.providers.oauth import TokenResponse
 
 # A waiter's pauses between its looks.

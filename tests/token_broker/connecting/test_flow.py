@@ -14,11 +14,12 @@ import pytest
 
 from mcpist import settings
 from mcpist.people import directory
+from mcpist_services import providers
 from tests.core.loopback import Reply, Service, json_response, serving
 from tests.token_broker.authorization_server import AuthorizationServer, Client
 from tests.token_broker.conftest import PUBLIC_URL, Broker, error_of, put_person
 from token_broker.connecting import outcome, pending
-from token_broker.providers import apps, github
+from token_broker.providers import apps
 
 HOME = "http://127.0.0.1:9"
 KEY = "github_pat_canary00000000000000"
@@ -99,8 +100,8 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     """GitHub's own addresses, on loopback."""
     with serving() as service:
         urls = {"account_url": "user", "token_url": "token", "revoke_url": "applications/{client_id}/token"}
-        provider = replace(github.PROVIDER, **{name: f"{service.url}/{path}" for name, path in urls.items()})
-        monkeypatch.setattr(github, "PROVIDER", provider)
+        provider = replace(providers()["github"], **{name: f"{service.url}/{path}" for name, path in urls.items()})
+        monkeypatch.setitem(providers(), "github", provider)
         yield service
 
 

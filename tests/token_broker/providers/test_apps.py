@@ -9,13 +9,15 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+import mcpist_services
 from mcpist import settings
 from mcpist.aws import clients
 from mcpist.aws.clients import AwsError
 from mcpist.errors import NotConfigured, StoreUnavailable
+from mcpist.oauth.app import App, OAuthServerApp
 from token_broker import providers
-from token_broker.providers import BUILT_IN, apps
-from token_broker.providers.apps import App, OAuthServerApp, get_app
+from token_broker.providers import apps
+from token_broker.providers.apps import get_app
 
 FOLDER = "/mcpist/mcpist/oauth"
 SECRET = "canary-client-secret"
@@ -191,7 +193,7 @@ def test_and_nothing_else_inside(url: str) -> None:
     assert "token_url: " in problem("vault")
 
 
-@pytest.mark.parametrize("provider", BUILT_IN)
+@pytest.mark.parametrize("provider", mcpist_services.providers())
 def test_a_built_in_provider_stays_what_it_is(provider: str) -> None:
     put(provider, SERVER)
     assert "Extra inputs" in problem(provider)

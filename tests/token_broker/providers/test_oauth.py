@@ -13,10 +13,10 @@ from pydantic import SecretStr
 
 from mcpist import settings
 from mcpist.errors import NotConfigured, Timeout
+from mcpist.oauth.app import OAuthServerApp
+from mcpist.oauth.provider import Provider, ProviderAccount, Tokens
 from tests.token_broker.authorization_server import AuthorizationServer, Client
-from token_broker.grants.grant import Tokens
-from token_broker.providers import Provider, ProviderAccount, configured, oauth
-from token_broker.providers.apps import OAuthServerApp
+from token_broker.providers import configured, oauth
 from token_broker.providers.oauth import AccessTokenRejected, GrantRejected
 
 CALLBACK = "http://127.0.0.1:9/connect/callback/vault"

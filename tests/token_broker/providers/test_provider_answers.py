@@ -15,9 +15,9 @@ import pytest
 from pydantic import SecretStr
 
 from mcpist.errors import McpistError, NotConfigured, RateLimitExceeded, Timeout, UpstreamUnavailable
+from mcpist.oauth.provider import Tokens
 from tests.core.loopback import Reply, json_response
 from tests.token_broker.provider_fakes import CANARY, NEW, OUR_APP, REFRESH, FakeProvider
-from token_broker.grants.grant import Tokens
 from token_broker.providers import oauth
 from token_broker.providers.oauth import GrantRejected, TokenResponse
 
@@ -103,7 +103,6 @@ HTML = {"content-type": "text/html"}
 HARMLESS: dict[str, tuple[Reply, type[McpistError]]] = {
     "our client is refused": (json_response({"error": "invalid_client"}, 401), NotConfigured),
     "our client is refused with 400": (json_response({"error": "invalid_client"}, 400), NotConfigured),
-    "our secret is wrong, with 200": (json_response({"error": "incorrect_client_credentials"}), NotConfigured),
     "our client is refused without words": (Reply(b"", 401), NotConfigured),
     "a code that nobody knows": (json_response({"error": "temporarily_unavailable"}, 400), UpstreamUnavailable),
     "a code that nobody knows, with 200": (json_response({"error": "slow_down", **NEW}), UpstreamUnavailable),
@@ -141,6 +140,14 @@ HARMLESS: dict[str, tuple[Reply, type[McpistError]]] = {
     "a broken connection": (Reply(b"{}", length=1000), UpstreamUnavailable),
     "a redirect": (Reply(b"", 307, {"location": "/elsewhere"}), UpstreamUnavailable),
 }
+
+
+@pytest.mark.parametrize("code", ["incorrect_client_credentials", "application_suspended", "redirect_uri_mismatch"])
+def test_github_s_words_about_our_app_kill_no_grant(fake_of: Callable[[str], FakeProvider], code: str) -> None:
+    fake = fake_of("github")
+    fake.reply_with(json_response({"error": code}))
+    with pytest.raises(NotConfigured, match=code):
+        fake.refresh()
 
 
 @pytest.mark.parametrize("case", HARMLESS)
@@ -216,11 +223,13 @@ def test_nobody_at_the_address_is_an_outage(fake_of: Callable[[str], FakeProvide
         oauth.refresh(nobody, OUR_APP, REFRESH, seconds=5)
 
 
-@pytest.mark.parametrize("code", ["invalid_grant", "bad_verification_code"])
-def test_a_code_that_is_no_good_is_told_apart_from_our_fault(fake: FakeProvider, code: str) -> None:
-    fake.reply_with(json_response({"error": code}))
-    with pytest.raises(GrantRejected, match=code):
-        fake.redeem()
+def test_a_code_that_is_no_good_is_told_apart_from_our_fault(fake: FakeProvider) -> None:
+    codes = {"invalid_grant", "bad_verification_code"} if fake.provider.name == "github" else {"invalid_grant"}
+    assert fake.provider.invalid_code_errors == codes
+    for code in codes:
+        fake.reply_with(json_response({"error": code}))
+        with pytest.raises(GrantRejected, match=code):
+            fake.redeem()
     fake.reply_with(json_response({"error": "unauthorized_client"}, 403))
     with pytest.raises(NotConfigured):
         fake.redeem()

@@ -9,10 +9,14 @@ import pytest
 from pydantic import SecretStr
 
 from mcpist.errors import NotConfigured, RateLimitExceeded, UpstreamUnavailable
+from mcpist.oauth.app import App
+from mcpist.oauth.provider import ProviderAccount, Tokens
+from mcpist_services import provider_name
 from tests.core.loopback import Reply, json_response
 from tests.token_broker.provider_fakes import (
     ACCESS,
     BASIC,
+    BUILT_IN,
     CALLBACK,
     CANARY,
     NAMES,
@@ -23,9 +27,7 @@ from tests.token_broker.provider_fakes import (
     fields,
     provider_of,
 )
-from token_broker.grants.grant import PROVIDER_BY_SERVICE, Tokens
-from token_broker.providers import BUILT_IN, ProviderAccount, find, oauth
-from token_broker.providers.apps import App
+from token_broker.providers import find, oauth
 from token_broker.providers.oauth import AccessTokenRejected
 
 # -- what is asked -----------------------------------------------------------------------------------
@@ -138,7 +140,16 @@ def test_one_consent_serves_both_services_of_atlassian() -> None:
 
 def test_every_service_is_its_provider_s() -> None:
     issued = {service: name for name in BUILT_IN for service in find(name).services}
-    assert issued == {"notion": "notion", "github": "github", "supabase": "supabase"} | PROVIDER_BY_SERVICE
+    assert issued == {
+        "confluence": "atlassian",
+        "github": "github",
+        "google_calendar": "google",
+        "jira": "atlassian",
+        "microsoft_todo": "microsoft",
+        "notion": "notion",
+        "supabase": "supabase",
+    }
+    assert issued == {service: provider_name(service) for service in issued}
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

@@ -1,1 +1,3 @@
 """Confluence Cloud."""
+
+TITLE = "Confluence"

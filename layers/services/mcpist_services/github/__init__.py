@@ -1,1 +1,3 @@
 """GitHub."""
+
+TITLE = "GitHub"

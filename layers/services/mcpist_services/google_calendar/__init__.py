@@ -1,1 +1,3 @@
 """Google Calendar."""
+
+TITLE = "Google Calendar"

@@ -1,1 +1,3 @@
 """Jira Cloud."""
+
+TITLE = "Jira"

@@ -1,1 +1,3 @@
 """Microsoft To Do."""
+
+TITLE = "Microsoft To Do"

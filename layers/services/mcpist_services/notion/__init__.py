@@ -1,1 +1,3 @@
 """Notion."""
+
+TITLE = "Notion"

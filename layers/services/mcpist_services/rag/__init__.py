@@ -1,1 +1,3 @@
 """The organization's own Markdown documents."""
+
+TITLE = "Documents"

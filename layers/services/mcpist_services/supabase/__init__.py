@@ -1,1 +1,3 @@
 """Supabase."""
+
+TITLE = "Supabase"

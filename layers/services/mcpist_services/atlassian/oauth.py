@@ -5,43 +5,19 @@ Reference: https://developer.atlassian.com/cloud/oauth/getting-started/implement
 
 from typing import Any
 
-from token_broker.providers.provider import INVALID_GRANT_ERRORS, Provider, ProviderAccount, printable
+from mcpist.oauth.provider import INVALID_GRANT_ERRORS, Provider, ProviderAccount, printable
 
 
 def _parse_account(body: Any) -> ProviderAccount | None:
-    """The first site: its cloud id goes into every address."""
+    """Take the first site: its cloud id becomes part of every address."""
     sites = {printable(site["id"]): printable(site["name"]) for site in body}
     scopes = tuple(dict.fromkeys(scope for site in body for scope in site.get("scopes", ())))
     return next((ProviderAccount(cloud, name, scopes=scopes or None) for cloud, name in sites.items()), None)
 
 
-PROVIDER = Provider(
+ATLASSIAN = Provider(
     name="atlassian",
-    scopes_by_service={
-        "jira": (
-            "read:jira-work",
-            "write:jira-work",
-            "read:jira-user",
-            "read:board-scope:jira-software",
-            "read:sprint:jira-software",
-            "write:sprint:jira-software",
-        ),
-        "confluence": (
-            "read:page:confluence",
-            "write:page:confluence",
-            "delete:page:confluence",
-            "read:space:confluence",
-            "read:comment:confluence",
-            "write:comment:confluence",
-            "read:label:confluence",
-            "write:label:confluence",
-            "search:confluence",
-            "read:hierarchical-content:confluence",
-            "read:attachment:confluence",
-            "read:task:confluence",
-            "write:confluence-content",
-        ),
-    },
+    title="Atlassian",
     extra_scopes=("offline_access",),
     authorize_url="https://auth.atlassian.com/authorize",
     authorize_params={"audience": "api.atlassian.com", "prompt": "consent"},

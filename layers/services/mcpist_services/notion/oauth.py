@@ -1,4 +1,4 @@
-"""Notion: one token for what a person shared with the app; a new consent of the same person ends the older one.
+"""Notion: one token for the pages that a person shared with the app; a new consent ends the person's older one.
 
 Reference: https://developers.notion.com/guides/get-started/authorization
 """
@@ -6,14 +6,20 @@ Reference: https://developers.notion.com/guides/get-started/authorization
 from collections.abc import Iterable
 from typing import Any
 
-from token_broker.grants.grant import Tokens
-from token_broker.providers.apps import App
-from token_broker.providers.http_client import ProviderRequest
-from token_broker.providers.provider import Provider, ProviderAccount, basic_auth_header, printable
+from mcpist.oauth.app import App
+from mcpist.oauth.provider import (
+    Consent,
+    Provider,
+    ProviderAccount,
+    ProviderRequest,
+    Tokens,
+    basic_auth_header,
+    printable,
+)
 
 
 def _parse_account(body: Any) -> ProviderAccount | None:
-    """The workspace and the person who consented; a token of the whole workspace is the app's bot."""
+    """Read the workspace and the person who consented; a token of the whole workspace acts as the app's bot."""
     bot = body["bot"]
     workspace = printable(bot.get("workspace_name")) or printable(body.get("name"))
     owner = bot.get("owner", {})
@@ -35,9 +41,8 @@ def _revocation_requests(provider: Provider, app: App, tokens: Tokens) -> Iterab
     )
 
 
-PROVIDER = Provider(
+NOTION = Provider(
     name="notion",
-    scopes_by_service={"notion": ()},
     authorize_url="https://api.notion.com/v1/oauth/authorize",
     authorize_params={"owner": "user"},
     token_url="https://api.notion.com/v1/oauth/token",  # noqa: S106 - an address
@@ -50,3 +55,5 @@ PROVIDER = Provider(
     revoke_url="https://api.notion.com/v1/oauth/revoke",
     revocation_requests=_revocation_requests,
 )
+
+CONSENT = Consent(NOTION)

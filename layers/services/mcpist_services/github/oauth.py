@@ -1,6 +1,6 @@
 """GitHub: user tokens of a GitHub App (8 hours, with refresh) or of an OAuth App (no end), and pasted tokens.
 
-A GitHub App's permissions stand on the app, which ignores the scopes; an OAuth App has them.
+A GitHub App's permissions belong to the app, which ignores scopes; an OAuth App uses them.
 Reference: https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app
 """
 
@@ -9,10 +9,18 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
-from token_broker.grants.grant import Tokens
-from token_broker.providers.apps import App
-from token_broker.providers.http_client import ProviderRequest
-from token_broker.providers.provider import AccountKind, Provider, ProviderAccount, basic_auth_header, printable
+from mcpist.oauth.app import App
+from mcpist.oauth.provider import (
+    INVALID_GRANT_ERRORS,
+    AccountKind,
+    Consent,
+    Provider,
+    ProviderAccount,
+    ProviderRequest,
+    Tokens,
+    basic_auth_header,
+    printable,
+)
 
 ACCOUNT_KINDS: dict[str, AccountKind] = {"Bot": "bot", "Organization": "organization"}
 
@@ -24,7 +32,7 @@ def _parse_account(body: Any) -> ProviderAccount | None:
 
 
 def _revocation_requests(provider: Provider, app: App, tokens: Tokens) -> Iterable[ProviderRequest]:
-    """This token alone: revoking the grant would end every connection of the same person."""
+    """Revoke this token alone: revoking the grant would end every connection of the same person."""
     yield ProviderRequest(
         "DELETE",
         provider.revoke_url.format(client_id=quote(app.client_id, safe="")),
@@ -33,17 +41,23 @@ def _revocation_requests(provider: Provider, app: App, tokens: Tokens) -> Iterab
     )
 
 
-PROVIDER = Provider(
+GITHUB = Provider(
     name="github",
-    scopes_by_service={"github": ("repo", "read:user")},
     authorize_url="https://github.com/login/oauth/authorize",
     token_url="https://github.com/login/oauth/access_token",  # noqa: S106 - an address
     headers={"x-github-api-version": "2022-11-28"},
-    permanent_errors=frozenset({"bad_refresh_token"}),  # with status 200
+    # The first three come with status 200.
+    invalid_code_errors=INVALID_GRANT_ERRORS | {"bad_verification_code"},
+    permanent_errors=frozenset({"bad_refresh_token"}),
+    app_errors=frozenset({"incorrect_client_credentials", "application_suspended"}),
+    scopes_header="x-oauth-scopes",
     account_url="https://api.github.com/user",
     parse_account=_parse_account,
     revoke_url="https://api.github.com/applications/{client_id}/token",
     revocation_requests=_revocation_requests,
     revokes_single_token=True,
     key_pattern=re.compile(r"github_pat_[A-Za-z0-9_]{20,255}"),
+    key_page="https://github.com/settings/personal-access-tokens",
 )
+
+CONSENT = Consent(GITHUB, scopes=("repo", "read:user"))

@@ -1,12 +1,12 @@
 """Microsoft: work and private accounts, `common` or those of one tenant; the old refresh token stays valid.
 
-There is no address to revoke a single grant at: the person removes the app under their account.
+A single grant cannot be revoked by a request: the person removes the app in their account's settings.
 Reference: https://learn.microsoft.com/en-us/entra/identity-platform/v2-oauth2-auth-code-flow
 """
 
 from typing import Any
 
-from token_broker.providers.provider import INVALID_GRANT_ERRORS, Provider, ProviderAccount, printable
+from mcpist.oauth.provider import INVALID_GRANT_ERRORS, Provider, ProviderAccount, printable
 
 
 def _parse_account(body: Any) -> ProviderAccount | None:
@@ -15,13 +15,13 @@ def _parse_account(body: Any) -> ProviderAccount | None:
     )
 
 
-PROVIDER = Provider(
+MICROSOFT = Provider(
     name="microsoft",
-    scopes_by_service={"microsoft_todo": ("Tasks.ReadWrite", "User.Read")},
+    title="Microsoft",
     extra_scopes=("offline_access",),
     authorize_url="https://login.microsoftonline.com/{tenant}/oauth2/v2.0/authorize",
     token_url="https://login.microsoftonline.com/{tenant}/oauth2/v2.0/token",  # noqa: S106 - an address
-    # The second: only the person, in a browser, can go on (a second factor, a policy of their organization).
+    # interaction_required: only the person can continue, in a browser (a second factor, a policy of the organization).
     permanent_errors=INVALID_GRANT_ERRORS | {"interaction_required"},
     account_url="https://graph.microsoft.com/v1.0/me",
     parse_account=_parse_account,

@@ -1,4 +1,4 @@
-"""Supabase: an organization's token, which the person chooses at the consent, or a pasted personal access token.
+"""Supabase: a token of the organization that the person chooses, or a pasted personal access token.
 
 Reference: https://supabase.com/docs/guides/integrations/build-a-supabase-oauth-integration
 """
@@ -7,14 +7,12 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from token_broker.grants.grant import Tokens
-from token_broker.providers.apps import App
-from token_broker.providers.http_client import ProviderRequest
-from token_broker.providers.provider import Provider, ProviderAccount, printable
+from mcpist.oauth.app import App
+from mcpist.oauth.provider import Consent, Provider, ProviderAccount, ProviderRequest, Tokens, printable
 
 
 def _parse_account(body: Any) -> ProviderAccount | None:
-    """The organization; where a person's own token reaches several, the first by its id stands for all."""
+    """Read the organization; where a person's own token reaches several, the first by id identifies the account."""
     organizations = sorted((printable(one["id"]), printable(one["name"])) for one in body)
     if not organizations:
         return None
@@ -30,9 +28,8 @@ def _revocation_requests(provider: Provider, app: App, tokens: Tokens) -> Iterab
         )
 
 
-PROVIDER = Provider(
+SUPABASE = Provider(
     name="supabase",
-    scopes_by_service={"supabase": ()},
     authorize_url="https://api.supabase.com/v1/oauth/authorize",
     token_url="https://api.supabase.com/v1/oauth/token",  # noqa: S106 - an address
     client_auth="basic",
@@ -41,4 +38,7 @@ PROVIDER = Provider(
     revoke_url="https://api.supabase.com/v1/oauth/revoke",
     revocation_requests=_revocation_requests,
     key_pattern=re.compile(r"sbp_[a-f0-9]{40}"),
+    key_page="https://supabase.com/dashboard/account/tokens",
 )
+
+CONSENT = Consent(SUPABASE)

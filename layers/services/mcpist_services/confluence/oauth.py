@@ -1,0 +1,23 @@
+"""Confluence's consent: Atlassian's dialect, and the scopes that the tools need."""
+
+from mcpist.oauth.provider import Consent
+from mcpist_services.atlassian.oauth import ATLASSIAN
+
+CONSENT = Consent(
+    ATLASSIAN,
+    scopes=(
+        "read:page:confluence",
+        "write:page:confluence",
+        "delete:page:confluence",
+        "read:space:confluence",
+        "read:comment:confluence",
+        "write:comment:confluence",
+        "read:label:confluence",
+        "write:label:confluence",
+        "search:confluence",
+        "read:hierarchical-content:confluence",
+        "read:attachment:confluence",
+        "read:task:confluence",
+        "write:confluence-content",
+    ),
+)

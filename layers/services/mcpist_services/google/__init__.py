@@ -1,0 +1,1 @@
+"""The OAuth dialect that Google's services share."""

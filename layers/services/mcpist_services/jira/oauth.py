@@ -1,0 +1,16 @@
+"""Jira's consent: Atlassian's dialect, and the scopes that the tools need."""
+
+from mcpist.oauth.provider import Consent
+from mcpist_services.atlassian.oauth import ATLASSIAN
+
+CONSENT = Consent(
+    ATLASSIAN,
+    scopes=(
+        "read:jira-work",
+        "write:jira-work",
+        "read:jira-user",
+        "read:board-scope:jira-software",
+        "read:sprint:jira-software",
+        "write:sprint:jira-software",
+    ),
+)

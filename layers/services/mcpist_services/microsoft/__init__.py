@@ -1,0 +1,1 @@
+"""The OAuth dialect that Microsoft's services share."""
