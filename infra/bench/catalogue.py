@@ -84,7 +84,7 @@ def large_catalogue(*more: ModuleEntry) -> Index:
             about = f"{tool.description} {' '.join(chance.choices(vocabulary, k=3))}"
             texts.append({**tool.words, "name": own, "service": name, "description": about})
         modules.append(ModuleEntry(name, "A service.", "1", name, {}, entries))
-    return Index([*modules, *more], WordIndex.of(texts))
+    return Index([*modules, *more], WordIndex.of(texts, CATALOGUE.index.words.synonyms))
 
 
 def _milliseconds(work: Any) -> float:

@@ -134,7 +134,8 @@ class Index:
     def of(cls, modules: Iterable[Module]) -> Self:
         """The index as the code is now."""
         modules = list(modules)
-        words = WordIndex.of(tool.words for module in modules for tool in module.tools.values())
+        texts = (tool.words for module in modules for tool in module.tools.values())
+        words = WordIndex.of(texts, "".join(module.synonyms for module in modules))
         return cls(map(ModuleEntry.of, modules), words)
 
     def dump(self) -> str:
@@ -142,14 +143,14 @@ class Index:
         modules = [asdict(module) for module in self.modules.values()]
         for module in modules:
             module["tools"] = [list(tool.values())[1:] for tool in module["tools"].values()]
-        content = {"modules": modules, "words": self.words.packed}
+        content = {"modules": modules, "words": self.words.packed, "synonyms": self.words.synonyms}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def load(cls, text: str) -> Self:
         """The index that `dump` wrote."""
         content = json.loads(text)
-        return cls(map(_module, content["modules"]), WordIndex(content["words"]))
+        return cls(map(_module, content["modules"]), WordIndex(content["words"], content["synonyms"]))
 
 
 @lru_cache(MAX_CACHED_JOINS)

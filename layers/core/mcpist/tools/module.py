@@ -78,6 +78,7 @@ class Module:
         open_store: Callable[[str], Any] | None = None,
         scopes: Scopes = Scopes(),
         refusals: Refusals = HTTP_STANDARD,
+        synonyms: str = "",
         upstream: UpstreamClient | None = None,
         **about: Unpack[ModuleMetadata],
     ) -> None:
@@ -91,6 +92,7 @@ class Module:
         self.open_store = open_store
         self.scopes = scopes
         self.refusals = refusals
+        self.synonyms = synonyms
         self.scopes_by_tool: dict[str, tuple[str, ...]] = {}
         self.upstream = upstream
         self.about = ModuleMetadata(version="1.0.0", category="productivity", author="MCPist", tags=())

@@ -14,7 +14,7 @@ from itertools import batched
 from math import log
 from typing import Any, Literal, Self
 
-from mcpist.tools.synonyms import catalogue_words
+from mcpist.tools.synonyms import synonyms
 
 type Field = Literal["name", "service", "description", "parameters"]
 
@@ -54,12 +54,13 @@ class WordIndex:
     These pairs are kept packed, so that reading an index costs little: a search unpacks those of its own stems.
     """
 
-    def __init__(self, packed: Mapping[str, str]) -> None:
+    def __init__(self, packed: Mapping[str, str], synonyms: str = "") -> None:
         self.packed = packed
+        self.synonyms = synonyms
 
     @classmethod
-    def of(cls, texts: Iterable[Mapping[Field, str]]) -> Self:
-        """The words of tools, each told by its fields."""
+    def of(cls, texts: Iterable[Mapping[Field, str]], synonyms: str = "") -> Self:
+        """Count the words of tools, each given by its fields; `synonyms` are lines of what their services add."""
         counted = [
             {field: Counter(stems(_CAMEL_CASE.sub(" ", text))) for field, text in fields.items()} for fields in texts
         ]
@@ -69,12 +70,12 @@ class WordIndex:
             for stem, frequency in _frequencies(fields, mean_lengths).items():
                 factor = SERVICE_WEIGHT if stem in fields["service"] else 1.0
                 impacts[stem].append((number, factor * frequency / (SATURATION + frequency)))
-        return cls({stem: _posting(known, len(counted)) for stem, known in sorted(impacts.items())})
+        return cls({stem: _posting(known, len(counted)) for stem, known in sorted(impacts.items())}, synonyms)
 
     def rank(self, query: str, allowed: Collection[int], limit: int = 10) -> list[int]:
         """The numbers of the tools that fit a task, best first; what fits much less than the best is left out."""
         scores: dict[int, float] = defaultdict(float)
-        for stem, weight in query_weights(query).items():
+        for stem, weight in query_weights(query, self.synonyms).items():
             for number, impact in self.postings(stem):
                 scores[number] += weight * impact
         best = nlargest(limit, ((score, -number) for number, score in scores.items() if number in allowed))
@@ -90,7 +91,7 @@ class JoinedWordIndex(WordIndex):
     """The words of two collections of tools, numbered one after the other, as if they had been counted together."""
 
     def __init__(self, first: WordIndex, first_count: int, second: WordIndex, second_count: int) -> None:
-        super().__init__({})
+        super().__init__({}, first.synonyms + second.synonyms)
         self._parts = ((first, first_count, 0), (second, second_count, first_count))
 
     def postings(self, stem: str) -> Iterator[tuple[int, ...]]:
@@ -104,12 +105,13 @@ class JoinedWordIndex(WordIndex):
             yield from ((number + offset, round(impact * factor)) for number, impact in known)
 
 
-def query_weights(query: str) -> dict[str, float]:
-    """The stems that a query asks for, and how much each counts: its own words fully, what they mean a little less."""
+def query_weights(query: str, synonym_lines: str = "") -> dict[str, float]:
+    """Return the stems that a query asks for and the weight of each: its own words count fully, synonyms less."""
     query = query[:MAX_QUERY_CHARACTERS].encode(errors="replace").decode()
     task = _QUOTED.sub(" ", query).strip() or query
     own = stems(task)
-    meant = stems(" ".join([*catalogue_words(task), *(["file"] if _FILE.search(task) else [])]))
+    words = synonyms(synonym_lines).catalogue_words(task)
+    meant = stems(" ".join([*words, *(["file"] if _FILE.search(task) else [])]))
     several = stems("list search") if _PLURAL.search(task) and not _WRITE_STEMS.intersection(own + meant) else []
     return dict.fromkeys(several, PLURAL_WEIGHT) | dict.fromkeys(meant, SYNONYM_WEIGHT) | dict.fromkeys(own, 1.0)
 

@@ -15,6 +15,7 @@ from mcpist.tools.paging import Paging, by_link
 from mcpist_services.confluence.presentation import comment_text, with_markdown
 from mcpist_services.confluence.refusals import REFUSALS
 from mcpist_services.confluence.storage import storage
+from mcpist_services.confluence.synonyms import SYNONYMS
 
 
 def _next_link(answer: CallResponse) -> str | None:
@@ -35,6 +36,7 @@ confluence = Module(
     scopes=Scopes(
         reads=("read:page:confluence",), writes=("write:page:confluence",), destroys=("delete:page:confluence",)
     ),
+    synonyms=SYNONYMS,
     category="productivity",
     tags=("documents", "wiki"),
 )

@@ -14,6 +14,7 @@ from mcpist.tools.call import CallResponse, path
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Paging, by_link
 from mcpist_services.github.refusals import REFUSALS
+from mcpist_services.github.synonyms import SYNONYMS
 
 _NEXT = re.compile(r'<([^>]*)>; rel="next"')
 
@@ -42,6 +43,7 @@ github = Module(
         destroys=("public_repo",),
         implied_by={"public_repo": ("repo",), "notifications": ("repo",)},
     ),
+    synonyms=SYNONYMS,
     category="development",
     tags=("code", "git"),
 )

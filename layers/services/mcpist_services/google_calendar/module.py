@@ -10,6 +10,7 @@ from pydantic import Field
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Paging, by_field
 from mcpist_services.google_calendar.refusals import REFUSALS
+from mcpist_services.google_calendar.synonyms import SYNONYMS
 
 CALENDARS = "https://www.googleapis.com/auth/calendar"
 EVENTS = (f"{CALENDARS}.events.readonly",)
@@ -35,6 +36,7 @@ google_calendar = Module(
             EVENTS[0]: (CALENDARS, f"{CALENDARS}.readonly", f"{CALENDARS}.events"),
         },
     ),
+    synonyms=SYNONYMS,
     category="productivity",
     tags=("calendar", "meetings", "scheduling"),
 )

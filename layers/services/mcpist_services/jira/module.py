@@ -14,6 +14,7 @@ from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import ExtraColumns, NextPage, Paging, Position, by_offset
 from mcpist_services.jira.presentation import LIST_FIELDS, other_fields
 from mcpist_services.jira.refusals import REFUSALS
+from mcpist_services.jira.synonyms import SYNONYMS
 
 
 def _is_last(page: Any, end: int) -> bool:
@@ -45,6 +46,7 @@ jira = Module(
     paging=offset_paging(),
     refusals=REFUSALS,
     scopes=Scopes(reads=("read:jira-work",), writes=("write:jira-work",), destroys=("write:jira-work",)),
+    synonyms=SYNONYMS,
     category="project management",
     tags=("issues", "agile"),
 )

@@ -10,6 +10,7 @@ from pydantic import Field
 from mcpist.tools.call import CallResponse, path
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Paging, by_link
+from mcpist_services.microsoft_todo.synonyms import SYNONYMS
 
 
 def _next_link(answer: CallResponse) -> str | None:
@@ -40,6 +41,7 @@ microsoft_todo = Module(
             "Tasks.ReadWrite": (f"{GRAPH}/Tasks.ReadWrite",),
         },
     ),
+    synonyms=SYNONYMS,
     category="productivity",
     tags=("tasks", "todo"),
 )

@@ -14,6 +14,7 @@ from mcpist.tools.paging import Paging, by_field
 from mcpist_services.notion import properties as values
 from mcpist_services.notion.comments import said
 from mcpist_services.notion.rich_text import Json, plain
+from mcpist_services.notion.synonyms import SYNONYMS
 
 
 def row(item: Json, _: Json | None = None) -> Json:
@@ -42,6 +43,7 @@ notion = Module(
         next_page=by_field("next_cursor", "start_cursor", more="has_more"),
         extra_columns=row,
     ),
+    synonyms=SYNONYMS,
     category="productivity",
     tags=("documents", "notes", "databases"),
 )

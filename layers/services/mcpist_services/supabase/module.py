@@ -12,6 +12,7 @@ from mcpist.tools.call import path
 from mcpist.tools.module import Module
 from mcpist.tools.paging import MAX_ITEMS
 from mcpist_services.supabase.refusals import REFUSALS
+from mcpist_services.supabase.synonyms import SYNONYMS
 
 supabase = Module(
     "supabase",
@@ -20,6 +21,7 @@ supabase = Module(
     host="https://api.supabase.com",
     origins=r"https://[a-z]{20}\.supabase\.co",
     refusals=REFUSALS,
+    synonyms=SYNONYMS,
     category="development",
     tags=("database", "postgres", "sql"),
 )

@@ -1,0 +1,18 @@
+"""Jira's words: what people say, in English and Japanese, and the catalogue's words for it."""
+
+SYNONYMS = """
+story, stories, epic, task in jira: issue
+status, state, workflow state, in progress, to in progress: status transition
+log time, time spent, hours worked, logged time, time tracking: worklog
+link together, blocks, duplicates, depends on, relate: link
+board, boards, kanban, scrum board: board
+
+ストーリー, エピック: issue
+ステータス, 進行中, 遷移, レビュー中に, 対応中に, 完了に変更: status transition
+作業時間, 工数, 作業ログ, 稼働時間: worklog
+スプリント: sprint
+ボード, カンバン: board
+課題タイプ, 課題の種類, 課題種別: issue types
+フィールド, カスタムフィールド: fields
+ジラ: jira
+"""

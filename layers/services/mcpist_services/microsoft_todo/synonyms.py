@@ -1,0 +1,16 @@
+"""Microsoft To Do's words: what people say, in English and Japanese, and the catalogue's words for it."""
+
+SYNONYMS = """
+step, steps, sub-items: checklist item
+microsoft to do, ms to do, microsoft to-do, マイクロソフト to do: microsoft todo
+to do, to-do, to-dos, todos, todo, reminder, remind me, errand, chore: task todo
+to do list, to-do list, shopping list, list of tasks: list lists
+overdue: list tasks due
+deadline, due date, due: due task
+checkbox, checkboxes: checklist item
+
+やること, 用事, 買い物, リマインド, リマインダー: task todo
+チェックリスト, 手順, サブタスク, 小項目: checklist item
+期限, 締め切り, 締切: due task
+マイクロソフト: microsoft
+"""
