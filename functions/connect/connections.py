@@ -7,8 +7,9 @@ from urllib.parse import quote, urlencode
 from connect import login, pages
 from connect.cookies import BrowserSession, read_session
 from connect.request import Request
-from connect.response import Response, html_response, redirect
+from connect.response import html_response, redirect
 from connect.texts import TEXTS, Texts
+from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import AuthenticationError, InvalidRequest
 from mcpist.running import broker
 
@@ -16,24 +17,24 @@ from mcpist.running import broker
 CONNECT_BROKER_TIMEOUT_SECONDS = 26
 
 
-def overview(request: Request) -> Response:
+def overview(request: Request) -> HttpResponse:
     """All services, and how each stands."""
-    texts = TEXTS[request.locale]
+    texts = TEXTS[request.locale()]
     return _render(request, "/connect", (), lambda offer: pages.overview(texts, offer))
 
 
-def service(request: Request) -> Response:
+def service(request: Request) -> HttpResponse:
     """One service: what is connected, and the forms; what happened just now stands above."""
-    texts, name = TEXTS[request.locale], request.path["service"]
+    texts, name = TEXTS[request.locale()], request.path_parameters["service"]
     note, role = _note(texts, request.query.get("done", "")), request.query.get("role", "")
     return _render(
         request, _service_path(name), (name,), lambda offer: pages.service(texts, {**offer, "role": role}, note)
     )
 
 
-def submit_form(request: Request) -> Response:
+def submit_form(request: Request) -> HttpResponse:
     """What a form of a service's page asks for: begin, paste or disconnect."""
-    session, name = _require_session(request), request.path["service"]
+    session, name = _require_session(request), request.path_parameters["service"]
     role = {"role": request.form_value("role")} if request.form_value("whom") == "role" else {}
     match request.form_value("action"):
         case "begin":
@@ -42,7 +43,7 @@ def submit_form(request: Request) -> Response:
                 raise InvalidRequest(field="services", problem="choose at least one service")
             fields = {"services": services, **role, **_selected_roles(request, role)}
             result = _call_broker(session, "begin", **fields)
-            return html_response(pages.leaving(TEXTS[request.locale], name, result["url"]))
+            return html_response(pages.leaving(TEXTS[request.locale()], name, result["url"]))
         case "paste":
             fields = {"service": name, "key": request.form_value("key"), **role, **_selected_roles(request, role)}
             return _result_page(request, session, _call_broker(session, "paste", **fields))
@@ -53,7 +54,7 @@ def submit_form(request: Request) -> Response:
     raise InvalidRequest(field="action", problem="there is no such action")
 
 
-def callback(request: Request) -> Response:
+def callback(request: Request) -> HttpResponse:
     """The provider's answer; the address with its code is left at once."""
     session = read_session(request)
     if session is None:
@@ -61,11 +62,11 @@ def callback(request: Request) -> Response:
     names = ("state", "code", "error", "iss")
     parameters = {name: request.query[name] for name in names if request.query.get(name)}
     return _result_page(
-        request, session, _call_broker(session, "finish", provider=request.path["provider"], **parameters)
+        request, session, _call_broker(session, "finish", provider=request.path_parameters["provider"], **parameters)
     )
 
 
-def confirm(request: Request) -> Response:
+def confirm(request: Request) -> HttpResponse:
     """The answer to a question."""
     session = _require_session(request)
     agreed = request.form_value("agreed") == "yes"
@@ -74,9 +75,11 @@ def confirm(request: Request) -> Response:
     )
 
 
-def _render(request: Request, path: str, services: Iterable[str], page: Callable[[Mapping[str, Any]], str]) -> Response:
+def _render(
+    request: Request, path: str, services: Iterable[str], page: Callable[[Mapping[str, Any]], str]
+) -> HttpResponse:
     """A page for who is logged in; others go to the login and come back."""
-    texts, wanted = TEXTS[request.locale], {name: request.query.get(name, "") for name in ("organization", "user")}
+    texts, wanted = TEXTS[request.locale()], {name: request.query.get(name, "") for name in ("organization", "user")}
     kept = {name: value for name, value in request.query.items() if name in {"organization", "user", "role"}}
     target = f"{path}?{urlencode(kept)}" if kept else path
     session, again = read_session(request), "again" in request.query
@@ -95,8 +98,8 @@ def _render(request: Request, path: str, services: Iterable[str], page: Callable
 
 def _require_session(request: Request) -> BrowserSession:
     """Who sent a form of ours; a login that changed since the page was shown does not act."""
-    if request.origin != request.url:
-        raise InvalidRequest(field="origin", problem=f"forms are sent from {request.url}/connect only")
+    if request.headers.get("origin", "") != request.public_url:
+        raise InvalidRequest(field="origin", problem=f"forms are sent from {request.public_url}/connect only")
     session = read_session(request)
     if session is None or (session.organization, session.user) != (
         request.form_value("organization"),
@@ -116,15 +119,15 @@ def _selected_roles(request: Request, role: Mapping[str, str]) -> dict[str, list
     return {"open_to": chosen}
 
 
-def _result_page(request: Request, session: BrowserSession, result: Mapping[str, Any]) -> Response:
+def _result_page(request: Request, session: BrowserSession, result: Mapping[str, Any]) -> HttpResponse:
     if result["outcome"] == "asks":
         about = {"organization": session.organization, "user": session.user}
-        return html_response(pages.question(TEXTS[request.locale], result, about))
+        return html_response(pages.question(TEXTS[request.locale()], result, about))
     return _redirect_back(request, result["service"], result["outcome"])
 
 
-def _redirect_back(request: Request, name: str, done: str) -> Response:
-    return redirect(f"{request.url}{_service_path(name)}?done={done}")
+def _redirect_back(request: Request, name: str, done: str) -> HttpResponse:
+    return redirect(f"{request.public_url}{_service_path(name)}?done={done}")
 
 
 def _service_path(name: str) -> str:

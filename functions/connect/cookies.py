@@ -75,4 +75,4 @@ def _cookie_name(request: Request, name: str) -> str:
 
 
 def _is_https(request: Request) -> bool:
-    return request.url.startswith("https://")
+    return request.public_url.startswith("https://")

@@ -22,8 +22,9 @@ from connect.cookies import (
     set_session_cookie,
 )
 from connect.request import Request
-from connect.response import Response, html_response, redirect
+from connect.response import html_response, redirect
 from connect.texts import TEXTS
+from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import AuthenticationError, NotConfigured, StaleConnection, Timeout, UpstreamUnavailable
 from mcpist.people.identity import METADATA_PATHS
 from mcpist.running import broker
@@ -39,7 +40,7 @@ _OWN_PATH = re.compile(r"/connect([/?][!-~]*)?")
 _metadata_cache: dict[str, tuple[float, dict[str, Any]]] = {}
 
 
-def begin(request: Request, target: str, *, organization: str = "", again: bool = False) -> Response:
+def begin(request: Request, target: str, *, organization: str = "", again: bool = False) -> HttpResponse:
     """On to the issuer, which sends the browser back and so to the target; `again` asks for a new login."""
     if not settings().connect_client:
         raise NotConfigured(service="connect", problem="the parameter ConnectClientId is not set")
@@ -48,7 +49,7 @@ def begin(request: Request, target: str, *, organization: str = "", again: bool 
     parameters = {
         "response_type": "code",
         "client_id": settings().connect_client,
-        "redirect_uri": request.url + LOGIN_CALLBACK_PATH,
+        "redirect_uri": request.public_url + LOGIN_CALLBACK_PATH,
         "state": state,
         "code_challenge": base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("="),
         "code_challenge_method": "S256",
@@ -61,14 +62,14 @@ def begin(request: Request, target: str, *, organization: str = "", again: bool 
     return redirect(url, cookies=[set_login_cookie(request, LoginAttempt(state, verifier, organization, target))])
 
 
-def finish(request: Request) -> Response:
+def finish(request: Request) -> HttpResponse:
     """The issuer's answer: to the target, with a session; AuthenticationError for a login that nobody began here."""
     attempt = read_login_attempt(request)
     if attempt is None or not secrets.compare_digest(attempt.state.encode(), request.query.get("state", "").encode()):
         raise StaleConnection
     _check_issuer(request.query.get("iss", ""))
     if "code" not in request.query:
-        texts = TEXTS[request.locale]
+        texts = TEXTS[request.locale()]
         actions = [(texts.again, _target(attempt))]
         return html_response(
             pages.message(texts, texts.ended, texts.not_logged_in, actions),
@@ -81,7 +82,7 @@ def finish(request: Request) -> Response:
     session = BrowserSession(result["organization"], result["user"], result["session"])
     seconds = max(0, int(result["expires_at"] - time.time()))
     cookies = [set_session_cookie(request, session, seconds=seconds), clear_login_cookie(request)]
-    return redirect(request.url + _target(attempt), cookies=cookies)
+    return redirect(request.public_url + _target(attempt), cookies=cookies)
 
 
 def _target(attempt: LoginAttempt) -> str:
@@ -122,7 +123,7 @@ def _redeem(request: Request, code: str, verifier: str) -> str:
     form = {
         "grant_type": "authorization_code",
         "code": code,
-        "redirect_uri": request.url + LOGIN_CALLBACK_PATH,
+        "redirect_uri": request.public_url + LOGIN_CALLBACK_PATH,
         "client_id": settings().connect_client,
         "code_verifier": verifier,
         "resource": _audience(request),
@@ -162,4 +163,4 @@ def _fetch(method: str, url: str, form: dict[str, str] | None = None) -> tuple[i
 
 
 def _audience(request: Request) -> str:
-    return settings().audience or f"{request.url}/mcp"
+    return settings().audience or f"{request.public_url}/mcp"

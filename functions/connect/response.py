@@ -1,13 +1,11 @@
-"""Answers to a browser: a page, or the way to another one."""
+"""Responses to a browser: a page or a redirect."""
 
 import base64
 import hashlib
 from collections.abc import Sequence
-from typing import Any
 
 from connect.style import STYLE
-
-type Response = dict[str, Any]
+from mcpist.aws.http_request import HttpResponse
 
 _STYLE_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 # With `no-referrer` browsers would send forms from the origin "null".
@@ -23,12 +21,12 @@ HEADERS = {
 }
 
 
-def html_response(html: str, *, status: int = 200, cookies: Sequence[str] = ()) -> Response:
-    """A page."""
+def html_response(html: str, *, status: int = 200, cookies: Sequence[str] = ()) -> HttpResponse:
+    """Return a page."""
     headers = {**HEADERS, "content-type": "text/html; charset=utf-8"}
     return {"statusCode": status, "headers": headers, "cookies": list(cookies), "body": html}
 
 
-def redirect(url: str, *, cookies: Sequence[str] = ()) -> Response:
-    """Another address, asked for with GET."""
+def redirect(url: str, *, cookies: Sequence[str] = ()) -> HttpResponse:
+    """Send the browser to another address, which it requests with GET."""
     return {"statusCode": 303, "headers": {**HEADERS, "location": url}, "cookies": list(cookies), "body": ""}

@@ -1,13 +1,21 @@
 """Which generated machines have had their day, and their removal while batches go on starting."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from mcpist.aws.clients import ResourceMissing, client, store_errors
 from mcpist.batch.machine import machine_usage
 from mcpist.batch.machine.machine_usage import USE_WRITE_INTERVAL_SECONDS, DeployedMachine, MachineUse
+from mcpist.errors import StoreUnavailable
 from mcpist.settings import settings
+from mcpist.telemetry import invocation
+from mcpist.telemetry.metrics import ERRORS
 
+MIN_REMAINING_MILLISECONDS = 5_000
 MAX_UNUSED_SECONDS = 7 * 86_400
 # A note may be a day old, and a batch may run for most of an hour after it.
 MIN_IDLE_SECONDS = USE_WRITE_INTERVAL_SECONDS + 3_600
@@ -22,6 +30,30 @@ class Candidate:
     machine: DeployedMachine
     use: MachineUse | None
     last_used_at: float
+
+
+def remove_unused(context: LambdaContext) -> dict[str, Any]:
+    """Remove unused machines while there is time, and return how many there were and which are removed."""
+    machines = list(machine_usage.list_machines())
+    used = machine_usage.list_uses()
+    now = time.time()
+    existing = {machine.name for machine in machines}
+    for name in (name for name, use in used.items() if use.being_removed and name not in existing):
+        machine_usage.delete_use(name)
+    candidates = select_machines(machines, used, stack=settings().stack, limit=settings().machine_limit, now=now)
+    removed: list[str] = []
+    try:
+        for candidate in candidates:
+            if context.get_remaining_time_in_millis() < MIN_REMAINING_MILLISECONDS:
+                break
+            if remove(candidate):
+                removed.append(candidate.machine.name)
+    except StoreUnavailable as error:  # most likely throttled: AWS deletes only a few machines a second
+        invocation.add_fields(stopped_by=error.text().message)
+        invocation.count(ERRORS, by=error.code)
+    summary = {"machines": len(machines), "candidates": len(candidates), "removed": removed}
+    invocation.add_fields(**summary)
+    return summary
 
 
 def select_machines(

@@ -3,12 +3,12 @@
 Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization and RFC 9728.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from mcpist.aws.http_request import HttpRequest
 from mcpist.caller import Caller, Proof
-from mcpist.errors import AuthenticationError, AuthorizationError, Locale, McpistError, TokenMissing
+from mcpist.errors import AuthenticationError, AuthorizationError, McpistError, TokenMissing
 from mcpist.people import directory, identity
 from mcpist.settings import settings
 
@@ -16,22 +16,17 @@ METADATA_PATH = "/.well-known/oauth-protected-resource"
 ROLE_HEADER = "x-mcpist-role"
 
 
-def authorize(headers: Mapping[str, str], public_url: str, organization: str) -> Caller:
-    """The Caller that the request's bearer token stands for."""
+def authorize(request: HttpRequest) -> Caller:
+    """Return the caller that the request's bearer token identifies, in the organization that its path names."""
+    headers = request.headers
     scheme, _, token = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise TokenMissing
-    subject = identity.verify(token.strip(), issuer=settings().issuer, audience=audience(public_url))
-    role = headers.get(ROLE_HEADER, "")
+    subject = identity.verify(token.strip(), issuer=settings().issuer, audience=audience(request.public_url))
+    organization, role = request.path_parameters.get("organization", ""), headers.get(ROLE_HEADER, "")
     proof = Proof("jwt", token.strip())
     caller = directory.identify(subject, organization=organization, roles=(role,) if role else (), proof=proof)
-    return replace(caller, locale=locale(headers, caller.locale))
-
-
-def locale(headers: Mapping[str, str], default: Locale = "en") -> Locale:
-    """The language that the request asks for first, if it is one of ours."""
-    first = headers.get("accept-language", "").strip().lower()[:2]
-    return "ja" if first == "ja" else "en" if first == "en" else default
+    return replace(caller, locale=request.locale(caller.locale))
 
 
 def audience(public_url: str) -> str:

@@ -1,5 +1,6 @@
 """The door: one typed message in, `{"result": ...}` or `{"error": {"type", "details"}}` out."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -7,12 +8,13 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from mcpist.aws.snapshot import prepare
 from mcpist.caller import Caller
-from mcpist.errors import InternalError, McpistError, to_message
+from mcpist.errors import to_message
 from mcpist.telemetry import invocation
+from mcpist.telemetry.door import Door
 from token_broker import administration
 from token_broker.connecting import connections
-from token_broker.log import MessageLog, logger
 from token_broker.message import (
+    OPERATIONS,
     Begin,
     Confirm,
     Finish,
@@ -33,6 +35,8 @@ from token_broker.message import (
 from token_broker.proof import authenticate
 from token_broker.resolving import credentials, warrant
 
+# Who sends a message counts its errors; the message of an exception may quote a secret.
+DOOR = Door("token_broker", counts_errors=False, logs_messages=False)
 prepare(
     services=("dynamodb", "kms", "ssm"),
     modules=("httpx", "token_broker.connecting.flow", "token_broker.connecting.offers"),
@@ -83,14 +87,22 @@ def _connect(
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Answer one message; every error leaves as a typed one."""
-    with invocation.begin("token_broker", logger, correlation_of(event) or context.aws_request_id):
-        message_log = MessageLog(context.aws_request_id, event)
-        try:
-            message = parse(event)
-            message_log.add(message)
-            return message_log.end({"result": perform(message, context.aws_request_id)})
-        except McpistError as error:
-            return message_log.end({"error": to_message(error)}, error)
-        except Exception as defect:  # noqa: BLE001
-            return message_log.end({"error": to_message(InternalError(request_id=context.aws_request_id))}, defect)
+    """Answer one message; every error is answered as a typed one."""
+    named = event.get("operation") if isinstance(event, dict) else None
+    operation = named if named in OPERATIONS else "unknown"
+    return DOOR.answer(
+        context,
+        lambda: {"result": perform(_parse(event), context.aws_request_id)},
+        lambda error: {"error": to_message(error)},
+        correlation=correlation_of(event),
+        operation=operation,
+    )
+
+
+def _parse(event: Mapping[str, Any]) -> Message:
+    """Parse the message; only fields that passed its model are logged."""
+    message = parse(event)
+    service = getattr(message, "service", None) or getattr(message, "provider", None)
+    services = getattr(message, "services", None) or tuple(filter(None, [service]))
+    invocation.add_fields(operation=message.operation, organization=message.organization, services=services)
+    return message

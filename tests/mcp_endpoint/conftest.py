@@ -3,7 +3,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from infra.local.login import LocalLogin
-from mcp_endpoint import handler
+from mcp_endpoint import routes
 from mcpist.settings import settings
 from tests.mcp_endpoint.endpoint_client import PUBLIC_URL, EndpointClient
 
@@ -37,7 +37,7 @@ def given(endpoint: EndpointClient, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 def close() -> None:
     """End the sandbox's servers, if it has begun any."""
-    if handler.protocol.cache_info().currsize:
+    if routes.protocol.cache_info().currsize:
         for proxy in (False, True):
-            handler.protocol(PUBLIC_URL, proxy=proxy).close()
-    handler.protocol.cache_clear()
+            routes.protocol(PUBLIC_URL, proxy=proxy).close()
+    routes.protocol.cache_clear()

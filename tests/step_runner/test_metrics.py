@@ -10,7 +10,7 @@ import pytest
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Status
 from mcpist.telemetry import invocation
-from step_runner.log import logger
+from step_runner.handler import DOOR
 from tests import emf
 from tests.step_runner.ledger_batch import PK, Write, enter, entry
 
@@ -20,7 +20,7 @@ TAGS = ("list_tags", {}, set[int]())
 @pytest.fixture
 def lines(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     stream = io.StringIO()
-    monkeypatch.setattr(logger.registered_handler, "stream", stream)
+    monkeypatch.setattr(DOOR.logger.registered_handler, "stream", stream)
     return stream
 
 
@@ -30,7 +30,7 @@ def test_each_outcome_is_counted_when_its_step_settles_and_never_again(
 ) -> None:
     head = write(TAGS)
     transitions.finish(head, entry(), None, status)
-    with invocation.begin("door", logger, "r1"):
+    with invocation.begin("door", DOOR.logger, "r1"):
         assert transitions.settle(PK, 0, status).outcome == {0: status}
         assert transitions.settle(PK, 0, status).outcome == {0: status}
     (one,) = emf.seen(capsys.readouterr().out)
@@ -65,7 +65,7 @@ def test_a_steps_lines_and_metrics_go_by_the_id_of_the_request_that_started_its_
     enter()
     found = [json.loads(line) for line in lines.getvalue().splitlines()]
     assert [(line["message"], line["request"], line["correlation_id"]) for line in found] == [
-        ("step entered", "request-1", written),
-        ("step left", "request-1", written),
+        ("request", "request-1", written),
+        ("response", "request-1", written),
     ]
     assert {one.correlation for one in emf.seen(capsys.readouterr().out)} == {written}

@@ -25,10 +25,9 @@ from mcpist_services import provider_name
 from tests.core.loopback import Service, serving
 from tests.token_broker.authorization_server import AuthorizationServer
 from tests.token_broker.provider_fakes import NAMES, FakeProvider, fake_provider
-from token_broker import log
 from token_broker.grants import credential_cache, grants
 from token_broker.grants.grants import Account, Grant, Tokens
-from token_broker.handler import handler
+from token_broker.handler import DOOR, handler
 from token_broker.providers import apps
 from token_broker.vault import vault
 
@@ -45,7 +44,7 @@ PEOPLE = {"ada": "acme", "bob": "acme", "grace": "acme", "hal": "globex", "eve":
 @pytest.fixture
 def under_way() -> Iterator[None]:
     """An invocation of the broker, for what is tested behind its door."""
-    with invocation.begin("token_broker", log.logger, "request-1"):
+    with invocation.begin("token_broker", DOOR.logger, "request-1"):
         yield
 
 

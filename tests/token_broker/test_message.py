@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mcpist.errors import InvalidRequest, McpistError
 from tests import emf
 from tests.token_broker.conftest import ROOT, Broker
-from token_broker import log
+from token_broker.handler import DOOR
 from token_broker.message import OPERATIONS, correlation_of, parse
 
 RESOLVE: dict[str, Any] = {
@@ -153,8 +153,11 @@ def test_the_lines_of_a_message_go_by_the_id_that_it_brings(
     written: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(log.logger.registered_handler, "stream", sys.stdout)
+    monkeypatch.setattr(DOOR.logger.registered_handler, "stream", sys.stdout)
     door.store()
     door.send(door.event("resolve") | sent)
     lines = [line for line in emf.documents(capsys.readouterr().out) if "message" in line]
-    assert [(line["message"], line["correlation_id"]) for line in lines] == [("asked", written), ("answered", written)]
+    assert [(line["message"], line["correlation_id"]) for line in lines] == [
+        ("request", written),
+        ("response", written),
+    ]

@@ -490,9 +490,9 @@ def test_each_message_to_the_broker_goes_by_the_id_of_the_door_that_sent_it(stor
     }
     sent: dict[str, set[str]] = {name: set() for name in ("connect", "mcp_endpoint", "step_runner")}
     for line in lines["token_broker"]:
-        if line.get("message") == "answered":
+        if line.get("message") == "response":
             senders = [name for name in sent if line["correlation_id"] in ids[name]]
-            assert senders or line["correlation_id"] == line["request_id"]
+            assert senders or line["correlation_id"] == line["request"]
             for name in senders:
                 sent[name].add(line["operation"])
     assert sent["connect"] >= {"login", "offer", "begin", "finish", "paste", "confirm"}

@@ -28,9 +28,9 @@ def test_a_batch_is_found_by_one_id_in_the_logs_of_the_endpoint_its_steps_and_th
     written = {log.stem: list(emf.documents(log.read_bytes()[size:].decode())) for log, size in before.items()}
     endpoint, runner, broker = (written[f"{door}Function"] for door in ("McpEndpoint", "StepRunner", "TokenBroker"))
     (correlation,) = {line["correlation_id"] for line in (*runner, *broker)}
-    assert sorted(line["message"] for line in runner if "message" in line) == ["step entered"] * 2 + ["step left"] * 2
+    assert sorted(line["message"] for line in runner if "message" in line) == ["request"] * 2 + ["response"] * 2
     assert {line["operation"] for line in broker if "operation" in line} == {"warrant", "resolve"}
     found = [line for line in endpoint if line["correlation_id"] == correlation]
-    assert [line["message"] for line in found if "message" in line] == ["request", "answer"]
+    assert [line["message"] for line in found if "message" in line] == ["request", "response"]
     assert correlation == found[0]["request"], "the endpoint's own, which its errors name and the audit has"
     assert [line for line in found if "TokensAfter" in line]

@@ -36,9 +36,10 @@ from tests import emf
 from tests.core.loopback import listening
 from tests.token_broker.conftest import Broker
 from tests.token_broker.vault.test_secrets import assert_silent, written
-from token_broker import log, providers
+from token_broker import providers
 from token_broker.grants import credential_cache, grants
 from token_broker.grants.grants import Account, Grant, Tokens
+from token_broker.handler import DOOR
 from token_broker.providers import apps
 from token_broker.resolving import credentials, lease, refresh
 from token_broker.resolving.lease import LeaseState, LeaseTiming, RefreshFailure
@@ -655,7 +656,7 @@ def test_each_refresh_is_counted_as_what_it_came_to(
 ) -> None:
     provider.says = said
     connect()
-    with invocation.begin("token_broker", log.logger, "request-1"):
+    with invocation.begin("token_broker", DOOR.logger, "request-1"):
         outcome()
     assert [(one.name, one.value) for one in emf.seen(capsys.readouterr().out)] == [(counted, 1)]
 

@@ -10,7 +10,7 @@ import pytest
 
 from mcpist.caller import Caller, Subject
 from tests.token_broker.conftest import ACCESS, REFRESH, Broker, error_of
-from token_broker import log
+from token_broker.handler import DOOR
 from token_broker.message import parse
 from token_broker.resolving import credentials
 from token_broker.vault import vault
@@ -22,7 +22,7 @@ SHARED = "ghu_shared_access_canary"
 def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     """Every logger at DEBUG, as far as the broker leaves that to its surroundings."""
     caplog.set_level(logging.DEBUG)
-    caplog.set_level(logging.DEBUG, logger=log.logger.name)
+    caplog.set_level(logging.DEBUG, logger=DOOR.logger.name)
     return caplog
 
 
@@ -52,7 +52,7 @@ def test_no_log_line_holds_a_secret_even_at_debug(
     answers = [door.send(event) for event in events]
     assert answers[0]["result"]["token"] == ACCESS
     everything = written(logged, capsys)
-    assert '"answered"' in everything
+    assert '"response"' in everything
     assert len(keys) >= 6
     assert_silent(everything, ACCESS, REFRESH, SHARED, *(event["proof"]["value"] for event in events), *keys)
     assert_silent(json.dumps(answers[2:]), ACCESS, REFRESH, SHARED)
@@ -72,11 +72,11 @@ def test_each_message_is_one_line_in_and_one_line_out(door: Broker, logged: pyte
     door.store()
     logged.clear()
     door.ask("resolve")
-    lines = [record for record in logged.records if record.name == log.logger.name]
-    assert [line.message for line in lines] == ["asked", "answered"]
+    lines = [record for record in logged.records if record.name == DOOR.logger.name]
+    assert [line.message for line in lines] == ["request", "response"]
     out = lines[1].__dict__
-    assert {name: out[name] for name in ("request_id", "operation", "organization", "services", "outcome")} == {
-        "request_id": "request-1",
+    assert {name: out[name] for name in ("request", "operation", "organization", "services", "outcome")} == {
+        "request": "request-1",
         "operation": "resolve",
         "organization": "acme",
         "services": ("github",),
@@ -97,7 +97,7 @@ def test_a_refusal_is_logged_by_its_code(
     door: Broker, logged: pytest.LogCaptureFixture, change: dict[str, Any], operation: str, outcome: str
 ) -> None:
     door.ask("resolve", **change)
-    asked, answered = (record.__dict__ for record in logged.records if record.name == log.logger.name)
+    asked, answered = (record.__dict__ for record in logged.records if record.name == DOOR.logger.name)
     assert (asked["operation"], answered["outcome"], answered["levelname"]) == (operation, outcome, "INFO")
 
 

@@ -1,7 +1,7 @@
-"""One invocation of a door: its log lines, its metrics and its trace carry one id.
+"""One invocation of a function: its log lines, its metrics and its trace carry one correlation id.
 
-The id is made where a request comes in, and goes with it: into the header of the batch that it starts, and so to each
-step, and in every message to the token broker.
+The id is that of the request that came in. It is stored in the header of the batch that the request starts, and so
+reaches each step; it is sent to the token broker with every message.
 """
 
 import logging
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcpist.telemetry import metrics
 from mcpist.telemetry.metrics import Metric, MetricTotals
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 @dataclass(slots=True)
 class _Invocation:
     logger: "Logger"
+    fields: dict[str, Any] = field(default_factory=dict)
+    """The fields of both log lines, the request's id among them."""
     correlation: str = ""
     counted: MetricTotals = field(default_factory=dict)
 
@@ -32,9 +34,9 @@ _current: ContextVar[_Invocation | None] = ContextVar("invocation", default=None
 
 
 @contextmanager
-def begin(door: str, log: "Logger", correlation: str) -> Iterator[None]:
-    """Do a door's work: under this id, and at its end what it counted is written."""
-    current = _Invocation(log)
+def begin(door: str, log: "Logger", correlation: str, **fields: Any) -> Iterator[None]:
+    """Run a function's work under this correlation id, and write at its end what it counted."""
+    current = _Invocation(log, fields)
     before = _current.set(current)
     try:
         with span(door):
@@ -47,7 +49,7 @@ def begin(door: str, log: "Logger", correlation: str) -> Iterator[None]:
 
 
 def bind_correlation(correlation: str) -> None:
-    """From here on the invocation goes by this id; a step, which began under its own, by that of its batch."""
+    """Use this correlation id from here on, if it is not empty: a step takes over that of its batch."""
     if (current := _current.get()) and correlation:
         current.correlation = correlation
         current.logger.set_correlation_id(correlation)
@@ -55,29 +57,52 @@ def bind_correlation(correlation: str) -> None:
 
 
 def correlation() -> str:
-    """The id that the invocation goes by; empty outside of one."""
+    """Return the correlation id; empty outside of an invocation."""
     current = _current.get()
     return current.correlation if current else ""
 
 
+def request_id() -> str:
+    """Return the id of the request; empty outside of an invocation."""
+    return str(fields().get("request", ""))
+
+
+def log_request() -> None:
+    """Log that the invocation began."""
+    if current := _current.get():
+        current.logger.info("request", extra=current.fields)
+
+
+def fields() -> dict[str, Any]:
+    """Return the fields of the invocation's log lines."""
+    current = _current.get()
+    return current.fields if current else {}
+
+
+def add_fields(**fields: Any) -> None:
+    """Add fields to the log lines that are still to come."""
+    if current := _current.get():
+        current.fields |= fields
+
+
 def count(metric: Metric, value: float = 1, *, by: str = "") -> None:
-    """Add to a metric; outside of an invocation nobody reads it."""
+    """Add to a metric; does nothing outside of an invocation."""
     if current := _current.get():
         key = (metric, by)
         current.counted[key] = current.counted.get(key, 0) + value
 
 
 def count_now(metric: Metric) -> None:
-    """Write one of a metric at once, where an alarm must not be lost with the sandbox."""
+    """Write 1 for a metric at once, so that its alarm is not lost if the sandbox ends."""
     if current := _current.get():
         _write({(metric, ""): 1}, current)
 
 
-def with_context[**Given, Result](function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """The function for a thread that works for this invocation: threads know of none by themselves."""
+def with_context[**Params, Result](function: Callable[Params, Result]) -> Callable[Params, Result]:
+    """Return the function for a thread that works for this invocation: threads inherit no context variables."""
     current = _current.get()
 
-    def run(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+    def run(*args: Params.args, **kwargs: Params.kwargs) -> Result:
         before = _current.set(current)
         try:
             return function(*args, **kwargs)
@@ -87,9 +112,9 @@ def with_context[**Given, Result](function: Callable[Given, Result]) -> Callable
     return run
 
 
-def _write(counted: Mapping[tuple[Metric, str], float], of: _Invocation) -> None:
-    """Write metrics; a door's answer never waits for them to be right."""
+def _write(counted: Mapping[tuple[Metric, str], float], current: _Invocation) -> None:
+    """Write metrics; a failure to write them never fails the request."""
     try:
-        metrics.write(counted, correlation=of.correlation)
+        metrics.write(counted, correlation=current.correlation)
     except Exception:
         logger.exception("metrics not written")

@@ -1,0 +1,52 @@
+"""The HTTP routes of the endpoint: MCP requests, metadata for the login, and preflights of browsers."""
+
+import time
+from functools import cache
+
+from mcp_endpoint import cors
+from mcp_endpoint.authorization import METADATA_PATH, authorize, challenge, login_metadata, metadata
+from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.protocol import Protocol
+from mcpist.aws.http_request import HttpRequest, HttpResponse, json_response
+from mcpist.errors import McpistError, RateLimitExceeded
+from mcpist.people.quota import request_quota
+
+MAX_BODY_BYTES = 1_000_000
+WELL_KNOWN = "/.well-known/"
+
+protocol = cache(Protocol)
+
+
+def answer(request: HttpRequest, request_id: str, deadline: float) -> HttpResponse:
+    """Answer a request until `deadline` on the monotonic clock."""
+    if request.method == "OPTIONS" and cors.is_allowed(request.headers):
+        return {"statusCode": 204, "headers": cors.preflight_headers(), "body": ""}
+    if request.path.startswith(WELL_KNOWN):
+        return _well_known(request)
+    if request.method != "POST":
+        return json_response(405, {"error": "only POST is served here"}, {"allow": "POST"})
+    body = request.body(MAX_BODY_BYTES)
+    exchange = Exchange(authorize(request), request_id, deadline)
+    request_quota.count(exchange.caller, time.time())
+    server = protocol(request.public_url, proxy=request.path.endswith("/categories"))
+    status, headers, content = server.serve(request.path, request.headers, body, exchange)
+    return {"statusCode": status, "headers": headers, "body": content.decode()}
+
+
+def error_response(request: HttpRequest, error: McpistError) -> HttpResponse:
+    """Return an error as JSON, with the headers that tell a client how or when to continue."""
+    headers = challenge(error, request.public_url)
+    if isinstance(error, RateLimitExceeded):
+        headers["retry-after"] = str(error.details["retry_after"])
+    return json_response(error.status, {"error": error.as_dict(request.locale())}, headers)
+
+
+def _well_known(request: HttpRequest) -> HttpResponse:
+    """Return public metadata that leads clients to the login."""
+    if request.method != "GET":
+        return json_response(405, {"error": "only GET is served here"}, {"allow": "GET"})
+    is_resource = request.path.startswith(METADATA_PATH)
+    document = metadata(request.public_url) if is_resource else login_metadata(request.public_url)
+    if document is None:
+        return json_response(404, {"error": "the authorization server serves its own metadata"})
+    return json_response(200, document, {"cache-control": "public, max-age=300"})

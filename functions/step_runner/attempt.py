@@ -1,0 +1,70 @@
+"""One attempt at a step: enter it, and continue the batch from what that opened."""
+
+import time
+from datetime import datetime
+from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from mcpist.batch.execution.settling import StepAttempt, enter
+from mcpist.batch.ledger import ledger
+from mcpist.batch.ledger.records import Header
+from mcpist.telemetry import invocation
+from step_runner import continuation
+from step_runner.step import ToolStepWork
+
+
+def run_attempt(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Run the attempt that an event describes, and return the response for its machine."""
+    response = _run(_parse(event, context), event)
+    invocation.add_fields(opened=list(response["go"]))
+    return response
+
+
+def _run(attempt: StepAttempt, event: dict[str, Any]) -> dict[str, Any]:
+    """Return what the machine needs; on the relay nothing, since the opened steps have been started here."""
+    response: dict[str, Any] = {"batch": attempt.pk, "go": {}}
+    relayed = event.get("relay", False)
+    if attempt.step < 0:
+        head = ledger.get_header(attempt.pk)
+        _log_entered(head)
+        continuation.start_ready_steps(head, event["machine"])
+        return response
+    result = enter(attempt, ToolStepWork(attempt, _log_entered))
+    if result.must_continue:
+        continuation.continue_batch(attempt, result.head, event["machine"], relayed=relayed)
+        return response
+    if result.pending_elements is not None:
+        return {**response, "each": list(result.pending_elements)}
+    if attempt.element is not None:
+        return response
+    if relayed:
+        continuation.start_opened_steps(attempt, result, event["machine"])
+        return response
+    return {**response, "go": {f"s{step}": True for step in result.head.opened_by(attempt.step)}}
+
+
+def _log_entered(head: Header) -> None:
+    """Log the request under the correlation id of the batch, which its header holds."""
+    invocation.bind_correlation(head.correlation)
+    invocation.log_request()
+
+
+def _parse(event: dict[str, Any], context: LambdaContext) -> StepAttempt:
+    return StepAttempt(
+        pk=event["batch"],
+        step=event["step"],
+        execution=event["execution"],
+        retry=event.get("retry", 0),
+        request_id=context.aws_request_id,
+        remaining_seconds=context.get_remaining_time_in_millis() / 1000,
+        age_seconds=_age_seconds(event.get("started", "")),
+        lost=event.get("lost", False),
+        element=event.get("element"),
+        gather=event.get("gather", False),
+    )
+
+
+def _age_seconds(started: str) -> float:
+    """Return the seconds since the execution began; 0 for a machine of an older release, which does not send it."""
+    return time.time() - datetime.fromisoformat(started).timestamp() if started else 0

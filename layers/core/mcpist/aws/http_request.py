@@ -1,0 +1,82 @@
+"""An HTTP request as API Gateway hands it to a function (payload format 2.0), and its response."""
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcpist.errors import Locale, PayloadTooLarge
+from mcpist.settings import settings
+
+type HttpResponse = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class HttpRequest:
+    """A view of the event; no attribute is read before it is needed, so that a malformed event fails in its handler."""
+
+    event: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def method(self) -> str:
+        """The HTTP method in upper case."""
+        return str(self.event["requestContext"]["http"]["method"])
+
+    @property
+    def path(self) -> str:
+        """The path without a stage."""
+        return str(self.event["rawPath"])
+
+    @property
+    def route(self) -> str:
+        """The route in the template that matched, e.g. `GET /connect/{service}`."""
+        return str(self.event["routeKey"])
+
+    @property
+    def path_parameters(self) -> Mapping[str, str]:
+        """The values of the route's variables."""
+        return self.event.get("pathParameters") or {}
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The query parameters; API Gateway joins repeated ones with commas."""
+        return self.event.get("queryStringParameters") or {}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Lower-case names and stripped values; `sam local` sends Title-Case names."""
+        return {name.lower(): value.strip() for name, value in self.event.get("headers", {}).items()}
+
+    @property
+    def cookies(self) -> dict[str, str]:
+        """The cookies by their names."""
+        pairs = (cookie.partition("=") for cookie in self.event.get("cookies", []))
+        return {name.strip(): value for name, _, value in pairs}
+
+    @property
+    def public_url(self) -> str:
+        """The address of the API as clients know it, without a slash at its end."""
+        return settings().public_url or f"https://{self.event['requestContext']['domainName']}"
+
+    def locale(self, default: Locale = "en") -> Locale:
+        """Return the language that `accept-language` names first, if it is supported."""
+        first = self.headers.get("accept-language", "").lower()[:2]
+        return "ja" if first == "ja" else "en" if first == "en" else default
+
+    def body(self, max_bytes: int) -> bytes:
+        """Return the body, or raise PayloadTooLarge; API Gateway sends some content types as base64."""
+        text = self.event.get("body") or ""
+        content = base64.b64decode(text) if self.event.get("isBase64Encoded") else text.encode()
+        if len(content) > max_bytes:
+            raise PayloadTooLarge(size_bytes=len(content), limit_bytes=max_bytes)
+        return content
+
+
+def json_response(status: int, body: Any, headers: Mapping[str, str] | None = None) -> HttpResponse:
+    """Return a response with a JSON body."""
+    return {
+        "statusCode": status,
+        "headers": {"content-type": "application/json", **(headers or {})},
+        "body": json.dumps(body, ensure_ascii=False),
+    }
