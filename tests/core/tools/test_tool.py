@@ -1,4 +1,4 @@
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict, Unpack
 
 import pytest
 from pydantic import BaseModel, Field
@@ -143,3 +143,23 @@ def test_what_is_wrong_already_is_refused(arguments: dict[str, Any], unresolved:
     with pytest.raises(InvalidArguments) as refused:
         CREATE.check(arguments, unresolved)
     assert refused.value.details["field"] == field
+
+
+class Options(TypedDict, total=False):
+    colour: Annotated[str, "e.g. red"] | None
+    wrapped: Annotated[bool, Field(default=False)]
+
+
+def test_the_keys_of_an_unpacked_dict_are_parameters_with_their_defaults() -> None:
+    module = Module("gifts", "Gifts.", api_version="1", host="https://gifts.example.com")
+
+    @module.writes(shows("id"))
+    def order(name: str, **options: Unpack[Options]) -> Call:
+        """Order a gift."""
+        return Call("POST", "/gifts", json={"name": name, **options})
+
+    tool = module.tools["order"]
+    assert tool.signature == "order(name, colour?, wrapped?: boolean = false) -> id"
+    assert tool.describe_work(tool.validate({"name": "ball", "colour": "red"})) == order(
+        "ball", colour="red", wrapped=False
+    )

@@ -4,14 +4,16 @@ import inspect
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.fields import FieldInfo
 
 
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """A function's parameters with their types."""
-    return list(inspect.signature(function, eval_str=True).parameters.values())
+    """Return a function's parameters with their types; `**options: Unpack[Options]` gives one for each key."""
+    signature = inspect.signature(function, eval_str=True)
+    return [each for parameter in signature.parameters.values() for each in _unpacked(parameter)]
 
 
 def model_of(parameters: Iterable[inspect.Parameter], name: str) -> type[BaseModel]:
@@ -72,6 +74,22 @@ def _read(text: str, kinds: Collection[str]) -> Any:
         return json.loads(text)
     except ValueError:
         return text.split(", ") if "array" in kinds else text
+
+
+def _unpacked(parameter: inspect.Parameter) -> list[inspect.Parameter]:
+    """Return the parameter, or one for each key of the TypedDict that it unpacks, with its Field's default or None."""
+    if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+        return [parameter]
+    (options,) = get_args(parameter.annotation)
+    return [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_default(annotation), annotation=annotation)
+        for name, annotation in get_type_hints(options, include_extras=True).items()
+    ]
+
+
+def _default(annotation: Any) -> Any:
+    notes = [note for note in getattr(annotation, "__metadata__", ()) if isinstance(note, FieldInfo)]
+    return next((note.default for note in notes if not note.is_required()), None)
 
 
 def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ from mcpist_services.google_calendar.refusals import REFUSALS
 from mcpist_services.google_calendar.synonyms import SYNONYMS
 
 CALENDARS = "https://www.googleapis.com/auth/calendar"
-EVENTS = (f"{CALENDARS}.events.readonly",)
+READING_EVENTS = (f"{CALENDARS}.events.readonly",)
 google_calendar = Module(
     "google_calendar",
     __doc__,
@@ -33,7 +33,7 @@ google_calendar = Module(
         implied_by={
             f"{CALENDARS}.readonly": (CALENDARS,),
             f"{CALENDARS}.events": (CALENDARS,),
-            EVENTS[0]: (CALENDARS, f"{CALENDARS}.readonly", f"{CALENDARS}.events"),
+            READING_EVENTS[0]: (CALENDARS, f"{CALENDARS}.readonly", f"{CALENDARS}.events"),
         },
     ),
     synonyms=SYNONYMS,

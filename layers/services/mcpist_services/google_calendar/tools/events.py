@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict, Unpack
 from uuid import NAMESPACE_URL, uuid5
 
 from pydantic import Field
@@ -11,15 +11,28 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Call, Calls, Work, changes, given, path
-from mcpist_services.google_calendar.module import EVENTS, CalendarId, google_calendar
+from mcpist_services.google_calendar.module import READING_EVENTS, CalendarId, google_calendar
 
 # An event has a time, or is all day and has dates.
-EVENT = (
-    "id",
-    "summary",
-    "start.dateTime|start.date as start",
-    "end.dateTime|end.date as end",
-    "status",
+EVENT = ("id", "summary", "start.dateTime|start.date as start", "end.dateTime|end.date as end", "status")
+EVENTS = shows(*EVENT, rows="items")
+EVENT_DETAILS = shows(
+    *EVENT,
+    "start.timeZone as timezone",
+    "location",
+    "organizer.email as organizer",
+    "attendees[*].email as attendees",
+    "attendees[*].responseStatus as responses",
+    "recurrence",
+    "recurringEventId as series",
+    "reminders.overrides[*].minutes as reminders",
+    "transparency",
+    "visibility",
+    "colorId as color_id",
+    "hangoutLink as meet",
+    "htmlLink as url",
+    "description",
+    text="description",
 )
 WRITTEN = shows("id", "status", "hangoutLink as meet", "htmlLink as url")
 EventId = Annotated[str, Field(min_length=1), "The id that list_events shows, e.g. 7k3f9q0m2a"]
@@ -33,7 +46,13 @@ Start = Annotated[
     When, "A date for all day; else a time with an offset, or in timezone, e.g. 2026-01-31T09:00:00+09:00"
 ]
 End = Annotated[When, "As start; of all days the day after the last one, e.g. 2026-01-31T10:00:00+09:00"]
+FirstMoment = Annotated[
+    Moment, "Events that end after it; without it from the first one ever, e.g. 2026-01-31T00:00:00+09:00"
+]
+Order = Annotated[Literal["startTime", "updated"], "By start if left out; series cannot be ordered so"]
 Timezone = Annotated[str, Field(pattern=r"^[\w+-]+(/[\w+-]+)*$")]
+EventTimezone = Annotated[Timezone, "Where start and end are, if they have no offset or repeat, e.g. Asia/Tokyo"]
+NewTimezone = Annotated[Timezone, "Where a new start or end is; the event's own if left out, e.g. Asia/Tokyo"]
 AnswerTimezone = Annotated[Timezone, "For the times in the answer; the calendar's own if left out, e.g. Asia/Tokyo"]
 Attendees = Annotated[
     list[Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")]], "Guests' e-mail addresses, e.g. ada@example.com"
@@ -42,6 +61,7 @@ Recurrence = Annotated[
     list[Annotated[str, Field(pattern=r"^(RRULE|EXRULE|RDATE|EXDATE)[:;].+$")]],
     'RFC 5545 lines without DTSTART, e.g. ["RRULE:FREQ=WEEKLY;BYDAY=MO"]',
 ]
+NewRecurrence = Annotated[Recurrence, 'As in create_event; [] to repeat no more, e.g. ["RRULE:FREQ=DAILY"]']
 Reminders = Annotated[
     list[Annotated[int, Field(ge=0, le=40_320)]],
     Field(max_length=5),
@@ -50,25 +70,40 @@ Reminders = Annotated[
 Text = Annotated[str, "May hold HTML, e.g. Agenda: ..."]
 Title = Annotated[str, "In one line, e.g. Lunch with Ada"]
 Place = Annotated[str, "An address or a room, e.g. Room 4"]
-Color = Annotated[str, "The id that list_colors shows, e.g. 7"]
-Visibility = Literal["default", "public", "private", "confidential"]
-Transparency = Annotated[Literal["opaque", "transparent"], "Whether it blocks the time, or leaves you free"]
-Conference = Annotated[bool, "With a Google Meet link"]
 SendUpdates = Annotated[Literal["all", "externalOnly", "none"], "Which guests get an e-mail; if left out none"]
+BusyCalendars = Annotated[
+    list[Annotated[str, Field(min_length=1)]],
+    Field(min_length=1, max_length=50),
+    "Ids of calendars, or people's e-mail addresses; your own if left out, e.g. primary, ada@example.com",
+]
+
+NEW_EVENTS: tuple[dict[str, Any], ...] = (
+    {},
+    {"start": "2026-01-31", "end": "2026-02-01"},
+    {"attendees": ["ada@example.com"], "conference": True, "send_updates": "all"},
+)
+CHANGED_EVENTS: tuple[dict[str, Any], ...] = ({"summary": "Lunch with Ada"}, {"conference": True})
 
 
-@google_calendar.lists(shows(*EVENT, rows="items"), "calendar.events.list", scopes=EVENTS)
+class EventOptions(TypedDict, total=False):
+    """The parameters that a new and a changed event share."""
+
+    reminders: Reminders | None
+    conference: Annotated[bool, Field(default=False), "With a Google Meet link"]
+    visibility: Literal["default", "public", "private", "confidential"] | None
+    transparency: Annotated[Literal["opaque", "transparent"], "Whether it blocks the time, or leaves you free"] | None
+    color_id: Annotated[str, "The id that list_colors shows, e.g. 7"] | None
+    send_updates: SendUpdates | None
+
+
+@google_calendar.lists(EVENTS, "calendar.events.list", scopes=READING_EVENTS)
 def list_events(
     calendar_id: CalendarId = "primary",
-    time_min: Annotated[
-        Moment | None, "Events that end after it; without it from the first one ever, e.g. 2026-01-31T00:00:00+09:00"
-    ] = None,
+    time_min: FirstMoment | None = None,
     time_max: Annotated[Moment | None, "Events that start before it, e.g. 2026-02-01T00:00:00+09:00"] = None,
     q: Annotated[str | None, "Words in title, description, place or guests, e.g. budget"] = None,
     single_events: Annotated[bool, "Each time of a repeating event by itself, not the series"] = True,
-    order_by: Annotated[
-        Literal["startTime", "updated"] | None, "By start if left out; series cannot be ordered so"
-    ] = None,
+    order_by: Order | None = None,
     timezone: AnswerTimezone | None = None,
 ) -> Call:
     """List or search the events of a calendar, the earliest first. Say time_min for what is to come."""
@@ -79,34 +114,13 @@ def list_events(
     return Call("GET", _events_path(calendar_id), query)
 
 
-@google_calendar.reads(
-    shows(
-        *EVENT,
-        "start.timeZone as timezone",
-        "location",
-        "organizer.email as organizer",
-        "attendees[*].email as attendees",
-        "attendees[*].responseStatus as responses",
-        "recurrence",
-        "recurringEventId as series",
-        "reminders.overrides[*].minutes as reminders",
-        "transparency",
-        "visibility",
-        "colorId as color_id",
-        "hangoutLink as meet",
-        "htmlLink as url",
-        "description",
-        text="description",
-    ),
-    "calendar.events.get",
-    scopes=EVENTS,
-)
+@google_calendar.reads(EVENT_DETAILS, "calendar.events.get", scopes=READING_EVENTS)
 def get_event(event_id: EventId, calendar_id: CalendarId = "primary", timezone: AnswerTimezone | None = None) -> Call:
     """Read one event: when, where, who comes, and its description."""
     return Call("GET", _event_path(calendar_id, event_id), given(timeZone=timezone))
 
 
-@google_calendar.lists(shows(*EVENT, rows="items"), "calendar.events.instances", scopes=EVENTS)
+@google_calendar.lists(EVENTS, "calendar.events.instances", scopes=READING_EVENTS)
 def list_instances(
     event_id: Annotated[EventId, "A repeating event: what get_event shows as series, e.g. 7k3f9q0m2a"],
     calendar_id: CalendarId = "primary",
@@ -123,11 +137,7 @@ def list_instances(
 def free_busy(
     time_min: Moment,
     time_max: Annotated[Moment, "With an offset or Z, e.g. 2026-01-31T18:00:00+09:00"],
-    calendar_ids: Annotated[
-        list[Annotated[str, Field(min_length=1)]] | None,
-        Field(min_length=1, max_length=50),
-        "Ids of calendars, or people's e-mail addresses; your own if left out, e.g. primary, ada@example.com",
-    ] = None,
+    calendar_ids: BusyCalendars | None = None,
     timezone: Annotated[Timezone | None, "For the times in the answer; UTC if left out, e.g. Asia/Tokyo"] = None,
 ) -> Calls:
     """Find out when people are busy: a row for each busy time. Who has no row is free."""
@@ -137,43 +147,26 @@ def free_busy(
     return [row for calendar, found in answer.json["calendars"].items() for row in _busy(calendar, found)]
 
 
-@google_calendar.writes(
-    WRITTEN,
-    "calendar.events.insert",
-    uses=(
-        {},
-        {"start": "2026-01-31", "end": "2026-02-01"},
-        {"attendees": ["ada@example.com"], "conference": True, "send_updates": "all"},
-    ),
-)
+@google_calendar.writes(WRITTEN, "calendar.events.insert", uses=NEW_EVENTS)
 def create_event(
     summary: Title,
     start: Start,
     end: End,
     calendar_id: CalendarId = "primary",
-    timezone: Annotated[
-        Timezone | None, "Where start and end are, if they have no offset or repeat, e.g. Asia/Tokyo"
-    ] = None,
+    timezone: EventTimezone | None = None,
     description: Text | None = None,
     location: Place | None = None,
     attendees: Attendees | None = None,
     recurrence: Recurrence | None = None,
-    reminders: Reminders | None = None,
-    conference: Conference = False,
-    visibility: Visibility | None = None,
-    transparency: Transparency | None = None,
-    color_id: Color | None = None,
-    send_updates: SendUpdates | None = None,
+    **options: Unpack[EventOptions],
 ) -> Call:
     """Put an event into a calendar, and invite people to it."""
     if timezone is None and "T" in start and (recurrence or not (_has_offset(start) and _has_offset(end))):
         raise InvalidRequest(field="timezone", problem="a time without an offset, or that repeats, needs a time zone")
-    fields = {"summary": summary, "start": _when(start, timezone), "end": _when(end, timezone)}
-    fields |= given(description=description, location=location, recurrence=recurrence, reminders=_popups(reminders))
-    fields |= given(attendees=_guests(attendees), visibility=visibility, transparency=transparency, colorId=color_id)
-    if conference:
-        fields["conferenceData"] = _meet_request(f"{calendar_id} {fields}")
-    return Call("POST", _events_path(calendar_id), _write_query(conference, send_updates), json=fields)
+    fields = {"summary": summary, **_times(start, end, timezone), "description": description, "location": location}
+    event = given(**fields, recurrence=recurrence, **_shared_fields(attendees, options))
+    conference = _conference(options, f"{calendar_id} {event}")
+    return Call("POST", _events_path(calendar_id), _write_query(options), json=event | given(**conference))
 
 
 @google_calendar.writes(shows(*EVENT, "htmlLink as url"), "calendar.events.quickAdd")
@@ -186,50 +179,28 @@ def quick_add(
     return Call("POST", _events_path(calendar_id, "/quickAdd"), given(text=text, sendUpdates=send_updates))
 
 
-@google_calendar.writes(
-    WRITTEN, "calendar.events.patch", idempotent=True, uses=({"summary": "Lunch with Ada"}, {"conference": True})
-)
+@google_calendar.writes(WRITTEN, "calendar.events.patch", idempotent=True, uses=CHANGED_EVENTS)
 def update_event(
     event_id: EventId,
     calendar_id: CalendarId = "primary",
     summary: Title | None = None,
     start: Annotated[Start | None, "As in create_event; the end stays, e.g. 2026-01-31T09:00:00+09:00"] = None,
     end: Annotated[End | None, "As in create_event, e.g. 2026-01-31T10:00:00+09:00"] = None,
-    timezone: Annotated[
-        Timezone | None, "Where a new start or end is; the event's own if left out, e.g. Asia/Tokyo"
-    ] = None,
+    timezone: NewTimezone | None = None,
     description: Annotated[Text | None, "Replaces the text; may hold HTML, e.g. Agenda: ..."] = None,
     location: Place | None = None,
     attendees: Annotated[Attendees | None, "All guests; who stays keeps the answer given, e.g. ada@example.com"] = None,
-    recurrence: Annotated[
-        Recurrence | None, 'As in create_event; [] to repeat no more, e.g. ["RRULE:FREQ=DAILY"]'
-    ] = None,
-    reminders: Reminders | None = None,
-    conference: Conference = False,
-    visibility: Visibility | None = None,
-    transparency: Transparency | None = None,
-    color_id: Color | None = None,
-    send_updates: SendUpdates | None = None,
+    recurrence: NewRecurrence | None = None,
+    **options: Unpack[EventOptions],
 ) -> Work:
     """Change an event, or with a series' id all its times. What you leave out stays as it is."""
     if timezone and not (start or end):
         raise InvalidRequest(field="timezone", problem="it says where a new start or end is: give one of these too")
-    fields = changes(
-        summary=summary,
-        start=start and _when(start, timezone),
-        end=end and _when(end, timezone),
-        description=description,
-        location=location,
-        attendees=_guests(attendees),
-        recurrence=recurrence,
-        reminders=_popups(reminders),
-        conferenceData=_meet_request(event_id) if conference else None,
-        visibility=visibility,
-        transparency=transparency,
-        colorId=color_id,
-    )
-    call = Call("PATCH", _event_path(calendar_id, event_id), _write_query(conference, send_updates), json=fields)
-    return _merge_into_current(call) if fields.keys() & {"start", "end", "attendees"} else call
+    fields = {"summary": summary, **_times(start, end, timezone), "description": description, "location": location}
+    fields |= _shared_fields(attendees, options) | _conference(options, event_id)
+    event = changes(**fields, recurrence=recurrence)
+    call = Call("PATCH", _event_path(calendar_id, event_id), _write_query(options), json=event)
+    return _merge_into_current(call) if event.keys() & {"start", "end", "attendees"} else call
 
 
 @google_calendar.writes(WRITTEN, "calendar.events.move")
@@ -260,13 +231,29 @@ def _event_path(calendar_id: str, event_id: str, rest: str = "") -> str:
     return path(f"/calendars/{{calendar_id}}/events/{{event_id}}{rest}", calendar_id=calendar_id, event_id=event_id)
 
 
-def _write_query(conference: bool, send_updates: str | None) -> dict[str, Any]:
-    """The query of a write; without the version Google passes over a wish for a conference."""
-    return given(conferenceDataVersion=1 if conference else None, sendUpdates=send_updates)
+def _write_query(options: EventOptions) -> dict[str, Any]:
+    """Return the query of a write; without the version Google ignores that a conference is requested."""
+    version = 1 if options.get("conference") else None
+    return given(conferenceDataVersion=version, sendUpdates=options.get("send_updates"))
+
+
+def _times(start: str | None, end: str | None, timezone: str | None) -> dict[str, Any]:
+    return {"start": start and _when(start, timezone), "end": end and _when(end, timezone)}
 
 
 def _when(text: str, timezone: str | None) -> dict[str, str | None]:
     return given(dateTime=text, timeZone=timezone) if "T" in text else {"date": text}
+
+
+def _shared_fields(attendees: list[str] | None, options: EventOptions) -> dict[str, Any]:
+    """Return the fields that a new and a changed event share, as Google writes them; None for what is left out."""
+    return {
+        "reminders": _popups(options.get("reminders")),
+        "attendees": _guests(attendees),
+        "visibility": options.get("visibility"),
+        "transparency": options.get("transparency"),
+        "colorId": options.get("color_id"),
+    }
 
 
 def _has_offset(time: str) -> bool:
@@ -283,10 +270,12 @@ def _popups(minutes: list[int] | None) -> dict[str, Any] | None:
     return {"useDefault": False, "overrides": [{"method": "popup", "minutes": each} for each in minutes]}
 
 
-def _meet_request(seed: str) -> dict[str, Any]:
-    """The wish for a Meet link; its id follows from what is asked for, since a tool is a pure function."""
+def _conference(options: EventOptions, seed: str) -> dict[str, Any]:
+    """Request a Meet link; its id follows from `seed`, since a tool is a pure function."""
+    if not options.get("conference"):
+        return {"conferenceData": None}
     request = {"requestId": str(uuid5(NAMESPACE_URL, seed)), "conferenceSolutionKey": {"type": "hangoutsMeet"}}
-    return {"createRequest": request}
+    return {"conferenceData": {"createRequest": request}}
 
 
 def _merge_into_current(call: Call) -> Calls:
