@@ -16,7 +16,7 @@ DOOR = Door("mcp_endpoint")
 prepare(
     services=("dynamodb", "lambda", "s3", "stepfunctions"),
     modules=(
-        *("mcp_endpoint.batches", "mcp_endpoint.connecting", "mcpist.batch.ledger.progress"),
+        *("mcp_endpoint.batches.batch", "mcp_endpoint.elicitation.connecting", "mcpist.batch.ledger.progress"),
         *("mcpist.running.send", "toon_format"),
         *(f"mcpist_services.{name}.tools" for name in NAMES),
         *upstream_preloads(),

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from mcp_types import ReadResourceResult, Resource, ResourceTemplate, TextResourceContents
 
-from mcp_endpoint.blocks import BATCH_TYPE, BATCH_URI, limit_contents
+from mcp_endpoint.content.blocks import BATCH_TYPE, BATCH_URI, limit_contents
+from mcp_endpoint.content.rendering import render
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS, Exchange
-from mcp_endpoint.rendering import render
 from mcpist.errors import FileNotFound
 from mcpist.files.storage import truncate
 from mcpist.render.answer import compact_json
@@ -66,16 +66,14 @@ def _read_batch(exchange: Exchange, permissions: Permissions, uri: str) -> tuple
     found = _BATCH.fullmatch(uri)
     if found is None:
         return None
-    from mcp_endpoint import batch_report, batches  # only who asks for a batch waits for what batches need
+    from mcp_endpoint.batches import batch, report  # only who asks for a batch waits for what batches need
     from mcpist.batch.ledger import ledger
     from mcpist.batch.ledger.progress import progress
 
-    head = batches.find_own(exchange.caller, found["id"])
+    head = batch.find_own(exchange.caller, found["id"])
     if found["progress"]:
         return "application/json", compact_json(progress(head, ledger.get_entries(head.pk), time.time()))
-    return BATCH_TYPE, "\n\n".join(
-        part for part in batch_report.build_parts(head, permissions) if isinstance(part, str)
-    )
+    return BATCH_TYPE, "\n\n".join(part for part in report.build_parts(head, permissions) if isinstance(part, str))
 
 
 def _read_upstream(exchange: Exchange, permissions: Permissions, uri: str, category: str) -> ReadResourceResult:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from infra.bench.report import Row
-from mcp_endpoint.meta_tools import declare
-from mcp_endpoint.schemas import describe_modules
+from mcp_endpoint.meta_tools.declaration import declare
+from mcp_endpoint.meta_tools.schemas import describe_modules
 from mcpist.caller import Caller, Role, Subject
 from mcpist.markdown.writer import write
 from mcpist.render.answer import compact, compact_json

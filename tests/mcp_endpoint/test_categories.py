@@ -6,7 +6,7 @@ from typing import Any
 import boto3
 import pytest
 
-from mcp_endpoint import categories as proxy
+from mcp_endpoint.meta_tools import categories as proxy
 from mcpist.caller import Role
 from mcpist.people import directory
 from mcpist.settings import settings

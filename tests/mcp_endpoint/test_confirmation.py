@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_endpoint.confirmation import DestructiveStep, _consume
+from mcp_endpoint.elicitation.confirmation import DestructiveStep, _consume
 from mcpist.batch.ledger.items import table
 from mcpist.caller import Role, Subject
 from mcpist.people import directory

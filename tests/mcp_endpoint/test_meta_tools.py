@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from infra.local.login import LocalLogin
-from mcp_endpoint import categories
 from mcp_endpoint.arguments import INPUT_SCHEMAS
 from mcp_endpoint.exchange import Exchange
-from mcp_endpoint.meta_tools import ToolAnswer, call_tool, declare
+from mcp_endpoint.meta_tools import categories
+from mcp_endpoint.meta_tools.declaration import ToolAnswer, call_tool, declare
 from mcpist.caller import Proof, Role, Subject
 from mcpist.errors import InvalidRequest, UpstreamUnavailable
 from mcpist.people import directory

@@ -15,7 +15,7 @@ from typing import Any
 from mcp.shared.exceptions import UrlElicitationRequiredError
 from mcp_types import ElicitRequest, ElicitRequestURLParams, InputRequiredResult
 
-from mcp_endpoint import elicitation
+from mcp_endpoint.elicitation import questions
 from mcp_endpoint.exchange import Exchange
 from mcpist.batch.execution.start import new_batch_id
 from mcpist.batch.ledger import ledger
@@ -65,7 +65,7 @@ def run_or_elicit[Result](
     client = exchange.client
     if not client.supports_urls:
         return run_call()
-    digest = elicitation.digest_of(exchange.caller, subject)
+    digest = questions.digest_of(exchange.caller, subject)
     if client.request_state:
         pending = _load_pending(exchange.caller, client.request_state, digest)
         reply = client.input_responses.get(CONNECT_INPUT)
@@ -96,7 +96,7 @@ def _elicit(caller: Caller, error: AccountError, digest: str, state: str) -> Url
         values={
             ":call": digest,
             ":error": to_message(error),
-            ":expires": int(time.time()) + elicitation.MAX_REPLY_SECONDS,
+            ":expires": int(time.time()) + questions.MAX_REPLY_SECONDS,
             ":stood": _acting(caller, error.details["service"])[0],
         },
     )
@@ -105,7 +105,7 @@ def _elicit(caller: Caller, error: AccountError, digest: str, state: str) -> Url
 
 def _load_pending(caller: Caller, state: str, digest: str) -> _PendingElicitation:
     """The question that a state stands for; StaleConfirmation where this call was not asked about, or long ago."""
-    item = elicitation.find(caller, "connection", state)
+    item = questions.find(caller, "connection", state)
     if item is None or item["call"] != digest or item["expires_at"] <= time.time():
         raise StaleConfirmation(field="requestState")
     return _PendingElicitation(from_message(item["error"]), item["stood"])

@@ -6,11 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_types import Tool, ToolAnnotations
 
-from mcp_endpoint.arguments import INPUT_SCHEMAS, REQUEST_MODELS, BatchRequest, CallRequest, GetModuleSchemaRequest
-from mcp_endpoint.blocks import Part, to_parts
+from mcp_endpoint.arguments import (
+    INPUT_SCHEMAS,
+    REQUEST_MODELS,
+    BatchRequest,
+    CallRequest,
+    GetModuleSchemaRequest,
+)
+from mcp_endpoint.content.blocks import Part, to_parts
+from mcp_endpoint.content.rendering import render
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS, Exchange
-from mcp_endpoint.rendering import render
-from mcp_endpoint.schemas import describe_modules
+from mcp_endpoint.meta_tools.schemas import describe_modules
 from mcpist.caller import Caller
 from mcpist.files.storage import truncate
 from mcpist.render.answer import compact_json
@@ -22,9 +28,9 @@ from mcpist.validation import parse_model
 from mcpist_services.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
-    from mcp_endpoint.batches import BatchView
-    from mcp_endpoint.confirmation import FormElicitation
-    from mcp_endpoint.connecting import UrlElicitation
+    from mcp_endpoint.batches.batch import BatchView
+    from mcp_endpoint.elicitation.confirmation import FormElicitation
+    from mcp_endpoint.elicitation.connecting import UrlElicitation
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +117,19 @@ def call_tool(
         case CallRequest() as request:
             return _call(exchange, permissions, request)
         case BatchRequest() as request:
-            from mcp_endpoint import batches  # only a batch waits for what plans and starts it
+            from mcp_endpoint.batches import batch  # only a batch waits for what plans and starts it
 
-            return batches.run_batch(exchange, permissions, request)
+            return batch.run_batch(exchange, permissions, request)
         case other:
             raise TypeError(other)
 
 
 def _call(exchange: Exchange, permissions: Permissions, request: CallRequest) -> "ToolAnswer | UrlElicitation":
     """The answer, of a list that was cut a second text on how to go on, and what a server brought besides text."""
-    from mcp_endpoint.connecting import UrlElicitation, run_or_elicit  # a list of the tools does not wait for it
+    from mcp_endpoint.elicitation.connecting import (  # a list of the tools does not wait for it
+        UrlElicitation,
+        run_or_elicit,
+    )
 
     tool = permissions.tool(request.module, request.tool)
     module = permissions.catalogue.module(request.module)

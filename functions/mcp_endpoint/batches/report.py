@@ -6,10 +6,10 @@ from typing import Any
 
 from mcp_types import ResourceLink
 
-from mcp_endpoint.blocks import BATCH_TYPE, BATCH_URI, MAX_BINARY_CHARACTERS, Part, to_parts
-from mcp_endpoint.confirmation import DestructiveStep
+from mcp_endpoint.content.blocks import BATCH_TYPE, BATCH_URI, MAX_BINARY_CHARACTERS, Part, to_parts
+from mcp_endpoint.content.rendering import render
+from mcp_endpoint.elicitation.confirmation import DestructiveStep
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS
-from mcp_endpoint.rendering import render
 from mcpist.batch.execution.plan import Plan
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger

@@ -7,7 +7,7 @@ from mcp_types import CallToolResult, TextContent, Tool
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from mcp_endpoint.exchange import Exchange
-from mcp_endpoint.meta_tools import READ_ONLY_ANNOTATIONS, annotations_of, format_modules
+from mcp_endpoint.meta_tools.declaration import READ_ONLY_ANNOTATIONS, annotations_of, format_modules
 from mcpist.caller import Caller
 from mcpist.errors import AnswerTooLarge, InvalidRequest, McpistError, ModuleNotFound, UpstreamCallError
 from mcpist.render.answer import compact_json

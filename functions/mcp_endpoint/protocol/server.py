@@ -32,11 +32,12 @@ from mcp_types import (
     TextContent,
 )
 
-from mcp_endpoint import categories, meta_tools, prompts, resources, tasks
+from mcp_endpoint import prompts, resources, tasks
 from mcp_endpoint.arguments import REQUEST_MODELS
-from mcp_endpoint.blocks import Part, content
+from mcp_endpoint.content.blocks import Part, content
 from mcp_endpoint.exchange import Exchange, client_of, exchange_of
-from mcp_endpoint.meta_tools import ToolAnswer
+from mcp_endpoint.meta_tools import categories, declaration
+from mcp_endpoint.meta_tools.declaration import ToolAnswer
 from mcp_endpoint.tasks import Context, Task, TaskParams, UpdateParams
 from mcpist.errors import AccountError, CallerError, InternalError, McpistError, StaleConfirmation
 from mcpist.render.answer import compact_json
@@ -48,9 +49,9 @@ from mcpist_services.catalogue import CATALOGUE
 
 # What batches and questions need is imported with the first call: a list of the tools does not wait for it.
 if TYPE_CHECKING:
-    from mcp_endpoint.batches import BatchView
-    from mcp_endpoint.confirmation import FormElicitation
-    from mcp_endpoint.connecting import UrlElicitation
+    from mcp_endpoint.batches.batch import BatchView
+    from mcp_endpoint.elicitation.confirmation import FormElicitation
+    from mcp_endpoint.elicitation.connecting import UrlElicitation
 
 logger = Logger(child=True)
 
@@ -164,7 +165,7 @@ def _no_header_arguments(_: str) -> None:
 async def _list_tools(context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
     caller = exchange_of(context).caller
     more = categories.declare(caller) if settings().category_tools else []
-    return ListToolsResult(tools=[*meta_tools.declare(caller), *more])
+    return ListToolsResult(tools=[*declaration.declare(caller), *more])
 
 
 async def _list_proxy_tools(context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
@@ -189,7 +190,7 @@ async def _call_tool(context: Context, params: CallToolRequestParams) -> Any:
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}. Tools: {', '.join(REQUEST_MODELS)}")
     exchange = replace(exchange_of(context), client=client_of(context, params))
     try:
-        return _to_result(exchange, meta_tools.call_tool(exchange, params.name, params.arguments or {}))
+        return _to_result(exchange, declaration.call_tool(exchange, params.name, params.arguments or {}))
     except StaleConfirmation as error:  # the protocol wants a state that is not ours refused, not answered
         raise _protocol_error(context, error) from None
     except McpistError as error:
@@ -205,9 +206,9 @@ def _to_result(
     exchange: Exchange, answer: "Sequence[Part] | ToolAnswer | BatchView | FormElicitation | UrlElicitation"
 ) -> Any:
     """A meta-tool's answer in the protocol's words: of what the client declared only."""
-    from mcp_endpoint import batches
-    from mcp_endpoint.confirmation import FormElicitation
-    from mcp_endpoint.connecting import UrlElicitation
+    from mcp_endpoint.batches import batch
+    from mcp_endpoint.elicitation.confirmation import FormElicitation
+    from mcp_endpoint.elicitation.connecting import UrlElicitation
 
     match answer:
         case FormElicitation() | UrlElicitation():
@@ -215,34 +216,34 @@ def _to_result(
         case ToolAnswer(parts, account):
             meta: Any = {ACCOUNT_META_KEY: account} if account else None
             return CallToolResult(content=content(parts, links=exchange.client.supports_links), _meta=meta)
-        case batches.BatchView(head) if exchange.client.supports_tasks and not head.done:
-            return batches.as_task(head).as_create_task_result()
-        case batches.BatchView():
+        case batch.BatchView(head) if exchange.client.supports_tasks and not head.done:
+            return batch.as_task(head).as_create_task_result()
+        case batch.BatchView():
             return answer.as_result(links=exchange.client.supports_links)
         case parts:
             return CallToolResult(content=content(parts, links=exchange.client.supports_links))
 
 
 async def _get_task(context: Context, params: TaskParams) -> Task:
-    from mcp_endpoint import batches
+    from mcp_endpoint.batches import batch
 
     with _protocol_errors(context):
-        return batches.task(exchange_of(context).caller, _sieve(context), params.task_id)
+        return batch.task(exchange_of(context).caller, _sieve(context), params.task_id)
 
 
 async def _update_task(context: Context, params: UpdateParams) -> None:
     """A batch asks before it begins, and never again: there is nothing that could be answered."""
-    from mcp_endpoint import batches
+    from mcp_endpoint.batches import batch
 
     with _protocol_errors(context):
-        batches.find_own(exchange_of(context).caller, params.task_id)
+        batch.find_own(exchange_of(context).caller, params.task_id)
 
 
 async def _cancel_task(context: Context, params: TaskParams) -> None:
-    from mcp_endpoint import batches
+    from mcp_endpoint.batches import batch
 
     with _protocol_errors(context):
-        batches.cancel(exchange_of(context).caller, params.task_id)
+        batch.cancel(exchange_of(context).caller, params.task_id)
 
 
 async def _list_resources(context: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
@@ -298,7 +299,7 @@ def _protocol_error(context: Context, error: McpistError, **about: str) -> MCPEr
     code = INVALID_PARAMS if isinstance(error, CallerError) else INTERNAL_ERROR
     locale = exchange_of(context).caller.locale
     if isinstance(error, AccountError) and context.protocol_version == URL_ELICITATION_VERSION:
-        from mcp_endpoint import connecting
+        from mcp_endpoint.elicitation import connecting
 
         return connecting.to_protocol_error(error, locale)
     return MCPError(code, error.text(locale).message, error.as_dict(locale) | about)

@@ -7,10 +7,15 @@ from typing import Any
 
 from mcp_types import CallToolResult
 
-from mcp_endpoint import batch_report
 from mcp_endpoint.arguments import BatchRequest
-from mcp_endpoint.blocks import Part, content
-from mcp_endpoint.confirmation import FormElicitation, destructive_steps, require_confirmation, with_accounts
+from mcp_endpoint.batches import report
+from mcp_endpoint.content.blocks import Part, content
+from mcp_endpoint.elicitation.confirmation import (
+    FormElicitation,
+    destructive_steps,
+    require_confirmation,
+    with_accounts,
+)
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.tasks import Status, Task
 from mcpist.batch.execution.plan import Plan, plan
@@ -42,7 +47,7 @@ class BatchView:
 
     def as_result(self, *, links: bool) -> CallToolResult:
         """The parts; and where it is still under way, a link to what they will be."""
-        running = [batch_report.resource_link(self.head.batch)] if links and not self.head.done else []
+        running = [report.resource_link(self.head.batch)] if links and not self.head.done else []
         return CallToolResult(content=content([*self.parts, *running], links=links))
 
 
@@ -71,7 +76,7 @@ def run_batch(
     run = _prepare(exchange.caller, permissions, request)
     destructive = destructive_steps(run.runs)
     if request.dry_run:
-        return [compact_json(batch_report.describe_plan(run.plan, run.runs, with_accounts(destructive, permissions)))]
+        return [compact_json(report.describe_plan(run.plan, run.runs, with_accounts(destructive, permissions)))]
     about = compact_json([request.timeout, request.resume, request.again])
     confirmation = require_confirmation(
         exchange, permissions, run.plan, destructive, confirmed=request.confirm, about=about
@@ -103,7 +108,7 @@ def task(caller: Caller, permissions: Permissions, batch: str) -> Task:
     head = find_own(caller, batch)
     if not head.done or head.cancelled_at is not None:
         return as_task(head)
-    result = BatchView(head, batch_report.build_parts(head, permissions)).as_result(links=True)
+    result = BatchView(head, report.build_parts(head, permissions)).as_result(links=True)
     return as_task(head, {"result": result.model_dump(mode="json", by_alias=True, exclude_none=True)})
 
 
@@ -113,7 +118,7 @@ def as_task(head: Header, outcome: Mapping[str, Any] | None = None) -> Task:
     return Task(
         id=head.batch,
         status=_status(head),
-        message=f"{batch_report.describe_state(head)}: {batch_report.count_settled(head)}",
+        message=f"{report.describe_state(head)}: {report.count_settled(head)}",
         created_at=head.started_at,
         updated_at=head.changed_at or head.started_at,
         ttl_seconds=head.expires_at - head.started_at,
@@ -138,9 +143,7 @@ def _follow(exchange: Exchange, permissions: Permissions, head: Header) -> Batch
     client = exchange.client
     if not (client.supports_tasks and client.prefers_task):
         head = wait(exchange, head)
-    return BatchView(
-        head, [] if client.supports_tasks and not head.done else batch_report.build_parts(head, permissions)
-    )
+    return BatchView(head, [] if client.supports_tasks and not head.done else report.build_parts(head, permissions))
 
 
 def _prepare(caller: Caller, permissions: Permissions, request: BatchRequest) -> _BatchRun:

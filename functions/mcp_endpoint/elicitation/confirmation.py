@@ -15,7 +15,7 @@ from typing import Any
 
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 
-from mcp_endpoint import elicitation
+from mcp_endpoint.elicitation import questions
 from mcp_endpoint.exchange import Exchange
 from mcpist.aws.clients import ConditionFailed
 from mcpist.batch.execution.plan import Plan
@@ -131,7 +131,7 @@ def require_confirmation(
         return Confirmation()
     if not client.supports_forms:
         raise _refusal(ConfirmationRequired, with_accounts(destructive, permissions))
-    digest = elicitation.digest_of(exchange.caller, about, [asdict(step) for step in plan.steps])
+    digest = questions.digest_of(exchange.caller, about, [asdict(step) for step in plan.steps])
     reply = client.input_responses.get(CONFIRM_INPUT)
     if not client.request_state or reply is None:
         return _elicit(exchange.caller, with_accounts(destructive, permissions), digest)
@@ -150,7 +150,7 @@ def _elicit(caller: Caller, destructive: Sequence[DestructiveStep], digest: str)
         values={
             ":plan": digest,
             ":user": caller.user,
-            ":until": now + elicitation.MAX_REPLY_SECONDS,
+            ":until": now + questions.MAX_REPLY_SECONDS,
             ":expires": now + settings().keep_seconds,  # as long as an answer may be sent again
         },
     )
@@ -160,7 +160,7 @@ def _elicit(caller: Caller, destructive: Sequence[DestructiveStep], digest: str)
 
 def _accept(caller: Caller, state: str, digest: str, reply: ElicitResult) -> Confirmation | None:
     """The confirmation of an answer, None where it says no; StaleConfirmation where it answers another question."""
-    item = elicitation.find(caller, "confirmation", state)
+    item = questions.find(caller, "confirmation", state)
     if item is None or (item["plan"], item["user"]) != (digest, caller.user):
         raise StaleConfirmation(field="requestState")
     if "accepted_at" in item:

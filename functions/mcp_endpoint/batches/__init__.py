@@ -1,0 +1,1 @@
+"""The meta-tool `batch` and its results."""

@@ -1,0 +1,1 @@
+"""Questions to the person behind a client: confirmations, and accounts to connect."""

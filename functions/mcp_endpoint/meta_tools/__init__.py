@@ -1,0 +1,1 @@
+"""The tools that clients see: their declarations, arguments and answers."""
