@@ -2,7 +2,7 @@
 # packages into .venv, and the SAM CLI and checkov beside the lock, since their pins would drag boto3 back.
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check scan build sam-local bench docs lock clean
+.PHONY: help up test test-all check scan build sam-local bench docs lock clean
 .DELETE_ON_ERROR:
 
 UV_VERSION := 0.13.9
@@ -18,6 +18,8 @@ EXPORT := $(UV) export --locked --quiet --no-default-groups --no-emit-project --
 REQUIREMENTS := layers/dependencies/requirements.txt
 # The layers' own makefiles run in scratch folders, where nothing else tells uv which Python is ours.
 TOOL := UV_PYTHON="$(CURDIR)/.venv/bin/python" SAM_CLI_TELEMETRY=0 $(UV) tool run --from
+# A worker takes a file at a time, in the order of tests/conftest.py.
+PYTEST := $(RUN) pytest -n 2 --dist loadfile --no-loadscope-reorder
 SAM := $(TOOL) aws-sam-cli==$(SAM_VERSION) sam
 
 unexport VIRTUAL_ENV
@@ -33,7 +35,10 @@ up: .venv/.synced ## Run the whole house on this machine, e.g. make up ARGS="--h
 	@$(RUN) mcpist up $(ARGS)
 
 test: .venv/.synced ## Run the tests, e.g. make test ARGS="-k batch".
-	@$(RUN) pytest -n 2 --dist loadgroup $(ARGS)
+	@$(PYTEST) $(ARGS)
+
+test-all: .venv/.synced ## Run the slow tests as well: they repeat on a larger scale what quick ones show.
+	@$(PYTEST) -m "" $(ARGS)
 
 check: .venv/.synced ## Format, lint, types, the arrows between the rooms, the pages, the template, the requirements.
 	$(RUN) ruff format --check .

@@ -32,8 +32,6 @@ hypothesis.settings.register_profile("steady", derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("steady")
 dynamodb_answers.install()
 
-# Where tests start the embedded AWS.
-EMBEDDED = ("core/batch/machine/test_engines", "infra/", "step_runner/", "token_broker/", "whole/")
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 PUBLIC_URL = "https://mcp.example.com"
 AUDIENCE = f"{PUBLIC_URL}/mcp"
@@ -78,7 +76,7 @@ def aws(login: LocalLogin, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str
 @pytest.fixture
 def organization(aws: list[str], login: LocalLogin) -> str:
     """The organization acme, with the role members, ada its administrator and uma its user; nothing counted yet."""
-    make_once("organization", lambda: put_acme(login))
+    make_once(f"organization of {login.issuer}", lambda: put_acme(login))
     aws.clear()
     return "acme"
 
@@ -124,8 +122,21 @@ def forget() -> None:
     quota.request_quota.clear()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Two lanes for two workers: one embedded AWS stands in a process, and beside one no test may mock AWS."""
+    """Run the files with tests of whole deployments last, those of the usual one after all others.
+
+    A deployment lasts until a test needs another one, and beside it no test of the same process may mock AWS.
+    """
+    ranks: dict[Path, tuple[int, str]] = {}
     for item in items:
-        room = item.path.relative_to(Path(__file__).parent).as_posix()
-        item.add_marker(pytest.mark.xdist_group("embedded" if room.startswith(EMBEDDED) else "rest"))
+        ranks[item.path] = max(ranks.get(item.path, (0, "")), deployment_rank(item))
+    items.sort(key=lambda item: ranks[item.path])
+
+
+def deployment_rank(item: pytest.Item) -> tuple[int, str]:
+    """The place of a test: no deployment, one of its own, the usual one."""
+    if "deployment" not in getattr(item, "fixturenames", ()):
+        return 0, ""
+    params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return (1, item.path.name) if "deployment" in params else (2, "")
