@@ -14,16 +14,11 @@ from moto import mock_aws
 from infra.local import dynamodb_answers
 from infra.local.login import LocalLogin
 from infra.local.template import REGION, Template, read_template
-from mcpist import settings
 from mcpist.aws import clients
-from mcpist.batch.machine import machine_usage
 from mcpist.caller import Role, Subject
-from mcpist.people import directory, identity, quota
-from mcpist.running import broker
-from mcpist.running.cache import response_cache
-from mcpist.running.rate_limits import cooldowns
+from mcpist.memory import forget_all
+from mcpist.people import directory
 from mcpist_services import NAMES
-from mcpist_services.catalogue import has_upstreams
 from tests.moto_stores import make_once
 from tests.token_broker.authorization_server import AuthorizationServer, running
 
@@ -62,7 +57,7 @@ def aws(login: LocalLogin, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     sent: list[str] = []
     with mock_aws():
-        forget()
+        forget_all()
         session = clients.session()
         session.register_component("data_loader", LOADER)
         boto3.setup_default_session(botocore_session=session)
@@ -70,7 +65,7 @@ def aws(login: LocalLogin, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str
         session.register("request-created", lambda operation_name, **_: sent.append(operation_name))
         yield sent
     boto3.DEFAULT_SESSION = None
-    forget()
+    forget_all()
 
 
 @pytest.fixture
@@ -105,21 +100,6 @@ def build(template: Template) -> None:
         dynamodb.create_table(TableName=table.name, **table.definition)
     for bucket in template.buckets:
         s3.create_bucket(Bucket=bucket.name)
-
-
-def forget() -> None:
-    """Drop what a sandbox keeps in memory, as a new one would begin."""
-    for kept in (settings.settings, clients.session, clients.client, identity.issuer_keys):
-        kept.cache_clear()
-    directory._cache.clear()
-    identity._verified.clear()
-    broker._credential_cache.clear()
-    broker._status_cache.clear()
-    machine_usage._recorded_at.clear()
-    has_upstreams.cache_clear()
-    response_cache.forget()
-    cooldowns.clear()
-    quota.request_quota.clear()
 
 
 @pytest.hookimpl(trylast=True)

@@ -26,6 +26,7 @@ from connect.response import html_response, redirect
 from connect.texts import TEXTS
 from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import AuthenticationError, NotConfigured, StaleConnection, Timeout, UpstreamUnavailable
+from mcpist.memory import Memory
 from mcpist.people.identity import METADATA_PATHS
 from mcpist.running import broker
 from mcpist.settings import settings
@@ -37,7 +38,7 @@ METADATA_CACHE_SECONDS = 3600
 MAX_ISSUER_RESPONSE_BYTES = 1_000_000
 
 _OWN_PATH = re.compile(r"/connect([/?][!-~]*)?")
-_metadata_cache: dict[str, tuple[float, dict[str, Any]]] = {}
+metadata_cache: Memory[str, dict[str, Any]] = Memory(METADATA_CACHE_SECONDS, max_entries=1)
 
 
 def begin(request: Request, target: str, *, organization: str = "", again: bool = False) -> HttpResponse:
@@ -92,14 +93,14 @@ def _target(attempt: LoginAttempt) -> str:
 
 def metadata() -> dict[str, Any]:
     """What the issuer says of itself, as of an hour ago at most."""
+    return metadata_cache.get_or_make(settings().issuer, _read_metadata)
+
+
+def _read_metadata() -> dict[str, Any]:
     issuer = settings().issuer
-    read_at, known = _metadata_cache.get(issuer, (0.0, {}))
-    if known and time.monotonic() - read_at < METADATA_CACHE_SECONDS:
-        return known
     for path in METADATA_PATHS:
         status, found = _fetch("GET", issuer + path)
         if status == 200 and _is_valid_metadata(found, issuer):
-            _metadata_cache[issuer] = time.monotonic(), found
             return found
     raise UpstreamUnavailable(service="login", problem="the issuer's metadata cannot be read")
 

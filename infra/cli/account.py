@@ -8,9 +8,9 @@ from typing import Any
 
 from infra.cli.document import CommandError
 from infra.cli.endpoint import last_up
-from mcpist import settings
 from mcpist.aws import clients
 from mcpist.batch.machine.definition import stack_prefix
+from mcpist.memory import forget_all
 
 # The stack's own things that commands act on, by the variables in which core reads their names.
 TABLES = {
@@ -41,12 +41,12 @@ def stack(name: str | None, profile: str | None, region: str | None) -> Iterator
     try:
         if name or profile or region:
             os.environ |= _given(profile, region)
-            _forget()
+            forget_all()
             os.environ |= _deployed(name or "mcpist")
         else:
             last = last_up("name a stack in AWS with --stack")
             os.environ |= last["aws"] | last["stack"]
-        _forget()
+        forget_all()
         yield
     except (ClientError, clients.AwsError) as error:
         hint = "Ask as somebody who may do this in the stack's account."
@@ -54,7 +54,7 @@ def stack(name: str | None, profile: str | None, region: str | None) -> Iterator
     finally:
         os.environ.clear()
         os.environ |= before
-        _forget()
+        forget_all()
 
 
 def _given(profile: str | None, region: str | None) -> dict[str, str]:
@@ -92,9 +92,3 @@ def described(name: str) -> tuple[dict[str, Any], dict[str, str]]:
         hint = "Choose an account with --profile and --region, and the stack with --stack."
         raise CommandError({"code": "UPSTREAM_UNAVAILABLE", "message": message, "hint": hint}) from None
     return found, made
-
-
-def _forget() -> None:
-    settings.settings.cache_clear()
-    clients.session.cache_clear()
-    clients.client.cache_clear()

@@ -9,11 +9,11 @@ from pydantic import SecretStr
 
 from infra.local.deployment import ORGANIZATION, USER, LocalDeployment
 from infra.local.environment import operating
+from mcpist.memory import forget_entries
 from mcpist.settings import settings
 from mcpist_services import provider_name
-from token_broker.grants import credential_cache, grants
+from token_broker.grants import grants
 from token_broker.grants.grants import Account, Tokens
-from token_broker.vault import vault
 
 OWN = f"user#{USER.sub}"
 
@@ -61,5 +61,4 @@ def _broker(deployment: LocalDeployment) -> Iterator[None]:
         try:
             yield
         finally:
-            credential_cache._cache.clear()  # noqa: SLF001 - of this process, which plays the broker
-            vault._key_cache.clear()  # noqa: SLF001 - as above
+            forget_entries()

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from infra.local.stack import EmbeddedAws
-from mcpist import settings
-from mcpist.aws import clients
+from mcpist.memory import forget_all
 
 TABLES = {
     "DIRECTORY_TABLE": "Directory",
@@ -21,16 +20,10 @@ def operating(aws: EmbeddedAws) -> Iterator[None]:
     """Point core's settings and clients at the embedded AWS, and back again afterwards."""
     before = dict(os.environ)
     os.environ |= aws.environment | {name: aws.resource(resource) for name, resource in TABLES.items()}
-    _forget()
+    forget_all()
     try:
         yield
     finally:
         os.environ.clear()
         os.environ |= before
-        _forget()
-
-
-def _forget() -> None:
-    settings.settings.cache_clear()
-    clients.session.cache_clear()
-    clients.client.cache_clear()
+        forget_all()

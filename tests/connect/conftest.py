@@ -14,16 +14,14 @@ import httpx
 import pytest
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from connect import login as door_login
 from connect.handler import handler
 from infra.local.login import LocalLogin, Person
 from mcpist import settings
 from mcpist.aws import clients
+from mcpist.memory import forget_entries
 from tests.conftest import AUDIENCE, PUBLIC_URL, TEMPLATE
-from token_broker.grants import credential_cache
 from token_broker.handler import handler as broker
 from token_broker.providers import apps
-from token_broker.vault import vault
 
 CLIENT = "connect"
 EVENTS = TEMPLATE.parent / "events"
@@ -121,9 +119,8 @@ def messages(aws: list[str], organization: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("VAULT_KEY", boto3.client("kms").create_key()["KeyMetadata"]["Arn"])
     monkeypatch.setenv("CONNECT_CLIENT_ID", CLIENT)
     monkeypatch.setenv("PUBLIC_URL", PUBLIC_URL)
-    for kept in (settings.settings.cache_clear, credential_cache._cache.clear, vault._key_cache.clear, apps.forget):
-        kept()
-    door_login._metadata_cache.clear()
+    settings.settings.cache_clear()
+    forget_entries()
     aws.clear()
     asked: list[dict[str, Any]] = []
 
@@ -175,4 +172,4 @@ def put_app(provider: str = "github", **parameter: str) -> None:
     value = json.dumps({"client_id": "Iv1.canary", "client_secret": "secret-canary", **parameter})
     name = f"{settings.settings().oauth_parameters}/{provider}"
     boto3.client("ssm").put_parameter(Name=name, Value=value, Type="SecureString")
-    apps.forget()
+    apps.app_cache.clear()

@@ -77,7 +77,7 @@ def test_the_overview_shows_the_services_of_ones_roles(uma: Browser) -> None:
     assert page.count("Not connected") == 7
     assert "Google Calendar" in page
     directory.put_role("acme", Role("members", modules=("jira", "rag")))
-    directory._cache.clear()
+    directory.access_cache.clear()
     assert re.findall(r"<li><a href=\"(.*?)\"", uma.get("/connect")["body"]) == ["/connect/jira"]
 
 
@@ -109,7 +109,7 @@ def test_names_are_text_and_never_markup(uma: Browser) -> None:
     evil = '"><b onclick=x>'
     directory.put_role("acme", Role(evil, modules=NAMES))
     directory.put_user("acme", "uma", name="Uma", subject=Subject(uma.login.issuer, "uma"), roles=["members", evil])
-    directory._cache.clear()
+    directory.access_cache.clear()
     put_app()
     for path in ("/connect/github", f"/connect/{evil}", f"/connect/github?organization=acme&user={evil}"):
         page = uma.get(path)["body"]
@@ -187,7 +187,7 @@ def test_all_roles_chosen_means_later_ones_too(uma: Browser, messages: list[dict
     directory.put_user(
         "acme", "uma", name="Uma", subject=Subject(uma.login.issuer, "uma"), roles=["members", "support"]
     )
-    directory._cache.clear()
+    directory.access_cache.clear()
     form = Form(uma.get("/connect/github")["body"], having="begin")
     assert [value for name, value in form.fields if name == "open_to"] == ["members", "support"]
     uma.post(form.action, form.fields)

@@ -179,7 +179,7 @@ def test_the_list_of_categories_is_bounded_in_lines_and_characters(
         {"serena": upstreams.scripted("serena", **SCRIPT)}, {f"c{number:03}": long for number in range(150)}
     )
     directory.put_role("acme", Role("members", tuple(f"c{number:03}" for number in range(150))))
-    directory._cache.clear()
+    directory.access_cache.clear()
     description = tools(classic)["get-category-tools"]["description"]
     assert len(description) < proxy.MAX_CATEGORY_LIST_CHARACTERS + 300
     assert description.splitlines()[-1].startswith("and ")
@@ -271,7 +271,7 @@ def test_resources_and_prompts_of_the_server_are_offered_under_its_first_categor
 @pytest.mark.usefixtures("upstreams")
 def test_nobody_reads_a_resource_of_a_category_that_is_not_theirs(endpoint: EndpointClient) -> None:
     directory.put_role("acme", Role("members", ("rag",)))
-    directory._cache.clear()
+    directory.access_cache.clear()
     uri = "mcpist://categories/serena.fs/serena/file:///notes.md"
     assert endpoint.request("resources/read", uri=uri)["error"]["data"]["code"] == "AUTHORIZATION_ERROR"
 

@@ -27,7 +27,7 @@ SHORT = 3.6
 def door(endpoint: EndpointClient, aws: list[str]) -> EndpointClient:
     """A client whose person may destroy, and which must have its answer soon."""
     directory.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
-    directory._cache.clear()
+    directory.access_cache.clear()
     aws.clear()
     return endpoint.with_timeout(SHORT)
 
@@ -194,7 +194,7 @@ def test_an_answer_is_for_the_roles_that_were_asked(asker: EndpointClient) -> No
     directory.put_role("acme", more)
     subject = Subject(asker.login.issuer, "uma")
     directory.put_user("acme", "uma", name="Uma", subject=subject, roles=["members", "more"])
-    directory._cache.clear()
+    directory.access_cache.clear()
     assert answered(asker, question, YES)["error"]["code"] == -32602
 
 

@@ -145,7 +145,7 @@ def test_a_subject_without_membership_is_forbidden(endpoint: EndpointClient, log
 def test_a_member_of_two_organizations_names_one_in_the_path(endpoint: EndpointClient, login: LocalLogin) -> None:
     directory.put_organization("other", name="Other")
     directory.put_user("other", "uma", name="Uma", subject=Subject(login.issuer, "uma"))
-    directory._cache.clear()
+    directory.access_cache.clear()
     assert endpoint.ask("list_tools")[0] == 403
     assert endpoint.ask("of_organization")[0] == 200
     foreign = endpoint.event("of_organization", token=login.mint("ada"))
@@ -168,7 +168,7 @@ def test_resources_are_offered_under_the_sieve(endpoint: EndpointClient) -> None
     assert templates["github.file"]["uriTemplate"] == "github://{owner}/{repo}/files/{+path}"
     assert templates["github.file"]["mimeType"] == "text/markdown"
     directory.put_role("acme", Role("members", modules=("github", "rag"), deny=("github.get_file",)))
-    directory._cache.clear()
+    directory.access_cache.clear()
     left = endpoint.request("resources/templates/list")["result"]["resourceTemplates"]
     assert "github.file" not in {one["name"] for one in left}
     assert "github.issue" in {one["name"] for one in left}
@@ -225,7 +225,7 @@ def test_a_wrong_question_about_prompts_is_a_typed_error(
 
 def test_a_prompt_is_only_for_those_who_may_use_all_its_tools(endpoint: EndpointClient) -> None:
     directory.put_role("acme", Role("members", modules=("github",), deny=("github.list_labels",)))
-    directory._cache.clear()
+    directory.access_cache.clear()
     names = {one["name"] for one in endpoint.request("prompts/list")["result"]["prompts"]}
     assert "github.triage_issues" not in names
     assert "github.review_pull" in names
@@ -306,7 +306,7 @@ def test_a_call_refused_for_its_arguments_brings_the_tools_schema(endpoint: Endp
 
 def test_a_role_without_the_module_neither_sees_nor_calls_it(endpoint: EndpointClient) -> None:
     directory.put_role("acme", Role("members", modules=("github",)))
-    directory._cache.clear()
+    directory.access_cache.clear()
     _, _, answer = endpoint.ask("list_tools")
     assert "rag" not in answer["result"]["tools"][0]["description"]
     for error in (

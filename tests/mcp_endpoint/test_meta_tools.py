@@ -56,7 +56,7 @@ def github(exchange: Exchange, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serv
     """GitHub on loopback, and uma's account there."""
     caller = exchange.caller
     credential = Credential("t", account_id="7", account_name="uma", owner="user#uma", expires_at=None)
-    broker._credential_cache[caller.organization, caller.user, caller.role_names, "github"] = (time.time(), credential)
+    broker.credential_cache.put((caller.organization, caller.user, caller.role_names, "github"), credential)
     with serving() as service:
         monkeypatch.setattr(CATALOGUE.module("github"), "host", service.url)
         yield service
@@ -117,12 +117,10 @@ def found(exchange: Exchange, query: str) -> dict[str, Any]:
 def test_a_hit_says_whether_its_account_is_connected(exchange: Exchange) -> None:
     caller = exchange.caller
     services = tuple(module for module in found(exchange, "list pull requests on GitHub") if module != "rag")
-    broker._status_cache[caller.organization, caller.user, caller.role_names, " ".join(services)] = (
-        time.time(),
-        frozenset({"github"}),
-    )
+    key = (caller.organization, caller.user, caller.role_names, " ".join(services))
+    broker.status_cache.put(key, frozenset({"github"}))
     assert found(exchange, "list pull requests on GitHub")["github"]["connected"] is True
-    broker._status_cache.clear()
+    broker.status_cache.clear()
 
 
 def test_where_the_broker_cannot_say_a_hit_says_nothing_of_its_account(exchange: Exchange) -> None:

@@ -89,7 +89,7 @@ def test_a_tool_has_the_time_of_its_line_its_sandbox_and_its_batch(
 
 def test_an_outage_before_the_claim_is_waited_out(write: Write) -> None:
     write(TAGS, effect="writes")
-    directory._cache.clear()
+    directory.access_cache.clear()
     with outage("Query"), pytest.raises(StoreUnavailable):
         enter()
     assert entry().claim is None
@@ -99,7 +99,7 @@ def test_an_outage_before_the_claim_is_waited_out(write: Write) -> None:
 
 def test_an_outage_that_lasts_is_the_steps_error(write: Write) -> None:
     write(TAGS)
-    directory._cache.clear()
+    directory.access_cache.clear()
     with outage("Query"):
         enter(retry=3)
     assert error_of(entry()).code == "STORE_UNAVAILABLE"
@@ -108,7 +108,7 @@ def test_an_outage_that_lasts_is_the_steps_error(write: Write) -> None:
 def test_an_outage_while_a_write_is_noted_is_its_error_and_not_tried_again(write: Write) -> None:
     write(("put_doc", {"path": "a.md", "title": "A", "content": "a"}, set()), effect="writes")
     directory.put_role("acme", Role("members", modules=("rag",), allow=("rag.put_doc",)))
-    directory._cache.clear()
+    directory.access_cache.clear()
     with outage("PutItem"):
         enter()
     assert error_of(entry()).code == "STORE_UNAVAILABLE"

@@ -104,7 +104,7 @@ def test_a_reference_that_leads_nowhere_fails_its_step(write: Write) -> None:
 def test_the_sieve_is_asked_again_when_the_step_runs(write: Write) -> None:
     write(("list_tags", {}, set()))
     directory.put_role("acme", Role("members", modules=()))
-    directory._cache.clear()
+    directory.access_cache.clear()
     enter()
     assert error_of(entry()).code == "AUTHORIZATION_ERROR"
 

@@ -18,18 +18,16 @@ from infra.local.template import read_template
 from mcpist import settings
 from mcpist.aws import clients
 from mcpist.caller import Role, Subject
-from mcpist.people import directory, identity
-from mcpist.running import broker
+from mcpist.memory import forget_all, forget_entries
+from mcpist.people import directory
 from mcpist.telemetry import invocation
 from mcpist_services import provider_name
 from tests.core.loopback import Service, serving
 from tests.token_broker.authorization_server import AuthorizationServer
 from tests.token_broker.provider_fakes import NAMES, FakeProvider, fake_provider
-from token_broker.grants import credential_cache, grants
+from token_broker.grants import grants
 from token_broker.grants.grants import Account, Grant, Tokens
 from token_broker.handler import DOOR, handler
-from token_broker.providers import apps
-from token_broker.vault import vault
 
 if TYPE_CHECKING:
     from tests.token_broker.stack import BrokerStack
@@ -116,17 +114,10 @@ class Broker:
         return items
 
 
-def forget(*, with_clients: bool = False) -> None:
-    """Drop what a sandbox keeps in memory; its clients too, where they would reach another AWS."""
-    made = (clients.session, clients.client, identity.issuer_keys) if with_clients else ()
-    for kept in (settings.settings, *made):
-        kept.cache_clear()
-    directory._cache.clear()
-    identity._verified.clear()
-    broker._credential_cache.clear()
-    credential_cache._cache.clear()
-    vault._key_cache.clear()
-    apps.forget()
+def forget() -> None:
+    """Read the settings again, and drop everything that is cached; the clients stay."""
+    settings.settings.cache_clear()
+    forget_entries()
 
 
 @pytest.fixture(scope="module")
@@ -193,12 +184,12 @@ def aws(login: LocalLogin) -> Iterator[list[str]]:
             if table.id in {"Directory", "Grants", "Audit"}:
                 boto3.client("dynamodb").create_table(TableName=table.name, **table.definition)
         monkeypatch.setenv("VAULT_KEY", boto3.client("kms").create_key()["KeyMetadata"]["Arn"])
-        forget(with_clients=True)
+        forget_all()
         boto3.setup_default_session(botocore_session=clients.session())
         clients.session().register("request-created", lambda operation_name, **_: sent.append(operation_name))
         yield sent
     boto3.DEFAULT_SESSION = None
-    forget(with_clients=True)
+    forget_all()
 
 
 @pytest.fixture(scope="module")

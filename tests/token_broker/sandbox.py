@@ -14,7 +14,7 @@ from typing import Any
 from mcpist.aws import clients
 from mcpist.caller import Caller, Subject
 from mcpist.errors import McpistError, StoreUnavailable
-from token_broker.grants import credential_cache
+from mcpist.memory import forget_entries
 from token_broker.providers import apps
 from token_broker.resolving import credentials
 from token_broker.resolving.lease import LeaseTiming
@@ -49,9 +49,7 @@ def prepare() -> None:
 
 def play(told: dict[str, Any]) -> dict[str, Any]:
     """One round."""
-    credential_cache._cache.clear()
-    vault._key_cache.clear()
-    apps.forget()
+    forget_entries()
     barrier = threading.Barrier(told["threads"])
     with ThreadPoolExecutor(told["threads"]) as pool:
         ended = list(pool.map(lambda _: resolve(barrier, told), range(told["threads"])))

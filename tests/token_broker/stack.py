@@ -13,8 +13,9 @@ import pytest
 from pydantic import SecretStr
 
 from infra.local.stack import EmbeddedAws
+from mcpist.memory import forget_all
 from tests.token_broker.authorization_server import AuthorizationServer, Minted
-from tests.token_broker.conftest import ROOT, forget
+from tests.token_broker.conftest import ROOT
 from token_broker.grants import grants
 from token_broker.grants.grants import Account, Grant, Tokens
 
@@ -154,6 +155,6 @@ def running_stack(server: AuthorizationServer) -> Iterator[BrokerStack]:
         surroundings = {**broker.environment, **aws.environment, "STORE_SECONDS": "61"}
         for name, value in surroundings.items():
             monkeypatch.setenv(name, value)
-        forget(with_clients=True)
+        forget_all()
         yield BrokerStack(aws, server, {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
-    forget(with_clients=True)
+    forget_all()

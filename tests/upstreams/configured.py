@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from mcpist import settings
+from mcpist.memory import forget_entries
 from mcpist_services.catalogue import has_upstreams
-from mcpist_services.upstream import modules
 from mcpist_services.upstream.configuration import configuration
 from mcpist_services.upstream.connections import upstreams
 
@@ -67,4 +67,4 @@ def reset_upstreams() -> None:
     upstreams().close()
     for kept in (settings.settings, configuration, has_upstreams, upstreams):
         kept.cache_clear()
-    modules.forget()
+    forget_entries()

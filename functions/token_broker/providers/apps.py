@@ -6,7 +6,6 @@ any OAuth 2.1 server can be one. Only the broker's role may read these parameter
 needs it, and what was read is forgotten after a minute.
 """
 
-import time
 from functools import cache
 
 from pydantic import SecretStr, ValidationError
@@ -14,6 +13,7 @@ from pydantic import SecretStr, ValidationError
 import mcpist_services
 from mcpist.aws.clients import AwsError, ResourceMissing, client, store_errors
 from mcpist.errors import NotConfigured
+from mcpist.memory import Memory
 from mcpist.oauth.app import App, OAuthServerApp
 from mcpist.settings import settings
 from mcpist.validation import field_path, first_error
@@ -25,24 +25,12 @@ SSM_CLIENT_OPTIONS = {"connect_seconds": 0.4, "read_seconds": 0.9, "attempts": 2
 
 _DENIED_CODES = {"AccessDeniedException", "InvalidKeyId", "KMSAccessDeniedException", "ValidationException"}
 
-_cache: dict[str, tuple[float, App]] = {}
+app_cache: Memory[str, App] = Memory(APP_CACHE_SECONDS, MAX_CACHED_APPS)
 
 
 def get_app(provider: str) -> App:
     """Our client at a provider, as a minute ago at most; NotConfigured where an administrator must set it up."""
-    now = time.time()
-    read_at, app = _cache.get(provider, (0.0, None))
-    if app is None or not read_at <= now < read_at + APP_CACHE_SECONDS:
-        app = _parse(provider, _read(provider))
-        if len(_cache) >= MAX_CACHED_APPS:
-            _cache.clear()
-        _cache[provider] = now, app
-    return app
-
-
-def forget() -> None:
-    """Read every parameter anew."""
-    _cache.clear()
+    return app_cache.get_or_make(provider, lambda: _parse(provider, _read(provider)))
 
 
 def _parse(provider: str, text: SecretStr) -> App:

@@ -41,7 +41,7 @@ def resolve(
     if known and (refused is None or known.version > refused):
         return known
     for _ in range(MAX_RESOLVE_ATTEMPTS):
-        read_at = time.time()
+        read_at = credential_cache.opened.clock()
         grant = select_grant(caller, grants.fetch(caller, [service]), service)
         if grant is None:
             raise ConnectionRequired(service=service, url=_url(caller, service))

@@ -15,7 +15,6 @@ Source: https://docs.aws.amazon.com/kms/latest/developerguide/encrypt_context.ht
 import json
 import os
 import struct
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -27,6 +26,7 @@ from pydantic import SecretStr
 
 from mcpist.aws.clients import AwsError, client, store_errors
 from mcpist.errors import IntegrityError, StoreUnavailable
+from mcpist.memory import Memory
 from mcpist.settings import settings
 from mcpist.telemetry.invocation import count_now
 from mcpist.telemetry.metrics import INTEGRITY_FAILURES
@@ -70,7 +70,7 @@ class SecretPlace:
 
 
 _single_flight: SingleFlight[tuple[SecretPlace, bytes], bytes] = SingleFlight()
-_key_cache: dict[tuple[SecretPlace, bytes], tuple[float, bytes]] = {}
+data_keys: Memory[tuple[SecretPlace, bytes], bytes] = Memory(KEY_CACHE_SECONDS, MAX_CACHED_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def unseal(sealed: bytes, place: SecretPlace) -> SecretStr:
 def unseal_proof(sealed: bytes, place: SecretPlace) -> SecretStr:
     """What somebody brought as sealed here; IntegrityError, and no alarm, since anybody can bring anything."""
     encrypted_key, nonce, ciphertext = _split(sealed, place)
-    key = _cached_key(place, encrypted_key) or _single_flight.run(
+    key = data_keys.get((place, encrypted_key)) or _single_flight.run(
         (place, encrypted_key), lambda: _decrypt_data_key(place, encrypted_key)
     )
     try:
@@ -146,26 +146,8 @@ def _decrypt(key: str, place: SecretPlace, encrypted: bytes) -> bytes:
 
 
 def _remember(key: DataKey) -> DataKey:
-    _drop_old_keys()
-    if len(_key_cache) >= MAX_CACHED_KEYS:
-        _key_cache.pop(next(iter(_key_cache)), None)
-    _key_cache[key.place, key.encrypted] = time.time(), key.plain
+    data_keys.put((key.place, key.encrypted), key.plain)
     return key
-
-
-def _cached_key(place: SecretPlace, encrypted: bytes) -> bytes | None:
-    _drop_old_keys()
-    known = _key_cache.get((place, encrypted))
-    return known and known[1]
-
-
-def _drop_old_keys() -> None:
-    """Those that have had their time; the oldest stand first."""
-    now = time.time()
-    for key, (cached_at, _) in list(_key_cache.items()):
-        if 0 <= now - cached_at < KEY_CACHE_SECONDS:
-            break
-        _key_cache.pop(key, None)
 
 
 def _split(sealed: bytes, place: SecretPlace) -> tuple[bytes, bytes, bytes]:

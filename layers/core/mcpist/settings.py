@@ -2,8 +2,9 @@
 
 import os
 from dataclasses import dataclass
-from functools import cache
 from urllib.parse import quote, urlencode
+
+from mcpist.memory import cached
 
 KEEP_HOURS = 24
 AUDIT_DAYS = 400
@@ -63,7 +64,7 @@ class Settings:
         return f"{self.public_url}/connect/{quote(service, safe='')}" + (f"?{urlencode(named)}" if named else "")
 
 
-@cache
+@cached
 def settings() -> Settings:
     """The settings of this process."""
 

@@ -1,9 +1,9 @@
 """The catalogue of all services' tools; a module is imported when it is first used. Upstream categories join it."""
 
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mcpist.memory import cached
 from mcpist.settings import settings
 from mcpist.tools.catalogue import Catalogue
 from mcpist_services import NAMES
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mcpist.tools.catalogue import CatalogueView
 
 
-@cache
+@cached
 def has_upstreams() -> bool:
     """Whether upstream servers are configured: where none is, nothing of theirs is imported."""
     path = Path(settings().upstreams)

@@ -29,7 +29,7 @@ def uma(login: LocalLogin) -> Subject:
 
 def now(subject: Subject, organization: str = "") -> Caller:
     """The caller as the directory stands, whatever is cached."""
-    directory._cache.clear()
+    directory.access_cache.clear()
     return directory.identify(subject, organization=organization)
 
 
@@ -99,7 +99,7 @@ def test_a_role_that_is_taken_away_is_gone(uma: Subject) -> None:
 def test_a_role_is_chosen_by_its_name(uma: Subject) -> None:
     directory.put_role("acme", Role("other", modules=("rag",)))
     give(uma, "members", "other")
-    directory._cache.clear()
+    directory.access_cache.clear()
     assert directory.identify(uma, roles=["other"]).roles == (Role("other", modules=("rag",)),)
     with pytest.raises(AuthorizationError) as refused:
         directory.identify(uma, roles=["other", "admins"])
@@ -186,11 +186,11 @@ def test_an_id_that_could_be_another_key_is_refused(bad: str, uma: Subject) -> N
 
 
 def test_the_cache_forgets_rather_than_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(directory, "MAX_CACHED_SUBJECTS", 2)
+    monkeypatch.setattr(directory.access_cache, "max_entries", 2)
     for sub in ("ada", "b", "c"):
         with pytest.raises(MembershipRequired):
             directory.identify(Subject("https://other.example.com", sub))
-    assert len(directory._cache) <= 2
+    assert len(directory.access_cache) <= 2
 
 
 def demoted(organization: Organization, user: str) -> Organization:

@@ -5,17 +5,13 @@ The Lambda API stands on loopback and answers as it is told.
 
 import json
 import logging
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from aws_lambda_powertools import Logger
 
-from mcpist import settings
-from mcpist.aws import clients
 from mcpist.caller import Caller, Proof, Role, Subject
 from mcpist.errors import (
     ConnectionRequired,
@@ -25,8 +21,9 @@ from mcpist.errors import (
     StoreUnavailable,
     UpstreamUnavailable,
 )
+from mcpist.memory import forget_all
 from mcpist.running import broker
-from mcpist.telemetry import invocation
+from tests.clock import Clock
 from tests.core.loopback import listening
 
 PROOF = "jwt.canary.of.the.client"
@@ -101,27 +98,19 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
         "TOKEN_BROKER": "arn:aws:lambda:us-east-1:123456789012:function:mcpist-TokenBroker:live",
     }.items():
         monkeypatch.setenv(name, value)
-    forget()
+    forget_all()
     api.answer({"result": CREDENTIAL})
     with listening(api.server):
         yield api
-    forget()
+    forget_all()
 
 
-def forget() -> None:
-    clients.session.cache_clear()
-    clients.client.cache_clear()
-    settings.settings.cache_clear()
-    broker._credential_cache.clear()
-    broker._status_cache.clear()
-
-
-def test_a_message_carries_the_id_of_the_invocation_that_it_is_sent_in(api: Lambda) -> None:
-    with invocation.begin("door", Logger(), "request-9"):
-        broker.resolve(CALLER, "github")
-    forget()
-    broker.resolve(CALLER, "github")
-    assert [payload.get("correlation") for payload in api.payloads] == ["request-9", None]
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of the cache of credentials."""
+    clock = Clock()
+    monkeypatch.setattr(broker.credential_cache, "clock", clock)
+    return clock
 
 
 def test_a_message_carries_the_proof_the_organization_and_the_roles(api: Lambda) -> None:
@@ -200,8 +189,8 @@ def test_what_is_forgotten_is_asked_for_again(api: Lambda) -> None:
     api.answer({"result": {"grants": []}})
     broker.connected(CALLER, ["github"])
     broker.forget(CALLER, "github")
-    assert [key[3] for key in broker._credential_cache] == ["notion"]
-    assert not broker._status_cache
+    assert [key[3] for key in broker.credential_cache] == ["notion"]
+    assert not broker.status_cache
 
 
 def test_a_credential_that_was_refused_is_forgotten_even_if_there_is_no_other(api: Lambda) -> None:
@@ -212,46 +201,40 @@ def test_a_credential_that_was_refused_is_forgotten_even_if_there_is_no_other(ap
             broker.resolve(CALLER, "github", refused=refused)
 
 
-def test_an_expired_credential_is_not_remembered(api: Lambda) -> None:
-    api.answer({"result": CREDENTIAL | {"expires_at": int(time.time())}})
+def test_an_expired_credential_is_not_cached(api: Lambda, clock: Clock) -> None:
+    api.answer({"result": CREDENTIAL | {"expires_at": int(clock.now)}})
     broker.resolve(CALLER, "github")
     broker.resolve(CALLER, "github")
     assert len(api.payloads) == 2
 
 
-def test_the_memory_lasts_a_minute(api: Lambda) -> None:
+def test_a_credential_is_cached_for_a_minute(api: Lambda, clock: Clock) -> None:
     broker.resolve(CALLER, "github")
-    grow_older(broker.CREDENTIAL_CACHE_SECONDS - 5)
+    clock.advance(broker.CREDENTIAL_CACHE_SECONDS - 5)
     broker.resolve(CALLER, "github")
     assert len(api.payloads) == 1
-    grow_older(5)
+    clock.advance(5)
     broker.resolve(CALLER, "github")
     assert len(api.payloads) == 2
 
 
-def test_the_broker_says_how_much_longer_a_credential_may_be_remembered(api: Lambda) -> None:
+def test_the_broker_says_how_much_longer_a_credential_may_be_remembered(api: Lambda, clock: Clock) -> None:
     api.answer({"result": CREDENTIAL | {"keep_seconds": 20}})
     broker.resolve(CALLER, "github")
-    grow_older(15)
+    clock.advance(15)
     broker.resolve(CALLER, "github")
     assert len(api.payloads) == 1
-    grow_older(5)
+    clock.advance(5)
     broker.resolve(CALLER, "github")
     assert len(api.payloads) == 2
-
-
-def grow_older(seconds: float) -> None:
-    """Let everything that is remembered have been remembered for longer."""
-    for key, (cached_at, credential) in broker._credential_cache.items():
-        broker._credential_cache[key] = (cached_at - seconds, credential)
 
 
 @pytest.mark.usefixtures("api")
-def test_the_memory_is_bounded() -> None:
+def test_the_cache_of_credentials_is_bounded() -> None:
     for number in range(broker.MAX_CACHED_CREDENTIALS):
-        broker._credential_cache["acme", f"user{number}", (), "github"] = (0.0, broker.Credential(**CREDENTIAL))
+        broker.credential_cache.put(("acme", f"user{number}", (), "github"), broker.Credential(**CREDENTIAL))
     broker.resolve(CALLER, "github")
-    assert len(broker._credential_cache) == 1
+    assert len(broker.credential_cache) == broker.MAX_CACHED_CREDENTIALS
 
 
 # -- a bad day ----------------------------------------------------------------------------------------

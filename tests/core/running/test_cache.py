@@ -147,7 +147,7 @@ def test_two_accounts_never_see_each_others_answers(shop: Shop) -> None:
     )
     assert [shop.run("get_item", who)["of"] for who in (UMA, ADA, GLOBEX)] == ["uma", "ada", "globex"]
     shop.credentials["uma"] = replace(OWN, account_id="8")
-    broker._credential_cache.clear()
+    broker.credential_cache.clear()
     assert shop.run("get_item")["of"] == "new"
     assert shop.run("get_item", ADA)["of"] == "ada"
 
@@ -163,7 +163,7 @@ def test_people_who_act_by_the_same_shared_account_share_its_answers(shop: Shop)
 def test_whose_grant_is_gone_gets_nothing_from_memory(shop: Shop) -> None:
     shop.run("get_item")
     shop.credentials["uma"] = ReconnectRequired(service="shop", url="https://x")
-    broker._credential_cache.clear()  # as after its minute
+    broker.credential_cache.clear()  # as after its minute
     with pytest.raises(ReconnectRequired):
         shop.run("get_item")
 
@@ -174,7 +174,7 @@ def test_an_answer_that_another_account_brought_is_kept_for_that_one(shop: Shop)
     shop.credentials["uma"] = replace(OWN, token="t3", owner="role#members")
     assert shop.run("get_item") == shop.run("get_item") == {"of": "shared"}
     shop.credentials["uma"] = OWN
-    broker._credential_cache.clear()
+    broker.credential_cache.clear()
     assert shop.run("get_item") == {"of": "uma"}
 
 

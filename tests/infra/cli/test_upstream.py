@@ -10,6 +10,7 @@ from infra.cli.main import run
 from infra.cli.upstream_import import split
 from infra.local.names import REGION
 from mcpist.aws.clients import client
+from mcpist.memory import forget_entries
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import counts, resolve_all
 from mcpist_services.upstream.configuration import load
@@ -227,7 +228,7 @@ def test_tools_tell_what_keeps_them_from_being_shown(capsys: pytest.CaptureFixtu
 
 @pytest.mark.usefixtures("deployed")
 def test_an_approval_holds_until_the_tool_changes(capsys: pytest.CaptureFixture[str], disk: str) -> None:
-    lists.forget()
+    forget_entries()
     approved = command(capsys, "approve", "disk", "list_directory", "--upstreams", disk, *STACK)
     assert approved["approved"] == ["list_directory"]
     assert [one["tool"] for one in approved["waiting"]] == ["list_directory_with_sizes", "list_allowed_directories"]
@@ -247,7 +248,7 @@ def test_an_approval_holds_until_the_tool_changes(capsys: pytest.CaptureFixture[
 
 @pytest.mark.usefixtures("deployed")
 def test_only_what_is_there_can_be_approved(capsys: pytest.CaptureFixture[str], disk: str) -> None:
-    lists.forget()
+    forget_entries()
     assert '"nope"' in failure(capsys, "approve", "nope", "--upstreams", disk, *STACK)["message"]
     error = failure(capsys, "approve", "disk", "list_directory", "nope", "--upstreams", disk, *STACK)
     assert '"nope"' in error["message"]

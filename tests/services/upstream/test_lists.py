@@ -6,6 +6,7 @@ import mcp_types
 import pytest
 
 from mcpist.errors import ConnectionRequired, StoreUnavailable, UpstreamUnavailable
+from mcpist.memory import forget_entries
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.connections import Listing
 from mcpist_services.upstream.lists import EVERYBODY
@@ -51,7 +52,7 @@ def test_a_list_is_fetched_once_and_then_comes_from_memory_and_from_the_table(aw
     aws.clear()
     assert names(lists.refreshed("files", EVERYBODY, server)) == ["read"]
     assert aws == []
-    lists.forget()
+    forget_entries()
     assert names(lists.refreshed("files", EVERYBODY, server)) == ["read"]
     assert aws == ["Query"]
 
@@ -69,7 +70,7 @@ def test_a_long_list_is_kept_in_parts_and_read_whole() -> None:
     about = "".join(noise.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=300))
     tools = [f"tool_{number}_{noise.getrandbits(800):x}" for number in range(5_000)]
     lists.store("files", EVERYBODY, listing(*tools, about=about))
-    lists.forget()
+    forget_entries()
     parts = [item for item in lists._table().query("upstream#files", "list#") if len(item["content"]) <= 300_000]
     assert len(parts) > 1
     assert names(lists.server_state("files")) == tools
@@ -78,7 +79,7 @@ def test_a_long_list_is_kept_in_parts_and_read_whole() -> None:
 def test_a_list_of_which_another_sandbox_writes_the_parts_is_not_read_half() -> None:
     lists.store("files", EVERYBODY, listing("read"))
     lists._table().update("upstream#files", "list#0", "SET #parts = :parts", values={":parts": 2})
-    lists.forget()
+    forget_entries()
     assert lists.server_state("files").cached is None
 
 
@@ -91,7 +92,7 @@ def test_a_list_of_another_server_under_the_same_name_does_not_count(upstreams: 
 def test_a_private_list_is_its_owners_alone() -> None:
     assert names(lists.refreshed("files", UMA, Server(listing("uma_reads", scope="private")))) == ["uma_reads"]
     assert names(lists.refreshed("files", ADA, Server(listing("ada_reads", scope="private")))) == ["ada_reads"]
-    lists.forget()
+    forget_entries()
     assert [names(lists.server_state("files", owner)) for owner in (UMA, ADA, EVERYBODY)] == [
         ["uma_reads"],
         ["ada_reads"],
@@ -135,7 +136,7 @@ def test_approvals_never_expire() -> None:
 
 def test_without_the_table_no_tool_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     lists.store("files", EVERYBODY, listing("read"))
-    lists.forget()
+    forget_entries()
 
     def fail(*_: Any, **__: Any) -> None:
         raise StoreUnavailable(store="ledger")

@@ -108,7 +108,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
 def put_parameter(provider: str, value: str) -> None:
     name = f"{settings.settings().oauth_parameters}/{provider}"
     boto3.client("ssm").put_parameter(Name=name, Value=value, Type="SecureString", Overwrite=True)
-    apps.forget()
+    apps.app_cache.clear()
 
 
 def owners(door: Broker) -> list[str]:
@@ -320,7 +320,7 @@ def demoted(door: Broker) -> Callable[[], None]:
     def demote() -> None:
         put_person(door.login, "bob", roles=["engineering"], system_role="admin")
         put_person(door.login, "grace", roles=["engineering"], system_role="user")
-        directory._cache.clear()
+        directory.access_cache.clear()
 
     return demote
 
@@ -350,7 +350,7 @@ def test_who_is_no_administrator_any_more_confirms_nothing_for_a_role(
 def test_who_has_lost_a_role_opens_nothing_to_it(ada: Journey) -> None:
     back = ada.consent(open_to=["support"])
     put_person(ada.door.login, "ada", roles=["engineering"])
-    directory._cache.clear()
+    directory.access_cache.clear()
     assert error_of(ada.finish(back)) == "AuthorizationError"
     assert owners(ada.door) == []
 

@@ -37,7 +37,7 @@ def test_a_login_needs_a_member_with_a_valid_token(door: Broker) -> None:
 
 def test_who_is_in_several_organizations_names_one(door: Broker) -> None:
     directory.put_user("globex", "ada", name="Ada", subject=Subject(door.login.issuer, "ada"), roles=["support"])
-    directory._cache.clear()
+    directory.access_cache.clear()
     answer = door.ask("login")
     assert answer["error"] == {"type": "OrganizationAmbiguous", "details": {"known": "acme, globex"}}
     assert door.ask("login", organization="globex")["result"]["organization"] == "globex"
@@ -61,7 +61,7 @@ def test_who_is_no_member_any_more_has_no_session(door: Broker) -> None:
     proof = door.session("bob")
     elsewhere = Subject(door.login.issuer, "somebody-else")
     directory.put_user("acme", "bob", name="Bob", subject=elsewhere, roles=["engineering"])
-    directory._cache.clear()
+    directory.access_cache.clear()
     assert error_of(offer(door, proof)) == "MembershipRequired"
 
 
@@ -69,7 +69,7 @@ def test_a_subject_that_became_another_user_does_not_act_as_the_new_one(door: Br
     proof = door.session("bob")
     directory.put_user("acme", "bob", name="Bob", subject=Subject(door.login.issuer, "gone"), roles=["engineering"])
     directory.put_user("acme", "bert", name="Bert", subject=Subject(door.login.issuer, "bob"), roles=["engineering"])
-    directory._cache.clear()
+    directory.access_cache.clear()
     assert error_of(offer(door, proof)) == "AuthenticationError"
 
 

@@ -157,7 +157,7 @@ def test_resealing_changes_the_ciphertexts_alone(door: Broker) -> None:
     [after] = door.items()
     sealed = {"access_token", "refresh_token"}
     assert {name for name in before if before[name] != after[name]} == sealed
-    vault._key_cache.clear()
+    vault.data_keys.clear()
     assert again.tokens() == grant.tokens()
 
 

@@ -1,7 +1,6 @@
 """Where our clients at the providers are read from, and what is refused there."""
 
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +14,7 @@ from mcpist.aws import clients
 from mcpist.aws.clients import AwsError
 from mcpist.errors import NotConfigured, StoreUnavailable
 from mcpist.oauth.app import App, OAuthServerApp
+from tests.clock import Clock
 from token_broker import providers
 from token_broker.providers import apps
 from token_broker.providers.apps import get_app
@@ -33,13 +33,13 @@ _put: list[str] = []
 @pytest.fixture(autouse=True)
 def folder(aws: list[str]) -> Iterator[None]:
     """No parameter and no memory of one; no request counted."""
-    apps.forget()
+    apps.app_cache.clear()
     _put.clear()
     aws.clear()
     yield
     if _put:
         boto3.client("ssm").delete_parameters(Names=_put)
-    apps.forget()
+    apps.app_cache.clear()
 
 
 @pytest.fixture
@@ -73,36 +73,36 @@ def test_an_app_is_read_from_its_parameter_and_shows_no_secret() -> None:
     assert SECRET not in repr(app)
 
 
-def test_it_is_read_once_a_minute(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_app_is_read_once_a_minute(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     put("github", {"client_id": "old"})
     aws.clear()
-    now = 1_000_000.0
-    monkeypatch.setattr(time, "time", lambda: now)
+    clock = Clock()
+    monkeypatch.setattr(apps.app_cache, "clock", clock)
     assert [get_app("github").client_id for _ in range(3)] == ["old"] * 3
     assert aws == ["GetParameter"]
     put("github", {"client_id": "new"})
-    now += apps.APP_CACHE_SECONDS - 1
+    clock.advance(apps.APP_CACHE_SECONDS - 1)
     assert get_app("github").client_id == "old"
-    now += 1
+    clock.advance(1)
     assert get_app("github").client_id == "new"
 
 
 def test_a_clock_that_was_put_back_keeps_nothing_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     put("github", {"client_id": "old"})
-    now = 1_000_000.0
-    monkeypatch.setattr(time, "time", lambda: now)
+    clock = Clock()
+    monkeypatch.setattr(apps.app_cache, "clock", clock)
     get_app("github")
     put("github", {"client_id": "new"})
-    now -= 300
+    clock.advance(-300)
     assert get_app("github").client_id == "new"
 
 
-def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apps, "MAX_CACHED_APPS", 2)
+def test_the_cache_of_apps_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apps.app_cache, "max_entries", 2)
     for name in ("a", "b", "c"):
         put(name, SERVER)
         get_app(name)
-        assert len(apps._cache) <= 2
+        assert len(apps.app_cache) <= 2
 
 
 def test_a_missing_parameter_is_named() -> None:

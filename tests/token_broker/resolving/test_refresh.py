@@ -147,7 +147,7 @@ def resolve(refused: int | None = None, **pace: float) -> broker.Credential:
 
 def outcome(refused: int | None = None, **pace: float) -> str:
     """The token, or the error's code."""
-    credential_cache._cache.clear()
+    credential_cache.opened.clear()
     try:
         return resolve(refused, **pace).token
     except McpistError as error:
@@ -266,7 +266,7 @@ def test_another_app_in_the_parameter_asks_nothing_and_changes_nothing_stored(
     assert outcome(refused=1) == "NOT_CONFIGURED"
     assert (stored(door), stored(door, "lease#"), provider.asked) == (before, {}, [])
     put_parameter(provider.app())
-    apps.forget()
+    apps.app_cache.clear()
     provider.says = Said(body=PAIR)
     assert outcome() == NEW_ACCESS
 

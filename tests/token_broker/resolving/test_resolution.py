@@ -49,7 +49,7 @@ def test_the_first_grant_that_stands_decides_and_no_other_ever_acts(
 ) -> None:
     for grant in (*grants.find("acme"), *grants.find("globex")):
         grants.remove(grant)
-    credential_cache._cache.clear()
+    credential_cache.opened.clear()
     connect(door, "user#ada", own)
     for role, state in shared.items():
         connect(door, f"role#{role}", state)

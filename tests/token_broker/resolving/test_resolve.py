@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from mcpist.caller import Caller, Role, Subject
 from mcpist.running.broker import Credential
+from tests.clock import Clock
 from tests.token_broker.conftest import ACCESS, FAR_FUTURE, Broker, error_of, put_person
 from token_broker.grants import credential_cache, grants
 from token_broker.resolving import credentials
@@ -341,12 +342,11 @@ def test_a_warm_resolve_sends_none(door: Broker) -> None:
 def test_what_all_memories_keep_together_is_a_minute(door: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     connect(door, own="alive")
     event = door.event("resolve")
-    now = time.time()
-    clock = [now]
-    monkeypatch.setattr(time, "time", lambda: clock[0])
+    clock = Clock(time.time())
+    monkeypatch.setattr(credential_cache.opened, "clock", clock)
     kept = []
-    for seconds in (0, 10, 29, 31):
-        clock[0] = now + seconds
+    for seconds in (0, 10, 19, 2):
+        clock.advance(seconds)
         door.requests.clear()
         kept.append((door.send(event)["result"]["keep_seconds"], "BatchGetItem" in door.requests))
     assert kept == [(60, True), (50, False), (31, False), (60, True)]
@@ -367,7 +367,7 @@ def test_a_sandbox_remembers_a_bounded_number(door: Broker) -> None:
     credential = Credential("token", "1", "octocat", "user#ada", None)
     for number in range(credential_cache.MAX_OPENED_CREDENTIALS + 10):
         credential_cache.keep(caller, f"service{number}", grant, credential, read_at=time.time())
-    assert len(credential_cache._cache) <= credential_cache.MAX_OPENED_CREDENTIALS
+    assert len(credential_cache.opened) <= credential_cache.MAX_OPENED_CREDENTIALS
 
 
 def test_a_warm_sandbox_resolves_a_thousand_times_a_second(door: Broker) -> None:

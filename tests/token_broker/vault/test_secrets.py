@@ -48,7 +48,7 @@ def test_no_log_line_holds_a_secret_even_at_debug(
     events = [door.event(name) for name in ("resolve", "resolve_by_warrant", "status")]
     events += [door.event("resolve", proof={"kind": "jwt", "value": door.login.mint("ada", exp=1)})]
     events += [{**events[0], "operation": ACCESS}, {**events[0], "service": 7}, door.event("revoke_personal")]
-    vault._key_cache.clear()
+    vault.data_keys.clear()
     answers = [door.send(event) for event in events]
     assert answers[0]["result"]["token"] == ACCESS
     everything = written(logged, capsys)

@@ -19,6 +19,7 @@ from pydantic import SecretStr
 from mcpist.aws import clients
 from mcpist.aws.clients import AwsError
 from mcpist.errors import IntegrityError, StoreUnavailable
+from tests.clock import Clock
 from tests.token_broker.conftest import forget
 from token_broker.vault import vault
 from token_broker.vault.vault import HEADER, SecretPlace, unseal, unseal_proof
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("aws")
 def seal(secret: SecretStr, place: SecretPlace) -> bytes:
     """As another sandbox did, so that KMS must be asked for the data key."""
     sealed = vault.seal(secret, place)
-    vault._key_cache.clear()
+    vault.data_keys.clear()
     return sealed
 
 
@@ -179,22 +180,24 @@ def asked(aws: list[str]) -> list[str]:
 
 
 def test_a_data_key_is_asked_for_once_in_five_minutes(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    sealed, now = seal(SECRET, PLACE), time.time()
-    for seconds in (0, 100, 299, 301):
-        monkeypatch.setattr(time, "time", lambda seconds=seconds: now + seconds)
+    sealed, clock = seal(SECRET, PLACE), Clock()
+    monkeypatch.setattr(vault.data_keys, "clock", clock)
+    for seconds in (0, 100, 199, 2):
+        clock.advance(seconds)
         unseal(sealed, PLACE)
     assert asked == ["GenerateDataKey", "Decrypt", "Decrypt"]
 
 
 def test_no_data_key_stays_beyond_its_time_or_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = time.time()
-    monkeypatch.setattr(vault, "MAX_CACHED_KEYS", 3)
+    clock = Clock()
+    monkeypatch.setattr(vault.data_keys, "clock", clock)
+    monkeypatch.setattr(vault.data_keys, "max_entries", 3)
     for version in range(1, 6):
         vault.seal(SECRET, replace(PLACE, version=version))
-    assert [place.version for place, _ in vault._key_cache] == [3, 4, 5]
-    monkeypatch.setattr(time, "time", lambda: now + vault.KEY_CACHE_SECONDS + 1)
+    assert [place.version for place, _ in vault.data_keys] == [3, 4, 5]
+    clock.advance(vault.KEY_CACHE_SECONDS + 1)
     vault.seal(SECRET, PLACE)
-    assert [place for place, _ in vault._key_cache] == [PLACE]
+    assert [place for place, _ in vault.data_keys] == [PLACE]
 
 
 def test_a_remembered_data_key_opens_nothing_in_another_place() -> None:
@@ -217,7 +220,7 @@ from token_broker.vault import vault
 while (hooks := get_before_snapshot()):
     function, args, kwargs = hooks.pop()
     function(*args, **kwargs)
-assert not (vault._key_cache or credential_cache._cache or apps._cache or clients.client.cache_info().currsize)
+assert not (vault.data_keys or credential_cache.opened or apps.app_cache or clients.client.cache_info().currsize)
 """
     surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", script], check=True, env=surroundings)

@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mcpist.errors import StoreUnavailable
+from mcpist.memory import cached
 from mcpist.settings import settings
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class ResourceExists(AwsError):
     """A resource with this name exists already."""
 
 
-@cache
+@cached
 def session() -> Any:
     """Return the sandbox's AWS session.
 
@@ -75,7 +75,7 @@ def session() -> Any:
     return botocore_session
 
 
-@cache
+@cached
 def client(
     service: str,
     *,

@@ -14,7 +14,6 @@ administrator) holds however many people change it at once.
 The access items are derived: they come and go with their users, and `_publish` writes them anew after every change.
 """
 
-import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -33,6 +32,7 @@ from mcpist.errors import (
     OrganizationAmbiguous,
     StoreUnavailable,
 )
+from mcpist.memory import Memory
 from mcpist.people.organization import Change, Organization, User
 from mcpist.settings import settings
 
@@ -40,7 +40,7 @@ ACCESS_CACHE_SECONDS = 5
 MAX_CACHED_SUBJECTS = 1_000
 MAX_WRITE_ATTEMPTS = 10  # to write while others write, too
 
-_cache: dict[Subject, tuple[float, list[Item]]] = {}
+access_cache: Memory[Subject, list[Item]] = Memory(ACCESS_CACHE_SECONDS, MAX_CACHED_SUBJECTS)
 
 
 def identify(
@@ -228,14 +228,7 @@ def _raise_unknown(organization: str) -> NoReturn:
 
 def _access_items(subject: Subject) -> list[Item]:
     """The subject's access items, from memory for some seconds."""
-    known = _cache.get(subject)
-    if known and 0 <= time.time() - known[0] < ACCESS_CACHE_SECONDS:
-        return known[1]
-    accesses = _table().query(f"subject#{subject.issuer}#{subject.sub}")
-    if len(_cache) >= MAX_CACHED_SUBJECTS:
-        _cache.clear()
-    _cache[subject] = (time.time(), accesses)
-    return accesses
+    return access_cache.get_or_make(subject, lambda: _table().query(f"subject#{subject.issuer}#{subject.sub}"))
 
 
 def _table() -> Table:

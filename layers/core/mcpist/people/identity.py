@@ -26,6 +26,7 @@ import jwt
 
 from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError, UpstreamUnavailable
+from mcpist.memory import Memory, cached
 
 logger = logging.getLogger(__name__)
 
@@ -90,21 +91,19 @@ class IssuerKeys:
         raise ValueError("no jwks_uri in the issuer's metadata")
 
 
-issuer_keys = cache(IssuerKeys)
+issuer_keys = cached(IssuerKeys)
 
-_verified: dict[bytes, tuple[float, Subject]] = {}
+verified_tokens: Memory[bytes, Subject] = Memory(TOKEN_CACHE_SECONDS, MAX_CACHED_TOKENS)
 
 
 def verify(token: str, *, issuer: str, audience: str) -> Subject:
     """The subject of a valid access token; one that was verified within the last minute is not verified again."""
     key = hashlib.sha256("\n".join((issuer, audience, token)).encode()).digest()
-    good_until, subject = _verified.get(key, (0.0, None))
-    if subject is None or time.time() >= good_until:
-        subject, expires_at = _verify(token, issuer=issuer, audience=audience)
-        if len(_verified) >= MAX_CACHED_TOKENS:
-            _verified.clear()
-        _verified[key] = min(expires_at, time.time() + TOKEN_CACHE_SECONDS), subject
-    return subject
+    known = verified_tokens.get(key)
+    if known:
+        return known
+    subject, expires_at = _verify(token, issuer=issuer, audience=audience)
+    return verified_tokens.put(key, subject, until=expires_at)
 
 
 def _verify(token: str, *, issuer: str, audience: str) -> tuple[Subject, float]:

@@ -15,6 +15,7 @@ from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import Table
 from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest, StepLimitReached, StoreUnavailable, UserLimitReached
+from mcpist.memory import on_forget
 from mcpist.settings import settings
 
 MINUTE_SECONDS, DAY_SECONDS = 60, 86_400
@@ -73,6 +74,7 @@ class RequestQuota:
 
 
 request_quota = RequestQuota()
+on_forget(request_quota.clear)
 
 
 def reserve_steps(organization: str, steps: int, now: float) -> None:
@@ -110,7 +112,7 @@ def _reserve_requests(caller: Caller, minute: int, wanted: int, limit: int) -> i
 
 
 def _add(organization: str, key: str, amount: int, ends: int, max_used: int | None = None) -> int:
-    """What a counter holds with the amount added; a ClientError where it held more than `max_used`."""
+    """What a counter holds with the amount added; ConditionFailed where it held more than `max_used`."""
     item = _table().update(
         _partition(organization),
         key,

@@ -6,7 +6,7 @@ own errors, whatever happened on the way, and quotes neither the message nor the
 """
 
 import json
-import time
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from mcpist.aws.clients import AwsError, client, store_errors
 from mcpist.caller import Caller
 from mcpist.errors import InternalError, McpistError, RateLimitExceeded, UpstreamUnavailable, from_message
+from mcpist.memory import Memory
 from mcpist.settings import settings
 from mcpist.telemetry.invocation import correlation
 from mcpist.telemetry.tracing import span
@@ -46,46 +47,40 @@ class Credential:
     keep_seconds: float = CREDENTIAL_CACHE_SECONDS
 
 
-_credential_cache: dict[CacheKey, tuple[float, Credential]] = {}
-_status_cache: dict[CacheKey, tuple[float, frozenset[str]]] = {}
+credential_cache: Memory[CacheKey, Credential] = Memory(CREDENTIAL_CACHE_SECONDS, MAX_CACHED_CREDENTIALS)
+status_cache: Memory[CacheKey, frozenset[str]] = Memory(CREDENTIAL_CACHE_SECONDS, MAX_CACHED_CREDENTIALS)
 
 
 def resolve(caller: Caller, service: str, *, refused: int | None = None) -> Credential:
     """The caller's credential for a service; `refused` is the version of the last one, where the service refused it."""
     key = (caller.organization, caller.user, caller.role_names, service)
-    cached = _credential_cache.get(key)
-    if cached and cached[1].version != refused and _is_fresh(*cached):
-        return cached[1]
-    _credential_cache.pop(key, None)
+    known = credential_cache.get(key)
+    if known and known.version != refused:
+        return known
+    credential_cache.drop(lambda other, _: other == key)
     fields = {} if refused is None else {"refused": refused}
     credential = _parse_credential(request(caller, "resolve", service=service, **fields))
-    if len(_credential_cache) >= MAX_CACHED_CREDENTIALS:
-        _credential_cache.clear()
-    _credential_cache[key] = (time.time(), credential)
-    return credential
+    kept_until = credential_cache.clock() + credential.keep_seconds
+    expires_at = math.inf if credential.expires_at is None else credential.expires_at
+    return credential_cache.put(key, credential, until=min(kept_until, expires_at))
 
 
 def forget(caller: Caller, service: str) -> None:
     """Ask the broker the next time, whatever is remembered of the user, in any roles."""
     user_key = (caller.organization, caller.user)
-    for key in [key for key in _credential_cache if (*key[:2], key[3]) == (*user_key, service)]:
-        del _credential_cache[key]
-    for key in [key for key in _status_cache if key[:2] == user_key]:
-        del _status_cache[key]
+    credential_cache.drop(lambda key, _: (*key[:2], key[3]) == (*user_key, service))
+    status_cache.drop(lambda key, _: key[:2] == user_key)
 
 
 def connected(caller: Caller, services: Sequence[str]) -> frozenset[str]:
     """Those of the services that the caller has a working grant of, as of a minute ago at most."""
     key = (caller.organization, caller.user, caller.role_names, " ".join(services))
-    cached = _status_cache.get(key)
-    if cached and 0 <= time.time() - cached[0] < CREDENTIAL_CACHE_SECONDS:
-        return cached[1]
-    rows = request(caller, "status", services=list(services))["grants"]
-    found = frozenset(row["service"] for row in rows if row["acts"] and row["usable"])
-    if len(_status_cache) >= MAX_CACHED_CREDENTIALS:
-        _status_cache.clear()
-    _status_cache[key] = (time.time(), found)
-    return found
+
+    def ask() -> frozenset[str]:
+        rows = request(caller, "status", services=list(services))["grants"]
+        return frozenset(row["service"] for row in rows if row["acts"] and row["usable"])
+
+    return status_cache.get_or_make(key, ask)
 
 
 def warrant(caller: Caller, services: Iterable[str], *, expires_at: int) -> str:
@@ -149,8 +144,3 @@ def _parse_credential(result: dict[str, Any]) -> Credential:
         return Credential(**{**result, "scopes": tuple(result.get("scopes", ()))})
     except TypeError:
         raise UpstreamUnavailable(service="token broker", problem="it answered in another release's words") from None
-
-
-def _is_fresh(cached_at: float, credential: Credential) -> bool:
-    expired = credential.expires_at is not None and credential.expires_at <= time.time()
-    return not expired and 0 <= time.time() - cached_at < min(credential.keep_seconds, CREDENTIAL_CACHE_SECONDS)

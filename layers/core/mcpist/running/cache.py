@@ -5,11 +5,11 @@ It is off unless the setting says otherwise, and keeps only what a tool declares
 
 import hashlib
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from mcpist.memory import Clock, on_forget, wall_clock
 from mcpist.running.account import Account
 from mcpist.tools.call import Call, CallResponse
 
@@ -41,7 +41,7 @@ class CachedResponse:
 class ResponseCache:
     """Some answers, the least recently used of which go first."""
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Clock = wall_clock) -> None:
         self._clock = clock
         self._entries: dict[Key, CachedResponse] = {}
         self._size_bytes = 0
@@ -95,6 +95,7 @@ class ResponseCache:
 
 
 response_cache = ResponseCache()
+on_forget(response_cache.forget)
 
 
 def _key(account: Account, call: Call) -> Key:

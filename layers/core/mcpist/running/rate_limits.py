@@ -3,9 +3,11 @@
 import math
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+
+from mcpist.memory import Clock, on_forget, wall_clock
 
 MAX_COOLDOWN_SECONDS = 3600.0  # a service that names more is asked again after it
 MAX_COOLDOWNS = 1_000
@@ -18,7 +20,7 @@ type Key = tuple[str, ...]
 class Cooldowns:
     """Per service and account: when the next request may be sent; by the wall clock, since sandboxes are frozen."""
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Clock = wall_clock) -> None:
         self._clock = clock
         self._until: dict[Key, float] = {}
 
@@ -39,6 +41,7 @@ class Cooldowns:
 
 
 cooldowns = Cooldowns()
+on_forget(cooldowns.clear)
 
 
 def is_rate_limit(status: int, headers: Mapping[str, str]) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticCustomError
 
 from mcpist.errors import InvalidConfiguration
+from mcpist.memory import cached
 from mcpist.settings import settings
 from mcpist_services.upstream import jsonc
 from mcpist_services.upstream.secret_detection import is_secret, secret_arguments, secret_in_url
@@ -256,7 +257,7 @@ def load(path: Path) -> Configuration:
         raise _invalid(path, field, problem).with_details(problems=others) from None
 
 
-@cache
+@cached
 def configuration() -> Configuration:
     """Return this process's configuration: the file in the config layer or in the settings, else empty."""
     path = Path(settings().upstreams)

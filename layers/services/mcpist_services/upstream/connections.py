@@ -69,6 +69,7 @@ class Upstreams:
     def __init__(self, servers: Mapping[str, UpstreamServer] | None = None) -> None:
         self._servers = servers
         self._background = BackgroundLoop()
+        self._is_started = False
         self._links: dict[LinkKey, Link] = {}
         self._semaphores: dict[str, asyncio.Semaphore] = {}
         self._pool: ConnectionPool | None = None
@@ -125,10 +126,13 @@ class Upstreams:
         return self._run(self._send(server, identity, request, deadline, reads=True), server, deadline)
 
     def start(self, identity: Identity = SHARED) -> None:
-        """Begin to connect to all servers that need no user, in parallel, and return at once.
+        """Begin to connect to all servers that need no user, in parallel; return at once. A second call does nothing.
 
         A server that cannot be reached is tried again with growing pauses. `identity` holds the stored parameters.
         """
+        if self._is_started:
+            return
+        self._is_started = True
         for name, server in self.servers.items():
             if not server.grants and server.references <= set(identity.secrets):
                 self._background.submit(self._keep_trying(name, identity))

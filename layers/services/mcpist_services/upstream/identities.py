@@ -1,20 +1,21 @@
 """On whose behalf an upstream is called: the references of its configuration, resolved for one caller."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mcpist.aws.clients import AwsError, client, store_errors
 from mcpist.caller import Caller
 from mcpist.errors import UpstreamUnavailable
+from mcpist.memory import Memory
 from mcpist.running import broker
 from mcpist_services.upstream.configuration import configuration
 from mcpist_services.upstream.connections import Identity
 from mcpist_services.upstream.lists import EVERYBODY, ListOwner
 
 PARAMETER_TTL_SECONDS = 300.0
+MAX_CACHED_PARAMETERS = 1_000
 
-_parameters: dict[str, tuple[float, str]] = {}
+parameter_cache: Memory[str, str] = Memory(PARAMETER_TTL_SECONDS, MAX_CACHED_PARAMETERS)
 
 
 def owner(caller: Caller, server: str) -> ListOwner:
@@ -50,26 +51,19 @@ def identity_for(caller: Caller, server: str, *, refused: ActingIdentity | None 
     return ActingIdentity(Identity(caller.organization, " ".join([caller.user, *owners]), secrets), versions)
 
 
-def forget() -> None:
-    """Drop what memory holds."""
-    _parameters.clear()
-
-
 def _parameter_paths(references: frozenset[str]) -> list[str]:
     return sorted(one.removeprefix("ssm:") for one in references if one.startswith("ssm:"))
 
 
 def _parameter(path: str, server: str, fresh: bool) -> str:
     """A stored parameter's value, from memory for some minutes."""
-    known = _parameters.get(path)
-    if known and not fresh and 0 <= time.time() - known[0] < PARAMETER_TTL_SECONDS:
-        return known[1]
+    known = parameter_cache.get(path)
+    if known is not None and not fresh:
+        return known
     try:
         with store_errors("parameters"):
             answer = client("ssm").get_parameter(Name=path, WithDecryption=True)
     except AwsError as error:
         problem = f"its parameter {path} cannot be read ({error.code})"
         raise UpstreamUnavailable(service=server, problem=problem) from error
-    value = str(answer["Parameter"]["Value"])
-    _parameters[path] = (time.time(), value)
-    return value
+    return parameter_cache.put(path, str(answer["Parameter"]["Value"]))

@@ -11,6 +11,7 @@ So one Query reads all of a server, and a cold sandbox asks no upstream.
 
 import hashlib
 import json
+import math
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +26,7 @@ from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.table import Table
 from mcpist.errors import McpistError, StoreUnavailable
+from mcpist.memory import Memory
 from mcpist.settings import settings
 from mcpist_services.upstream.configuration import configuration
 from mcpist_services.upstream.connections import Identity, Listing
@@ -86,7 +88,7 @@ type Fetch = Callable[[], Listing]
 
 EVERYBODY: ListOwner = ("", "")
 
-_memory: dict[tuple[str, ListOwner], ServerState] = {}
+_memory: Memory[tuple[str, ListOwner], ServerState] = Memory(math.inf, MAX_MEMORY_ENTRIES)
 
 
 def owner_of(identity: Identity) -> ListOwner:
@@ -99,7 +101,7 @@ def server_state(server: str, owner: ListOwner = EVERYBODY) -> ServerState:
 
     If the table cannot be read, no tool is offered: without the approvals no tool can be trusted.
     """
-    found = _memory.get((server, owner), ServerState())
+    found = _memory.get((server, owner)) or ServerState()
     if 0 <= time.time() - found.checked_at < MEMORY_TTL_SECONDS:
         return found
     try:
@@ -173,17 +175,13 @@ def approve(server: str, approved: Iterable[Pin], *, again: bool = True) -> None
     forget(server)
 
 
-def forget(server: str = "") -> None:
-    """Drop what memory holds of a server, or of all: the table is read again."""
-    for key in [key for key in _memory if server in {"", key[0]}]:
-        del _memory[key]
+def forget(server: str) -> None:
+    """Drop what memory holds of a server: the table is read again."""
+    _memory.drop(lambda key, _: key[0] == server)
 
 
 def _remember(server: str, owner: ListOwner, found: ServerState) -> ServerState:
-    if len(_memory) >= MAX_MEMORY_ENTRIES:
-        _memory.clear()
-    _memory[server, owner] = found
-    return found
+    return _memory.put((server, owner), found)
 
 
 def _read(server: str, owner: ListOwner) -> tuple[CachedListing | None, dict[str, Pin]]:

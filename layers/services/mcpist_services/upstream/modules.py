@@ -1,22 +1,23 @@
 """The categories as modules for one caller: built from configuration, lists and approvals."""
 
 import logging
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 from mcpist.caller import Caller
 from mcpist.errors import ApprovalRequired, McpistError
+from mcpist.memory import Memory
 from mcpist.render.shows import Shows
 from mcpist.telemetry.invocation import with_context
 from mcpist.tools.index import Index
 from mcpist.tools.module import Module
 from mcpist.tools.search import WordIndex
 from mcpist.tools.upstream_tool import UNKNOWN_COLUMNS
-from mcpist_services.upstream import identities, lists
+from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import ResolvedCategory, counts, resolve_all
 from mcpist_services.upstream.category import CategoryModule
 from mcpist_services.upstream.configuration import configuration
@@ -41,7 +42,7 @@ class BuiltCategories:
     index: Index
 
 
-_builds: dict[tuple[Any, ...], BuiltCategories] = {}
+_builds: Memory[tuple[Any, ...], BuiltCategories] = Memory(math.inf, MAX_CACHED_BUILDS)
 
 
 class Categories:
@@ -73,7 +74,7 @@ class Categories:
         """Ask the servers of these categories for their tools, in parallel, if their lists are stale."""
         wanted = _servers_of({name: one for name, one in self._permitted.items() if name in names})
         if wanted:
-            _start()
+            upstreams().start()  # once the first category is named: a request that needs none waits for none
         asked = [server for server in wanted if not self._is_fresh(server)]
         if asked:
             self._states |= dict(zip(asked, _map_concurrently(self._refreshed_state, asked), strict=True))
@@ -110,18 +111,16 @@ class Categories:
 def _build(known: Mapping[str, ServerState]) -> BuiltCategories:
     """Build all categories, once for each state of their sources; tools that could not be pinned are tried again."""
     key = tuple((server, one.version) for server, one in known.items())
-    if key in _builds:
-        return _builds[key]
+    if found := _builds.get(key):
+        return found
     listed = {server: [tool.name for tool in one.cached.listing.tools] for server, one in known.items() if one.cached}
     resolved = resolve_all(configuration(), listed)
     pinned = {
         server: replace(known[server], pins=_pin_named_tools(server, known[server], resolved)) for server in listed
     }
     made = _build_modules(resolved, {**known, **pinned})
-    if len(_builds) >= MAX_CACHED_BUILDS:
-        _builds.clear()
     if all(pin.fingerprint for one in pinned.values() for pin in one.pins.values()):
-        _builds[key] = made
+        _builds.put(key, made)
     return made
 
 
@@ -183,17 +182,3 @@ def _map_concurrently(ask: Callable[[str], ServerState], servers: list[str]) -> 
         return [ask(server) for server in servers]
     with ThreadPoolExecutor(min(MAX_CONCURRENT_LISTS, len(servers))) as threads:
         return list(threads.map(with_context(ask), servers))
-
-
-@cache
-def _start() -> None:
-    """Begin to connect to all servers when the first category is named: other callers wait for none."""
-    upstreams().start()
-
-
-def forget() -> None:
-    """Drop what memory holds of lists, approvals and parameters, as a new sandbox would begin."""
-    _builds.clear()
-    _start.cache_clear()
-    lists.forget()
-    identities.forget()

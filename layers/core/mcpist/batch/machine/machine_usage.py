@@ -16,13 +16,15 @@ from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed, client, store_errors
 from mcpist.batch.ledger.items import table
 from mcpist.batch.machine.definition import NAME_DIGEST_CHARACTERS, Machine
+from mcpist.memory import Memory
 
 MACHINES_PK = "machines"
 STACK_TAG = "mcpist:stack"
 USE_WRITE_INTERVAL_SECONDS = 86_400
 USE_RETENTION_SECONDS = 90 * 86_400
+MAX_RECORDED_USES = 10_000
 
-_recorded_at: dict[str, float] = {}
+recorded_uses: Memory[str, float] = Memory(USE_WRITE_INTERVAL_SECONDS, MAX_RECORDED_USES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def record_use(name: str, states: int) -> bool:
     False while it is being removed: then the batch must run elsewhere.
     """
     now = time.time()
-    if now - _recorded_at.get(name, 0) < USE_WRITE_INTERVAL_SECONDS:
+    if recorded_uses.get(name):
         return True
     item = table().update(
         MACHINES_PK,
@@ -59,7 +61,7 @@ def record_use(name: str, states: int) -> bool:
     )
     if "leaving" in item:
         return False
-    _recorded_at[name] = now
+    recorded_uses.put(name, now)
     return True
 
 
