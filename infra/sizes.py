@@ -38,7 +38,7 @@ def _functions(text: str) -> Iterator[Function]:
 
 
 def _is_tool(place: str, node: Function) -> bool:
-    """Whether a function of a service has a decorator such as `@github.reads(...)`."""
+    """Whether a function of a service has a decorator such as `@tracker.reads(...)`."""
     names = {ast.unparse(decorator.func) for decorator in node.decorator_list if isinstance(decorator, ast.Call)}
     return place.startswith("layers/services") and any(name.rpartition(".")[2] in DECLARATIONS for name in names)
 

@@ -11,6 +11,7 @@ from mcpist.caller import Caller
 from mcpist.errors import to_message
 from mcpist.telemetry import invocation
 from mcpist.telemetry.door import Door
+from mcpist_services import dialect_modules
 from token_broker import administration
 from token_broker.connecting import connections
 from token_broker.message import (
@@ -39,7 +40,7 @@ from token_broker.resolving import credentials, warrant
 DOOR = Door("token_broker", counts_errors=False, logs_messages=False)
 prepare(
     services=("dynamodb", "kms", "ssm"),
-    modules=("httpx", "token_broker.connecting.flow", "token_broker.connecting.offers"),
+    modules=("httpx", "token_broker.connecting.flow", "token_broker.connecting.offers", *dialect_modules()),
 )
 
 

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 LIST: dict[str, Any] = {"type": lambda text: tuple(filter(None, map(str.strip, text.split(",")))), "metavar": "A,B"}
-MASKS = "masks such as github.* or *.get_*, separated by commas"
+MASKS = "masks such as tracker.* or *.get_*, separated by commas"
 
 
 def org(org: argparse.ArgumentParser) -> None:

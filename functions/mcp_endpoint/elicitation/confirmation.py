@@ -58,7 +58,7 @@ class DestructiveStep:
         return shown | {name: value for name, value in (("each", self.each), ("account", self.account)) if value}
 
     def as_text(self) -> str:
-        """`line 2, drop: github.delete_label {"name":"old"} (account: octocat)`."""
+        """`line 2, drop: tracker.delete_label {"name":"old"} (account: octocat)`."""
         targets = compact_json(self.targets)
         if len(targets) > MAX_TARGETS_CHARACTERS:
             targets = f"{targets[:MAX_TARGETS_CHARACTERS]}…"

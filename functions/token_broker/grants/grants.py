@@ -4,8 +4,8 @@ One consent may serve several services, and one rotating refresh token must stan
 provider, and `services` what the grant is used for.
 
 Items (`pk`, `sk`):
-    ACME#atlassian, user#ADA           personal: the user's own; `open_to` lists the roles that may use it, none: all
-    ACME#atlassian, role#ENGINEERING   shared: the role's
+    ACME#example,   user#ADA           personal: the user's own; `open_to` lists the roles that may use it, none: all
+    ACME#example,   role#ENGINEERING   shared: the role's
 
 The keys are what the seals bind, so an item copied under other keys does not open. The access token's end is kept as
 `access_expires_at`: the table's TTL attribute `expires_at` would let DynamoDB delete the grant with it. Every change

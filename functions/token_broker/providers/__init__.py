@@ -15,11 +15,16 @@ def find(name: str) -> Provider:
     declared = mcpist_services.providers().get(name)
     if declared:
         return declared
-    if name in mcpist_services.NAMES:
-        place = f"layers/services/mcpist_services/{name}/oauth.py"
-        raise NotConfigured(service=name, problem=f"no OAuth dialect for `{name}`: add {place}")
+    require_dialect(name)
     from token_broker.providers.configured import provider
 
     app = get_app(name)
     assert isinstance(app, OAuthServerApp)
     return provider(name, app)
+
+
+def require_dialect(service: str) -> None:
+    """Raise NotConfigured for one of our services whose folder declares no dialect."""
+    if service in mcpist_services.NAMES and mcpist_services.consent(service) is None:
+        place = f"layers/services/mcpist_services/{service}/oauth.py"
+        raise NotConfigured(service=service, problem=f"no OAuth dialect for `{service}`: add {place}")

@@ -1,9 +1,9 @@
-"""Apps: who we are at a provider, as an administrator registered it there.
+"""Apps: our clients at the providers, as an administrator registered them there.
 
-An app is one SecureString parameter, `${OAUTH_PARAMETERS}/<provider>`: JSON with `client_id`, mostly `client_secret`,
-for Microsoft maybe `tenant`. A provider that is not built in is described there as a whole (see `OAuthServerApp`), so
-any OAuth 2.1 server can be one. Only the broker's role may read these parameters; nothing is read before a request
-needs it, and what was read is forgotten after a minute.
+An app is one SecureString parameter, `${OAUTH_PARAMETERS}/<provider>`: JSON with the fields of `App`. The parameter
+of a provider that no service declares describes the whole server (`OAuthServerApp`): any OAuth 2.1 server can be one.
+Only the broker's role may read these parameters. None is read before a request needs it, and none is cached for more
+than a minute.
 """
 
 from functools import cache

@@ -44,6 +44,9 @@ def resolve(
         read_at = credential_cache.opened.clock()
         grant = select_grant(caller, grants.fetch(caller, [service]), service)
         if grant is None:
+            from token_broker.providers import require_dialect
+
+            require_dialect(service)
             raise ConnectionRequired(service=service, url=_url(caller, service))
         now = _refresh_if_needed(grant, AuditContext(caller, service, request_id), refused, pace)
         if now and now.id == grant.id:

@@ -19,7 +19,7 @@ class Subject:
 class Role:
     """A permission pattern.
 
-    `modules` are enabled; `allow` and `deny` are masks such as `github.*` or `*.get_*`. Of its modules a role has the
+    `modules` are enabled; `allow` and `deny` are masks such as `tracker.*` or `*.get_*`. Of its modules a role has the
     tools that read and reveal no secret, and those that `allow` names; one that destroys also needs `destructive`.
     What `deny` names it has not.
     """

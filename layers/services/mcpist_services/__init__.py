@@ -43,6 +43,12 @@ def key_page(service: str) -> str:
     return declared.provider.key_page if declared else ""
 
 
+def dialect_modules() -> tuple[str, ...]:
+    """Return the modules that `providers` imports, for a snapshot to hold."""
+    places = (f"{__name__}.{service}.oauth" for service in NAMES)
+    return tuple(place for place in places if find_spec(place))
+
+
 @cache
 def consent(service: str) -> "Consent | None":
     """Return how accounts of a service are connected; None where its folder has no oauth.py, or it has no folder."""

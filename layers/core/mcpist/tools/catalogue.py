@@ -86,7 +86,13 @@ class Catalogue:
         return Path(spec.origin).parent
 
     def read(self) -> Index:
-        """The index of the modules as they are now; this imports them all."""
+        """Return the index of the modules as they are now; this imports them all."""
+        for folder in sorted(self.folder.iterdir()):
+            has_tools = (folder / "tools.py").exists() or (folder / "tools/__init__.py").exists()
+            if has_tools and folder.name not in self.names:
+                raise ImportError(
+                    f'no line for `{folder.name}`: add "{folder.name}" to NAMES in {self.package}/__init__.py'
+                )
         return Index.of(map(self.module, self.names))
 
     def write(self) -> None:
@@ -94,7 +100,20 @@ class Catalogue:
         (self.folder / INDEX_FILE).write_text(self.read().dump(), "utf-8")
 
     def _module(self, name: str) -> Module:
-        module: Module = getattr(import_module(f"{self.package}.{name}.tools"), name)
+        """Import a module; an ImportError says what its folder lacks."""
+        place = f"{self.package}.{name}.tools"
+        try:
+            module = getattr(import_module(place), name, None)
+        except ModuleNotFoundError as error:
+            if error.name not in {place, f"{self.package}.{name}"}:
+                raise
+            raise ImportError(f"no tools for `{name}`: add {self.package}/{name}/tools.py") from error
+        if not isinstance(module, Module) or module.name != name:
+            raise ImportError(f'no module `{name}` in {place}: declare `{name} = Module("{name}", ...)` there')
+        if not module.tools:
+            raise ImportError(
+                f"no tools in {place}: declare one with @{name}.reads, @{name}.writes or @{name}.destroys"
+            )
         return module
 
 
