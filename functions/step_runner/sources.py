@@ -2,7 +2,6 @@
 
 from mcpist.batch.language.references import EACH, EachElement, NoResult, StepResult
 from mcpist.batch.ledger import ledger
-from mcpist.batch.ledger.items import unpack
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist_services.catalogue import CATALOGUE
 
@@ -26,13 +25,13 @@ class Sources:
         map_items, element = self._entry.map_items, self._entry.element
         if map_items is None or element is None:
             raise LookupError("the step has no element")
-        return EachElement(ledger.load_json(self._head, map_items)[element])
+        return EachElement(ledger.load_json(self._head, map_items.values)[element])
 
     def _read_result(self, step: int) -> StepResult | NoResult:
         """What a settled step brought; one that failed may be needed all the same, and then it is null."""
         (source,) = ledger.get_entries(self._head.pk, [step])
-        if source.content is None and source.file is None:
+        if source.result is None:
             return NoResult()
-        shows = CATALOGUE.shows(source.module, source.tool)
-        elements = None if source.statuses is None else unpack(source.statuses)
-        return StepResult(ledger.load_json(self._head, source), shows, source.file, elements)
+        shows = CATALOGUE.shows(source.step.module, source.step.tool)
+        elements = None if source.statuses is None else list(source.statuses)
+        return StepResult(ledger.load_json(self._head, source.result), shows, source.result.file, elements)

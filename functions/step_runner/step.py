@@ -9,7 +9,7 @@ from mcpist.batch.execution.settling import StepAttempt
 from mcpist.batch.language.conditions import holds, is_about_element
 from mcpist.batch.language.references import resolve
 from mcpist.batch.ledger.records import Entry, Header
-from mcpist.caller import Caller, Proof, Subject
+from mcpist.caller import Caller, Proof
 from mcpist.errors import CallerError, NotAList
 from mcpist.people import directory
 from mcpist.running.run import ToolResult, run
@@ -32,29 +32,29 @@ class ToolStepWork:
 
     def evaluate_when(self, head: Header, entry: Entry) -> bool:
         """Whether its `when` holds: one about the element is asked of each element, any other of the step, once."""
-        if entry.when is None:
+        if entry.step.when is None:
             return True
-        per_element = is_about_element(entry.when)
-        if entry.each and per_element != (entry.element is not None):
+        per_element = is_about_element(entry.step.when)
+        if entry.step.each and per_element != (entry.element is not None):
             return True
-        return holds(entry.when, self._load_sources(head, entry))
+        return holds(entry.step.when, self._load_sources(head, entry))
 
     def evaluate_each(self, head: Header, entry: Entry) -> list[Any]:
         """What its `each` leads to."""
         with _locate_errors(entry):
-            found = resolve(entry.each, self._load_sources(head, entry), "each")
+            found = resolve(entry.step.each, self._load_sources(head, entry), "each")
             if not isinstance(found, list):
-                raise NotAList(field="each", reference=entry.each, kind=_json_type(found))
+                raise NotAList(field="each", reference=entry.step.each, kind=_json_type(found))
         return found
 
     def prepare(self, head: Header, entry: Entry) -> Callable[[], ToolResult]:
         """What its tool will bring; the sieve is asked again, since roles may have changed meanwhile."""
         caller = _caller(head)
         permissions = Permissions(caller, CATALOGUE)
-        tool = permissions.tool(entry.module, entry.tool)
+        tool = permissions.tool(entry.step.module, entry.step.tool)
         with _locate_errors(entry):
-            params = resolve(entry.params, self._load_sources(head, entry))
-        module = permissions.catalogue.module(entry.module)
+            params = resolve(entry.step.params, self._load_sources(head, entry))
+        module = permissions.catalogue.module(entry.step.module)
 
         def run_tool() -> ToolResult:
             seconds = self._timeout_seconds(head, entry)
@@ -71,7 +71,7 @@ class ToolStepWork:
     def _timeout_seconds(self, head: Header, entry: Entry) -> float:
         """How long the tool may take: as its line says, and no longer than the sandbox lives or the batch is open."""
         left = min(self._deadline - time.monotonic(), head.closes_at - time.time())
-        return max(MIN_TOOL_SECONDS, left if entry.timeout is None else min(left, entry.timeout))
+        return max(MIN_TOOL_SECONDS, left if entry.step.timeout is None else min(left, entry.step.timeout))
 
 
 @contextmanager
@@ -80,12 +80,12 @@ def _locate_errors(entry: Entry) -> Iterator[None]:
     try:
         yield
     except CallerError as error:
-        raise error.with_details(line=entry.line, id=entry.id) from None
+        raise error.with_details(line=entry.step.line, id=entry.step.id) from None
 
 
 def _caller(head: Header) -> Caller:
     return directory.identify(
-        Subject(head.issuer, head.sub),
+        head.subject,
         organization=head.organization,
         roles=head.roles,
         proof=Proof("warrant", head.warrant) if head.warrant else None,

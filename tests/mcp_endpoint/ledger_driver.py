@@ -5,7 +5,7 @@ from typing import Any
 
 from mcpist.aws.table import Table
 from mcpist.batch.ledger import ledger, transitions
-from mcpist.batch.ledger.records import Entry, Header, Status
+from mcpist.batch.ledger.records import Ending, Entry, Header, Status
 from mcpist.errors import McpistError, to_message
 from mcpist.settings import settings
 
@@ -47,4 +47,4 @@ class LedgerDriver:
     def _finish(self, entry: Entry, status: Status, raw: Any, error: McpistError | None) -> Entry:
         content = json.dumps(raw).encode() if status == "succeeded" else None
         message = None if error is None else to_message(error)
-        return transitions.finish(self.head, entry, None, status, content=content, error=message)
+        return transitions.finish(self.head, entry, None, Ending(status, error=message), content)

@@ -11,6 +11,7 @@ from mcp_types import CallToolRequestParams, ClientCapabilities
 from mcp_endpoint.batches.batch import as_task
 from mcp_endpoint.exchange import client_of
 from mcpist.batch.ledger.records import Header
+from mcpist.caller import Subject
 from mcpist.errors import RateLimitExceeded
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
@@ -185,7 +186,7 @@ def test_the_older_a_batch_the_seldomer_it_is_asked_for() -> None:
     def poll_after(age: float) -> float:
         now = time.time()
         head = Header(
-            pk="acme#b", organization="acme", batch="b", user="u", issuer="i", sub="s", roles=(), warrant="",
+            organization="acme", batch="b", user="u", subject=Subject("i", "s"), roles=(), warrant="",
             ids=("a",), needs=(frozenset(),), started_at=now - age, closes_at=now + 900, expires_at=now + 9_000,
         )  # fmt: skip
         return round(as_task(head).poll_interval_seconds, 1)

@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,10 @@ from typing import Any
 import pytest
 
 from infra.local.login import LocalLogin
-from mcpist.batch.language.steps import DEFAULT_EACH_LIMIT
+from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger, transitions
-from mcpist.batch.ledger.records import Claim, Entry, Header, Status
+from mcpist.batch.ledger.records import Claim, Ending, Entry, Header, Status
+from mcpist.caller import Subject
 from mcpist.errors import McpistError, from_message
 from step_runner.handler import handler
 
@@ -56,12 +56,10 @@ def write(organization: str, login: LocalLogin) -> Write:
         now = time.time()
         options_by_step = {int(name.removeprefix("step")): option for name, option in options.items()}
         head = Header(
-            pk=PK,
             organization=organization,
             batch="b_0123456789abcdef",
             user="uma",
-            issuer=login.issuer,
-            sub="uma",
+            subject=Subject(login.issuer, "uma"),
             roles=("members",),
             warrant="",
             ids=tuple(f"step{index}" for index in range(len(steps))),
@@ -73,16 +71,19 @@ def write(organization: str, login: LocalLogin) -> Write:
             continue_on_error=lenient,
         )
         entries = [
-            replace(
-                Entry(index, head.ids[index], "rag", tool, effect, params, output=True, raw_output=False),
-                **{"line": index + 1, "each_limit": DEFAULT_EACH_LIMIT, **options_by_step.get(index, {})},
-            )
+            Entry(index, step_of(index, tool, params, **options_by_step.get(index, {})), effect)
             for index, (tool, params, _) in enumerate(steps)
         ]
         ledger.write(head, entries)
         return head
 
     return write
+
+
+def step_of(index: int, tool: str, params: dict[str, Any], **options: Any) -> Step:
+    """A step that calls a tool of rag."""
+    fixed: Any = {"id": f"step{index}", "has_explicit_id": True, "module": "rag", "output": True}
+    return Step(**{"line": index + 1, "tool": tool, "params": params, **fixed, **options})
 
 
 def entry(step: int = 0) -> Entry:
@@ -108,9 +109,8 @@ def error_of(found: Entry) -> McpistError:
 
 def has_settled(step: int, content: bytes = b"null", status: Status = "succeeded") -> None:
     """A step that ended and settled before."""
-    transitions.finish(
-        ledger.get_header(PK), entry(step), None, status, content=content if status == "succeeded" else None
-    )
+    result = content if status == "succeeded" else None
+    transitions.finish(ledger.get_header(PK), entry(step), None, Ending(status), result)
     transitions.settle(PK, step, status)
 
 

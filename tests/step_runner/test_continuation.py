@@ -12,6 +12,8 @@ from mcpist.aws.table import Table
 from mcpist.batch.execution import executions
 from mcpist.batch.execution.settling import StepBusy
 from mcpist.batch.ledger import ledger, transitions
+from mcpist.batch.ledger.items import LEDGER_FORMAT
+from mcpist.batch.ledger.records import Ending
 from mcpist.errors import InternalError, NewerFormat, StoreUnavailable
 from mcpist.settings import settings
 from tests.step_runner.ledger_batch import PK, Write, claim_by, elements, enter, entry, has_settled, outcome
@@ -188,7 +190,9 @@ def test_a_machine_that_is_not_there_is_a_defect(write: Write, machine: str) -> 
 
 def test_a_batch_of_a_newer_release_is_left_to_it(write: Write) -> None:
     head = write(("list_tags", {}, set()))
-    Table(settings().ledger_table, "ledger").update(PK, "batch", "SET #format = :new", values={":new": 3})
+    Table(settings().ledger_table, "ledger").update(
+        PK, "batch", "SET #format = :new", values={":new": LEDGER_FORMAT + 1}
+    )
     with pytest.raises(NewerFormat) as refused:
         enter()
     assert refused.value.retryable
@@ -197,21 +201,23 @@ def test_a_batch_of_a_newer_release_is_left_to_it(write: Write) -> None:
         ledger.get_header(head.pk)
 
 
-def test_a_batch_of_the_release_before_goes_on(write: Write) -> None:
+def test_a_batch_that_was_written_before_a_field_existed_goes_on(write: Write) -> None:
     write(("list_tags", {}, set()), ("list_docs", {}, {0}))
-    table = settings().ledger_table
-    for key, gone in (("batch", "fans lenient form resumes elements counted"), ("step#000", "line each when timeout")):
-        names = {f"#{name}": name for name in gone.split()}
+    absent = {
+        "batch": ("map_steps", "continue_on_error", "form", "resumes", "elements"),
+        "step#000": ("step.output",),
+    }
+    for key, paths in absent.items():
+        names = {f"#{name}": name for path in paths for name in path.split(".")}
         client("dynamodb").update_item(
-            TableName=table,
+            TableName=settings().ledger_table,
             Key={"pk": {"S": PK}, "sk": {"S": key}},
-            UpdateExpression=f"SET #format = :one REMOVE {', '.join(names)}",
-            ExpressionAttributeNames={"#format": "format", **names},
-            ExpressionAttributeValues={":one": {"N": "1"}},
+            UpdateExpression="REMOVE " + ", ".join(".".join(f"#{name}" for name in path.split(".")) for path in paths),
+            ExpressionAttributeNames=names,
         )
     event = {"batch": PK, "step": 0, "retry": 0, "execution": "b_0123456789abcdef"}
     assert enter(**event) == {"batch": PK, "go": {"s1": True}}
-    assert (entry().line, entry().when, ledger.get_header(PK).form) == (1, None, "machine")
+    assert (entry().step.each_limit, entry().step.on_error, ledger.get_header(PK).form) == (100, "stop", "machine")
 
 
 def test_a_fact_about_another_element_changes_nothing(write: Write) -> None:
@@ -219,5 +225,5 @@ def test_a_fact_about_another_element_changes_nothing(write: Write) -> None:
     head = write(("list_docs", {}, set()), search, step1={"each": "${step0.raw}"})
     has_settled(0, b'["a", "b"]')
     enter(step=1)
-    transitions.finish(head, elements(1)[0], None, "cancelled")
+    transitions.finish(head, elements(1)[0], None, Ending("cancelled"))
     assert [one.status for one in elements(1)] == ["cancelled", None]

@@ -10,7 +10,7 @@ import pytest
 from mcpist.aws.table import Table
 from mcpist.batch.execution.settling import StepBusy
 from mcpist.batch.ledger import ledger, transitions
-from mcpist.batch.ledger.items import unpack
+from mcpist.batch.ledger.records import Ending
 from mcpist.batch.ledger.transitions import MAX_ELEMENTS
 from mcpist.people import quota
 from mcpist.settings import settings
@@ -43,7 +43,7 @@ def test_a_step_names_its_elements_they_run_and_it_is_gathered(fan: Any) -> None
     run(1, 0)
     assert enter("gather") == {"batch": PK, "go": {"s2": True}}
     assert outcome(1) == "succeeded"
-    assert len(ledger.load_json(ledger.get_header(PK), entry(1))) == 2
+    assert len(ledger.load_json(ledger.get_header(PK), entry(1).result)) == 2
     assert [one.status for one in elements(1)] == ["succeeded", "succeeded"]
 
 
@@ -76,7 +76,7 @@ def test_the_list_is_made_out_once(fan: Any) -> None:
     head, found = ledger.get_header(PK), entry(1)
     again = transitions.store_list(head, found, ["other"])
     assert again.map_items
-    assert ledger.load_json(head, again.map_items) == [{"q": "a"}]
+    assert ledger.load_json(head, again.map_items.values) == [{"q": "a"}]
     assert transitions.count_elements(head, 1, 500) is None
     assert ledger.get_header(PK).elements == {1: 1}
 
@@ -85,7 +85,7 @@ def test_an_empty_list_succeeds_at_once_with_nothing(fan: Any) -> None:
     fan([])
     assert enter(step=1) == {"batch": PK, "go": {"s2": True}}
     assert outcome(1) == "succeeded"
-    assert ledger.load_json(ledger.get_header(PK), entry(1)) == []
+    assert ledger.load_json(ledger.get_header(PK), entry(1).result) == []
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_long_list_stands_in_a_file_and_each_element_finds_its_own(fan: Any) -
     enter(step=1)
     found = entry(1).map_items
     assert found
-    assert found.content is None
+    assert found.values.content is None
     run(99)
     assert elements(1)[99].status == "succeeded"
 
@@ -167,9 +167,9 @@ def test_a_step_succeeds_with_one_element_and_tells_how_each_ended(fan: Any) -> 
     run(0, 1, 2)
     enter("gather")
     assert outcome(1) == "succeeded"
-    raw = ledger.load_json(ledger.get_header(PK), entry(1))
+    raw = ledger.load_json(ledger.get_header(PK), entry(1).result)
     assert [one is None for one in raw] == [False, True, False]
-    statuses = unpack(entry(1).statuses or b"")
+    statuses = entry(1).statuses or ()
     assert [one["status"] for one in statuses] == ["succeeded", "failed", "succeeded"]
     assert statuses[1]["error"]["code"] == "VALIDATION_ERROR"
     assert statuses[1]["error"]["message"].startswith("Line 2: params.query: ${each.q} does not resolve")
@@ -269,7 +269,7 @@ def test_a_cancelled_batch_runs_no_further_element_and_lets_writes_end(fan: Any)
     head = ledger.cancel(PK)
     assert 1 not in head.seq
     run(2)
-    transitions.finish(head, elements(1)[1], "living sandbox", "succeeded", content=b"1")
+    transitions.finish(head, elements(1)[1], "living sandbox", Ending("succeeded"), b"1")
     enter("gather")
     assert [one.status for one in elements(1)] == ["succeeded", "succeeded", "cancelled"]
     assert outcome(1) == "succeeded"
@@ -281,7 +281,7 @@ def test_cancelling_ends_a_reading_step_at_once(fan: Any) -> None:
     claim_by("living sandbox", elements(1)[0])
     assert ledger.cancel(PK).done
     assert [one.status for one in elements(1)] == ["cancelled", "cancelled"]
-    late = transitions.finish(ledger.get_header(PK), elements(1)[0], "living sandbox", "succeeded", content=b"1")
+    late = transitions.finish(ledger.get_header(PK), elements(1)[0], "living sandbox", Ending("succeeded"), b"1")
     assert late.status == "cancelled"
 
 
@@ -310,6 +310,6 @@ def test_a_list_that_is_made_out_between_reading_and_cancelling_stands(fan: Any)
     fan([{"q": "a"}], effect="writes")
     seen = entry(1)
     enter(step=1)
-    assert transitions.finish(ledger.get_header(PK), seen, None, "cancelled").status is None
+    assert transitions.finish(ledger.get_header(PK), seen, None, Ending("cancelled")).status is None
     run(0)
     assert enter("gather") == {"batch": PK, "go": {"s2": True}}

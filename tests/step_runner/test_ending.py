@@ -11,6 +11,7 @@ from botocore.exceptions import EndpointConnectionError
 from mcpist.aws.clients import client
 from mcpist.batch.execution.settling import StepAttempt, StepBusy
 from mcpist.batch.ledger import ledger, transitions
+from mcpist.batch.ledger.records import Ending
 from mcpist.caller import Role
 from mcpist.errors import StoreUnavailable
 from mcpist.people import directory
@@ -122,7 +123,7 @@ def test_cancelling_ends_what_has_not_begun_abandons_reads_and_spares_writes(wri
     head = ledger.cancel(PK)
     assert (head.outcome, head.done) == ({0: "succeeded", 1: "cancelled", 2: "cancelled"}, True)
     assert head.cancelled_at == pytest.approx(time.time(), abs=60)
-    late = transitions.finish(head, entry(1), "living sandbox", "succeeded", content=b"[]")
+    late = transitions.finish(head, entry(1), "living sandbox", Ending("succeeded"), b"[]")
     assert late.status == "cancelled"
 
 
@@ -130,7 +131,7 @@ def test_a_write_that_runs_while_its_batch_is_cancelled_ends_as_it_ends(write: W
     write(TAGS, ("list_docs", {}, {0}), effect="writes")
     claim_by("living sandbox")
     assert ledger.cancel(PK).outcome == {1: "cancelled"}
-    transitions.finish(ledger.get_header(PK), entry(), "living sandbox", "succeeded", content=b"[]")
+    transitions.finish(ledger.get_header(PK), entry(), "living sandbox", Ending("succeeded"), b"[]")
     enter()
     assert ledger.get_header(PK).outcome == {0: "succeeded", 1: "cancelled"}
 
@@ -169,6 +170,6 @@ def test_a_claim_between_reading_and_cancelling_stands(write: Write) -> None:
     head = write(TAGS)
     seen = entry()
     claim_by("living sandbox")
-    assert transitions.finish(head, seen, None, "cancelled").status is None
+    assert transitions.finish(head, seen, None, Ending("cancelled")).status is None
     with pytest.raises(StepBusy):
         enter()

@@ -8,6 +8,7 @@ import pytest
 
 from mcpist.batch.execution.settling import StepBusy
 from mcpist.batch.ledger import ledger, transitions
+from mcpist.batch.ledger.records import Ending
 from mcpist.caller import Role
 from mcpist.errors import BatchNotFound
 from mcpist.people import directory
@@ -32,7 +33,7 @@ def test_an_entry_that_comes_again_replays_its_answer_and_runs_nothing(write: Wr
 def test_a_result_without_its_settling_is_settled_by_the_next_entry(write: Write) -> None:
     head = write(("list_tags", {}, set()), ("list_docs", {}, {0}))
     claim_by("dead sandbox")
-    transitions.finish(head, entry(), "dead sandbox", "succeeded", content=b"[]")
+    transitions.finish(head, entry(), "dead sandbox", Ending("succeeded"), b"[]")
     assert enter() == {"batch": PK, "go": {"s1": True}}
 
 
@@ -75,7 +76,7 @@ def test_the_verdict_of_a_lost_step_stands_against_its_late_result(write: Write)
     head = write(("list_tags", {}, set()), effect="writes")
     claim_by("slow sandbox", execution=EXECUTION)
     enter("lost")
-    late = transitions.finish(head, entry(), "slow sandbox", "succeeded", content=b"[]")
+    late = transitions.finish(head, entry(), "slow sandbox", Ending("succeeded"), b"[]")
     assert (late.status, outcome()) == ("unknown", "unknown")
 
 
@@ -136,9 +137,9 @@ def test_a_large_result_becomes_a_file(write: Write) -> None:
     head = write(("list_tags", {}, set()))
     claim_by("sandbox")
     raw = {"noise": [index * 7919 % 104729 for index in range(20_000)]}
-    found = transitions.finish(head, entry(), "sandbox", "succeeded", content=json.dumps(raw).encode())
-    assert found.content is None
-    assert found.file is not None
-    assert ledger.load_json(head, found) == raw
+    found = transitions.finish(head, entry(), "sandbox", Ending("succeeded"), json.dumps(raw).encode())
+    assert found.result
+    assert found.result.content is None
+    assert ledger.load_json(head, found.result) == raw
     with pytest.raises(Exception, match="There is no"):
-        ledger.load_json(replace(head, organization="globex"), found)
+        ledger.load_json(replace(head, organization="globex"), found.result)

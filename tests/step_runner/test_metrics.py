@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from mcpist.batch.ledger import ledger, transitions
-from mcpist.batch.ledger.records import Status
+from mcpist.batch.ledger.records import Ending, Status
 from mcpist.telemetry import invocation
 from step_runner.handler import DOOR
 from tests import emf
@@ -29,7 +29,7 @@ def test_each_outcome_is_counted_when_its_step_settles_and_never_again(
     write: Write, capsys: pytest.CaptureFixture[str], status: Status
 ) -> None:
     head = write(TAGS)
-    transitions.finish(head, entry(), None, status)
+    transitions.finish(head, entry(), None, Ending(status))
     with invocation.begin("door", DOOR.logger, "r1"):
         assert transitions.settle(PK, 0, status).outcome == {0: status}
         assert transitions.settle(PK, 0, status).outcome == {0: status}

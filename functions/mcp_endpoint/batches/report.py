@@ -1,7 +1,7 @@
 """What a batch looks like to the model: its plan, and later a summary with each step that brings something."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mcp_types import ResourceLink
@@ -13,7 +13,6 @@ from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS
 from mcpist.batch.execution.plan import Plan
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
-from mcpist.batch.ledger.items import unpack
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.errors import from_message
 from mcpist.files.storage import truncate
@@ -69,13 +68,13 @@ def describe_state(head: Header) -> str:
 
 
 def _is_returned(head: Header, entry: Entry) -> bool:
-    wanted = entry.output or entry.raw_output
+    wanted = entry.step.output or entry.step.raw_output
     return entry.index in head.outcome and (wanted or entry.error is not None or bool(_failures(entry)))
 
 
 def _summary(head: Header, entries: list[Entry]) -> str:
     """`batch b_12: done, 3 of 3 steps: find succeeded, first succeeded, tags skipped (find did not succeed)`."""
-    steps = ", ".join(f"{entry.id} {_status(head, entry)}" for entry in entries)
+    steps = ", ".join(f"{entry.step.id} {_status(head, entry)}" for entry in entries)
     more = "" if head.done else f" Call batch with batch_id {head.batch} to fetch the rest."
     return f"batch {head.batch}: {describe_state(head)}, {count_settled(head)}: {steps}.{more}"
 
@@ -94,41 +93,39 @@ def _status(head: Header, entry: Entry) -> str:
 
 
 def _step_text(head: Header, entry: Entry, permissions: Permissions, raw: Any) -> str:
-    title = f"{entry.id}: {_status(head, entry)}" + (f" (account: {entry.account})" if entry.account else "")
+    more, account = (entry.ending.more, entry.ending.account) if entry.ending else ("", "")
+    title = f"{entry.step.id}: {_status(head, entry)}" + (f" (account: {account})" if account else "")
     error = (
         compact_json(from_message(entry.error).as_dict(permissions.caller.locale)) if entry.error is not None else ""
     )
-    return "\n".join(
-        filter(None, [title, *_failed_elements(entry), error, entry.more, _step_json(entry, permissions, raw)])
-    )
+    return "\n".join(filter(None, [title, *_failed_elements(entry), error, more, _step_json(entry, permissions, raw)]))
 
 
 def _load_raw(head: Header, entry: Entry) -> Any:
     """What the step brought, where it is wanted."""
-    has_result = entry.content is not None or entry.file is not None
-    return ledger.load_json(head, entry) if has_result and (entry.output or entry.raw_output) else None
+    return ledger.load_json(head, entry.result) if entry.step.output or entry.step.raw_output else None
 
 
 def _step_blocks(entry: Entry, raw: Any) -> list[Block]:
     """What the step brought besides text; of one with `each` what all its elements did."""
-    return [block for one in (raw if entry.each and raw else [raw]) for block in split_content(one)[1]]
+    return [block for one in (raw if entry.step.each and raw else [raw]) for block in split_content(one)[1]]
 
 
 def _step_json(entry: Entry, permissions: Permissions, raw: Any) -> str:
     """The JSON that the step brought, as it was wanted; of one with `each` what all its elements did."""
     if raw is None:
         return ""
-    raw = [split_content(one)[0] for one in raw] if entry.each else split_content(raw)[0]
-    if raw is None or entry.raw_output:
+    raw = [split_content(one)[0] for one in raw] if entry.step.each else split_content(raw)[0]
+    if raw is None or entry.step.raw_output:
         return "" if raw is None else compact_json(raw)
-    shows = permissions.catalogue.shows(entry.module, entry.tool)
-    return render(raw, shows, each=bool(entry.each))
+    shows = permissions.catalogue.shows(entry.step.module, entry.step.tool)
+    return render(raw, shows, each=bool(entry.step.each))
 
 
 def _element_counts(entry: Entry) -> str:
     """` (10 elements: 9 succeeded, 1 failed)`."""
-    statuses = _statuses(entry)
-    if not entry.each or entry.statuses is None:
+    statuses = entry.statuses
+    if statuses is None:
         return ""
     counts = ", ".join(f"{count} {status}" for status, count in Counter(one["status"] for one in statuses).items())
     return f" ({len(statuses)} elements: {counts})" if statuses else " (no elements)"
@@ -142,15 +139,10 @@ def _failed_elements(entry: Entry) -> list[str]:
     return [*lines, f"and {more} more"] if more else lines
 
 
-def _format_error(one: dict[str, Any]) -> str:
+def _format_error(one: Mapping[str, Any]) -> str:
     error = one.get("error")
     return f"{error['code']} {error['message']}" if error else "it may have happened: its sandbox was lost"
 
 
-def _failures(entry: Entry) -> list[tuple[int, dict[str, Any]]]:
-    return [(place, one) for place, one in enumerate(_statuses(entry)) if one["status"] in {"failed", "unknown"}]
-
-
-def _statuses(entry: Entry) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = unpack(entry.statuses) if entry.statuses is not None else []
-    return found
+def _failures(entry: Entry) -> list[tuple[int, Mapping[str, Any]]]:
+    return [(place, one) for place, one in enumerate(entry.statuses or ()) if one["status"] in {"failed", "unknown"}]

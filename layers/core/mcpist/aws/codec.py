@@ -6,11 +6,12 @@
     JSON: Any, dict[str, Any], list[Any]     compressed JSON text
     tuple, list, frozenset                   a list; that of a frozenset is sorted
     Mapping                                  a map; its keys become text
-    dataclass                                a map, or with INLINE its attributes beside the others
+    dataclass                                a map without defaults, or with INLINE its attributes beside the others
     None                                     no attribute
 
 A missing attribute is read as the field's default, else as None where the type allows it. So a new field has a
-default: items that were written before it can still be read.
+default: items that were written before it can still be read. Maps are always written as a whole, so they leave out what
+equals its default.
 """
 
 import json
@@ -21,7 +22,8 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache, partial
 from typing import Annotated, Any, ClassVar, Protocol, TypeAliasType, Union, get_args, get_origin, get_type_hints
 
-type Item = dict[str, Any]
+from mcpist.aws.attributes import Item
+
 type Convert = Callable[[Any], Any]
 
 
@@ -43,12 +45,12 @@ INLINE = Attribute(inline=True)
 """Annotate a field whose dataclass has no attribute of its own: its fields are stored beside the others."""
 
 
-def encode(value: DataclassInstance) -> Item:
+def encode(value: DataclassInstance, *, omit_defaults: bool = False) -> Item:
     """Return the attributes of a dataclass."""
     item: Item = {}
     for stored in _stored_fields(type(value)):
         attribute = getattr(value, stored.name)
-        if attribute is not None:
+        if attribute is not None and not (omit_defaults and attribute == stored.default):
             item |= stored.encode(attribute) if stored.inline else {stored.attribute: stored.encode(attribute)}
     return item
 
@@ -63,9 +65,9 @@ def decode[T: DataclassInstance](kind: type[T], item: Mapping[str, Any], **known
             found[stored.name] = stored.decode(item)
         elif stored.attribute in item:
             found[stored.name] = stored.decode(item[stored.attribute])
-        elif stored.required:
-            raise KeyError(stored.attribute)
-        elif not stored.has_default:
+        elif stored.default is MISSING:
+            if not stored.optional:
+                raise KeyError(stored.attribute)
             found[stored.name] = None
     return kind(**found)
 
@@ -87,8 +89,8 @@ class _StoredField:
     name: str
     attribute: str
     inline: bool
-    has_default: bool
-    required: bool
+    optional: bool
+    default: Any
     encode: Convert
     decode: Convert
 
@@ -102,14 +104,15 @@ def _stored_fields(kind: type[DataclassInstance]) -> tuple[_StoredField, ...]:
 def _stored_field(field: Field[Any], hint: Any) -> _StoredField:
     markers = hint.__metadata__ if get_origin(hint) is Annotated else ()
     marker = next((marker for marker in markers if isinstance(marker, Attribute)), Attribute())
-    has_default = field.default is not MISSING or field.default_factory is not MISSING
+    to_item, from_item = _converters(hint)
     return _StoredField(
-        field.name,
-        marker.name or field.name,
-        marker.inline,
-        has_default,
-        not has_default and types.NoneType not in get_args(_strip(hint, keep_none=True)),
-        *_converters(hint),
+        name=field.name,
+        attribute=marker.name or field.name,
+        inline=marker.inline,
+        optional=types.NoneType in get_args(_strip(hint, keep_none=True)),
+        default=field.default if field.default_factory is MISSING else field.default_factory(),
+        encode=encode if marker.inline else to_item,
+        decode=from_item,
     )
 
 
@@ -120,7 +123,7 @@ def _converters(hint: Any) -> tuple[Convert, Convert]:
     if _is_json(hint):
         return pack, unpack
     if isinstance(hint, type) and is_dataclass(hint):
-        return encode, partial(decode, hint)
+        return partial(encode, omit_defaults=True), partial(decode, hint)
     if origin in {tuple, list, frozenset}:
         to_item, from_item = _converters(arguments[0])
         order: Callable[[Any], Any] = sorted if origin is frozenset else list

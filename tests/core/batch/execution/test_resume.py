@@ -10,7 +10,7 @@ from mcpist.batch.execution.plan import plan
 from mcpist.batch.execution.resume import Resumption, plan_resumption
 from mcpist.batch.execution.start import resume, start
 from mcpist.batch.ledger import ledger, transitions
-from mcpist.batch.ledger.records import Claim, Header, Status
+from mcpist.batch.ledger.records import Claim, Ending, Header, Status
 from mcpist.caller import Role
 from mcpist.errors import AuthorizationError, BatchNotFound, InvalidRequest, McpistError, UnknownStep
 from mcpist.tools.permissions import Permissions
@@ -39,7 +39,7 @@ def begun(*lines: dict[str, Any]) -> Header:
 def ends(head: Header, id_: str, status: Status, content: bytes | None = None) -> None:
     """A step ends and settles, as an element, too."""
     step = head.ids.index(id_)
-    transitions.finish(head, ledger.get_entries(head.pk, [step])[0], None, status, content=content)
+    transitions.finish(head, ledger.get_entries(head.pk, [step])[0], None, Ending(status), content)
     transitions.settle(head.pk, step, status)
 
 
@@ -49,7 +49,7 @@ def spread(head: Header, id_: str, *elements: tuple[Status, bytes | None]) -> No
     transitions.count_elements(head, entry.index, len(elements))
     entry = transitions.store_list(head, entry, [{"path": str(number)} for number in range(len(elements))])
     for element, (status, content) in zip(ledger.get_elements(head.pk, entry), elements, strict=True):
-        transitions.finish(head, element, None, status, content=content)
+        transitions.finish(head, element, None, Ending(status), content)
     gathered = ledger.gather(head, entry, ledger.get_elements(head.pk, entry))
     assert gathered.status
     transitions.settle(head.pk, entry.index, gathered.status)
@@ -81,8 +81,8 @@ def test_what_succeeded_is_kept_and_the_rest_runs_again() -> None:
     assert head.batch != old.batch
     assert (head.resumes, head.outcome, head.seq) == (old.batch, {0: "succeeded"}, {0: 0})
     find, make, last = ledger.get_entries(head.pk)
-    assert ledger.load_json(head, find) == {"results": [{"name": "a"}]}
-    assert (make.status, make.params, last.timeout) == (None, MAKE["params"], 5)
+    assert ledger.load_json(head, find.result) == {"results": [{"name": "a"}]}
+    assert (make.status, make.step.params, last.step.timeout) == (None, MAKE["params"], 5)
     assert ledger.get_header(old.pk).outcome == {0: "succeeded", 1: "failed", 2: "skipped"}
 
 
@@ -121,7 +121,7 @@ def test_elements_that_succeeded_are_kept_when_their_step_runs_again() -> None:
     head = resume(again(old, "make"), SHELF)
     (entry,) = ledger.get_entries(head.pk, [1])
     assert entry.map_items
-    assert ledger.load_json(head, entry.map_items) == [{"path": "0"}, {"path": "1"}, {"path": "2"}]
+    assert ledger.load_json(head, entry.map_items.values) == [{"path": "0"}, {"path": "1"}, {"path": "2"}]
     assert [one.status for one in ledger.get_elements(head.pk, entry)] == ["succeeded", None, None]
     assert ledger.get_header(head.pk).elements == {1: 3}
 
@@ -144,7 +144,7 @@ def test_what_is_kept_settles_after_what_it_needs_has_run_again() -> None:
     head = resume(again(old), SHELF)
     assert ledger.get_header(head.pk).seq == {}
     (make,) = ledger.get_entries(head.pk, [1])
-    assert (make.status, ledger.load_json(head, make)) == ("succeeded", [7])
+    assert (make.status, ledger.load_json(head, make.result)) == ("succeeded", [7])
 
 
 def test_a_batch_that_still_runs_is_not_resumed() -> None:
@@ -186,7 +186,7 @@ def test_a_resumed_batch_may_be_resumed() -> None:
     head = resume(again(old), SHELF)
     (entry,) = ledger.get_entries(head.pk, [1])
     claimed = transitions.claim(head, entry, Claim("sandbox", "execution", 0, time.time() + 60))
-    transitions.finish(head, claimed, "sandbox", "failed")
+    transitions.finish(head, claimed, "sandbox", Ending("failed"))
     transitions.settle(head.pk, 1, "failed")
     third = resume(again(head), SHELF)
-    assert (third.resumes, ledger.load_json(third, ledger.get_entries(third.pk, [0])[0])) == (head.batch, [1])
+    assert (third.resumes, ledger.load_json(third, ledger.get_entries(third.pk, [0])[0].result)) == (head.batch, [1])

@@ -17,9 +17,11 @@ from hypothesis import strategies as st
 from mcpist.aws.clients import client
 from mcpist.aws.table import Table
 from mcpist.batch.execution.settling import AttemptResult, StepAttempt, StepBusy, enter
+from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.items import sort_key
 from mcpist.batch.ledger.records import Entry, Header
+from mcpist.caller import Subject
 from mcpist.errors import StoreUnavailable
 from mcpist.running.run import ToolResult
 from mcpist.settings import settings as stack
@@ -76,12 +78,10 @@ class World:
     def _write(self) -> Header:
         batch, now = f"b_{next(BATCHES)}", time.time()
         head = Header(
-            pk=ledger.partition_key("acme", batch),
             organization="acme",
             batch=batch,
             user="uma",
-            issuer="",
-            sub="uma",
+            subject=Subject("", "uma"),
             roles=(),
             warrant="",
             ids=tuple(f"s{step}" for step in range(len(self.shape.needs))),
@@ -92,10 +92,14 @@ class World:
             map_steps=frozenset(self.shape.map_steps),
             continue_on_error=self.shape.continue_on_error,
         )
-        each = {step: {"each": "${list}", "each_limit": 100} for step in self.shape.map_steps}
+        each: dict[int, Any] = {step: {"each": "${list}", "each_limit": 100} for step in self.shape.map_steps}
         effects = ["writes" if step in self.shape.writes else "reads" for step in range(len(self.shape.needs))]
         entries = [
-            replace(Entry(step, f"s{step}", "m", "t", effect, {}, False, False), **each.get(step, {}))
+            Entry(
+                step,
+                Step(line=1, id=f"s{step}", has_explicit_id=True, module="m", tool="t", **each.get(step, {})),
+                effect,
+            )
             for step, effect in enumerate(effects)
         ]
         ledger.write(head, entries)
@@ -229,9 +233,9 @@ def check(world: World) -> None:
         elements = ledger.get_elements(head.pk, entry)
         for one in elements if entry.map_items else [entry]:
             check_one(world, one)
-        if entry.map_items and entry.content:
+        if entry.map_items and entry.result:
             brought = [one.element if one.status == "succeeded" else None for one in elements]
-            assert ledger.load_json(head, entry) == brought
+            assert ledger.load_json(head, entry.result) == brought
     opened = Counter(step for before in range(len(head.ids)) for step in head.opened_by(before))
     assert opened == Counter({step: 1 for step, needs in enumerate(head.needs) if needs})
 
@@ -331,5 +335,5 @@ def test_a_text_that_is_no_unicode_is_kept_as_far_as_it_is() -> None:
     world = Bringing(json.loads('"a\\ud800"'))
     world.execute("first")
     (entry,) = ledger.get_entries(world.head.pk)
-    assert ledger.load_json(world.head, entry) == "a?"
+    assert ledger.load_json(world.head, entry.result) == "a?"
     assert transitions.settle(world.head.pk, 0, "failed").outcome == {0: "succeeded"}

@@ -96,7 +96,7 @@ def test_a_batch_closes_after_its_timeout_and_is_kept_as_long_as_the_setting_say
         frozenset({1}),
         "machine",
     )
-    assert [entry.id for entry in ledger.get_entries(head.pk)] == ["a", "b"]
+    assert [entry.step.id for entry in ledger.get_entries(head.pk)] == ["a", "b"]
 
 
 @pytest.mark.parametrize(

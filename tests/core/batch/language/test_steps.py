@@ -29,11 +29,23 @@ def line(**fields: Any) -> str:
 
 def test_a_line_is_a_step() -> None:
     text = line(id="a", params={"x": [1, {"y": None}]}, after=["b"], output=True, raw_output=True)
-    assert read(text) == [Step(1, "a", True, "m", "t", {"x": [1, {"y": None}]}, ("b",), True, True)]
+    assert read(text) == [
+        Step(
+            line=1,
+            has_explicit_id=True,
+            id="a",
+            module="m",
+            tool="t",
+            params={"x": [1, {"y": None}]},
+            after=("b",),
+            output=True,
+            raw_output=True,
+        )
+    ]
 
 
 def test_what_is_left_out_has_defaults_and_an_id_made_from_the_line() -> None:
-    assert read(f"\n\n{line()}") == [Step(3, "line3", False, "m", "t", {}, (), False, False)]
+    assert read(f"\n\n{line()}") == [Step(line=3, id="line3", has_explicit_id=False, module="m", tool="t")]
 
 
 def test_a_line_may_say_for_what_when_how_long_and_what_if_it_fails() -> None:
@@ -97,7 +109,7 @@ def test_a_broken_line_is_named_and_the_others_are_read() -> None:
         ({"id": ""}, "id", "it begins with a letter or _, and has up to 64 letters, digits, - and _"),
         ({"module": None}, "module", "Input should be a valid string"),
         ({"params": []}, "params", "Input should be a valid dictionary"),
-        ({"after": 1}, "after", "Input should be a valid list"),
+        ({"after": 1}, "after", "it is an id, or a list of ids"),
         ({"after": [1]}, "after.0", "Input should be a valid string"),
         ({"output": "yes"}, "output", "Input should be a valid boolean"),
         (

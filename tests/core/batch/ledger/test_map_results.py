@@ -6,22 +6,24 @@ from typing import Any
 
 import pytest
 
+from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import map_results
-from mcpist.batch.ledger.items import unpack
-from mcpist.batch.ledger.map_results import MapResult, gather_results, map_status
-from mcpist.batch.ledger.records import Entry, Header, Status
+from mcpist.batch.ledger.map_results import gather_results, map_status
+from mcpist.batch.ledger.records import Ending, Entry, Header, Status
+from mcpist.caller import Subject
 from mcpist.errors import InternalError, ToolExecutionError, from_message, to_message
 
-STEP = Entry(0, "a", "shop", "create_item", "writes", {}, output=False, raw_output=False, line=3, each="${b.items}")
-HEAD = Header("acme#b_1", "acme", "b_1", "uma", "", "uma", (), "", ("a",), (frozenset(),), 0, 0, 0)
+STEP = Step(line=3, id="a", has_explicit_id=True, module="shop", tool="create_item", each="${b.items}")
+ENTRY = Entry(0, STEP, "writes")
+HEAD = Header("acme", "b_1", "uma", Subject("", "uma"), (), "", ("a",), (frozenset(),), 0, 0, 0)
 
 
 def ended(*statuses: Status, **fields: Any) -> list[Entry]:
-    return [replace(STEP, element=number, status=status, **fields) for number, status in enumerate(statuses)]
+    return [replace(ENTRY, element=number, ending=Ending(status, **fields)) for number, status in enumerate(statuses)]
 
 
-def gather(found: list[Entry]) -> MapResult:
-    return gather_results(HEAD, STEP, found, lambda one: json.dumps({"n": one.element}).encode())
+def gather(found: list[Entry]) -> tuple[Ending, bytes | None]:
+    return gather_results(HEAD, ENTRY, found, lambda one: json.dumps({"n": one.element}).encode())
 
 
 @pytest.mark.parametrize(
@@ -46,38 +48,38 @@ def test_how_a_step_ends_by_its_elements(statuses: list[Status], strict: Status,
 
 
 def test_the_list_keeps_the_order_and_has_null_for_what_did_not_succeed() -> None:
-    found = gather(ended("succeeded", "failed", "succeeded", "skipped"))
-    assert json.loads(found.content or b"") == [{"n": 0}, None, {"n": 2}, None]
-    assert [one["status"] for one in unpack(found.statuses)] == ["succeeded", "failed", "succeeded", "skipped"]
-    assert json.loads(gather([]).content or b"") == []
+    ending, content = gather(ended("succeeded", "failed", "succeeded", "skipped"))
+    assert json.loads(content or b"") == [{"n": 0}, None, {"n": 2}, None]
+    assert [one["status"] for one in ending.statuses or ()] == ["succeeded", "failed", "succeeded", "skipped"]
+    assert gather([])[1] == b"[]"
 
 
 def test_a_failed_step_has_its_first_elements_error_with_its_place() -> None:
-    refused = [to_message(ToolExecutionError(service="shop", http_status=409, problem="x" * 999))]
+    error = to_message(ToolExecutionError(service="shop", http_status=409, problem="x" * 999))
     first, second = ended("failed", "failed")
-    found = gather([first, replace(second, error=refused[0])])
-    assert found.status == "failed"
-    assert from_message(found.error or {}).details["element"] == 1
-    told = unpack(found.statuses)[1]["error"]
-    assert told["code"] == "TOOL_EXECUTION_ERROR"
-    assert len(told["message"]) == map_results.MAX_ERROR_MESSAGE_CHARACTERS
+    ending, _ = gather([first, replace(second, ending=Ending("failed", error=error))])
+    assert ending.status == "failed"
+    assert from_message(ending.error or {}).details["element"] == 1
+    shown = (ending.statuses or ())[1]["error"]
+    assert shown["code"] == "TOOL_EXECUTION_ERROR"
+    assert len(shown["message"]) == map_results.MAX_ERROR_MESSAGE_CHARACTERS
 
 
 def test_a_step_that_succeeded_has_no_error_though_elements_have() -> None:
     lost = to_message(InternalError(request_id="r1"))
-    assert gather([*ended("succeeded"), replace(ended("failed")[0], error=lost)]).error is None
+    assert gather([*ended("succeeded"), *ended("failed", error=lost)])[0].error is None
 
 
 def test_how_to_go_on_with_lists_that_were_cut_is_told_of_the_first_few() -> None:
-    found = gather(ended(*["succeeded"] * 9, more="Go on with page 2."))
-    assert found.more.splitlines()[0] == "element 0: Go on with page 2."
-    assert len(found.more.splitlines()) == map_results.MAX_NOTES
+    ending, _ = gather(ended(*["succeeded"] * 9, more="Go on with page 2."))
+    assert ending.more.splitlines()[0] == "element 0: Go on with page 2."
+    assert len(ending.more.splitlines()) == map_results.MAX_NOTES
 
 
 def test_more_than_a_sandbox_can_hold_fails_the_step_and_keeps_the_statuses() -> None:
     part = b" " * (map_results.MAX_LIST_BYTES // 2)
-    found = gather_results(HEAD, STEP, ended("succeeded", "succeeded", "succeeded"), lambda _: part)
-    assert (found.status, found.content) == ("failed", None)
-    error = from_message(found.error or {})
+    ending, content = gather_results(HEAD, ENTRY, ended("succeeded", "succeeded", "succeeded"), lambda _: part)
+    assert (ending.status, content) == ("failed", None)
+    error = from_message(ending.error or {})
     assert (error.code, error.details["line"], error.details["id"]) == ("PAYLOAD_TOO_LARGE", 3, "a")
-    assert len(unpack(found.statuses)) == 3
+    assert len(ending.statuses or ()) == 3

@@ -7,6 +7,7 @@ from typing import Any
 
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.progress import progress
+from mcpist.batch.ledger.records import Ending
 from tests.step_runner.ledger_batch import PK, Write, claim_by, elements, enter, entry, has_settled
 from tests.step_runner.ledger_batch import write as write
 
@@ -59,7 +60,7 @@ def test_the_elements_of_a_list_are_counted_while_they_run_and_afterwards(write:
 
 def test_what_a_resumed_batch_has_kept_has_no_times(write: Write) -> None:
     head = write(DOCS)
-    transitions.finish(head, entry(), None, "succeeded", content=b"[]")
+    transitions.finish(head, entry(), None, Ending("succeeded"), b"[]")
     resumed = replace(head, resumes="b_old", started_at=time.time() + 60, seq={0: 0}, outcome={0: "succeeded"})
     (kept,) = progress(resumed, ledger.get_entries(PK), time.time())["steps"]
     assert (kept["state"], kept["kept"], "ended_at" in kept) == ("succeeded", True, False)
@@ -67,5 +68,5 @@ def test_what_a_resumed_batch_has_kept_has_no_times(write: Write) -> None:
 
 def test_nothing_of_params_and_results_is_told(write: Write) -> None:
     write(("search_docs", {"query": "canary"}, set()))
-    transitions.finish(ledger.get_header(PK), entry(), None, "succeeded", content=b'["canary"]')
+    transitions.finish(ledger.get_header(PK), entry(), None, Ending("succeeded"), b'["canary"]')
     assert "canary" not in json.dumps(progress(ledger.get_header(PK), ledger.get_entries(PK), 0))

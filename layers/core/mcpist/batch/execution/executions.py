@@ -9,7 +9,7 @@ import re
 from typing import Any, Literal
 
 from mcpist.aws.clients import ConditionFailed, ResourceExists, ResourceMissing, client, store_errors
-from mcpist.batch.ledger.items import now_milliseconds, table
+from mcpist.batch.ledger.items import now, table
 from mcpist.batch.ledger.records import Header
 
 START_LEASE_SECONDS = 10
@@ -37,7 +37,7 @@ def next_execution_name(execution: str) -> str:
 
 def acquire_start(head: Header, name: str, owner: str) -> Literal["mine", "taken", "started"]:
     """Take it upon oneself, for some seconds, to start a further execution of the batch."""
-    now = now_milliseconds()
+    requested_at = now()
     try:
         table().update(
             head.pk,
@@ -45,8 +45,8 @@ def acquire_start(head: Header, name: str, owner: str) -> Literal["mine", "taken
             "SET #owner = :owner, #until = :until, #expires_at = :expires",
             values={
                 ":owner": owner,
-                ":until": now + START_LEASE_SECONDS * 1000,
-                ":now": now,
+                ":until": requested_at + START_LEASE_SECONDS,
+                ":now": requested_at,
                 ":expires": int(head.expires_at),
             },
             condition="attribute_not_exists(#started_at) "
@@ -60,7 +60,7 @@ def acquire_start(head: Header, name: str, owner: str) -> Literal["mine", "taken
 
 def mark_started(head: Header, name: str) -> None:
     """Note that a further execution has been started: nobody needs to start it again."""
-    table().update(head.pk, _execution_key(name), "SET #started_at = :now", values={":now": now_milliseconds()})
+    table().update(head.pk, _execution_key(name), "SET #started_at = :now", values={":now": now()})
 
 
 def _execution_key(name: str) -> str:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Literal, Protocol
 
 from mcpist.batch.ledger import ledger, transitions
-from mcpist.batch.ledger.records import Claim, Entry, Header
+from mcpist.batch.ledger.records import Claim, Ending, Entry, Header
 from mcpist.errors import InternalError, McpistError, StoreUnavailable, TooManyElements, to_message
 from mcpist.running.run import ToolResult
 from mcpist.settings import settings
@@ -164,15 +164,13 @@ def _advance(attempt: StepAttempt, head: Header, entry: Entry, work: StepWorkPro
         case "busy":
             return entry
         case "dead" if attempt.lost or not entry.reads:
-            return transitions.finish(
-                head, entry, owner, "failed" if entry.reads else "unknown", error=_lost_error(attempt)
-            )
+            return transitions.finish(head, entry, owner, _lost_ending(attempt, entry))
         case "free" if attempt.lost:
-            return transitions.finish(head, entry, None, "failed", error=_lost_error(attempt))
+            return transitions.finish(head, entry, None, Ending("failed", error=_lost_error(attempt)))
     if head.is_stopped:
-        return transitions.finish(head, entry, owner, "cancelled")
+        return transitions.finish(head, entry, owner, Ending("cancelled"))
     if owner is None and head.failed_needs(entry.index):
-        return transitions.finish(head, entry, None, "skipped")
+        return transitions.finish(head, entry, None, Ending("skipped"))
     return _start(attempt, head, entry, work)
 
 
@@ -184,13 +182,13 @@ def _start(attempt: StepAttempt, head: Header, entry: Entry, work: StepWorkProto
     owner = entry.claim.owner if entry.claim else None
     try:
         if not work.evaluate_when(head, entry):
-            return transitions.finish(head, entry, owner, "skipped")
-        if entry.each and entry.element is None:
+            return transitions.finish(head, entry, owner, Ending("skipped"))
+        if entry.step.each and entry.element is None:
             return _store_list(head, entry, work.evaluate_each(head, entry))
         run = work.prepare(head, entry)
     except McpistError as error:
         _raise_if_retryable(attempt, error)
-        return transitions.finish(head, entry, owner, "failed", error=_to_error(error))
+        return transitions.finish(head, entry, owner, Ending("failed", error=_to_error(error)))
     entry = transitions.claim(head, entry, attempt.claim())
     mine = entry.status is None and entry.claim is not None and entry.claim.owner == attempt.request_id
     return _run(attempt, head, entry, run) if mine else entry
@@ -198,33 +196,33 @@ def _start(attempt: StepAttempt, head: Header, entry: Entry, work: StepWorkProto
 
 def _run(attempt: StepAttempt, head: Header, entry: Entry, run: Callable[[], ToolResult]) -> Entry:
     """Do the work, for which this sandbox alone has the claim."""
-    end: Callable[..., Entry] = partial(transitions.finish, head, entry, attempt.request_id)
+    end = partial(transitions.finish, head, entry, attempt.request_id)
     try:
         result = run()
     except McpistError as error:
         if entry.reads:
             _raise_if_retryable(attempt, error)
-        return end("failed", error=_to_error(error))
+        return end(Ending("failed", error=_to_error(error)))
     try:
         content = json.dumps(result.json, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
     except (TypeError, ValueError, RecursionError):
-        return end("failed" if entry.reads else "unknown", error=_lost_error(attempt))
-    return end("succeeded", content=content, more=result.more, account=result.account)
+        return end(_lost_ending(attempt, entry))
+    return end(Ending("succeeded", more=result.more, account=result.account), content)
 
 
 def _store_list(head: Header, entry: Entry, values: list[Any]) -> Entry:
     """Store the list that a step runs over, if it is not too long; an empty one ends it."""
     if not values:
         return ledger.gather(head, entry, [])
-    limit = entry.each_limit
+    limit = entry.step.each_limit
     if len(values) <= limit:
         room = transitions.count_elements(head, entry.index, len(values))
         if room is None:
             return transitions.store_list(head, entry, values)
         limit = room
-    place = {"line": entry.line, "id": entry.id, "field": "each", "reference": entry.each}
+    place = {"line": entry.step.line, "id": entry.step.id, "field": "each", "reference": entry.step.each}
     error = TooManyElements(**place, elements=len(values), limit=limit)
-    return transitions.finish(head, entry, None, "failed", error=_to_error(error))
+    return transitions.finish(head, entry, None, Ending("failed", error=_to_error(error)))
 
 
 def _gather(attempt: StepAttempt, head: Header, entry: Entry, elements: list[Entry]) -> Entry:
@@ -239,10 +237,10 @@ def _end_element(attempt: StepAttempt, head: Header, element: Entry) -> Entry:
         return element
     owner = element.claim.owner if element.claim else None
     if attempt.lost:
-        status: Literal["unknown", "failed"] = "unknown" if element.claim and not element.reads else "failed"
-        return transitions.finish(head, element, owner, status, error=_lost_error(attempt))
+        ending = _lost_ending(attempt, element) if element.claim else Ending("failed", error=_lost_error(attempt))
+        return transitions.finish(head, element, owner, ending)
     if head.is_stopped and not (element.claim and not element.reads):
-        return transitions.finish(head, element, owner, "cancelled")
+        return transitions.finish(head, element, owner, Ending("cancelled"))
     return element
 
 
@@ -267,6 +265,11 @@ def _raise_if_retryable(attempt: StepAttempt, error: McpistError) -> None:
 
 def _has_unfinished(elements: list[Entry]) -> bool:
     return any(element.status is None for element in elements)
+
+
+def _lost_ending(attempt: StepAttempt, entry: Entry) -> Ending:
+    """Return how work ends that a sandbox may have done before it was lost: a write is in doubt."""
+    return Ending("failed" if entry.reads else "unknown", error=_lost_error(attempt))
 
 
 def _lost_error(attempt: StepAttempt) -> dict[str, Any]:

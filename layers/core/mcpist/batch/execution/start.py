@@ -14,6 +14,7 @@ from mcpist.batch.execution.executions import start_execution
 from mcpist.batch.execution.plan import Plan
 from mcpist.batch.execution.resume import Resumption
 from mcpist.batch.ledger import ledger, transitions
+from mcpist.batch.ledger.items import now
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.batch.machine.definition import MACHINE_TYPE, Machine
 from mcpist.batch.machine.machine_usage import STACK_TAG, record_use
@@ -81,21 +82,19 @@ def _write_and_start(
 
 
 def _build_header(plan: Plan, permissions: Permissions, timeout: float, batch: str) -> Header:
-    caller, now, batch = permissions.caller, time.time(), batch or new_batch_id()
+    caller, started_at = permissions.caller, now()
     return Header(
-        pk=ledger.partition_key(caller.organization, batch),
         organization=caller.organization,
-        batch=batch,
+        batch=batch or new_batch_id(),
         user=caller.user,
-        issuer=caller.subject.issuer,
-        sub=caller.subject.sub,
+        subject=caller.subject,
         roles=caller.role_names,
         warrant="",
         ids=tuple(step.id for step in plan.steps),
         needs=plan.graph.needs,
-        started_at=now,
-        closes_at=now + timeout,
-        expires_at=now + settings().keep_seconds,
+        started_at=started_at,
+        closes_at=started_at + timeout,
+        expires_at=started_at + settings().keep_seconds,
         map_steps=plan.map_steps,
         continue_on_error=plan.continue_on_error,
         correlation=correlation(),
@@ -118,24 +117,8 @@ def _count_runs(entries: Iterable[Entry], elements: Iterable[Entry]) -> int:
 
 
 def _build_entries(plan: Plan) -> list[Entry]:
-    return [
-        Entry(
-            index=index,
-            line=step.line,
-            id=step.id,
-            module=step.module,
-            tool=step.tool,
-            effect=tool.effect,
-            params=step.params,
-            output=step.output,
-            raw_output=step.raw_output,
-            each=step.each,
-            each_limit=step.each_limit,
-            when=step.when,
-            timeout=step.timeout,
-        )
-        for index, (step, tool) in enumerate(zip(plan.steps, plan.tools, strict=True))
-    ]
+    pairs = zip(plan.steps, plan.tools, strict=True)
+    return [Entry(index, step, tool.effect) for index, (step, tool) in enumerate(pairs)]
 
 
 def _start_batch_execution(machine: Machine, head: Header) -> Header:

@@ -2,13 +2,23 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetPydanticSchema,
+    JsonValue,
+    ValidationError,
+    create_model,
+)
 from pydantic_core import PydanticCustomError
 
-from mcpist.batch.language.conditions import Condition, parse_condition
+from mcpist.batch.language.conditions import parse_condition
 from mcpist.batch.language.references import EACH
 from mcpist.errors import DuplicateStep, EmptyBatch, InvalidLine, McpistError, TooManySteps
 from mcpist.validation import field_path
@@ -21,59 +31,69 @@ TOO_DEEP_MESSAGE = "it is nested too deep"
 type Problems = list[McpistError]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One line of a batch; `has_explicit_id` is false where the id was made from the line's number.
-
-    `each` is a reference to the list that it runs over, and empty where it runs once. `timeout` is in seconds.
-    """
-
-    line: int
-    id: str
-    has_explicit_id: bool
-    module: str
-    tool: str
-    params: dict[str, Any]
-    after: tuple[str, ...]
-    output: bool
-    raw_output: bool
-    each: str = ""
-    each_limit: int = DEFAULT_EACH_LIMIT
-    when: Condition | None = None
-    on_error: Literal["stop", "continue"] = "stop"
-    timeout: float | None = None
-
-
 def _check_not_reserved(id_: str) -> str:
     if id_ == EACH:
         raise PydanticCustomError("id", "each stands for the element of a list: take another id")
     return id_
 
 
-class _StepModel(BaseModel):
-    """A line as the caller writes it."""
+def _as_tuple(value: Any) -> Any:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
 
-    model_config = ConfigDict(extra="forbid", strict=True)
 
-    id: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"), AfterValidator(_check_not_reserved)] | None = (
-        None
-    )
+type _Json = Annotated[Any, GetPydanticSchema(lambda _source, handler: handler(JsonValue))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One line of a batch; the annotations say what a caller may write."""
+
+    line: int
+    """The number of the line, from 1."""
+    has_explicit_id: bool
+    """Whether the caller wrote the id; else it is made from the line's number."""
+    id: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"), AfterValidator(_check_not_reserved)]
     module: str
     tool: str
-    params: dict[str, JsonValue] = {}
-    after: Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)] = []
+    params: dict[str, _Json] = field(default_factory=dict)
+    after: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = ()
+    """The ids of the steps that it waits for, besides those that it refers to."""
     output: bool = False
+    """Whether the result is returned as the rows that the tool shows."""
     raw_output: bool = False
+    """Whether the result is returned as the service's JSON."""
     each: Annotated[str, Field(pattern=r"^\$\{[^{}]*\}$")] = ""
+    """A reference to the list that it runs over; empty for a step that runs once."""
     each_limit: Annotated[int, Field(ge=1, le=MAX_EACH_LIMIT)] = DEFAULT_EACH_LIMIT
-    when: Annotated[dict[str, JsonValue] | None, BeforeValidator(parse_condition)] = None
+    when: Annotated[dict[str, _Json] | None, BeforeValidator(parse_condition)] = None
     on_error: Literal["stop", "continue"] = "stop"
     timeout: Annotated[float, Field(ge=1, le=MAX_STEP_TIMEOUT_SECONDS)] | None = None
+    """How long its tool may take, in seconds."""
+
+
+def _step_model() -> type[BaseModel]:
+    """Return the model of a line as a caller writes it: the fields of Step, with an id that may be left out."""
+    hints = get_type_hints(Step, include_extras=True)
+    written: dict[str, Any] = {}
+    for one in fields(Step):
+        if one.default_factory is not MISSING:
+            written[one.name] = hints[one.name], Field(default_factory=one.default_factory)
+        else:
+            written[one.name] = hints[one.name], ... if one.default is MISSING else one.default
+    del written["line"], written["has_explicit_id"]
+    written["id"] = hints["id"] | None, None
+    return create_model("StepModel", __config__=ConfigDict(extra="forbid", strict=True), **written)
+
+
+_StepModel = _step_model()
 
 
 _ERROR_MESSAGES = {
     "extra_forbidden": f"there is no such field (fields: {', '.join(_StepModel.model_fields)})",
     "missing": "it is missing",
+    "tuple_type": "it is an id, or a list of ids",
     "model_type": "a step is one JSON object",
     "recursion_depth_exceeded": TOO_DEEP_MESSAGE,
 }
@@ -117,26 +137,12 @@ def _parse_step(number: int, line: Any, problems: Problems, *, encoded: bool) ->
         problems.append(problem)
         return None
     try:
-        found = _StepModel.model_validate(value)
+        written = dict(_StepModel.model_validate(value))
     except ValidationError as error:
         problems += _to_problems(number, value, error)
         return None
-    return Step(
-        line=number,
-        id=found.id or f"line{number}",
-        has_explicit_id=found.id is not None,
-        module=found.module,
-        tool=found.tool,
-        params=found.params,
-        after=tuple(found.after),
-        output=found.output,
-        raw_output=found.raw_output,
-        each=found.each,
-        each_limit=found.each_limit,
-        when=found.when,
-        on_error=found.on_error,
-        timeout=found.timeout,
-    )
+    id_ = written.pop("id")
+    return Step(line=number, has_explicit_id=id_ is not None, id=id_ or f"line{number}", **written)
 
 
 def _decode(number: int, text: str) -> Any:

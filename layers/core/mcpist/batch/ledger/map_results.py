@@ -1,61 +1,52 @@
-"""Elements: what a step with `each` comes to, once all its elements have ended."""
+"""The results of a step with `each`, put together once all its elements have ended."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from mcpist.batch.ledger.items import pack
-from mcpist.batch.ledger.records import Entry, Header, Status
+from mcpist.batch.ledger.records import Ending, Entry, Header, Status
 from mcpist.errors import PayloadTooLarge, from_message, to_message
 from mcpist.telemetry.invocation import count
 from mcpist.telemetry.metrics import ERRORS
 
+# Of the JSON of all elements as one list: a sandbox's memory holds it several times.
 MAX_LIST_BYTES = 50_000_000
-"""Of all elements' JSON as one list: several times as much passes through a sandbox's memory."""
-
 MAX_ERROR_MESSAGE_CHARACTERS = 200
 MAX_NOTES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class MapResult:
-    """How a step ended: the JSON text of its list, and for each element `{"status"}`, packed."""
-
-    status: Status
-    content: bytes | None = field(repr=False)
-    statuses: bytes = field(repr=False)
-    more: str
-    error: Mapping[str, Any] | None
-
-
 def gather_results(
     head: Header, entry: Entry, elements: Sequence[Entry], content: Callable[[Entry], bytes]
-) -> MapResult:
-    """The step's end by its elements'; one that did not succeed is null in the list."""
-    statuses = pack([_element_status(element) for element in elements])
+) -> tuple[Ending, bytes | None]:
+    """Return how the step ends, and its JSON text: a list with null for each element that did not succeed."""
     status = map_status(elements, continue_on_error=entry.index in head.continue_on_error)
-    more = _notes(elements)
     error = None if status in {"succeeded", "cancelled"} else _first_error(elements)
+    result: bytes | None = None
     try:
-        joined = _join_json(content(element) if element.status == "succeeded" else b"null" for element in elements)
+        result = _join_json(content(element) if element.status == "succeeded" else b"null" for element in elements)
     except PayloadTooLarge as too_large:
         count(ERRORS, by=too_large.code)
-        message = to_message(too_large.with_details(line=entry.line, id=entry.id))
-        return MapResult("failed", None, statuses, more, message)
-    return MapResult(status, joined, statuses, more, error)
+        status, error = "failed", to_message(too_large.with_details(line=entry.step.line, id=entry.step.id))
+    ending = Ending(
+        status,
+        more=_notes(elements),
+        account=next((one.ending.account for one in elements if one.ending and one.ending.account), ""),
+        error=error,
+        statuses=[_element_status(element) for element in elements],
+    )
+    return ending, result
 
 
 def map_status(elements: Sequence[Entry], *, continue_on_error: bool) -> Status:
-    """A step with `each` succeeds with at least one element, or with none to run; a write in doubt makes it unknown."""
-    found = {element.status for element in elements}
-    if "unknown" in found and not continue_on_error:
+    """Return `succeeded` for one element or more that did, or for an empty list; a write in doubt gives `unknown`."""
+    statuses = {element.status for element in elements}
+    if "unknown" in statuses and not continue_on_error:
         return "unknown"
     order: tuple[Status, ...] = ("succeeded", "unknown", "failed", "cancelled")
-    return next((status for status in order if status in found), "succeeded")
+    return next((status for status in order if status in statuses), "succeeded")
 
 
 def _join_json(texts: Iterable[bytes]) -> bytes:
-    """JSON texts as one list, which is never read: it may be large."""
+    """Join JSON texts to one list, without parsing them: they may be large."""
     parts, size = [], 0
     for text in texts:
         size += len(text) + 1
@@ -66,16 +57,16 @@ def _join_json(texts: Iterable[bytes]) -> bytes:
 
 
 def _element_status(element: Entry) -> dict[str, Any]:
-    """An element's end as `${step.elements[0]}` has it."""
+    """Return what `${step.elements[0]}` leads to."""
     if element.error is None:
         return {"status": element.status}
-    shown = from_message(element.error)
-    message = shown.text().message[:MAX_ERROR_MESSAGE_CHARACTERS]
-    return {"status": element.status, "error": {"code": shown.code, "message": message}}
+    error = from_message(element.error)
+    message = error.text().message[:MAX_ERROR_MESSAGE_CHARACTERS]
+    return {"status": element.status, "error": {"code": error.code, "message": message}}
 
 
 def _first_error(elements: Sequence[Entry]) -> dict[str, Any] | None:
-    """The first element's error, with its place in the list."""
+    """Return the first element's error, with its place in the list."""
     for element in elements:
         if element.error is not None:
             details = {**element.error["details"], "element": element.element}
@@ -84,6 +75,6 @@ def _first_error(elements: Sequence[Entry]) -> dict[str, Any] | None:
 
 
 def _notes(elements: Sequence[Entry]) -> str:
-    """How to go on with the lists that were cut."""
-    notes = [f"element {element.element}: {element.more}" for element in elements if element.more]
+    """Return how to get the rest of the lists that were cut."""
+    notes = [f"element {one.element}: {one.ending.more}" for one in elements if one.ending and one.ending.more]
     return "\n".join(notes[:MAX_NOTES])

@@ -1,19 +1,18 @@
-"""How far a batch is: each step's state, what it waits for and when it ran, for people who watch.
+"""The progress of a batch: each step's state, what it waits for and when it ran, for people who watch it.
 
-It holds no result and no param.
+It contains no result and no param.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mcpist.batch.ledger import ledger
-from mcpist.batch.ledger.items import unpack
 from mcpist.batch.ledger.records import Entry, Header
 
 
 def progress(head: Header, entries: Sequence[Entry], now: float) -> dict[str, Any]:
-    """A batch as JSON, its steps in the order of their lines; times are seconds since the epoch, by AWS's clock."""
+    """Return a batch as JSON, its steps in the order of their lines; times are seconds since the epoch."""
     return {
         "batch": head.batch,
         "done": head.done,
@@ -30,26 +29,26 @@ def progress(head: Header, entries: Sequence[Entry], now: float) -> dict[str, An
 def _step_view(head: Header, entry: Entry) -> dict[str, Any]:
     needs = sorted(head.needs[entry.index])
     view: dict[str, Any] = {
-        "id": entry.id,
-        "line": entry.line,
-        "tool": f"{entry.module}.{entry.tool}",
+        "id": entry.step.id,
+        "line": entry.step.line,
+        "tool": f"{entry.step.module}.{entry.step.tool}",
         "effect": entry.effect,
         "state": _state(head, entry),
         "needs": [head.ids[need] for need in needs],
         "waits_for": [head.ids[need] for need in needs if need not in head.seq],
         "kept": _is_carried_over(head, entry),
     }
-    if entry.each:
-        view["elements"] = _elements(head, entry)
+    if entry.step.each:
+        view["elements"] = _count_elements(head, entry)
     if not view["kept"]:
-        # Of a step that ran again after its sandbox was lost, this is the last time: it alone led to the end.
+        # A step that ran again after its sandbox was lost has the times of its last run, which led to its end.
         times = {"started_at": entry.started_at, "ended_at": entry.ended_at}
         view |= {name: time for name, time in times.items() if time is not None}
     return view
 
 
 def _state(head: Header, entry: Entry) -> str:
-    """How it settled, else `running`, `ready` (opened, but not begun) or `waiting`."""
+    """Return how the step settled, else `running`, `ready` (opened, but not begun) or `waiting`."""
     if entry.index in head.outcome:
         return head.outcome[entry.index]
     if entry.claim is not None or entry.map_items is not None:
@@ -58,12 +57,12 @@ def _state(head: Header, entry: Entry) -> str:
 
 
 def _is_carried_over(head: Header, entry: Entry) -> bool:
-    """Whether the step's result is that of the batch that this one resumes."""
+    """Return whether the step's result is that of the batch that this one resumes."""
     return bool(head.resumes) and entry.ended_at is not None and entry.ended_at < head.started_at
 
 
-def _elements(head: Header, entry: Entry) -> dict[str, int]:
-    """How many elements there are, and how many of them have ended in which way."""
+def _count_elements(head: Header, entry: Entry) -> dict[str, int]:
+    """Count the elements of a step, and those that have ended, by status."""
     if entry.map_items is None:
         return {"count": 0, "settled": 0}
     ended = Counter(_ended_statuses(head, entry))
@@ -71,8 +70,7 @@ def _elements(head: Header, entry: Entry) -> dict[str, int]:
 
 
 def _ended_statuses(head: Header, entry: Entry) -> Sequence[str]:
-    """The statuses of the elements that have ended; a settled step has them all in its own item."""
+    """Return the statuses of the elements that have ended; the item of a step that has ended holds them all."""
     if entry.statuses is not None:
-        statuses: list[Mapping[str, Any]] = unpack(entry.statuses)
-        return [status["status"] for status in statuses]
+        return [one["status"] for one in entry.statuses]
     return [element.status for element in ledger.get_elements(head.pk, entry) if element.status is not None]

@@ -1,52 +1,70 @@
-"""What the ledger knows of a batch, as values: the header, its steps, their elements and claims.
+"""The values of the ledger: a batch's header, its steps, their elements and claims.
 
-Times are seconds since the epoch.
+The ledger stores these fields as they are declared here, with `mcpist.aws.codec`. Times are seconds since the epoch.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mcpist.batch.language.graph import opened
+from mcpist.batch.language.steps import Step
+from mcpist.caller import Subject
 
 type Status = Literal["succeeded", "failed", "skipped", "cancelled", "unknown"]
 type ExecutionForm = Literal["machine", "relay"]
 
 
+def partition_key(organization: str, batch: str) -> str:
+    """Return the key of all items of a batch, which is also the only thing that a machine knows."""
+    return f"{organization}#{batch}"
+
+
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A batch as all its readers see it; `seq[i]` is step i's place in the order of settling.
+    """A batch as all its readers see it: what is fixed when it starts, and what has settled since."""
 
-    `map_steps` are the steps that run for each element of a list, `elements` how many they have, once that is known.
-    What needs only `continue_on_error` steps runs however they end.
-    `resumes` is the batch whose results this one began with,
-    `correlation` the id of the request that started it.
-    """
-
-    pk: str
     organization: str
     batch: str
     user: str
-    issuer: str
-    sub: str
+    subject: Subject
+    """The user at the identity provider, as whom the steps run."""
     roles: tuple[str, ...]
+    """The roles with which the caller started the batch."""
     warrant: str = field(repr=False)
+    """The broker's permission to use the caller's grants; empty where no step needs one."""
     ids: tuple[str, ...]
+    """The id of each step."""
     needs: tuple[frozenset[int], ...]
+    """For each step the steps that it waits for."""
     started_at: float
     closes_at: float
+    """After this time no step starts, and any reader settles what has not settled."""
     expires_at: float
+    """After this time the batch does not exist."""
     map_steps: frozenset[int] = frozenset()
+    """The steps with `each`."""
     continue_on_error: frozenset[int] = frozenset()
+    """The steps whose dependents run however they end."""
     form: ExecutionForm = "machine"
     resumes: str = ""
+    """The id of the batch whose results this one began with, if any."""
     correlation: str = ""
+    """The id of the request that started the batch."""
     cancelled_at: float | None = None
     changed_at: float | None = None
     seq: Mapping[int, int] = field(default_factory=dict)
+    """For each settled step its place in the order of settling."""
     outcome: Mapping[int, Status] = field(default_factory=dict)
+    """For each settled step how it ended."""
     elements: Mapping[int, int] = field(default_factory=dict)
+    """For each step with `each` whose list is known the number of its elements."""
+
+    @property
+    def pk(self) -> str:
+        """The partition key of the batch's items."""
+        return partition_key(self.organization, self.batch)
 
     @property
     def done(self) -> bool:
@@ -55,7 +73,7 @@ class Header:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether no further step may start: it was cancelled, or its time is over."""
+        """Whether no further step may start: the batch was cancelled, or its time is over."""
         return self.cancelled_at is not None or time.time() >= self.closes_at
 
     @property
@@ -64,24 +82,25 @@ class Header:
         return [step for step in range(len(self.ids)) if step not in self.seq]
 
     def opened_by(self, step: int) -> list[int]:
-        """The steps that this step's settling opened."""
+        """Return the steps that settling `step` opened."""
         return opened(self.needs, self.seq, step)
 
     def is_ready(self, step: int) -> bool:
-        """Whether all that the step needs has settled."""
+        """Return whether all needs of the step have settled."""
         return self.needs[step] <= self.seq.keys()
 
     def failed_needs(self, step: int) -> list[str]:
-        """The ids of the steps that it needs and that did not succeed: for these it is skipped."""
-        needed = sorted(self.needs[step] - self.continue_on_error)
-        return [self.ids[need] for need in needed if self.outcome.get(need) != "succeeded"]
+        """Return the ids of the needs that did not succeed and because of which the step is skipped."""
+        required = sorted(self.needs[step] - self.continue_on_error)
+        return [self.ids[need] for need in required if self.outcome.get(need) != "succeeded"]
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sandbox's word that it runs a step or an element, until a moment in seconds since the epoch."""
+    """One sandbox's exclusive right to run a step or an element until a moment."""
 
     owner: str
+    """The request id of the invocation."""
     execution: str
     retry: int
     until: float
@@ -93,51 +112,76 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class MapItems:
-    """The list that a step with `each` runs over, as it was evaluated once: its length, and its JSON or file."""
+class StoredJson:
+    """A JSON text: compressed in its item, or in a file where it is large."""
 
-    count: int
     content: bytes | None = field(default=None, repr=False)
     file: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A step, or one `element` of it: what it was asked for, who runs it, and how it ended.
+class MapItems:
+    """The list that a step with `each` runs over, evaluated once."""
 
-    It ends with a result, a file or an error message. `more` is how to go on with a result that is a list and was cut;
-    `account` the name of the account that acted.
-    A step with `each` has its `map_items` once it has begun, and at the end `statuses`: packed, for each element
-    `{"status"}`, with `"error"` where it failed; its result is the list of its elements' results.
-    """
+    count: int
+    values: StoredJson
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a step or an element ended."""
+
+    status: Status
+    result: StoredJson | None = None
+    """The tool's JSON; of a step with `each` the list of its elements' JSON."""
+    more: str = ""
+    """How to get the rest of a result that is a list and was cut."""
+    account: str = ""
+    """The name of the account that acted."""
+    error: Mapping[str, Any] | None = None
+    statuses: Sequence[Mapping[str, Any]] | None = None
+    """Of a step with `each`, for each element its `status`, and its `error` where it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A step, or one element of it: the request, the sandbox that runs it, and how it ended."""
 
     index: int
-    id: str
-    module: str
-    tool: str
+    """The number of the step in its batch."""
+    step: Step
     effect: str
-    params: dict[str, Any]
-    output: bool
-    raw_output: bool
-    line: int = 0
-    each: str = ""
-    each_limit: int = 0
-    when: Mapping[str, Any] | None = None
-    timeout: float | None = None
+    """The effect of its tool: reads, writes or destroys."""
     element: int | None = None
+    """The place of the element in the list; None for a whole step."""
     claim: Claim | None = None
     map_items: MapItems | None = None
-    status: Status | None = None
-    content: bytes | None = field(default=None, repr=False)
-    file: Mapping[str, Any] | None = None
-    statuses: bytes | None = field(default=None, repr=False)
-    more: str = ""
-    account: str = ""
-    error: Mapping[str, Any] | None = None
+    """The list of a step with `each` that has begun."""
     started_at: float | None = None
     ended_at: float | None = None
+    ending: Ending | None = None
 
     @property
     def reads(self) -> bool:
         """Whether its tool changes nothing."""
         return self.effect == "reads"
+
+    @property
+    def status(self) -> Status | None:
+        """How it ended; None before that."""
+        return self.ending.status if self.ending else None
+
+    @property
+    def result(self) -> StoredJson | None:
+        """The result that it ended with, if any."""
+        return self.ending.result if self.ending else None
+
+    @property
+    def error(self) -> Mapping[str, Any] | None:
+        """The error that it ended with, if any."""
+        return self.ending.error if self.ending else None
+
+    @property
+    def statuses(self) -> Sequence[Mapping[str, Any]] | None:
+        """How its elements ended; None where it has none, or has not ended."""
+        return self.ending.statuses if self.ending else None

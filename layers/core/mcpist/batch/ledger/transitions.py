@@ -1,28 +1,20 @@
-"""Facts: what becomes of a batch, each written once, by conditions that let one writer win.
+"""Transitions: the conditional writes by which a batch advances, each of which one writer wins.
 
-A fact never changes again. Whoever comes second reads what the first has written and goes on from there, so retries,
-duplicate deliveries and second executions all see the same.
+What is written once never changes again. A writer that comes second reads what the first has written and continues from
+there, so retries, duplicate deliveries and second executions all see the same.
 """
 
 import json
 import time
 import zlib
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
-from mcpist.batch.ledger.items import (
-    claim_item,
-    map_items_attributes,
-    now_milliseconds,
-    read_element,
-    read_entry,
-    read_header,
-    sort_key,
-    table,
-)
-from mcpist.batch.ledger.records import Claim, Entry, Header, MapItems, Status
+from mcpist.aws.codec import encode
+from mcpist.batch.ledger.items import now, read_element, read_entry, read_header, sort_key, table
+from mcpist.batch.ledger.records import Claim, Ending, Entry, Header, MapItems, Status, StoredJson
 from mcpist.files import storage
 from mcpist.people import quota
 from mcpist.telemetry import invocation
@@ -33,83 +25,69 @@ MAX_ELEMENTS = 1_000
 
 
 def claim(head: Header, entry: Entry, new_claim: Claim) -> Entry:
-    """Claim a step or an element as it was read, unclaimed or by a claim that is dead now; as it then is."""
+    """Claim a step or an element that is unclaimed, or whose claim is dead, and return it as it is afterwards."""
     expected = "#claim.#owner = :before" if entry.claim else "attribute_not_exists(#claim)"
     values: Item = {":mine": new_claim.owner} | ({":before": entry.claim.owner} if entry.claim else {})
-    change: Item = {"claim": claim_item(new_claim), "started_at": now_milliseconds()}
-    condition = f"attribute_not_exists(#status) AND ({expected} OR #claim.#owner = :mine)"
+    change: Item = {"claim": encode(new_claim), "started_at": now()}
+    condition = f"attribute_not_exists(#ending) AND ({expected} OR #claim.#owner = :mine)"
     return _update_entry(head, entry, change, condition, values)
 
 
-def finish(
-    head: Header,
-    entry: Entry,
-    owner: str | None,
-    status: Status,
-    *,
-    content: bytes | None = None,
-    statuses: bytes | None = None,
-    more: str = "",
-    account: str = "",
-    error: Mapping[str, Any] | None = None,
-) -> Entry:
-    """Store how a step or an element ended, for the claim's owner, or for nobody's claim; as it then is.
+def finish(head: Header, entry: Entry, owner: str | None, ending: Ending, content: bytes | None = None) -> Entry:
+    """Store how a step or an element ended and return it as it is afterwards; `content` is the JSON of its result.
 
-    Where it has ended already, or another sandbox claims it, or it has begun to run for each element, that stands.
-    `content` is the JSON text that it brought.
+    `owner` holds its claim, None an unclaimed one. Nothing changes where it has ended already, where another sandbox
+    claims it, or where it has begun to run for each element since it was read.
     """
-    change: Item = {"status": status, "ended_at": now_milliseconds()}
-    change |= {} if content is None else _store_json(head, content)
-    change |= {} if statuses is None else {"statuses": statuses}
-    change |= {"more": more} if more else {}
-    change |= {"account": account} if account else {}
-    change |= {} if error is None else {"error": json.dumps(error)}
-    held = "#claim.#owner = :owner" if owner else "attribute_not_exists(#claim)"
-    whole = "" if entry.map_items else " AND attribute_not_exists(#count)"
-    condition = f"attribute_not_exists(#status) AND {held}{whole}"
+    if content is not None:
+        ending = replace(ending, result=_store_json(head, content))
+    change: Item = {"ending": encode(ending, omit_defaults=True), "ended_at": now()}
+    claimed = "#claim.#owner = :owner" if owner else "attribute_not_exists(#claim)"
+    same = "" if entry.map_items else " AND attribute_not_exists(#map_items)"
+    condition = f"attribute_not_exists(#ending) AND {claimed}{same}"
     return _update_entry(head, entry, change, condition, {":owner": owner} if owner else {})
 
 
 def count_elements(head: Header, step: int, length: int) -> int | None:
-    """Count the elements of a step into the batch's, once; where they do not fit, how many would.
+    """Add the elements of a step to the batch's, once; return None, or where they exceed the limit what is left of it.
 
-    They are taken from what the organization has left of its day before they count here, so that none runs that was
-    refused, and given back where they do not count; StepLimitReached where that is less.
+    They are reserved from the organization's daily quota first, so that no element runs that the quota refuses, and
+    released where the batch does not take them. Raises StepLimitReached where the quota is too small.
     """
     if step in head.elements:
         return None
-    now = time.time()
-    quota.reserve_steps(head.organization, length, now)
+    reserved_at = time.time()
+    quota.reserve_steps(head.organization, length, reserved_at)
     try:
         table().update(
             head.pk,
             "batch",
-            f"SET #elements.#s{step} = :length, #counted = #counted + :length",
+            f"SET #elements.#{step} = :length, #counted = #counted + :length",
             values={":length": length, ":room": MAX_ELEMENTS - length},
-            condition=f"attribute_not_exists(#elements.#s{step}) AND #counted <= :room",
+            condition=f"attribute_not_exists(#elements.#{step}) AND #counted <= :room",
         )
     except ConditionFailed:
-        quota.release_steps(head.organization, length, now)
+        quota.release_steps(head.organization, length, reserved_at)
         head = _load_header(head.pk)
         return None if step in head.elements else MAX_ELEMENTS - sum(head.elements.values())
     return None
 
 
 def store_list(head: Header, entry: Entry, values: list[Any]) -> Entry:
-    """Store the list that a step with `each` runs over, once; the step as it then is."""
-    packed = _store_json(head, json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
-    map_items = MapItems(len(values), packed.get("content"), packed.get("file"))
-    change = map_items_attributes(map_items) | {"started_at": now_milliseconds()}
-    return _update_entry(head, entry, change, "attribute_not_exists(#status) AND attribute_not_exists(#count)")
+    """Store the list that a step with `each` runs over, once, and return the step as it is afterwards."""
+    content = json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+    map_items = MapItems(len(values), _store_json(head, content))
+    change: Item = {"map_items": encode(map_items), "started_at": now()}
+    return _update_entry(head, entry, change, "attribute_not_exists(#ending) AND attribute_not_exists(#map_items)")
 
 
 def settle(pk: str, step: int, status: Status) -> Header:
-    """Put a step that has ended into the header's order, once; the header as it is afterwards."""
+    """Give a step that has ended its place in the order of settling, once, and return the header."""
     head = _try_update_header(
         pk,
-        f"SET #seq.#s{step} = #settled, #outcome.#s{step} = :status, #settled = #settled + :one",
+        f"SET #seq.#{step} = #settled, #outcome.#{step} = :status, #settled = #settled + :one",
         {":status": status, ":one": 1},
-        f"attribute_not_exists(#seq.#s{step})",
+        f"attribute_not_exists(#seq.#{step})",
     )
     if head is None:
         return _load_header(pk)
@@ -118,37 +96,37 @@ def settle(pk: str, step: int, status: Status) -> Header:
 
 
 def mark_cancelled(head: Header) -> Header:
-    """Note that the batch is cancelled: no further step starts. One that is done stays as it is."""
+    """Mark a batch that is not done as cancelled, so that no further step starts, and return the header."""
     return _update_header(
         head.pk,
         "SET #cancelled_at = :now",
-        {":now": now_milliseconds(), ":steps": len(head.ids)},
+        {":now": now(), ":steps": len(head.ids)},
         "attribute_not_exists(#cancelled_at) AND #settled < :steps",
     )
 
 
 def mark_relayed(head: Header) -> Header:
-    """Note that the batch runs on the relay after all."""
+    """Mark a batch as running on the relay, and return the header."""
     return _update_header(head.pk, "SET #form = :form", {":form": "relay"}, "attribute_exists(#form)")
 
 
 def _update_header(pk: str, change: str, values: Item, condition: str) -> Header:
-    """The header after a change, or as it is where the condition does not hold."""
+    """Return the header after a change, or as it is where the condition fails."""
     return _try_update_header(pk, change, values, condition) or _load_header(pk)
 
 
 def _try_update_header(pk: str, change: str, values: Item, condition: str) -> Header | None:
-    """The header after a change; None where the condition does not hold."""
+    """Return the header after a change; None where the condition fails."""
     try:
-        change, values = f"{change}, #changed_at = :now", {**values, ":now": now_milliseconds()}
+        change, values = f"{change}, #changed_at = :now", {**values, ":now": now()}
         return read_header(table().update(pk, "batch", change, values=values, condition=condition))
     except ConditionFailed:
         return None
 
 
 def _update_entry(head: Header, entry: Entry, change: Item, condition: str, values: Item | None = None) -> Entry:
-    """A step or an element after a change, or as it is where the condition does not hold."""
-    if entry.element is not None:  # its first change makes the item
+    """Return a step or an element after a change, or as it is where the condition fails."""
+    if entry.element is not None:  # its first change creates the item
         change = change | {"element": entry.element, "expires_at": int(head.expires_at)}
     try:
         item = table().update(
@@ -163,12 +141,12 @@ def _update_entry(head: Header, entry: Entry, change: Item, condition: str, valu
     return read_entry(item) if entry.element is None else read_element(entry, entry.element, item)
 
 
-def _store_json(head: Header, content: bytes) -> Item:
-    """A JSON text as an item has it: inline up to 16 KB compressed, else in a file."""
+def _store_json(head: Header, content: bytes) -> StoredJson:
+    """Return a JSON text as it is stored: inline up to 16 KB compressed, else in a file."""
     packed = zlib.compress(content)
     if len(packed) <= MAX_INLINE_BYTES:
-        return {"content": packed}
-    return {"file": storage.put(head.organization, content).as_dict()}
+        return StoredJson(packed)
+    return StoredJson(file=storage.put(head.organization, content).as_dict())
 
 
 def _load_header(pk: str) -> Header:
