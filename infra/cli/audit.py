@@ -1,12 +1,15 @@
-"""`mcpist audit`: who used which account for what, the newest first."""
+"""`mcpist audit`: who used which account for which tool, the newest rows first."""
 
-import argparse
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Annotated
 
-from infra.cli.account import organization, stack
+from typer import Option
+
 from infra.cli.document import CommandError, CommandResult
+from infra.cli.options import OrganizationOption, Target, with_target
 from infra.cli.table import render_table
+from infra.cli.target import opened, organization_of
 from mcpist.telemetry.audit import find
 
 _RELATIVE_TIME = re.compile(r"(\d{1,6})([mhd])")
@@ -14,17 +17,27 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 _COLUMNS = ("time", "user", "event", "service", "account", "tool", "outcome", "request")
 
 
-def show_audit(options: argparse.Namespace) -> CommandResult:
-    """The rows, and the cursor of the next page."""
-    with stack(options.stack, options.profile, options.region):
+@with_target
+def show_audit(
+    target: Target,
+    user: Annotated[str, Option(metavar="USER", help="Only rows of this user.")] = "",
+    service: Annotated[str, Option(metavar="SERVICE", help="Only rows of this service.")] = "",
+    since: Annotated[str, Option(metavar="TIME", help="A day, a time, or a duration before now, such as 12h.")] = "7d",
+    until: Annotated[str | None, Option(metavar="TIME", help="As --since. [default: now]")] = None,
+    limit: Annotated[int, Option(metavar="ROWS", help="Rows of a page.")] = 100,
+    cursor: Annotated[str, Option(metavar="CURSOR", help="Show the next page; the page before names its cursor.")] = "",
+    organization: OrganizationOption = None,
+) -> CommandResult:
+    """Show who used which account for which tool, the newest rows first."""
+    with opened(target):
         page = find(
-            organization(options),
-            since=parse_time(options.since),
-            until=parse_time(options.until) if options.until else datetime.now(UTC) + timedelta(minutes=1),
-            user=options.user,
-            service=options.service,
-            limit=options.limit,
-            cursor=options.cursor,
+            organization_of(target, organization),
+            since=parse_time(since),
+            until=parse_time(until) if until else datetime.now(UTC) + timedelta(minutes=1),
+            user=user,
+            service=service,
+            limit=limit,
+            cursor=cursor,
         )
     table = render_table(_COLUMNS, [[str(row[name])[:40] for name in _COLUMNS] for row in page.rows])
     more = f"\nmore with --cursor '{page.cursor}'" if page.cursor else ""
@@ -32,7 +45,7 @@ def show_audit(options: argparse.Namespace) -> CommandResult:
 
 
 def parse_time(text: str) -> datetime:
-    """`2026-11-21`, `2026-11-21T14:00:00Z`, or so long ago: `90m`, `12h`, `7d`; without an offset it is UTC."""
+    """Parse `2026-11-21`, `2026-11-21T14:00:00Z` or a duration before now, such as `12h`; the default zone is UTC."""
     ago = _RELATIVE_TIME.fullmatch(text)
     try:
         if ago:
@@ -40,5 +53,5 @@ def parse_time(text: str) -> datetime:
         found = datetime.fromisoformat(text)
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (OverflowError, ValueError):
-        hint = "Write 2026-11-21, 2026-11-21T14:00:00Z, or so long ago: 90m, 12h, 7d."
-        raise CommandError({"code": "VALIDATION_ERROR", "message": f"{text} is no time", "hint": hint}) from None
+        hint = "Write 2026-11-21, 2026-11-21T14:00:00Z, or a duration before now: 90m, 12h, 7d."
+        raise CommandError({"code": "VALIDATION_ERROR", "message": f"{text} is not a time", "hint": hint}) from None

@@ -1,18 +1,19 @@
 """`mcpist batch`: run a batch or fetch one, and watch it meanwhile."""
 
-import argparse
 import asyncio
 import sys
 import time
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 
 import httpx2
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
+from typer import Option
 
 from infra.cli.document import CommandResult
 from infra.cli.endpoint import Endpoint, EndpointSession
 from infra.cli.inputs import text_of
+from infra.cli.options import BatchFile, Token, Url
 from infra.cli.progress import parse_progress, progress_uri
 from infra.cli.progress_view import ProgressView, progress_view
 
@@ -28,23 +29,30 @@ CONTINUE_HINT = """\
   mcpist timeline {batch}              see who waited for what"""
 
 
-def batch(options: argparse.Namespace) -> CommandResult:
-    """What the endpoint answers in the end."""
-    endpoint = Endpoint.from_options(options.url, options.token)
-    request = arguments(options)
-    if not options.watch or options.dry_run:
+def batch(
+    file: BatchFile = "-",
+    dry_run: Annotated[bool, Option("--dry-run", help="Check the batch and show its plan.")] = False,
+    watch: Annotated[bool, Option("--watch", help="Show each step while the batch runs.")] = False,
+    timeout: Annotated[int | None, Option(metavar="SECONDS", help="End the batch after this time.")] = None,
+    confirm: Annotated[bool, Option("--confirm", help="Run steps that destroy without a question.")] = False,
+    batch_id: Annotated[str, Option("--id", metavar="ID", help="Fetch this batch.")] = "",
+    resume: Annotated[str, Option(metavar="ID", help="Run the steps of this batch again that did not succeed.")] = "",
+    again: Annotated[
+        list[str] | None, Option(metavar="STEP", help="With --resume: also run this write of unknown outcome again.")
+    ] = None,
+    url: Url = None,
+    token: Token = None,
+) -> CommandResult:
+    """Run, fetch or watch a batch."""
+    request: dict[str, Any] = {"batch_id": batch_id}
+    if not batch_id:
+        optional = {"timeout": timeout, "confirm": confirm, "again": again}
+        request = {"resume": resume} if resume else {"commands": text_of(file)}
+        request |= {"dry_run": dry_run} | {name: value for name, value in optional.items() if value}
+    endpoint = Endpoint.from_options(url, token)
+    if not watch or dry_run:
         return endpoint.call("batch", request)
     return BatchWatcher(sys.stderr).run(endpoint, request)
-
-
-def arguments(options: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of the meta-tool; those that were not given are left to the endpoint."""
-    if options.id:
-        return {"batch_id": options.id}
-    given: dict[str, Any] = {"resume": options.resume} if options.resume else {"commands": text_of(options.file)}
-    given["dry_run"] = options.dry_run
-    more = {"timeout": options.timeout, "confirm": options.confirm, "again": options.again}
-    return given | {name: value for name, value in more.items() if value}
 
 
 class BatchWatcher:

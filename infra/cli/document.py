@@ -38,9 +38,9 @@ class CommandError(Exception):
 _ERROR: dict[str, Any] = {"code": "INTERNAL_ERROR", "message": "", "hint": "", "details": {}}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Document:
-    """A command under way."""
+    """The document of the command that runs."""
 
     command: str
     locale: Locale = "en"

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import httpx2
@@ -24,8 +23,8 @@ from mcp_types import (
 from pydantic import TypeAdapter
 
 from infra.cli.document import CommandError, CommandResult
+from infra.cli.last_up import last_up
 
-LAST_UP = Path(".mcpist/up.json")
 HTTP_TIMEOUT_SECONDS = 60
 
 
@@ -128,16 +127,6 @@ class Endpoint:
         message = f"{self.url} could not be asked: {error}"
         hint = "Is it running, and is the token still valid? See `mcpist up`."
         return CommandError({"code": "UPSTREAM_UNAVAILABLE", "message": message, "hint": hint})
-
-
-def last_up(instead: str) -> dict[str, Any]:
-    """The facts of the `mcpist up` that runs in this folder; a CommandError says what to do where none does."""
-    try:
-        facts: dict[str, Any] = json.loads(LAST_UP.read_text("utf-8"))
-    except (OSError, ValueError):
-        hint = f"Start one with `mcpist up`, or {instead}."
-        raise CommandError({"code": "VALIDATION_ERROR", "message": "No endpoint is known.", "hint": hint}) from None
-    return facts
 
 
 def _value(text: str) -> Any:

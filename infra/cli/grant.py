@@ -1,139 +1,191 @@
-"""`mcpist grant`: the accounts that are connected: see, connect and take them away, and seal them anew.
+"""`mcpist grant`: list, connect and revoke accounts, and encrypt them again.
 
-The broker does it, and checks who asks: by the access token that the command is given, whatever AWS would allow.
+The token broker does the work. It identifies the person by the access token, whatever AWS allows the command.
 """
 
-import argparse
 import sys
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from infra.cli.account import organization, stack
+from typer import Argument, Option
+
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.endpoint import last_up
+from infra.cli.last_up import last_up
+from infra.cli.options import OrganizationOption, Target, Token, command_group, given, with_target
 from infra.cli.table import render_table
+from infra.cli.target import opened, organization_of
 from mcpist.running import broker
 from mcpist.settings import settings
 
-# An invocation of the broker ends after 29 s; what takes away is not asked twice without a look at the answer.
+# An invocation of the broker ends after 29 s. It is never repeated: a revocation must not run twice unseen.
 BROKER_TIMEOUT_SECONDS = 32.0
 _GRANT_COLUMNS = ("owner", "services", "account_name", "works", "updated_at")
 _REVOCATION_COLUMNS = ("owner", "provider", "account_name", "at_provider", "deleted", "forgotten_by")
 
 
-def manage_grants(options: argparse.Namespace) -> CommandResult:
-    """Do one of the actions."""
-    actions = {
-        "list": _list,
-        "connect": _connect,
-        "revoke": _revoke,
-        "kill": _kill,
-        "reencrypt": _reencrypt,
-    }
-    with stack(options.stack, options.profile, options.region):
-        return actions[options.action](options)
+User = Annotated[str | None, Option(metavar="USER", help="Only this user's own accounts.")]
+Role = Annotated[str | None, Option(metavar="ROLE", help="Only this role's accounts.")]
+Service = Annotated[str | None, Option(metavar="SERVICE", help="Only accounts at this service's provider.")]
+ServiceArgument = Annotated[str, Argument(metavar="SERVICE")]
+
+grant = command_group()
 
 
-def _list(options: argparse.Namespace) -> CommandResult:
+@grant.command("list")
+@with_target
+def list_grants(
+    target: Target,
+    user: User = None,
+    role: Role = None,
+    service: Service = None,
+    token: Token = None,
+    organization: OrganizationOption = None,
+) -> CommandResult:
+    """List the connected accounts and their owners."""
     rows: list[dict[str, Any]] = []
     cursor: str | None = ""
-    while cursor is not None:
-        page = _ask(options, "list", **_named(options), cursor=cursor)
-        rows += page["grants"]
-        cursor = page["cursor"] or None
+    with _broker(target, organization, token) as ask:
+        while cursor is not None:
+            page = ask("list", **given(user=user, role=role, service=service), cursor=cursor)
+            rows += page["grants"]
+            cursor = page["cursor"] or None
     return CommandResult(metadata={"grants": rows}, drawing=_table(_GRANT_COLUMNS, rows))
 
 
-def _connect(options: argparse.Namespace) -> CommandResult:
-    if options.key is None:
-        named = _given(organization=organization(options), role=options.role)
-        url = f"{settings().connect_url(options.service)}?{urlencode(named)}"
-        if options.open:
+@grant.command("connect")
+@with_target
+def connect(
+    target: Target,
+    service: ServiceArgument,
+    role: Annotated[str | None, Option(metavar="ROLE", help="Connect it for every user with this role.")] = None,
+    key: Annotated[str | None, Option(metavar="-", help="Connect the key on standard input.")] = None,
+    replace: Annotated[bool, Option("--replace", help="With --key: replace an account that is connected.")] = False,
+    open_page: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
+    token: Token = None,
+    organization: OrganizationOption = None,
+) -> CommandResult:
+    """Show the page that connects an account, or connect a key that you have made."""
+    if key is None:
+        with opened(target):
+            query = urlencode(given(organization=organization_of(target, organization), role=role or None))
+            url = f"{settings().connect_url(service)}?{query}"
+        if open_page:
             webbrowser.open(url)
         return CommandResult([url], drawing=f"Open {url}")
-    key = _key(options.key)
-    told = _ask(options, "paste", service=options.service, key=key, **_given(role=options.role))
-    if told["outcome"] == "asks":
-        if not options.replace:
-            raise CommandError(_question(told))
-        told = _ask(options, "confirm", question=told["question"], agreed=True)
-    return CommandResult(metadata=told, drawing=f"{told['service']}: {told['outcome']}")
+    secret = _read_key(key)
+    with _broker(target, organization, token, own=not role) as ask:
+        answer = ask("paste", service=service, key=secret, **given(role=role or None))
+        if answer["outcome"] == "asks":
+            if not replace:
+                raise CommandError(_question(answer))
+            answer = ask("confirm", question=answer["question"], agreed=True)
+    return CommandResult(metadata=answer, drawing=f"{answer['service']}: {answer['outcome']}")
 
 
-def _revoke(options: argparse.Namespace) -> CommandResult:
-    told = _ask(options, "revoke", service=options.service, **_given(role=options.role))
-    proof = [told["proof"]] if told["proof"] else []
-    stays = f"the connection stays for {', '.join(told['kept'])}" if told["kept"] else "nothing was connected"
-    return CommandResult(metadata=told, drawing=_table(_REVOCATION_COLUMNS, proof) if proof else stays)
+@grant.command("revoke")
+@with_target
+def revoke(
+    target: Target,
+    service: ServiceArgument,
+    role: Annotated[str | None, Option(metavar="ROLE", help="Revoke the role's account.")] = None,
+    token: Token = None,
+    organization: OrganizationOption = None,
+) -> CommandResult:
+    """Revoke your account, or a role's, and delete it."""
+    with _broker(target, organization, token, own=not role) as ask:
+        answer = ask("revoke", service=service, **given(role=role or None))
+    proof = [answer["proof"]] if answer["proof"] else []
+    rest = f"the connection stays for {', '.join(answer['kept'])}" if answer["kept"] else "nothing was connected"
+    return CommandResult(metadata=answer, drawing=_table(_REVOCATION_COLUMNS, proof) if proof else rest)
 
 
-def _kill(options: argparse.Namespace) -> CommandResult:
-    """Ask until nothing stands any more, or nothing goes away."""
+@grant.command("kill")
+@with_target
+def kill(
+    target: Target,
+    user: User = None,
+    role: Role = None,
+    service: Service = None,
+    everything: Annotated[bool, Option("--everything", help="All accounts of the organization.")] = False,
+    token: Token = None,
+    organization: OrganizationOption = None,
+) -> CommandResult:
+    """Revoke and delete many accounts at once, with proof of each."""
+    scope = given(user=user, role=role, service=service, everything=everything or None)
     killed: list[dict[str, Any]] = []
-    dropped, more, goes_on = 0, True, True
-    while more and goes_on:
-        told = _ask(options, "kill", **_named(options), **({"everything": True} if options.everything else {}))
-        gone = [proof for proof in told["killed"] if proof["deleted"]]
-        killed += gone
-        dropped += told["dropped"]
-        more, goes_on = told["more"], bool(gone or told["dropped"])
+    dropped, more, progressed = 0, True, True
+    with _broker(target, organization, token) as ask:
+        while more and progressed:
+            answer = ask("kill", **scope)
+            deleted = [proof for proof in answer["killed"] if proof["deleted"]]
+            killed += deleted
+            dropped += answer["dropped"]
+            more, progressed = answer["more"], bool(deleted or answer["dropped"])
     facts = {"killed": killed, "dropped": dropped}
     if more:
         message = "Some connections are still there: they changed again and again."
         raise CommandError({"code": "CONFLICT", "message": message, "hint": "Run it again.", "details": facts})
-    return CommandResult(
-        metadata=facts, drawing=_table(_REVOCATION_COLUMNS, killed) + f"\n{dropped} begun connections dropped"
-    )
+    table = _table(_REVOCATION_COLUMNS, killed)
+    return CommandResult(metadata=facts, drawing=f"{table}\n{dropped} unfinished connections dropped")
 
 
-def _reencrypt(options: argparse.Namespace) -> CommandResult:
+@grant.command("reencrypt")
+@with_target
+def reencrypt(
+    target: Target,
+    cursor: Annotated[str, Option(metavar="CURSOR", help="Continue after this cursor.")] = "",
+    token: Token = None,
+    organization: OrganizationOption = None,
+) -> CommandResult:
+    """Encrypt all accounts of the organization again with the current key."""
     resealed, failed = 0, []
-    cursor: str | None = options.cursor
-    while cursor is not None:
-        told = _ask(options, "reencrypt", cursor=cursor)
-        resealed += told["resealed"]
-        failed += told["failed"]
-        cursor = told["cursor"] or None
+    following: str | None = cursor
+    with _broker(target, organization, token) as ask:
+        while following is not None:
+            answer = ask("reencrypt", cursor=following)
+            resealed += answer["resealed"]
+            failed += answer["failed"]
+            following = answer["cursor"] or None
     facts = {"resealed": resealed, "failed": failed}
     if failed:
-        message = f"{len(failed)} connections could not be sealed anew."
-        hint = "Connect them again, or run it again where a store was down; keep the former key until then."
+        message = f"{len(failed)} connections could not be encrypted again."
+        hint = "Connect them again, or run it again if a store was down; keep the former key until then."
         raise CommandError({"code": failed[0]["code"], "message": message, "hint": hint, "details": facts})
-    return CommandResult(metadata=facts, drawing=f"{resealed} connections sealed anew")
+    return CommandResult(metadata=facts, drawing=f"{resealed} connections encrypted again")
 
 
-def _ask(options: argparse.Namespace, operation: str, **fields: Any) -> dict[str, Any]:
-    """The broker's answer to the person whose token it is."""
-    named = organization(options)
-    proof = {"kind": "jwt", "value": options.token or _token(options)}
-    message = {"operation": operation, "proof": proof, "organization": named, **fields}
-    return broker.invoke(message, seconds=BROKER_TIMEOUT_SECONDS, attempts=1)
+@contextmanager
+def _broker(
+    target: Target, organization: str | None, token: str | None, *, own: bool = False
+) -> Iterator[Callable[..., dict[str, Any]]]:
+    """Yield a function that sends the broker an operation of the person whose token is used.
+
+    By default that is the last `up`'s administrator, or with `own` its user.
+    """
+    with opened(target):
+        name = organization_of(target, organization)
+        proof = {"kind": "jwt", "value": token or _last_token(target, own=own)}
+
+        def ask(operation: str, **fields: Any) -> dict[str, Any]:
+            message = {"operation": operation, "proof": proof, "organization": name, **fields}
+            return broker.invoke(message, seconds=BROKER_TIMEOUT_SECONDS, attempts=1)
+
+        yield ask
 
 
-def _token(options: argparse.Namespace) -> str:
-    """Of the last `up`: its administrator's for what only one may do, else its user's."""
-    if options.stack or options.profile or options.region:
-        hint = "Give --token: an access token of the person who does it."
+def _last_token(target: Target, *, own: bool) -> str:
+    if target.deployed:
+        hint = "Give --token: an access token of the person who acts."
         raise CommandError({"code": "AUTHENTICATION_ERROR", "message": "No access token was given.", "hint": hint})
-    own = options.action in {"connect", "revoke"} and not options.role
-    name = "access_token" if own else "administrator_token"
-    return str(last_up("give --token")[name])
+    return str(last_up("give --token")["access_token" if own else "administrator_token"])
 
 
-def _named(options: argparse.Namespace) -> dict[str, str]:
-    """Which grants are meant."""
-    return _given(user=options.user, role=options.role, service=options.service)
-
-
-def _given(**fields: str | None) -> dict[str, str]:
-    return {name: value for name, value in fields.items() if value}
-
-
-def _key(source: str) -> str:
-    """A key never stands on a command line, where every process of the machine could read it."""
+def _read_key(source: str) -> str:
+    """Read a key from standard input: every process of the machine can read a command line."""
     if source != "-":
         hint = "Write --key - and give the key on standard input."
         raise CommandError(
@@ -142,12 +194,13 @@ def _key(source: str) -> str:
     return sys.stdin.read().strip()
 
 
-def _question(told: dict[str, Any]) -> dict[str, Any]:
-    old, new = told["old"], told["new"]
-    facts = {"reasons": told["reasons"], "old": old, "new": new}
-    says = f"{told['service']} would be connected as {new['name']}"
-    says += f" in the place of {old['name']}." if old else f", a person's account, for the role {told['role']}."
-    return {"code": "CONFLICT", "message": says, "hint": "If that is meant, add --replace.", "details": facts}
+def _question(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the error that asks for --replace."""
+    old, new = answer["old"], answer["new"]
+    facts = {"reasons": answer["reasons"], "old": old, "new": new}
+    message = f"{answer['service']} would be connected as {new['name']}"
+    message += f" instead of {old['name']}." if old else f", a person's account, for the role {answer['role']}."
+    return {"code": "CONFLICT", "message": message, "hint": "If you want that, add --replace.", "details": facts}
 
 
 def _table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:

@@ -1,20 +1,29 @@
 """`mcpist machine list`: the generated machines of a stack, and when each was last used."""
 
-import argparse
 from datetime import UTC, datetime
 from typing import Any
 
-from infra.cli.account import stack
 from infra.cli.document import CommandResult
+from infra.cli.options import Target, command_group, with_target
 from infra.cli.table import render_table
+from infra.cli.target import opened
 from mcpist.batch.machine import machine_usage
 from mcpist.batch.machine.machine_usage import DeployedMachine, MachineUse
 from mcpist.settings import settings
 
+machine = command_group()
 
-def list_machines(options: argparse.Namespace) -> CommandResult:
-    """The machines, the last used first."""
-    with stack(options.stack, options.profile, options.region):
+
+@machine.callback()
+def _machine() -> None:
+    """Show the state machines that batches run on."""
+
+
+@machine.command("list")
+@with_target
+def list_machines(target: Target) -> CommandResult:
+    """List the generated machines of a stack, the last used first."""
+    with opened(target):
         name = settings().stack
         used = machine_usage.list_uses()
         all_of_account = list(machine_usage.list_machines())

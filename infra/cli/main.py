@@ -1,31 +1,58 @@
-"""`mcpist`: its commands, each imported only when it runs."""
+"""`mcpist`: its commands by name, each imported only when it runs."""
 
-import argparse
 import sys
-from collections.abc import Callable
 from pkgutil import resolve_name
-from typing import Any, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
-from infra.cli.arguments import parser
+import typer
+from typer.core import TyperCommand, TyperGroup
+
 from infra.cli.document import CommandError, CommandResult, Document
-from infra.cli.inputs import json_of, text_of
+from infra.cli.options import command_group
 from mcpist.errors import McpistError
 
-INTERRUPTED_EXIT_CODE = 130
-
-# Those that need nothing but their options.
+# For each command the function or the Typer that declares it, and the line that `mcpist --help` shows.
 COMMANDS = {
-    "audit": "infra.cli.audit:show_audit",
-    "batch": "infra.cli.batch:batch",
-    "doctor": "infra.cli.doctor.command:run_doctor",
-    "grant": "infra.cli.grant:manage_grants",
-    "machine": "infra.cli.machines:list_machines",
-    "org": "infra.cli.organizations:org",
-    "role": "infra.cli.roles:role",
-    "timeline": "infra.cli.timeline:timeline",
-    "upstream": "infra.cli.upstream:upstream",
-    "user": "infra.cli.users:user",
+    "up": ("infra.cli.up:up", "Run everything on this machine until Ctrl-C."),
+    "schema": ("infra.cli.tools:schema", "Show what modules offer."),
+    "call": ("infra.cli.tools:call", "Run one tool."),
+    "batch": ("infra.cli.batch:batch", "Run, fetch or watch a batch."),
+    "plan": ("infra.cli.plan:plan_file", "Check a batch and show its machine, without a server."),
+    "timeline": ("infra.cli.timeline:timeline", "Show which step of a batch waited for which."),
+    "machine": ("infra.cli.machines:machine", "Show the state machines that batches run on."),
+    "org": ("infra.cli.organizations:org", "Administer organizations: create, change, export, import."),
+    "user": ("infra.cli.users:user", "Administer the users of an organization."),
+    "role": ("infra.cli.roles:role", "Administer the roles of an organization."),
+    "grant": ("infra.cli.grant:grant", "List, connect and revoke accounts."),
+    "audit": ("infra.cli.audit:show_audit", "Show who used which account for which tool."),
+    "upstream": ("infra.cli.upstream:upstream", "Check, approve and import the MCP servers behind this one."),
+    "doctor": ("infra.cli.doctor.command:run_doctor", "Check a deployment and show how to correct it."),
 }
+
+
+class LazyCommands(TyperGroup):
+    """The commands of COMMANDS; `--help` lists them without an import."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = {name: TyperCommand(name, help=text) for name, (_, text) in COMMANDS.items()}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Import the command that is named, then resolve it."""
+        if args and args[0] in COMMANDS:
+            self.commands[args[0]] = _load(args[0])
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(cls=LazyCommands, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.callback()
+def mcpist(
+    ctx: typer.Context, locale: Annotated[Literal["en", "ja"], typer.Option(help="Language of errors.")] = "en"
+) -> None:
+    """MCPist on the command line. Every command prints one JSON document; a terminal gets text."""
+    ctx.obj.command, ctx.obj.locale = ctx.invoked_subcommand, locale
 
 
 def main() -> NoReturn:
@@ -34,44 +61,33 @@ def main() -> NoReturn:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command; 0 when it succeeded."""
+    """Run one command and return its exit code: 0 when it succeeded."""
     document = Document(next((word for word in arguments if not word.startswith("-")), ""))
     try:
-        options = parser().parse_args(arguments)
-        document = Document(options.command, options.locale, started=document.started)
-        return document.succeed(_command(options, document))
+        result = app(arguments, prog_name="mcpist", standalone_mode=False, obj=document)
+        return document.succeed(result) if isinstance(result, CommandResult) else int(result)
     except (McpistError, CommandError) as error:
         return document.fail(error)
-    except KeyboardInterrupt:
-        return INTERRUPTED_EXIT_CODE
+    except typer.TyperException as error:
+        return document.fail(usage_error(error))
 
 
-def _command(options: argparse.Namespace, document: Document) -> CommandResult:
-    match options.command:
-        case "up":
-            from infra.cli.up import up
-
-            return up(options, document)
-        case "plan":
-            from infra.cli.plan import plan_batch
-
-            return plan_batch(text_of(options.file))
-        case "schema" | "call":
-            from infra.cli.endpoint import Endpoint
-
-            return Endpoint.from_options(options.url, options.token).call(*_request(options))
-        case name:
-            perform: Callable[[argparse.Namespace], CommandResult] = resolve_name(COMMANDS[name])
-            return perform(options)
+def usage_error(error: typer.TyperException) -> CommandError:
+    """Return a wrong command line's error, typed like all others, with the command's usage as its hint."""
+    context = getattr(error, "ctx", None)
+    usage = context.get_usage() if context else ""
+    return CommandError({"code": "VALIDATION_ERROR", "message": error.format_message(), "hint": usage})
 
 
-def _request(options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
-    """The meta-tool that a command stands for, and its arguments."""
-    if options.command == "schema":
-        asked = {"modules": options.modules, "tools": options.tool, "query": options.query, "full": options.full}
-        return "get_module_schema", asked
-    params = json_of(options.params)
-    return "call", {"module": options.module, "tool": options.tool, "params": params, "raw_output": options.raw}
+def _load(name: str) -> Any:
+    target, text = COMMANDS[name]
+    declared = resolve_name(target)
+    if not isinstance(declared, typer.Typer):
+        function, declared = declared, command_group()
+        declared.command(name)(function)
+    command = typer.main.get_command(declared)
+    command.name, command.help = name, command.help or text
+    return command
 
 
 if __name__ == "__main__":

@@ -1,71 +1,128 @@
-"""`mcpist org`: organizations, the tools that they switch off, and whole ones as YAML."""
+"""`mcpist org`: organizations, the tools that they switch off, and whole organizations as YAML."""
 
-import argparse
+from typing import Annotated, Any
 
-from infra.cli.account import stack
-from infra.cli.administration import apply_change, edit_organization, organization_of, to_result
+from typer import Argument, Option
+
+from infra.cli.administration import edit_organization, organization_in, report_change, to_result
 from infra.cli.document import CommandResult
 from infra.cli.inputs import text_of
+from infra.cli.options import MASKS, DryRun, Target, WithGrants, command_group, items_of, with_target
 from infra.cli.organization_yaml import parse_organization, plain, with_line, write
+from infra.cli.target import opened
 from mcpist.errors import InvalidRequest
 from mcpist.people import directory
 from mcpist.people.organization import Organization
 
+OrgArgument = Annotated[str | None, Argument(metavar="ORG", help="[default: the only organization]")]
+NAME = Option(metavar="NAME", help="The organization's name, for people.")
 
-def org(options: argparse.Namespace) -> CommandResult:
-    """What the action brings."""
-    if options.action == "list":
-        return _listed(options)
-    if options.action == "import":
-        return _imported(options)
-    with organization_of(options) as organization:
-        match options.action:
-            case "create":
-                new = Organization(organization, options.name, options.disabled)
-                return apply_change(options, lambda dry_run: directory.create(new, dry_run=dry_run))
-            case "set":
-                return edit_organization(options, organization, lambda before: _changed(before, options))
-            case "export":
-                found = directory.read(organization)
-                text = write(found, options.file)
-                facts = {"organization": organization, "roles": len(found.roles), "users": len(found.users)}
-                return CommandResult([options.file or text], facts, drawing="" if options.file else text.rstrip())
-            case _:
-                return to_result(plain(directory.read(organization)))
+org = command_group()
 
 
-def _listed(options: argparse.Namespace) -> CommandResult:
-    with stack(options.stack, options.profile, options.region):
-        found = [directory.read(organization) for organization in directory.organizations()]
-    rows = [
-        {
-            "organization": one.id,
-            "name": one.name,
-            "roles": len(one.roles),
-            "users": len(one.users),
-            "administrators": list(one.administrators),
-        }
-        for one in found
-    ]
-    return to_result({"organizations": rows})
+@org.command("list")
+@with_target
+def list_organizations(target: Target) -> CommandResult:
+    """List the organizations."""
+    with opened(target):
+        organizations = [directory.read(name) for name in directory.organizations()]
+    return to_result({"organizations": [_row(organization) for organization in organizations]})
 
 
-def _imported(options: argparse.Namespace) -> CommandResult:
-    new, node = parse_organization(text_of(options.file))
-    with stack(options.stack, options.profile, options.region):
+@org.command("create")
+@with_target
+def create_organization(
+    target: Target,
+    organization: Annotated[str, Argument(metavar="ORG", help="The organization's id.")],
+    name: Annotated[str, NAME],
+    disabled: Annotated[str, Option(metavar="A,B", help=f"Tools that are switched off for everybody: {MASKS}.")] = "",
+    dry_run: DryRun = False,
+) -> CommandResult:
+    """Create an organization; then give it an administrator with `user create`."""
+    new = Organization(organization, name, items_of(disabled) or ())
+    with opened(target):
+        return report_change(lambda rehearse: directory.create(new, dry_run=rehearse), dry_run=dry_run)
+
+
+@org.command("show")
+@with_target
+def show_organization(target: Target, organization: OrgArgument = None) -> CommandResult:
+    """Show an organization with its roles and users."""
+    with organization_in(target, organization) as name:
+        return to_result(plain(directory.read(name)))
+
+
+@org.command("set")
+@with_target
+def change_organization(
+    target: Target,
+    organization: OrgArgument = None,
+    name: Annotated[str | None, NAME] = None,
+    disable: Annotated[str, Option(metavar="A,B", help=f"Switch these tools off for everybody: {MASKS}.")] = "",
+    enable: Annotated[str, Option(metavar="A,B", help="Remove these masks from the tools that are switched off.")] = "",
+    dry_run: DryRun = False,
+) -> CommandResult:
+    """Change an organization; switch tools off and on for everybody in it."""
+
+    def change(before: Organization) -> Organization:
+        disabled = _disabled(before, items_of(disable) or (), items_of(enable) or ())
+        return Organization(before.id, before.name if name is None else name, disabled, before.roles, before.users)
+
+    with organization_in(target, organization) as named:
+        return edit_organization(named, change, dry_run=dry_run)
+
+
+@org.command("export")
+@with_target
+def export_organization(
+    target: Target,
+    organization: OrgArgument = None,
+    file: Annotated[str, Option(metavar="FILE", help="The file to write. [default: print it]")] = "",
+) -> CommandResult:
+    """Write an organization as YAML."""
+    with organization_in(target, organization) as name:
+        found = directory.read(name)
+    text = write(found, file)
+    facts = {"organization": name, "roles": len(found.roles), "users": len(found.users)}
+    return CommandResult([file or text], facts, drawing="" if file else text.rstrip())
+
+
+@org.command("import")
+@with_target
+def import_organization(
+    target: Target,
+    file: Annotated[str, Argument(metavar="FILE", help="YAML as `export` writes it; - is standard input.")],
+    dry_run: DryRun = False,
+    with_grants: WithGrants = False,
+) -> CommandResult:
+    """Make an organization exactly what a file says."""
+    new, node = parse_organization(text_of(file))
+    with opened(target):
         try:
-            return apply_change(options, lambda dry_run: directory.replace_organization(new, dry_run=dry_run))
+            return report_change(
+                lambda rehearse: directory.replace_organization(new, dry_run=rehearse),
+                dry_run=dry_run,
+                with_grants=with_grants,
+            )
         except InvalidRequest as error:
             raise with_line(error, node) from None
 
 
-def _changed(before: Organization, options: argparse.Namespace) -> Organization:
-    enable = getattr(options, "enable", ())
+def _row(organization: Organization) -> dict[str, Any]:
+    return {
+        "organization": organization.id,
+        "name": organization.name,
+        "roles": len(organization.roles),
+        "users": len(organization.users),
+        "administrators": list(organization.administrators),
+    }
+
+
+def _disabled(before: Organization, disable: tuple[str, ...], enable: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the masks of switched-off tools after a change."""
     for mask in enable:
         if mask not in before.disabled:
             known = ", ".join(before.disabled) or "none"
-            raise InvalidRequest(field="enable", problem=f'"{mask}" is no mask that is switched off ({known})')
-    disabled = [mask for mask in before.disabled if mask not in enable]
-    disabled += getattr(options, "disable", ())
-    name = getattr(options, "name", before.name)
-    return Organization(before.id, name, tuple(dict.fromkeys(disabled)), before.roles, before.users)
+            raise InvalidRequest(field="enable", problem=f'"{mask}" is not a mask that is switched off ({known})')
+    left = [mask for mask in before.disabled if mask not in enable]
+    return tuple(dict.fromkeys([*left, *disable]))

@@ -1,6 +1,8 @@
 """`mcpist plan`: check a batch and show its machine, without any server."""
 
 from infra.cli.document import CommandResult
+from infra.cli.inputs import text_of
+from infra.cli.options import BatchFile
 from mcpist.batch.execution.plan import plan
 from mcpist.caller import Caller, Role, Subject
 from mcpist.tools.permissions import Permissions
@@ -10,13 +12,15 @@ from mcpist_services.catalogue import CATALOGUE
 STEP_RUNNER = "arn:aws:lambda:us-east-1:123456789012:function:step_runner:live"
 
 
+def plan_file(file: BatchFile = "-") -> CommandResult:
+    """Check a batch and show its machine, without a server."""
+    return plan_batch(text_of(file))
+
+
 def plan_batch(commands: str) -> CommandResult:
-    """The plan as somebody has it who may use everything."""
-    checked = plan(commands, Permissions(_anybody(), CATALOGUE))
-    made = checked.build_machine(STEP_RUNNER)
-    return CommandResult(metadata={**checked.as_dict(made), "machine": made.definition})
-
-
-def _anybody() -> Caller:
+    """Plan a batch for a caller who may use every tool."""
     everything = Role("everything", modules=NAMES, allow=("*",), destructive=True)
-    return Caller("local", "local", Subject("local", "local"), "admin", (everything,))
+    caller = Caller("local", "local", Subject("local", "local"), "admin", (everything,))
+    checked = plan(commands, Permissions(caller, CATALOGUE))
+    machine = checked.build_machine(STEP_RUNNER)
+    return CommandResult(metadata={**checked.as_dict(machine), "machine": machine.definition})

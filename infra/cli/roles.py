@@ -1,49 +1,127 @@
-"""`mcpist role`: permission patterns, and what they let people see."""
+"""`mcpist role`: permissions, and the tools that they let people see."""
 
-import argparse
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
-from infra.cli.administration import edit_organization, organization_of, to_result
+from typer import Argument, Option
+
+from infra.cli.administration import OrgOption, edit_organization, organization_in, to_result
 from infra.cli.document import CommandResult
 from infra.cli.effects import preview_tools
+from infra.cli.options import MASKS, DryRun, Target, WithGrants, command_group, given, items_of, with_target
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest
 from mcpist.people import directory
 from mcpist.people.organization import Organization
 
-FIELDS = ("modules", "allow", "deny", "destructive")
+RoleId = Annotated[str, Argument(metavar="ID", help="The role's id.")]
+Modules = Annotated[str | None, Option(metavar="A,B", help="The role's modules, separated by commas.")]
+Allow = Annotated[
+    str | None, Option(metavar="A,B", help=f"More than the tools that read and reveal no secret: {MASKS}.")
+]
+Deny = Annotated[str | None, Option(metavar="A,B", help=f"Tools that the role never has: {MASKS}.")]
+Destructive = Annotated[
+    bool | None, Option("--destructive/--no-destructive", help="Allow tools that destroy, if --allow names them.")
+]
+
+role = command_group()
 
 
-def role(options: argparse.Namespace) -> CommandResult:
-    """What the action brings."""
-    with organization_of(options) as organization:
-        match options.action:
-            case "list":
-                found = directory.read(organization)
-                rows = [_row(found, one) for one in found.roles.values()]
-                return to_result({"organization": organization, "roles": rows})
-            case "show":
-                found = directory.read(organization)
-                return to_result({"organization": organization, **_row(found, found.role(options.id))})
-            case "preview":
-                found = directory.read(organization)
-                preview = preview_tools(found, found.role(options.id), tools=options.tools)
-                return to_result({"organization": organization, "role": options.id, **preview})
-            case "remove":
-                return edit_organization(options, organization, lambda before: before.without_role(options.id))
-            case _:
-                return edit_organization(options, organization, lambda before: before.with_role(_role(before, options)))
+@role.command("list")
+@with_target
+def list_roles(target: Target, organization: OrgOption = None) -> CommandResult:
+    """List the roles."""
+    with organization_in(target, organization) as name:
+        found = directory.read(name)
+    return to_result({"organization": name, "roles": [_row(found, role) for role in found.roles.values()]})
 
 
-def _role(before: Organization, options: argparse.Namespace) -> Role:
-    """The role as it shall be: a new one, or the present one with what was named."""
-    given = {name: value for name, value in vars(options).items() if name in FIELDS}
-    if options.action == "set":
-        return replace(before.role(options.id), **given)
-    if options.id in before.roles:
-        raise InvalidRequest(field="role", problem=f'there is a role "{options.id}" already')
-    return Role(options.id, **given)
+@role.command("create")
+@with_target
+def create_role(
+    target: Target,
+    role_id: RoleId,
+    modules: Modules = None,
+    allow: Allow = None,
+    deny: Deny = None,
+    destructive: Destructive = None,
+    dry_run: DryRun = False,
+    organization: OrgOption = None,
+) -> CommandResult:
+    """Add a role."""
+    fields = _fields(modules, allow, deny, destructive)
+
+    def add(before: Organization) -> Organization:
+        if role_id in before.roles:
+            raise InvalidRequest(field="role", problem=f'there is a role "{role_id}" already')
+        return before.with_role(Role(role_id, **fields))
+
+    with organization_in(target, organization) as name:
+        return edit_organization(name, add, dry_run=dry_run)
+
+
+@role.command("set")
+@with_target
+def change_role(
+    target: Target,
+    role_id: RoleId,
+    modules: Modules = None,
+    allow: Allow = None,
+    deny: Deny = None,
+    destructive: Destructive = None,
+    dry_run: DryRun = False,
+    organization: OrgOption = None,
+) -> CommandResult:
+    """Change a role: only what is named changes."""
+    fields = _fields(modules, allow, deny, destructive)
+    with organization_in(target, organization) as name:
+        return edit_organization(
+            name, lambda before: before.with_role(replace(before.role(role_id), **fields)), dry_run=dry_run
+        )
+
+
+@role.command("show")
+@with_target
+def show_role(target: Target, role_id: RoleId, organization: OrgOption = None) -> CommandResult:
+    """Show a role and the users who have it."""
+    with organization_in(target, organization) as name:
+        found = directory.read(name)
+    return to_result({"organization": name, **_row(found, found.role(role_id))})
+
+
+@role.command("preview")
+@with_target
+def preview_role(
+    target: Target,
+    role_id: RoleId,
+    tools: Annotated[bool, Option("--tools", help="Name every tool.")] = False,
+    organization: OrgOption = None,
+) -> CommandResult:
+    """Show the tools that a user with only this role sees."""
+    with organization_in(target, organization) as name:
+        found = directory.read(name)
+    return to_result({"organization": name, "role": role_id, **preview_tools(found, found.role(role_id), tools=tools)})
+
+
+@role.command("remove")
+@with_target
+def remove_role(
+    target: Target,
+    role_id: RoleId,
+    dry_run: DryRun = False,
+    with_grants: WithGrants = False,
+    organization: OrgOption = None,
+) -> CommandResult:
+    """Remove a role that no user has."""
+    with organization_in(target, organization) as name:
+        return edit_organization(
+            name, lambda before: before.without_role(role_id), dry_run=dry_run, with_grants=with_grants
+        )
+
+
+def _fields(modules: str | None, allow: str | None, deny: str | None, destructive: bool | None) -> dict[str, Any]:
+    """Return the fields of a role that the command line names."""
+    return given(modules=items_of(modules), allow=items_of(allow), deny=items_of(deny), destructive=destructive)
 
 
 def _row(organization: Organization, role: Role) -> dict[str, Any]:

@@ -4,15 +4,16 @@ It asks the endpoint, not the table: the same people may see a batch here as eve
 the ledger's format stays between the functions.
 """
 
-import argparse
 import shutil
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from rich.cells import cell_len
+from typer import Argument
 
 from infra.cli.document import CommandResult
 from infra.cli.endpoint import Endpoint
+from infra.cli.options import Token, Url
 from infra.cli.progress import Progress, Step, parse_progress, progress_uri
 from infra.cli.progress_view import title
 
@@ -42,10 +43,12 @@ class TimelineRow:
         return None if self.started is None or self.opened is None else max(0.0, self.started - self.opened)
 
 
-def timeline(options: argparse.Namespace) -> CommandResult:
-    """The timeline as a drawing and as facts."""
-    endpoint = Endpoint.from_options(options.url, options.token)
-    progress = parse_progress(endpoint.ask(lambda session: session.read(progress_uri(options.batch_id))))
+def timeline(
+    batch_id: Annotated[str, Argument(metavar="BATCH_ID")], url: Url = None, token: Token = None
+) -> CommandResult:
+    """Show which step of a batch waited for which, and which steps took the batch's time."""
+    endpoint = Endpoint.from_options(url, token)
+    progress = parse_progress(endpoint.ask(lambda session: session.read(progress_uri(batch_id))))
     lines = timeline_rows(progress)
     drawing = render_timeline(progress, lines, shutil.get_terminal_size((100, 24)).columns)
     return CommandResult([drawing], facts(progress, lines), drawing=drawing)

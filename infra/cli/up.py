@@ -1,6 +1,5 @@
 """`mcpist up`: everything on this machine, until Ctrl-C."""
 
-import argparse
 import contextlib
 import json
 import os
@@ -8,11 +7,15 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from typing import NoReturn
+from pathlib import Path
+from typing import Annotated, NoReturn
 
-from infra.cli.account import TABLES
-from infra.cli.document import CommandError, CommandResult, Document
-from infra.cli.endpoint import LAST_UP
+import typer
+from typer import Option
+
+from infra.cli.document import CommandError, CommandResult
+from infra.cli.last_up import LAST_UP
+from infra.cli.target import TABLES
 from infra.local.deployment import ADMINISTRATOR, ORGANIZATION, ROOT, USER, LocalDeployment, run_local_deployment
 from infra.local.names import PSEUDO, STACK
 from infra.local.stack import HandlerImportError, PortInUse, TemplateError
@@ -25,30 +28,42 @@ a batch: .venv/bin/mcpist batch --watch examples/each.jsonl
 accounts are connected on {connect_url}; Ctrl-C stops everything"""
 
 
-def up(options: argparse.Namespace, document: Document) -> NoReturn:
-    """Print one line when ready, then serve until the process is told to stop."""
+def up(
+    ctx: typer.Context,
+    port: Annotated[int, Option(metavar="PORT", help="The port of everything.")] = 3000,
+    host: Annotated[str, Option(metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
+    docs: Annotated[
+        Path | None, Option(metavar="FOLDER", help="Markdown for the module rag. [default: this repository's docs]")
+    ] = None,
+    upstreams: Annotated[
+        Path | None, Option(metavar="FILE", help="MCP servers to add. [default: layers/config/upstreams.json]")
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None, Option(metavar="URL", help="Let web pages of this origin use the endpoint.")
+    ] = None,
+) -> NoReturn:
+    """Run everything on this machine until Ctrl-C; print one line when ready."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    docs = (options.docs or ROOT / "docs").resolve()
-    if not docs.is_dir():
-        hint = "Name a folder with --docs."
-        raise CommandError({"code": "FILE_NOT_FOUND", "message": f"{docs} is no folder", "hint": hint})
-    if options.upstreams and not options.upstreams.is_file():
-        hint = "Name a file like layers/config/upstreams.json with --upstreams."
-        raise CommandError({"code": "FILE_NOT_FOUND", "message": f"{options.upstreams} is no file", "hint": hint})
-    chosen = {"AllowedOrigins": ",".join(options.allow_origin)}
-    opening = run_local_deployment(
-        host=options.host,
-        port=options.port,
-        docs=docs,
-        upstreams=options.upstreams,
-        parameters=chosen,
+    folder = (docs or ROOT / "docs").resolve()
+    if not folder.is_dir():
+        raise _not_found(f"{folder} is not a folder", "Name a folder with --docs.")
+    if upstreams and not upstreams.is_file():
+        raise _not_found(
+            f"{upstreams} is not a file", "Name a file like layers/config/upstreams.json with --upstreams."
+        )
+    starting = run_local_deployment(
+        host=host,
+        port=port,
+        docs=folder,
+        upstreams=upstreams,
+        parameters={"AllowedOrigins": ",".join(allow_origin or ())},
         report=_print_progress,
     )
     try:
-        with opening as deployment, _recorded(deployment):
-            document.succeed(CommandResult(metadata=_facts(deployment)))
+        with starting as deployment, _recorded(deployment):
+            ctx.obj.succeed(CommandResult(metadata=_facts(deployment)))
             _print_progress(READY_MESSAGE.format(mcp_url=deployment.mcp_url, connect_url=deployment.connect_url))
             stop.wait()
             _print_progress("stopping")
@@ -59,6 +74,10 @@ def up(options: argparse.Namespace, document: Document) -> NoReturn:
         hint = "Correct it and start again."
         raise CommandError({"code": "INTERNAL_ERROR", "message": str(error), "hint": hint}) from None
     sys.exit(0)
+
+
+def _not_found(message: str, hint: str) -> CommandError:
+    return CommandError({"code": "FILE_NOT_FOUND", "message": message, "hint": hint})
 
 
 def _facts(deployment: LocalDeployment) -> dict[str, object]:

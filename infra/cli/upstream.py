@@ -1,16 +1,18 @@
 """`mcpist upstream`: the MCP servers behind this one: what is configured, what answers, what waits for approval."""
 
-import argparse
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from infra.cli.account import stack
+from typer import Argument, Option
+
 from infra.cli.deployable import undeployable
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.endpoint import LAST_UP, last_up
+from infra.cli.last_up import LAST_UP, last_up
+from infra.cli.options import Target, UpstreamsFile, command_group, with_target
+from infra.cli.target import opened
 from infra.cli.upstream_import import import_client_config
 from infra.cli.upstream_listings import ListingResult, ToolRow, fetch_listings, resolve_categories, rows
 from mcpist.aws import clients
@@ -24,55 +26,43 @@ from mcpist_services.upstream.trust import Pin
 DEPLOYED_FILE = Path(__file__).resolve().parents[2] / "layers/config/upstreams.json"
 
 
-def upstream(options: argparse.Namespace) -> CommandResult:
-    """Do what the action says."""
-    if options.action == "import":
-        return import_client_config(options.client, options.output, options.stack, offline=options.offline)
-    file = options.file or _last_file()
-    configured = load(file)
-    match options.action:
-        case "list":
-            return list_upstreams(file, configured)
-        case "check" if options.deploy:
-            return check_deployable(file, configured)
-        case "check":
-            return check_upstreams(options, file, configured)
-        case "tools":
-            return list_tools(options, file, configured)
-        case _:
-            return approve_tools(options, configured)
+FileArgument = Annotated[
+    Path | None, Argument(metavar="FILE", help="[default: the last `up`'s, or layers/config/upstreams.json]")
+]
+
+upstream = command_group()
 
 
-def list_upstreams(file: Path, configured: Configuration) -> CommandResult:
-    """The servers and the categories of a file."""
+@upstream.command("list")
+def list_upstreams(file: FileArgument = None) -> CommandResult:
+    """List the servers and the categories of a file."""
+    file, configured = _read(file)
     servers = [
-        {"name": name, "type": one.type, "at": one.url or one.command, "description": one.description}
-        for name, one in configured.servers.items()
+        {"name": name, "type": server.type, "at": server.url or server.command, "description": server.description}
+        for name, server in configured.servers.items()
     ]
     categories = [
-        {"name": name, "servers": list(one.servers), "description": one.description}
-        for name, one in configured.all_categories.items()
+        {"name": name, "servers": list(category.servers), "description": category.description}
+        for name, category in configured.all_categories.items()
     ]
-    lines = [f"{name}  {one.type}  {one.url or one.command}" for name, one in configured.servers.items()]
-    lines += [
-        f"{name}  of {', '.join(one.servers)}: {one.description}" for name, one in configured.all_categories.items()
-    ]
+    lines = [f"{server['name']}  {server['type']}  {server['at']}" for server in servers]
+    lines += [f"{one['name']}  of {', '.join(one['servers'])}: {one['description']}" for one in categories]
     facts = {"file": str(file), "servers": servers, "categories": categories}
     return CommandResult(metadata=facts, drawing="\n".join(lines) or f"{file} names no server")
 
 
-def check_deployable(file: Path, configured: Configuration) -> CommandResult:
-    """A file that Lambda could run; else an InvalidConfiguration."""
-    problems = [{"field": field, "problem": problem} for field, problem in undeployable(configured, file.parent)]
-    if problems:
-        raise InvalidConfiguration(path=str(file), **problems[0]).with_details(problems=problems)
-    sizes = {"servers": len(configured.servers), "categories": len(configured.all_categories)}
-    return CommandResult(metadata={"file": str(file), **sizes})
-
-
-def check_upstreams(options: argparse.Namespace, file: Path, configured: Configuration) -> CommandResult:
-    """A file's servers and categories as they are now; a CommandError if one that could be asked does not answer."""
-    with _stack_view(options, configured) as view:
+@upstream.command("check")
+@with_target
+def check_upstreams(
+    target: Target,
+    file: FileArgument = None,
+    deploy: Annotated[bool, Option("--deploy", help="Ask no server; check whether Lambda could run them.")] = False,
+) -> CommandResult:
+    """Check a file, and whether its servers answer."""
+    file, configured = _read(file)
+    if deploy:
+        return check_deployable(file, configured)
+    with _stack_view(target, configured) as view:
         found = view.fetch_listings(configured.servers)
         report = {"file": str(file), **_report(view, found)}
     silent = [name for name, one in found.items() if not one.listing and not configured.servers[name].grants]
@@ -83,14 +73,21 @@ def check_upstreams(options: argparse.Namespace, file: Path, configured: Configu
     return CommandResult(metadata=report, drawing=_render(report))
 
 
-def list_tools(options: argparse.Namespace, file: Path, configured: Configuration) -> CommandResult:
-    """Every tool of every category, or of one category or server, and which of them are not approved."""
+@upstream.command("tools")
+@with_target
+def list_tools(
+    target: Target,
+    name: Annotated[str | None, Argument(metavar="NAME", help="Only of this category or server.")] = None,
+    file: UpstreamsFile = None,
+) -> CommandResult:
+    """List the tools of all categories, and which of them wait for approval."""
+    file, configured = _read(file)
     known = {*configured.servers, *configured.all_categories}
-    if options.name and options.name not in known:
-        raise _unknown(options.name, known)
-    with _stack_view(options, configured) as view:
+    if name and name not in known:
+        raise _unknown(name, known)
+    with _stack_view(target, configured) as view:
         found = _rows(view, list(configured.servers))
-    shown = [row for row in found if options.name in {None, row.category, row.chosen.server}]
+    shown = [row for row in found if name in {None, row.category, row.chosen.server}]
     lines = [
         f"{row.category}.{row.chosen.tool}  {row.state}  {'; '.join(row.flags) or row.description}" for row in shown
     ]
@@ -99,24 +96,54 @@ def list_tools(options: argparse.Namespace, file: Path, configured: Configuratio
     )
 
 
-def approve_tools(options: argparse.Namespace, configured: Configuration) -> CommandResult:
-    """A server's tools approved as they are now; those with a flag only by their names."""
-    if options.server not in configured.servers:
-        raise _unknown(options.server, configured.servers)
-    with _stack_view(options, configured, needed=True) as view:
-        found = {row.chosen.tool: row for row in _rows(view, [options.server])}
-        for name in options.tool:
+@upstream.command("approve")
+@with_target
+def approve_tools(
+    target: Target,
+    server: Annotated[str, Argument(metavar="SERVER")],
+    tools: Annotated[
+        list[str] | None, Argument(metavar="TOOL", help="Only these. [default: all except tools with a warning]")
+    ] = None,
+    file: UpstreamsFile = None,
+) -> CommandResult:
+    """Let the endpoint show and run a server's tools as they are now."""
+    _, configured = _read(file)
+    if server not in configured.servers:
+        raise _unknown(server, configured.servers)
+    with _stack_view(target, configured, needed=True) as view:
+        found = {row.chosen.tool: row for row in _rows(view, [server])}
+        for name in tools or ():
             if name not in found:
                 raise _unknown(name, found)
         waiting = [row for row in found.values() if row.awaits_approval]
-        chosen = [row for row in waiting if row.chosen.tool in options.tool or not (options.tool or row.flags)]
-        lists.approve(options.server, [row.pin for row in chosen])
+        chosen = [row for row in waiting if (row.chosen.tool in tools if tools else not row.flags)]
+        lists.approve(server, [row.pin for row in chosen])
     left = [row for row in waiting if row not in chosen]
     names = [row.chosen.tool for row in chosen]
     lines = [f"approved: {', '.join(names) or 'nothing waited'}"]
     lines += [f"waits: {row.chosen.tool}  {'; '.join(row.flags)}" for row in left]
-    facts = {"server": options.server, "approved": names, "waiting": [row.as_dict() for row in left]}
+    facts = {"server": server, "approved": names, "waiting": [row.as_dict() for row in left]}
     return CommandResult(metadata=facts, drawing="\n".join(lines))
+
+
+@upstream.command("import")
+def import_upstreams(
+    client: Annotated[Path, Argument(metavar="CLIENT_FILE", help="For example ~/.claude.json or .mcp.json.")],
+    output: Annotated[Path | None, Option(metavar="FILE", help="Write the proposal to this new file.")] = None,
+    stack: Annotated[str, Option(metavar="STACK", help="The stack that may read the secrets.")] = "mcpist",
+    offline: Annotated[bool, Option("--offline", help="Do not start the servers to list their tools.")] = False,
+) -> CommandResult:
+    """Propose a file from the servers in an MCP client's configuration."""
+    return import_client_config(client, output, stack, offline=offline)
+
+
+def check_deployable(file: Path, configured: Configuration) -> CommandResult:
+    """Check that Lambda could run a file's servers; InvalidConfiguration with all problems if it could not."""
+    problems = [{"field": field, "problem": problem} for field, problem in undeployable(configured, file.parent)]
+    if problems:
+        raise InvalidConfiguration(path=str(file), **problems[0]).with_details(problems=problems)
+    sizes = {"servers": len(configured.servers), "categories": len(configured.all_categories)}
+    return CommandResult(metadata={"file": str(file), **sizes})
 
 
 # -- what is reached ----------------------------------------------------------------------------------
@@ -147,14 +174,11 @@ class _StackView:
 
 
 @contextmanager
-def _stack_view(
-    options: argparse.Namespace, configured: Configuration, *, needed: bool = False
-) -> Iterator[_StackView]:
-    """The stack that was named, or the last `up` if it is there; unless one is `needed`, it goes without."""
-    deployed = bool(options.stack or options.profile or options.region)
-    has_stack = deployed or needed or LAST_UP.exists()
-    with stack(options.stack, options.profile, options.region) if has_stack else nullcontext():
-        yield _StackView(configured, has_stack, not deployed)
+def _stack_view(target: Target, configured: Configuration, *, needed: bool = False) -> Iterator[_StackView]:
+    """Open the target, or the last `up` if one runs; else continue without a stack, unless one is `needed`."""
+    has_stack = target.deployed or needed or LAST_UP.exists()
+    with opened(target) if has_stack else nullcontext():
+        yield _StackView(configured, has_stack, not target.deployed)
 
 
 def _rows(view: _StackView, servers: list[str]) -> list[ToolRow]:
@@ -223,6 +247,7 @@ def _unknown(name: str, known: Iterable[str]) -> CommandError:
     return CommandError({"code": "VALIDATION_ERROR", "message": f'There is no "{name}".', "hint": hint})
 
 
-def _last_file() -> Path:
-    """The file of the `mcpist up` that runs in this folder, else the one that is deployed."""
-    return Path(last_up("")["upstreams"]) if LAST_UP.exists() else DEPLOYED_FILE
+def _read(file: Path | None) -> tuple[Path, Configuration]:
+    """Read a file; by default that of the `mcpist up` that runs in this folder, or the deployed one."""
+    file = file or (Path(last_up("")["upstreams"]) if LAST_UP.exists() else DEPLOYED_FILE)
+    return file, load(file)

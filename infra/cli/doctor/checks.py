@@ -7,11 +7,11 @@ from typing import NamedTuple
 import httpx2
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.cli.account import TABLES
 from infra.cli.doctor import apps, clock, configuration, endpoint, issuer, keys, limits, people, stores
 from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.finding import Finding, skipped
 from infra.cli.document import CommandError
+from infra.cli.target import TABLES
 from mcpist.aws.clients import AwsError
 from mcpist.errors import McpistError
 

@@ -1,28 +1,38 @@
 """`mcpist doctor`: all findings as lines; it succeeds where none of them is a problem."""
 
-import argparse
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
+from typing import Annotated
 
-from infra.cli.account import stack
+from typer import Option
+
 from infra.cli.doctor import clock
 from infra.cli.doctor.checks import CheckResult, run_check, run_checks
-from infra.cli.doctor.deployment import deployment
+from infra.cli.doctor.deployment import read_deployment
 from infra.cli.doctor.finding import State, problem
 from infra.cli.document import CommandError, CommandResult
+from infra.cli.options import OrganizationOption, Target, with_target
 from infra.cli.table import render_table
+from infra.cli.target import opened
 
 
-def run_doctor(options: argparse.Namespace) -> CommandResult:
-    """What all checks found; a CommandError with the same where something is a problem."""
-    deployed = bool(options.stack or options.profile or options.region)
-    lines = _time(options) if deployed else []
+@with_target
+def run_doctor(
+    target: Target,
+    token: Annotated[
+        str | None,
+        Option(metavar="TOKEN", help="An administrator's access token, to ask the broker. [default: the last `up`'s]"),
+    ] = None,
+    organization: OrganizationOption = None,
+) -> CommandResult:
+    """Check a deployment and show how to correct it; fail if there is a problem."""
+    lines = _clock(target) if target.deployed else []
     try:
-        with stack(options.stack, options.profile, options.region):
-            lines += run_checks(deployment(options))
+        with opened(target):
+            lines += run_checks(read_deployment(target, token, organization))
     except CommandError as error:
-        if not deployed:
+        if not target.deployed:
             raise
         lines.append(CheckResult("configuration", "stack", problem(str(error), error.error["hint"])))
     counts = dict(Counter(line.finding.state for line in lines))
@@ -35,9 +45,9 @@ def run_doctor(options: argparse.Namespace) -> CommandResult:
     raise CommandError({"code": "NOT_CONFIGURED", "message": message, "hint": hint, "details": facts}, drawing)
 
 
-def _time(options: argparse.Namespace) -> list[CheckResult]:
-    """First the clock: where it is wrong, AWS answers nothing else."""
-    ask = partial(clock.against_aws, options.profile, options.region)
+def _clock(target: Target) -> list[CheckResult]:
+    """Check the clock first: if it is wrong, AWS refuses every other request."""
+    ask = partial(clock.against_aws, target.profile, target.region)
     return [CheckResult("clock", "AWS", finding) for finding in run_check(ask)]
 
 

@@ -1,15 +1,15 @@
 """The deployment that is looked at: the one of the last `mcpist up`, or a stack in an account."""
 
-import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
-from infra.cli.account import described
 from infra.cli.document import CommandError
-from infra.cli.endpoint import last_up
+from infra.cli.last_up import last_up
+from infra.cli.options import Target
+from infra.cli.target import describe_stack, outputs_of
 from infra.cli.upstream import DEPLOYED_FILE
 from infra.local.deployment import ROOT
 from infra.local.template import Template, read_template
@@ -88,14 +88,14 @@ def template() -> Template:
     return read_template(ROOT / "template.yaml", {})
 
 
-def deployment(options: argparse.Namespace) -> Deployment:
-    """The deployment that the command line means, while core is pointed at it."""
-    if not (options.stack or options.profile or options.region):
+def read_deployment(target: Target, token: str | None, organization: str | None) -> Deployment:
+    """Read what a target's stack says of itself, while core is pointed at it."""
+    if not target.deployed:
         return _embedded()
-    name = options.stack or "mcpist"
-    found, resources = described(name)
-    outputs = {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", ())}
-    flags = {"--profile": options.profile, "--region": options.region}
+    name = target.stack or "mcpist"
+    found, resources = describe_stack(name)
+    outputs = outputs_of(found)
+    flags = {"--profile": target.profile, "--region": target.region}
 
     @cache
     def environment(function: str) -> Mapping[str, str]:
@@ -112,8 +112,8 @@ def deployment(options: argparse.Namespace) -> Deployment:
         resources=RequiredNames(resources),
         environment=environment,
         upstreams=DEPLOYED_FILE,
-        token=options.token or "",
-        organization=options.organization or "",
+        token=token or "",
+        organization=organization or "",
         flags="".join(f" {flag} {value}" for flag, value in flags.items() if value),
     )
 

@@ -8,9 +8,9 @@ from typing import Any
 import boto3
 import pytest
 
-from infra.cli.account import TABLES
-from infra.cli.endpoint import LAST_UP
+from infra.cli.last_up import LAST_UP
 from infra.cli.main import run
+from infra.cli.target import TABLES
 from infra.local.names import REGION
 from mcpist.batch.machine.definition import stack_prefix
 from mcpist.settings import settings

@@ -113,7 +113,7 @@ def test_another_account_is_replaced_only_if_that_is_meant(
     monkeypatch.setattr("sys.stdin", io.StringIO(KEY))
     code, document = command(capsys, "connect", "github", "--key", "-")
     assert (code, document["error"]["code"]) == (1, "CONFLICT")
-    assert document["error"]["message"] == "github would be connected as hubot in the place of octocat."
+    assert document["error"]["message"] == "github would be connected as hubot instead of octocat."
     says(api, QUESTION, {**OUTCOME, "outcome": "connected"})
     monkeypatch.setattr("sys.stdin", io.StringIO(KEY))
     code, _ = command(capsys, "connect", "github", "--key", "-", "--replace")

@@ -67,7 +67,7 @@ def test_errors_come_in_japanese_when_asked_for(capsys: pytest.CaptureFixture[st
         (["call", "rag"], "VALIDATION_ERROR"),
         (["schema", "rag"], "VALIDATION_ERROR"),
         (["up", "--docs", "none"], "FILE_NOT_FOUND"),
-        (["up", "--allow-origin", "nowhere"], "INTERNAL_ERROR"),
+        (["up", "--port", "0", "--allow-origin", "nowhere"], "INTERNAL_ERROR"),
     ],
 )
 @pytest.mark.usefixtures("nowhere")

@@ -46,7 +46,7 @@ def test_tools_are_switched_off_and_on_for_everybody(mcpist: Mcpist) -> None:
     assert [effect["appear"] for effect in on["effects"]] == [["rag.get_doc"]]
     assert mcpist("org", "show")["disabled"] == ["notion.*"]
     error = mcpist("org", "set", "--enable", "notion.search", fails=True)
-    assert error["message"] == 'enable: "notion.search" is no mask that is switched off (notion.*)'
+    assert error["message"] == 'enable: "notion.search" is not a mask that is switched off (notion.*)'
 
 
 def test_a_dry_run_shows_the_same_and_changes_nothing(mcpist: Mcpist) -> None:

@@ -1,0 +1,98 @@
+"""Pointing core at the stack that a command acts on."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from infra.cli.document import CommandError
+from infra.cli.last_up import last_up
+from infra.cli.options import Target
+from mcpist.aws import clients
+from mcpist.batch.machine.definition import stack_prefix
+from mcpist.memory import forget_all
+
+# The environment variables that core reads, and the resources of the stack whose names they hold.
+TABLES = {
+    "LEDGER_TABLE": "Ledger",
+    "DIRECTORY_TABLE": "Directory",
+    "GRANTS_TABLE": "Grants",
+    "AUDIT_TABLE": "Audit",
+}
+RESOURCES = {**TABLES, "TOKEN_BROKER": "TokenBrokerFunctionAliaslive"}
+
+
+def organization_of(target: Target, organization: str | None) -> str:
+    """Return the organization of the command line, or that of the last `mcpist up`."""
+    if organization:
+        return organization
+    if target.deployed:
+        hint = "Name one with --organization."
+        raise CommandError({"code": "VALIDATION_ERROR", "message": "No organization was named.", "hint": hint})
+    return str(last_up("name one with --organization")["organization"])
+
+
+@contextmanager
+def opened(target: Target) -> Iterator[None]:
+    """Point core's settings and clients at a stack, and restore them; a refusal by AWS becomes a CommandError."""
+    from botocore.exceptions import ClientError
+
+    before = dict(os.environ)
+    try:
+        if target.deployed:
+            os.environ |= _aws_variables(target)
+            forget_all()
+            os.environ |= _stack_variables(target.stack or "mcpist")
+        else:
+            last = last_up("name a stack in AWS with --stack")
+            os.environ |= last["aws"] | last["stack"]
+        forget_all()
+        yield
+    except (ClientError, clients.AwsError) as error:
+        hint = "Use a profile that has this right in the stack's account."
+        raise CommandError({"code": "UPSTREAM_UNAVAILABLE", "message": f"AWS refused: {error}", "hint": hint}) from None
+    finally:
+        os.environ.clear()
+        os.environ |= before
+        forget_all()
+
+
+def describe_stack(name: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return a stack's description, and its physical ids by the template's ids; CommandError where there is none."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    cloudformation = clients.client("cloudformation")
+    try:
+        (description,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
+        pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=name)
+        resources = {
+            resource["LogicalResourceId"]: resource.get("PhysicalResourceId", "")
+            for page in pages
+            for resource in page["StackResourceSummaries"]
+        }
+    except (BotoCoreError, ClientError) as error:
+        message = f"The stack {name} could not be read: {error}"
+        hint = "Choose an account with --profile and --region, and the stack with --stack."
+        raise CommandError({"code": "UPSTREAM_UNAVAILABLE", "message": message, "hint": hint}) from None
+    return description, resources
+
+
+def outputs_of(description: dict[str, Any]) -> dict[str, str]:
+    """Return a stack's outputs by their names."""
+    return {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", ())}
+
+
+def _aws_variables(target: Target) -> dict[str, str]:
+    """Return the environment variables with which AWS's own tools choose an account and a region."""
+    variables = {"AWS_PROFILE": target.profile, "AWS_DEFAULT_REGION": target.region, "AWS_REGION": target.region}
+    return {name: value for name, value in variables.items() if value}
+
+
+def _stack_variables(name: str) -> dict[str, str]:
+    """Return the environment variables that name a deployed stack's resources."""
+    description, resources = describe_stack(name)
+    return {
+        "STACK_NAME": stack_prefix(description["StackId"]),
+        "PUBLIC_URL": outputs_of(description).get("McpUrl", "").removesuffix("/mcp"),
+        **{variable: resources[id_] for variable, id_ in RESOURCES.items() if id_ in resources},
+    }
