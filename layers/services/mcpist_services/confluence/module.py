@@ -18,20 +18,21 @@ from mcpist_services.confluence.storage import storage
 from mcpist_services.confluence.synonyms import SYNONYMS
 
 
-def _next_link(answer: CallResponse) -> str | None:
+def next_link(answer: CallResponse) -> str | None:
     """The next page's address; a cursor has plus signs, and no spaces, which an unescaped plus sign would mean."""
     link: str | None = value_at(answer.json, "_links.next")
     return link and link.replace("+", "%2B")
 
 
-_BY_CURSOR = by_link(_next_link, "cursor")
+BY_CURSOR = by_link(next_link, "cursor")
+
 confluence = Module(
     "confluence",
     __doc__,
     api_version="2",
     host="https://api.atlassian.com/ex/confluence/{account}",
     headers={"accept": "application/json"},
-    paging=Paging("limit", 250, ("cursor",), _BY_CURSOR),
+    paging=Paging("limit", 250, ("cursor",), BY_CURSOR),
     refusals=REFUSALS,
     scopes=Scopes(
         reads=("read:page:confluence",), writes=("write:page:confluence",), destroys=("delete:page:confluence",)
@@ -40,8 +41,10 @@ confluence = Module(
     category="productivity",
     tags=("documents", "wiki"),
 )
-COMMENTS = Paging("limit", 250, ("cursor",), _BY_CURSOR, comment_text)
+
+COMMENTS = Paging("limit", 250, ("cursor",), BY_CURSOR, comment_text)
 CHANGED = shows("id", "status", "version.number as version", "url")
+
 Id = Annotated[str, Field(pattern=r"^[0-9]+$")]
 PageId = Annotated[Id, "The number in a page's address, e.g. 65551"]
 SpaceId = Annotated[Id, "The id that list_spaces shows, which is not the key, e.g. 98306"]

@@ -47,7 +47,9 @@ github = Module(
     category="development",
     tags=("code", "git"),
 )
+
 CHANGED = shows("number", "state", "html_url as url")
+
 Owner = Annotated[str, Field(pattern=r"^[\w.-]+$"), "The account that owns the repository, e.g. octocat"]
 Repo = Annotated[str, Field(pattern=r"^[\w.-]+$"), "The repository's name without its owner, e.g. hello-world"]
 Number = Annotated[int, Field(ge=1)]

@@ -14,6 +14,7 @@ from mcpist_services.google_calendar.synonyms import SYNONYMS
 
 CALENDARS = "https://www.googleapis.com/auth/calendar"
 READING_EVENTS = (f"{CALENDARS}.events.readonly",)
+
 google_calendar = Module(
     "google_calendar",
     __doc__,
@@ -40,4 +41,5 @@ google_calendar = Module(
     category="productivity",
     tags=("calendar", "meetings", "scheduling"),
 )
+
 CalendarId = Annotated[str, Field(min_length=1), "An id that list_calendars shows; primary is your own"]

@@ -50,6 +50,7 @@ jira = Module(
     category="project management",
     tags=("issues", "agile"),
 )
+
 ISSUE = (
     "key",
     "fields.summary as summary",
@@ -59,6 +60,7 @@ ISSUE = (
     "fields.updated as updated",
 )
 FOUND = shows(*ISSUE, "more", rows="issues")
+
 IssueKey = Annotated[str, Field(pattern=r"^(?:[A-Za-z][A-Za-z0-9_]*-[0-9]+|[0-9]+)$"), "Its key or id, e.g. ENG-42"]
 Project = Annotated[str, Field(min_length=1), "The project's key or id, e.g. ENG"]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
@@ -66,6 +68,7 @@ Markdown = Annotated[str, Field(max_length=32_767)]
 Jql = Annotated[str, Field(min_length=1)]
 FieldIds = Annotated[list[Name], "More fields to show, by the ids of list_fields, e.g. customfield_10016"]
 Board = Annotated[int, Field(ge=1), "The id that list_boards shows"]
+
 SEARCH = Paging("maxResults", 100, ("nextPageToken",), _next_token, other_fields)
 
 

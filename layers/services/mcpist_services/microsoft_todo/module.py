@@ -20,6 +20,7 @@ def _next_link(answer: CallResponse) -> str | None:
 
 # Asked for no number of items, Graph answers with some lists and with no link to the rest; paging always asks.
 GRAPH = "https://graph.microsoft.com"
+
 microsoft_todo = Module(
     "microsoft_todo",
     __doc__,
@@ -45,6 +46,7 @@ microsoft_todo = Module(
     category="productivity",
     tags=("tasks", "todo"),
 )
+
 Id = Annotated[str, Field(pattern=r"^[\w=+-]+$")]
 ListId = Annotated[Id, "The id that list_lists shows, e.g. AAMkADIyAAAAABrJAAA="]
 TaskId = Annotated[Id, "The id that list_tasks shows, e.g. AlMKXwbQAAAJws6wcAAAA="]

@@ -47,10 +47,12 @@ notion = Module(
     category="productivity",
     tags=("documents", "notes", "databases"),
 )
+
 PAGE = ("id", "row.title as title", "url", "last_edited_time as last_edited", "row.properties as properties")
 PAGE_EXAMPLE = "59833787-2cf9-4fdf-8782-e53db20768a5"
 BLOCK_EXAMPLE = "c02fc1d3-db8b-45c5-a222-27595b15aea7"
 SOURCE_EXAMPLE = "d9824bdc-8445-4327-be8b-5b47500af6ce"
+
 Id = Annotated[str, Field(pattern=r"^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$")]
 DataSourceId = Annotated[Id, f"As search or get_database shows it; not the database's own id, e.g. {SOURCE_EXAMPLE}"]
 Title = Annotated[str, Field(min_length=1)]

@@ -42,6 +42,21 @@ Version = Annotated[str, Field(pattern=r'^"?[0-9A-Za-z-]{1,100}"?$')]
 # -- finding and reading ------------------------------------------------------------------------------
 
 
+Content = Annotated[
+    str, Field(min_length=1), "All of the document in Markdown, with its front matter if it has any, e.g. # Deploy"
+]
+NewTitle = Annotated[Title, "For the front matter; without one the first heading is the title, e.g. How we deploy"]
+NewTags = Annotated[Tags, "For the front matter, in place of those in it; [] removes them, e.g. ops, security"]
+ReplacedVersion = Annotated[
+    Version,
+    "The version that you read (get_doc) and replace; left out, a document that is there already stays as it is, "
+    "e.g. 6dcb09b5b57875f334f61aebed695e2e",
+]
+DeletedVersion = Annotated[
+    Version, "Delete it only if this is still its version, e.g. 6dcb09b5b57875f334f61aebed695e2e"
+]
+
+
 @rag.reads(shows("path", "title", "snippet", "tags"))
 def search_docs(
     query: Annotated[Text, "Words in any language; no operators, e.g. rotate the database password"],
@@ -102,21 +117,11 @@ def list_docs_by_date(
 @rag.writes(shows("path", "title", "version", "state"), idempotent=True)
 def put_doc(
     path: Annotated[Text, "Folders and a name that ends in .md, e.g. guides/deploy.md"],
-    content: Annotated[
-        str, Field(min_length=1), "All of the document in Markdown, with its front matter if it has any, e.g. # Deploy"
-    ],
-    title: Annotated[
-        Title | None, "For the front matter; without one the first heading is the title, e.g. How we deploy"
-    ] = None,
-    tags: Annotated[
-        Tags | None, "For the front matter, in place of those in it; [] removes them, e.g. ops, security"
-    ] = None,
+    content: Content,
+    title: NewTitle | None = None,
+    tags: NewTags | None = None,
     date: Annotated[Day | None, "For the front matter, e.g. 2026-01-31"] = None,
-    replaces: Annotated[
-        Version | None,
-        "The version that you read (get_doc) and replace; left out, a document that is there already stays as it is, "
-        "e.g. 6dcb09b5b57875f334f61aebed695e2e",
-    ] = None,
+    replaces: ReplacedVersion | None = None,
 ) -> Lookup:
     """Create a document, or replace the version of it that you read.
 
@@ -129,9 +134,7 @@ def put_doc(
 @rag.destroys(shows("path", "state"), idempotent=True)
 def delete_doc(
     path: Path,
-    version: Annotated[
-        Version | None, "Delete it only if this is still its version, e.g. 6dcb09b5b57875f334f61aebed695e2e"
-    ] = None,
+    version: DeletedVersion | None = None,
 ) -> Lookup:
     """Delete a document. Who administers the bucket can restore it for 30 days."""
     return Lookup(DocumentStore.remove, path=path, version=version)

@@ -25,8 +25,10 @@ supabase = Module(
     category="development",
     tags=("database", "postgres", "sql"),
 )
+
 # The columns of somebody's own tables are not known here: each row is shown as it is.
 ROWS = shows("*")
+
 ProjectRef = Annotated[
     str, Field(pattern=r"^[a-z]{20}$"), "The ref that list_projects shows, or a branch's, e.g. abcdefghijklmnopqrst"
 ]

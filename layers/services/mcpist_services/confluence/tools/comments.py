@@ -18,27 +18,27 @@ from mcpist_services.confluence.module import (
     storage_body,
 )
 
+COMMENT = shows(
+    "id",
+    "version.authorId as author_id",
+    "version.createdAt as created",
+    "resolution",
+    "about",
+    "markdown as text",
+    rows="results",
+)
+LISTED_COMMENTS = (
+    {"page_id": "65551"},
+    {"page_id": "65551", "kind": "inline"},
+    {"comment_id": "131073", "sort": "-created-date"},
+)
+NEW_COMMENTS = ({"parent_comment_id": "131073", "kind": "inline"}, {"page_id": "65551"})
+
 CommentId = Annotated[Id, "The id that list_comments shows, e.g. 131073"]
 
 
 @confluence.lists(
-    shows(
-        "id",
-        "version.authorId as author_id",
-        "version.createdAt as created",
-        "resolution",
-        "about",
-        "markdown as text",
-        rows="results",
-    ),
-    "getPageFooterComments",
-    scopes=("read:comment:confluence",),
-    paging=COMMENTS,
-    uses=(
-        {"page_id": "65551"},
-        {"page_id": "65551", "kind": "inline"},
-        {"comment_id": "131073", "sort": "-created-date"},
-    ),
+    COMMENT, "getPageFooterComments", scopes=("read:comment:confluence",), paging=COMMENTS, uses=LISTED_COMMENTS
 )
 def list_comments(
     page_id: PageId | None = None,
@@ -54,12 +54,7 @@ def list_comments(
     return Call("GET", path(f"/wiki/api/v2/{kind}-comments/{{comment_id}}/children", comment_id=comment_id), query)
 
 
-@confluence.writes(
-    CHANGED,
-    "createFooterComment",
-    scopes=("write:comment:confluence",),
-    uses=({"parent_comment_id": "131073", "kind": "inline"}, {"page_id": "65551"}),
-)
+@confluence.writes(CHANGED, "createFooterComment", scopes=("write:comment:confluence",), uses=NEW_COMMENTS)
 def add_comment(
     body: Annotated[Body, "Markdown, e.g. Done, thank you."],
     page_id: PageId | None = None,

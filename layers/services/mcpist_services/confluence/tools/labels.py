@@ -9,12 +9,33 @@ from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Call, given, path
 from mcpist.tools.paging import Paging
-from mcpist_services.confluence.module import _BY_CURSOR, COMMENTS, Dates, PageId, SpaceId, confluence, page_path
+from mcpist_services.confluence.module import BY_CURSOR, COMMENTS, Dates, PageId, SpaceId, confluence, page_path
 from mcpist_services.confluence.presentation import attachment_url
 
 CONTENT = ("write:confluence-content",)
-FILES = Paging("limit", 250, ("cursor",), _BY_CURSOR, attachment_url)
+FILES = Paging("limit", 250, ("cursor",), BY_CURSOR, attachment_url)
 LABEL = shows("id", "name", "prefix", rows="results")
+ATTACHMENTS = shows(
+    "id",
+    "title",
+    "mediaType as media_type",
+    "fileSize as size_bytes",
+    "version.createdAt as updated",
+    "comment",
+    "url",
+    rows="results",
+)
+TASKS = shows(
+    "id",
+    "status",
+    "markdown as text",
+    "assignedTo as assigned_to",
+    "dueAt as due",
+    "pageId as page_id",
+    "spaceId as space_id",
+    rows="results",
+)
+
 AccountId = Annotated[str, Field(min_length=1, max_length=128), "An account id, e.g. 712020:70035bdf"]
 Label = Annotated[str, Field(pattern=r"^\S+$", max_length=255)]
 Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"), "UTC, e.g. 2026-01-31T09:00:00Z"]
@@ -44,21 +65,7 @@ def remove_label(page_id: PageId, label: Annotated[Label, "e.g. runbook"]) -> Ca
     return Call("DELETE", path("/wiki/rest/api/content/{page_id}/label/{label}", page_id=page_id, label=label))
 
 
-@confluence.lists(
-    shows(
-        "id",
-        "title",
-        "mediaType as media_type",
-        "fileSize as size_bytes",
-        "version.createdAt as updated",
-        "comment",
-        "url",
-        rows="results",
-    ),
-    "getPageAttachments",
-    scopes=("read:attachment:confluence",),
-    paging=FILES,
-)
+@confluence.lists(ATTACHMENTS, "getPageAttachments", scopes=("read:attachment:confluence",), paging=FILES)
 def list_attachments(
     page_id: PageId,
     filename: Annotated[str | None, "Only this file, e.g. plan.pdf"] = None,
@@ -70,21 +77,7 @@ def list_attachments(
     return Call("GET", page_path(page_id, "/attachments"), query)
 
 
-@confluence.lists(
-    shows(
-        "id",
-        "status",
-        "markdown as text",
-        "assignedTo as assigned_to",
-        "dueAt as due",
-        "pageId as page_id",
-        "spaceId as space_id",
-        rows="results",
-    ),
-    "getTasks",
-    scopes=("read:task:confluence",),
-    paging=COMMENTS,
-)
+@confluence.lists(TASKS, "getTasks", scopes=("read:task:confluence",), paging=COMMENTS)
 def list_tasks(
     space_id: SpaceId | None = None,
     page_id: PageId | None = None,

@@ -15,8 +15,8 @@ from mcpist_services.confluence.module import (
     PageId,
     SpaceId,
     SpaceKey,
-    _next_link,
     confluence,
+    next_link,
     page_path,
     send_with_markdown,
     storage_body,
@@ -24,24 +24,49 @@ from mcpist_services.confluence.module import (
 from mcpist_services.confluence.presentation import search_result, with_markdown
 
 # Of the search, too, only the cursor leads on; it says besides in which direction.
-_BY_SEARCH_CURSOR = by_link(_next_link, "cursor", "next", "start")
+_BY_SEARCH_CURSOR = by_link(next_link, "cursor", "next", "start")
 SPACES = ("read:space:confluence",)
 TREES = ("read:hierarchical-content:confluence",)
 FOUND = Paging("limit", 100, ("cursor", "next", "start"), _BY_SEARCH_CURSOR, search_result)
 SPACE = ("id", "key", "name", "type", "status", "homepageId as homepage_id")
 PAGE = ("id", "title", "status", "spaceId as space_id", "parentId as parent_id", "version.createdAt as updated")
+SPACE_DETAILS = shows(*SPACE, "createdAt as created", "description.plain.value as description", "url")
+DESCENDANTS = shows("id", "title", "type", "status", "parentId as parent_id", "depth", rows="results")
+RESULTS = shows(
+    "words.id as id",
+    "words.title as title",
+    "words.type as type",
+    "words.space as space",
+    "words.url as url",
+    "words.excerpt as excerpt",
+    "lastModified as updated",
+    rows="results",
+)
+VERSIONS = shows(
+    "number",
+    "createdAt as created",
+    "authorId as author_id",
+    "message",
+    "minorEdit as minor_edit",
+    rows="results",
+)
+
 Title = Annotated[str, Field(min_length=1, max_length=255)]
 Order = Literal[Dates, "id", "-id", "title", "-title"]
+SpaceType = Annotated[
+    Literal["global", "collaboration", "knowledge_base", "personal", "system", "onboarding", "xflow_sample_space"],
+    "All if left out",
+]
+PageStatuses = Annotated[list[Literal["current", "archived", "deleted", "trashed"]], "Current and archived if left out"]
+Cql = Annotated[
+    str, Field(min_length=1), 'Confluence\'s query language, e.g. type = page AND space = ENG AND text ~ "login"'
+]
 
 
 @confluence.lists(shows(*SPACE, rows="results"), "getSpaces", scopes=SPACES)
 def list_spaces(
     keys: Annotated[list[SpaceKey] | None, "Only these, by their keys, e.g. ENG, OPS"] = None,
-    type: Annotated[  # noqa: A002
-        Literal["global", "collaboration", "knowledge_base", "personal", "system", "onboarding", "xflow_sample_space"]
-        | None,
-        "All if left out",
-    ] = None,
+    type: SpaceType | None = None,  # noqa: A002
     status: Annotated[Literal["current", "archived"] | None, "Both if left out"] = None,
     sort: Literal["id", "-id", "key", "-key", "name", "-name"] | None = None,
 ) -> Call:
@@ -49,11 +74,7 @@ def list_spaces(
     return Call("GET", "/wiki/api/v2/spaces", given(keys=keys, type=type, status=status, sort=sort))
 
 
-@confluence.reads(
-    shows(*SPACE, "createdAt as created", "description.plain.value as description", "url"),
-    "getSpaceById",
-    scopes=SPACES,
-)
+@confluence.reads(SPACE_DETAILS, "getSpaceById", scopes=SPACES)
 def get_space(space_id: SpaceId) -> Calls:
     """Read one space: its name, its home page, its description."""
     place = path("/wiki/api/v2/spaces/{space_id}", space_id=space_id)
@@ -64,9 +85,7 @@ def get_space(space_id: SpaceId) -> Calls:
 def list_pages(
     space_id: SpaceId | None = None,
     title: Annotated[Title | None, "Exactly this title, e.g. Release plan"] = None,
-    status: Annotated[
-        list[Literal["current", "archived", "deleted", "trashed"]] | None, "Current and archived if left out"
-    ] = None,
+    status: PageStatuses | None = None,
     sort: Order | None = None,
 ) -> Call:
     """List the pages of a space or of all spaces, or find one by its title."""
@@ -131,35 +150,15 @@ def list_children(page_id: PageId, sort: Order | None = None) -> Call:
     return Call("GET", page_path(page_id, "/direct-children"), given(sort=sort))
 
 
-@confluence.lists(
-    shows("id", "title", "type", "status", "parentId as parent_id", "depth", rows="results"),
-    "getPageDescendants",
-    scopes=TREES,
-)
+@confluence.lists(DESCENDANTS, "getPageDescendants", scopes=TREES)
 def list_descendants(page_id: PageId, depth: Annotated[int, Field(ge=1, le=10), "How many levels down"] = 2) -> Call:
     """List all that stands under a page, level by level."""
     return Call("GET", page_path(page_id, "/descendants"), {"depth": depth})
 
 
-@confluence.lists(
-    shows(
-        "words.id as id",
-        "words.title as title",
-        "words.type as type",
-        "words.space as space",
-        "words.url as url",
-        "words.excerpt as excerpt",
-        "lastModified as updated",
-        rows="results",
-    ),
-    "searchByCQL",
-    scopes=("search:confluence",),
-    paging=FOUND,
-)
+@confluence.lists(RESULTS, "searchByCQL", scopes=("search:confluence",), paging=FOUND)
 def search(
-    cql: Annotated[
-        str, Field(min_length=1), 'Confluence\'s query language, e.g. type = page AND space = ENG AND text ~ "login"'
-    ],
+    cql: Cql,
     include_archived_spaces: Annotated[bool, "Also in spaces that are archived"] = False,
 ) -> Call:
     """Search pages, blog posts, comments and files by words, space, label, author or date."""
@@ -167,17 +166,7 @@ def search(
     return Call("GET", "/wiki/rest/api/search", query | given(includeArchivedSpaces=include_archived_spaces or None))
 
 
-@confluence.lists(
-    shows(
-        "number",
-        "createdAt as created",
-        "authorId as author_id",
-        "message",
-        "minorEdit as minor_edit",
-        rows="results",
-    ),
-    "getPageVersions",
-)
+@confluence.lists(VERSIONS, "getPageVersions")
 def list_versions(page_id: PageId, sort: Literal["modified-date", "-modified-date"] = "-modified-date") -> Call:
     """List the versions of a page, the newest first: who changed it, when and why."""
     return Call("GET", page_path(page_id, "/versions"), {"sort": sort})

@@ -7,7 +7,14 @@ from mcpist.tools.call import Call, given
 from mcpist_services.github.module import Name, Number, Owner, Ref, Repo, github, repo_path
 
 RUN = ("id", "name", "status", "conclusion", "event", "head_branch as branch", "created_at as created")
+RUN_DETAILS = shows(*RUN, "run_attempt as attempt", "head_sha as sha", "display_title as title", "html_url as url")
+JOBS = shows("id", "name", "status", "conclusion", "started_at as started", "completed_at as completed", rows="jobs")
+
 Run = Annotated[Number, "The id that list_runs shows"]
+RunStatus = Annotated[
+    Literal["queued", "in_progress", "completed", "success", "failure", "cancelled", "timed_out"],
+    "A state, or how it ended",
+]
 
 
 @github.lists(shows("id", "name", "path", "state", rows="workflows"), "actions/list-repo-workflows")
@@ -21,10 +28,7 @@ def list_runs(
     owner: Owner,
     repo: Repo,
     branch: Annotated[str | None, "e.g. main"] = None,
-    status: Annotated[
-        Literal["queued", "in_progress", "completed", "success", "failure", "cancelled", "timed_out"] | None,
-        "A state, or how it ended",
-    ] = None,
+    status: RunStatus | None = None,
     event: Annotated[str | None, "What started it, e.g. push"] = None,
     actor: Annotated[str | None, "A login, e.g. octocat"] = None,
     created: Annotated[str | None, "A moment, or a range such as >=2026-01-31, e.g. 2026-01-31T09:00:00Z"] = None,
@@ -34,19 +38,13 @@ def list_runs(
     return Call("GET", repo_path(owner, repo, "/actions/runs"), query)
 
 
-@github.reads(
-    shows(*RUN, "run_attempt as attempt", "head_sha as sha", "display_title as title", "html_url as url"),
-    "actions/get-workflow-run",
-)
+@github.reads(RUN_DETAILS, "actions/get-workflow-run")
 def get_run(owner: Owner, repo: Repo, run_id: Run) -> Call:
     """Read one run of a workflow: whether it is done and how it ended."""
     return Call("GET", _run_path(owner, repo, run_id))
 
 
-@github.lists(
-    shows("id", "name", "status", "conclusion", "started_at as started", "completed_at as completed", rows="jobs"),
-    "actions/list-jobs-for-workflow-run",
-)
+@github.lists(JOBS, "actions/list-jobs-for-workflow-run")
 def list_jobs(owner: Owner, repo: Repo, run_id: Run, filter: Literal["latest", "all"] = "latest") -> Call:  # noqa: A002
     """List the jobs of a run: which failed, which passed."""
     return Call("GET", _run_path(owner, repo, run_id, "/jobs"), {"filter": filter})

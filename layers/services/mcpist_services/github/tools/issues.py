@@ -24,6 +24,20 @@ from mcpist_services.github.module import (
 
 ISSUE = ("number", "title", "state", "user.login as author", "labels[*].name as labels", "updated_at as updated")
 COMMENT = ("id", "user.login as author", "created_at as created", "body")
+ISSUE_DETAILS = shows(
+    *ISSUE,
+    "assignees[*].login as assignees",
+    "comments",
+    "created_at as created",
+    "html_url as url",
+    "body",
+    text="body",
+)
+
+SearchOrder = Annotated[
+    Literal["comments", "reactions", "interactions", "created", "updated"], "Best match if left out"
+]
+StateReason = Annotated[Literal["completed", "not_planned", "duplicate", "reopened"], "Why the state"]
 
 
 @github.lists(shows(*ISSUE, "pull_request.html_url as pull_request"), "issues/list-for-repo")
@@ -44,18 +58,7 @@ def list_issues(
     return Call("GET", repo_path(owner, repo, "/issues"), query | given(since=since, sort=sort, direction=direction))
 
 
-@github.reads(
-    shows(
-        *ISSUE,
-        "assignees[*].login as assignees",
-        "comments",
-        "created_at as created",
-        "html_url as url",
-        "body",
-        text="body",
-    ),
-    "issues/get",
-)
+@github.reads(ISSUE_DETAILS, "issues/get")
 def get_issue(owner: Owner, repo: Repo, issue_number: Number) -> Call:
     """Read one issue with its text."""
     return Call("GET", _issue_path(owner, repo, issue_number))
@@ -64,9 +67,7 @@ def get_issue(owner: Owner, repo: Repo, issue_number: Number) -> Call:
 @github.lists(shows(*ISSUE, "html_url as url", rows="items"), "search/issues-and-pull-requests")
 def search_issues(
     q: Annotated[str, Field(min_length=1), "GitHub's search syntax, e.g. repo:octocat/app is:issue is:open label:bug"],
-    sort: Annotated[
-        Literal["comments", "reactions", "interactions", "created", "updated"] | None, "Best match if left out"
-    ] = None,
+    sort: SearchOrder | None = None,
     order: Direction = "desc",
 ) -> Call:
     """Search issues (is:issue) or pull requests (is:pr) in all repositories that you can reach."""
@@ -108,23 +109,14 @@ def update_issue(
     title: Annotated[Name | None, "In one line, e.g. Login fails on Safari"] = None,
     body: Annotated[Markdown | None, "Markdown; replaces the text, e.g. Steps: ..."] = None,
     state: Literal["open", "closed"] | None = None,
-    state_reason: Annotated[
-        Literal["completed", "not_planned", "duplicate", "reopened"] | None, "Why the state"
-    ] = None,
+    state_reason: StateReason | None = None,
     labels: Annotated[list[Name] | None, "Replaces all labels, e.g. bug, ui"] = None,
     assignees: Annotated[list[Login] | None, "Logins; replaces all, e.g. octocat"] = None,
     milestone: Annotated[Number | None, "A milestone's number"] = None,
 ) -> Call:
     """Change an issue, close it or open it again."""
-    fields = changes(
-        title=title,
-        body=body,
-        state=state,
-        state_reason=state_reason,
-        labels=labels,
-        assignees=assignees,
-        milestone=milestone,
-    )
+    content = {"title": title, "body": body, "state": state, "state_reason": state_reason}
+    fields = changes(**content, labels=labels, assignees=assignees, milestone=milestone)
     return Call("PATCH", _issue_path(owner, repo, issue_number), json=fields)
 
 

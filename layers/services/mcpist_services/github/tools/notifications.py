@@ -6,20 +6,18 @@ from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Call, given, path
 from mcpist_services.github.module import Number, Time, github
 
-
-@github.lists(
-    shows(
-        "id",
-        "reason",
-        "subject.type as type",
-        "subject.title as title",
-        "repository.full_name as repository",
-        "unread",
-        "updated_at as updated",
-    ),
-    "activity/list-notifications-for-authenticated-user",
-    scopes=("notifications",),
+NOTIFICATIONS = shows(
+    "id",
+    "reason",
+    "subject.type as type",
+    "subject.title as title",
+    "repository.full_name as repository",
+    "unread",
+    "updated_at as updated",
 )
+
+
+@github.lists(NOTIFICATIONS, "activity/list-notifications-for-authenticated-user", scopes=("notifications",))
 def list_notifications(
     all: Annotated[bool, "Also those that you have read"] = False,  # noqa: A002
     participating: Annotated[bool, "Only where you take part or are mentioned"] = False,

@@ -21,6 +21,24 @@ from mcpist_services.github.module import (
 FILE = ("filename", "status", "additions", "deletions")
 PULL = ("number", "title", "state", "draft", "user.login as author", "head.ref as head", "base.ref as base")
 REVIEW = ("id", "user.login as author", "state", "submitted_at as submitted", "body")
+PULL_DETAILS = shows(
+    *PULL,
+    "merged",
+    "mergeable_state",
+    "additions",
+    "deletions",
+    "changed_files",
+    "created_at as created",
+    "updated_at as updated",
+    "html_url as url",
+    "body",
+    text="body",
+)
+REVIEWERS = shows("number", "requested_reviewers[*].login as reviewers", "html_url as url")
+
+LineComments = Annotated[
+    list[dict[str, Any]], 'On lines of files, e.g. [{"path": "app.py", "line": 3, "body": "Why?"}]'
+]
 
 
 @github.lists(shows(*PULL, "updated_at as updated"), "pulls/list")
@@ -38,22 +56,7 @@ def list_pulls(
     return Call("GET", repo_path(owner, repo, "/pulls"), query)
 
 
-@github.reads(
-    shows(
-        *PULL,
-        "merged",
-        "mergeable_state",
-        "additions",
-        "deletions",
-        "changed_files",
-        "created_at as created",
-        "updated_at as updated",
-        "html_url as url",
-        "body",
-        text="body",
-    ),
-    "pulls/get",
-)
+@github.reads(PULL_DETAILS, "pulls/get")
 def get_pull(owner: Owner, repo: Repo, pull_number: Number) -> Call:
     """Read one pull request with its text, and whether it can be merged."""
     return Call("GET", _pull_path(owner, repo, pull_number))
@@ -99,9 +102,8 @@ def update_pull(
     base: Annotated[Name | None, "Another branch to merge into, e.g. main"] = None,
 ) -> Call:
     """Change a pull request, close it or open it again."""
-    return Call(
-        "PATCH", _pull_path(owner, repo, pull_number), json=changes(title=title, body=body, state=state, base=base)
-    )
+    fields = changes(title=title, body=body, state=state, base=base)
+    return Call("PATCH", _pull_path(owner, repo, pull_number), json=fields)
 
 
 @github.writes(shows("id", "state", "html_url as url"), "pulls/create-review")
@@ -111,9 +113,7 @@ def create_review(
     pull_number: Number,
     event: Literal["APPROVE", "REQUEST_CHANGES", "COMMENT"],
     body: Annotated[Markdown | None, "Markdown; needed unless you approve, e.g. Looks good."] = None,
-    comments: Annotated[
-        list[dict[str, Any]] | None, 'On lines of files, e.g. [{"path": "app.py", "line": 3, "body": "Why?"}]'
-    ] = None,
+    comments: LineComments | None = None,
     commit_id: Annotated[str | None, "The commit that you looked at; the newest if left out, e.g. 6dcb09b5b578"] = None,
 ) -> Call:
     """Review a pull request: approve it, ask for changes, or comment."""
@@ -121,12 +121,7 @@ def create_review(
     return Call("POST", _pull_path(owner, repo, pull_number, "/reviews"), json=fields)
 
 
-@github.writes(
-    shows("number", "requested_reviewers[*].login as reviewers", "html_url as url"),
-    "pulls/request-reviewers",
-    idempotent=True,
-    uses=({"reviewers": ["octocat"]},),
-)
+@github.writes(REVIEWERS, "pulls/request-reviewers", idempotent=True, uses=({"reviewers": ["octocat"]},))
 def request_reviewers(
     owner: Owner,
     repo: Repo,

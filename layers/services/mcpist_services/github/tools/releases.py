@@ -7,6 +7,9 @@ from mcpist.tools.call import Call, given
 from mcpist_services.github.module import Markdown, Name, Number, Owner, Repo, github, repo_path
 
 RELEASE = ("id", "tag_name as tag", "name", "draft", "prerelease", "published_at as published")
+RELEASE_DETAILS = shows(
+    *RELEASE, "author.login as author", "assets[*].name as assets", "html_url as url", "body", text="body"
+)
 
 
 @github.lists(shows(*RELEASE), "repos/list-releases")
@@ -15,10 +18,7 @@ def list_releases(owner: Owner, repo: Repo) -> Call:
     return Call("GET", repo_path(owner, repo, "/releases"))
 
 
-@github.reads(
-    shows(*RELEASE, "author.login as author", "assets[*].name as assets", "html_url as url", "body", text="body"),
-    "repos/get-release",
-)
+@github.reads(RELEASE_DETAILS, "repos/get-release")
 def get_release(
     owner: Owner, repo: Repo, release_id: Annotated[Number | None, "The latest release if left out"] = None
 ) -> Call:

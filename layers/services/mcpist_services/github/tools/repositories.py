@@ -13,6 +13,26 @@ REPO = ("full_name", "description", "language", "stargazers_count as stars", "up
 BRANCH = shows("ref as branch", "object.sha as sha")
 COMMIT = ("sha", "commit.author.date as date", "commit.author.name as author", "commit.message as message")
 WRITTEN = shows("content.path as path", "content.sha as sha", "commit.sha as commit", "content.html_url as url")
+REPO_DETAILS = shows(
+    *REPO,
+    "default_branch",
+    "visibility",
+    "archived",
+    "forks_count as forks",
+    "open_issues_count as open_issues",
+    "topics",
+    "license.spdx_id as license",
+    "html_url as url",
+)
+COMMIT_DETAILS = shows(*COMMIT, "stats.total as lines", "files[*].filename as files", "html_url as url")
+COMPARISON = shows(
+    "status", "ahead_by", "behind_by", "commits[*].commit.message as commits", "files[*].filename as files"
+)
+FILE = shows("path", "sha", "size as size_bytes", "html_url as url", "content", text="content")
+
+Affiliations = Annotated[
+    list[Literal["owner", "collaborator", "organization_member"]], "How you belong to it; all if left out"
+]
 
 
 @github.reads(shows("login", "name", "email", "company", "html_url as url"), "users/get-authenticated")
@@ -24,9 +44,7 @@ def get_me() -> Call:
 @github.lists(shows(*REPO, "private"), "repos/list-for-authenticated-user")
 def list_repos(
     visibility: Literal["all", "public", "private"] = "all",
-    affiliation: Annotated[
-        list[Literal["owner", "collaborator", "organization_member"]] | None, "How you belong to it; all if left out"
-    ] = None,
+    affiliation: Affiliations | None = None,
     sort: Literal["created", "updated", "pushed", "full_name"] = "full_name",
     direction: Direction | None = None,
 ) -> Call:
@@ -35,20 +53,7 @@ def list_repos(
     return Call("GET", "/user/repos", query)
 
 
-@github.reads(
-    shows(
-        *REPO,
-        "default_branch",
-        "visibility",
-        "archived",
-        "forks_count as forks",
-        "open_issues_count as open_issues",
-        "topics",
-        "license.spdx_id as license",
-        "html_url as url",
-    ),
-    "repos/get",
-)
+@github.reads(REPO_DETAILS, "repos/get")
 def get_repo(owner: Owner, repo: Repo) -> Call:
     """Read one repository: what it is, its default branch, its numbers."""
     return Call("GET", repo_path(owner, repo))
@@ -102,18 +107,13 @@ def list_commits(
     return Call("GET", repo_path(owner, repo, "/commits"), query)
 
 
-@github.reads(
-    shows(*COMMIT, "stats.total as lines", "files[*].filename as files", "html_url as url"), "repos/get-commit"
-)
+@github.reads(COMMIT_DETAILS, "repos/get-commit")
 def get_commit(owner: Owner, repo: Repo, ref: Ref) -> Call:
     """Read one commit: its message and the files that it changed."""
     return Call("GET", repo_path(owner, repo, "/commits/{ref}", ref=ref.split("/")))
 
 
-@github.reads(
-    shows("status", "ahead_by", "behind_by", "commits[*].commit.message as commits", "files[*].filename as files"),
-    "repos/compare-commits-with-basehead",
-)
+@github.reads(COMPARISON, "repos/compare-commits-with-basehead")
 def compare(
     owner: Owner, repo: Repo, base: Ref, head: Annotated[Ref, "A branch, tag or commit, e.g. fix/login"]
 ) -> Call:
@@ -121,9 +121,7 @@ def compare(
     return Call("GET", repo_path(owner, repo, "/compare/{range}", range=f"{base}...{head}"))
 
 
-@github.reads(
-    shows("path", "sha", "size as size_bytes", "html_url as url", "content", text="content"), "repos/get-content"
-)
+@github.reads(FILE, "repos/get-content")
 def get_file(
     owner: Owner,
     repo: Repo,

@@ -10,30 +10,30 @@ from mcpist.tools.call import Call, CallResponse, Calls, given, path
 from mcpist_services.google_calendar.module import CalendarId, google_calendar
 
 CALENDAR = ("id", "summary", "timeZone as timezone", "accessRole as access", "primary")
+CALENDAR_DETAILS = shows(
+    *CALENDAR,
+    "description",
+    "location",
+    "summaryOverride as own_name",
+    "defaultReminders[*].minutes as reminders",
+)
+
+AccessRole = Annotated[
+    Literal["freeBusyReader", "reader", "writerWithoutPrivateAccess", "writer", "owner"],
+    "Only calendars that you may use at least so",
+]
 
 
 @google_calendar.lists(shows(*CALENDAR, rows="items"), "calendar.calendarList.list")
 def list_calendars(
-    min_access_role: Annotated[
-        Literal["freeBusyReader", "reader", "writerWithoutPrivateAccess", "writer", "owner"] | None,
-        "Only calendars that you may use at least so",
-    ] = None,
+    min_access_role: AccessRole | None = None,
     show_hidden: Annotated[bool, "Also those that you have hidden"] = False,
 ) -> Call:
     """List your calendars: your own, and those that others share with you."""
     return Call("GET", "/users/me/calendarList", given(minAccessRole=min_access_role, showHidden=show_hidden))
 
 
-@google_calendar.reads(
-    shows(
-        *CALENDAR,
-        "description",
-        "location",
-        "summaryOverride as own_name",
-        "defaultReminders[*].minutes as reminders",
-    ),
-    "calendar.calendarList.get",
-)
+@google_calendar.reads(CALENDAR_DETAILS, "calendar.calendarList.get")
 def get_calendar(calendar_id: CalendarId = "primary") -> Call:
     """Read one calendar of your list: its name, time zone, and what you may do there."""
     return Call("GET", path("/users/me/calendarList/{calendar_id}", calendar_id=calendar_id))

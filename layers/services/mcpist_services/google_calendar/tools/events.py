@@ -1,16 +1,23 @@
 """Events, their guests and free time."""
 
 from collections.abc import Iterator
-from dataclasses import replace
-from datetime import datetime
-from typing import Annotated, Any, Literal, TypedDict, Unpack
-from uuid import NAMESPACE_URL, uuid5
+from typing import Annotated, Any, Literal, Unpack
 
 from pydantic import Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Call, Calls, Work, changes, given, path
+from mcpist_services.google_calendar.fields import (
+    EventOptions,
+    SendUpdates,
+    conference_request,
+    event_times,
+    has_offset,
+    merge_into_current,
+    shared_fields,
+    write_query,
+)
 from mcpist_services.google_calendar.module import READING_EVENTS, CalendarId, google_calendar
 
 # An event has a time, or is all day and has dates.
@@ -35,6 +42,13 @@ EVENT_DETAILS = shows(
     text="description",
 )
 WRITTEN = shows("id", "status", "hangoutLink as meet", "htmlLink as url")
+NEW_EVENTS: tuple[dict[str, Any], ...] = (
+    {},
+    {"start": "2026-01-31", "end": "2026-02-01"},
+    {"attendees": ["ada@example.com"], "conference": True, "send_updates": "all"},
+)
+CHANGED_EVENTS: tuple[dict[str, Any], ...] = ({"summary": "Lunch with Ada"}, {"conference": True})
+
 EventId = Annotated[str, Field(min_length=1), "The id that list_events shows, e.g. 7k3f9q0m2a"]
 Moment = Annotated[
     str,
@@ -62,38 +76,14 @@ Recurrence = Annotated[
     'RFC 5545 lines without DTSTART, e.g. ["RRULE:FREQ=WEEKLY;BYDAY=MO"]',
 ]
 NewRecurrence = Annotated[Recurrence, 'As in create_event; [] to repeat no more, e.g. ["RRULE:FREQ=DAILY"]']
-Reminders = Annotated[
-    list[Annotated[int, Field(ge=0, le=40_320)]],
-    Field(max_length=5),
-    "Minutes before the start at which it pops up; [] for never, e.g. [10, 60]",
-]
 Text = Annotated[str, "May hold HTML, e.g. Agenda: ..."]
 Title = Annotated[str, "In one line, e.g. Lunch with Ada"]
 Place = Annotated[str, "An address or a room, e.g. Room 4"]
-SendUpdates = Annotated[Literal["all", "externalOnly", "none"], "Which guests get an e-mail; if left out none"]
 BusyCalendars = Annotated[
     list[Annotated[str, Field(min_length=1)]],
     Field(min_length=1, max_length=50),
     "Ids of calendars, or people's e-mail addresses; your own if left out, e.g. primary, ada@example.com",
 ]
-
-NEW_EVENTS: tuple[dict[str, Any], ...] = (
-    {},
-    {"start": "2026-01-31", "end": "2026-02-01"},
-    {"attendees": ["ada@example.com"], "conference": True, "send_updates": "all"},
-)
-CHANGED_EVENTS: tuple[dict[str, Any], ...] = ({"summary": "Lunch with Ada"}, {"conference": True})
-
-
-class EventOptions(TypedDict, total=False):
-    """The parameters that a new and a changed event share."""
-
-    reminders: Reminders | None
-    conference: Annotated[bool, Field(default=False), "With a Google Meet link"]
-    visibility: Literal["default", "public", "private", "confidential"] | None
-    transparency: Annotated[Literal["opaque", "transparent"], "Whether it blocks the time, or leaves you free"] | None
-    color_id: Annotated[str, "The id that list_colors shows, e.g. 7"] | None
-    send_updates: SendUpdates | None
 
 
 @google_calendar.lists(EVENTS, "calendar.events.list", scopes=READING_EVENTS)
@@ -161,12 +151,12 @@ def create_event(
     **options: Unpack[EventOptions],
 ) -> Call:
     """Put an event into a calendar, and invite people to it."""
-    if timezone is None and "T" in start and (recurrence or not (_has_offset(start) and _has_offset(end))):
+    if timezone is None and "T" in start and (recurrence or not (has_offset(start) and has_offset(end))):
         raise InvalidRequest(field="timezone", problem="a time without an offset, or that repeats, needs a time zone")
-    fields = {"summary": summary, **_times(start, end, timezone), "description": description, "location": location}
-    event = given(**fields, recurrence=recurrence, **_shared_fields(attendees, options))
-    conference = _conference(options, f"{calendar_id} {event}")
-    return Call("POST", _events_path(calendar_id), _write_query(options), json=event | given(**conference))
+    fields = {"summary": summary, **event_times(start, end, timezone), "description": description, "location": location}
+    event = given(**fields, recurrence=recurrence, **shared_fields(attendees, options))
+    conference = conference_request(options, f"{calendar_id} {event}")
+    return Call("POST", _events_path(calendar_id), write_query(options), json=event | given(**conference))
 
 
 @google_calendar.writes(shows(*EVENT, "htmlLink as url"), "calendar.events.quickAdd")
@@ -196,11 +186,11 @@ def update_event(
     """Change an event, or with a series' id all its times. What you leave out stays as it is."""
     if timezone and not (start or end):
         raise InvalidRequest(field="timezone", problem="it says where a new start or end is: give one of these too")
-    fields = {"summary": summary, **_times(start, end, timezone), "description": description, "location": location}
-    fields |= _shared_fields(attendees, options) | _conference(options, event_id)
+    fields = {"summary": summary, **event_times(start, end, timezone), "description": description, "location": location}
+    fields |= shared_fields(attendees, options) | conference_request(options, event_id)
     event = changes(**fields, recurrence=recurrence)
-    call = Call("PATCH", _event_path(calendar_id, event_id), _write_query(options), json=event)
-    return _merge_into_current(call) if event.keys() & {"start", "end", "attendees"} else call
+    call = Call("PATCH", _event_path(calendar_id, event_id), write_query(options), json=event)
+    return merge_into_current(call) if event.keys() & {"start", "end", "attendees"} else call
 
 
 @google_calendar.writes(WRITTEN, "calendar.events.move")
@@ -229,70 +219,6 @@ def _events_path(calendar_id: str, rest: str = "") -> str:
 
 def _event_path(calendar_id: str, event_id: str, rest: str = "") -> str:
     return path(f"/calendars/{{calendar_id}}/events/{{event_id}}{rest}", calendar_id=calendar_id, event_id=event_id)
-
-
-def _write_query(options: EventOptions) -> dict[str, Any]:
-    """Return the query of a write; without the version Google ignores that a conference is requested."""
-    version = 1 if options.get("conference") else None
-    return given(conferenceDataVersion=version, sendUpdates=options.get("send_updates"))
-
-
-def _times(start: str | None, end: str | None, timezone: str | None) -> dict[str, Any]:
-    return {"start": start and _when(start, timezone), "end": end and _when(end, timezone)}
-
-
-def _when(text: str, timezone: str | None) -> dict[str, str | None]:
-    return given(dateTime=text, timeZone=timezone) if "T" in text else {"date": text}
-
-
-def _shared_fields(attendees: list[str] | None, options: EventOptions) -> dict[str, Any]:
-    """Return the fields that a new and a changed event share, as Google writes them; None for what is left out."""
-    return {
-        "reminders": _popups(options.get("reminders")),
-        "attendees": _guests(attendees),
-        "visibility": options.get("visibility"),
-        "transparency": options.get("transparency"),
-        "colorId": options.get("color_id"),
-    }
-
-
-def _has_offset(time: str) -> bool:
-    return datetime.fromisoformat(time).tzinfo is not None
-
-
-def _guests(emails: list[str] | None) -> list[dict[str, Any]] | None:
-    return None if emails is None else [{"email": email} for email in emails]
-
-
-def _popups(minutes: list[int] | None) -> dict[str, Any] | None:
-    if minutes is None:
-        return None
-    return {"useDefault": False, "overrides": [{"method": "popup", "minutes": each} for each in minutes]}
-
-
-def _conference(options: EventOptions, seed: str) -> dict[str, Any]:
-    """Request a Meet link; its id follows from `seed`, since a tool is a pure function."""
-    if not options.get("conference"):
-        return {"conferenceData": None}
-    request = {"requestId": str(uuid5(NAMESPACE_URL, seed)), "conferenceSolutionKey": {"type": "hangoutsMeet"}}
-    return {"conferenceData": {"createRequest": request}}
-
-
-def _merge_into_current(call: Call) -> Calls:
-    """Send a PATCH whose new times and guests fit the event as it is.
-
-    Google merges a new time into the old one, and refuses one that has a date and a time; and it takes a guest
-    without an answer for one who has not answered yet.
-    """
-    current = (yield Call("GET", call.path)).json
-    fields = dict(call.json)
-    for side in {"start", "end"} & fields.keys():
-        other = "date" if "dateTime" in fields[side] else "dateTime"
-        fields[side] = fields[side] | dict.fromkeys({other} & current.get(side, {}).keys())
-    if "attendees" in fields:
-        known = {guest.get("email", "").lower(): guest for guest in current.get("attendees", [])}
-        fields["attendees"] = [known.get(guest["email"].lower(), guest) for guest in fields["attendees"]]
-    return (yield replace(call, json=fields)).json
 
 
 def _busy(calendar: str, found: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -13,6 +13,16 @@ from mcpist_services.jira.module import IssueKey, Markdown, issue_path, jira, of
 from mcpist_services.jira.presentation import comment_text
 
 WRITTEN = shows("id", "created")
+COMMENTS = shows("id", "author.displayName as author", "created", "markdown as body", rows="comments")
+WORKLOGS = shows(
+    "id",
+    "author.displayName as author",
+    "started",
+    "timeSpent as time_spent",
+    "markdown as comment",
+    rows="worklogs",
+)
+
 CommentId = Annotated[str, Field(pattern=r"^[0-9]+$"), "The id that list_comments shows, e.g. 10050"]
 Time = Annotated[
     str,
@@ -20,16 +30,12 @@ Time = Annotated[
     "With an offset, e.g. 2026-01-31T09:00:00Z",
 ]
 Duration = Annotated[str, Field(pattern=r"^\s*\d+(\.\d+)?[wdhm](\s+\d+(\.\d+)?[wdhm])*\s*$")]
+CommentOrder = Annotated[Literal["created", "-created"], "- is the newest first"]
+Adjustment = Annotated[Literal["auto", "leave", "new", "manual"], "What becomes of the time that remains"]
 
 
-@jira.lists(
-    shows("id", "author.displayName as author", "created", "markdown as body", rows="comments"),
-    "getComments",
-    paging=offset_paging(extra_columns=comment_text),
-)
-def list_comments(
-    issue_key: IssueKey, order_by: Annotated[Literal["created", "-created"], "- is the newest first"] = "created"
-) -> Call:
+@jira.lists(COMMENTS, "getComments", paging=offset_paging(extra_columns=comment_text))
+def list_comments(issue_key: IssueKey, order_by: CommentOrder = "created") -> Call:
     """List the comments of an issue."""
     return Call("GET", issue_path(issue_key, "/comment"), {"orderBy": order_by})
 
@@ -62,18 +68,7 @@ def delete_comment(issue_key: IssueKey, comment_id: CommentId) -> Call:
     return Call("DELETE", issue_path(issue_key, "/comment/{comment_id}", comment_id=comment_id))
 
 
-@jira.lists(
-    shows(
-        "id",
-        "author.displayName as author",
-        "started",
-        "timeSpent as time_spent",
-        "markdown as comment",
-        rows="worklogs",
-    ),
-    "getIssueWorklog",
-    paging=offset_paging(extra_columns=comment_text),
-)
+@jira.lists(WORKLOGS, "getIssueWorklog", paging=offset_paging(extra_columns=comment_text))
 def list_worklogs(issue_key: IssueKey, started_after: Time | None = None, started_before: Time | None = None) -> Call:
     """List the work that was logged on an issue: who, when, how long."""
     after, before = _milliseconds(started_after, "started_after"), _milliseconds(started_before, "started_before")
@@ -87,9 +82,7 @@ def add_worklog(
     time_spent: Annotated[Duration, "Weeks, days, hours and minutes, e.g. 3h 20m"],
     started: Annotated[Time | None, "With an offset; now if left out, e.g. 2026-01-31T09:00:00Z"] = None,
     comment: Annotated[Markdown | None, "Markdown, e.g. Wrote the tests."] = None,
-    adjust_estimate: Annotated[
-        Literal["auto", "leave", "new", "manual"], "What becomes of the time that remains"
-    ] = "auto",
+    adjust_estimate: Adjustment = "auto",
     new_estimate: Annotated[Duration | None, "What remains, with new, e.g. 2h"] = None,
     reduce_by: Annotated[Duration | None, "What remains no longer, with manual, e.g. 30m"] = None,
 ) -> Call:

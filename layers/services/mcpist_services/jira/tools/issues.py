@@ -29,6 +29,32 @@ MAX_COMMENTS = 20
 _DETAIL_FIELDS = ["issuetype", "resolution", "reporter", "parent", "labels", "components", "fixVersions", "duedate"]
 _DETAIL_FIELDS += ["created", "subtasks", "issuelinks", "attachment", "environment", "description"]
 CREATED = shows("id", "key")
+ISSUE_DETAILS = shows(
+    *ISSUE,
+    "fields.issuetype.name as type",
+    "fields.resolution.name as resolution",
+    "fields.reporter.displayName as reporter",
+    "fields.parent.key as parent",
+    "fields.labels as labels",
+    "fields.components[*].name as components",
+    "fields.fixVersions[*].name as fix_versions",
+    "fields.duedate as due",
+    "fields.created as created",
+    "fields.subtasks[*].key as subtasks",
+    "links",
+    "fields.attachment[*].filename as attachments",
+    "environment",
+    "more",
+    "markdown as description",
+    text="description",
+)
+ISSUE_CHANGES = (
+    {"summary": "Login fails on Safari", "description": "Steps: ...", "priority": "High", "labels": ["ui"]},
+    {"parent": "ENG-7", "duedate": "2026-01-31", "components": ["Web"], "environment": "Safari 19"},
+    {"add_labels": ["ui"], "remove_labels": ["draft"], "fields": {"customfield_10016": 3}, "notify_users": False},
+)
+CHANGELOG = shows("created", "author.displayName as author", "changes", rows="values")
+
 Label = Annotated[str, Field(pattern=r"^\S+$", max_length=255)]
 AccountId = Annotated[str, Field(min_length=1, max_length=128)]
 Fields = Annotated[
@@ -37,15 +63,19 @@ Fields = Annotated[
     'text, e.g. {"customfield_10016": 3, "customfield_10050": {"markdown": "**Why**"}}',
 ]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$"), "e.g. 2026-01-31"]
+SearchJql = Annotated[
+    Jql,
+    "Must restrict something: a project, a person, a time, "
+    "e.g. project = ENG AND statusCategory != Done ORDER BY priority DESC",
+]
+Assignee = Annotated[
+    AccountId, "An account id, -1 for the project's default, none for nobody, e.g. 5b10ac8d82e05b22cc7d4ef5"
+]
 
 
 @jira.lists(FOUND, "searchAndReconsileIssuesUsingJqlPost", paging=SEARCH)
 def search(
-    jql: Annotated[
-        Jql,
-        "Must restrict something: a project, a person, a time, "
-        "e.g. project = ENG AND statusCategory != Done ORDER BY priority DESC",
-    ],
+    jql: SearchJql,
     fields: FieldIds | None = None,
 ) -> Call:
     """Search issues by JQL."""
@@ -58,28 +88,7 @@ def count(jql: Annotated[Jql, "Must restrict something, e.g. project = ENG AND r
     return Call("POST", "/rest/api/3/search/approximate-count", json={"jql": jql})
 
 
-@jira.reads(
-    shows(
-        *ISSUE,
-        "fields.issuetype.name as type",
-        "fields.resolution.name as resolution",
-        "fields.reporter.displayName as reporter",
-        "fields.parent.key as parent",
-        "fields.labels as labels",
-        "fields.components[*].name as components",
-        "fields.fixVersions[*].name as fix_versions",
-        "fields.duedate as due",
-        "fields.created as created",
-        "fields.subtasks[*].key as subtasks",
-        "links",
-        "fields.attachment[*].filename as attachments",
-        "environment",
-        "more",
-        "markdown as description",
-        text="description",
-    ),
-    "getIssue",
-)
+@jira.reads(ISSUE_DETAILS, "getIssue")
 def get_issue(
     issue_key: IssueKey,
     comments: Annotated[bool, f"With its newest {MAX_COMMENTS} comments behind the description"] = False,
@@ -111,32 +120,18 @@ def create_issue(
     fields: Fields | None = None,
 ) -> Call:
     """Open an issue."""
-    own = issue_fields(
-        project=project,
-        issuetype=issue_type,
-        summary=summary,
-        description=description,
-        priority=priority,
-        labels=labels,
-        assignee=assignee,
-        parent=parent,
-        duedate=duedate,
-        components=components,
-        environment=environment,
-    )
-    return Call("POST", "/rest/api/3/issue", json={"fields": own | custom_fields(fields)})
+    known: dict[str, Any] = {
+        "project": project,
+        "issuetype": issue_type,
+        "summary": summary,
+        "description": description,
+    }
+    known |= {"priority": priority, "labels": labels, "assignee": assignee, "parent": parent, "duedate": duedate}
+    known |= {"components": components, "environment": environment}
+    return Call("POST", "/rest/api/3/issue", json={"fields": issue_fields(**known) | custom_fields(fields)})
 
 
-@jira.writes(
-    DONE,
-    "editIssue",
-    idempotent=True,
-    uses=(
-        {"summary": "Login fails on Safari", "description": "Steps: ...", "priority": "High", "labels": ["ui"]},
-        {"parent": "ENG-7", "duedate": "2026-01-31", "components": ["Web"], "environment": "Safari 19"},
-        {"add_labels": ["ui"], "remove_labels": ["draft"], "fields": {"customfield_10016": 3}, "notify_users": False},
-    ),
-)
+@jira.writes(DONE, "editIssue", idempotent=True, uses=ISSUE_CHANGES)
 def update_issue(
     issue_key: IssueKey,
     summary: Annotated[Name | None, "In one line, e.g. Login fails on Safari"] = None,
@@ -153,24 +148,20 @@ def update_issue(
     notify_users: Annotated[bool, "Whether watchers get an e-mail; only administrators may say no"] = True,
 ) -> Call:
     """Change an issue. Its status changes by transition_issue, its assignee by assign_issue."""
-    own = {"summary": summary, "description": description, "priority": priority, "labels": labels, "parent": parent}
-    own |= {"duedate": duedate, "components": components, "environment": environment}
-    changes(**own, add_labels=add_labels, remove_labels=remove_labels, fields=fields)
+    known = {"summary": summary, "description": description, "priority": priority, "labels": labels, "parent": parent}
+    known |= {"duedate": duedate, "components": components, "environment": environment}
+    changes(**known, add_labels=add_labels, remove_labels=remove_labels, fields=fields)
     if labels is not None and (add_labels or remove_labels):
         raise InvalidRequest(field="labels", problem="replace all labels, or add and remove some: not both")
-    steps = [{"add": label} for label in add_labels or []] + [{"remove": label} for label in remove_labels or []]
-    body = given(
-        fields=issue_fields(**own) | custom_fields(fields) or None, update={"labels": steps} if steps else None
-    )
+    body = given(fields=issue_fields(**known) | custom_fields(fields) or None)
+    body |= _label_changes(add_labels or [], remove_labels or [])
     return Call("PUT", issue_path(issue_key), {} if notify_users else {"notifyUsers": False}, json=body)
 
 
 @jira.writes(DONE, "assignIssue", idempotent=True)
 def assign_issue(
     issue_key: IssueKey,
-    account_id: Annotated[
-        AccountId | None, "An account id, -1 for the project's default, none for nobody, e.g. 5b10ac8d82e05b22cc7d4ef5"
-    ],
+    account_id: Assignee | None,
 ) -> Call:
     """Give an issue to somebody, or take it from everybody."""
     person = None if account_id in (None, "none") else account_id
@@ -186,11 +177,7 @@ def delete_issue(
     return Call("DELETE", issue_path(issue_key), {"deleteSubtasks": delete_subtasks})
 
 
-@jira.lists(
-    shows("created", "author.displayName as author", "changes", rows="values"),
-    "getChangeLogs",
-    paging=offset_paging(extra_columns=field_changes),
-)
+@jira.lists(CHANGELOG, "getChangeLogs", paging=offset_paging(extra_columns=field_changes))
 def get_changelog(issue_key: IssueKey) -> Call:
     """List what was changed in an issue, when and by whom, the oldest change first."""
     return Call("GET", issue_path(issue_key, "/changelog"))
@@ -208,3 +195,9 @@ def link_issues(
     ends = {"inwardIssue": by_key_or_id(inward_issue), "outwardIssue": by_key_or_id(outward_issue)}
     body = {"type": {"name": link_type}, **ends, **given(comment=comment_body(comment))}
     return Call("POST", "/rest/api/3/issueLink", json=body)
+
+
+def _label_changes(added: list[str], removed: list[str]) -> dict[str, Any]:
+    """Return the part of an edit that adds and removes labels, if there are any."""
+    steps = [{"add": label} for label in added] + [{"remove": label} for label in removed]
+    return {"update": {"labels": steps}} if steps else {}

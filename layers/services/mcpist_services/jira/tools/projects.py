@@ -18,6 +18,18 @@ def _next_users(call: Call, _: CallResponse, items: int) -> Position:
 
 PEOPLE = ("read:jira-user",)
 USER = ("accountId as account_id", "displayName as name", "emailAddress as email", "active")
+PROJECTS = shows("key", "name", "id", "projectTypeKey as type", "projectCategory.name as category", rows="values")
+PROJECT_DETAILS = shows(
+    "key",
+    "name",
+    "id",
+    "projectTypeKey as type",
+    "lead.displayName as lead",
+    "description",
+    "issueTypes[*].name as issue_types",
+    "components[*].name as components",
+    "versions[*].name as versions",
+)
 
 
 @jira.reads(shows(*USER, "timeZone as timezone", "locale"), "getCurrentUser", scopes=PEOPLE)
@@ -32,10 +44,7 @@ def search_users(query: Annotated[str, Field(min_length=1), "Part of a name or a
     return Call("GET", "/rest/api/3/user/search", {"query": query})
 
 
-@jira.lists(
-    shows("key", "name", "id", "projectTypeKey as type", "projectCategory.name as category", rows="values"),
-    "searchProjects",
-)
+@jira.lists(PROJECTS, "searchProjects")
 def list_projects(
     query: Annotated[str | None, "Part of the key or the name, e.g. eng"] = None,
     type_key: Literal["software", "service_desk", "business"] | None = None,
@@ -45,20 +54,7 @@ def list_projects(
     return Call("GET", "/rest/api/3/project/search", given(query=query, typeKey=type_key, orderBy=order_by))
 
 
-@jira.reads(
-    shows(
-        "key",
-        "name",
-        "id",
-        "projectTypeKey as type",
-        "lead.displayName as lead",
-        "description",
-        "issueTypes[*].name as issue_types",
-        "components[*].name as components",
-        "versions[*].name as versions",
-    ),
-    "getProject",
-)
+@jira.reads(PROJECT_DETAILS, "getProject")
 def get_project(project: Project) -> Call:
     """Read one project: who leads it, its issue types, components and versions."""
     return Call("GET", path("/rest/api/3/project/{project}", project=project))

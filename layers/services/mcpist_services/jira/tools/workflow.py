@@ -8,10 +8,14 @@ from mcpist.tools.call import Call, Calls, given
 from mcpist_services.jira.fields import comment_body, custom_fields
 from mcpist_services.jira.module import IssueKey, Markdown, Name, issue_path, jira
 
+TRANSITIONS = shows("id", "name", "to.name as to", "to.statusCategory.name as category", rows="transitions")
 
-@jira.reads(
-    shows("id", "name", "to.name as to", "to.statusCategory.name as category", rows="transitions"), "getTransitions"
-)
+TransitionFields = Annotated[
+    dict[str, Any], 'What the transition asks for, as Jira writes it, e.g. {"resolution": {"name": "Done"}}'
+]
+
+
+@jira.reads(TRANSITIONS, "getTransitions")
 def list_transitions(issue_key: IssueKey) -> Call:
     """List the statuses that an issue can move to now, and the transitions that lead there."""
     return Call("GET", issue_path(issue_key, "/transitions"))
@@ -22,9 +26,7 @@ def transition_issue(
     issue_key: IssueKey,
     transition: Annotated[Name, "The transition's id or name, or the status that it leads to, e.g. Done"],
     comment: Annotated[Markdown | None, "Markdown, e.g. Fixed in 1.2."] = None,
-    fields: Annotated[
-        dict[str, Any] | None, 'What the transition asks for, as Jira writes it, e.g. {"resolution": {"name": "Done"}}'
-    ] = None,
+    fields: TransitionFields | None = None,
 ) -> Calls:
     """Move an issue to another status, with a comment if you like."""
     place, remark = issue_path(issue_key, "/transitions"), comment_body(comment)

@@ -10,6 +10,7 @@ from mcpist_services.microsoft_todo.module import ListId, list_path, microsoft_t
 
 LIST = ("id", "displayName as name", "wellknownListName as kind", "isOwner as is_owner", "isShared as is_shared")
 NAMED = shows("id", "displayName as name")
+
 ListName = Annotated[str, Field(min_length=1), "e.g. Groceries"]
 
 

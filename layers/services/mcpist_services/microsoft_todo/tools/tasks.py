@@ -14,6 +14,22 @@ TASK = ("id", "title", "status", "importance", "dueDateTime.dateTime as due")
 STEP = ("id", "displayName as name", "isChecked as is_checked")
 LINK = ("id", "displayName as name", "applicationName as application", "webUrl as url")
 CHANGED = shows("id", "title", "status")
+TASK_DETAILS = shows(
+    *TASK,
+    "dueDateTime.timeZone as timezone",
+    "reminderDateTime.dateTime as reminder",
+    "recurrence.pattern.type as repeats",
+    "recurrence.pattern.interval as interval",
+    "recurrence.pattern.daysOfWeek as days",
+    "completedDateTime.dateTime as completed",
+    "categories",
+    "linkedResources[*].webUrl as links",
+    "text",
+    text="text",
+)
+TASK_CHANGES = ({"status": "inProgress", "importance": "high"},)
+STEP_CHANGES = ({"is_checked": True},)
+
 StepId = Annotated[Id, "The id that list_checklist shows, e.g. 51d8a471-2e9d-4f53-9937-c33a8742d28f"]
 StepName = Annotated[str, Field(min_length=1), "What is to be done, e.g. Ask for a quote"]
 Title = Annotated[str, Field(min_length=1), "In one line, e.g. Send the offer"]
@@ -52,14 +68,13 @@ NewRecurrence = Annotated[
     "As in create_task, together with due; or {} to repeat no more, "
     'e.g. {"type": "weekly", "interval": 1, "daysOfWeek": ["monday"]}',
 ]
+Filter = Annotated[str, "OData, also on importance, title or dueDateTime/dateTime, e.g. status ne 'completed'"]
 
 
 @microsoft_todo.lists(shows(*TASK, rows="value"), "me.todo.lists.tasks.List")
 def list_tasks(
     list_id: ListId,
-    filter: Annotated[  # noqa: A002
-        str | None, "OData, also on importance, title or dueDateTime/dateTime, e.g. status ne 'completed'"
-    ] = None,
+    filter: Filter | None = None,  # noqa: A002
     orderby: Annotated[str | None, "OData, e.g. dueDateTime/dateTime desc"] = None,
     timezone: AnswerTimezone | None = None,
 ) -> Call:
@@ -68,22 +83,7 @@ def list_tasks(
     return Call("GET", list_path(list_id, "/tasks"), query, headers=_timezone_header(timezone))
 
 
-@microsoft_todo.reads(
-    shows(
-        *TASK,
-        "dueDateTime.timeZone as timezone",
-        "reminderDateTime.dateTime as reminder",
-        "recurrence.pattern.type as repeats",
-        "recurrence.pattern.interval as interval",
-        "recurrence.pattern.daysOfWeek as days",
-        "completedDateTime.dateTime as completed",
-        "categories",
-        "linkedResources[*].webUrl as links",
-        "text",
-        text="text",
-    ),
-    "me.todo.lists.tasks.Get",
-)
+@microsoft_todo.reads(TASK_DETAILS, "me.todo.lists.tasks.Get")
 def get_task(list_id: ListId, task_id: TaskId, timezone: AnswerTimezone | None = None) -> Calls:
     """Read one task with its text, its steps and its links."""
     query = {"$expand": "checklistItems,linkedResources"}
@@ -109,12 +109,7 @@ def create_task(
     return Call("POST", list_path(list_id, "/tasks"), json=fields | _times(due, reminder, recurrence, timezone))
 
 
-@microsoft_todo.writes(
-    CHANGED,
-    "me.todo.lists.tasks.Update",
-    idempotent=True,
-    uses=({"status": "inProgress", "importance": "high"},),
-)
+@microsoft_todo.writes(CHANGED, "me.todo.lists.tasks.Update", idempotent=True, uses=TASK_CHANGES)
 def update_task(
     list_id: ListId,
     task_id: TaskId,
@@ -163,9 +158,7 @@ def add_checklist_item(
     return Call("POST", _task_path(list_id, task_id, "/checklistItems"), json=fields)
 
 
-@microsoft_todo.writes(
-    shows(*STEP), "me.todo.lists.tasks.checklistItems.Update", idempotent=True, uses=({"is_checked": True},)
-)
+@microsoft_todo.writes(shows(*STEP), "me.todo.lists.tasks.checklistItems.Update", idempotent=True, uses=STEP_CHANGES)
 def update_checklist_item(
     list_id: ListId,
     task_id: TaskId,

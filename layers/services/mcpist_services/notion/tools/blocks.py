@@ -15,7 +15,13 @@ from mcpist_services.notion.module import BLOCK_EXAMPLE, PAGE_EXAMPLE, Id, Markd
 from mcpist_services.notion.rich_text import Json
 
 BLOCK = shows("id", "type", "in_trash")
+POSITIONS = ({"position": "start"}, {"after_block": BLOCK_EXAMPLE})
+
 BlockId = Annotated[Id, f"As list_blocks with ids shows it, e.g. {BLOCK_EXAMPLE}"]
+Cursor = Annotated[
+    str,
+    "Go on where a cut list ended: its answer says the cursor, e.g. 7cab1e9f-4f0c-4d0b-93a4-5d1b7f3f5a11",
+]
 
 
 @notion.reads(shows("markdown", text="markdown"), "get-block-children")
@@ -23,10 +29,7 @@ def list_blocks(
     block_id: Annotated[Id, f"A page's id, or that of a block with others inside, e.g. {PAGE_EXAMPLE}"],
     ids: Annotated[bool, "Say each block's id before it, for update_block, delete_block and append_blocks"] = False,
     limit: Annotated[int, Field(ge=1, le=500)] = 100,
-    cursor: Annotated[
-        str | None,
-        "Go on where a cut list ended: its answer says the cursor, e.g. 7cab1e9f-4f0c-4d0b-93a4-5d1b7f3f5a11",
-    ] = None,
+    cursor: Cursor | None = None,
 ) -> Calls:
     """Read the blocks of a page or inside a block as Markdown, with all that is nested in them.
 
@@ -35,11 +38,7 @@ def list_blocks(
     return read_blocks(block_id, limit, cursor, ids=ids)
 
 
-@notion.writes(
-    shows("id", "appended", "last_id"),
-    "patch-block-children",
-    uses=({"position": "start"}, {"after_block": BLOCK_EXAMPLE}),
-)
+@notion.writes(shows("id", "appended", "last_id"), "patch-block-children", uses=POSITIONS)
 def append_blocks(
     block_id: Annotated[Id, f"The page, or the block, to put them in, e.g. {PAGE_EXAMPLE}"],
     markdown: Annotated[Markdown, "e.g. ## Next steps"],

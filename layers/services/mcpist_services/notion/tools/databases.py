@@ -17,30 +17,38 @@ from mcpist_services.notion.module import (
     source_path,
 )
 
-DatabaseId = Annotated[Id, "The 32 digits in a database's address, e.g. 248104cd-477e-80fd-b757-e945d38000bd"]
-
-
-@notion.reads(
-    shows("id", "row.title as title", "row.description as description", "data_sources", "url", "in_trash"),
-    "retrieve-database",
+DATABASE = shows("id", "row.title as title", "row.description as description", "data_sources", "url", "in_trash")
+DATA_SOURCE = shows(
+    "id",
+    "row.title as title",
+    "row.description as description",
+    "parent.database_id as database_id",
+    "url",
+    "row.properties as properties",
 )
+
+DatabaseId = Annotated[Id, "The 32 digits in a database's address, e.g. 248104cd-477e-80fd-b757-e945d38000bd"]
+Filter = Annotated[
+    dict[str, Any],
+    'Notion\'s filter; several in {"and": [...]} or {"or": [...]}, '
+    'e.g. {"property": "Status", "status": {"equals": "In progress"}}',
+]
+Sorts = Annotated[list[dict[str, Any]], 'The first counts most, e.g. [{"property": "Due", "direction": "ascending"}]']
+Columns = Annotated[
+    dict[str, Any],
+    "By name: a type (rich_text, number, date, people, ...), a list of options, or an object as Notion writes it, "
+    'e.g. {"Task": "title", "Stage": ["To do", "Done"], "Due": "date", "Price": {"number": {"format": "euro"}}}',
+]
+
+
+@notion.reads(DATABASE, "retrieve-database")
 def get_database(database_id: DatabaseId) -> Calls:
     """Read a database: its title, and the data sources that hold its rows."""
     database = (yield Call("GET", path("/v1/databases/{database_id}", database_id=database_id))).json
     return database | row(database)
 
 
-@notion.reads(
-    shows(
-        "id",
-        "row.title as title",
-        "row.description as description",
-        "parent.database_id as database_id",
-        "url",
-        "row.properties as properties",
-    ),
-    "retrieve-a-data-source",
-)
+@notion.reads(DATA_SOURCE, "retrieve-a-data-source")
 def get_data_source(data_source_id: DataSourceId) -> Calls:
     """Read what a data source asks of its rows: each property's name and type, and the options to choose from."""
     source = (yield Call("GET", source_path(data_source_id))).json
@@ -50,14 +58,8 @@ def get_data_source(data_source_id: DataSourceId) -> Calls:
 @notion.lists(shows(*PAGE, rows="results"), "post-database-query")
 def query_data_source(
     data_source_id: DataSourceId,
-    filter: Annotated[  # noqa: A002
-        dict[str, Any] | None,
-        'Notion\'s filter; several in {"and": [...]} or {"or": [...]}, '
-        'e.g. {"property": "Status", "status": {"equals": "In progress"}}',
-    ] = None,
-    sorts: Annotated[
-        list[dict[str, Any]] | None, 'The first counts most, e.g. [{"property": "Due", "direction": "ascending"}]'
-    ] = None,
+    filter: Filter | None = None,  # noqa: A002
+    sorts: Sorts | None = None,
 ) -> Call:
     """List a data source's rows with their properties, filtered and sorted."""
     return Call("POST", source_path(data_source_id, "/query"), json=given(filter=filter, sorts=sorts))
@@ -67,11 +69,7 @@ def query_data_source(
 def create_database(
     parent_page_id: Annotated[Id, f"The page to put it in, e.g. {PAGE_EXAMPLE}"],
     title: Annotated[Title, "e.g. Tasks"],
-    properties: Annotated[
-        dict[str, Any] | None,
-        "By name: a type (rich_text, number, date, people, ...), a list of options, or an object as Notion writes it, "
-        'e.g. {"Task": "title", "Stage": ["To do", "Done"], "Due": "date", "Price": {"number": {"format": "euro"}}}',
-    ] = None,
+    properties: Columns | None = None,
     description: Annotated[str | None, "e.g. What we have promised"] = None,
     is_inline: Annotated[bool, "Shown as a table in the page, not as a page of its own"] = False,
 ) -> Call:

@@ -29,6 +29,28 @@ from mcpist_services.notion.rich_text import Json
 _MENTION = re.compile(r"\[[^\[\]]*\]\(mention:([0-9a-fA-F-]{32,36})\)")
 MAX_PROPERTY_PAGES = 50
 WRITTEN = shows("id", "url")
+FOUND = shows(
+    "id",
+    "object as kind",
+    "row.title as title",
+    "url",
+    "last_edited_time as last_edited",
+    rows="results",
+)
+NEW_PAGES = (
+    {"parent_page_id": PAGE_EXAMPLE, "markdown": "## Decisions\n\n- Ship on Monday", "icon": "🚀"},
+    {"data_source_id": SOURCE_EXAMPLE, "properties": {"Status": "Done", "Due": "2026-01-31"}},
+)
+PAGE_CHANGES = ({"title": "Roadmap 2027", "icon": "🚀", "is_locked": True}, {"properties": {"Status": "Done"}})
+CONTENT_CHANGES = (
+    {"markdown": "## Risks"},
+    {"markdown": "- One more", "after": "## Risks...known today."},
+    {"markdown": "## No risks", "content_range": "## Risks...known today."},
+    {"markdown": "# All new", "replace": True, "allow_deleting_content": True},
+    {"content_updates": [{"old_str": "Draft", "new_str": "Final", "replace_all_matches": True}]},
+)
+NEW_PARENTS = ({"parent_page_id": PAGE_EXAMPLE}, {"data_source_id": SOURCE_EXAMPLE})
+
 PageId = Annotated[Id, f"The 32 digits in a page's address, e.g. {PAGE_EXAMPLE}"]
 ParentPage = Annotated[Id | None, "The page that it is to be in, e.g. b55c9c91-384d-452b-81db-d1ef79372b75"]
 ParentSource = Annotated[
@@ -40,19 +62,16 @@ Properties = Annotated[
     "By name: text, a number, true, a date (or start/end), an option, ids of people or pages, a list of these; null "
     'for nothing; or an object as Notion writes it, e.g. {"Status": "Done", "Due": "2026-01-31"}',
 ]
+NewContent = Annotated[Markdown, "Goes to the page's end, or where one of the next three says, e.g. ## Risks"]
+ContentRange = Annotated[str, "In the place of this text, written likewise, e.g. ## Risks...known today."]
+ContentUpdates = Annotated[
+    list[dict[str, Any]],
+    Field(min_length=1, max_length=100),
+    'Instead of markdown: what to find and what to put there, e.g. [{"old_str": "Draft", "new_str": "Final"}]',
+]
 
 
-@notion.lists(
-    shows(
-        "id",
-        "object as kind",
-        "row.title as title",
-        "url",
-        "last_edited_time as last_edited",
-        rows="results",
-    ),
-    "post-search",
-)
+@notion.lists(FOUND, "post-search")
 def search(
     query: Annotated[str | None, "Words of the title; everything that you can reach if left out, e.g. Roadmap"] = None,
     kind: Annotated[Literal["page", "data_source"] | None, "Pages, or the data sources of databases"] = None,
@@ -99,14 +118,7 @@ def get_page_property(
     return {"property": name, **values.whole(answers)}
 
 
-@notion.writes(
-    WRITTEN,
-    "post-page",
-    uses=(
-        {"parent_page_id": PAGE_EXAMPLE, "markdown": "## Decisions\n\n- Ship on Monday", "icon": "🚀"},
-        {"data_source_id": SOURCE_EXAMPLE, "properties": {"Status": "Done", "Due": "2026-01-31"}},
-    ),
-)
+@notion.writes(WRITTEN, "post-page", uses=NEW_PAGES)
 def create_page(
     title: Annotated[Title, "e.g. Minutes of 31 January"],
     parent_page_id: ParentPage = None,
@@ -120,17 +132,11 @@ def create_page(
     if properties and not data_source_id:
         raise InvalidRequest(field="properties", problem="only a row of a data source has more than its title")
     body = given(parent=parent, properties=values.titled(title), markdown=notion_markdown(markdown), icon=_emoji(icon))
-    return _with_properties(
-        Call("POST", "/v1/pages", json=body), properties, data_source_id and source_path(data_source_id)
-    )
+    call = Call("POST", "/v1/pages", json=body)
+    return _with_properties(call, properties, data_source_id and source_path(data_source_id))
 
 
-@notion.writes(
-    WRITTEN,
-    "patch-page",
-    idempotent=True,
-    uses=({"title": "Roadmap 2027", "icon": "🚀", "is_locked": True}, {"properties": {"Status": "Done"}}),
-)
+@notion.writes(WRITTEN, "patch-page", idempotent=True, uses=PAGE_CHANGES)
 def update_page(
     page_id: PageId,
     title: Annotated[Title | None, "e.g. Roadmap 2027"] = None,
@@ -140,43 +146,22 @@ def update_page(
     restore: Annotated[bool, "Take it out of the trash"] = False,
 ) -> Work:
     """Change a page's title, properties or icon, lock it, or take it out of the trash."""
-    body: Json = given(
-        properties=values.titled(title) if title else None,
-        icon=_emoji(icon),
-        is_locked=is_locked,
-        in_trash=False if restore else None,
-    )
+    titled = values.titled(title) if title else None
+    in_trash = False if restore else None
+    body: Json = given(properties=titled, icon=_emoji(icon), is_locked=is_locked, in_trash=in_trash)
     if not body and not properties:
         raise InvalidRequest(field="title or properties or icon", problem="say at least one thing to change")
     return _with_properties(Call("PATCH", _page_path(page_id), json=body), properties, _page_path(page_id))
 
 
-@notion.writes(
-    shows("id", "truncated"),
-    "update-page-markdown",
-    uses=(
-        {"markdown": "## Risks"},
-        {"markdown": "- One more", "after": "## Risks...known today."},
-        {"markdown": "## No risks", "content_range": "## Risks...known today."},
-        {"markdown": "# All new", "replace": True, "allow_deleting_content": True},
-        {"content_updates": [{"old_str": "Draft", "new_str": "Final", "replace_all_matches": True}]},
-    ),
-)
+@notion.writes(shows("id", "truncated"), "update-page-markdown", uses=CONTENT_CHANGES)
 def update_page_content(
     page_id: PageId,
-    markdown: Annotated[
-        Markdown | None, "Goes to the page's end, or where one of the next three says, e.g. ## Risks"
-    ] = None,
+    markdown: NewContent | None = None,
     after: Annotated[str | None, "Behind this text, as its first and last words, e.g. ## Risks...known today."] = None,
-    content_range: Annotated[
-        str | None, "In the place of this text, written likewise, e.g. ## Risks...known today."
-    ] = None,
+    content_range: ContentRange | None = None,
     replace: Annotated[bool, "In the place of all that the page says"] = False,
-    content_updates: Annotated[
-        list[dict[str, Any]] | None,
-        Field(min_length=1, max_length=100),
-        'Instead of markdown: what to find and what to put there, e.g. [{"old_str": "Draft", "new_str": "Final"}]',
-    ] = None,
+    content_updates: ContentUpdates | None = None,
     allow_deleting_content: Annotated[bool, "Even if pages or databases inside are deleted with it"] = False,
 ) -> Call:
     """Change a page's text: add to it, or replace a part or all of it. Nesting is by tabs, as in get_page_content."""
@@ -186,9 +171,7 @@ def update_page_content(
     return Call("PATCH", _page_path(page_id, "/markdown"), json=body)
 
 
-@notion.writes(
-    WRITTEN, "move-page", idempotent=True, uses=({"parent_page_id": PAGE_EXAMPLE}, {"data_source_id": SOURCE_EXAMPLE})
-)
+@notion.writes(WRITTEN, "move-page", idempotent=True, uses=NEW_PARENTS)
 def move_page(page_id: PageId, parent_page_id: ParentPage = None, data_source_id: ParentSource = None) -> Call:
     """Move a page into another page, or into a database's data source."""
     parent = parent_of(parent_page_id=parent_page_id, data_source_id=data_source_id)

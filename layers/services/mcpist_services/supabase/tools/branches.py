@@ -8,11 +8,16 @@ from mcpist.render.shows import shows
 from mcpist.tools.call import Call, given, path
 from mcpist_services.supabase.module import Name, ProjectRef, project_path, supabase
 
+BRANCHES = shows("name", "project_ref", "git_branch", "status", "is_default", "persistent", "updated_at as updated")
 
-@supabase.reads(
-    shows("name", "project_ref", "git_branch", "status", "is_default", "persistent", "updated_at as updated"),
-    "v1-list-all-branches",
-)
+BranchRef = Annotated[
+    str,
+    Field(pattern=r"^([a-z]{20}|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$"),
+    "The branch's own project_ref, as list_branches shows it, e.g. bcdefghijklmnopqrstu",
+]
+
+
+@supabase.reads(BRANCHES, "v1-list-all-branches")
 def list_branches(project_ref: ProjectRef) -> Call:
     """List a project's branches: databases of their own to try changes in."""
     return Call("GET", project_path(project_ref, "/branches"))
@@ -35,11 +40,7 @@ def create_branch(
 
 @supabase.destroys(shows("message"), "v1-delete-a-branch")
 def delete_branch(
-    branch_id_or_ref: Annotated[
-        str,
-        Field(pattern=r"^([a-z]{20}|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$"),
-        "The branch's own project_ref, as list_branches shows it, e.g. bcdefghijklmnopqrstu",
-    ],
+    branch_id_or_ref: BranchRef,
     force: Annotated[bool, "At once; false waits an hour, in which it can be restored, where that is enabled"] = True,
 ) -> Call:
     """Delete a branch with its database."""

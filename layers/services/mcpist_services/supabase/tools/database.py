@@ -9,19 +9,20 @@ from mcpist.tools.call import Call, Calls, given
 from mcpist_services.supabase.module import ROWS, Name, ProjectRef, project_path, supabase
 from mcpist_services.supabase.sql import TABLES
 
+TABLE_COLUMNS = shows("schema", "name", "kind", "rows", "rls", "columns", "primary_key", "comment")
+
 Value = Annotated[str | int | float | bool | None, "e.g. open"]
 Values = Annotated[list[Value], 'For $1, $2 and so on, e.g. ["open"]']
+Schemas = Annotated[
+    list[Annotated[str, Field(pattern=r"^[^,]+$"), "e.g. public"]],
+    "public if left out, e.g. public, auth",
+]
 
 
-@supabase.reads(
-    shows("schema", "name", "kind", "rows", "rls", "columns", "primary_key", "comment"), "v1-read-only-query"
-)
+@supabase.reads(TABLE_COLUMNS, "v1-read-only-query")
 def list_tables(
     project_ref: ProjectRef,
-    schemas: Annotated[
-        list[Annotated[str, Field(pattern=r"^[^,]+$"), "e.g. public"]] | None,
-        "public if left out, e.g. public, auth",
-    ] = None,
+    schemas: Schemas | None = None,
 ) -> Call:
     """List tables and views with their columns. The number of rows is an estimate; rls is row level security."""
     body = {"query": TABLES, "parameters": [",".join(schemas or ["public"])]}

@@ -14,21 +14,20 @@ ADVICE = shows("level", "title", "detail", "remediation", rows="lints")
 MAX_LOG_WINDOW = timedelta(hours=24)
 DEFAULT_LOG_WINDOW = timedelta(hours=1)
 _UTC = "%Y-%m-%dT%H:%M:%SZ"
+LOG_LINES = shows("timestamp", "level", "status", "method", "path", "message", rows="result")
+LOG_WINDOWS = ({"iso_timestamp_start": "2026-01-31T09:00:00Z", "iso_timestamp_end": "2026-01-31T10:00:00Z"},)
+
+Service = Annotated[
+    LogSource, "api: requests to the data API; functions: what Edge Functions print, function_requests: their calls"
+]
+LogStart = Annotated[Time, "UTC, at most 24 hours before the end; one hour if left out, e.g. 2026-01-31T09:00:00Z"]
 
 
-@supabase.reads(
-    shows("timestamp", "level", "status", "method", "path", "message", rows="result"),
-    "v1-get-project-logs",
-    uses=({"iso_timestamp_start": "2026-01-31T09:00:00Z", "iso_timestamp_end": "2026-01-31T10:00:00Z"},),
-)
+@supabase.reads(LOG_LINES, "v1-get-project-logs", uses=LOG_WINDOWS)
 def get_logs(
     project_ref: ProjectRef,
-    service: Annotated[
-        LogSource, "api: requests to the data API; functions: what Edge Functions print, function_requests: their calls"
-    ],
-    iso_timestamp_start: Annotated[
-        Time | None, "UTC, at most 24 hours before the end; one hour if left out, e.g. 2026-01-31T09:00:00Z"
-    ] = None,
+    service: Service,
+    iso_timestamp_start: LogStart | None = None,
     iso_timestamp_end: Annotated[Time | None, "UTC; now if left out, e.g. 2026-01-31T10:00:00Z"] = None,
     limit: Limit = 50,
 ) -> Calls:

@@ -7,6 +7,8 @@ from mcpist.tools.call import Call
 from mcpist_services.supabase.module import ProjectRef, project_path, supabase
 
 PROJECT = ("ref", "name", "organization_slug as organization", "region", "status", "created_at as created")
+PROJECT_DETAILS = shows(*PROJECT, "database.host as database_host", "database.version as postgres_version")
+
 HealthOf = Literal["auth", "db", "db_postgres_user", "pooler", "realtime", "rest", "storage", "pg_bouncer"]
 
 
@@ -22,9 +24,7 @@ def list_projects() -> Call:
     return Call("GET", "/v1/projects")
 
 
-@supabase.reads(
-    shows(*PROJECT, "database.host as database_host", "database.version as postgres_version"), "v1-get-project"
-)
+@supabase.reads(PROJECT_DETAILS, "v1-get-project")
 def get_project(project_ref: ProjectRef) -> Call:
     """Read one project: where it runs, whether it is up, its database."""
     return Call("GET", project_path(project_ref))

@@ -17,6 +17,11 @@ from mcpist_services.supabase.rows import (
     write_rows,
 )
 
+INSERTS: tuple[dict[str, Any], ...] = (
+    {},
+    {"upsert": True, "on_conflict": ["email"], "returning": ["id"], "schema": "public"},
+)
+
 Table = Annotated[str, Field(min_length=1), "A table or a view, e.g. orders"]
 Schema = Annotated[
     str,
@@ -35,15 +40,16 @@ Returning = Annotated[
     "Columns of the written rows to show: all if left out; none if empty, for rows that nobody may read, e.g. id, name",
 ]
 MaxAffected = Annotated[int, Field(ge=1), "Change nothing if it would be more rows than this"]
+Columns = Annotated[
+    list[Name], "All if left out; rows of another table as author(name), e.g. id, status, customer(name)"
+]
 
 
 @supabase.reads(ROWS, "select")
 def select(
     project_ref: ProjectRef,
     table: Table,
-    columns: Annotated[
-        list[Name] | None, "All if left out; rows of another table as author(name), e.g. id, status, customer(name)"
-    ] = None,
+    columns: Columns | None = None,
     filters: Filters | None = None,
     order: Annotated[str | None, "Needed to read on reliably, e.g. created_at.desc,id"] = None,
     limit: Limit = 50,
@@ -56,9 +62,7 @@ def select(
     return read_page(project_ref, call, limit, offset)
 
 
-@supabase.writes(
-    ROWS, "insert", uses=({}, {"upsert": True, "on_conflict": ["email"], "returning": ["id"], "schema": "public"})
-)
+@supabase.writes(ROWS, "insert", uses=INSERTS)
 def insert(
     project_ref: ProjectRef,
     table: Table,
@@ -92,9 +96,8 @@ def update(
     schema: Schema | None = None,
 ) -> Calls:
     """Change the rows that match, with the project's public key. No row: none matched, or row level security hid it."""
-    call = Call(
-        "PATCH", _table_path(table), conditions(filters, changing=True), values, _schema_header("content", schema)
-    )
+    rows = conditions(filters, changing=True)
+    call = Call("PATCH", _table_path(table), rows, values, _schema_header("content", schema))
     return write_rows(project_ref, with_preferences(call, returning, *_max_affected(max_affected)))
 
 
@@ -108,9 +111,8 @@ def delete(
     schema: Schema | None = None,
 ) -> Calls:
     """Delete the rows that match, with the project's public key. No row: none matched, or row level security hid it."""
-    call = Call(
-        "DELETE", _table_path(table), conditions(filters, changing=True), headers=_schema_header("content", schema)
-    )
+    rows = conditions(filters, changing=True)
+    call = Call("DELETE", _table_path(table), rows, headers=_schema_header("content", schema))
     return write_rows(project_ref, with_preferences(call, returning, *_max_affected(max_affected)))
 
 
