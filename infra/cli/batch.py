@@ -16,10 +16,9 @@ from infra.cli.inputs import text_of
 from infra.cli.options import BatchFile, Token, Url
 from infra.cli.progress import parse_progress, progress_uri
 from infra.cli.progress_view import ProgressView, progress_view
+from mcpist.polling import Polling
 
-MIN_POLL_SECONDS = 0.2
-MAX_POLL_SECONDS = 1.0
-POLL_GROWTH = 1.2
+POLLING = Polling(initial_seconds=0.2, max_seconds=1.0, growth=1.2)
 MAX_FAILED_POLLS = 5  # answers in a row, while a gateway or a store is unwell
 
 CONTINUE_HINT = """\
@@ -83,8 +82,8 @@ class BatchWatcher:
         return done
 
     async def _until_done(self, session: EndpointSession, shown: ProgressView) -> None:
-        pause, failed_polls = MIN_POLL_SECONDS, 0
-        while True:
+        failed_polls = 0
+        for delay in POLLING.delays():
             began = time.monotonic()
             try:
                 progress = parse_progress(await session.read(progress_uri(self._batch)))
@@ -97,9 +96,8 @@ class BatchWatcher:
                 shown.show(progress)
                 if progress.done:
                     return
-            # An endpoint that takes long to tell is asked less often.
-            await asyncio.sleep(max(pause, time.monotonic() - began))
-            pause = min(pause * POLL_GROWTH, MAX_POLL_SECONDS)
+            # Poll less often where each request takes longer.
+            await asyncio.sleep(max(delay, time.monotonic() - began))
 
 
 def _is_final(error: Exception) -> bool:

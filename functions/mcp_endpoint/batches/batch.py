@@ -26,14 +26,13 @@ from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.caller import Caller
 from mcpist.errors import BatchNotFound, InvalidRequest, StaleConfirmation
+from mcpist.polling import Polling
 from mcpist.render.answer import compact_json
 from mcpist.tools.permissions import Permissions
 from mcpist.tools.tool import Tool
 
 MAX_BATCH_WAIT_SECONDS = 20.0
-INITIAL_LEDGER_POLL_SECONDS = 0.1
-MAX_LEDGER_POLL_SECONDS = 1.0
-POLL_GROWTH = 1.3
+LEDGER_POLLING = Polling(initial_seconds=0.1, max_seconds=1.0)
 # How often a task's client shall ask: a tenth of its age so far, within these bounds.
 MIN_POLL_INTERVAL_SECONDS, MAX_POLL_INTERVAL_SECONDS = 1.0, 10.0
 
@@ -128,14 +127,11 @@ def as_task(head: Header, outcome: Mapping[str, Any] | None = None) -> Task:
 
 
 def wait(exchange: Exchange, head: Header) -> Header:
-    """The header once the batch is done, or when the time budget is spent."""
-    until = time.monotonic() + min(MAX_BATCH_WAIT_SECONDS, exchange.remaining)
-    pause = INITIAL_LEDGER_POLL_SECONDS
-    while not head.done and time.monotonic() + pause < until:
-        time.sleep(pause)
-        head = ledger.close(ledger.get_header(head.pk))
-        pause = min(pause * POLL_GROWTH, MAX_LEDGER_POLL_SECONDS)
-    return head
+    """Return the header once the batch is done, or when the time for it is over."""
+    seconds = min(MAX_BATCH_WAIT_SECONDS, exchange.remaining)
+    return LEDGER_POLLING.wait(
+        head, lambda latest: latest.done, lambda: ledger.close(ledger.get_header(head.pk)), seconds
+    )
 
 
 def _follow(exchange: Exchange, permissions: Permissions, head: Header) -> BatchView:

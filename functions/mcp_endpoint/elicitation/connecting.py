@@ -22,14 +22,13 @@ from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.items import table
 from mcpist.caller import Caller
 from mcpist.errors import AccountError, Locale, McpistError, StaleConfirmation, from_message, to_message
+from mcpist.polling import Polling
 from mcpist.running import broker
 
 CONNECT_INPUT = "connect"
 # What is left for the call itself once the account stands.
 CALL_RESERVE_SECONDS = 8.0
-INITIAL_ACCOUNT_POLL_SECONDS = 0.3
-MAX_ACCOUNT_POLL_SECONDS = 2.0
-POLL_GROWTH = 1.3
+ACCOUNT_POLLING = Polling(initial_seconds=0.3, max_seconds=2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,19 +111,18 @@ def _load_pending(caller: Caller, state: str, digest: str) -> _PendingElicitatio
 
 
 def _wait(exchange: Exchange, pending: _PendingElicitation) -> None:
-    """Return when another grant acts than stood before, and works; or when only the time for the call is left."""
+    """Wait for a usable grant that is not the previous one, as long as there remains enough time for the call."""
     service, previous_grant = pending.error.details["service"], pending.previous_grant
-    until = time.monotonic() + exchange.remaining - CALL_RESERVE_SECONDS
-    pause = INITIAL_ACCOUNT_POLL_SECONDS
-    while True:
-        acting, usable = _acting(exchange.caller, service)
-        if usable and acting != previous_grant:
-            break
-        if time.monotonic() + pause >= until:
-            return
-        time.sleep(pause)
-        pause = min(pause * POLL_GROWTH, MAX_ACCOUNT_POLL_SECONDS)
-    if previous_grant:  # what is remembered of it, here and in the broker, is over
+
+    def is_connected(state: tuple[list[Any], bool]) -> bool:
+        acting, usable = state
+        return usable and acting != previous_grant
+
+    def read() -> tuple[list[Any], bool]:
+        return _acting(exchange.caller, service)
+
+    state = ACCOUNT_POLLING.wait(read(), is_connected, read, exchange.remaining - CALL_RESERVE_SECONDS)
+    if is_connected(state) and previous_grant:  # drop the previous one from the caches, here and in the broker
         broker.resolve(exchange.caller, service, refused=previous_grant[1])
 
 
