@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from mcpist import errors
-from mcpist.errors import McpistError, Text, concrete_errors, from_message, to_message
+from mcpist.error_base import TEXTS
+from mcpist.error_texts.text import Text
+from mcpist.errors import McpistError, concrete_errors, from_message, to_message
 
-# The details that those who raise an error give it.
+# Values for the details of all texts.
 DETAILS: dict[str, Any] = {
     "account": "uma",
     "batch": "b1",
@@ -74,7 +76,7 @@ LEAVES = list(concrete_errors())
 
 
 def classes(root: type[McpistError] = McpistError) -> dict[str, str]:
-    """Every class by its name, with its parent's name."""
+    """Return the name of every class with its parent's name."""
     found: dict[str, str] = {}
     for child in root.__subclasses__():
         found |= {child.__name__: root.__name__} | classes(child)
@@ -82,7 +84,7 @@ def classes(root: type[McpistError] = McpistError) -> dict[str, str]:
 
 
 def drawn() -> dict[str, str]:
-    """The classes of the docstring's tree, with their parents."""
+    """Return the classes of the docstring's tree, with their parents."""
     parents, stack = {}, ["McpistError"]
     for indent, name in re.findall(r"^([│ ]*)[├└]── (\w+)", str(errors.__doc__), re.MULTILINE):
         stack = [*stack[: len(indent) // 4 + 1], name]
@@ -103,6 +105,16 @@ def test_the_drawn_codes_are_those_of_the_classes() -> None:
     assert {code for _, code, _ in found} == set(STATUSES)
 
 
+def test_every_class_with_a_text_has_it_in_both_languages() -> None:
+    assert set(TEXTS["en"]) == set(TEXTS["ja"])
+    assert set(TEXTS["en"]) <= set(classes())
+
+
+@pytest.mark.parametrize("kind", LEAVES)
+def test_every_error_has_a_text_of_its_own_unless_it_only_groups_others(kind: type[McpistError]) -> None:
+    assert kind.__name__ in TEXTS["en"] or kind.__subclasses__()
+
+
 @pytest.mark.parametrize("kind", LEAVES)
 def test_every_error_has_its_status_and_fills_both_languages(kind: type[McpistError]) -> None:
     error = kind(**DETAILS)
@@ -118,21 +130,20 @@ def test_every_error_has_its_status_and_fills_both_languages(kind: type[McpistEr
 
 @pytest.mark.parametrize("kind", LEAVES)
 def test_an_error_that_lacks_a_detail_of_its_text_cannot_be_made(kind: type[McpistError]) -> None:
-    wanted = {name for text in kind.texts["en"] for name in re.findall(r"(?<!{){(\w+)}", text)}
-    for name in wanted:
+    needed = {name for text in kind.template("en") for name in re.findall(r"(?<!{){(\w+)}", text)}
+    for name in needed:
         with pytest.raises(KeyError):
             kind(**{other: value for other, value in DETAILS.items() if other != name})
 
 
 @pytest.mark.parametrize("kind", LEAVES)
-def test_an_error_passes_between_our_functions(kind: type[McpistError]) -> None:
-    sent = json.loads(json.dumps(to_message(kind(**DETAILS))))
-    arrived = from_message(sent)
+def test_an_error_can_be_sent_from_one_function_to_another(kind: type[McpistError]) -> None:
+    arrived = from_message(json.loads(json.dumps(to_message(kind(**DETAILS)))))
     assert type(arrived) is kind
     assert arrived.as_dict("ja") == kind(**DETAILS).as_dict("ja")
 
 
-def test_an_error_of_a_line_says_which() -> None:
+def test_an_error_of_a_line_names_the_line() -> None:
     error = errors.EmptyBatch(field="commands").with_details(line=3, id="a")
     assert error.text() == Text("Line 3: The batch has no steps.", "Send at least one line: id, module, tool, params.")
     assert error.text("ja").message == "3 行目: バッチにステップがありません。"
@@ -145,7 +156,7 @@ def test_errors_in_the_details_are_shown_in_the_same_language() -> None:
     assert shown["details"]["problems"] == [other.as_dict("ja")]
 
 
-def test_only_what_may_succeed_later_is_retryable() -> None:
+def test_only_errors_that_may_pass_are_retryable() -> None:
     assert {kind.code for kind in LEAVES if kind.retryable} == {
         "TIMEOUT",
         "RATE_LIMIT_EXCEEDED",
@@ -155,7 +166,7 @@ def test_only_what_may_succeed_later_is_retryable() -> None:
     }
 
 
-def test_what_may_have_happened_is_not_to_be_tried_again() -> None:
+def test_a_request_that_may_have_succeeded_is_not_retryable() -> None:
     error = errors.Timeout(service="shop", seconds=20)
     assert error.as_dict()["details"]["retryable"]
     error.details["may_have_happened"] = True

@@ -162,7 +162,7 @@ def test_a_malformed_reference_is_refused(bad: str) -> None:
 @pytest.mark.parametrize("bad", ["${{ secrets.A }}", "${a{b}}", "${a[" + "9" * 5000 + "]}"])
 def test_what_others_would_take_for_a_template_must_be_escaped(bad: str) -> None:
     hint = refusal({"x": bad}).text().hint
-    assert hint == "Correct it. Write ${step.path[0].field} with the id of a step, or $${ for a plain ${."
+    assert hint == "Correct the reference. Write ${step.path[0].field} with the id of a step, or $${ for a plain ${."
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_what_others_would_take_for_a_template_must_be_escaped(bad: str) -> None
 def test_a_reference_that_leads_nowhere_says_what_is_there(text: str, problem: str, known: str) -> None:
     error = refusal({"x": "${" + text + "}"})
     assert error.text().message == f"params.x: ${{{text}}} does not resolve: {problem}."
-    assert error.text().hint == f"Correct it. {known}"
+    assert error.text().hint == f"Correct the reference. {known}"
 
 
 def test_references_are_listed_with_the_field_that_they_stand_in() -> None:

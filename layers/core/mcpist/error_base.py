@@ -1,0 +1,77 @@
+"""The base of all errors: its details, its texts, and its form in an answer and in a message."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal, Self
+
+from mcpist.error_texts import english, japanese
+from mcpist.error_texts.text import Text
+
+type Locale = Literal["en", "ja"]
+
+TEXTS: Mapping[Locale, Mapping[str, Text]] = {"en": english.TEXTS, "ja": japanese.TEXTS}
+LINE_PREFIXES: Mapping[Locale, str] = {"en": english.LINE_PREFIX, "ja": japanese.LINE_PREFIX}
+
+
+class McpistError(Exception):
+    """An error that is safe to show; its details hold no secret."""
+
+    code: ClassVar[str]
+    status: ClassVar[int]
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, **details: Any) -> None:
+        self.details = details
+        super().__init__(self.text().message)
+
+    def text(self, locale: Locale = "en") -> Text:
+        """Return the message and the hint in one language."""
+        message, hint = self.template(locale)
+        prefix = LINE_PREFIXES[locale].format_map(self.details) if "line" in self.details else ""
+        return Text(prefix + message.format_map(self.details), hint.format_map(self.details))
+
+    @classmethod
+    def template(cls, locale: Locale) -> Text:
+        """Return the template of this class, or of the nearest class above it that has one."""
+        texts = TEXTS[locale]
+        return next(texts[kind.__name__] for kind in cls.__mro__ if kind.__name__ in texts)
+
+    def as_dict(self, locale: Locale = "en") -> dict[str, Any]:
+        """Return `{code, message, hint, details}`, with `retryable` in the details of an error that may be retried.
+
+        It is left out if the request may have succeeded: a retry could perform it twice.
+        """
+        details = {name: _detail_as_dict(value, locale) for name, value in self.details.items()}
+        if self.retryable and not self.details.get("may_have_happened"):
+            details["retryable"] = True
+        return {"code": self.code, **self.text(locale)._asdict(), "details": details}
+
+    def with_details(self, **details: Any) -> Self:
+        """Add details, such as the line and id of the step that failed, and return the error."""
+        self.details = {**self.details, **details}
+        return self
+
+
+def _detail_as_dict(detail: Any, locale: Locale) -> Any:
+    """Return a detail as JSON: it may be an error itself, or a list with errors, such as a batch's other problems."""
+    if isinstance(detail, McpistError):
+        return detail.as_dict(locale)
+    return [_detail_as_dict(inner, locale) for inner in detail] if isinstance(detail, list) else detail
+
+
+def concrete_errors(root: type[McpistError] = McpistError) -> Iterator[type[McpistError]]:
+    """Iterate over the error classes that have a code, in the order of errors.py."""
+    for child in root.__subclasses__():
+        if hasattr(child, "code"):
+            yield child
+        yield from concrete_errors(child)
+
+
+def to_message(error: McpistError) -> dict[str, Any]:
+    """Return an error as one of our functions sends it to another."""
+    return {"type": type(error).__name__, "details": error.details}
+
+
+def from_message(message: Mapping[str, Any]) -> McpistError:
+    """Return the error that another of our functions sent."""
+    kinds = {kind.__name__: kind for kind in concrete_errors()}
+    return kinds[message["type"]](**message["details"])

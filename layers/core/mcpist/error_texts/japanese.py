@@ -1,0 +1,126 @@
+"""The errors in Japanese."""
+
+from collections.abc import Mapping
+
+from mcpist.error_texts.text import Text
+
+LINE_PREFIX = "{line} 行目: "
+
+TEXTS: Mapping[str, Text] = {
+    # The caller changes the request.
+    "InvalidRequest": Text("{field}: {problem}", "この項目を直して、もう一度送ってください。"),
+    "InvalidArguments": Text("{module}.{tool}: {field}: {problem}", "ツールのスキーマに合わせて引数を直してください。"),
+    "InvalidLine": Text(
+        "{field}: {problem}", "1 行に 1 つの JSON オブジェクト(id、module、tool、params)を書いてください。"
+    ),
+    "EmptyBatch": Text(
+        "バッチにステップがありません。", "id、module、tool、params を持つ行を 1 行以上送ってください。"
+    ),
+    "TooManySteps": Text("ステップが {steps} 個あります。上限は {limit} 個です。", "複数のバッチに分けてください。"),
+    "DuplicateStep": Text("id「{id}」は {first_line} 行目と同じです。", "ステップごとに別の id を付けてください。"),
+    "UnknownStep": Text("{field} のステップ「{step}」は、どの行の id でもありません。", "使える id: {known}。"),
+    "CyclicSteps": Text("ステップが互いを待っています: {cycle}。", "依存関係を 1 つ外してください。"),
+    "UnresolvedReference": Text(
+        "{field}: ${{{reference}}} を解決できません: {problem}。", "参照を直してください。{known}"
+    ),
+    "StaleConfirmation": Text(
+        "この回答はこのリクエストのものではないか、古すぎます。", "回答を付けずにもう一度送ってください。"
+    ),
+    "StaleConnection": Text(
+        "この接続はこのブラウザーで始めたものではないか、すでに終わっています。", "最初からやり直してください。"
+    ),
+    "LastAdministrator": Text("{organization} に管理者がいなくなります。", "先に別のユーザーを管理者にしてください。"),
+    "RoleInUse": Text(
+        "ロール「{name}」を持つユーザーがいます: {users}。", "先にこれらのユーザーからロールを外してください。"
+    ),
+    "GrantsRemain": Text(
+        "{name} に接続済みのアカウントがあります: {services}。",
+        "`mcpist grant kill` で切断するか、--with-grants で削除してください。"
+        "残すと、後でこの ID を得た人が使えてしまいます。",
+    ),
+    "NotAList": Text(
+        "{field}: {reference} はリストではありません({kind})。", "ステップの items など、リストを指定してください。"
+    ),
+    "TooManyElements": Text(
+        "{field}: {reference} の要素は {elements} 個です。上限は {limit} 個です。",
+        "要素を減らすか、each_limit を上げる(バッチ全体で 1,000 まで)か、バッチを分けてください。",
+    ),
+    "AuthenticationError": Text("有効なアクセストークンが必要です: {problem}。", "もう一度ログインしてください。"),
+    "TokenMissing": Text(
+        "アクセストークンが送られていません。",
+        "ログインしてください。ログイン先は WWW-Authenticate ヘッダーにあります。",
+    ),
+    "ModuleNotFound": Text("モジュール「{module}」はありません。", "使えるモジュール: {known}。"),
+    "ToolNotFound": Text("モジュール「{module}」にツール「{tool}」はありません。", "使えるツール: {known}。"),
+    "FileNotFound": Text("ファイル「{path}」はありません。", "応答、検索、一覧にあるパスを使ってください。"),
+    "BatchNotFound": Text(
+        "バッチ「{batch}」はありません。", "バッチは 1 日間保存され、開始したユーザーだけに表示されます。"
+    ),
+    "ConfirmationRequired": Text(
+        "破壊的な操作にユーザーが同意していないため、何も実行していません: {steps}。",
+        "内容をユーザーに示し、同意を得てから confirm: true を付けて送ってください。",
+    ),
+    "ConfirmationDeclined": Text(
+        "ユーザーが同意しなかったため、何も実行していません: {steps}。", "代わりの方法をユーザーに尋ねてください。"
+    ),
+    "Conflict": Text("対象({what})がその間に変更されました。", "内容を確認して、必要ならもう一度試してください。"),
+    "PayloadTooLarge": Text(
+        "リクエストは {size_bytes} バイトです。上限は {limit_bytes} バイトです。", "小さく分けてください。"
+    ),
+    "AnswerTooLarge": Text(
+        "{service} の応答が上限 {limit_bytes} バイトを超えています。", "範囲を絞って取得してください。"
+    ),
+    # An administrator changes a permission or the configuration.
+    "AuthorizationError": Text("「{name}」を使う権限がありません。", "組織の管理者に権限を依頼してください。"),
+    "MembershipRequired": Text("この組織のメンバーではありません。", "管理者に追加を依頼してください。"),
+    "OrganizationAmbiguous": Text("複数の組織のメンバーです: {known}。", "/mcp/<組織> で 1 つを指定してください。"),
+    "ToolDisabled": Text("「{name}」は組織で無効になっています。", "管理者に有効化を依頼してください。"),
+    "ApprovalRequired": Text(
+        "「{name}」は承認待ちです({problem})。", "運用者に確認と `mcpist upstream approve` の実行を依頼してください。"
+    ),
+    "NotConfigured": Text(
+        "{service} はまだ設定されていません: {problem}。", "管理者にアプリの設定を依頼してください。"
+    ),
+    # The user connects an account.
+    "ConnectionRequired": Text("{service} のアカウントが接続されていません。", "接続してください: {url}"),
+    "ReconnectRequired": Text("接続済みの {service} アカウントが無効になりました。", "接続し直してください: {url}"),
+    "ScopeMissing": Text(
+        "{service} アカウントに権限 {scope} がありません。", "権限を付けて接続し直してください: {url}"
+    ),
+    "UnnamedScopeMissing": Text(
+        "{service} アカウントに必要な権限がありません: {problem}",
+        "すべての権限を付けて接続し直してください: {url}",
+    ),
+    # Nobody: trying again helps.
+    "Timeout": Text("{service} が {seconds} 秒以内に応答しませんでした。", "もう一度試してください。"),
+    "RateLimitExceeded": Text(
+        "{service} のリクエスト数の上限に達しました。", "{retry_after} 秒後にもう一度試してください。"
+    ),
+    "UserLimitReached": Text("1 分間に送れる {limit} 件のリクエストに達しました。", "{retry_after} 秒待ってください。"),
+    "StepLimitReached": Text(
+        "ステップは {steps} 個です。組織が 1 日に実行できる {limit} 個のうち {used} 個を使っています。",
+        "数を減らすか、{retry_after} 秒後(UTC の午前 0 時)まで待ってください。",
+    ),
+    "UpstreamUnavailable": Text("{service} を利用できません: {problem}。", "しばらくしてから試してください。"),
+    "SchemaFetchError": Text("{service} のツール一覧を取得できません: {problem}。", "しばらくしてから試してください。"),
+    "StoreUnavailable": Text("データストアを利用できません({store})。", "しばらくしてから試してください。"),
+    "NewerFormat": Text(
+        "バッチはこのリリース({known})より新しいリリース({format})で作られました。",
+        "少し待って、もう一度試してください。",
+    ),
+    # The service's message says who acts.
+    "ToolExecutionError": Text(
+        "{service} の応答 {http_status}: {problem}", "サービスのメッセージを確認して、呼び出しを直してください。"
+    ),
+    "UpstreamCallError": Text(
+        "{service} の応答: {problem}", "サーバーのメッセージを確認して、呼び出しを直してください。"
+    ),
+    # The operator.
+    "InvalidConfiguration": Text(
+        "{path}: {field}: {problem}", "ファイルを直し、`mcpist upstream check FILE` で確かめてください。"
+    ),
+    "IntegrityError": Text("保存された値の検証に失敗しました({what})。", "運用者に連絡してください。"),
+    "InternalError": Text(
+        "内部エラーが発生しました。", "もう一度試し、リクエスト ID {request_id} を運用者に伝えてください。"
+    ),
+}

@@ -1,0 +1,10 @@
+"""The text of an error."""
+
+from typing import NamedTuple
+
+
+class Text(NamedTuple):
+    """A message that says what happened, and a hint that says what to do; as a template or filled in."""
+
+    message: str
+    hint: str
