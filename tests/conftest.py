@@ -23,7 +23,7 @@ from tests.moto_stores import make_once
 from tests.token_broker.authorization_server import AuthorizationServer, running
 
 # A loaded machine is no failure, and what is taken must not depend on the dice.
-hypothesis.settings.register_profile("steady", derandomize="CI" in os.environ)
+hypothesis.settings.register_profile("steady", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("steady")
 dynamodb_answers.install()
 
