@@ -1,0 +1,182 @@
+"""The guide "a service in six steps", performed: its folder, its line, a real consent, and calls of its three tools."""
+
+import io
+import json
+import re
+import runpy
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import boto3
+import pytest
+
+import mcpist_services
+from infra.reference import page
+from mcpist import memory, settings
+from mcpist.aws import clients
+from mcpist.caller import Caller, Proof, Role, Subject
+from mcpist.errors import RateLimitExceeded, ScopeMissing
+from mcpist.people import directory
+from mcpist.running import send as sending
+from mcpist.running.rate_limits import cooldowns
+from mcpist.running.run import run
+from mcpist.tools.catalogue import Catalogue
+from tests.core.loopback import Service, json_response, serving
+from tests.services.test_requests import requests
+from tests.token_broker.authorization_server import AuthorizationServer
+from tests.token_broker.conftest import PUBLIC_URL, ROOT, Broker, put_person
+
+HOME = "http://127.0.0.1:9"
+GUIDE = (ROOT / "docs/services.md").read_text("utf-8").partition("## A service in six steps")[2].partition("\n## ")[0]
+SNIPPET = re.compile(r"`layers/services/(mcpist_services/\S+?\.py)`.*?```(?:python)?\n(.*?)```", re.DOTALL)
+
+
+def snippets() -> dict[str, str]:
+    """The guide's code by its file."""
+    return {place: "\n".join(line[3:] for line in code.splitlines()).strip() for place, code in SNIPPET.findall(GUIDE)}
+
+
+def perform_steps(folder: Path, addresses: dict[str, str]) -> tuple[str, ...]:
+    """Write the files of the guide and the line of the table; the vendor's addresses are those of the test."""
+    table = "mcpist_services/__init__.py"
+    for place, code in snippets().items():
+        file = folder / place
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = f"{code}\n"
+        if place == table:
+            text = (
+                (ROOT / "layers/services" / table).read_text("utf-8").replace("NAMES = (\n", f"NAMES = (\n    {text}")
+            )
+        for vendor, address in addresses.items():
+            text = text.replace(vendor, address)
+        file.write_text(text, "utf-8")
+    names: tuple[str, ...] = runpy.run_path(str(folder / table))["NAMES"]
+    return tuple(sorted(names))
+
+
+@dataclass
+class Deployment:
+    """A deployment with the guide's service, its vendor and its authorization server."""
+
+    door: Broker
+    server: AuthorizationServer
+    vendor: Service
+    catalogue: Catalogue
+
+    def connect(self) -> dict[str, Any]:
+        """Consent in ada's browser, and come back from the provider."""
+        proof = self.door.session("ada")
+        message = {"proof": proof, "organization": "acme"}
+        begun = self.door.send({**message, "operation": "begin", "services": ["notes"]})["result"]
+        landed = urlsplit(self.server.consent(begun["url"]))
+        assert landed.path == "/connect/callback/notes"
+        back = {name: values[0] for name, values in parse_qs(landed.query).items()}
+        result: dict[str, Any] = self.door.send({**message, "operation": "finish", "provider": "notes", **back})
+        return result["result"]
+
+    def call(self, tool: str, **arguments: Any) -> Any:
+        """Call a tool as ada, whose credential the broker resolves."""
+        module = self.catalogue.module("notes")
+        return run(self.ada, module, module.tools[tool], arguments, request="r1").json
+
+    @property
+    def ada(self) -> Caller:
+        caller = directory.identify(Subject(self.door.login.issuer, "ada"), organization="acme")
+        return replace(caller, proof=Proof("jwt", self.door.login.mint("ada")))
+
+
+@pytest.fixture
+def deployment(
+    door: Broker, authorization_server: AuthorizationServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Deployment]:
+    monkeypatch.setenv("PUBLIC_URL", HOME)
+    monkeypatch.setenv("AUDIENCE", f"{PUBLIC_URL}/mcp")
+    settings.settings.cache_clear()
+    authorization_server.reset()
+    client = authorization_server.register(f"{HOME}/connect/callback/notes")
+    app = {"client_id": client.id, "client_secret": client.secret}
+    parameter = f"{settings.settings().oauth_parameters}/notes"
+    boto3.client("ssm").put_parameter(Name=parameter, Value=json.dumps(app), Type="SecureString", Overwrite=True)
+    directory.put_role("acme", Role("writers", modules=("notes",), allow=("notes.*",)))
+    put_person(door.login, "ada", roles=["writers"])
+
+    def invoke(params: Any, **_: Any) -> Any:
+        answer = door.send(json.loads(params["body"]))
+        payload = {"Payload": io.BytesIO(json.dumps(answer).encode()), "ResponseMetadata": {"RequestId": "i1"}}
+        return type("Response", (), {"status_code": 200}), payload
+
+    with serving() as vendor:
+        addresses = {
+            "https://api.notes.example.com": vendor.url,
+            "https://login.notes.example.com": authorization_server.url,
+        }
+        names = perform_steps(tmp_path, addresses)
+        monkeypatch.setattr(mcpist_services, "NAMES", names)
+        monkeypatch.setattr(mcpist_services, "__path__", [*mcpist_services.__path__, str(tmp_path / "mcpist_services")])
+        forget_services()
+        memory.forget_all()
+        clients.session().register("before-call.lambda.Invoke", invoke)
+        yield Deployment(door, authorization_server, vendor, Catalogue("mcpist_services", names))
+        clients.session().unregister("before-call.lambda.Invoke", invoke)
+    sending.http().close()
+    sending.http.cache_clear()
+    cooldowns.clear()
+    forget_services()
+
+
+def forget_services() -> None:
+    """Read the table anew."""
+    mcpist_services.consent.cache_clear()
+    mcpist_services.providers.cache_clear()
+    for name in [name for name in sys.modules if name.startswith("mcpist_services.notes")]:
+        del sys.modules[name]
+
+
+def test_a_service_is_one_folder_and_one_line() -> None:
+    folders = {place.split("/")[1] for place in snippets()}
+    assert folders == {"notes", "__init__.py"}
+    assert snippets()["mcpist_services/__init__.py"] == '"notes",'
+    assert re.findall(r"^(\d)\. ", GUIDE, re.MULTILINE) == list("123456")
+
+
+def test_a_service_is_added_as_the_guide_says(deployment: Deployment) -> None:
+    assert deployment.connect() == {"outcome": "connected", "service": "notes", "provider": "notes", "role": ""}
+    deployment.vendor.reply_with(json_response({"id": "n7", "title": "Groceries", "text": "Milk"}))
+    assert deployment.call("create_note", title="Groceries", text="Milk")["id"] == "n7"
+    (received,) = deployment.vendor.received
+    assert (received.method, received.path) == ("POST", "/notes")
+    assert json.loads(received.body) == {"title": "Groceries", "text": "Milk"}
+    assert deployment.server.accepts(received.headers["authorization"].removeprefix("Bearer "))
+    deployment.vendor.reply_with(json_response({"notes": []}), json_response({"id": "n7"}))
+    assert deployment.call("list_notes") == {"notes": []}
+    assert deployment.call("get_note", note_id="n7") == {"id": "n7"}
+
+
+def test_its_refusals_are_its_own(deployment: Deployment) -> None:
+    deployment.connect()
+    deployment.vendor.reply_with(json_response({"ok": False, "error": "missing_scope", "needed": "write"}))
+    with pytest.raises(ScopeMissing):
+        deployment.call("create_note", title="a", text="b")
+    deployment.vendor.reply_with(json_response({"ok": False, "error": "ratelimited"}))
+    with pytest.raises(RateLimitExceeded):
+        deployment.call("list_notes")
+
+
+def test_its_page_and_requests_are_those_of_the_guide(deployment: Deployment) -> None:
+    module = deployment.catalogue.module("notes")
+    (written,) = re.findall(r"then run `make test`:\n\n   ```\n(.*?)   ```", GUIDE, re.DOTALL)
+    first_uses = [line for line in requests(module) if " use 1: " in line]
+    assert first_uses == [line.strip() for line in written.splitlines()]
+    assert re.search(r"## create_note.*\n\nWrite a note\.", page(module))
+    assert mcpist_services.title("notes") == "Notes"
+    assert "notes" in deployment.catalogue.read().modules
+
+
+def test_it_is_offered_to_the_people_whose_roles_use_it(deployment: Deployment) -> None:
+    message = {"operation": "offer", "proof": deployment.door.session("ada"), "organization": "acme"}
+    (entry,) = deployment.door.send(message)["result"]["services"]
+    assert (entry["service"], entry["provider"], entry["consent"]) == ("notes", "notes", True)
