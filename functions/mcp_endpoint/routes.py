@@ -6,7 +6,7 @@ from functools import cache
 from mcp_endpoint import cors
 from mcp_endpoint.authorization import METADATA_PATH, authorize, challenge, login_metadata, metadata
 from mcp_endpoint.exchange import Exchange
-from mcp_endpoint.protocol.server import Protocol
+from mcp_endpoint.protocol.transport import Protocol
 from mcpist.aws.http_request import HttpRequest, HttpResponse, json_response
 from mcpist.errors import McpistError, RateLimitExceeded
 from mcpist.people.quota import request_quota

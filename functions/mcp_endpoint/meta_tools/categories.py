@@ -12,6 +12,7 @@ from mcpist.caller import Caller
 from mcpist.errors import AnswerTooLarge, InvalidRequest, McpistError, ModuleNotFound, UpstreamCallError
 from mcpist.render.answer import compact_json
 from mcpist.running.run import run
+from mcpist.telemetry.door import typed_errors
 from mcpist.telemetry.invocation import count
 from mcpist.telemetry.metrics import ERRORS
 from mcpist.tools.catalogue import nearest
@@ -90,25 +91,21 @@ def declare(caller: Caller) -> list[Tool]:
 
 
 def call_tool(exchange: Exchange, name: str, arguments: dict[str, Any]) -> CallToolResult:
-    """What one of the two tools answers; an error has the name that it has here."""
+    """Call one of the two tools; errors have the names of this interface."""
     try:
-        permissions = Permissions(exchange.caller, CATALOGUE)
-        match parse_model(REQUEST_MODELS[name], arguments, schema=INPUT_SCHEMAS[name]):
-            case GetCategoryToolsRequest() as request:
-                return _result(_get_tools(permissions, request))
-            case CallCategoryToolRequest() as request:
-                return _call(exchange, permissions, request)
-            case other:
-                raise TypeError(other)
+        with typed_errors():
+            permissions = Permissions(exchange.caller, CATALOGUE)
+            match parse_model(REQUEST_MODELS[name], arguments, schema=INPUT_SCHEMAS[name]):
+                case GetCategoryToolsRequest() as request:
+                    return _result(_get_tools(permissions, request))
+                case CallCategoryToolRequest() as request:
+                    return _call(exchange, permissions, request)
+                case other:
+                    raise TypeError(other)
     except McpistError as error:
-        return error_result(exchange, error)
-
-
-def error_result(exchange: Exchange, error: McpistError) -> CallToolResult:
-    """An error as the two tools tell it."""
-    count(ERRORS, by=error.code)
-    fields = error.as_dict(exchange.caller.locale)
-    return _result({**fields, "code": ERROR_NAMES.get(error.code, error.code)}, is_error=True)
+        count(ERRORS, by=error.code)
+        fields = error.as_dict(exchange.caller.locale)
+        return _result({**fields, "code": ERROR_NAMES.get(error.code, error.code)}, is_error=True)
 
 
 def _get_tools(permissions: Permissions, request: GetCategoryToolsRequest) -> dict[str, Any]:

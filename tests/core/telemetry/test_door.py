@@ -134,7 +134,7 @@ def test_without_an_answer_for_errors_they_are_logged_and_raised(frame: Frame) -
 
 def test_inside_of_an_answer_an_unexpected_exception_becomes_an_internal_error(frame: Frame) -> None:
     def work() -> None:
-        with typed_errors(frame.logger):
+        with typed_errors():
             raise KeyError
 
     answered: list[McpistError] = []

@@ -102,14 +102,14 @@ class Door:
 
 
 @contextmanager
-def typed_errors(log: Logger) -> Iterator[None]:
+def typed_errors() -> Iterator[None]:
     """Log an exception that is not an McpistError, and raise an InternalError in its place."""
     try:
         yield
     except McpistError:
         raise
-    except Exception:
-        log.exception("request failed", extra=invocation.fields())
+    except Exception:  # noqa: BLE001 - log_exception logs it
+        invocation.log_exception()
         raise InternalError(request_id=invocation.request_id()) from None
 
 

@@ -73,6 +73,11 @@ def log_request() -> None:
         current.logger.info("request", extra=current.fields)
 
 
+def log_exception() -> None:
+    """Log the exception that is being handled, with its traceback."""
+    (current.logger if (current := _current.get()) else logger).exception("request failed", extra=fields())
+
+
 def fields() -> dict[str, Any]:
     """Return the fields of the invocation's log lines."""
     current = _current.get()

@@ -1,0 +1,93 @@
+"""The methods `tools/list` and `tools/call`."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams
+
+from mcp_endpoint.arguments import REQUEST_MODELS
+from mcp_endpoint.content.blocks import Part, content
+from mcp_endpoint.exchange import Exchange, client_of, exchange_of
+from mcp_endpoint.meta_tools import categories, declaration
+from mcp_endpoint.meta_tools.declaration import ToolAnswer
+from mcp_endpoint.protocol.errors import asks_by_error, error_result, protocol_error
+from mcp_endpoint.tasks import Context
+from mcpist.errors import AccountError, McpistError, StaleConfirmation
+from mcpist.settings import settings
+from mcpist.telemetry.door import typed_errors
+
+# Imported with the first call, since `tools/list` needs none of it.
+if TYPE_CHECKING:
+    from mcp_endpoint.batches.batch import BatchView
+    from mcp_endpoint.elicitation.confirmation import FormElicitation
+    from mcp_endpoint.elicitation.connecting import UrlElicitation
+
+# The key of a result's metadata for the account that acted: clients and people read it, the model does not.
+ACCOUNT_META_KEY = "mcpist/account"
+
+
+async def list_tools(context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
+    """Declare the meta-tools, and the tools of categories where the deployment shows them too."""
+    caller = exchange_of(context).caller
+    more = categories.declare(caller) if settings().category_tools else []
+    return ListToolsResult(tools=[*declaration.declare(caller), *more])
+
+
+async def list_category_tools(context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
+    """Declare the tools of categories."""
+    return ListToolsResult(tools=categories.declare(exchange_of(context).caller))
+
+
+async def call_category_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
+    """Call a tool of categories."""
+    if params.name not in categories.REQUEST_MODELS:
+        raise _unknown_tool(params.name, categories.REQUEST_MODELS)
+    exchange = replace(exchange_of(context), client=client_of(context, params))
+    return categories.call_tool(exchange, params.name, params.arguments or {})
+
+
+async def call_tool(context: Context, params: CallToolRequestParams) -> Any:
+    """Call a meta-tool, or a tool of categories where the deployment shows them too."""
+    if settings().category_tools and params.name in categories.REQUEST_MODELS:
+        return await call_category_tool(context, params)
+    if params.name not in REQUEST_MODELS:
+        raise _unknown_tool(params.name, REQUEST_MODELS)
+    exchange = replace(exchange_of(context), client=client_of(context, params))
+    try:
+        with typed_errors():
+            return _to_result(exchange, declaration.call_tool(exchange, params.name, params.arguments or {}))
+    except StaleConfirmation as error:  # the protocol wants an unknown state refused, not answered
+        raise protocol_error(context, error) from None
+    except McpistError as error:
+        if isinstance(error, AccountError) and asks_by_error(context):
+            raise protocol_error(context, error) from None
+        return error_result(exchange, error)
+
+
+def _to_result(
+    exchange: Exchange, answer: "Sequence[Part] | ToolAnswer | BatchView | FormElicitation | UrlElicitation"
+) -> Any:
+    """Return a meta-tool's answer as a result of the protocol, with only what the client declared to support."""
+    from mcp_endpoint.batches import batch
+    from mcp_endpoint.elicitation.confirmation import FormElicitation
+    from mcp_endpoint.elicitation.connecting import UrlElicitation
+
+    client = exchange.client
+    match answer:
+        case FormElicitation() | UrlElicitation():
+            return answer.as_result()
+        case ToolAnswer(parts, account):
+            meta: Any = {ACCOUNT_META_KEY: account} if account else None
+            return CallToolResult(content=content(parts, links=client.supports_links), _meta=meta)
+        case batch.BatchView(head) if client.supports_tasks and not head.done:
+            return batch.as_task(head).as_create_task_result()
+        case batch.BatchView():
+            return answer.as_result(links=client.supports_links)
+        case parts:
+            return CallToolResult(content=content(parts, links=client.supports_links))
+
+
+def _unknown_tool(name: str, known: dict[str, Any]) -> MCPError:
+    return MCPError(INVALID_PARAMS, f"Unknown tool: {name}. Tools: {', '.join(known)}")

@@ -1,0 +1,91 @@
+"""One sandbox's MCP server: the official SDK's lowlevel server, driven as ASGI on one event loop."""
+
+import asyncio
+from typing import Any
+from urllib.parse import urlsplit
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+
+from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.protocol.server import category_server, meta_tool_server
+from mcpist.settings import settings
+
+type AsgiResponse = tuple[int, dict[str, str], bytes]
+"""Status, headers and body."""
+
+
+class Protocol:
+    """A server that answers one request at a time; with `proxy` it has only the two tools of categories."""
+
+    def __init__(self, public_url: str, *, proxy: bool = False) -> None:
+        server = category_server() if proxy else meta_tool_server()
+        self._manager = StreamableHTTPSessionManager(
+            server, json_response=True, stateless=True, security_settings=_transport_security(public_url)
+        )
+        self._loop = asyncio.new_event_loop()
+        self._ready, self._stop = asyncio.Event(), asyncio.Event()
+        self._running = self._loop.create_task(self._run())
+        self._loop.run_until_complete(self._ready.wait())
+
+    def serve(self, path: str, headers: dict[str, str], body: bytes, exchange: Exchange) -> AsgiResponse:
+        """Answer one POST request."""
+        return self._loop.run_until_complete(self._serve(path, headers, body, exchange))
+
+    def close(self) -> None:
+        """Stop the server and its event loop."""
+        self._stop.set()
+        self._loop.run_until_complete(self._running)
+        self._loop.close()
+
+    async def _run(self) -> None:
+        """Keep the session manager open in one task until `close`."""
+        async with self._manager.run():
+            self._ready.set()
+            await self._stop.wait()
+
+    async def _serve(self, path: str, headers: dict[str, str], body: bytes, exchange: Exchange) -> AsgiResponse:
+        status, response_headers, chunks = 500, {}, []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Any) -> None:
+            nonlocal status, response_headers
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                response_headers = {key.decode(): value.decode() for key, value in message["headers"]}
+            else:
+                chunks.append(message.get("body", b""))
+
+        scope = _scope(path, headers) | {"mcpist.exchange": exchange}
+        await self._manager.handle_request(scope, receive, send)
+        return status, response_headers, b"".join(chunks)
+
+
+def _scope(path: str, headers: dict[str, str]) -> dict[str, Any]:
+    """Return the ASGI scope of a POST request."""
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "https",
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "query_string": b"",
+        "headers": [(key.encode(), value.encode()) for key, value in headers.items()],
+        "client": None,
+        "server": None,
+    }
+
+
+def _transport_security(public_url: str) -> TransportSecuritySettings:
+    """Accept the endpoint's own host, and its own and the allowed origins; on loopback both names of the host."""
+    url = urlsplit(public_url)
+    hosts = [url.netloc]
+    if url.hostname in {"127.0.0.1", "localhost"}:
+        hosts = [f"{name}:{url.port}" for name in ("127.0.0.1", "localhost")]
+    own = [f"{url.scheme}://{host}" for host in hosts]
+    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[*own, *settings().allowed_origins])
