@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from mcp_endpoint.elicitation.confirmation import DestructiveStep, _consume
+from mcp_endpoint.elicitation.confirmation import DestructiveStep
+from mcp_endpoint.elicitation.questions import SORT_KEY, accept
 from mcpist.batch.ledger.items import table
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
@@ -127,7 +128,7 @@ def test_an_accepted_answer_runs_the_batch_that_was_asked_about(asker: EndpointC
 def test_an_answer_that_is_sent_again_runs_nothing_again(asker: EndpointClient, aws: list[str]) -> None:
     question = asker.result("batch", commands=LINES)
     first = answered(asker, question, YES)
-    table().update(f"acme#{question['requestState']}", "confirmation", "SET #until = :past", values={":past": 1})
+    table().update(f"acme#{question['requestState']}", SORT_KEY, "SET #until = :past", values={":past": 1})
     aws.clear()
     assert batch_of(answered(asker, question, YES)) == batch_of(first)
     assert not {"BatchWriteItem", "StartExecution"} & set(aws)
@@ -136,7 +137,7 @@ def test_an_answer_that_is_sent_again_runs_nothing_again(asker: EndpointClient, 
 def test_of_two_answers_at_once_one_starts_the_batch(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     caller = directory.identify(Subject(asker.login.issuer, "uma"))
-    assert [_consume(caller, question["requestState"]) for _ in range(2)] == [True, False]
+    assert [accept(caller, question["requestState"]) for _ in range(2)] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -218,14 +219,14 @@ def test_a_yes_without_a_question_is_asked(asker: EndpointClient) -> None:
 def test_an_answer_may_come_too_late(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     pk = f"acme#{question['requestState']}"
-    table().update(pk, "confirmation", "SET #until = :past", values={":past": 1})
+    table().update(pk, SORT_KEY, "SET #until = :past", values={":past": 1})
     assert answered(asker, question, YES)["error"]["code"] == -32602
 
 
 def test_an_answer_whose_batch_did_not_start_is_used_up(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     pk = f"acme#{question['requestState']}"
-    table().update(pk, "confirmation", "SET #accepted_at = :past", values={":past": 1})
+    table().update(pk, SORT_KEY, "SET #accepted_at = :past", values={":past": 1})
     assert answered(asker, question, YES)["error"]["code"] == -32602
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from mcp_endpoint.elicitation.questions import SORT_KEY
+from mcpist.aws.codec import unpack
 from mcpist.batch.ledger.items import table
 from mcpist_services.catalogue import CATALOGUE
 from tests.core.loopback import Reply, serving
@@ -142,7 +144,7 @@ def test_an_answer_without_a_word_is_not_waited_for(asker: EndpointClient, accou
     question = asker.result("call", **GET_ME)
     accounts.asked.clear()
     assert answered(asker, question, None)["result"]["requestState"] == question["requestState"]
-    assert accounts.operations == ["resolve", "status"]
+    assert accounts.operations == ["resolve"]
 
 
 def test_an_account_to_be_connected_again_is_told_from_the_one_that_stood(
@@ -181,7 +183,7 @@ def test_a_state_is_for_one_call_of_one_person_for_ten_minutes(asker: EndpointCl
     other = {"module": "github", "tool": "get_me", "params": {"other": 1}}
     assert answered(asker, question, arguments=other)["error"]["code"] == -32602
     assert answered(asker.of("ada"), question)["error"]["code"] == -32602
-    table().update(f"acme#{question['requestState']}", "connection", "SET #expires_at = :past", values={":past": 1})
+    table().update(f"acme#{question['requestState']}", SORT_KEY, "SET #until = :past", values={":past": 1})
     assert answered(asker, question)["error"]["code"] == -32602
     assert accounts.service.received == []
 
@@ -190,8 +192,10 @@ def test_no_secret_stands_beside_the_state(asker: EndpointClient, accounts: Fake
     accounts.acting = grant(3, usable=False)
     question = asker.result("call", **GET_ME)
     (item,) = table().query(f"acme#{question['requestState']}")
-    assert set(item) == {"pk", "sk", "call", "error", "expires_at", "stood"}
-    assert item["stood"] == ["user#uma", 3]
+    assert set(item) == {"pk", "sk", "digest", "context", "until", "expires_at"}
+    context = unpack(item["context"])
+    assert set(context) == {"error", "service", "grant"}
+    assert context["grant"] == ["user#uma", 3]
 
 
 # -- batches --------------------------------------------------------------------------------------------

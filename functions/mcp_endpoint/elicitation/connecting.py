@@ -1,13 +1,8 @@
-"""Connecting: a call that lacks an account asks its person to connect one, and runs once it stands.
+"""Connecting: a call without an account asks its person to connect one, waits for it, and then runs.
 
-Items, under `pk` ORGANIZATION#STATE in the ledger:
-    connection    a question that was asked: about which call, whom, why, and which grant stood then
-
-The state that the client brings back lets nothing run that would not run without it: by it the endpoint knows what to
-wait for, and that this very call was asked about.
+The answer permits nothing that would not be permitted without it: it says which call to wait with, and for what.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,116 +13,89 @@ from mcp_types import ElicitRequest, ElicitRequestURLParams, InputRequiredResult
 from mcp_endpoint.elicitation import questions
 from mcp_endpoint.exchange import Exchange
 from mcpist.batch.execution.start import new_batch_id
-from mcpist.batch.ledger import ledger
-from mcpist.batch.ledger.items import table
 from mcpist.caller import Caller
-from mcpist.errors import AccountError, Locale, McpistError, StaleConfirmation, from_message, to_message
+from mcpist.errors import AccountError, Locale, McpistError, from_message, to_message
 from mcpist.polling import Polling
 from mcpist.running import broker
 
 CONNECT_INPUT = "connect"
-# What is left for the call itself once the account stands.
+# The time that is left for the call once the account is connected.
 CALL_RESERVE_SECONDS = 8.0
 ACCOUNT_POLLING = Polling(initial_seconds=0.3, max_seconds=2.0)
 
 
 @dataclass(frozen=True, slots=True)
 class UrlElicitation:
-    """What the client shall ask its person to open, in place of an answer."""
+    """A question that the client asks its user by opening a page."""
 
     state: str
     message: str
     url: str
 
     def as_result(self) -> InputRequiredResult:
-        """The question in the protocol's words: an address to open."""
-        elicitation = ElicitRequest(params=ElicitRequestURLParams(message=self.message, url=self.url))
-        return InputRequiredResult(input_requests={CONNECT_INPUT: elicitation}, request_state=self.state)
-
-
-@dataclass(frozen=True, slots=True)
-class _PendingElicitation:
-    """What was asked before: why, and which grant (owner and version) stood then."""
-
-    error: McpistError
-    previous_grant: list[Any]
+        """Return the question as the protocol's: an address to open."""
+        request = ElicitRequest(params=ElicitRequestURLParams(message=self.message, url=self.url))
+        return InputRequiredResult(input_requests={CONNECT_INPUT: request}, request_state=self.state)
 
 
 def run_or_elicit[Result](
     exchange: Exchange, subject: list[Any], run_call: Callable[[], Result]
 ) -> Result | UrlElicitation:
-    """What a call brings; in its place the question, where it lacks an account and its person can be asked.
+    """Return the result of a call, or a question if it lacks an account and the client can ask its person.
 
-    A person who agrees to connect one is waited for as long as the exchange allows; for one who does not, the error
-    stands. `subject` is the words of the call.
+    The call waits for a person who agrees to connect an account, as long as the exchange allows; for one who declines
+    the error is raised. `subject` identifies the call.
     """
-    client = exchange.client
+    client, context = exchange.client, None
     if not client.supports_urls:
         return run_call()
-    digest = questions.digest_of(exchange.caller, subject)
+    digest = questions.digest_of(exchange.caller, "call", subject)
     if client.request_state:
-        pending = _load_pending(exchange.caller, client.request_state, digest)
+        context = questions.load(exchange.caller, client.request_state, digest).context
         reply = client.input_responses.get(CONNECT_INPUT)
         if reply and reply.action != "accept":
-            raise pending.error
+            raise from_message(context["error"])
         if reply:
-            _wait(exchange, pending)
+            _wait(exchange, context["service"], context["grant"])
     try:
         return run_call()
     except AccountError as error:
-        return _elicit(exchange.caller, error, digest, client.request_state)
+        return _elicit(exchange, error, digest, context)
 
 
 def to_protocol_error(error: AccountError, locale: Locale) -> UrlElicitationRequiredError:
-    """The error of 2025-11-25; its message says where to go, too, for clients that open no address by themselves."""
+    """Return the error of 2025-11-25; its message has the address too, for clients that do not open it themselves."""
     message, hint = error.text(locale)
-    elicitation = ElicitRequestURLParams(message=message, url=error.details["url"], elicitation_id=new_batch_id())
-    return UrlElicitationRequiredError([elicitation], f"{message} {hint}")
+    params = ElicitRequestURLParams(message=message, url=error.details["url"], elicitation_id=new_batch_id())
+    return UrlElicitationRequiredError([params], f"{message} {hint}")
 
 
-def _elicit(caller: Caller, error: AccountError, digest: str, state: str) -> UrlElicitation:
-    """Ask, or ask again under the same state: the first question says which grant a new one is told from."""
-    state, message = state or new_batch_id(), error.text(caller.locale).message
-    table().update(
-        ledger.partition_key(caller.organization, state),
-        "connection",
-        "SET #call = :call, #error = :error, #expires_at = :expires, #stood = if_not_exists(#stood, :stood)",
-        values={
-            ":call": digest,
-            ":error": to_message(error),
-            ":expires": int(time.time()) + questions.MAX_REPLY_SECONDS,
-            ":stood": _acting(caller, error.details["service"])[0],
-        },
-    )
-    return UrlElicitation(state, message, error.details["url"])
+def _elicit(exchange: Exchange, error: AccountError, digest: str, asked: dict[str, Any] | None) -> UrlElicitation:
+    """Ask, or ask again under the same state: then the grant of the first question is still the one to replace."""
+    caller, service = exchange.caller, error.details["service"]
+    grant = asked["grant"] if asked else _acting_grant(caller, service)[0]
+    context = {"error": to_message(error), "service": service, "grant": grant}
+    state = questions.save(caller, digest, context, state=exchange.client.request_state)
+    return UrlElicitation(state, error.text(caller.locale).message, error.details["url"])
 
 
-def _load_pending(caller: Caller, state: str, digest: str) -> _PendingElicitation:
-    """The question that a state stands for; StaleConfirmation where this call was not asked about, or long ago."""
-    item = questions.find(caller, "connection", state)
-    if item is None or item["call"] != digest or item["expires_at"] <= time.time():
-        raise StaleConfirmation(field="requestState")
-    return _PendingElicitation(from_message(item["error"]), item["stood"])
-
-
-def _wait(exchange: Exchange, pending: _PendingElicitation) -> None:
-    """Wait for a usable grant that is not the previous one, as long as there remains enough time for the call."""
-    service, previous_grant = pending.error.details["service"], pending.previous_grant
+def _wait(exchange: Exchange, service: str, previous: list[Any]) -> None:
+    """Wait until another grant than the previous one acts and works, or only the time for the call is left."""
 
     def is_connected(state: tuple[list[Any], bool]) -> bool:
         acting, usable = state
-        return usable and acting != previous_grant
+        return usable and acting != previous
 
     def read() -> tuple[list[Any], bool]:
-        return _acting(exchange.caller, service)
+        return _acting_grant(exchange.caller, service)
 
     state = ACCOUNT_POLLING.wait(read(), is_connected, read, exchange.remaining - CALL_RESERVE_SECONDS)
-    if is_connected(state) and previous_grant:  # drop the previous one from the caches, here and in the broker
-        broker.resolve(exchange.caller, service, refused=previous_grant[1])
+    if is_connected(state) and previous:  # caches, here and in the broker, may still hold its token
+        broker.resolve(exchange.caller, service, refused=previous[1])
 
 
-def _acting(caller: Caller, service: str) -> tuple[list[Any], bool]:
-    """The owner and version of the grant that acts, and whether it works; nothing where the broker cannot say it."""
+def _acting_grant(caller: Caller, service: str) -> tuple[list[Any], bool]:
+    """Return the owner and version of the grant that acts, and whether it works; empty if the broker cannot tell."""
     try:
         rows = broker.request(caller, "status", services=[service])["grants"]
     except McpistError:

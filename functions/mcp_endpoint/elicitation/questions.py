@@ -1,27 +1,80 @@
-"""Questions to a person: what one was about, and how it is found by the state that its answer brings back.
+"""Questions to a person, stored until they are answered.
 
-They stand in the ledger, under `pk` ORGANIZATION#STATE; `confirmation` and `connecting` say what theirs hold.
+The client sends the answer with the call that was asked about and with `requestState`, the id of the question. An item
+of the ledger's table under `pk` ORGANIZATION#ID says what the question was about, so that no sandbox needs a key that
+others share, and an answer is good for one call of one person only. The batch that a confirmation starts gets this id.
 """
 
 import hashlib
 import json
-from typing import Any, Literal
+import time
+from dataclasses import dataclass
+from typing import Any
 
-from mcpist.aws.attributes import Item
-from mcpist.batch.execution.start import is_batch_id
+from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.codec import decode, encode
+from mcpist.batch.execution.start import is_batch_id, new_batch_id
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.items import table
 from mcpist.caller import Caller
+from mcpist.errors import StaleConfirmation
+from mcpist.settings import settings
 
+SORT_KEY = "question"
 MAX_REPLY_SECONDS = 600
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question that was asked."""
+
+    digest: str
+    """Of the caller and the call that was asked about."""
+    until: int
+    """When the time for an answer ends, in seconds since the epoch."""
+    context: dict[str, Any]
+    """The JSON that the asker needs when the answer comes."""
+    accepted_at: int | None = None
+    """When a yes was used, in seconds since the epoch."""
+
+
 def digest_of(caller: Caller, *subject: Any) -> str:
-    """What was asked about, whom and in which roles: an answer holds for nothing else."""
-    whole = [caller.organization, caller.user, caller.role_names, *subject]
-    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+    """Return the digest of a call by this caller in these roles."""
+    parts = [caller.organization, caller.user, caller.role_names, *subject]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def find(caller: Caller, kind: Literal["confirmation", "connection"], state: str) -> Item | None:
-    """The question that a state stands for; None where there is none in the caller's organization."""
-    return table().get(ledger.partition_key(caller.organization, state), kind) if is_batch_id(state) else None
+def save(caller: Caller, digest: str, context: dict[str, Any] | None = None, *, state: str = "") -> str:
+    """Store a question, in place of that with the same state if one is named, and return its state."""
+    state, now = state or new_batch_id(), int(time.time())
+    question = Question(digest, now + MAX_REPLY_SECONDS, context or {})
+    key = {"pk": ledger.partition_key(caller.organization, state), "sk": SORT_KEY}
+    # A used answer may be sent again for as long as its batch is kept.
+    table().put(key | encode(question) | {"expires_at": now + settings().keep_seconds})
+    return state
+
+
+def load(caller: Caller, state: str, digest: str) -> Question:
+    """Return the question of a state; StaleConfirmation for another call's, or one that was not answered in time."""
+    item = table().get(ledger.partition_key(caller.organization, state), SORT_KEY) if is_batch_id(state) else None
+    question = decode(Question, item) if item else None
+    if question is None or question.digest != digest:
+        raise StaleConfirmation(field="requestState")
+    if question.accepted_at is None and question.until <= time.time():
+        raise StaleConfirmation(field="requestState")
+    return question
+
+
+def accept(caller: Caller, state: str) -> bool:
+    """Use the answer to a question; return whether this request was the first to use it."""
+    try:
+        table().update(
+            ledger.partition_key(caller.organization, state),
+            SORT_KEY,
+            "SET #accepted_at = :now",
+            values={":now": int(time.time())},
+            condition="attribute_exists(#digest) AND attribute_not_exists(#accepted_at)",
+        )
+    except ConditionFailed:
+        return False
+    return True
