@@ -43,13 +43,13 @@ metadata_cache: Memory[str, dict[str, Any]] = Memory(METADATA_CACHE_SECONDS, max
 
 def begin(request: Request, target: str, *, organization: str = "", again: bool = False) -> HttpResponse:
     """On to the issuer, which sends the browser back and so to the target; `again` asks for a new login."""
-    if not settings().connect_client:
+    if not settings().connect_client_id:
         raise NotConfigured(service="connect", problem="the parameter ConnectClientId is not set")
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
     found = metadata()
     parameters = {
         "response_type": "code",
-        "client_id": settings().connect_client,
+        "client_id": settings().connect_client_id,
         "redirect_uri": request.public_url + LOGIN_CALLBACK_PATH,
         "state": state,
         "code_challenge": base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("="),
@@ -125,7 +125,7 @@ def _redeem(request: Request, code: str, verifier: str) -> str:
         "grant_type": "authorization_code",
         "code": code,
         "redirect_uri": request.public_url + LOGIN_CALLBACK_PATH,
-        "client_id": settings().connect_client,
+        "client_id": settings().connect_client_id,
         "code_verifier": verifier,
         "resource": _audience(request),
     }

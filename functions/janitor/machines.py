@@ -40,7 +40,7 @@ def remove_unused(context: LambdaContext) -> dict[str, Any]:
     existing = {machine.name for machine in machines}
     for name in (name for name, use in used.items() if use.being_removed and name not in existing):
         machine_usage.delete_use(name)
-    candidates = select_machines(machines, used, stack=settings().stack, limit=settings().machine_limit, now=now)
+    candidates = select_machines(machines, used, stack=settings().stack_name, limit=settings().machine_limit, now=now)
     removed: list[str] = []
     try:
         for candidate in candidates:
@@ -98,4 +98,4 @@ def _has_stack_tag(machine: DeployedMachine) -> bool:
             tags = client("stepfunctions").list_tags_for_resource(resourceArn=machine.arn)["tags"]
     except ResourceMissing:  # it was listed, but has been removed meanwhile
         return False
-    return {"key": machine_usage.STACK_TAG, "value": settings().stack} in tags
+    return {"key": machine_usage.STACK_TAG, "value": settings().stack_name} in tags

@@ -24,7 +24,7 @@ def _machine() -> None:
 def list_machines(target: Target) -> CommandResult:
     """List the generated machines of a stack, the last used first."""
     with opened(target):
-        name = settings().stack
+        name = settings().stack_name
         used = machine_usage.list_uses()
         all_of_account = list(machine_usage.list_machines())
     machines = [

@@ -1,105 +1,99 @@
-"""What the template tells a function about its surroundings, read once from the environment."""
+"""The settings of a function, which the template passes in its environment."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from mcpist.memory import cached
 
-KEEP_HOURS = 24
-AUDIT_DAYS = 400
-MACHINE_LIMIT = 10_000
-UPSTREAMS = "/opt/config/upstreams.json"
-CONTINUE_SECONDS = 240  # an Express execution ends after 300: one step more, with its retry, still fits
-
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Names of the stack's own resources; a function that may not reach one has it empty.
+    """Settings that are read from environment variables of their names; a function is given those that it needs."""
 
-    `audience` is what a token must be issued for: the endpoint's URL, unless the parameter says otherwise. With
-    `response_cache` reads that repeat are answered from memory. Batches are kept for `keep_seconds`; after
-    `continue_seconds` of an execution a batch goes on in another one. Audit rows are kept for `audit_days`. The
-    account may have `machine_limit` machines. People log in on the pages under /connect as `connect_client`. Where
-    `login_url` is set, the issuer's own login stands there, and the endpoint describes it.
-    `upstreams` is the file of the upstream MCP servers; with `category_tools` the two tools of their categories stand
-    beside the three meta-tools. Where `store_seconds` is set, a store that is silent for longer is an error.
-    `user_requests` a user may send in a minute, `batch_steps` an organization may run in a day; 0 is no limit. Pages of
-    `allowed_origins` may use the endpoint, besides its own. With `tracing` X-Ray hears where the time goes.
-    """
+    stack_name: str = ""
+    """The stack's name, which begins the names of the machines that it generates."""
+    public_url: str = ""
+    """The origin at which clients reach the endpoint and people the pages under /connect."""
+    issuer: str = ""
+    """The URL of the identity provider, whose tokens are accepted."""
+    audience: str = ""
+    """The audience of an accepted token: the endpoint's URL unless it is set."""
+    directory_table: str = ""
+    """The name of the table of organizations, users and roles."""
+    grants_table: str = ""
+    """The name of the table of connected accounts."""
+    ledger_table: str = ""
+    """The name of the table of batches."""
+    audit_table: str = ""
+    """The name of the audit table."""
+    files_bucket: str = ""
+    """The name of the bucket of large results and of the rag module's documents."""
+    vault_key: str = ""
+    """The ARN of the KMS key that seals stored tokens."""
+    former_vault_key: str = ""
+    """The ARN of the key that was `vault_key` before, if there is one: it still opens what it sealed."""
+    store_seconds: float = 0
+    """The seconds after which an AWS service that does not respond is an error; 0 for the usual timeouts."""
+    oauth_parameters: str = ""
+    """The path of the SSM parameters that hold our OAuth apps."""
+    token_broker: str = ""
+    """The ARN of the token broker's alias."""
+    connect_client_id: str = ""
+    """The client id of the pages under /connect at the identity provider."""
+    login_url: str = ""
+    """The URL of the identity provider's login pages, if the endpoint is to publish the metadata for them."""
+    step_runner: str = ""
+    """The ARN of the step runner's alias."""
+    machines_role: str = ""
+    """The ARN of the role of generated machines."""
+    response_cache: bool = False
+    """Whether responses to reads are cached in the sandbox's memory."""
+    keep_hours: int = 24
+    """The hours for which a batch is kept."""
+    audit_days: int = 400
+    """The days for which an audit row is kept."""
+    continue_seconds: float = 240
+    """The seconds after which a batch continues in another execution: an Express execution ends after 300, and one
+    more step with its retry must fit."""
+    machine_limit: int = 10_000
+    """The number of state machines that the account may have."""
+    upstreams: str = "/opt/config/upstreams.json"
+    """The path of the file that configures upstream MCP servers."""
+    category_tools: bool = False
+    """Whether the endpoint also lists the two tools for categories of upstream servers."""
+    user_requests: int = 0
+    """The requests that a user may send in a minute; 0 is no limit."""
+    batch_steps: int = 0
+    """The steps that an organization may run in a day; 0 is no limit."""
+    allowed_origins: tuple[str, ...] = ()
+    """The origins, besides its own, whose pages may call the endpoint; separated by commas."""
+    tracing: bool = False
+    """Whether X-Ray traces are recorded."""
 
-    stack: str
-    public_url: str
-    issuer: str
-    audience: str
-    directory_table: str
-    grants_table: str
-    ledger_table: str
-    audit_table: str
-    files_bucket: str
-    vault_key: str
-    former_vault_key: str
-    store_seconds: float
-    oauth_parameters: str
-    token_broker: str
-    connect_client: str
-    login_url: str
-    step_runner: str
-    machines_role: str
-    response_cache: bool
-    keep_seconds: int
-    audit_days: int
-    continue_seconds: float
-    machine_limit: int
-    upstreams: str
-    category_tools: bool
-    user_requests: int
-    batch_steps: int
-    allowed_origins: tuple[str, ...]
-    tracing: bool
+    @property
+    def keep_seconds(self) -> int:
+        """The seconds for which a batch is kept."""
+        return self.keep_hours * 3600
 
     def connect_url(self, service: str, organization: str = "", user: str = "") -> str:
-        """Where a person connects an account of a service; the page lets only the user that the link names do it."""
-        named = {"organization": organization, "user": user} if user else {}
-        return f"{self.public_url}/connect/{quote(service, safe='')}" + (f"?{urlencode(named)}" if named else "")
+        """Return the URL of the page that connects an account of a service; if a user is given, for this user only."""
+        query = {"organization": organization, "user": user} if user else {}
+        return f"{self.public_url}/connect/{quote(service, safe='')}" + (f"?{urlencode(query)}" if query else "")
 
 
 @cached
 def settings() -> Settings:
-    """The settings of this process."""
+    """Return the settings of this process."""
+    texts = {field: os.environ.get(field.name.upper(), "").rstrip("/") for field in fields(Settings)}
+    found = Settings(**{field.name: _parse(field.type, text) for field, text in texts.items() if text})
+    default_audience = f"{found.public_url}/mcp" if found.public_url else ""
+    return replace(found, audience=found.audience or default_audience)
 
-    def value(name: str) -> str:
-        return os.environ.get(name, "").rstrip("/")
 
-    public_url = value("PUBLIC_URL")
-    return Settings(
-        stack=value("STACK_NAME"),
-        public_url=public_url,
-        issuer=value("ISSUER"),
-        audience=value("AUDIENCE") or (public_url and f"{public_url}/mcp"),
-        directory_table=value("DIRECTORY_TABLE"),
-        grants_table=value("GRANTS_TABLE"),
-        ledger_table=value("LEDGER_TABLE"),
-        audit_table=value("AUDIT_TABLE"),
-        files_bucket=value("FILES_BUCKET"),
-        vault_key=value("VAULT_KEY"),
-        former_vault_key=value("FORMER_VAULT_KEY"),
-        store_seconds=float(value("STORE_SECONDS") or 0),
-        oauth_parameters=value("OAUTH_PARAMETERS"),
-        token_broker=value("TOKEN_BROKER"),
-        connect_client=value("CONNECT_CLIENT_ID"),
-        login_url=value("LOGIN_URL"),
-        step_runner=value("STEP_RUNNER"),
-        machines_role=value("MACHINES_ROLE"),
-        response_cache=value("RESPONSE_CACHE") == "on",
-        keep_seconds=int(value("KEEP_HOURS") or KEEP_HOURS) * 3600,
-        audit_days=int(value("AUDIT_DAYS") or AUDIT_DAYS),
-        continue_seconds=float(value("CONTINUE_SECONDS") or CONTINUE_SECONDS),
-        machine_limit=int(value("MACHINE_LIMIT") or MACHINE_LIMIT),
-        upstreams=value("UPSTREAMS") or UPSTREAMS,
-        category_tools=value("CATEGORY_TOOLS") == "on",
-        user_requests=int(value("USER_REQUESTS") or 0),
-        batch_steps=int(value("BATCH_STEPS") or 0),
-        allowed_origins=tuple(filter(None, value("ALLOWED_ORIGINS").split(","))),
-        tracing=value("TRACING") == "on",
-    )
+def _parse(kind: Any, text: str) -> Any:
+    """Return the value of a setting; a bool is written "on" or "off"."""
+    if kind is bool:
+        return text == "on"
+    return kind(text) if kind in {str, int, float} else tuple(filter(None, text.split(",")))

@@ -46,7 +46,7 @@ def refusing(operation: str, code: str) -> Iterator[None]:
 @pytest.fixture
 def relay(aws: list[str]) -> str:
     """The template's relay, which nobody executes."""
-    name = f"{settings().stack}-relay"
+    name = f"{settings().stack_name}-relay"
     made = boto3.client("stepfunctions").create_state_machine(
         name=name, definition="{}", roleArn=settings().machines_role
     )
@@ -65,7 +65,7 @@ def executions(machine: str) -> dict[str, Any]:
 
 def machine_of(made: Plan) -> str:
     """The ARN of a plan's own machine."""
-    name = made.build_machine(settings().step_runner).name(settings().stack, settings().machines_role)
+    name = made.build_machine(settings().step_runner).name(settings().stack_name, settings().machines_role)
     return f"{settings().step_runner.partition(':lambda:')[0]}:states:us-east-1:123456789012:stateMachine:{name}"
 
 
@@ -77,7 +77,7 @@ def test_the_first_batch_of_a_shape_makes_its_machine_and_the_next_one_uses_it(a
     assert "CreateStateMachine" not in aws
     assert executions(machine_of(made)) == {head.batch: {"batch": head.pk} for head in (first, second)}
     tags = boto3.client("stepfunctions").list_tags_for_resource(resourceArn=machine_of(made))["tags"]
-    assert tags == [{"key": "mcpist:stack", "value": settings().stack}]
+    assert tags == [{"key": "mcpist:stack", "value": settings().stack_name}]
 
 
 def test_a_batch_closes_after_its_timeout_and_is_kept_as_long_as_the_setting_says(

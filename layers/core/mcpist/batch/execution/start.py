@@ -127,7 +127,7 @@ def _start_batch_execution(machine: Machine, head: Header) -> Header:
         if _start_machine(machine, head):
             return head
         head = transitions.mark_relayed(head)
-    if start_execution(_machine_arn(f"{settings().stack}-relay"), head.batch, {"batch": head.pk, "step": -1}):
+    if start_execution(_machine_arn(f"{settings().stack_name}-relay"), head.batch, {"batch": head.pk, "step": -1}):
         return head
     raise UpstreamUnavailable(service="Step Functions", problem="the batch's machine did not start")
 
@@ -137,7 +137,7 @@ def _start_machine(machine: Machine, head: Header) -> bool:
 
     An answer that was lost may have started it: then the relay runs beside it, and each step settles once all the same.
     """
-    name = machine.name(settings().stack, settings().machines_role)
+    name = machine.name(settings().stack_name, settings().machines_role)
     payload = {"batch": head.pk}
     if not record_use(name, machine.states):
         return False
@@ -170,7 +170,7 @@ def _create_machine(machine: Machine, name: str) -> None:
             definition=machine.definition_json,
             roleArn=settings().machines_role,
             type=MACHINE_TYPE,
-            tags=[{"key": STACK_TAG, "value": settings().stack}],
+            tags=[{"key": STACK_TAG, "value": settings().stack_name}],
         )
 
 
