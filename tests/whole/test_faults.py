@@ -24,9 +24,9 @@ FIRST = 1
 POINTS: dict[str, Point] = {
     "before its claim": ("#claim = :claim", "before"),
     "after its claim": ("#claim = :claim", "after"),
-    "after its call, before its result is kept": ("#status = :status", "before"),
-    "before its settling": (f"#seq.#s{FIRST}", "before"),
-    "after its settling": (f"#seq.#s{FIRST}", "after"),
+    "after its call, before its result is kept": ("#ending = :ending", "before"),
+    "before its settling": (f"#seq.#{FIRST}", "before"),
+    "after its settling": (f"#seq.#{FIRST}", "after"),
 }
 # What a step that writes comes to, and how often its write has happened.
 WRITES = {
@@ -47,15 +47,15 @@ ELEMENTS = {
 }
 ELEMENT_POINTS: dict[str, Point] = {
     **{name: point for name, point in POINTS.items() if name in ELEMENTS},
-    "after its result is kept": ("#status = :status", "after"),
+    "after its result is kept": ("#ending = :ending", "after"),
 }
 # What happens around the elements.
 FAN_POINTS: dict[str, Point] = {
     "before the list is counted": ("#counted", "before"),
     "after the list is counted": ("#counted", "after"),
-    "after the list is kept": ("#count = :count", "after"),
-    "before the step is gathered": ("#statuses = :statuses", "before"),
-    "after the step is gathered": ("#statuses = :statuses", "after"),
+    "after the list is kept": ("#map_items = :map_items", "after"),
+    "before the step is gathered": ("#ending = :ending", "before"),
+    "after the step is gathered": ("#ending = :ending", "after"),
 }
 
 
