@@ -6,7 +6,8 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from mcpist.batch.execution.settling import StepAttempt, enter
+from mcpist.batch.execution.attempts import StepAttempt
+from mcpist.batch.execution.settling import enter
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.telemetry import invocation

@@ -3,7 +3,7 @@
 from typing import Any
 
 from mcpist.batch.execution import executions
-from mcpist.batch.execution.settling import AttemptResult, StepAttempt, StepBusy
+from mcpist.batch.execution.attempts import AttemptResult, StepAttempt, StepBusy
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.errors import InternalError

@@ -10,7 +10,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from mcpist.aws.snapshot import prepare
-from mcpist.batch.execution.settling import StepBusy
+from mcpist.batch.execution.attempts import StepBusy
 from mcpist.telemetry.door import Door
 from mcpist_services import NAMES
 from mcpist_services.catalogue import upstream_preloads

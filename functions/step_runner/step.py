@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from mcpist.batch.execution.settling import StepAttempt
+from mcpist.batch.execution.attempts import StepAttempt
 from mcpist.batch.language.conditions import holds, is_about_element
 from mcpist.batch.language.references import resolve
 from mcpist.batch.ledger.records import Entry, Header

@@ -10,7 +10,7 @@ import pytest
 from mcpist.aws.clients import client
 from mcpist.aws.table import Table
 from mcpist.batch.execution import executions
-from mcpist.batch.execution.settling import StepBusy
+from mcpist.batch.execution.attempts import StepBusy
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.items import LEDGER_FORMAT
 from mcpist.batch.ledger.records import Ending

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcpist.aws.table import Table
-from mcpist.batch.execution.settling import StepBusy
+from mcpist.batch.execution.attempts import StepBusy
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending
 from mcpist.batch.ledger.transitions import MAX_ELEMENTS

@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from mcpist.aws.clients import client
-from mcpist.batch.execution.settling import StepAttempt, StepBusy
+from mcpist.batch.execution.attempts import StepAttempt, StepBusy
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending
 from mcpist.caller import Role

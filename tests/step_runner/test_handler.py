@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcpist.batch.execution.settling import StepBusy
+from mcpist.batch.execution.attempts import StepBusy
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending
 from mcpist.caller import Role

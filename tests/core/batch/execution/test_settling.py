@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from mcpist.aws.clients import client
 from mcpist.aws.table import Table
-from mcpist.batch.execution.settling import AttemptResult, StepAttempt, StepBusy, enter
+from mcpist.batch.execution.attempts import AttemptResult, StepAttempt, StepBusy
+from mcpist.batch.execution.settling import enter
 from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.items import sort_key

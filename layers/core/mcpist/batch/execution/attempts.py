@@ -1,0 +1,77 @@
+"""Attempts at a step: what an invocation is asked for, what its work needs, and what came of it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mcpist.batch.ledger.records import Claim, Entry, Header
+from mcpist.running.run import ToolResult
+from mcpist.settings import settings
+
+CLAIM_MARGIN_SECONDS = 2
+
+
+class StepBusy(Exception):  # Step Functions retries by this name
+    """Another sandbox holds a live claim on the step: try again later."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepAttempt:
+    """One invocation for a step or for one element of it."""
+
+    pk: str
+    step: int
+    execution: str
+    retry: int
+    """The number of earlier attempts of the same Task."""
+    request_id: str
+    remaining_seconds: float
+    """The time until the invocation's own deadline."""
+    age_seconds: float = 0
+    """The time since its execution began."""
+    lost: bool = False
+    """Whether all earlier attempts failed, so that this one only settles."""
+    element: int | None = None
+    gather: bool = False
+    """Whether the elements have run, and their results are to be put together."""
+
+    @property
+    def is_execution_expiring(self) -> bool:
+        """Whether its execution may end before a step that begins now, so that the batch continues in another one."""
+        return self.age_seconds > settings().continue_seconds
+
+    def claim(self) -> Claim:
+        """Return this invocation's claim, which ends some seconds after its own deadline."""
+        until = time.time() + self.remaining_seconds + CLAIM_MARGIN_SECONDS
+        return Claim(owner=self.request_id, execution=self.execution, retry=self.retry, until=until)
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptResult:
+    """What an attempt changed."""
+
+    head: Header
+    """The header afterwards; it says which steps the attempt opened."""
+    pending_elements: tuple[int, ...] | None = None
+    """The elements that must run before the step can be gathered."""
+    must_continue: bool = False
+    """Whether nothing was done, because the batch must continue in another execution."""
+    replayed: bool = False
+    """Whether the step had settled before."""
+
+
+class StepWork(Protocol):
+    """The work of a step, which needs its tool and its user; the ledger knows neither."""
+
+    def on_enter(self, head: Header) -> None:
+        """Receive the batch's header before anything else happens."""
+
+    def evaluate_when(self, head: Header, entry: Entry) -> bool:
+        """Return whether the `when` of the step or the element holds."""
+
+    def evaluate_each(self, head: Header, entry: Entry) -> list[Any]:
+        """Return the list that a step with `each` runs over; a McpistError where it is none."""
+
+    def prepare(self, head: Header, entry: Entry) -> Callable[[], ToolResult]:
+        """Return the work with everything that it needs, not begun; a McpistError where it cannot be done."""
