@@ -204,5 +204,6 @@ def test_no_secret_stands_beside_the_state(asker: EndpointClient, accounts: Fake
 def test_a_state_of_a_call_is_no_leave_for_a_batch(asker: EndpointClient, accounts: FakeBroker) -> None:
     question = asker.result("call", **GET_ME)
     accounts.acting = grant()
-    answer = answered(asker, question, name="batch", arguments={"commands": '{"module":"rag","tool":"list_tags"}'})
+    hasty = asker.with_timeout(2)  # nobody runs the batch
+    answer = answered(hasty, question, name="batch", arguments={"commands": '{"module":"rag","tool":"list_tags"}'})
     assert "batch b_" in answer["result"]["content"][0]["text"]

