@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from infra.cli.document import CommandError
+from mcpist.aws.codec import encode
 from mcpist.caller import Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest
 from mcpist.people.organization import Organization, User
@@ -111,7 +112,7 @@ def plain(organization: Organization) -> dict[str, Any]:
         "organization": organization.id,
         "name": organization.name,
         "disabled": list(organization.disabled),
-        "roles": {name: _without("name", role.as_item()) for name, role in sorted(organization.roles.items())},
+        "roles": {name: _without("name", encode(role)) for name, role in sorted(organization.roles.items())},
         "users": {name: plain_user(user) for name, user in sorted(organization.users.items())},
     }
 

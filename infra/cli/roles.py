@@ -9,6 +9,7 @@ from infra.cli.administration import OrgOption, edit_organization, organization_
 from infra.cli.document import CommandResult
 from infra.cli.effects import preview_tools
 from infra.cli.options import MASKS, DryRun, Target, WithGrants, command_group, given, items_of, with_target
+from mcpist.aws.codec import encode
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest
 from mcpist.people import directory
@@ -125,4 +126,4 @@ def _fields(modules: str | None, allow: str | None, deny: str | None, destructiv
 
 
 def _row(organization: Organization, role: Role) -> dict[str, Any]:
-    return {**role.as_item(), "users": list(organization.users_with_role(role.name))}
+    return {**encode(role), "users": list(organization.users_with_role(role.name))}

@@ -1,15 +1,14 @@
-"""Who is calling: the values that every decision about a request stands on."""
+"""The caller of a request, and the roles on which every decision about the request is based."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 type SystemRole = Literal["admin", "user"]
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Whom the identity provider vouches for; never an e-mail."""
+    """A user as the identity provider identifies it; never by an e-mail address."""
 
     issuer: str
     sub: str
@@ -17,44 +16,26 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A permission pattern.
+    """A set of permissions.
 
-    `modules` are enabled; `allow` and `deny` are masks such as `tracker.*` or `*.get_*`. Of its modules a role has the
-    tools that read and reveal no secret, and those that `allow` names; one that destroys also needs `destructive`.
-    What `deny` names it has not.
+    A role has the tools of its modules that only read and reveal no secret, and those that `allow` matches, but none
+    that `deny` matches. Masks are written like `tracker.*` or `*.get_*`.
     """
 
     name: str
     modules: tuple[str, ...] = ()
+    """The names of the enabled modules."""
     allow: tuple[str, ...] = ()
+    """Masks of tools."""
     deny: tuple[str, ...] = ()
+    """Masks of tools, which win over `allow`."""
     destructive: bool = False
-
-    @classmethod
-    def from_item(cls, item: Mapping[str, Any]) -> "Role":
-        """A role as the directory keeps it."""
-        return cls(
-            name=item["name"],
-            modules=tuple(item.get("modules", ())),
-            allow=tuple(item.get("allow", ())),
-            deny=tuple(item.get("deny", ())),
-            destructive=bool(item.get("destructive", False)),
-        )
-
-    def as_item(self) -> dict[str, Any]:
-        """The role as the directory keeps it."""
-        return {
-            "name": self.name,
-            "modules": list(self.modules),
-            "allow": list(self.allow),
-            "deny": list(self.deny),
-            "destructive": self.destructive,
-        }
+    """Whether it has destructive tools, too, of those that `allow` matches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What convinces the token broker of the user: the caller's own JWT, or a batch's warrant."""
+    """A proof of the user's identity for the token broker: the caller's own JWT, or a batch's warrant."""
 
     kind: Literal["jwt", "warrant"]
     value: str = field(repr=False)
@@ -62,16 +43,24 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A user of an organization, with the roles that count for this request, in their order."""
+    """A user of an organization, as it makes a request."""
 
     organization: str
+    """The id of the organization."""
     user: str
+    """The id of the user in the organization."""
     subject: Subject
+    """The user at the identity provider."""
     system_role: SystemRole
+    """Whether the user administers the organization."""
     roles: tuple[Role, ...]
+    """The roles that apply to this request, in their order."""
     disabled: tuple[str, ...] = ()
+    """Masks of the tools that are switched off for the whole organization."""
     locale: Literal["en", "ja"] = "en"
+    """The language of answers."""
     proof: Proof | None = field(default=None, repr=False)
+    """The proof of the identity; None if the token broker is not needed."""
 
     @property
     def role_names(self) -> tuple[str, ...]:

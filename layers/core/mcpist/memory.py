@@ -23,7 +23,7 @@ def wall_clock() -> float:
 
 class _Entry[Value](NamedTuple):
     value: Value
-    since: float  # seconds of the clock; before that moment the clock must have been put back
+    since: float  # seconds of the clock; an earlier time means that the clock was put back
     until: float  # seconds of the clock
 
 

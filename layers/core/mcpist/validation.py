@@ -1,4 +1,4 @@
-"""What a pydantic model refused: which field, and why."""
+"""Validation by pydantic models, with errors that name the wrong field."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from mcpist.errors import InvalidRequest
 
 
 def parse_model[Model: BaseModel](model: type[Model], arguments: Mapping[str, Any], **details: Any) -> Model:
-    """The arguments as their model, or InvalidRequest naming the first field that is wrong, with the details given."""
+    """Return the arguments as a model; InvalidRequest, with the given details, names the first field that is wrong."""
     try:
         return model.model_validate(arguments)
     except ValidationError as error:
@@ -20,10 +20,10 @@ def parse_model[Model: BaseModel](model: type[Model], arguments: Mapping[str, An
 
 
 def first_error(error: ValidationError) -> ErrorDetails:
-    """The first thing that is wrong, without the value: it may be a secret."""
+    """Return the first validation error without the value, which may be a secret."""
     return error.errors(include_url=False, include_context=False, include_input=False)[0]
 
 
-def field_path(place: Sequence[str | int], whole: str) -> str:
-    """`steps.0.id`: the field at a place; `whole` is the name of that which has the fields."""
-    return ".".join(map(str, place)) or whole
+def field_path(location: Sequence[str | int], root: str) -> str:
+    """Return the path of a field, such as `steps.0.id`; for an empty location it is `root`."""
+    return ".".join(map(str, location)) or root

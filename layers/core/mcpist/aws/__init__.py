@@ -1,1 +1,1 @@
-"""Clients of the AWS services that every door uses."""
+"""Access to AWS: clients, tables and the conversion of their items."""

@@ -1,7 +1,7 @@
-"""botocore's descriptions of AWS's services, read with a third of the CPU that its own loader takes.
+"""A loader of botocore's service models that takes a third of the CPU of botocore's own.
 
-That one looks into the folders of 400 services to learn that one of them exists, once for each kind of description, and
-makes ordered dictionaries of JSON, as Python's own have long been.
+botocore's looks into the folders of 400 services to learn that one of them exists, once for each kind of model, and
+parses JSON into OrderedDict, although a plain dict keeps its order, too.
 """
 
 import gzip
@@ -14,13 +14,13 @@ from botocore.loaders import JSONFileLoader, Loader
 
 
 class JsonFileLoader(JSONFileLoader):  # type: ignore[misc]
-    """A file of JSON by its path without an ending, also where it is compressed; None where there is none."""
+    """Load JSON files, compressed or not."""
 
     def load_file(self, file_path: str) -> Any:
-        """What the file holds."""
-        for ending, opened in ((".json", open), (".json.gz", gzip.open)):
+        """Return the content of the file with this path, which has no suffix; None if there is none."""
+        for suffix, open_file in ((".json", open), (".json.gz", gzip.open)):
             try:
-                with opened(file_path + ending, "rb") as file:
+                with open_file(file_path + suffix, "rb") as file:
                     return json.load(file)
             except FileNotFoundError:
                 continue
@@ -28,19 +28,19 @@ class JsonFileLoader(JSONFileLoader):  # type: ignore[misc]
 
 
 class ServiceModelLoader(Loader):  # type: ignore[misc]
-    """A loader to which every folder is a service: whether it has a description of some kind, reading it shows."""
+    """A loader that takes every folder for a service; reading it shows whether it has a model of some kind."""
 
     FILE_LOADER_CLASS = JsonFileLoader
 
     def preload(self, services: Iterable[str]) -> None:
-        """Read all that the clients of these services are made from, so that nobody waits for it later."""
+        """Read everything that the clients of these services are made from, so that no request waits for it."""
         for name in ("endpoints", "partitions", "sdk-default-configuration"):
             self.load_data(name)
         for service in services:
             for kind in ("service-2", "endpoint-rule-set-1"):
-                self.load_service_model(service, kind, api_version=None)  # kept under the words that a client asks in
+                self.load_service_model(service, kind, api_version=None)  # cached under the same arguments
 
     def list_available_services(self, type_name: str) -> list[str]:  # noqa: ARG002 - see above
-        """The services' names."""
+        """Return the services' names."""
         folders = [path for path in self.search_paths if os.path.isdir(path)]
-        return sorted({one.name for folder in folders for one in os.scandir(folder) if one.is_dir()})
+        return sorted({entry.name for folder in folders for entry in os.scandir(folder) if entry.is_dir()})

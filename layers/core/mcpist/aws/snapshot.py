@@ -1,6 +1,6 @@
-"""What a sandbox does before SnapStart's snapshot: all the imports and reading that a request would otherwise wait for.
+"""Preparation for SnapStart's snapshot: imports and reading of files that a request would otherwise wait for.
 
-No client is made and no socket opened: credentials, connections and randomness must be new after each restore.
+No client is made and no socket is opened: credentials, connections and randomness must be new after each restore.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ LAZY_MODULES = ("botocore.httpsession", "botocore.signers")
 
 
 def prepare(*, services: Iterable[str], modules: Iterable[str] = ()) -> None:
-    """Import these modules, and read botocore's descriptions of these services, before the snapshot is taken."""
+    """Import these modules, and read botocore's models of these services, before the snapshot is taken."""
 
     def import_all() -> None:
         for module in (*LAZY_MODULES, *modules):

@@ -1,4 +1,4 @@
-"""Files: large results kept out of the context, content-addressed in the organization's folder."""
+"""Files: large results that are kept out of the context, stored by their hashes in the organization's folder."""
 
 import hashlib
 import json
@@ -22,12 +22,12 @@ class File:
     created_at: str
 
     def as_dict(self) -> dict[str, Any]:
-        """The file reference as answers and references show it."""
+        """Return the file reference as it is shown in answers and used in references."""
         return asdict(self)
 
 
 def put(organization: str, content: bytes, content_type: str = "application/json") -> File:
-    """Keep content for an organization."""
+    """Store content for an organization."""
     digest = hashlib.sha256(content).hexdigest()
     file = File(
         path=_path(organization, digest),
@@ -42,20 +42,19 @@ def put(organization: str, content: bytes, content_type: str = "application/json
 
 
 def get(organization: str, path: str) -> bytes:
-    """The content of an organization's file; FileNotFound also for another organization's."""
+    """Return the content of an organization's file; FileNotFound also for a file of another organization."""
     if path != _path(organization, path.rpartition("/")[2]):
         raise FileNotFound(path=path)
     try:
         with store_errors("files"):
-            answer = client("s3").get_object(Bucket=settings().files_bucket, Key=path)
-            content: bytes = answer["Body"].read()
+            content: bytes = client("s3").get_object(Bucket=settings().files_bucket, Key=path)["Body"].read()
     except ResourceMissing:
         raise FileNotFound(path=path) from None
     return content
 
 
 def truncate(organization: str, text: str, max_characters: int) -> str:
-    """The text, or its beginning and the file that holds all of it."""
+    """Return the text, or if it is too long its beginning and a reference to a file with the whole text."""
     if len(text) <= max_characters:
         return text
     file = put(organization, text.encode(), "text/plain; charset=utf-8")

@@ -21,6 +21,7 @@ from typing import NoReturn
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.codec import decode
 from mcpist.aws.table import Table
 from mcpist.caller import Caller, Proof, Role, Subject, SystemRole
 from mcpist.errors import (
@@ -62,7 +63,7 @@ def identify(
     if len(chosen) > 1:
         raise OrganizationAmbiguous(known=", ".join(access["organization"] for access in chosen))
     access = chosen[0]
-    held = tuple(map(Role.from_item, access["roles"]))
+    held = tuple(decode(Role, role) for role in access["roles"])
     for name in roles:
         if all(role.name != name for role in held):
             raise AuthorizationError(name=f"role {name}")

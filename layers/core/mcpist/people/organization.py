@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn, Self
 
 from mcpist.aws.attributes import Item
+from mcpist.aws.codec import decode, encode
 from mcpist.caller import Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse
 
@@ -117,7 +118,7 @@ class Organization:
             organization,
             found["org"]["name"],
             tuple(found["org"].get("disabled", ())),
-            {item["name"]: Role.from_item(item) for key, item in found.items() if key.startswith("role#")},
+            {item["name"]: decode(Role, item) for key, item in found.items() if key.startswith("role#")},
             {item["user"]: _user(item, members.get(item["user"], [])) for item in profiles},
         )
 
@@ -125,7 +126,7 @@ class Organization:
         """The items of its roles, users and memberships."""
         pk = f"org#{self.id}"
         for role in self.roles.values():
-            yield {"pk": pk, "sk": f"role#{role.name}", **role.as_item()}
+            yield {"pk": pk, "sk": f"role#{role.name}", **encode(role)}
         for user in sorted(self.users.values(), key=lambda user: user.system_role):  # administrators are written first
             yield {
                 "pk": pk,
@@ -147,7 +148,7 @@ class Organization:
 
     def access_items(self) -> Iterator[Item]:
         """What each user's subject may do, in one item a user."""
-        roles = {name: role.as_item() for name, role in self.roles.items()}
+        roles = {name: encode(role) for name, role in self.roles.items()}
         for user in self.users.values():
             yield {
                 "pk": f"subject#{user.subject.issuer}#{user.subject.sub}",

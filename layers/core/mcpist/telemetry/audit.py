@@ -33,7 +33,7 @@ type Event = Literal["use", "connect", "refresh", "failure", "revoke", "kill"]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Rows, the newest first; `cursor` is where the next page begins, empty where there is none."""
+    """Some rows, the newest first; `cursor` is where the next page begins, empty on the last page."""
 
     rows: list[dict[str, Any]]
     cursor: str = ""
@@ -42,7 +42,7 @@ class Page:
 def record_use(
     caller: Caller, *, module: str, tool: str, outcome: str, request: str, account: str = "", batch: str = ""
 ) -> None:
-    """Append the use of a tool: who, in which roles, which tool, by which account, and how it ended."""
+    """Append a row about the use of a tool: the user and roles, the tool, the account and the outcome."""
     append_row(
         organization=caller.organization,
         user=caller.user,
@@ -59,7 +59,7 @@ def record_use(
 
 @contextmanager
 def best_effort() -> Iterator[None]:
-    """Append rows about what has happened already: one that is lost changes nothing, and is counted for an alarm."""
+    """Append rows about what has happened already: a row that is lost is no error, but is counted for an alarm."""
     try:
         yield
     except StoreUnavailable:
@@ -82,7 +82,8 @@ def append_row(
 ) -> None:
     """Append one row.
 
-    StoreUnavailable whatever the reason that it was not written: a refusal too is the operator's, not the caller's.
+    If it cannot be written, StoreUnavailable, whatever the reason: a refusal, too, is for the operator to correct, not
+    for the caller.
     """
     now = datetime.now(UTC)
     row: Item = {
@@ -117,19 +118,18 @@ def find(
     limit: int = 100,
     cursor: str = "",
 ) -> Page:
-    """An organization's rows of some time, of a user or a service if named, the newest first."""
+    """Return an organization's rows between two times, only those of a user or a service if given, the newest first."""
     if not 0 < limit <= MAX_ROWS:
         raise InvalidRequest(field="limit", problem=f"it is at least 1 and at most {MAX_ROWS}")
     first, last = _timestamp(since), cursor or _timestamp(until)
-    found = _query_rows(organization, user, service, (first, last), limit + 1)
-    items = list(islice(found, limit + 1))
+    items = list(islice(_query_rows(organization, user, service, (first, last), limit + 1), limit + 1))
     return Page([_as_row(item) for item in items[:limit]], items[limit]["sk"] if len(items) > limit else "")
 
 
 def _query_rows(organization: str, user: str, service: str, times: tuple[str, str], page: int) -> Iterator[Item]:
     if user:
-        only = {"service": service} if service else {}
-        yield from _table().query_descending("user_key", f"{organization}#{user}", times, "by_user", only, page=page)
+        filters = {"service": service} if service else {}
+        yield from _table().query_descending("user_key", f"{organization}#{user}", times, "by_user", filters, page=page)
     elif service:
         yield from _table().query_descending("service_key", f"{organization}#{service}", times, "by_service", page=page)
     else:
@@ -138,11 +138,11 @@ def _query_rows(organization: str, user: str, service: str, times: tuple[str, st
 
 
 def _days(first: str, last: str) -> Iterator[str]:
-    """The days from the last to the first."""
+    """Iterate over the days from the last to the first."""
     try:
         day, end = (datetime.fromisoformat(moment[:10]).date() for moment in (last, first))
     except ValueError:
-        raise InvalidRequest(field="cursor", problem="it is of no page of this audit") from None
+        raise InvalidRequest(field="cursor", problem="it was not returned by this audit") from None
     while day >= end:
         yield day.isoformat()
         day -= timedelta(days=1)
@@ -153,7 +153,7 @@ def _as_row(item: Item) -> dict[str, Any]:
 
 
 def _timestamp(moment: datetime) -> str:
-    """A moment so that later ones sort after it."""
+    """Return a time as text that sorts in the order of times."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 

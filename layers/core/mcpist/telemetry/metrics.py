@@ -1,4 +1,4 @@
-"""Metrics: all that the doors count, and how it is written: lines in CloudWatch's embedded metric format.
+"""Metrics: everything that the doors count, written as lines in CloudWatch's embedded metric format.
 
 Source: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 """
@@ -10,29 +10,24 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """Its name and unit in CloudWatch, what it counts, and the dimension that divides it, where one does.
-
-    A dimension's values are few and known: each of them is a metric that is paid for.
-    """
+    """A metric of CloudWatch."""
 
     name: str
     unit: Literal["Count", "Milliseconds"]
     description: str
-    dimension: str = ""
+    dimension: str = ""  # of few and known values, since each of them costs as much as a metric
 
 
-CALLS = Metric("Calls", "Count", "tools that ran, for a call or a step, as the audit has them")
-LATENCY = Metric(
-    "Latency", "Milliseconds", "how long a tool took, with its credential and all that its service was asked"
-)
-ERRORS = Metric("Errors", "Count", "errors that were answered, and those that steps ended with", "code")
-TOKENS_BEFORE = Metric("TokensBefore", "Count", "tokens of the JSON that tools brought, before rendering: an estimate")
-TOKENS_AFTER = Metric("TokensAfter", "Count", "tokens of the same after rendering: an estimate")
+CALLS = Metric("Calls", "Count", "tools that ran for a call or a step, as in the audit table")
+LATENCY = Metric("Latency", "Milliseconds", "duration of a tool, with its credential and all requests to its service")
+ERRORS = Metric("Errors", "Count", "errors that were answered, and errors of steps", "code")
+TOKENS_BEFORE = Metric("TokensBefore", "Count", "estimated tokens of the JSON that tools returned, before rendering")
+TOKENS_AFTER = Metric("TokensAfter", "Count", "estimated tokens of the same results after rendering")
 BATCH_STEPS = Metric("BatchSteps", "Count", "steps of batches that settled", "outcome")
-REFRESHES = Metric("Refreshes", "Count", "access tokens that were renewed")
-REFRESH_FAILURES = Metric("RefreshFailures", "Count", "access tokens that could not be renewed")
-CONNECT_FAILURES = Metric("ConnectFailures", "Count", "accounts that people tried to connect, in vain")
-INTEGRITY_FAILURES = Metric("IntegrityFailures", "Count", "stored tokens that did not open where they stand")
+REFRESHES = Metric("Refreshes", "Count", "access tokens that were refreshed")
+REFRESH_FAILURES = Metric("RefreshFailures", "Count", "access tokens that could not be refreshed")
+CONNECT_FAILURES = Metric("ConnectFailures", "Count", "failed attempts to connect an account")
+INTEGRITY_FAILURES = Metric("IntegrityFailures", "Count", "stored tokens that failed their integrity check")
 AUDIT_ROWS_LOST = Metric("AuditRowsLost", "Count", "audit rows that could not be written after the fact")
 
 METRICS = (
@@ -50,12 +45,12 @@ METRICS = (
 )
 
 type MetricTotals = dict[tuple[Metric, str], float]
-"""What has been counted of each metric, and of each value of its dimension."""
+"""The total of each metric and value of its dimension."""
 
 
 def write(counted: Mapping[tuple[Metric, str], float], *, correlation: str) -> None:
-    """Print one line for all metrics without a dimension, and one for each value of one that has one."""
-    from aws_lambda_powertools.metrics import EphemeralMetrics  # the command line counts nothing, and need not wait
+    """Print one line for all metrics without a dimension, and one for each value of a dimension."""
+    from aws_lambda_powertools.metrics import EphemeralMetrics  # lazily, since the command line needs it not
 
     for dimension, value in dict.fromkeys((metric.dimension, by) for metric, by in counted):
         line = EphemeralMetrics()

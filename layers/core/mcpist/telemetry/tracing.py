@@ -1,8 +1,8 @@
-"""Tracing: where an invocation spends its time, as subsegments in X-Ray, if the stack is to be traced.
+"""Tracing: the time that the parts of an invocation take, as subsegments in X-Ray, if the setting is on.
 
-A subsegment has a name, annotations of ours and an error's code, or an exception's name: no argument, no result, no
-words of an exception.
-Neither the decorators of powertools nor the context managers of its SDK are used, since those keep exceptions' words.
+A subsegment has a name, our annotations and the code of an error or the class of an exception: no argument, no result
+and no message of an exception. The decorators of powertools and the context managers of its SDK are not used, since
+they record exceptions' messages.
 """
 
 from collections.abc import Iterator
@@ -16,17 +16,17 @@ from mcpist.settings import settings
 
 @contextmanager
 def span(name: str, **annotations: str) -> Iterator[None]:
-    """Time what is done inside."""
+    """Record the time that the block takes."""
     if not settings().tracing:
         yield
         return
     recorder = _recorder()
-    part = recorder.begin_subsegment(name)
+    subsegment = recorder.begin_subsegment(name)
     try:
         annotate(**annotations)
         yield
     except BaseException as error:
-        part.add_fault_flag()
+        subsegment.add_fault_flag()
         annotate(code=error.code if isinstance(error, McpistError) else type(error).__name__)
         raise
     finally:
@@ -34,7 +34,7 @@ def span(name: str, **annotations: str) -> Iterator[None]:
 
 
 def annotate(**annotations: str) -> None:
-    """Say something about the innermost span: it can be searched for."""
+    """Add annotations to the innermost span; traces can be searched by them."""
     if settings().tracing:
         for name, value in annotations.items():
             _recorder().put_annotation(name, value)
@@ -42,7 +42,7 @@ def annotate(**annotations: str) -> None:
 
 @cache
 def _recorder() -> Any:
-    """X-Ray's recorder, imported after a restore, since it opens its socket then; libraries stay as they are."""
+    """Return X-Ray's recorder; imported after a restore, since it opens a socket. It patches no library."""
     from aws_lambda_powertools import Tracer
 
     return Tracer(auto_patch=False).provider
