@@ -35,8 +35,9 @@ def test_the_three_meta_tools_with_ten_modules_stay_under_900_tokens(organizatio
     directory.put_role(organization, Role("members", modules=NAMES))
     tools = declare(directory.identify(Subject(login.issuer, "uma"), organization=organization))
     listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
-    listed[0]["description"] += "".join(f"\n- {name}: {says}" for name, says in OTHERS.items())
-    assert listed[0]["description"].count("\n- ") == 10
+    others = list(OTHERS.items())[: max(0, 10 - len(NAMES))]
+    listed[0]["description"] += "".join(f"\n- {name}: {says}" for name, says in others)
+    assert listed[0]["description"].count("\n- ") >= 10
     (tokens,) = o200k(json.dumps(listed, ensure_ascii=False, separators=(",", ":")))
     assert tokens < 900
 

@@ -71,16 +71,16 @@ class Deployment:
         """Consent in ada's browser, and come back from the provider."""
         proof = self.door.session("ada")
         message = {"proof": proof, "organization": "acme"}
-        begun = self.door.send({**message, "operation": "begin", "services": ["notes"]})["result"]
+        begun = self.door.send({**message, "operation": "begin", "services": ["jotter"]})["result"]
         landed = urlsplit(self.server.consent(begun["url"]))
-        assert landed.path == "/connect/callback/notes"
+        assert landed.path == "/connect/callback/jotter"
         back = {name: values[0] for name, values in parse_qs(landed.query).items()}
-        result: dict[str, Any] = self.door.send({**message, "operation": "finish", "provider": "notes", **back})
+        result: dict[str, Any] = self.door.send({**message, "operation": "finish", "provider": "jotter", **back})
         return result["result"]
 
     def call(self, tool: str, **arguments: Any) -> Any:
         """Call a tool as ada, whose credential the broker resolves."""
-        module = self.catalogue.module("notes")
+        module = self.catalogue.module("jotter")
         return run(self.ada, module, module.tools[tool], arguments, request="r1").json
 
     @property
@@ -97,11 +97,11 @@ def deployment(
     monkeypatch.setenv("AUDIENCE", f"{PUBLIC_URL}/mcp")
     settings.settings.cache_clear()
     authorization_server.reset()
-    client = authorization_server.register(f"{HOME}/connect/callback/notes")
+    client = authorization_server.register(f"{HOME}/connect/callback/jotter")
     app = {"client_id": client.id, "client_secret": client.secret}
-    parameter = f"{settings.settings().oauth_parameters}/notes"
+    parameter = f"{settings.settings().oauth_parameters}/jotter"
     boto3.client("ssm").put_parameter(Name=parameter, Value=json.dumps(app), Type="SecureString", Overwrite=True)
-    directory.put_role("acme", Role("writers", modules=("notes",), allow=("notes.*",)))
+    directory.put_role("acme", Role("writers", modules=("jotter",), allow=("jotter.*",)))
     put_person(door.login, "ada", roles=["writers"])
 
     def invoke(params: Any, **_: Any) -> Any:
@@ -111,8 +111,8 @@ def deployment(
 
     with serving() as vendor:
         addresses = {
-            "https://api.notes.example.com": vendor.url,
-            "https://login.notes.example.com": authorization_server.url,
+            "https://api.jotter.example.com": vendor.url,
+            "https://login.jotter.example.com": authorization_server.url,
         }
         names = perform_steps(tmp_path, addresses)
         monkeypatch.setattr(mcpist_services, "NAMES", names)
@@ -132,19 +132,19 @@ def forget_services() -> None:
     """Read the table anew."""
     mcpist_services.consent.cache_clear()
     mcpist_services.providers.cache_clear()
-    for name in [name for name in sys.modules if name.startswith("mcpist_services.notes")]:
+    for name in [name for name in sys.modules if name.startswith("mcpist_services.jotter")]:
         del sys.modules[name]
 
 
 def test_a_service_is_one_folder_and_one_line() -> None:
     folders = {place.split("/")[1] for place in snippets()}
-    assert folders == {"notes", "__init__.py"}
-    assert snippets()["mcpist_services/__init__.py"] == '"notes",'
+    assert folders == {"jotter", "__init__.py"}
+    assert snippets()["mcpist_services/__init__.py"] == '"jotter",'
     assert re.findall(r"^(\d)\. ", GUIDE, re.MULTILINE) == list("123456")
 
 
 def test_a_service_is_added_as_the_guide_says(deployment: Deployment) -> None:
-    assert deployment.connect() == {"outcome": "connected", "service": "notes", "provider": "notes", "role": ""}
+    assert deployment.connect() == {"outcome": "connected", "service": "jotter", "provider": "jotter", "role": ""}
     deployment.vendor.reply_with(json_response({"id": "n7", "title": "Groceries", "text": "Milk"}))
     assert deployment.call("create_note", title="Groceries", text="Milk")["id"] == "n7"
     (received,) = deployment.vendor.received
@@ -167,16 +167,17 @@ def test_its_refusals_are_its_own(deployment: Deployment) -> None:
 
 
 def test_its_page_and_requests_are_those_of_the_guide(deployment: Deployment) -> None:
-    module = deployment.catalogue.module("notes")
+    module = deployment.catalogue.module("jotter")
     (written,) = re.findall(r"then run `make test`:\n\n   ```\n(.*?)   ```", GUIDE, re.DOTALL)
     first_uses = [line for line in requests(module) if " use 1: " in line]
     assert first_uses == [line.strip() for line in written.splitlines()]
     assert re.search(r"## create_note.*\n\nWrite a note\.", page(module))
-    assert mcpist_services.title("notes") == "Notes"
-    assert "notes" in deployment.catalogue.read().modules
+    assert mcpist_services.title("jotter") == "Jotter"
+    entry = deployment.catalogue.read().modules["jotter"]
+    assert [*entry.resources, *entry.prompts] == ["note", "summarize"]
 
 
 def test_it_is_offered_to_the_people_whose_roles_use_it(deployment: Deployment) -> None:
     message = {"operation": "offer", "proof": deployment.door.session("ada"), "organization": "acme"}
     (entry,) = deployment.door.send(message)["result"]["services"]
-    assert (entry["service"], entry["provider"], entry["consent"]) == ("notes", "notes", True)
+    assert (entry["service"], entry["provider"], entry["consent"]) == ("jotter", "jotter", True)

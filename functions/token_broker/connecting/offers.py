@@ -6,7 +6,7 @@ from typing import Any
 from mcpist.caller import Caller
 from mcpist.errors import NotConfigured
 from mcpist.people.directory import role_names
-from mcpist_services import NAMES, consent, provider_name
+from mcpist_services import provider_name, services_with_accounts
 from token_broker.connecting.connections import grant_row
 from token_broker.grants import grants
 from token_broker.grants.grant import Grant
@@ -37,9 +37,8 @@ def offer(caller: Caller, services: Sequence[str]) -> dict[str, Any]:
 def _default_services(caller: Caller) -> tuple[str, ...]:
     """Return the services that need an account; for a user who is no administrator those of the user's roles."""
     modules = {module for role in caller.roles for module in role.modules}
-    return tuple(
-        service for service in NAMES if consent(service) and (caller.system_role == "admin" or service in modules)
-    )
+    is_admin = caller.system_role == "admin"
+    return tuple(service for service in services_with_accounts() if is_admin or service in modules)
 
 
 def _service_entry(caller: Caller, service: str, existing: Iterable[Grant], *, check_app: bool) -> dict[str, Any]:

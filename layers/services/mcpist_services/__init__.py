@@ -43,6 +43,11 @@ def key_page(service: str) -> str:
     return declared.provider.key_page if declared else ""
 
 
+def services_with_accounts() -> tuple[str, ...]:
+    """Return the services whose accounts people connect."""
+    return tuple(service for service in NAMES if consent(service))
+
+
 def dialect_modules() -> tuple[str, ...]:
     """Return the modules that `providers` imports, for a snapshot to hold."""
     places = (f"{__name__}.{service}.oauth" for service in NAMES)

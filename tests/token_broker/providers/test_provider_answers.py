@@ -80,13 +80,14 @@ DEAD = {
 }
 
 
-def test_the_dead_codes_are_the_provider_s_own(fake: FakeProvider) -> None:
-    assert fake.provider.permanent_errors == DEAD[fake.provider.name]
+@pytest.mark.parametrize("name", DEAD)
+def test_the_dead_codes_are_the_provider_s_own(name: str, fake_of: Callable[[str], FakeProvider]) -> None:
+    assert fake_of(name).provider.permanent_errors == DEAD[name]
 
 
 @pytest.mark.parametrize("status", [200, 400, 401, 403])
 def test_a_dead_code_kills_the_grant_whatever_the_status_below_500(fake: FakeProvider, status: int) -> None:
-    for code in DEAD[fake.provider.name]:
+    for code in fake.provider.permanent_errors:
         fake.reply_with(json_response({"error": code, "error_description": CANARY}, status))
         with pytest.raises(GrantRejected) as raised:
             fake.refresh()
