@@ -12,9 +12,9 @@ from mcpist.tools.call import Call, Calls, given
 Reminders = Annotated[
     list[Annotated[int, Field(ge=0, le=40_320)]],
     Field(max_length=5),
-    "Minutes before the start at which it pops up; [] for never, e.g. [10, 60]",
+    "Pop-ups, in minutes before the start; [] for none, e.g. [10, 60]",
 ]
-SendUpdates = Annotated[Literal["all", "externalOnly", "none"], "Which guests get an e-mail; if left out none"]
+SendUpdates = Annotated[Literal["all", "externalOnly", "none"], "Which guests get an e-mail; none if left out"]
 
 
 class EventOptions(TypedDict, total=False):
@@ -23,7 +23,7 @@ class EventOptions(TypedDict, total=False):
     reminders: Reminders | None
     conference: Annotated[bool, Field(default=False), "With a Google Meet link"]
     visibility: Literal["default", "public", "private", "confidential"] | None
-    transparency: Annotated[Literal["opaque", "transparent"], "Whether it blocks the time, or leaves you free"] | None
+    transparency: Annotated[Literal["opaque", "transparent"], "opaque: you are busy; transparent: you are free"] | None
     color_id: Annotated[str, "The id that list_colors shows, e.g. 7"] | None
     send_updates: SendUpdates | None
 

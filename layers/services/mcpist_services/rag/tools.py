@@ -43,13 +43,13 @@ Version = Annotated[str, Field(pattern=r'^"?[0-9A-Za-z-]{1,100}"?$')]
 
 
 Content = Annotated[
-    str, Field(min_length=1), "All of the document in Markdown, with its front matter if it has any, e.g. # Deploy"
+    str, Field(min_length=1), "The whole document in Markdown, with its front matter if any, e.g. # Deploy"
 ]
 NewTitle = Annotated[Title, "For the front matter; without one the first heading is the title, e.g. How we deploy"]
-NewTags = Annotated[Tags, "For the front matter, in place of those in it; [] removes them, e.g. ops, security"]
+NewTags = Annotated[Tags, "For the front matter, replacing its tags; [] removes them, e.g. ops, security"]
 ReplacedVersion = Annotated[
     Version,
-    "The version that you read (get_doc) and replace; left out, a document that is there already stays as it is, "
+    "The version from get_doc that you replace; if left out, an existing document is not changed, "
     "e.g. 6dcb09b5b57875f334f61aebed695e2e",
 ]
 DeletedVersion = Annotated[
@@ -63,7 +63,7 @@ def search_docs(
     tags: Annotated[list[Tag] | None, "Only documents with all of these, e.g. ops, security"] = None,
     limit: Limit = 10,
 ) -> Lookup:
-    """Search the documents by their words, best first; get_doc then reads one."""
+    """Search the documents by their words, the best match first; read one with get_doc."""
     return Lookup(DocumentStore.search, query=query, tags=tags, limit=limit)
 
 
@@ -83,7 +83,7 @@ def list_docs(
 
 @rag.reads(shows("tag", "count"))
 def list_tags(limit: Limit = 100) -> Lookup:
-    """List the tags, the most used first, with the number of documents that have each."""
+    """List the tags, the most used first, each with its number of documents."""
     return Lookup(DocumentStore.tags, limit=limit)
 
 
@@ -104,7 +104,7 @@ def search_by_title(
 @rag.reads(DOCUMENTS)
 def list_docs_by_date(
     since: Annotated[Day | None, "The first day, e.g. 2026-01-31"] = None,
-    until: Annotated[Day | None, "The last day, itself included, e.g. 2026-03-31"] = None,
+    until: Annotated[Day | None, "The last day, inclusive, e.g. 2026-03-31"] = None,
     limit: Limit = 50,
 ) -> Lookup:
     """List the documents that have a date, the newest first."""
@@ -125,7 +125,7 @@ def put_doc(
 ) -> Lookup:
     """Create a document, or replace the version of it that you read.
 
-    Nothing that somebody else wrote in between is overwritten. Other fields of the front matter stay as they are.
+    It does not overwrite what somebody else wrote in between. Other fields of the front matter stay as they are.
     """
     text = compose_text(content, title, tags, date)
     return Lookup(DocumentStore.write, path=checked_path(path, new=replaces is None), text=text, replaces=replaces)
@@ -136,7 +136,7 @@ def delete_doc(
     path: Path,
     version: DeletedVersion | None = None,
 ) -> Lookup:
-    """Delete a document. Who administers the bucket can restore it for 30 days."""
+    """Delete a document. An administrator of the bucket can restore it for 30 days."""
     return Lookup(DocumentStore.remove, path=path, version=version)
 
 

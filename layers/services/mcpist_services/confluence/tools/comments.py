@@ -43,7 +43,7 @@ CommentId = Annotated[Id, "The id that list_comments shows, e.g. 131073"]
 def list_comments(
     page_id: PageId | None = None,
     comment_id: Annotated[CommentId | None, "The replies to this comment, e.g. 131073"] = None,
-    kind: Annotated[Literal["footer", "inline"], "Below a page, or beside words in it"] = "footer",
+    kind: Annotated[Literal["footer", "inline"], "Below a page, or on words in it"] = "footer",
     sort: Dates | None = None,
 ) -> Call:
     """List the comments on a page, or the replies to one comment."""
@@ -64,7 +64,7 @@ def add_comment(
     """Comment below a page, or reply to a comment."""
     _require_one(page_id=page_id, parent_comment_id=parent_comment_id)
     if page_id and kind == "inline":
-        raise InvalidRequest(field="kind", problem="inline is for replies: name parent_comment_id")
+        raise InvalidRequest(field="kind", problem="inline is only for replies: give parent_comment_id")
     fields = given(pageId=page_id, parentCommentId=parent_comment_id, body=storage_body(body))
     return send_with_markdown(Call("POST", f"/wiki/api/v2/{kind}-comments", json=fields))
 

@@ -54,7 +54,7 @@ def list_labels(
 def add_labels(
     page_id: PageId, labels: Annotated[list[Label], Field(min_length=1), "Without spaces, e.g. runbook, on-call"]
 ) -> Call:
-    """Put labels on a page, beside those that it has."""
+    """Put labels on a page, in addition to those that it has."""
     body = [{"prefix": "global", "name": label} for label in labels]
     return Call("POST", path("/wiki/rest/api/content/{page_id}/label", page_id=page_id), json=body)
 
@@ -72,7 +72,7 @@ def list_attachments(
     media_type: Annotated[str | None, "Only of this type, e.g. application/pdf"] = None,
     sort: Dates | None = None,
 ) -> Call:
-    """List the files of a page, with the addresses to load them from."""
+    """List the files of a page, with their download addresses."""
     query = given(filename=filename, mediaType=media_type, sort=sort)
     return Call("GET", page_path(page_id, "/attachments"), query)
 
@@ -87,7 +87,7 @@ def list_tasks(
     due_at_from: Time | None = None,
     due_at_to: Time | None = None,
 ) -> Call:
-    """List the tasks (ticked or not) on pages: of a space, a page, a person, or due in a time."""
+    """List the tasks (ticked or not) on pages: of a space, a page, a person, or due in a period."""
     query: dict[str, Any] = {"space-id": space_id, "page-id": page_id, "status": status, "assigned-to": assigned_to}
     query |= {"created-by": created_by, "due-at-from": _milliseconds(due_at_from=due_at_from)}
     query |= {"due-at-to": _milliseconds(due_at_to=due_at_to), "include-blank-tasks": False, "body-format": "storage"}

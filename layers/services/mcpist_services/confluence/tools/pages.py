@@ -97,9 +97,9 @@ def list_pages(
 def get_page(
     page_id: PageId,
     version: Annotated[int | None, Field(ge=1), "An older version, as list_versions shows"] = None,
-    get_draft: Annotated[bool, "What is not published yet"] = False,
+    get_draft: Annotated[bool, "Read the draft that is not published yet"] = False,
 ) -> Calls:
-    """Read one page as Markdown; what that cannot say is named as not carried."""
+    """Read one page as Markdown; what Markdown cannot express is marked as not carried."""
     query = {"body-format": "storage", "version": version, "get-draft": get_draft or None}
     return send_with_markdown(Call("GET", page_path(page_id), given(**query)))
 
@@ -123,13 +123,13 @@ def create_page(
 )
 def update_page(
     page_id: PageId,
-    title: Annotated[Title | None, "A new one, e.g. Release plan 2"] = None,
+    title: Annotated[Title | None, "The new title, e.g. Release plan 2"] = None,
     body: Annotated[Body | None, "Markdown; replaces the whole text, e.g. ## Goals"] = None,
     status: Annotated[Literal["current", "draft"] | None, "current publishes a draft"] = None,
     parent_id: Annotated[Id | None, "Move it under this page of its space, e.g. 65552"] = None,
     message: Annotated[str | None, "Why, for the list of versions, e.g. Moved to May"] = None,
 ) -> Calls:
-    """Change a page's title, text, place or status; what is not given stays as it is."""
+    """Change a page's title, text, place or status; fields that you leave out stay as they are."""
     fields = changes(title=title, body=storage_body(body), status=status, parentId=parent_id)
     return _update_page(page_id, fields, given(message=message))
 
@@ -138,21 +138,21 @@ def update_page(
 def delete_page(
     page_id: PageId,
     draft: Annotated[bool, "It is a draft"] = False,
-    purge: Annotated[bool, "Out of the trash, for ever"] = False,
+    purge: Annotated[bool, "Permanently delete it from the trash"] = False,
 ) -> Call:
-    """Move a page to the trash, or remove one that is there for ever."""
+    """Move a page to the trash, or permanently delete one that is there."""
     return Call("DELETE", page_path(page_id), given(draft=draft or None, purge=purge or None))
 
 
 @confluence.lists(shows("id", "title", "type", "status", rows="results"), "getPageDirectChildren", scopes=TREES)
 def list_children(page_id: PageId, sort: Order | None = None) -> Call:
-    """List what stands right under a page: pages, folders, whiteboards, databases."""
+    """List the direct children of a page: pages, folders, whiteboards, databases."""
     return Call("GET", page_path(page_id, "/direct-children"), given(sort=sort))
 
 
 @confluence.lists(DESCENDANTS, "getPageDescendants", scopes=TREES)
 def list_descendants(page_id: PageId, depth: Annotated[int, Field(ge=1, le=10), "How many levels down"] = 2) -> Call:
-    """List all that stands under a page, level by level."""
+    """List all descendants of a page, level by level."""
     return Call("GET", page_path(page_id, "/descendants"), {"depth": depth})
 
 

@@ -57,7 +57,7 @@ def draft_meeting_notes(
 
 @confluence.prompt(search, list_versions)
 def find_stale_pages(
-    space_key: SpaceKey, months: Annotated[int, Field(ge=1, le=120), "Not changed for so long"] = 6
+    space_key: SpaceKey, months: Annotated[int, Field(ge=1, le=120), "Months without a change"] = 6
 ) -> str:
     """Find the pages of a space that nobody has changed for a long time."""
     return (

@@ -13,7 +13,7 @@ JOBS = shows("id", "name", "status", "conclusion", "started_at as started", "com
 Run = Annotated[Number, "The id that list_runs shows"]
 RunStatus = Annotated[
     Literal["queued", "in_progress", "completed", "success", "failure", "cancelled", "timed_out"],
-    "A state, or how it ended",
+    "A status or a conclusion",
 ]
 
 
@@ -52,7 +52,7 @@ def list_jobs(owner: Owner, repo: Repo, run_id: Run, filter: Literal["latest", "
 
 @github.writes(DONE, "actions/re-run-workflow")
 def rerun(owner: Owner, repo: Repo, run_id: Run) -> Call:
-    """Run a workflow's run again."""
+    """Run a workflow run again."""
     return Call("POST", _run_path(owner, repo, run_id, "/rerun"))
 
 

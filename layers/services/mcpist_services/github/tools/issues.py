@@ -37,7 +37,7 @@ ISSUE_DETAILS = shows(
 SearchOrder = Annotated[
     Literal["comments", "reactions", "interactions", "created", "updated"], "Best match if left out"
 ]
-StateReason = Annotated[Literal["completed", "not_planned", "duplicate", "reopened"], "Why the state"]
+StateReason = Annotated[Literal["completed", "not_planned", "duplicate", "reopened"], "Why it was closed or reopened"]
 
 
 @github.lists(shows(*ISSUE, "pull_request.html_url as pull_request"), "issues/list-for-repo")
@@ -82,7 +82,7 @@ def list_issue_comments(owner: Owner, repo: Repo, issue_number: Number, since: T
 
 @github.lists(shows("name", "description", "color"), "issues/list-labels-for-repo")
 def list_labels(owner: Owner, repo: Repo) -> Call:
-    """List the labels that a repository knows."""
+    """List the labels of a repository."""
     return Call("GET", repo_path(owner, repo, "/labels"))
 
 
@@ -132,7 +132,7 @@ def add_issue_comment(
 def add_labels(
     owner: Owner, repo: Repo, issue_number: Number, labels: Annotated[list[Name], Field(min_length=1), "e.g. bug, ui"]
 ) -> Call:
-    """Put labels on an issue or a pull request, beside those that it has."""
+    """Put labels on an issue or a pull request, in addition to those that it has."""
     return Call("POST", _issue_path(owner, repo, issue_number, "/labels"), json={"labels": labels})
 
 

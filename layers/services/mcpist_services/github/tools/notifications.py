@@ -19,7 +19,7 @@ NOTIFICATIONS = shows(
 
 @github.lists(NOTIFICATIONS, "activity/list-notifications-for-authenticated-user", scopes=("notifications",))
 def list_notifications(
-    all: Annotated[bool, "Also those that you have read"] = False,  # noqa: A002
+    all: Annotated[bool, "Include those that you have read"] = False,  # noqa: A002
     participating: Annotated[bool, "Only where you take part or are mentioned"] = False,
     since: Time | None = None,
     before: Time | None = None,

@@ -26,7 +26,7 @@ def triage_issues(owner: Owner, repo: Repo) -> str:
     """Sort a repository's open issues by what should happen next."""
     return (
         f"Triage the open issues of {owner}/{repo} on GitHub. In one batch, list the open issues (github.list_issues) "
-        "and the labels that the repository knows (github.list_labels); read the comments of those that are unclear "
+        "and the repository's labels (github.list_labels); read the comments of those that are unclear "
         "(github.list_issue_comments). Group the issues into: fix now, plan, needs an answer, duplicate, close. Say "
         "why in one line each, and propose labels. Change nothing before I agree."
     )

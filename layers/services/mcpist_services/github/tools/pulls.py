@@ -114,7 +114,7 @@ def create_review(
     event: Literal["APPROVE", "REQUEST_CHANGES", "COMMENT"],
     body: Annotated[Markdown | None, "Markdown; needed unless you approve, e.g. Looks good."] = None,
     comments: LineComments | None = None,
-    commit_id: Annotated[str | None, "The commit that you looked at; the newest if left out, e.g. 6dcb09b5b578"] = None,
+    commit_id: Annotated[str | None, "The commit that you reviewed; the newest if left out, e.g. 6dcb09b5b578"] = None,
 ) -> Call:
     """Review a pull request: approve it, ask for changes, or comment."""
     fields = given(event=event, body=body, comments=comments, commit_id=commit_id)

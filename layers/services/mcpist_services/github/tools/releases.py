@@ -33,9 +33,11 @@ def create_release(
     tag_name: Annotated[Name, "e.g. v1.2.0"],
     name: Annotated[Name | None, "Its title, e.g. 1.2: faster search"] = None,
     body: Annotated[Markdown | None, "Its notes in Markdown, e.g. - Search is faster"] = None,
-    target_commitish: Annotated[str | None, "Where a new tag is put; the default branch if left out, e.g. main"] = None,
+    target_commitish: Annotated[
+        str | None, "Where a new tag is created; the default branch if left out, e.g. main"
+    ] = None,
     draft: Annotated[bool, "Not published yet"] = False,
-    prerelease: Annotated[bool, "Not ready for everybody"] = False,
+    prerelease: Annotated[bool, "Not ready for production"] = False,
     generate_release_notes: Annotated[bool, "Let GitHub write name and notes"] = False,
 ) -> Call:
     """Publish a release, or draft one."""

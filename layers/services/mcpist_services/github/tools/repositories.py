@@ -31,7 +31,7 @@ COMPARISON = shows(
 FILE = shows("path", "sha", "size as size_bytes", "html_url as url", "content", text="content")
 
 Affiliations = Annotated[
-    list[Literal["owner", "collaborator", "organization_member"]], "How you belong to it; all if left out"
+    list[Literal["owner", "collaborator", "organization_member"]], "Your relation to it; all if left out"
 ]
 
 
@@ -55,7 +55,7 @@ def list_repos(
 
 @github.reads(REPO_DETAILS, "repos/get")
 def get_repo(owner: Owner, repo: Repo) -> Call:
-    """Read one repository: what it is, its default branch, its numbers."""
+    """Read one repository: its description, default branch and counts."""
     return Call("GET", repo_path(owner, repo))
 
 
@@ -71,7 +71,9 @@ def search_repos(
 
 @github.lists(shows("name", "commit.sha as sha", "protected"), "repos/list-branches")
 def list_branches(
-    owner: Owner, repo: Repo, protected: Annotated[bool | None, "Only protected, or only unprotected ones"] = None
+    owner: Owner,
+    repo: Repo,
+    protected: Annotated[bool | None, "Only protected (true) or unprotected (false) ones"] = None,
 ) -> Call:
     """List a repository's branches."""
     return Call("GET", repo_path(owner, repo, "/branches"), given(protected=protected))
@@ -117,7 +119,7 @@ def get_commit(owner: Owner, repo: Repo, ref: Ref) -> Call:
 def compare(
     owner: Owner, repo: Repo, base: Ref, head: Annotated[Ref, "A branch, tag or commit, e.g. fix/login"]
 ) -> Call:
-    """Compare two branches, tags or commits: what head has that base has not."""
+    """Compare two branches, tags or commits: the commits and files that head adds to base."""
     return Call("GET", repo_path(owner, repo, "/compare/{range}", range=f"{base}...{head}"))
 
 
@@ -128,7 +130,7 @@ def get_file(
     path: Annotated[str, Field(min_length=1), "From the repository's root, e.g. docs/README.md"],
     ref: Annotated[str | None, "A branch, tag or commit; the default branch if left out, e.g. main"] = None,
 ) -> Calls:
-    """Read a file as text, or list a folder. A file that is no text or is over 1 MB has no content."""
+    """Read a file as text, or list a folder. A binary file, or one over 1 MB, has no content."""
     # This media type answers with an object for a folder too, not with a bare list.
     kind = {"accept": "application/vnd.github.object+json"}
     answer = yield Call("GET", _file_path(owner, repo, path), given(ref=ref), headers=kind)
@@ -140,7 +142,7 @@ def get_tree(
     owner: Owner,
     repo: Repo,
     tree_sha: Annotated[Name, "A tree's sha, or a branch, tag or commit, e.g. main"],
-    recursive: Annotated[bool, "With the folders inside"] = True,
+    recursive: Annotated[bool, "Include subfolders"] = True,
 ) -> Call:
     """List the files of a whole repository or folder at once."""
     query = {"recursive": "1"} if recursive else {}
@@ -165,7 +167,7 @@ def put_file(
     branch: Annotated[str | None, "The default branch if left out, e.g. main"] = None,
     sha: Annotated[str | None, "The sha of the file it replaces; none for a new file, e.g. 3d21ec53a331"] = None,
 ) -> Call:
-    """Create a file, or replace one, in a commit of its own."""
+    """Create a file, or replace one, in its own commit."""
     body = given(message=message, content=b64encode(content.encode()).decode(), branch=branch, sha=sha)
     return Call("PUT", _file_path(owner, repo, path), json=body)
 
@@ -179,7 +181,7 @@ def delete_file(
     message: Annotated[Name, "The commit's message, e.g. Remove the old page"],
     branch: Annotated[str | None, "The default branch if left out, e.g. main"] = None,
 ) -> Call:
-    """Delete a file in a commit of its own."""
+    """Delete a file in its own commit."""
     return Call("DELETE", _file_path(owner, repo, path), json=given(message=message, sha=sha, branch=branch))
 
 

@@ -20,14 +20,14 @@ CALENDAR_DETAILS = shows(
 
 AccessRole = Annotated[
     Literal["freeBusyReader", "reader", "writerWithoutPrivateAccess", "writer", "owner"],
-    "Only calendars that you may use at least so",
+    "The least access that you have to them",
 ]
 
 
 @google_calendar.lists(shows(*CALENDAR, rows="items"), "calendar.calendarList.list")
 def list_calendars(
     min_access_role: AccessRole | None = None,
-    show_hidden: Annotated[bool, "Also those that you have hidden"] = False,
+    show_hidden: Annotated[bool, "Include hidden calendars"] = False,
 ) -> Call:
     """List your calendars: your own, and those that others share with you."""
     return Call("GET", "/users/me/calendarList", given(minAccessRole=min_access_role, showHidden=show_hidden))
@@ -48,7 +48,7 @@ def list_colors() -> Calls:
 
 @google_calendar.reads(shows("time", "weekday", "timezone"), "calendar.settings.get")
 def get_current_time() -> Calls:
-    """Tell the date and time now, in the time zone that your calendar is set to."""
+    """Read the current date and time in your calendar's time zone."""
     answer = yield Call("GET", "/users/me/settings/timezone")
     name = answer.json["value"]
     now = _server_time(answer).astimezone(_zone(name))

@@ -59,14 +59,14 @@ When = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z
 Start = Annotated[
     When, "A date for all day; else a time with an offset, or in timezone, e.g. 2026-01-31T09:00:00+09:00"
 ]
-End = Annotated[When, "As start; of all days the day after the last one, e.g. 2026-01-31T10:00:00+09:00"]
+End = Annotated[When, "As start; for all day, the day after the last, e.g. 2026-01-31T10:00:00+09:00"]
 FirstMoment = Annotated[
-    Moment, "Events that end after it; without it from the first one ever, e.g. 2026-01-31T00:00:00+09:00"
+    Moment, "Events that end after this; from the first ever if left out, e.g. 2026-01-31T00:00:00+09:00"
 ]
-Order = Annotated[Literal["startTime", "updated"], "By start if left out; series cannot be ordered so"]
+Order = Annotated[Literal["startTime", "updated"], "By start if left out; series cannot be sorted by it"]
 Timezone = Annotated[str, Field(pattern=r"^[\w+-]+(/[\w+-]+)*$")]
-EventTimezone = Annotated[Timezone, "Where start and end are, if they have no offset or repeat, e.g. Asia/Tokyo"]
-NewTimezone = Annotated[Timezone, "Where a new start or end is; the event's own if left out, e.g. Asia/Tokyo"]
+EventTimezone = Annotated[Timezone, "Needed if start and end have no offset, or the event repeats, e.g. Asia/Tokyo"]
+NewTimezone = Annotated[Timezone, "Of a new start or end; the event's own if left out, e.g. Asia/Tokyo"]
 AnswerTimezone = Annotated[Timezone, "For the times in the answer; the calendar's own if left out, e.g. Asia/Tokyo"]
 Attendees = Annotated[
     list[Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")]], "Guests' e-mail addresses, e.g. ada@example.com"
@@ -75,7 +75,7 @@ Recurrence = Annotated[
     list[Annotated[str, Field(pattern=r"^(RRULE|EXRULE|RDATE|EXDATE)[:;].+$")]],
     'RFC 5545 lines without DTSTART, e.g. ["RRULE:FREQ=WEEKLY;BYDAY=MO"]',
 ]
-NewRecurrence = Annotated[Recurrence, 'As in create_event; [] to repeat no more, e.g. ["RRULE:FREQ=DAILY"]']
+NewRecurrence = Annotated[Recurrence, 'As in create_event; [] to stop repeating, e.g. ["RRULE:FREQ=DAILY"]']
 Text = Annotated[str, "May hold HTML, e.g. Agenda: ..."]
 Title = Annotated[str, "In one line, e.g. Lunch with Ada"]
 Place = Annotated[str, "An address or a room, e.g. Room 4"]
@@ -90,15 +90,15 @@ BusyCalendars = Annotated[
 def list_events(
     calendar_id: CalendarId = "primary",
     time_min: FirstMoment | None = None,
-    time_max: Annotated[Moment | None, "Events that start before it, e.g. 2026-02-01T00:00:00+09:00"] = None,
+    time_max: Annotated[Moment | None, "Events that start before this, e.g. 2026-02-01T00:00:00+09:00"] = None,
     q: Annotated[str | None, "Words in title, description, place or guests, e.g. budget"] = None,
-    single_events: Annotated[bool, "Each time of a repeating event by itself, not the series"] = True,
+    single_events: Annotated[bool, "Each occurrence of a repeating event, not the series"] = True,
     order_by: Order | None = None,
     timezone: AnswerTimezone | None = None,
 ) -> Call:
-    """List or search the events of a calendar, the earliest first. Say time_min for what is to come."""
+    """List or search the events of a calendar, the earliest first. Set time_min to list what is to come."""
     if order_by == "startTime" and not single_events:
-        raise InvalidRequest(field="order_by", problem="only with single_events is there an order by start")
+        raise InvalidRequest(field="order_by", problem="only single_events can be sorted by start")
     order = order_by or ("startTime" if single_events else None)
     query = given(timeMin=time_min, timeMax=time_max, q=q, singleEvents=single_events, orderBy=order, timeZone=timezone)
     return Call("GET", _events_path(calendar_id), query)
@@ -106,19 +106,19 @@ def list_events(
 
 @google_calendar.reads(EVENT_DETAILS, "calendar.events.get", scopes=READING_EVENTS)
 def get_event(event_id: EventId, calendar_id: CalendarId = "primary", timezone: AnswerTimezone | None = None) -> Call:
-    """Read one event: when, where, who comes, and its description."""
+    """Read one event: time, place, guests and description."""
     return Call("GET", _event_path(calendar_id, event_id), given(timeZone=timezone))
 
 
 @google_calendar.lists(EVENTS, "calendar.events.instances", scopes=READING_EVENTS)
 def list_instances(
-    event_id: Annotated[EventId, "A repeating event: what get_event shows as series, e.g. 7k3f9q0m2a"],
+    event_id: Annotated[EventId, "The repeating event's id, which get_event shows as series, e.g. 7k3f9q0m2a"],
     calendar_id: CalendarId = "primary",
-    time_min: Annotated[Moment | None, "Those that end after it, e.g. 2026-01-31T00:00:00+09:00"] = None,
-    time_max: Annotated[Moment | None, "Those that start before it, e.g. 2026-12-31T00:00:00+09:00"] = None,
+    time_min: Annotated[Moment | None, "Those that end after this, e.g. 2026-01-31T00:00:00+09:00"] = None,
+    time_max: Annotated[Moment | None, "Those that start before this, e.g. 2026-12-31T00:00:00+09:00"] = None,
     timezone: AnswerTimezone | None = None,
 ) -> Call:
-    """List the single times of a repeating event; each has an id of its own."""
+    """List the occurrences of a repeating event; each has its own id."""
     query = given(timeMin=time_min, timeMax=time_max, timeZone=timezone)
     return Call("GET", _event_path(calendar_id, event_id, "/instances"), query)
 
@@ -130,7 +130,7 @@ def free_busy(
     calendar_ids: BusyCalendars | None = None,
     timezone: Annotated[Timezone | None, "For the times in the answer; UTC if left out, e.g. Asia/Tokyo"] = None,
 ) -> Calls:
-    """Find out when people are busy: a row for each busy time. Who has no row is free."""
+    """Find out when people are busy: a row for each busy time. A calendar without a row is free."""
     items = [{"id": calendar} for calendar in calendar_ids or ["primary"]]
     body = given(timeMin=time_min, timeMax=time_max, timeZone=timezone, items=items)
     answer = yield Call("POST", "/freeBusy", json=body)
@@ -150,7 +150,7 @@ def create_event(
     recurrence: Recurrence | None = None,
     **options: Unpack[EventOptions],
 ) -> Call:
-    """Put an event into a calendar, and invite people to it."""
+    """Create an event in a calendar, and invite people to it."""
     if timezone is None and "T" in start and (recurrence or not (has_offset(start) and has_offset(end))):
         raise InvalidRequest(field="timezone", problem="a time without an offset, or that repeats, needs a time zone")
     fields = {"summary": summary, **event_times(start, end, timezone), "description": description, "location": location}
@@ -165,7 +165,7 @@ def quick_add(
     calendar_id: CalendarId = "primary",
     send_updates: SendUpdates | None = None,
 ) -> Call:
-    """Put an event into a calendar from a sentence that Google reads; the answer says what it understood."""
+    """Create an event in a calendar from a sentence; the answer shows how Google understood it."""
     return Call("POST", _events_path(calendar_id, "/quickAdd"), given(text=text, sendUpdates=send_updates))
 
 
@@ -179,13 +179,15 @@ def update_event(
     timezone: NewTimezone | None = None,
     description: Annotated[Text | None, "Replaces the text; may hold HTML, e.g. Agenda: ..."] = None,
     location: Place | None = None,
-    attendees: Annotated[Attendees | None, "All guests; who stays keeps the answer given, e.g. ada@example.com"] = None,
+    attendees: Annotated[
+        Attendees | None, "All guests; those already invited keep their answer, e.g. ada@example.com"
+    ] = None,
     recurrence: NewRecurrence | None = None,
     **options: Unpack[EventOptions],
 ) -> Work:
-    """Change an event, or with a series' id all its times. What you leave out stays as it is."""
+    """Change an event, or with a series' id all its occurrences. Fields that you leave out stay as they are."""
     if timezone and not (start or end):
-        raise InvalidRequest(field="timezone", problem="it says where a new start or end is: give one of these too")
+        raise InvalidRequest(field="timezone", problem="it is the zone of a new start or end: give one of them as well")
     fields = {"summary": summary, **event_times(start, end, timezone), "description": description, "location": location}
     fields |= shared_fields(attendees, options) | conference_request(options, event_id)
     event = changes(**fields, recurrence=recurrence)
@@ -196,11 +198,11 @@ def update_event(
 @google_calendar.writes(WRITTEN, "calendar.events.move")
 def move_event(
     event_id: EventId,
-    destination: Annotated[str, Field(min_length=1), "The calendar it goes to, e.g. team@group.calendar.google.com"],
+    destination: Annotated[str, Field(min_length=1), "The target calendar, e.g. team@group.calendar.google.com"],
     calendar_id: CalendarId = "primary",
     send_updates: SendUpdates | None = None,
 ) -> Call:
-    """Move an event to another calendar, which becomes its organizer. Not to another time: that is update_event."""
+    """Move an event to another calendar, which becomes its organizer. For another time use update_event."""
     query = given(destination=destination, sendUpdates=send_updates)
     return Call("POST", _event_path(calendar_id, event_id, "/move"), query)
 
@@ -209,7 +211,7 @@ def move_event(
 def delete_event(
     event_id: EventId, calendar_id: CalendarId = "primary", send_updates: SendUpdates | None = None
 ) -> Call:
-    """Delete an event, or with a series' id all its times."""
+    """Delete an event, or with a series' id all its occurrences."""
     return Call("DELETE", _event_path(calendar_id, event_id), given(sendUpdates=send_updates))
 
 

@@ -38,7 +38,7 @@ def list_sprints(
 @jira.lists(FOUND, "searchAndReconsileIssuesUsingJqlPost", paging=SEARCH)
 def list_sprint_issues(
     sprint_id: Sprint,
-    jql: Annotated[Jql | None, "A condition besides, e.g. statusCategory != Done"] = None,
+    jql: Annotated[Jql | None, "A further condition, e.g. statusCategory != Done"] = None,
     fields: FieldIds | None = None,
 ) -> Call:
     """List the issues of a sprint, in the order of the board."""
@@ -53,6 +53,6 @@ def move_to_sprint(
     rank_before_issue: Annotated[IssueKey | None, "Put them before this one, e.g. ENG-50"] = None,
     rank_after_issue: Annotated[IssueKey | None, "Put them after this one, e.g. ENG-41"] = None,
 ) -> Call:
-    """Move issues to a sprint that is active or yet to come."""
+    """Move issues to an active or future sprint."""
     body = given(issues=issues, rankBeforeIssue=rank_before_issue, rankAfterIssue=rank_after_issue)
     return Call("POST", path("/rest/agile/1.0/sprint/{sprint_id}/issue", sprint_id=sprint_id), json=body)

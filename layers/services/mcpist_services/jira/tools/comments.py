@@ -30,8 +30,8 @@ Time = Annotated[
     "With an offset, e.g. 2026-01-31T09:00:00Z",
 ]
 Duration = Annotated[str, Field(pattern=r"^\s*\d+(\.\d+)?[wdhm](\s+\d+(\.\d+)?[wdhm])*\s*$")]
-CommentOrder = Annotated[Literal["created", "-created"], "- is the newest first"]
-Adjustment = Annotated[Literal["auto", "leave", "new", "manual"], "What becomes of the time that remains"]
+CommentOrder = Annotated[Literal["created", "-created"], "-created: the newest first"]
+Adjustment = Annotated[Literal["auto", "leave", "new", "manual"], "How the remaining estimate changes"]
 
 
 @jira.lists(COMMENTS, "getComments", paging=offset_paging(extra_columns=comment_text))
@@ -43,8 +43,10 @@ def list_comments(issue_key: IssueKey, order_by: CommentOrder = "created") -> Ca
 @jira.writes(WRITTEN, "addComment")
 def add_comment(
     issue_key: IssueKey,
-    body: Annotated[Markdown, Field(min_length=1), "Markdown; [@name](mention:account_id) tells people, e.g. Fixed."],
-    internal: Annotated[bool, "In a service project: for its agents, not for customers"] = False,
+    body: Annotated[
+        Markdown, Field(min_length=1), "Markdown; [@name](mention:account_id) mentions a person, e.g. Fixed."
+    ],
+    internal: Annotated[bool, "In a service project: visible to agents only"] = False,
 ) -> Call:
     """Comment on an issue."""
     closed = [{"key": "sd.public.comment", "value": {"internal": True}}] if internal else None
@@ -83,8 +85,8 @@ def add_worklog(
     started: Annotated[Time | None, "With an offset; now if left out, e.g. 2026-01-31T09:00:00Z"] = None,
     comment: Annotated[Markdown | None, "Markdown, e.g. Wrote the tests."] = None,
     adjust_estimate: Adjustment = "auto",
-    new_estimate: Annotated[Duration | None, "What remains, with new, e.g. 2h"] = None,
-    reduce_by: Annotated[Duration | None, "What remains no longer, with manual, e.g. 30m"] = None,
+    new_estimate: Annotated[Duration | None, "The new remaining estimate, with new, e.g. 2h"] = None,
+    reduce_by: Annotated[Duration | None, "Subtracted from the remaining estimate, with manual, e.g. 30m"] = None,
 ) -> Call:
     """Log work on an issue."""
     query = given(adjustEstimate=adjust_estimate, newEstimate=new_estimate, reduceBy=reduce_by)

@@ -59,13 +59,13 @@ Label = Annotated[str, Field(pattern=r"^\S+$", max_length=255)]
 AccountId = Annotated[str, Field(min_length=1, max_length=128)]
 Fields = Annotated[
     dict[str, Any],
-    "Other fields by the ids of list_fields, as Jira writes them; null empties one, an object with markdown is rich "
+    "Other fields by the ids of list_fields, in Jira's format; null clears one, an object with markdown is rich "
     'text, e.g. {"customfield_10016": 3, "customfield_10050": {"markdown": "**Why**"}}',
 ]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$"), "e.g. 2026-01-31"]
 SearchJql = Annotated[
     Jql,
-    "Must restrict something: a project, a person, a time, "
+    "Must limit the search: to a project, a person, a time, "
     "e.g. project = ENG AND statusCategory != Done ORDER BY priority DESC",
 ]
 Assignee = Annotated[
@@ -83,15 +83,15 @@ def search(
 
 
 @jira.reads(shows("count"), "countIssues")
-def count(jql: Annotated[Jql, "Must restrict something, e.g. project = ENG AND resolution is EMPTY"]) -> Call:
-    """Count the issues that a JQL query finds, about."""
+def count(jql: Annotated[Jql, "Must limit the search, e.g. project = ENG AND resolution is EMPTY"]) -> Call:
+    """Count the issues that a JQL query finds, approximately."""
     return Call("POST", "/rest/api/3/search/approximate-count", json={"jql": jql})
 
 
 @jira.reads(ISSUE_DETAILS, "getIssue")
 def get_issue(
     issue_key: IssueKey,
-    comments: Annotated[bool, f"With its newest {MAX_COMMENTS} comments behind the description"] = False,
+    comments: Annotated[bool, f"Add its newest {MAX_COMMENTS} comments after the description"] = False,
     fields: FieldIds | None = None,
 ) -> Calls:
     """Read one issue: its fields, its links, its description as Markdown."""
@@ -138,16 +138,16 @@ def update_issue(
     description: Annotated[Markdown | None, "Markdown; replaces the text, e.g. Steps: ..."] = None,
     priority: Annotated[Name | None, "Its name or id, e.g. High"] = None,
     labels: Annotated[list[Label] | None, "Replaces all labels, e.g. ui, safari"] = None,
-    add_labels: Annotated[list[Label] | None, "Beside those that it has, e.g. ui"] = None,
+    add_labels: Annotated[list[Label] | None, "In addition to those that it has, e.g. ui"] = None,
     remove_labels: Annotated[list[Label] | None, "e.g. draft"] = None,
     parent: Annotated[IssueKey | None, "The epic, or the issue of a subtask, e.g. ENG-7"] = None,
     duedate: Day | None = None,
     components: Annotated[list[Name] | None, "Names; replaces all, e.g. Web, Login"] = None,
     environment: Annotated[Markdown | None, "Markdown; replaces the text, e.g. Safari 19"] = None,
     fields: Fields | None = None,
-    notify_users: Annotated[bool, "Whether watchers get an e-mail; only administrators may say no"] = True,
+    notify_users: Annotated[bool, "Whether watchers get an e-mail; only administrators may set false"] = True,
 ) -> Call:
-    """Change an issue. Its status changes by transition_issue, its assignee by assign_issue."""
+    """Change an issue. For its status use transition_issue, for its assignee assign_issue."""
     known = {"summary": summary, "description": description, "priority": priority, "labels": labels, "parent": parent}
     known |= {"duedate": duedate, "components": components, "environment": environment}
     changes(**known, add_labels=add_labels, remove_labels=remove_labels, fields=fields)
@@ -163,7 +163,7 @@ def assign_issue(
     issue_key: IssueKey,
     account_id: Assignee | None,
 ) -> Call:
-    """Give an issue to somebody, or take it from everybody."""
+    """Assign an issue to a person, or to nobody."""
     person = None if account_id in (None, "none") else account_id
     return Call("PUT", issue_path(issue_key, "/assignee"), json={"accountId": person})
 
@@ -171,7 +171,9 @@ def assign_issue(
 @jira.destroys(DONE, "deleteIssue")
 def delete_issue(
     issue_key: IssueKey,
-    delete_subtasks: Annotated[bool, "Also its subtasks; without this an issue that has some stays"] = False,
+    delete_subtasks: Annotated[
+        bool, "Delete its subtasks too; without this an issue with subtasks is not deleted"
+    ] = False,
 ) -> Call:
     """Delete an issue. This cannot be undone."""
     return Call("DELETE", issue_path(issue_key), {"deleteSubtasks": delete_subtasks})
@@ -179,15 +181,15 @@ def delete_issue(
 
 @jira.lists(CHANGELOG, "getChangeLogs", paging=offset_paging(extra_columns=field_changes))
 def get_changelog(issue_key: IssueKey) -> Call:
-    """List what was changed in an issue, when and by whom, the oldest change first."""
+    """List the changes of an issue, the oldest first: what, when and by whom."""
     return Call("GET", issue_path(issue_key, "/changelog"))
 
 
 @jira.writes(DONE, "linkIssues")
 def link_issues(
     link_type: Annotated[Name, "Its name, such as Relates, Duplicate or Cloners, e.g. Blocks"],
-    inward_issue: Annotated[IssueKey, "The one that does it: with Blocks, the one that blocks, e.g. ENG-42"],
-    outward_issue: Annotated[IssueKey, "The one that it is done to: with Blocks, the one that is blocked, e.g. ENG-43"],
+    inward_issue: Annotated[IssueKey, "The first issue: with Blocks, the one that blocks, e.g. ENG-42"],
+    outward_issue: Annotated[IssueKey, "The second issue: with Blocks, the one that is blocked, e.g. ENG-43"],
     comment: Annotated[Markdown | None, "Markdown, e.g. Found while testing."] = None,
 ) -> Call:
     """Link two issues: the first blocks, duplicates, clones or relates to the second."""

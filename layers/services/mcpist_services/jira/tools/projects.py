@@ -62,7 +62,7 @@ def get_project(project: Project) -> Call:
 
 @jira.reads(shows("id", "name", "subtask", "description"), "getIssueAllTypes")
 def list_issue_types(
-    project: Annotated[str | None, "Only what you can create in this one, by key or id, e.g. ENG"] = None,
+    project: Annotated[str | None, "Only those that you can create in this project, by key or id, e.g. ENG"] = None,
 ) -> Calls:
     """List the types of issues, such as Bug or Story: all, or those of one project."""
     if project is None:
@@ -73,7 +73,7 @@ def list_issue_types(
 
 @jira.reads(shows("id", "name", "custom", "schema.type as type", "clauseNames as jql_names"), "getFields")
 def list_fields(query: Annotated[str | None, "Part of the name or the id, e.g. story point"] = None) -> Calls:
-    """List the fields that issues have, also custom ones, with their ids and their names in JQL."""
+    """List the fields of issues, custom ones included, with their ids and their names in JQL."""
     fields = (yield Call("GET", "/rest/api/3/field")).json
     words = (query or "").casefold()
     return [field for field in fields if words in f"{field['name']} {field['id']}".casefold()]

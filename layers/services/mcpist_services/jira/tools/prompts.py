@@ -41,7 +41,7 @@ def triage_my_issues(project: Project) -> str:
 
 @jira.prompt(search, get_changelog)
 def stand_up(project: Project) -> str:
-    """Prepare what you say in today's stand-up."""
+    """Prepare your report for today's stand-up."""
     return (
         f"Prepare my stand-up for the Jira project {project}. In one batch, search what I touched since the last "
         f'working day (jira.search with `project = "{project}" AND assignee = currentUser() AND updated >= -1d`; on a '
@@ -56,8 +56,8 @@ def sprint_review(board_id: Board) -> str:
     """Sum up a board's active sprint."""
     return (
         f"Review the active sprint of the Jira board {board_id}. In one batch, find it (jira.list_sprints with state "
-        "active) and list its issues (jira.list_sprint_issues). Say how the goal stands, what is done, what is in "
-        "progress, what has not begun and who has how much; name risks, and what should move to the next sprint. "
+        "active) and list its issues (jira.list_sprint_issues). Report the progress towards the goal, what is done, in "
+        "progress and not begun, and how much each person has; name risks, and what should move to the next sprint. "
         "Change nothing before I agree."
     )
 

@@ -11,7 +11,7 @@ from mcpist_services.jira.module import IssueKey, Markdown, Name, issue_path, ji
 TRANSITIONS = shows("id", "name", "to.name as to", "to.statusCategory.name as category", rows="transitions")
 
 TransitionFields = Annotated[
-    dict[str, Any], 'What the transition asks for, as Jira writes it, e.g. {"resolution": {"name": "Done"}}'
+    dict[str, Any], 'Fields that the transition needs, in the format of Jira, e.g. {"resolution": {"name": "Done"}}'
 ]
 
 
@@ -28,7 +28,7 @@ def transition_issue(
     comment: Annotated[Markdown | None, "Markdown, e.g. Fixed in 1.2."] = None,
     fields: TransitionFields | None = None,
 ) -> Calls:
-    """Move an issue to another status, with a comment if you like."""
+    """Move an issue to another status, optionally with a comment."""
     place, remark = issue_path(issue_key, "/transitions"), comment_body(comment)
     found = _transition((yield Call("GET", place)).json["transitions"], transition)
     moved = {"status": found["to"]["name"], "comment": None}

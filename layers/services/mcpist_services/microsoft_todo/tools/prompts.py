@@ -45,7 +45,7 @@ def tidy_up() -> str:
     return (
         "Help me to tidy up Microsoft To Do. List my to-do lists (microsoft_todo.list_lists), then in one batch the "
         f"open tasks of all of them (microsoft_todo.list_tasks with the filter {OPEN}). Show what is overdue, what "
-        "stands on two lists, what is no single action, and what waits for others. Propose for each: do, reschedule, "
+        "is on two lists, what is more than one action, and what waits for others. Propose for each: do, reschedule, "
         "split, complete or delete. Change nothing before I agree."
     )
 

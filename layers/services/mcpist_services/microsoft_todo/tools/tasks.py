@@ -39,7 +39,7 @@ Importance = Literal["low", "normal", "high"]
 Due = Annotated[
     str,
     Field(pattern=r"^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d)?$"),
-    "A day; of a time To Do keeps the day alone, e.g. 2026-01-31",
+    "A day; To Do ignores a time of day, e.g. 2026-01-31",
 ]
 NewDue = Annotated[
     str, Field(pattern=r"^(none|\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d)?)$"), "A day; or none to clear it, e.g. 2026-01-31"
@@ -52,23 +52,23 @@ NewReminder = Annotated[
     Field(pattern=r"^(none|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)$"),
     "A time in timezone; or none to clear it, e.g. 2026-01-31T09:00:00",
 ]
-GivenTimezone = Annotated[Timezone, "Where due and reminder are; an IANA or a Windows name"]
-AnswerTimezone = Annotated[Timezone, "For due and the like in the answer; UTC if left out, e.g. Asia/Tokyo"]
+GivenTimezone = Annotated[Timezone, "Of due and reminder; an IANA or a Windows name"]
+AnswerTimezone = Annotated[Timezone, "For the times in the answer; UTC if left out, e.g. Asia/Tokyo"]
 Categories = Annotated[
     list[Annotated[str, Field(min_length=1)]], "Names of Outlook's categories, e.g. Work, Red category"
 ]
 Recurrence = Annotated[
     dict[str, Any],
     Field(min_length=1),
-    "Graph's recurrencePattern; needs due, which is the first time, "
+    "Graph's recurrencePattern; needs due, which is the first day, "
     'e.g. {"type": "weekly", "interval": 1, "daysOfWeek": ["monday"]}',
 ]
 NewRecurrence = Annotated[
     dict[str, Any],
-    "As in create_task, together with due; or {} to repeat no more, "
+    "As in create_task, together with due; or {} to stop repeating, "
     'e.g. {"type": "weekly", "interval": 1, "daysOfWeek": ["monday"]}',
 ]
-Filter = Annotated[str, "OData, also on importance, title or dueDateTime/dateTime, e.g. status ne 'completed'"]
+Filter = Annotated[str, "OData, on status, importance, title or dueDateTime/dateTime, e.g. status ne 'completed'"]
 
 
 @microsoft_todo.lists(shows(*TASK, rows="value"), "me.todo.lists.tasks.List")
@@ -78,7 +78,7 @@ def list_tasks(
     orderby: Annotated[str | None, "OData, e.g. dueDateTime/dateTime desc"] = None,
     timezone: AnswerTimezone | None = None,
 ) -> Call:
-    """List the tasks of a to-do list, also those that are done."""
+    """List the tasks of a to-do list, completed ones included."""
     query = given(**{"$filter": filter, "$orderby": orderby})
     return Call("GET", list_path(list_id, "/tasks"), query, headers=_timezone_header(timezone))
 
@@ -123,17 +123,17 @@ def update_task(
     timezone: GivenTimezone = "UTC",
     categories: Annotated[Categories | None, "Replaces all, e.g. Work, Red category"] = None,
 ) -> Call:
-    """Change a task. What you leave out stays as it is."""
+    """Change a task. Fields that you leave out stay as they are."""
     fields = given(title=title, body=_text(body), status=status, importance=importance, categories=categories)
     fields |= _times(due, reminder, recurrence, timezone)
     if not fields:
-        raise InvalidRequest(field="title", problem="say at least one thing to change, this or another")
+        raise InvalidRequest(field="title", problem="give at least one field to change, this or another")
     return Call("PATCH", _task_path(list_id, task_id), json=fields)
 
 
 @microsoft_todo.writes(CHANGED, "me.todo.lists.tasks.Update", idempotent=True)
 def complete_task(list_id: ListId, task_id: TaskId) -> Call:
-    """Mark a task as done. Of one that repeats, To Do makes the next."""
+    """Mark a task as done. If it repeats, To Do creates the next one."""
     return Call("PATCH", _task_path(list_id, task_id), json={"status": "completed"})
 
 
@@ -151,7 +151,7 @@ def list_checklist(list_id: ListId, task_id: TaskId) -> Call:
 
 @microsoft_todo.writes(shows(*STEP), "me.todo.lists.tasks.checklistItems.Create")
 def add_checklist_item(
-    list_id: ListId, task_id: TaskId, display_name: StepName, is_checked: Annotated[bool, "Done already"] = False
+    list_id: ListId, task_id: TaskId, display_name: StepName, is_checked: Annotated[bool, "Already done"] = False
 ) -> Call:
     """Add a step (sub-task) to a task."""
     fields = {"displayName": display_name, "isChecked": is_checked}
@@ -179,7 +179,7 @@ def delete_checklist_item(list_id: ListId, task_id: TaskId, checklist_item_id: S
 
 @microsoft_todo.lists(shows(*LINK, rows="value"), "me.todo.lists.tasks.linkedResources.List")
 def list_links(list_id: ListId, task_id: TaskId) -> Call:
-    """List what a task is linked with: an e-mail, an issue, a page."""
+    """List the links of a task: to an e-mail, an issue or a page."""
     return Call("GET", _task_path(list_id, task_id, "/linkedResources"))
 
 
@@ -189,10 +189,10 @@ def add_link(
     task_id: TaskId,
     web_url: Annotated[str, Field(min_length=1), "e.g. https://example.atlassian.net/browse/ENG-42"],
     display_name: Annotated[str, Field(min_length=1), "The link's title, e.g. ENG-42: Login fails on Safari"],
-    application_name: Annotated[str, Field(min_length=1), "Where it leads, e.g. Jira"],
+    application_name: Annotated[str, Field(min_length=1), "The linked application, e.g. Jira"],
     external_id: Annotated[str | None, "Its id there, e.g. ENG-42"] = None,
 ) -> Call:
-    """Link a task with something elsewhere: an issue, a page, an e-mail."""
+    """Link a task to something elsewhere: an issue, a page or an e-mail."""
     fields = given(webUrl=web_url, displayName=display_name, applicationName=application_name, externalId=external_id)
     return Call("POST", _task_path(list_id, task_id, "/linkedResources"), json=fields)
 

@@ -26,28 +26,28 @@ Cursor = Annotated[
 
 @notion.reads(shows("markdown", text="markdown"), "get-block-children")
 def list_blocks(
-    block_id: Annotated[Id, f"A page's id, or that of a block with others inside, e.g. {PAGE_EXAMPLE}"],
-    ids: Annotated[bool, "Say each block's id before it, for update_block, delete_block and append_blocks"] = False,
+    block_id: Annotated[Id, f"The id of a page, or of a block with nested ones, e.g. {PAGE_EXAMPLE}"],
+    ids: Annotated[bool, "Show each block's id before it, for update_block, delete_block and append_blocks"] = False,
     limit: Annotated[int, Field(ge=1, le=500)] = 100,
     cursor: Cursor | None = None,
 ) -> Calls:
-    """Read the blocks of a page or inside a block as Markdown, with all that is nested in them.
+    """Read the blocks of a page or inside a block as Markdown, with the blocks nested in them.
 
-    For a whole page get_page_content is faster; this one gives the ids that changes of single blocks need.
+    For a whole page get_page_content is faster; this one gives the ids for changing single blocks.
     """
     return read_blocks(block_id, limit, cursor, ids=ids)
 
 
 @notion.writes(shows("id", "appended", "last_id"), "patch-block-children", uses=POSITIONS)
 def append_blocks(
-    block_id: Annotated[Id, f"The page, or the block, to put them in, e.g. {PAGE_EXAMPLE}"],
+    block_id: Annotated[Id, f"The page or the block to append to, e.g. {PAGE_EXAMPLE}"],
     markdown: Annotated[Markdown, "e.g. ## Next steps"],
     position: Literal["end", "start"] = "end",
-    after_block: Annotated[Id | None, f"Behind this block of it, instead of a position, e.g. {BLOCK_EXAMPLE}"] = None,
+    after_block: Annotated[Id | None, f"After this block of it, instead of a position, e.g. {BLOCK_EXAMPLE}"] = None,
 ) -> Calls:
     """Append Markdown to a page or a block, as blocks."""
     if after_block and position == "start":
-        raise InvalidRequest(field="after_block", problem="it excludes the position start")
+        raise InvalidRequest(field="after_block", problem="it cannot be combined with the position start")
     made = portions(blocks_of(read(markdown)))
     check_size(made)
     at: Json | None = {"type": "after_block", "after_block": {"id": after_block}} if after_block else None
@@ -57,15 +57,15 @@ def append_blocks(
 @notion.writes(BLOCK, "update-a-block", idempotent=True)
 def update_block(
     block_id: BlockId,
-    markdown: Annotated[Markdown, "One block of the same kind, or its new text alone, e.g. Ship on **Tuesday**"],
+    markdown: Annotated[Markdown, "One block of the same kind, or only its new text, e.g. Ship on **Tuesday**"],
 ) -> Calls:
-    """Replace the text of one block. What is nested in it stays."""
+    """Replace the text of one block. Nested blocks stay."""
     return _update_block(block_id, single_block(read(markdown)))
 
 
 @notion.destroys(BLOCK, "delete-a-block", idempotent=True)
 def delete_block(block_id: BlockId) -> Call:
-    """Put one block, with all that is inside it, into the trash."""
+    """Move one block, with those nested in it, to the trash."""
     return Call("DELETE", _block_path(block_id))
 
 

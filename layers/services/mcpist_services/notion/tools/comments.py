@@ -41,7 +41,7 @@ def add_comment(
     block_id: Annotated[Id | None, f"On this block, e.g. {BLOCK_EXAMPLE}"] = None,
     discussion_id: DiscussionId | None = None,
 ) -> Call:
-    """Comment on a page or a block, or answer in a discussion."""
+    """Comment on a page or a block, or reply in a discussion."""
     place = parent_of(page_id=page_id, block_id=block_id, discussion_id=discussion_id)
     where = {"discussion_id": discussion_id} if discussion_id else {"parent": place}
     return Call("POST", "/v1/comments", json={**where, "rich_text": comment(markdown)})
@@ -55,11 +55,11 @@ def list_users() -> Call:
 
 @notion.reads(shows(*USER), "get-user")
 def get_user(user_id: UserId) -> Call:
-    """Read who a person or a bot is."""
+    """Read one person or bot."""
     return Call("GET", path("/v1/users/{user_id}", user_id=user_id))
 
 
 @notion.reads(BOT, "get-self")
 def get_self() -> Call:
-    """Read which bot Notion is connected with, and of which workspace."""
+    """Read the bot that Notion is connected with, and its workspace."""
     return Call("GET", "/v1/users/me")

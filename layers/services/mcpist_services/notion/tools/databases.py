@@ -36,7 +36,7 @@ Filter = Annotated[
 Sorts = Annotated[list[dict[str, Any]], 'The first counts most, e.g. [{"property": "Due", "direction": "ascending"}]']
 Columns = Annotated[
     dict[str, Any],
-    "By name: a type (rich_text, number, date, people, ...), a list of options, or an object as Notion writes it, "
+    "By name: a type (rich_text, number, date, people, ...), a list of options, or an object in Notion's format, "
     'e.g. {"Task": "title", "Stage": ["To do", "Done"], "Due": "date", "Price": {"number": {"format": "euro"}}}',
 ]
 
@@ -50,7 +50,7 @@ def get_database(database_id: DatabaseId) -> Calls:
 
 @notion.reads(DATA_SOURCE, "retrieve-a-data-source")
 def get_data_source(data_source_id: DataSourceId) -> Calls:
-    """Read what a data source asks of its rows: each property's name and type, and the options to choose from."""
+    """Read the properties of a data source's rows: each with its name, type and options."""
     source = (yield Call("GET", source_path(data_source_id))).json
     return source | {"row": {**row(source)["row"], "properties": values.outline(source["properties"])}}
 

@@ -52,22 +52,22 @@ CONTENT_CHANGES = (
 NEW_PARENTS = ({"parent_page_id": PAGE_EXAMPLE}, {"data_source_id": SOURCE_EXAMPLE})
 
 PageId = Annotated[Id, f"The 32 digits in a page's address, e.g. {PAGE_EXAMPLE}"]
-ParentPage = Annotated[Id | None, "The page that it is to be in, e.g. b55c9c91-384d-452b-81db-d1ef79372b75"]
+ParentPage = Annotated[Id | None, "The parent page, e.g. b55c9c91-384d-452b-81db-d1ef79372b75"]
 ParentSource = Annotated[
-    Id | None, f"Instead of a page: the data source that it is to be a row of, e.g. {SOURCE_EXAMPLE}"
+    Id | None, f"Instead of a page: the data source that it becomes a row of, e.g. {SOURCE_EXAMPLE}"
 ]
 Icon = Annotated[str | None, "One emoji, e.g. 🚀"]
 Properties = Annotated[
     dict[str, Any] | None,
     "By name: text, a number, true, a date (or start/end), an option, ids of people or pages, a list of these; null "
-    'for nothing; or an object as Notion writes it, e.g. {"Status": "Done", "Due": "2026-01-31"}',
+    'for empty; or an object in the format of Notion, e.g. {"Status": "Done", "Due": "2026-01-31"}',
 ]
-NewContent = Annotated[Markdown, "Goes to the page's end, or where one of the next three says, e.g. ## Risks"]
-ContentRange = Annotated[str, "In the place of this text, written likewise, e.g. ## Risks...known today."]
+NewContent = Annotated[Markdown, "Added at the page's end, or where one of the next three says, e.g. ## Risks"]
+ContentRange = Annotated[str, "Replaces this text, given likewise, e.g. ## Risks...known today."]
 ContentUpdates = Annotated[
     list[dict[str, Any]],
     Field(min_length=1, max_length=100),
-    'Instead of markdown: what to find and what to put there, e.g. [{"old_str": "Draft", "new_str": "Final"}]',
+    'Instead of markdown: texts to find and their replacements, e.g. [{"old_str": "Draft", "new_str": "Final"}]',
 ]
 
 
@@ -85,16 +85,16 @@ def search(
 
 @notion.reads(shows(*PAGE), "retrieve-a-page")
 def get_page(page_id: PageId) -> Calls:
-    """Read a page's title and properties. Its text is what get_page_content reads."""
+    """Read a page's title and properties. For its text use get_page_content."""
     page = (yield Call("GET", _page_path(page_id))).json
     return page | row(page)
 
 
 @notion.reads(shows("unknown_block_ids as left_out", "markdown", text="markdown"), "retrieve-page-markdown")
 def get_page_content(
-    page_id: Annotated[Id, f"A page's id, or that of a block that was left out of one, e.g. {PAGE_EXAMPLE}"],
-    fetch_all: Annotated[bool, "Read also what Notion leaves out of a very long page"] = False,
-    include_transcript: Annotated[bool, "With the transcripts of meetings"] = False,
+    page_id: Annotated[Id, f"The id of a page, or of a block that its text left out, e.g. {PAGE_EXAMPLE}"],
+    fetch_all: Annotated[bool, "Also read what Notion leaves out of a very long page"] = False,
+    include_transcript: Annotated[bool, "Include the transcripts of meetings"] = False,
 ) -> Calls:
     """Read the text of a page, as Notion's Markdown."""
     query = {"include_transcript": True} if include_transcript else {}
@@ -105,7 +105,7 @@ def get_page_content(
 def get_page_property(
     page_id: PageId, property_id: Annotated[str, Field(min_length=1), "Its name or its id, e.g. Tasks"]
 ) -> Calls:
-    """Read one property of a page whole: get_page cuts off more than 25 people, pages or mentions."""
+    """Read one property of a page in full; get_page shows at most 25 people, pages or mentions."""
     found = (yield Call("GET", _page_path(page_id))).json["properties"]
     name = next((name for name, each in found.items() if property_id in (name, each["id"])), property_id)
     # Notion writes these ids escaped, and path() escapes them again.
@@ -130,7 +130,7 @@ def create_page(
     """Create a page inside another page, or as a row of a database's data source."""
     parent = parent_of(parent_page_id=parent_page_id, data_source_id=data_source_id)
     if properties and not data_source_id:
-        raise InvalidRequest(field="properties", problem="only a row of a data source has more than its title")
+        raise InvalidRequest(field="properties", problem="only a row of a data source has properties besides its title")
     body = given(parent=parent, properties=values.titled(title), markdown=notion_markdown(markdown), icon=_emoji(icon))
     call = Call("POST", "/v1/pages", json=body)
     return _with_properties(call, properties, data_source_id and source_path(data_source_id))
@@ -142,15 +142,15 @@ def update_page(
     title: Annotated[Title | None, "e.g. Roadmap 2027"] = None,
     properties: Properties = None,
     icon: Icon = None,
-    is_locked: Annotated[bool | None, "Whether people may edit it in Notion only after unlocking it"] = None,
-    restore: Annotated[bool, "Take it out of the trash"] = False,
+    is_locked: Annotated[bool | None, "Whether people must unlock it before they edit it"] = None,
+    restore: Annotated[bool, "Restore it from the trash"] = False,
 ) -> Work:
-    """Change a page's title, properties or icon, lock it, or take it out of the trash."""
+    """Change a page's title, properties or icon, lock it, or restore it from the trash."""
     titled = values.titled(title) if title else None
     in_trash = False if restore else None
     body: Json = given(properties=titled, icon=_emoji(icon), is_locked=is_locked, in_trash=in_trash)
     if not body and not properties:
-        raise InvalidRequest(field="title or properties or icon", problem="say at least one thing to change")
+        raise InvalidRequest(field="title or properties or icon", problem="give at least one field to change")
     return _with_properties(Call("PATCH", _page_path(page_id), json=body), properties, _page_path(page_id))
 
 
@@ -158,13 +158,13 @@ def update_page(
 def update_page_content(
     page_id: PageId,
     markdown: NewContent | None = None,
-    after: Annotated[str | None, "Behind this text, as its first and last words, e.g. ## Risks...known today."] = None,
+    after: Annotated[str | None, "After this text: its first and last words, e.g. ## Risks...known today."] = None,
     content_range: ContentRange | None = None,
-    replace: Annotated[bool, "In the place of all that the page says"] = False,
+    replace: Annotated[bool, "Replaces the whole text"] = False,
     content_updates: ContentUpdates | None = None,
-    allow_deleting_content: Annotated[bool, "Even if pages or databases inside are deleted with it"] = False,
+    allow_deleting_content: Annotated[bool, "Even if pages or databases inside are deleted"] = False,
 ) -> Call:
-    """Change a page's text: add to it, or replace a part or all of it. Nesting is by tabs, as in get_page_content."""
+    """Change a page's text: add to it, or replace a part or all of it. Nest with tabs, as in get_page_content."""
     body = _content_edit(notion_markdown(markdown), after, content_range, replace, content_updates)
     if allow_deleting_content and body["type"] != "insert_content":
         body[body["type"]]["allow_deleting_content"] = True
@@ -180,7 +180,7 @@ def move_page(page_id: PageId, parent_page_id: ParentPage = None, data_source_id
 
 @notion.destroys(shows("id", "url", "in_trash"), "patch-page", idempotent=True)
 def trash_page(page_id: PageId) -> Call:
-    """Put a page, with all that is inside it, into the trash. update_page can take it out again."""
+    """Move a page with its content to the trash. update_page can restore it."""
     return Call("PATCH", _page_path(page_id), json={"in_trash": True})
 
 

@@ -34,7 +34,7 @@ def summarise_page(title: Annotated[str, "The page's title, e.g. Roadmap"]) -> s
         f'Summarise the Notion page "{title}". In one batch, find it (notion.search), read its text '
         "(notion.get_page_content) and its open comments (notion.list_comments) by the id of the first result. Say in "
         "five sentences what it is about, then list decisions, open questions and who must do what by when. If several "
-        "pages bear that title, ask me which."
+        "pages have that title, ask me which."
     )
 
 
@@ -45,7 +45,7 @@ def weekly_review(data_source_id: DataSourceId) -> str:
         f"Review the Notion data source {data_source_id} for this week. In one batch, read its properties "
         "(notion.get_data_source) and its rows, the last edited first (notion.query_data_source with sorts "
         '[{"timestamp": "last_edited_time", "direction": "descending"}]). Group the rows: done this week, in progress, '
-        "late, next. Name the person and the date of each, and what stands still. Propose changes of status or date; "
+        "late, next. Name the person and the date of each, and what is stalled. Propose changes of status or date; "
         "change nothing before I agree."
     )
 

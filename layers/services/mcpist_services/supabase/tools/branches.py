@@ -19,7 +19,7 @@ BranchRef = Annotated[
 
 @supabase.reads(BRANCHES, "v1-list-all-branches")
 def list_branches(project_ref: ProjectRef) -> Call:
-    """List a project's branches: databases of their own to try changes in."""
+    """List a project's branches: separate databases to try changes in."""
     return Call("GET", project_path(project_ref, "/branches"))
 
 
@@ -32,7 +32,7 @@ def create_branch(
     persistent: Annotated[bool, "Kept when its pull request is closed"] = False,
     with_data: Annotated[bool, "With a copy of the project's rows, not only its schema"] = False,
 ) -> Call:
-    """Create a branch: a database of its own, which is billed while it exists."""
+    """Create a branch: a separate database, which is billed while it exists."""
     fields = given(branch_name=branch_name, git_branch=git_branch, region=region)
     fields |= {"persistent": persistent, "with_data": with_data}
     return Call("POST", project_path(project_ref, "/branches"), json=fields)
@@ -41,7 +41,7 @@ def create_branch(
 @supabase.destroys(shows("message"), "v1-delete-a-branch")
 def delete_branch(
     branch_id_or_ref: BranchRef,
-    force: Annotated[bool, "At once; false waits an hour, in which it can be restored, where that is enabled"] = True,
+    force: Annotated[bool, "Delete it at once; false keeps it restorable for an hour, where that is enabled"] = True,
 ) -> Call:
     """Delete a branch with its database."""
     return Call("DELETE", path("/v1/branches/{branch}", branch=branch_id_or_ref), {"force": force})

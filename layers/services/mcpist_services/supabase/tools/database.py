@@ -35,7 +35,7 @@ def query(
     query: Annotated[Name, "One statement of SQL, e.g. select id, status from orders where status = $1 limit 50"],
     parameters: Values | None = None,
 ) -> Call:
-    """Read from the database with SQL, as a user who sees every row but can write nothing."""
+    """Read from the database with SQL, as a read-only user that sees every row."""
     body = given(query=query, parameters=parameters)
     return Call("POST", project_path(project_ref, "/database/query/read-only"), json=body)
 
@@ -46,7 +46,7 @@ def execute_sql(
     query: Annotated[Name, "e.g. update orders set status = $1 where id = 7 returning id"],
     parameters: Values | None = None,
 ) -> Call:
-    """Run any SQL as the owner of the database. Changes of the schema belong into apply_migration."""
+    """Run any SQL as the owner of the database. For schema changes use apply_migration."""
     return Call("POST", project_path(project_ref, "/database/query"), json=given(query=query, parameters=parameters))
 
 
@@ -63,7 +63,7 @@ def apply_migration(
     query: Annotated[Name, "Its SQL, e.g. alter table orders add column status text"],
     rollback: Annotated[Name | None, "The SQL that undoes it, e.g. alter table orders drop column status"] = None,
 ) -> Call:
-    """Change the database's schema, and note it in the history of migrations."""
+    """Change the database's schema, and record it in the migration history."""
     body = given(name=name, query=query, rollback=rollback)
     return Call("POST", project_path(project_ref, "/database/migrations"), json=body)
 
@@ -71,7 +71,7 @@ def apply_migration(
 @supabase.reads(shows("code", text="code"), "v1-generate-typescript-types")
 def generate_types(
     project_ref: ProjectRef,
-    included_schemas: Annotated[str, Field(min_length=1), "With commas between them"] = "public",
+    included_schemas: Annotated[str, Field(min_length=1), "Comma-separated"] = "public",
 ) -> Calls:
     """Write TypeScript types for a project's tables, views and functions; `raw.types` is the file's plain text."""
     answer = yield Call("GET", project_path(project_ref, "/types/typescript"), {"included_schemas": included_schemas})

@@ -39,13 +39,13 @@ def get_logs(
 
 @supabase.reads(ADVICE, "v1-get-security-advisors")
 def list_security_advisors(project_ref: ProjectRef) -> Call:
-    """List what is unsafe in a project, such as tables without row level security, with how to repair it."""
+    """List what is unsafe in a project, such as tables without row level security, and how to fix it."""
     return Call("GET", project_path(project_ref, "/advisors/security"))
 
 
 @supabase.reads(ADVICE, "v1-get-performance-advisors")
 def list_performance_advisors(project_ref: ProjectRef) -> Call:
-    """List what makes a project slow, such as missing or unused indexes, with how to repair it."""
+    """List what makes a project slow, such as missing or unused indexes, and how to fix it."""
     return Call("GET", project_path(project_ref, "/advisors/performance"))
 
 

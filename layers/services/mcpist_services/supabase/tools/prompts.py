@@ -31,7 +31,7 @@ def types(project_ref: str) -> Mapping[str, Any]:
 
 @supabase.prompt(list_security_advisors, list_tables, list_functions, list_buckets)
 def review_security(project_ref: ProjectRef) -> str:
-    """Review what is unsafe in a project, and how to repair it."""
+    """Review what is unsafe in a project, and how to fix it."""
     return (
         f"Review the security of the Supabase project {project_ref}. In one batch, read the advice "
         "(supabase.list_security_advisors), the tables with their row level security (supabase.list_tables), the Edge "
@@ -57,7 +57,7 @@ def explain_slow_project(
 
 @supabase.prompt(list_tables, list_migrations, apply_migration)
 def plan_migration(
-    project_ref: ProjectRef, change: Annotated[Name, "What shall change, e.g. orders get a status"]
+    project_ref: ProjectRef, change: Annotated[Name, "What should change, e.g. orders get a status"]
 ) -> str:
     """Plan a change of a project's schema as a migration."""
     return (

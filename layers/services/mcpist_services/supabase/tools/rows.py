@@ -26,20 +26,20 @@ Table = Annotated[str, Field(min_length=1), "A table or a view, e.g. orders"]
 Schema = Annotated[
     str,
     Field(pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$"),
-    "One that the data API shows; its first one (public) if left out, e.g. public",
+    "A schema that the data API exposes; its first (public) if left out, e.g. public",
 ]
 Filters = Annotated[
     dict[str, str | list[str]],
     Field(min_length=1),
-    "From a column to operator.value, or to several that must all hold: eq, neq, gt, gte, lt, lte, like.*a*, ilike, "
+    "By column: operator.value, or a list of which all must hold: eq, neq, gt, gte, lt, lte, like.*a*, ilike, "
     'in.(1,2), is.null, cs.{a}, fts, each also as not.eq; {"or": "(a.eq.1,b.is.null)"} joins others, '
     'e.g. {"status": "eq.open", "total": ["gte.10", "lt.20"]}',
 ]
 Returning = Annotated[
     list[Name],
-    "Columns of the written rows to show: all if left out; none if empty, for rows that nobody may read, e.g. id, name",
+    "Columns of the written rows to show: all if left out; none if empty, for rows that may not be read, e.g. id, name",
 ]
-MaxAffected = Annotated[int, Field(ge=1), "Change nothing if it would be more rows than this"]
+MaxAffected = Annotated[int, Field(ge=1), "Change nothing if more rows than this match"]
 Columns = Annotated[
     list[Name], "All if left out; rows of another table as author(name), e.g. id, status, customer(name)"
 ]
@@ -51,7 +51,7 @@ def select(
     table: Table,
     columns: Columns | None = None,
     filters: Filters | None = None,
-    order: Annotated[str | None, "Needed to read on reliably, e.g. created_at.desc,id"] = None,
+    order: Annotated[str | None, "Needed for reliable paging, e.g. created_at.desc,id"] = None,
     limit: Limit = 50,
     offset: Annotated[int, Field(ge=0), "Rows to skip"] = 0,
     schema: Schema | None = None,
@@ -67,12 +67,14 @@ def insert(
     project_ref: ProjectRef,
     table: Table,
     rows: Annotated[list[dict[str, Any]], Field(min_length=1), 'e.g. [{"name": "Ada", "status": "open"}]'],
-    upsert: Annotated[bool, "Replace the rows that are there already, by their primary key"] = False,
-    on_conflict: Annotated[list[Name] | None, "For upsert: the unique columns instead of that key, e.g. email"] = None,
+    upsert: Annotated[bool, "Replace existing rows with the same primary key"] = False,
+    on_conflict: Annotated[
+        list[Name] | None, "For upsert: unique columns to match instead of that key, e.g. email"
+    ] = None,
     returning: Returning | None = None,
     schema: Schema | None = None,
 ) -> Calls:
-    """Insert rows into a table, or replace them, with the project's public key and what row level security allows it.
+    """Insert rows into a table, or replace them, with the project's public key, as row level security allows.
 
     A column that some of the rows leave out gets its default there.
     """
