@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcpist.errors import InvalidRequest
@@ -125,6 +125,7 @@ def test_a_tree_becomes_a_valid_document_that_reads_back_as_the_same(blocks: Blo
 
 
 @given(texts)
+@example("\ud800\n- [ ] ")
 @PATIENT
 def test_markdown_is_stable_after_the_first_time(text: str) -> None:
     try:

@@ -38,11 +38,11 @@ type Ids = Iterator[str]
 
 
 def to_adf(blocks: Blocks, field: str, seed: str = "") -> Node:
-    """The document; InvalidRequest for what Jira has and the tree only names. The `seed` makes the tasks' ids."""
+    """Return the document; InvalidRequest for what Jira has and the tree only names. `seed` makes the tasks' ids."""
     for name in _lost_names(blocks):
         problem = f"{name} cannot be written: the text would replace it; leave its mark out to do without it"
         raise InvalidRequest(field=field, problem=problem)
-    ids = (str(uuid5(NAMESPACE_OID, f"{seed}#{number}")) for number in count(1))
+    ids = (str(uuid5(NAMESPACE_OID, f"{seed}#{number}".encode(errors="replace"))) for number in count(1))
     return {"type": "doc", "version": 1, "content": [_node(block, ids) for block in shaped(blocks)]}
 
 
