@@ -1,4 +1,4 @@
-"""Which generated machines have had their day, and their removal while batches go on starting."""
+"""Choose unused generated machines, and remove them while new batches start."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,15 +17,15 @@ from mcpist.telemetry.metrics import ERRORS
 
 MIN_REMAINING_MILLISECONDS = 5_000
 MAX_UNUSED_SECONDS = 7 * 86_400
-# A note may be a day old, and a batch may run for most of an hour after it.
+# A recorded use may be a day old, and its batch may run for most of an hour.
 MIN_IDLE_SECONDS = USE_WRITE_INTERVAL_SECONDS + 3_600
-# Of the account's limit: other programs make machines, too.
+# Of the account's limit, which other programs share.
 MAX_LIMIT_FRACTION = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A generated machine that nobody can be using, and since when nobody does."""
+    """A generated machine that no batch can be using; `last_used_at` is 0 for one that is being removed."""
 
     machine: DeployedMachine
     use: MachineUse | None
@@ -59,7 +59,7 @@ def remove_unused(context: LambdaContext) -> dict[str, Any]:
 def select_machines(
     machines: Sequence[DeployedMachine], used: Mapping[str, MachineUse], *, stack: str, limit: int, now: float
 ) -> list[Candidate]:
-    """The machines to remove, least recently used first: the unused, and more while the account is nearly full."""
+    """Return the machines to remove, least recently used first; more of them while the account is nearly full."""
     generated = [machine for machine in machines if machine_usage.is_generated(machine.name, stack)]
     idle = sorted(_idle_machines(generated, used, now), key=lambda candidate: candidate.last_used_at)
     unused = sum(candidate.last_used_at < now - USE_WRITE_INTERVAL_SECONDS - MAX_UNUSED_SECONDS for candidate in idle)
@@ -70,18 +70,18 @@ def select_machines(
 def _idle_machines(
     machines: Iterable[DeployedMachine], used: Mapping[str, MachineUse], now: float
 ) -> Iterable[Candidate]:
-    """Those that are not in use; one that has begun to leave comes first, since batches go around it already."""
+    """Yield the machines without a recent use, and those that are being removed, which batches avoid already."""
     for machine in machines:
         use = used.get(machine.name)
-        last = max(machine.created_at, use.used_at if use and use.used_at else 0)
+        last_used_at = max(machine.created_at, use.used_at if use and use.used_at else 0)
         if use and use.being_removed:
             yield Candidate(machine, use, 0)
-        elif last < now - MIN_IDLE_SECONDS:
-            yield Candidate(machine, use, last)
+        elif last_used_at < now - MIN_IDLE_SECONDS:
+            yield Candidate(machine, use, last_used_at)
 
 
 def remove(candidate: Candidate) -> bool:
-    """Remove a machine, unless another stack made it or a batch has just wanted it; whether it is gone."""
+    """Remove a machine unless another stack created it or a batch has just used it; return whether it was removed."""
     machine = candidate.machine
     being_removed = candidate.use is not None and candidate.use.being_removed
     if not _has_stack_tag(machine) or not (being_removed or machine_usage.mark_removing(machine.name, candidate.use)):
@@ -92,7 +92,7 @@ def remove(candidate: Candidate) -> bool:
 
 
 def _has_stack_tag(machine: DeployedMachine) -> bool:
-    """Whether the tag says so, too: of two long stack names, machines' names keep the same beginning."""
+    """Return whether the machine's tag names this stack; a prefix of a name alone is no proof."""
     try:
         with store_errors("Step Functions"):
             tags = client("stepfunctions").list_tags_for_resource(resourceArn=machine.arn)["tags"]

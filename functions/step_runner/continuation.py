@@ -1,4 +1,4 @@
-"""Going on: starting the executions in which a batch continues."""
+"""Start the executions in which a batch continues."""
 
 from typing import Any
 
@@ -10,25 +10,26 @@ from mcpist.errors import InternalError
 
 
 def start_ready_steps(head: Header, machine: str) -> None:
-    """Start an execution of the relay for each step that may run now."""
+    """Start an execution of the relay for each step that is ready."""
     _start_steps(head, [step for step in head.open_steps if head.is_ready(step)], machine)
 
 
 def start_opened_steps(attempt: StepAttempt, result: AttemptResult, machine: str) -> None:
-    """Start an execution of the relay for each step that the settling of this one opened.
+    """Start an execution of the relay for each step that settling this one opened.
 
-    Where the step had settled before, its successors have most likely been started: of those nobody has begun yet.
+    Where the step had settled before, its dependents were most likely started then: only those without a claim are
+    started again.
     """
     head = result.head
     opened = head.opened_by(attempt.step)
     if result.replayed and opened:
-        found = ledger.get_entries(head.pk, opened)
-        opened = [entry.index for entry in found if entry.index not in head.seq and entry.claim is None]
+        entries = ledger.get_entries(head.pk, opened)
+        opened = [entry.index for entry in entries if entry.index not in head.seq and entry.claim is None]
     _start_steps(head, opened, machine)
 
 
 def continue_batch(attempt: StepAttempt, head: Header, machine: str, *, relayed: bool) -> None:
-    """Start the same machine again, once: settled steps replay there, and the others run."""
+    """Start the same machine again, once; settled steps replay there, and the others run."""
     name = executions.next_execution_name(attempt.execution)
     match executions.acquire_start(head, name, attempt.request_id):
         case "taken":
@@ -45,6 +46,6 @@ def _start_steps(head: Header, steps: list[int], machine: str) -> None:
 
 
 def _start_execution(machine: str, name: str, payload: dict[str, Any], request: str) -> None:
-    """Start an execution; a machine that is running is there."""
+    """Start an execution of a machine that has executions already, so it must exist."""
     if not executions.start_execution(machine, name, payload):
         raise InternalError(request_id=request)

@@ -1,4 +1,4 @@
-"""What references lead to: the element that a step runs for, and the results of the steps before it."""
+"""The sources of references: the element that a step runs for, and the results of the steps before it."""
 
 from mcpist.batch.language.references import EACH, EachElement, NoResult, StepResult
 from mcpist.batch.ledger import ledger
@@ -7,7 +7,7 @@ from mcpist_services.catalogue import CATALOGUE
 
 
 class Sources:
-    """The sources of one step or element by their names, each read when a reference first needs it."""
+    """The sources of one step or element by their names, each read from the ledger on first use."""
 
     def __init__(self, head: Header, entry: Entry) -> None:
         self._head = head
@@ -16,7 +16,7 @@ class Sources:
         self._cache: dict[str, StepResult | EachElement | NoResult] = {}
 
     def __call__(self, name: str) -> StepResult | EachElement | NoResult:
-        """The source under a name: `each`, or the id of a step."""
+        """Return the source of a name, which is `each` or the id of a step."""
         if name not in self._cache:
             self._cache[name] = self._read_element() if name == EACH else self._read_result(self._indexes[name])
         return self._cache[name]
@@ -28,7 +28,7 @@ class Sources:
         return EachElement(ledger.load_json(self._head, map_items.values)[element])
 
     def _read_result(self, step: int) -> StepResult | NoResult:
-        """What a settled step brought; one that failed may be needed all the same, and then it is null."""
+        """Return the result of a settled step; NoResult for one that failed, which `on_error` allows."""
         (source,) = ledger.get_entries(self._head.pk, [step])
         if source.result is None:
             return NoResult()

@@ -1,4 +1,4 @@
-"""One step's work: who it is done for, with which arguments, by which tool."""
+"""The work of one step: its user, its arguments and its tool."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ MIN_TOOL_SECONDS = 1.0
 
 
 class ToolStepWork:
-    """The work of the step, or the element of it, that one invocation enters; `on_enter` hears whose batch it is."""
+    """The work of the step or the element that one invocation enters; `on_enter` receives the batch's header."""
 
     def __init__(self, attempt: StepAttempt, on_enter: Callable[[Header], None]) -> None:
         self.on_enter = on_enter
@@ -31,7 +31,7 @@ class ToolStepWork:
         self._sources: Sources | None = None
 
     def evaluate_when(self, head: Header, entry: Entry) -> bool:
-        """Whether its `when` holds: one about the element is asked of each element, any other of the step, once."""
+        """Return whether its `when` holds, which is evaluated for each element if it mentions `${each}`, else once."""
         if entry.step.when is None:
             return True
         per_element = is_about_element(entry.step.when)
@@ -40,15 +40,15 @@ class ToolStepWork:
         return holds(entry.step.when, self._load_sources(head, entry))
 
     def evaluate_each(self, head: Header, entry: Entry) -> list[Any]:
-        """What its `each` leads to."""
+        """Return the value of its `each`, which must be a list."""
         with _locate_errors(entry):
-            found = resolve(entry.step.each, self._load_sources(head, entry), "each")
-            if not isinstance(found, list):
-                raise NotAList(field="each", reference=entry.step.each, kind=_json_type(found))
-        return found
+            values = resolve(entry.step.each, self._load_sources(head, entry), "each")
+            if not isinstance(values, list):
+                raise NotAList(field="each", reference=entry.step.each, kind=_json_type(values))
+        return values
 
     def prepare(self, head: Header, entry: Entry) -> Callable[[], ToolResult]:
-        """What its tool will bring; the sieve is asked again, since roles may have changed meanwhile."""
+        """Return the call of its tool; permissions are checked again, since roles may have changed meanwhile."""
         caller = _caller(head)
         permissions = Permissions(caller, CATALOGUE)
         tool = permissions.tool(entry.step.module, entry.step.tool)
@@ -63,20 +63,20 @@ class ToolStepWork:
         return run_tool
 
     def _load_sources(self, head: Header, entry: Entry) -> Sources:
-        """What `when`, `each` and params refer to; one invocation enters one step or element, and reads it once."""
+        """Return what `when`, `each` and params refer to, which is the same during one invocation."""
         if self._sources is None:
             self._sources = Sources(head, entry)
         return self._sources
 
     def _timeout_seconds(self, head: Header, entry: Entry) -> float:
-        """How long the tool may take: as its line says, and no longer than the sandbox lives or the batch is open."""
+        """Return the step's timeout, limited by what is left of the invocation and of the batch."""
         left = min(self._deadline - time.monotonic(), head.closes_at - time.time())
         return max(MIN_TOOL_SECONDS, left if entry.step.timeout is None else min(left, entry.step.timeout))
 
 
 @contextmanager
 def _locate_errors(entry: Entry) -> Iterator[None]:
-    """Say of what is wrong with a line which one it is."""
+    """Add the line and id of the step to errors."""
     try:
         yield
     except CallerError as error:
@@ -93,6 +93,6 @@ def _caller(head: Header) -> Caller:
 
 
 def _json_type(value: Any) -> str:
-    """JSON's name of a value's type."""
+    """Return JSON's name of a value's type."""
     names = {dict: "object", str: "string", bool: "boolean", int: "number", float: "number"}
     return names.get(type(value), "null")

@@ -71,7 +71,7 @@ def make(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Make:  # noqa: ARG0
 
 
 def note(name: str, ago: float) -> None:
-    used_at = int((time.time() - ago) * 1000)
+    used_at = time.time() - ago
     Table(settings().ledger_table, "ledger").put({"pk": "machines", "sk": name, "used_at": used_at, "states": 3})
 
 
@@ -136,10 +136,7 @@ def test_near_the_accounts_limit_those_unused_longest_go_but_none_that_may_be_ru
 def test_of_ten_thousand_machines_as_many_are_chosen_as_are_too_many() -> None:
     now = time.time()
     machines = [DeployedMachine(name_of(number), "", now - LONG_AGO) for number in range(9_500)]
-    used = {
-        machine.name: MachineUse(now - 2 * DAY_SECONDS - number, 1, being_removed=False)
-        for number, machine in enumerate(machines)
-    }
+    used = {machine.name: MachineUse(now - 2 * DAY_SECONDS - number, 1) for number, machine in enumerate(machines)}
     found = select_machines(machines, used, stack="mcpist-local", limit=10_000, now=now)
     assert [candidate.machine for candidate in found] == machines[:-501:-1]
 

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpist.batch.language.graph import Graph
-from mcpist.batch.machine.definition import MAX_CONCURRENT_ELEMENTS, Asl, build_machine, build_relay
+from mcpist.batch.machine.definition import MAX_CONCURRENT_ELEMENTS, build_machine, build_relay
 from mcpist.batch.machine.layout import MachineTooLarge
+from mcpist.batch.machine.states import Asl
 from tests.core.batch.graphs import Batch, batches, timed
 from tests.core.batch.machine.test_definition import FUNCTION_TIMEOUT_SECONDS, SHAPES, STEP_RUNNER
 from tests.core.batch.shapes import seeded

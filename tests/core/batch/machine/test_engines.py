@@ -14,7 +14,8 @@ import pytest
 from infra.local.names import REGION
 from infra.local.server import LoopbackServer, Request, Response, listen
 from mcpist.batch.language.graph import Graph, opened
-from mcpist.batch.machine.definition import MACHINE_TYPE, Asl, build_machine, build_relay
+from mcpist.batch.machine.definition import MACHINE_TYPE, build_machine, build_relay
+from mcpist.batch.machine.states import Asl
 from tests.core.batch.graphs import Batch, timed
 from tests.core.batch.machine.test_definition import FANS, ROLE, SHAPES, STEP_RUNNER
 from tests.core.batch.shapes import seeded

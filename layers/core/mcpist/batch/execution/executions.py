@@ -1,7 +1,8 @@
-"""Executions: starting machines for a batch, from its beginning, from step to step, and from one to the next.
+"""Start executions of machines: for a new batch, for the next steps on the relay, and to continue a batch.
 
-The names of Express executions are not unique, so AWS starts two of one name when asked twice: both are harmless, since
-every step settles once, but each would be followed by its own. So one sandbox at a time may start a continuation.
+The names of Express executions are not unique, so two requests start two executions of one name. Both are harmless,
+since every step settles once, but each would start a continuation of its own. So a lease allows one sandbox at a time
+to start a continuation.
 """
 
 import json
@@ -16,7 +17,7 @@ START_LEASE_SECONDS = 10
 
 
 def start_execution(machine: str, name: str, payload: dict[str, Any]) -> bool:
-    """Start an execution, unless it has been; False where the machine does not exist, or not yet."""
+    """Start an execution; return False where the machine does not exist, or not yet."""
     try:
         with store_errors("Step Functions"):
             client("stepfunctions").start_execution(stateMachineArn=machine, name=name, input=json.dumps(payload))
@@ -28,15 +29,15 @@ def start_execution(machine: str, name: str, payload: dict[str, Any]) -> bool:
 
 
 def next_execution_name(execution: str) -> str:
-    """The name of the execution that continues one of a name or an ARN: after `b_1` comes `b_1-r1`, then `b_1-r2`."""
+    """Return the name of the execution that continues another, given by name or ARN: `b_1`, `b_1-r1`, `b_1-r2`."""
     parts = execution.split(":")
     name = parts[7] if len(parts) > 7 else parts[-1]
-    found = re.fullmatch(r"(.+)-r(\d+)", name)
-    return f"{found[1]}-r{int(found[2]) + 1}" if found else f"{name}-r1"
+    continued = re.fullmatch(r"(.+)-r(\d+)", name)
+    return f"{continued[1]}-r{int(continued[2]) + 1}" if continued else f"{name}-r1"
 
 
 def acquire_start(head: Header, name: str, owner: str) -> Literal["mine", "taken", "started"]:
-    """Take it upon oneself, for some seconds, to start a further execution of the batch."""
+    """Acquire the lease to start a further execution of the batch, for START_LEASE_SECONDS."""
     requested_at = now()
     try:
         table().update(
@@ -59,7 +60,7 @@ def acquire_start(head: Header, name: str, owner: str) -> Literal["mine", "taken
 
 
 def mark_started(head: Header, name: str) -> None:
-    """Note that a further execution has been started: nobody needs to start it again."""
+    """Record that a further execution was started, so that no sandbox starts it again."""
     table().update(head.pk, _execution_key(name), "SET #started_at = :now", values={":now": now()})
 
 

@@ -1,4 +1,4 @@
-"""The plan: a whole batch, checked before anything runs."""
+"""Plan a batch: check all of it before anything runs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from mcpist.tools.tool import Tool
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps that may run, their tools, and what each waits for.
+    """Steps that may run, their tools, and the graph of their needs.
 
-    Their order is the graph's own: batches that differ only in the order of their lines have one machine.
+    They are in the graph's canonical order: batches that differ only in the order of their lines share a machine.
     """
 
     steps: tuple[Step, ...]
@@ -40,19 +40,19 @@ class Plan:
 
     @property
     def steps_by_line(self) -> list[tuple[int, Step, Tool]]:
-        """The steps with their numbers and tools, in the order in which they were written."""
-        found = zip(range(len(self.steps)), self.steps, self.tools, strict=True)
-        return sorted(found, key=lambda line: line[1].line)
+        """The steps with their numbers and tools, in the order of their lines."""
+        numbered = zip(range(len(self.steps)), self.steps, self.tools, strict=True)
+        return sorted(numbered, key=lambda triple: triple[1].line)
 
     def build_machine(self, step_runner: str) -> Machine:
-        """The machine for this graph, or the relay where it is too tangled for one."""
+        """Return the machine for this graph, or the relay where the machine would be too large."""
         try:
             return build_machine(self.graph, step_runner, self.map_steps)
         except MachineTooLarge:
             return build_relay(self.graph, step_runner)
 
     def as_dict(self, machine: Machine) -> dict[str, Any]:
-        """The plan with its machine for people and models: each step, what it does and waits for, and the sizes."""
+        """Return the plan for people and models: the steps with their effects and needs, and the machine's sizes."""
         steps = [self._step_dict(index, step, tool) for index, step, tool in self.steps_by_line]
         shape = {"form": machine.form, "states": machine.states, "depth": machine.depth}
         flowchart = mermaid_flowchart([step.id for step in self.steps], self.graph.needs, self.map_steps)
@@ -78,13 +78,13 @@ class Plan:
 
 
 def plan(commands: str | list[Any], permissions: Permissions) -> Plan:
-    """The plan of a batch; the first error is raised with all others in its `problems`."""
+    """Plan a batch; the first error is raised with all others in its `problems`."""
     problems: Problems = []
     return _plan(parse(commands, problems), problems, permissions)
 
 
 def replan(steps: Sequence[Step], permissions: Permissions) -> Plan:
-    """The plan of steps that have been one before: roles may have changed since."""
+    """Plan the steps of an old batch again: roles may have changed since."""
     return _plan(steps, [], permissions)
 
 
@@ -106,14 +106,14 @@ def _plan(steps: Sequence[Step], problems: Problems, permissions: Permissions) -
 
 @dataclass(frozen=True, slots=True)
 class _ParsedSteps:
-    """The steps of a batch and their tools, as far as they could be read, by id."""
+    """The steps that could be parsed and the tools that were found, by step id."""
 
     steps: dict[str, Step]
     tools: dict[str, Tool]
 
 
 def _find_tool(step: Step, permissions: Permissions, problems: Problems) -> Tool | None:
-    """The step's tool, with the arguments that are known now checked against its schema."""
+    """Return the step's tool, after a check of the arguments that are known now against its schema."""
     try:
         tool = permissions.tool(step.module, step.tool)
     except McpistError as error:
@@ -129,19 +129,19 @@ def _find_tool(step: Step, permissions: Permissions, problems: Problems) -> Tool
 
 
 def _find_needs(step: Step, named: dict[str, int], known: _ParsedSteps, problems: Problems) -> frozenset[int]:
-    """The indexes of the steps that a step waits for: those it names and those it refers to."""
-    found: set[int] = set()
+    """Return the indexes of the steps that a step waits for, by `after` and by reference."""
+    needs: set[int] = set()
     for field, name in _named_steps(step, known, problems):
         if name in named:
-            found.add(named[name])
+            needs.add(named[name])
         else:
             nearby = nearest(name, named)
             problems.append(UnknownStep(field=field, line=step.line, id=step.id, step=name, known=nearby))
-    return frozenset(found)
+    return frozenset(needs)
 
 
 def _named_steps(step: Step, known: _ParsedSteps, problems: Problems) -> Iterator[tuple[str, str]]:
-    """The fields in which a step names another, and the name; references are checked against what that one shows."""
+    """Yield each id that a step mentions, with its field; references are checked against that step's tool."""
     for name in step.after:
         yield "after", name
     for reference in _find_step_references(step, problems):
@@ -154,7 +154,7 @@ def _named_steps(step: Step, known: _ParsedSteps, problems: Problems) -> Iterato
 
 
 def _find_step_references(step: Step, problems: Problems) -> Iterator[Reference]:
-    """The step's references; malformed ones in its params have been reported with its tool."""
+    """Yield the step's references; malformed ones in its params were reported with its tool."""
     for value, field in ((step.params, "params"), (step.each, "each"), (step.when, "when")):
         try:
             yield from find_references(value, field)
@@ -164,7 +164,7 @@ def _find_step_references(step: Step, problems: Problems) -> Iterator[Reference]
 
 
 def _check_reference(reference: Reference, step: Step, known: _ParsedSteps) -> None:
-    """Refuse a reference that can lead nowhere."""
+    """Refuse a reference that cannot resolve."""
     if reference.step == EACH:
         _check_each_reference(reference, step, known)
     elif tool := known.tools.get(reference.step):
@@ -172,7 +172,7 @@ def _check_reference(reference: Reference, step: Step, known: _ParsedSteps) -> N
 
 
 def _check_each_reference(reference: Reference, step: Step, known: _ParsedSteps) -> None:
-    """Refuse `${each}` where there is no element, or, over another step's rows, where those have no such column."""
+    """Refuse `${each}` outside a step with `each`, or with a column that the rows of the list do not have."""
     if not step.each or reference.field == "each":
         raise UnresolvedReference(
             field=reference.field,
@@ -182,7 +182,7 @@ def _check_each_reference(reference: Reference, step: Step, known: _ParsedSteps)
         )
     try:
         (source,) = find_references(step.each, "each")
-    except UnresolvedReference:  # it is reported where it stands
+    except UnresolvedReference:  # it is reported with the field `each`
         return
     if source.keys == ("items",) and (tool := known.tools.get(source.step)):
         check_element(reference, tool.shows, source.step)
@@ -197,12 +197,12 @@ def _refuse_cycle(steps: Sequence[Step], needs: list[frozenset[int]], problems: 
 
 
 def _concerns_unreadable(problem: McpistError, unreadable: set[str]) -> bool:
-    """Whether it says that a step is unknown whose own line has a problem: that one alone is to be corrected."""
+    """Return whether a problem is only that an unknown step has a line with a problem of its own."""
     return isinstance(problem, UnknownStep) and problem.details["step"] in unreadable
 
 
 def _raise_problems(problems: Problems) -> None:
-    """Raise the first problem by line, with the others in its details; a tool's schema stands only with the first."""
+    """Raise the first problem by line, with the others in its details; each tool's schema is included once."""
     if not problems:
         return
     with_schema: set[str] = set()

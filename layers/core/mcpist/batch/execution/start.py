@@ -1,4 +1,4 @@
-"""Starting a batch: the ledger first, then its machine, or the relay where it cannot have one now."""
+"""Start a batch: write it into the ledger, then start its machine, or the relay where it cannot have one now."""
 
 import re
 import secrets
@@ -25,14 +25,14 @@ from mcpist.settings import settings
 from mcpist.telemetry.invocation import correlation
 from mcpist.tools.permissions import Permissions
 
-WARRANT_MARGIN_SECONDS = 300  # a step that has begun in time may still be running
-CREATE_TIMEOUT_SECONDS = (
-    10  # for a definition of up to a megabyte to be checked; after that the batch runs on the relay
-)
+# A step that began before the batch closed may still be running.
+WARRANT_MARGIN_SECONDS = 300
+# AWS checks a definition of up to a megabyte in this time; after it the batch runs on the relay.
+CREATE_TIMEOUT_SECONDS = 10
 MAX_START_ATTEMPTS = 5
 START_RETRY_SECONDS = 0.2
 
-# Why an account gets no further machine just now; throttling has become StoreUnavailable.
+# Errors of CreateStateMachine after which the batch runs on the relay; throttling is StoreUnavailable already.
 _CREATE_REFUSAL_CODES = (
     "StateMachineLimitExceeded",
     "StateMachineDeleting",
@@ -42,21 +42,21 @@ _CREATE_REFUSAL_CODES = (
 
 
 def new_batch_id() -> str:
-    """An id that no batch has."""
+    """Return an id that no batch has."""
     return f"b_{secrets.token_hex(8)}"
 
 
 def is_batch_id(text: str) -> bool:
-    """Whether a batch could have this id: what comes from outside becomes part of a key."""
+    """Return whether a batch could have this id, which a caller sent and which becomes part of a key."""
     return re.fullmatch(r"b_[0-9a-f]{16}", text) is not None
 
 
 def start(
     plan: Plan, permissions: Permissions, timeout: float = DEFAULT_BATCH_TIMEOUT_SECONDS, batch: str = ""
 ) -> Header:
-    """Write the batch into the ledger and start it; it closes after `timeout` seconds. Raises before anything runs.
+    """Write a batch into the ledger and start it; it closes after `timeout` seconds. Raises before anything runs.
 
-    `batch` is its id where one has been promised: who promises it sees to it that it is used once.
+    `batch` is an id that was reserved for it; the caller makes sure that it is used once.
     """
     return _write_and_start(plan, _build_header(plan, permissions, timeout, batch), permissions, _build_entries(plan))
 
@@ -64,7 +64,7 @@ def start(
 def resume(
     resumption: Resumption, permissions: Permissions, timeout: float = DEFAULT_BATCH_TIMEOUT_SECONDS, batch: str = ""
 ) -> Header:
-    """Start a new batch with what another one has come to: what has settled for good is not run again."""
+    """Start a new batch with the results of an old one, whose final steps are not run again."""
     head = resumption.with_settled_steps(_build_header(resumption.plan, permissions, timeout, batch))
     return _write_and_start(
         resumption.plan, head, permissions, resumption.entries(_build_entries(resumption.plan)), resumption.elements
@@ -102,7 +102,7 @@ def _build_header(plan: Plan, permissions: Permissions, timeout: float, batch: s
 
 
 def _request_warrant(plan: Plan, head: Header, permissions: Permissions) -> str:
-    """The broker's word for the services that the batch asks; empty where it asks none."""
+    """Return the broker's warrant for the services that the batch calls; empty where it calls none."""
     services = {service for tool in plan.tools for service in permissions.catalogue.module(tool.module).services}
     if not services:
         return ""
@@ -110,7 +110,7 @@ def _request_warrant(plan: Plan, head: Header, permissions: Permissions) -> str:
 
 
 def _count_runs(entries: Iterable[Entry], elements: Iterable[Entry]) -> int:
-    """How many steps will run, and elements of lists that are known."""
+    """Count the steps that will run, and the elements of lists that are known."""
     runs = {entry.index: entry for entry in entries if entry.status is None}
     known = sum(entry.map_items.count for entry in runs.values() if entry.map_items)
     return len(runs) + known - sum(element.index in runs for element in elements)
@@ -133,9 +133,9 @@ def _start_batch_execution(machine: Machine, head: Header) -> Header:
 
 
 def _start_machine(machine: Machine, head: Header) -> bool:
-    """Start the machine; the first batch of a shape creates it. False where there can be none just now.
+    """Start the machine, which the first batch of a shape creates; return False where there can be none just now.
 
-    An answer that was lost may have started it: then the relay runs beside it, and each step settles once all the same.
+    If only the response was lost, the machine and the relay both run, and each step still settles once.
     """
     name = machine.name(settings().stack_name, settings().machines_role)
     payload = {"batch": head.pk}
@@ -158,12 +158,12 @@ def _start_machine(machine: Machine, head: Header) -> bool:
 
 
 def creation_client() -> Any:
-    """The client that makes machines: one that is asked again while it works would make them all twice as slowly."""
+    """Return the client that creates machines, without retries: a retry while AWS works would slow both requests."""
     return client("stepfunctions", read_seconds=CREATE_TIMEOUT_SECONDS, attempts=1)
 
 
 def _create_machine(machine: Machine, name: str) -> None:
-    """Make a machine; another batch of this shape may have made it just now."""
+    """Create a machine unless another batch of this shape has just created it."""
     with suppress(ResourceExists), store_errors("Step Functions"):
         creation_client().create_state_machine(
             name=name,
@@ -175,6 +175,6 @@ def _create_machine(machine: Machine, name: str) -> None:
 
 
 def _machine_arn(name: str) -> str:
-    """The machine's ARN, in the account and region of the function that it calls."""
+    """Return a machine's ARN, in the account and region of the function that it calls."""
     partition, _, region, account = settings().step_runner.split(":")[1:5]
     return f"arn:{partition}:states:{region}:{account}:stateMachine:{name}"

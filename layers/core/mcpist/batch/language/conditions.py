@@ -1,9 +1,9 @@
 """Conditions: the `when` of a step, which is skipped unless it holds.
 
 "${x.path}"                          the same as not_empty
-{"exists": "${x.path}"}              the path leads to something other than null
-{"not_empty": "${x.path}"}           and that is no empty text, list or object, and not false
-{"equals": ["${x.path}", value]}     and that is this JSON
+{"exists": "${x.path}"}              the value exists and is not null
+{"not_empty": "${x.path}"}           and it is no empty text, list or object, and not false
+{"equals": ["${x.path}", value]}     the value is the same JSON
 """
 
 import re
@@ -23,7 +23,7 @@ _SYNTAX = '"${x.path}", {"exists": "${x.path}"}, {"not_empty": "${x.path}"} or {
 
 
 def parse_condition(value: Any) -> Any:
-    """A condition as it is kept; PydanticCustomError for one of no such shape."""
+    """Return a condition in its stored form; PydanticCustomError for another shape."""
     match value:
         case None:
             return None
@@ -38,35 +38,35 @@ def parse_condition(value: Any) -> Any:
 
 
 def holds(condition: Condition, find: FindSource) -> bool:
-    """Whether a condition holds; a reference that leads nowhere is to nothing."""
+    """Return whether a condition holds; a reference that does not resolve counts as missing."""
     ((kind, operand),) = condition.items()
     try:
-        found = resolve(operand, find, "when")
+        value = resolve(operand, find, "when")
     except UnresolvedReference:
         return False
     match kind:
         case "exists":
-            return found is not None
+            return value is not None
         case "equals":
-            return is_equal_json(*found)
+            return is_equal_json(*value)
         case _:
-            return found is not None and found is not False and found not in ("", [], {})
+            return value is not None and value is not False and value not in ("", [], {})
 
 
 def is_about_element(condition: Condition) -> bool:
-    """Whether a condition is asked of each element of a list, not of the step."""
+    """Return whether a condition is evaluated for each element of a list, not for the step."""
     return any(reference.step == EACH for reference in find_references(condition))
 
 
-def is_equal_json(one: Any, other: Any) -> bool:
-    """Whether two values are the same JSON: true is not 1, but 1.0 is."""
-    match one, other:
+def is_equal_json(left: Any, right: Any) -> bool:
+    """Return whether two values are the same JSON: true is not 1, but 1.0 is."""
+    match left, right:
         case dict(), dict():
-            return one.keys() == other.keys() and all(is_equal_json(one[name], other[name]) for name in one)
+            return left.keys() == right.keys() and all(is_equal_json(left[name], right[name]) for name in left)
         case list(), list():
-            return len(one) == len(other) and all(map(is_equal_json, one, other))
+            return len(left) == len(right) and all(map(is_equal_json, left, right))
         case _:
-            return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+            return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
 
 
 def _is_reference(value: Any) -> bool:

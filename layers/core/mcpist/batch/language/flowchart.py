@@ -1,4 +1,4 @@
-"""A batch as a picture: a Mermaid flowchart, which Markdown viewers draw.
+"""Draw a batch as a Mermaid flowchart, which Markdown viewers show.
 
 Reference: https://mermaid.js.org/syntax/flowchart.html
 """
@@ -8,15 +8,15 @@ from collections.abc import Sequence
 
 from mcpist.batch.language.graph import Graph, Steps
 
-# Inside of a word, a line below or in the middle means nothing to Markdown.
+# Inside a word, _ and - mean nothing to Markdown.
 _SPECIAL = re.compile(r"[^\w-]|(?<![^\W_])[_-]|[_-](?![^\W_])")
 
 
 def mermaid_flowchart(ids: Sequence[str], needs: Sequence[Steps], map_steps: Steps = frozenset()) -> str:
-    """Draw what waits for what; steps with `each` have double sides, and needs that others imply are left out."""
+    """Draw the needs between steps; steps with `each` have double borders, and implied needs are left out."""
     boxes = [_box(index, name, is_map=index in map_steps) for index, name in enumerate(ids)]
     reduced = Graph(tuple(needs)).reduced.needs
-    arrows = [f"  s{need} --> s{index}" for index, wanted in enumerate(reduced) for need in sorted(wanted)]
+    arrows = [f"  s{need} --> s{index}" for index, needed in enumerate(reduced) for need in sorted(needed)]
     return "\n".join(["flowchart LR", *boxes, *arrows])
 
 
@@ -25,5 +25,5 @@ def _box(index: int, name: str, *, is_map: bool) -> str:
 
 
 def _escaped(name: str) -> str:
-    """A name as text alone: all that could be Mermaid, Markdown or HTML stands as the number of its character."""
-    return _SPECIAL.sub(lambda found: f"#{ord(found[0])};", name)
+    """Return a name in which characters that mean something to Mermaid, Markdown or HTML are numeric entities."""
+    return _SPECIAL.sub(lambda match: f"#{ord(match[0])};", name)

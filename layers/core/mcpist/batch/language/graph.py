@@ -1,4 +1,4 @@
-"""The shape of a batch: which step waits for which."""
+"""The graph of a batch: the steps that each step waits for."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ type Steps = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Steps 0, 1, 2, ... and for each the steps that it waits for; never a cycle."""
+    """Steps 0, 1, 2, ... and for each the steps that it waits for, without a cycle."""
 
     needs: tuple[Steps, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what is no DAG: whoever builds a Graph from a user's words asks `find_cycle` first."""
+        """Refuse what is no DAG; check a user's steps with `find_cycle` before building a Graph."""
         if not self.steps.issuperset(chain.from_iterable(self.needs)):
             raise ValueError("a step needs a step that does not exist")
         if cycle := find_cycle(self.needs):
@@ -31,50 +31,50 @@ class Graph:
 
     @property
     def ancestors(self) -> tuple[Steps, ...]:
-        """For each step all that must have settled before it: its needs, their needs, and so on."""
-        found: dict[int, Steps] = {}
+        """For each step all steps that settle before it: its needs, their needs, and so on."""
+        ancestors: dict[int, Steps] = {}
         for i in TopologicalSorter(dict(enumerate(self.needs))).static_order():
-            found[i] = self.needs[i].union(*(found[j] for j in self.needs[i]))
-        return tuple(found[i] for i in range(len(self.needs)))
+            ancestors[i] = self.needs[i].union(*(ancestors[j] for j in self.needs[i]))
+        return tuple(ancestors[i] for i in range(len(self.needs)))
 
     @property
     def order(self) -> tuple[int, ...]:
-        """A topological order: whoever has fewer ancestors stands first, so nobody stands before an ancestor."""
+        """A topological order: by the number of ancestors, of which every step has more than each of its ancestors."""
         ancestors = self.ancestors
         return tuple(sorted(self.steps, key=lambda i: (len(ancestors[i]), i)))
 
     @property
     def reduced(self) -> "Graph":
-        """The transitive reduction: the same order of steps, without the needs that other needs imply."""
+        """The transitive reduction: the same graph without the needs that other needs imply."""
         ancestors = self.ancestors
         return Graph(tuple(needs.difference(*(ancestors[j] for j in needs)) for needs in self.needs))
 
     def renumbered(self, order: Sequence[int]) -> "Graph":
-        """The same graph with `order[k]` as its step k."""
+        """Return the same graph with `order[k]` as its step k."""
         place = {i: k for k, i in enumerate(order)}
         return Graph(tuple(frozenset(place[k] for k in self.needs[i]) for i in order))
 
     @property
     def components(self) -> tuple[Steps, ...]:
-        """The parts of the batch that have nothing to do with each other."""
+        """The parts that no need connects."""
         return components(self.needs, self.steps)
 
     @property
     def series(self) -> tuple[Steps, ...]:
-        """The parts of the batch that follow each other as whole parts."""
+        """The parts each of which follows the whole part before it."""
         return series(self.ancestors, self.steps)
 
     @property
     def depth(self) -> int:
-        """The steps on the longest path."""
-        reached: dict[int, int] = {}
+        """The number of steps on the longest path."""
+        depths: dict[int, int] = {}
         for i in self.order:
-            reached[i] = 1 + max((reached[j] for j in self.needs[i]), default=0)
-        return max(reached.values(), default=0)
+            depths[i] = 1 + max((depths[j] for j in self.needs[i]), default=0)
+        return max(depths.values(), default=0)
 
 
 def find_cycle(needs: Sequence[Steps]) -> tuple[int, ...] | None:
-    """Find a path on which each step needs the next, from a step to itself: (0, 2, 0); None: no cycle."""
+    """Return a path on which each step needs the next, from a step to itself, e.g. (0, 2, 0); None without a cycle."""
     try:
         TopologicalSorter(dict(enumerate(needs))).prepare()
     except CycleError as error:
@@ -125,9 +125,9 @@ def _join_parts(brackets: str, parts: Iterable[tuple[str, tuple[int, ...]]]) -> 
 
 
 def opened(needs: Sequence[Steps], seq: Mapping[int, int], i: int) -> list[int]:
-    """List the steps that the settling of `i` opened: all that they need has settled, and `i` as the last of it.
+    """Return the steps that settling `i` opened: all their needs have settled, and `i` was the last of them.
 
-    `seq` says as which one a step settled. Its entries never change, so neither does this answer,
+    `seq` has each settled step's place in the order of settling. Its entries never change, so neither does the result,
     and exactly one of a step's needs opens it.
     """
     return [
@@ -138,7 +138,7 @@ def opened(needs: Sequence[Steps], seq: Mapping[int, int], i: int) -> list[int]:
 
 
 def components(needs: Sequence[Steps], members: Steps) -> tuple[Steps, ...]:
-    """Split `members` into the parts that no need connects, by their lowest step: they run in parallel."""
+    """Split `members` into the parts that no need connects, sorted by their lowest steps; they can run in parallel."""
     parts: list[Steps] = []
     for i in members:
         linked = (needs[i] & members) | {i}
@@ -149,17 +149,17 @@ def components(needs: Sequence[Steps], members: Steps) -> tuple[Steps, ...]:
 
 
 def series(ancestors: Sequence[Steps], members: Steps) -> tuple[Steps, ...]:
-    """Split `members` into the most parts of which each waits for all of the one before: they run in sequence.
+    """Split `members` into as many parts as possible of which each waits for all of the part before.
 
-    Every step of a part has every step of the parts before it among its ancestors. So every source of the
-    rest needs every sink of the part before, and a barrier between the two delays nobody: a free cut.
+    Every step of a part has every step of the parts before it among its ancestors. So every source of the rest needs
+    every sink of the part before, and a barrier between the two delays no step: a free cut.
     """
     order = sorted(members, key=lambda i: len(ancestors[i] & members))
     parts: list[Steps] = []
     shared, end = members, len(order)
     for start in reversed(range(len(order))):
         shared &= ancestors[order[start]]
-        if len(shared) == start:  # all that stands before `start` precedes all that stands after it
+        if len(shared) == start:  # every step before `start` precedes every step after it
             parts.append(frozenset(order[start:end]))
             end = start
     return tuple(reversed(parts))

@@ -1,9 +1,9 @@
 """References: `${step.path[0].field}` in the params, the `each` and the `when` of a step.
 
-The first word of the path chooses: `items` the projected rows, `raw` the service's JSON, `file` the file of a large
-result, and any other word the service's JSON too; of a step with `each` also `elements`, how each of them ended.
+The first word of the path selects: `items` the projected rows, `raw` the service's JSON, `file` the file of a large
+result, any other word the service's JSON, too; of a step with `each` also `elements`, how each of them ended.
 `${each}` is the element that a step runs for. A string that is one reference becomes the value itself; references
-inside a longer string become text; `$${` stands for a plain `${`. Values are put in once: a result that looks like a
+inside a longer string become text; `$${` is an escaped `${`. References are resolved once: a result that looks like a
 reference stays text.
 """
 
@@ -30,7 +30,7 @@ type Key = str | int
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A place in another step's result, or in the element (`step` is `each` then); `field` is where it stands."""
+    """A path into another step's result, or into the element, for which `step` is `each`; `field` contains it."""
 
     text: str
     field: str
@@ -40,9 +40,9 @@ class Reference:
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a settled step brought, as references see it.
+    """The result of a settled step, as references see it.
 
-    A step with `each` has `elements`, how each ended, and `raw` is the list of what they brought.
+    Of a step with `each`, `elements` says how each ended, and `raw` is the list of their results.
     """
 
     raw: Any
@@ -52,30 +52,30 @@ class StepResult:
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """The projected rows; of a step with `each` those of all its elements, one after the other."""
+        """The projected rows; of a step with `each` those of all its elements together."""
         if self.elements is None:
             return project(self.raw, self.shows)
-        return [row for brought in self.raw for row in project(brought, self.shows)]
+        return [row for raw in self.raw for row in project(raw, self.shows)]
 
 
 @dataclass(frozen=True, slots=True)
 class EachElement:
-    """What `${each}` stands for."""
+    """The value of `${each}`."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
 class NoResult:
-    """What a step brought that did not succeed: null, and no rows."""
+    """The result of a step that did not succeed: null, and no rows."""
 
 
 type FindSource = Callable[[str], StepResult | EachElement | NoResult]
-"""What a reference's first word leads to."""
+"""Return the result that the id of a step, or `each`, stands for."""
 
 
 def find_references(value: Any, field: str = "params") -> list[Reference]:
-    """Every reference in a value that stands in `field`; UnresolvedReference for one that is not well formed."""
+    """Return every reference in the value of `field`; UnresolvedReference for one that is malformed."""
     return [
         _parse_match(match, place)
         for place, text in _strings(value, field)
@@ -85,9 +85,9 @@ def find_references(value: Any, field: str = "params") -> list[Reference]:
 
 
 def check_reference(reference: Reference, shows: Shows, *, is_map: bool = False) -> None:
-    """Refuse, before anything runs, what leads nowhere: a column that the step's tool does not show.
+    """Refuse before anything runs a column that the step's tool does not show.
 
-    A `is_map` is a step with `each`: its JSON is a list.
+    `is_map` says that the step has `each`, so that its JSON is a list.
     """
     first = reference.keys[0] if reference.keys else 0
     if first == "items":
@@ -98,7 +98,7 @@ def check_reference(reference: Reference, shows: Shows, *, is_map: bool = False)
 
 
 def check_element(reference: Reference, shows: Shows, source: str) -> None:
-    """Refuse `${each.column}` over the rows of the step `source` where its tool shows no such column."""
+    """Refuse `${each.column}` over the rows of the step `source` whose tool shows no such column."""
     _check_column(Reference(reference.text, reference.field, source, reference.keys), shows, (0, *reference.keys))
 
 
@@ -112,7 +112,7 @@ def _check_column(reference: Reference, shows: Shows, keys: tuple[Key, ...]) -> 
 
 
 def resolve(value: Any, find: FindSource, field: str = "params") -> Any:
-    """A value with every reference replaced by what it leads to."""
+    """Return a value in which every reference is replaced by its value."""
     if isinstance(value, dict):
         return {name: resolve(inner, find, f"{field}.{name}") for name, inner in value.items()}
     if isinstance(value, list):
@@ -126,7 +126,7 @@ def resolve(value: Any, find: FindSource, field: str = "params") -> Any:
 
 
 def resolve_reference(reference: Reference, find: FindSource) -> Any:
-    """The value that a reference leads to, or UnresolvedReference."""
+    """Return the value of a reference, or raise UnresolvedReference."""
     source = find(reference.step)
     match source:
         case EachElement(value):
@@ -167,7 +167,7 @@ def _walk(value: Any, keys: tuple[Key, ...], reference: Reference) -> Any:
 
 
 def _describe_value(value: Any) -> str:
-    """What is in the place where a reference ends too soon."""
+    """Return a hint about the value in which the next key of a reference is missing."""
     match value:
         case {}:
             return f"There: {', '.join(list(value)[:_MAX_LISTED_KEYS]) or 'an empty object'}."
@@ -198,7 +198,7 @@ def _parse_match(match: re.Match[str], field: str) -> Reference:
 
 
 def _strings(value: Any, field: str) -> Iterator[tuple[str, str]]:
-    """Every string in a value with the field it stands in."""
+    """Yield every string in a value with the path of its field."""
     if isinstance(value, str):
         yield field, value
     elif isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The steps of a batch, read from JSONL or from a list of objects: the whole language, one line a step."""
+"""The steps of a batch, parsed from JSONL or from a list of objects, one line a step."""
 
 import json
 from collections.abc import Iterator
@@ -104,7 +104,7 @@ _PATTERN_MESSAGES = {
 
 
 def parse(commands: str | list[Any], problems: Problems) -> list[Step]:
-    """The steps in their order; what is wrong with a line is added to `problems`, and the line left out."""
+    """Return the steps in their order; a line with errors is left out, and the errors are added to `problems`."""
     lines = _split_lines(commands)
     if not lines:
         problems.append(EmptyBatch(field="commands"))
@@ -122,7 +122,7 @@ def parse(commands: str | list[Any], problems: Problems) -> list[Step]:
 
 
 def _split_lines(commands: str | list[Any]) -> list[tuple[int, Any]]:
-    """The lines with their numbers from 1, empty ones passed over; a list's elements count as lines."""
+    """Return the lines that are not empty with their numbers from 1; the elements of a list count as lines."""
     if isinstance(commands, list):
         return list(enumerate(commands, start=1))
     lines = enumerate(commands.removeprefix("\ufeff").split("\n"), start=1)
@@ -130,7 +130,7 @@ def _split_lines(commands: str | list[Any]) -> list[tuple[int, Any]]:
 
 
 def _parse_step(number: int, line: Any, problems: Problems, *, encoded: bool) -> Step | None:
-    """The step of a line, which is `encoded` as JSON or read already."""
+    """Return the step of a line, which is JSON text where it is `encoded`, else a parsed value."""
     try:
         value = _decode(number, line) if encoded else line
     except InvalidLine as problem:
@@ -146,7 +146,7 @@ def _parse_step(number: int, line: Any, problems: Problems, *, encoded: bool) ->
 
 
 def _decode(number: int, text: str) -> Any:
-    """The line's JSON, or InvalidLine."""
+    """Return the JSON of a line, or raise InvalidLine."""
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -162,7 +162,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _to_problems(number: int, value: Any, error: ValidationError) -> Iterator[InvalidLine]:
-    """What is wrong with a line, and the id that it would have had."""
+    """Yield the errors of a line, with the id that the caller wrote."""
     place: dict[str, Any] = {"line": number}
     if isinstance(value, dict) and isinstance(value.get("id"), str):
         place["id"] = value["id"]

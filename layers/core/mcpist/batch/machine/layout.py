@@ -1,4 +1,4 @@
-"""The layout of a machine: what follows what, so that no step waits for work that it does not need.
+"""The layout of a machine: sequences and forks in which no step waits for work that it does not need.
 
     part          when                                                      in the layout
     ----          ----                                                      -----------
@@ -6,13 +6,13 @@
     series        each step of one needs all of the one before              a sequence: the barrier is free
     the rest      steps share some needs, but not all (the N shape)         a branch for each step that can begin
 
-In the rest, a step with needs in several branches (a join) stands in each of them behind a guard: did the steps that
-have just settled in this branch open it? Only where its last need has settled it finds itself opened, so it runs once,
-and at the earliest moment.
+In the rest, a step with needs in several branches (a join) is in each of them, behind a guard: did the steps that have
+just settled in this branch open it? Only the branch in which its last need settled opens it, so it runs once, and at
+the earliest moment.
 
-The fewer branches share a join, the fewer copies of it and of all that follows it. Branches that begin with different
-steps are one where a free cut soon unites them, even if what stands behind the cut waits for other branches, too: that
-cannot begin before all that the cut waits for, so a guard behind the cut sees the opening at the moment it happens.
+The fewer branches share a join, the fewer copies there are of it and of all that follows it. Branches that begin with
+different steps become one where a free cut unites them, even if the steps after the cut wait for other branches, too:
+these cannot begin before everything that the cut waits for, so a guard after the cut opens them at the right moment.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ STATES_PER_MAP = 9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EnterStep:
-    """Settle a step; guarded: only if what settled just before has opened it, else the sequence ends."""
+    """Settle a step; a guarded one only if the steps that have just settled opened it, else the sequence ends."""
 
     step: int
     guarded: bool
@@ -38,7 +38,7 @@ class EnterStep:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fork:
-    """Run layouts side by side and wait for all of them."""
+    """Run layouts in parallel and wait for all of them."""
 
     branches: "tuple[Layout, ...]"
     states: int
@@ -49,11 +49,11 @@ class MachineTooLarge(Exception):
 
 
 type Layout = tuple[EnterStep | Fork, ...]
-"""A sequence: each part begins when the one before has ended."""
+"""A sequence: each part begins when the part before it has ended."""
 
 
 def arrange(graph: Graph, map_steps: Steps = frozenset()) -> Layout:
-    """Plan a graph so that every step runs once, and as soon as its needs have settled.
+    """Lay out a graph so that every step runs once, and as soon as its needs have settled.
 
     Raises MachineTooLarge as soon as the machine passes MAX_STATES: a join is copied into the branches of its needs, so
     badly tangled graphs grow exponentially.
@@ -64,12 +64,12 @@ def arrange(graph: Graph, map_steps: Steps = frozenset()) -> Layout:
 
 
 def count_states(layout: Layout) -> int:
-    """Count the states that a layout becomes: those of its parts, and one to stop in."""
+    """Return the number of states of a layout: those of its parts, and one to stop in."""
     return sum(part.states for part in layout) + any(isinstance(part, EnterStep) for part in layout)
 
 
 class _LayoutBuilder:
-    """Plans the parts of one graph; equal parts are planned once, so the time stays small where the layout explodes."""
+    """Lays out the parts of one graph, equal parts once: so a layout that grows exponentially is refused soon."""
 
     def __init__(self, graph: Graph, map_steps: Steps) -> None:
         self._needs = graph.reduced.needs
@@ -78,9 +78,9 @@ class _LayoutBuilder:
         self.build = cache(self._build)
 
     def _build(self, members: Steps, known: Steps) -> Layout:
-        """Plan `members` for a moment when all of `known` has settled.
+        """Lay out `members` for a moment when all of `known` has settled.
 
-        A member with an ancestor in neither set also waits for another branch: it is, or follows, a guarded join.
+        A member with an ancestor in neither set also waits for another branch: it is a guarded join, or follows one.
         """
         if not members:
             return ()
@@ -95,10 +95,10 @@ class _LayoutBuilder:
         return self._enter(i, known)
 
     def _sequence(self, members: Steps, known: Steps) -> Iterator[Layout]:
-        """Plan the parts of a series one by one, with what has surely settled when each begins."""
+        """Lay out the parts of a series, each with the steps that have surely settled when it begins."""
         for part in series(self._ancestors, members):
             yield self.build(part, known)
-            # A lone step that began had all its ancestors behind it; of several, some may have run in another branch.
+            # A single step begins after all its ancestors; of several steps, some may run in another branch.
             known |= (
                 part.union(*(self._ancestors[i] for i in part)) if len(part) == 1 else self._surely_settled(part, known)
             )
@@ -109,13 +109,13 @@ class _LayoutBuilder:
         return (EnterStep(i, guarded, own + guarded),)
 
     def _surely_settled(self, part: Steps, known: Steps) -> Steps:
-        """Find those of a part that wait for no other branch: they have settled when the part has ended."""
+        """Return the steps of a part that wait for no other branch: they have settled when the part has ended."""
         return frozenset(i for i in part if self._ancestors[i] <= known | part)
 
     def _branch_groups(self, members: Steps) -> list[Steps]:
-        """Group the sources of `members` into branches: each alone, or with those that a free cut soon unites.
+        """Group the sources of `members` into branches: each alone, or with others that a free cut unites.
 
-        What follows that cut stands once then, not once for each of them; the largest groups save most.
+        Then the steps after the cut are laid out once, not once for each source; the largest groups save most.
         """
         sources = alone = self._sources(members)
         united: list[Steps] = []
@@ -127,7 +127,7 @@ class _LayoutBuilder:
         return sorted([*united, *(frozenset({i}) for i in alone)], key=min)
 
     def _unite_before(self, group: Steps, i: int, members: Steps) -> Steps:
-        """Find those of a group of sources that a cut before `i` unites: all that follows them waits for it."""
+        """Return the sources of a group that a cut before `i` unites: all that follows them waits for the cut."""
         while group:
             onward = self._with_descendants(group, members)
             before = onward & self._ancestors[i]
@@ -139,16 +139,16 @@ class _LayoutBuilder:
         return group
 
     def _sources(self, members: Steps) -> Steps:
-        """Find those that need none of the others."""
+        """Return the members that need no other member."""
         return frozenset(i for i in members if self._needs[i].isdisjoint(members))
 
     def _with_descendants(self, group: Steps, members: Steps) -> Steps:
-        """Find a group of `members` and all of them that follow from it."""
+        """Return a group of `members` and all members that follow from it."""
         return group.union(i for i in members if not self._ancestors[i].isdisjoint(group))
 
 
 def _fork(layouts: Iterable[Layout]) -> Layout:
-    """Put layouts side by side; a fork that is all of a branch gives its branches to the fork around it."""
+    """Return a fork of layouts; a branch that is only a fork is replaced by its branches."""
     branches: list[Layout] = []
     for layout in layouts:
         match layout:

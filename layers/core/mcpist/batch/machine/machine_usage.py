@@ -1,20 +1,19 @@
-"""Uses: when each generated machine was last wanted, and which are being removed.
+"""The usage of generated machines: when each was last used, and which are being removed.
 
 Items, all under the pk `machines` of the ledger:
-    NAME        a machine: `used_at`, its number of `states`, and `leaving` once the janitor has chosen to remove it
-AWS ends the executions of a machine that is deleted, and nobody can see from outside whether it has any. So a batch
-notes its machine before it starts it; the janitor marks it as leaving before it deletes it, and only if no note came
-since it looked. Whichever of the two writes comes second sees the first.
+    NAME        a machine: `used_at`, its number of `states`, and `removing_at` once the janitor has chosen it
+AWS ends the executions of a machine that is deleted, and does not say whether it has any. So a batch records the use of
+its machine before it starts it. The janitor marks a machine before it deletes it, and only if no use was recorded since
+it looked. The later of the two writes sees the earlier one.
 """
 
 import re
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed, client, store_errors
-from mcpist.batch.ledger.items import table
+from mcpist.aws.codec import decode
+from mcpist.batch.ledger.items import now, table
 from mcpist.batch.machine.definition import NAME_DIGEST_CHARACTERS, Machine
 from mcpist.memory import Memory
 
@@ -29,16 +28,23 @@ recorded_uses: Memory[str, float] = Memory(USE_WRITE_INTERVAL_SECONDS, MAX_RECOR
 
 @dataclass(frozen=True, slots=True)
 class MachineUse:
-    """What is known of a machine's use; a note may be a day old."""
+    """The recorded use of a machine, at most a day before its last use."""
 
-    used_at: float | None
-    states: int | None
-    being_removed: bool
+    used_at: float | None = None
+    states: int | None = None
+    """The number of its states."""
+    removing_at: float | None = None
+    """When the janitor chose to remove it, if it did."""
+
+    @property
+    def being_removed(self) -> bool:
+        """Whether the janitor has chosen to remove it."""
+        return self.removing_at is not None
 
 
 @dataclass(frozen=True, slots=True)
 class DeployedMachine:
-    """A machine of this account, whoever made it."""
+    """Any machine of this account."""
 
     name: str
     arn: str
@@ -46,40 +52,40 @@ class DeployedMachine:
 
 
 def record_use(name: str, states: int) -> bool:
-    """Note that a batch is about to run on a machine, at most once a day and sandbox.
+    """Record that a batch is about to run on a machine, at most once a day and sandbox.
 
-    False while it is being removed: then the batch must run elsewhere.
+    Returns False while the machine is being removed: then the batch must run elsewhere.
     """
-    now = time.time()
+    used_at = now()
     if recorded_uses.get(name):
         return True
     item = table().update(
         MACHINES_PK,
         name,
         "SET #used_at = :now, #states = :states, #expires_at = :later",
-        values={":now": int(now * 1000), ":states": states, ":later": int(now) + USE_RETENTION_SECONDS},
+        values={":now": used_at, ":states": states, ":later": int(used_at) + USE_RETENTION_SECONDS},
     )
-    if "leaving" in item:
+    if "removing_at" in item:
         return False
-    recorded_uses.put(name, now)
+    recorded_uses.put(name, used_at)
     return True
 
 
 def list_uses() -> dict[str, MachineUse]:
-    """What is known of each machine's use, by its name."""
-    return {item["sk"]: _read(item) for item in table().query(MACHINES_PK)}
+    """Return the recorded use of each machine by its name."""
+    return {item["sk"]: decode(MachineUse, item) for item in table().query(MACHINES_PK)}
 
 
 def mark_removing(name: str, seen: MachineUse | None) -> bool:
-    """Mark a machine as leaving; False if a batch has wanted it since its use was seen."""
-    before = seen.used_at if seen else None
+    """Mark a machine as being removed; return False if a batch has used it since its use was `seen`."""
+    before, marked_at = seen.used_at if seen else None, now()
     try:
         table().update(
             MACHINES_PK,
             name,
-            "SET #leaving = :now, #expires_at = :later",
-            values={":now": int(time.time() * 1000), ":later": int(time.time()) + USE_RETENTION_SECONDS}
-            | ({} if before is None else {":before": round(before * 1000)}),
+            "SET #removing_at = :now, #expires_at = :later",
+            values={":now": marked_at, ":later": int(marked_at) + USE_RETENTION_SECONDS}
+            | ({} if before is None else {":before": before}),
             condition="attribute_not_exists(#used_at)" if before is None else "#used_at = :before",
         )
     except ConditionFailed:
@@ -88,12 +94,12 @@ def mark_removing(name: str, seen: MachineUse | None) -> bool:
 
 
 def delete_use(name: str) -> None:
-    """Forget a machine that has been removed: the next batch of its shape makes it anew."""
+    """Delete the record of a machine that was removed; the next batch of its shape creates the machine again."""
     table().delete(MACHINES_PK, name)
 
 
 def list_machines() -> Iterator[DeployedMachine]:
-    """All machines of the account."""
+    """Yield all machines of the account."""
     page: dict[str, str] = {}
     while True:
         with store_errors("Step Functions"):
@@ -106,11 +112,6 @@ def list_machines() -> Iterator[DeployedMachine]:
 
 
 def is_generated(name: str, stack: str) -> bool:
-    """Whether a name is one that a stack gives to the machines that it generates."""
+    """Return whether a name is that of a machine which a stack generates."""
     prefix = Machine({}, 0).name(stack, "")[:-NAME_DIGEST_CHARACTERS]
     return bool(re.fullmatch(re.escape(prefix) + f"[0-9a-f]{{{NAME_DIGEST_CHARACTERS}}}", name))
-
-
-def _read(item: Item) -> MachineUse:
-    used_at = item.get("used_at")
-    return MachineUse(None if used_at is None else used_at / 1000, item.get("states"), "leaving" in item)
