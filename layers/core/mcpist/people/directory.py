@@ -1,17 +1,18 @@
 """The directory: organizations, their users, roles and memberships.
 
 Items (`pk`, `sk`):
-    orgs, org#ACME                   that there is this organization
+    orgs, org#ACME                   the entry of an organization in the list of all
     org#ACME, org                    the organization: name, disabled tool masks, and the version of all its items
     org#ACME, role#ROLE              a role
     org#ACME, user#USER              a user: name, system_role, locale, subject
-    org#ACME, member#ROLE#USER       one user's role, unique per pair, with its position in the user's order
-    subject#ISSUER#SUB, org#ACME     the access that all of these add up to: what one Query reads for a request
+    org#ACME, member#ROLE#USER       one role of a user, with its position in the user's order
+    subject#ISSUER#SUB, org#ACME     the resulting access of a user: a request reads it with one Query
 
-Every change is made to what was read at a version, and written in a transaction that the version guards. So what must
-hold of the whole organization (each subject one user, no user with a role that is gone, never without its last
-administrator) holds however many people change it at once.
-The access items are derived: they come and go with their users, and `_publish` writes them anew after every change.
+A change is computed from the organization as it was read at some version, and written in a transaction on condition of
+that version. So the organization's invariants (no two users with one subject, no user with a role that does not exist,
+at least one administrator) hold even if several people change it at once.
+The access items are derived from the others: they are created and deleted with their users, and `_publish` rewrites
+them after every change.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -39,7 +40,7 @@ from mcpist.settings import settings
 
 ACCESS_CACHE_SECONDS = 5
 MAX_CACHED_SUBJECTS = 1_000
-MAX_WRITE_ATTEMPTS = 10  # to write while others write, too
+MAX_WRITE_ATTEMPTS = 10  # of a change, while others change the organization, too
 
 access_cache: Memory[Subject, list[Item]] = Memory(ACCESS_CACHE_SECONDS, MAX_CACHED_SUBJECTS)
 
@@ -51,18 +52,18 @@ def identify(
     roles: Collection[str] = (),
     proof: Proof | None = None,
 ) -> Caller:
-    """The Caller that a subject is, in the roles named, or else in all that it has, in their order.
+    """Return the caller that a subject is, in the given roles, or in all of its roles in their order.
 
-    MembershipRequired where it is a member of no such organization, OrganizationAmbiguous where it must name one of
-    several; AuthorizationError for a role that it does not have.
+    MembershipRequired if it is not a member of the organization (or of any), OrganizationAmbiguous if it is a member of
+    several and names none, AuthorizationError for a role that it does not have.
     """
     accesses = _access_items(subject)
-    chosen = [access for access in accesses if not organization or access["organization"] == organization]
-    if not chosen:
+    matching = [access for access in accesses if not organization or access["organization"] == organization]
+    if not matching:
         raise MembershipRequired(organization=organization)
-    if len(chosen) > 1:
-        raise OrganizationAmbiguous(known=", ".join(access["organization"] for access in chosen))
-    access = chosen[0]
+    if len(matching) > 1:
+        raise OrganizationAmbiguous(known=", ".join(access["organization"] for access in matching))
+    access = matching[0]
     held = tuple(decode(Role, role) for role in access["roles"])
     for name in roles:
         if all(role.name != name for role in held):
@@ -83,27 +84,26 @@ type Edit = Callable[[Organization], Organization]
 
 
 def organizations() -> list[str]:
-    """The ids of all organizations."""
+    """Return the ids of all organizations."""
     return [item["organization"] for item in _table().query("orgs")]
 
 
 def read(organization: str) -> Organization:
-    """An organization as it is; InvalidRequest where there is none."""
-    _, found = _read(organization)
-    return found or _raise_unknown(organization)
+    """Read an organization; InvalidRequest if it does not exist."""
+    return _read(organization)[1] or _raise_unknown(organization)
 
 
 def change(organization: str, edit: Edit, *, dry_run: bool = False) -> Change:
-    """Make of an organization what `edit` makes of it; a dry run only says what that would be.
+    """Replace an organization by the result of `edit`; a dry run only returns the change.
 
-    `edit` is asked again where somebody else was quicker. InvalidRequest, with nothing changed, for what must not be;
-    LastAdministrator where none would be left. To repeat a change that ended halfway repairs what it left.
+    `edit` is called again if another change was faster. Nothing is changed if the result is invalid (InvalidRequest) or
+    has no administrator (LastAdministrator). Repeating a change that was interrupted completes it.
     """
     return _apply_edit(organization, lambda before: edit(before or _raise_unknown(organization)), dry_run=dry_run)
 
 
 def create(organization: Organization, *, dry_run: bool = False) -> Change:
-    """Create an organization; InvalidRequest where there is one of this id."""
+    """Create an organization; InvalidRequest if its id is taken."""
 
     def new(before: Organization | None) -> Organization:
         if before is not None:
@@ -114,10 +114,10 @@ def create(organization: Organization, *, dry_run: bool = False) -> Change:
 
 
 def replace_organization(organization: Organization, *, dry_run: bool = False) -> Change:
-    """Create an organization, or make one exactly this; LastAdministrator for one without an administrator.
+    """Create an organization or replace it as a whole; LastAdministrator if it has no administrator.
 
-    One of more than some dozens of users is written in several transactions, roles and administrators first: if that
-    breaks off, repeating it brings it to its end.
+    An organization of more than some dozens of users is written in several transactions, roles and administrators
+    first. Repeating a replacement that was interrupted completes it.
     """
     if not organization.administrators:
         raise LastAdministrator(field="users", organization=organization.id)
@@ -125,7 +125,7 @@ def replace_organization(organization: Organization, *, dry_run: bool = False) -
 
 
 def put_organization(organization: str, *, name: str, disabled: Sequence[str] = ()) -> None:
-    """Create or change an organization; `disabled` are masks of tools switched off for everybody."""
+    """Create or change an organization; `disabled` are masks of tools that nobody may use."""
     new = Organization(organization, name, tuple(disabled))
     _apply_edit(organization, lambda before: replace(before or new, name=name, disabled=new.disabled))
 
@@ -145,13 +145,13 @@ def put_user(
     roles: Iterable[str] = (),
     locale: Locale = "en",
 ) -> None:
-    """Create or change a user, and set its roles in their order."""
+    """Create or change a user with its roles, in their order."""
     new = User(user, name, subject, system_role, tuple(dict.fromkeys(roles)), locale)
     change(organization, lambda before: before.with_user(new))
 
 
 def role_names(organization: str) -> list[str]:
-    """The names of an organization's roles."""
+    """Return the names of an organization's roles."""
     return [item["name"] for item in _table().query(f"org#{organization}", "role#")]
 
 
@@ -164,59 +164,59 @@ def _apply_edit(
 ) -> Change:
     for _ in range(MAX_WRITE_ATTEMPTS):
         version, before = _read(organization)
-        made = Change(before or Organization(organization, ""), edit(before).validated())
-        if made.before.administrators and not made.after.administrators:
+        change = Change(before or Organization(organization, ""), edit(before).validated())
+        if change.before.administrators and not change.after.administrators:
             raise LastAdministrator(field="users", organization=organization)
         if dry_run:
-            return made
-        written = version if before == made.after else _write(version, made)
+            return change
+        written = version if before == change.after else _write(version, change)
         if written is not None:
-            _publish(written, made.after, set(made.after.users) if publish_all else made.affected_users())
-            return made
+            _publish(written, change.after, set(change.after.users) if publish_all else change.affected_users())
+            return change
     raise StoreUnavailable(store="directory")
 
 
 def _read(organization: str) -> tuple[int, Organization | None]:
-    """An organization with its version, read first: what changes while the rest is read makes a write fail."""
+    """Read an organization and its version; the version first, so that a change in between makes a later write fail."""
     pk = f"org#{organization}"
     head = _table().get(pk, "org")
     return (head or {}).get("version", 0), Organization.from_items(organization, _table().query(pk) if head else ())
 
 
-def _write(version: int, made: Change) -> int | None:
-    """Write what differs and give the new version; None where somebody else has written since `version`."""
-    for puts, deletes in made.transactions(is_new=not version):
-        held = _table().transact(
+def _write(version: int, change: Change) -> int | None:
+    """Write a change and return the new version; None if another change was written since `version`."""
+    for puts, deletes in change.transactions(is_new=not version):
+        is_written = _table().transact(
             puts,
             [(item["pk"], item["sk"]) for item in deletes],
-            guard=made.after.head_item(version + 1),
+            guard=change.after.head_item(version + 1),
             condition="#version = :version" if version else "attribute_not_exists(#version)",
             values={":version": version} if version else {},
         )
-        if not held:
+        if not is_written:
             return None
         version += 1
     return version
 
 
 def _publish(version: int, state: Organization, users: set[str]) -> None:
-    """Write anew the access items of these users.
+    """Rewrite the access items of these users.
 
-    Whether the organization has changed since is looked up afterwards, until it stands still: so whoever writes an
-    item last has seen every change, however many administrators work at once.
+    Repeat it if the organization has changed meanwhile: so the last writer of an item has seen every change, however
+    many administrators work at once.
     """
     while True:
         for access in state.access_items():
             if access["user"] in users:
                 _replace_access_item(access)
-        latest, found = _read(state.id)
-        if latest == version:
+        latest_version, latest = _read(state.id)
+        if latest_version == version:
             return
-        version, state = latest, found or state
+        version, state = latest_version, latest or state
 
 
 def _replace_access_item(access: Item) -> None:
-    """Replace an access item; one that was removed meanwhile stays removed."""
+    """Replace an access item, unless it was deleted meanwhile."""
     with suppress(ConditionFailed):
         _table().put(access, condition="#user = :user", values={":user": access["user"]})
 
@@ -228,7 +228,7 @@ def _raise_unknown(organization: str) -> NoReturn:
 
 
 def _access_items(subject: Subject) -> list[Item]:
-    """The subject's access items, from memory for some seconds."""
+    """Return the access items of a subject, cached for some seconds."""
     return access_cache.get_or_make(subject, lambda: _table().query(f"subject#{subject.issuer}#{subject.sub}"))
 
 

@@ -1,6 +1,7 @@
-"""Whose access token it is: a JWT verified against the issuer's published keys.
+"""Access tokens: JWTs, verified against the keys that their issuer publishes.
 
-Refused: no signature or a symmetric one, another issuer or audience, no expiry, an ID token.
+Tokens without a signature or with a symmetric one, of another issuer or audience, without an expiry, and ID tokens are
+refused.
 Source: https://www.rfc-editor.org/rfc/rfc9068
 """
 
@@ -44,7 +45,7 @@ METADATA_PATHS = ("/.well-known/openid-configuration", "/.well-known/oauth-autho
 
 
 class IssuerKeys:
-    """An issuer's public keys, fetched at most once a minute however many unknown key ids arrive."""
+    """An issuer's public keys; fetched at most once a minute, however many unknown key ids arrive."""
 
     def __init__(self, issuer: str) -> None:
         self.issuer = issuer
@@ -53,9 +54,10 @@ class IssuerKeys:
         self.stale_at = self.next_fetch_at = float("-inf")
 
     def find(self, key_id: str) -> jwt.PyJWK:
-        """The key with this id; AuthenticationError, or UpstreamUnavailable while the issuer cannot be asked.
+        """Return the key with this id.
 
-        Keys that are known stay good while the issuer is down.
+        AuthenticationError if there is none, or UpstreamUnavailable if the issuer cannot be reached. While it cannot,
+        known keys stay valid.
         """
         now = time.monotonic()
         if (now > self.stale_at or key_id not in self.keys) and now > self.next_fetch_at:
@@ -67,7 +69,7 @@ class IssuerKeys:
         raise AuthenticationError(problem="it is signed with an unknown key")
 
     def fetch(self) -> None:
-        """Read the keys from where the issuer's metadata says they are."""
+        """Read the keys from the URL that the issuer's metadata names."""
         try:
             self.keys = _keys(self._jwks_uri())
         except (OSError, ValueError, jwt.PyJWTError):
@@ -97,19 +99,18 @@ verified_tokens: Memory[bytes, Subject] = Memory(TOKEN_CACHE_SECONDS, MAX_CACHED
 
 
 def verify(token: str, *, issuer: str, audience: str) -> Subject:
-    """The subject of a valid access token; one that was verified within the last minute is not verified again."""
+    """Return the subject of a valid access token; one verified within the last minute is not verified again."""
     key = hashlib.sha256("\n".join((issuer, audience, token)).encode()).digest()
-    known = verified_tokens.get(key)
-    if known:
-        return known
+    if subject := verified_tokens.get(key):
+        return subject
     subject, expires_at = _verify(token, issuer=issuer, audience=audience)
     return verified_tokens.put(key, subject, until=expires_at)
 
 
 def _verify(token: str, *, issuer: str, audience: str) -> tuple[Subject, float]:
-    """The subject and the end of a valid access token, or AuthenticationError saying in general what is wrong.
+    """Return the subject and expiry of a valid access token; AuthenticationError says in general what is wrong.
 
-    `issuer` has no slash at its end; tokens of issuers that write one are its tokens too.
+    `issuer` has no slash at its end; a token whose issuer has one is valid, too.
     """
     try:
         header = jwt.get_unverified_header(token)
@@ -143,29 +144,29 @@ def _keys(uri: str) -> dict[str, jwt.PyJWK]:
 
 
 def _read(url: str) -> dict[str, Any]:
-    """A JSON object that the issuer publishes; urllib, since the first request of a sandbox waits for its import."""
+    """Read a JSON object that the issuer publishes; with urllib, since a cold request waits for the import."""
     if not url.startswith(("https://", "http://")):
-        raise ValueError("an issuer's metadata is read by HTTP")
-    with _opener(url.partition(":")[0]).open(url, timeout=FETCH_TIMEOUT_SECONDS) as answer:
-        found = json.load(answer)
-    if not isinstance(found, dict):
-        raise ValueError("an issuer's metadata is an object")  # noqa: TRY004 - its value is wrong, not our type
-    return found
+        raise ValueError("the URL of an issuer is not HTTP")
+    with _opener(url.partition(":")[0]).open(url, timeout=FETCH_TIMEOUT_SECONDS) as response:
+        document = json.load(response)
+    if not isinstance(document, dict):
+        raise ValueError("an issuer publishes something else than an object")  # noqa: TRY004 - the value is wrong
+    return document
 
 
 @cache
 def _opener(scheme: str) -> OpenerDirector:
-    """What opens addresses of one scheme: no redirect leaves TLS, and nobody else waits for the certificates."""
-    made = OpenerDirector()
+    """Return a client for URLs of one scheme: no redirect leaves TLS, and plain HTTP loads no certificates."""
+    opener = OpenerDirector()
     transport = HTTPSHandler if scheme == "https" else HTTPHandler
     outcomes = (HTTPRedirectHandler, HTTPDefaultErrorHandler, HTTPErrorProcessor, UnknownHandler)
     for handler in (ProxyHandler, transport, *outcomes):
-        made.add_handler(handler())
-    return made
+        opener.add_handler(handler())
+    return opener
 
 
 def _is_access_token(header: dict[str, Any], claims: dict[str, Any]) -> bool:
-    """Whether it says that it is one (RFC 9068, Cognito, Keycloak), or says nothing and has no mark of an ID token."""
+    """Whether a token is marked as an access token (RFC 9068, Cognito, Keycloak), or not marked as an ID token."""
     return (
         str(header.get("typ", "")).lower() in ACCESS_TOKEN_TYPES
         and claims.get("token_use", "access") == "access"

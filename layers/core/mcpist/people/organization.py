@@ -1,6 +1,6 @@
-"""An organization as one value: its roles and users, what must hold of them, and the items that keep them.
+"""An organization as one value: its roles and users, their invariants, and the items that they are stored in.
 
-Every change is a function from one such value to the next; `directory` writes what differs between the two.
+Every change is a function from one such value to the next; `directory` writes the difference.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,70 +13,81 @@ from mcpist.caller import Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse
 
 MAX_TRANSACTION_ITEMS = 99  # besides the organization's own
-MAX_ROLES_PER_USER = 40  # what belongs to one user is written in one transaction
+MAX_ROLES_PER_USER = 40  # so that the items of a user fit into one transaction
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person of an organization; `roles` are names, in the order in which they count."""
+    """A person of an organization."""
 
     id: str
+    """The id, unique in the organization."""
     name: str
+    """The name for people."""
     subject: Subject
+    """The user at the identity provider."""
     system_role: SystemRole = "user"
+    """Whether the user administers the organization."""
     roles: tuple[str, ...] = ()
+    """The names of the roles, in the order in which they apply."""
     locale: Locale = "en"
+    """The language of answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Organization:
-    """A tenant; `disabled` are masks of tools switched off for everybody. Roles and users stand under their ids."""
+    """A tenant."""
 
     id: str
+    """The id, which begins the key of every stored item."""
     name: str
+    """The name for people."""
     disabled: tuple[str, ...] = ()
+    """Masks of tools that nobody may use."""
     roles: Mapping[str, Role] = field(default_factory=dict)
+    """The roles by their names."""
     users: Mapping[str, User] = field(default_factory=dict)
+    """The users by their ids."""
 
     @property
     def administrators(self) -> tuple[str, ...]:
-        """The users who are administrators."""
+        """The ids of the users who are administrators."""
         return tuple(user.id for user in self.users.values() if user.system_role == "admin")
 
     def users_with_role(self, role: str) -> tuple[str, ...]:
-        """The users who have a role."""
+        """Return the ids of the users who have a role."""
         return tuple(user.id for user in self.users.values() if role in user.roles)
 
     def role(self, name: str) -> Role:
-        """A role by its name; InvalidRequest where there is none."""
+        """Return the role with this name; InvalidRequest if there is none."""
         return self.roles.get(name) or _raise_unknown("role", name, self.roles)
 
     def user(self, user: str) -> User:
-        """A user by the id; InvalidRequest where there is none."""
+        """Return the user with this id; InvalidRequest if there is none."""
         return self.users.get(user) or _raise_unknown("user", user, self.users)
 
     def with_role(self, role: Role) -> Self:
-        """The same with this role, new or changed."""
+        """Return a copy with this role, new or changed."""
         return replace(self, roles={**self.roles, role.name: role})
 
     def with_user(self, user: User) -> Self:
-        """The same with this user, new or changed."""
+        """Return a copy with this user, new or changed."""
         return replace(self, users={**self.users, user.id: user})
 
     def without_role(self, name: str) -> Self:
-        """The same without a role; RoleInUse while somebody has it."""
+        """Return a copy without a role; RoleInUse if users have it."""
         self.role(name)
         if holders := self.users_with_role(name):
             raise RoleInUse(field="role", name=name, users=", ".join(holders))
         return replace(self, roles={key: role for key, role in self.roles.items() if key != name})
 
     def without_user(self, user: str) -> Self:
-        """The same without a user."""
+        """Return a copy without a user."""
         self.user(user)
-        return replace(self, users={key: one for key, one in self.users.items() if key != user})
+        return replace(self, users={key: other for key, other in self.users.items() if key != user})
 
     def validated(self) -> Self:
-        """Itself, where all that must hold of it does; else InvalidRequest, whose `field` is the path to the place."""
+        """Return itself if all invariants hold; else InvalidRequest, whose `field` is the path of the wrong field."""
         _check_id("organization", self.id)
         for name in self.roles:
             _check_id(f"roles.{name}", name)
@@ -97,7 +108,7 @@ class Organization:
                 known = ", ".join(self.roles) or "none"
                 raise InvalidRequest(field=place, problem=f'there is no role "{name}" (roles: {known})')
         if len(set(names)) < len(names):
-            raise InvalidRequest(field=place, problem="a role stands there twice")
+            raise InvalidRequest(field=place, problem="a role is listed twice")
         if len(names) > MAX_ROLES_PER_USER:
             raise InvalidRequest(field=place, problem=f"a user has at most {MAX_ROLES_PER_USER} roles")
 
@@ -105,7 +116,7 @@ class Organization:
 
     @classmethod
     def from_items(cls, organization: str, items: Iterable[Item]) -> Self | None:
-        """The organization that these items keep; None where it was never created."""
+        """Return the organization that is stored in these items; None if there is none."""
         found = {item["sk"]: item for item in items}
         if "org" not in found:
             return None
@@ -123,7 +134,7 @@ class Organization:
         )
 
     def items(self) -> Iterator[Item]:
-        """The items of its roles, users and memberships."""
+        """Iterate over the items of its roles, users and memberships."""
         pk = f"org#{self.id}"
         for role in self.roles.values():
             yield {"pk": pk, "sk": f"role#{role.name}", **encode(role)}
@@ -142,12 +153,12 @@ class Organization:
                 yield {"pk": pk, "sk": f"member#{name}#{user.id}", "user": user.id, "role": name, "position": position}
 
     def head_item(self, version: int) -> Item:
-        """Its own item, as of this version."""
+        """Return the organization's own item, with this version."""
         disabled = list(self.disabled)
         return {"pk": f"org#{self.id}", "sk": "org", "name": self.name, "disabled": disabled, "version": version}
 
     def access_items(self) -> Iterator[Item]:
-        """What each user's subject may do, in one item a user."""
+        """Iterate over the access items, one for each user."""
         roles = {name: encode(role) for name, role in self.roles.items()}
         for user in self.users.values():
             yield {
@@ -164,21 +175,22 @@ class Organization:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An organization before and after; one that there was not before is empty there."""
+    """An organization before and after a change; before its creation it is empty."""
 
     before: Organization
     after: Organization
 
     def affected_users(self) -> set[str]:
-        """The users whose access it alters; where it changes nothing, it repairs what an earlier one left: all."""
+        """Return the users whose access differs; all of them if nothing does, which repairs an interrupted change."""
         old = {} if self.before == self.after else {access["user"]: access for access in self.before.access_items()}
         return {access["user"] for access in self.after.access_items() if access != old.get(access["user"])}
 
     def transactions(self, *, is_new: bool) -> Iterator[tuple[list[Item], list[Item]]]:
-        """The items to put and those to delete, in as few transactions as take them; at least one.
+        """Iterate over the items to put and to delete of each transaction; there is at least one.
 
-        What belongs to one user stays together. A role comes before who has it and goes after, and administrators
-        come first: so what breaks off in between leaves no user with a role that is gone, and an administrator.
+        The items of one user stay together. A role is written before its users and deleted after them, and
+        administrators are written first: so an interrupted change leaves no user with a role that does not exist, and
+        never no administrator.
         """
         groups: dict[str, tuple[list[Item], list[Item]]] = {}
         if is_new:
@@ -192,11 +204,11 @@ class Change:
                 groups.setdefault(_transaction_group(item), ([], []))[1].append(item)
         puts: list[Item] = []
         deletes: list[Item] = []
-        for more, fewer in groups.values():
-            if len(puts) + len(deletes) + len(more) + len(fewer) > MAX_TRANSACTION_ITEMS:
+        for group_puts, group_deletes in groups.values():
+            if len(puts) + len(deletes) + len(group_puts) + len(group_deletes) > MAX_TRANSACTION_ITEMS:
                 yield puts, deletes
                 puts, deletes = [], []
-            puts, deletes = puts + more, deletes + fewer
+            puts, deletes = puts + group_puts, deletes + group_deletes
         yield puts, deletes
 
 
@@ -205,12 +217,12 @@ def _items_by_key(organization: Organization) -> dict[tuple[str, str], Item]:
 
 
 def _transaction_group(item: Item) -> str:
-    """What is written together: a user's items, or a role."""
+    """Return the key of the items that are written together: those of a user, or a role."""
     return str(item.get("user") or item["sk"])
 
 
 def _must_write(before: Item | None, after: Item) -> bool:
-    """Whether an item is to be written; an access item only when it comes or changes hands: the rest is published."""
+    """Whether an item must be written; an access item if it is new or of another user, since all are published."""
     if before and after["pk"].startswith("subject#"):
         return bool(before["user"] != after["user"])
     return before != after
@@ -233,7 +245,7 @@ def _raise_unknown(kind: str, name: str, known: Iterable[str]) -> NoReturn:
 
 
 def _check_id(place: str, value: str) -> None:
-    """Ids are parts of keys."""
+    """Check an id, which is a part of keys."""
     if not value or "#" in value or "/" in value:
         raise InvalidRequest(field=place, problem="an id has at least one character, and no # or /")
 

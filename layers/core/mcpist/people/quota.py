@@ -1,10 +1,10 @@
-"""Quotas: how many requests a user may send in a minute, and how many steps an organization may run in a day.
+"""Quotas: the requests that a user may send in a minute, and the steps that an organization may run in a day.
 
-Items of the ledger, under `pk` ORGANIZATION#quota; each is a counter, `used`, that is forgotten when its time is over:
-    requests#USER#MINUTE    the requests that sandboxes have taken for a user
+Items of the ledger, under `pk` ORGANIZATION#quota; each is a counter, `used`, that expires after its period:
+    requests#USER#MINUTE    the requests that sandboxes have reserved for a user
     steps#DAY               the steps of batches, and the elements of their lists
-A counter for each request would cost each a request to the store. So a sandbox takes a share of what the user has left,
-and spends it without asking: as much again as it has served in this minute, up to a tenth of the limit.
+Counting every request in the store would cost one more AWS request each. So a sandbox reserves a share of the user's
+remaining requests and serves them without asking: as many as it has served in this minute, up to a tenth of the limit.
 """
 
 import logging
@@ -20,36 +20,33 @@ from mcpist.settings import settings
 
 MINUTE_SECONDS, DAY_SECONDS = 60, 86_400
 SHARES_PER_LIMIT = 10
-COUNTER_RETENTION_SECONDS = 3_600  # beyond the counter's time, for clocks that are behind
+COUNTER_RETENTION_SECONDS = 3_600  # after the counter's period, for clocks that are behind
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _Share:
-    """What a sandbox may still serve a user in a minute; a new one owes the request that it was made for.
+    """The requests of one user that a sandbox may serve in a minute without asking."""
 
-    What has been `served` says how much it may take; `is_exhausted` is a share after which the counter has no more.
-    """
-
-    remaining: int = -1
-    served: int = 0
-    is_exhausted: bool = False
+    remaining: int = -1  # a new share owes the request that it was made for
+    served: int = 0  # the sandbox may reserve as many again
+    is_exhausted: bool = False  # whether the counter has no more
 
 
 class RequestQuota:
-    """One sandbox's part in counting users' requests."""
+    """The shares of one sandbox."""
 
     def __init__(self) -> None:
         self._minute = 0
         self._shares: dict[tuple[str, str], _Share] = {}
 
     def count(self, caller: Caller, now: float) -> None:
-        """Count a request at `now`, in seconds since the epoch; UserLimitReached where the user may send no more.
+        """Count a request at `now`, in seconds since 1970; UserLimitReached if the user may send no more.
 
-        A user's first request of a minute in a sandbox is served before it is counted, with the first share that is
-        taken: so N sandboxes serve at most N requests above the limit. What is left of their shares when the minute
-        ends, or they do, is lost.
+        A user's first request of a minute in a sandbox is served before it is counted, together with the first share
+        that is reserved: so N sandboxes serve at most N requests above the limit. The rest of a share is lost when the
+        minute or the sandbox ends.
         """
         limit = settings().user_requests
         if not limit:
@@ -69,7 +66,7 @@ class RequestQuota:
         share.remaining, share.served = share.remaining - 1, share.served + 1
 
     def clear(self) -> None:
-        """Forget all shares."""
+        """Drop all shares."""
         self._shares.clear()
 
 
@@ -78,11 +75,11 @@ on_forget(request_quota.clear)
 
 
 def reserve_steps(organization: str, steps: int, now: float) -> None:
-    """Count what a batch is about to run, all of it or nothing; StepLimitReached where it is more than is left."""
+    """Count the steps that a batch is about to run, all or none; StepLimitReached if too few are left today."""
     limit = settings().batch_steps
     if not limit:
         return
-    if steps > limit:  # no day is long enough: waiting would not help
+    if steps > limit:  # waiting for another day would not help
         raise InvalidRequest(field="steps", problem=f"{steps} of them; an organization may run {limit} a day")
     day = _period(now, DAY_SECONDS)
     try:
@@ -94,14 +91,14 @@ def reserve_steps(organization: str, steps: int, now: float) -> None:
 
 
 def release_steps(organization: str, steps: int, now: float) -> None:
-    """Count less: what was taken at `now` does not run after all."""
+    """Return steps that were reserved at `now` and do not run."""
     if settings().batch_steps:
         day = _period(now, DAY_SECONDS)
         _add(organization, _steps(day), -steps, (day + 1) * DAY_SECONDS)
 
 
 def _reserve_requests(caller: Caller, minute: int, wanted: int, limit: int) -> int:
-    """How many of the wanted requests the user still has; all of them while the counter cannot be reached."""
+    """Return how many of the wanted requests the user still has; all of them if the counter cannot be reached."""
     try:
         ends = (minute + 1) * MINUTE_SECONDS
         used = _add(caller.organization, f"requests#{caller.user}#{minute}", wanted, ends)
@@ -112,14 +109,14 @@ def _reserve_requests(caller: Caller, minute: int, wanted: int, limit: int) -> i
 
 
 def _add(organization: str, key: str, amount: int, ends: int, max_used: int | None = None) -> int:
-    """What a counter holds with the amount added; ConditionFailed where it held more than `max_used`."""
+    """Add to a counter and return its new value; ConditionFailed if it was greater than `max_used`."""
     item = _table().update(
         _partition(organization),
         key,
         "ADD #used :amount SET #expires_at = :later",
         values={":amount": amount, ":later": ends + COUNTER_RETENTION_SECONDS}
-        | ({} if max_used is None else {":most": max_used}),
-        condition="" if max_used is None else "attribute_not_exists(#used) OR #used <= :most",
+        | ({} if max_used is None else {":max": max_used}),
+        condition="" if max_used is None else "attribute_not_exists(#used) OR #used <= :max",
     )
     used: int = item["used"]
     return used
@@ -134,7 +131,7 @@ def _period(now: float, seconds: int) -> int:
 
 
 def _seconds_left(now: float, seconds: int) -> int:
-    """The whole seconds until the present period has ended."""
+    """Return the seconds until the current period ends, rounded up."""
     return math.ceil(seconds - now % seconds)
 
 
