@@ -1,9 +1,9 @@
-"""Pending connections: what a browser began, until the provider sends it back and all questions are answered.
+"""Pending connections: from the browser's first request until the provider answered and the person confirmed.
 
 Items (`pk`, `sk`): `#connect`, `ACME#` and the SHA-256 of the state. No organization's grants have this `pk`, since no
-id is empty; of its own pending connections an organization reads no more than those.
-The state itself, 256 random bits, is only in the browser's way through the provider. A pending connection goes through
-its phases once, each by one conditional write of the browser that began it: begun, claimed, asked, answered.
+id is empty; the `sk` keeps organizations apart.
+The state itself, 256 random bits, is only in the browser's redirects. A pending connection goes through its phases
+once, each by one conditional write that only the browser that began it can cause: begun, claimed, asked, answered.
 """
 
 import hashlib
@@ -12,13 +12,14 @@ import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from uuid import uuid4
 
 from pydantic import SecretStr
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.codec import INLINE, decode, encode
 from mcpist.aws.table import Table
 from mcpist.errors import StaleConnection
 from mcpist.oauth.provider import Tokens
@@ -29,7 +30,7 @@ from token_broker.vault import vault
 PENDING_PARTITION_KEY = "#connect"
 STATE_BYTES = 32
 PENDING_SECONDS = 600
-# What was never answered stays a day longer: its tokens are still to be revoked.
+# An unanswered question stays a day longer, so that its tokens can still be revoked.
 PENDING_RETENTION_SECONDS = 86_400
 
 type Phase = Literal["begun", "claimed", "asked", "answered"]
@@ -37,64 +38,68 @@ type Phase = Literal["begun", "claimed", "asked", "answered"]
 
 @dataclass(frozen=True, slots=True)
 class ConnectionIntent:
-    """What is to be connected, and for whom; `browser` is the fingerprint of the proof that it came with."""
+    """The account that a person wants to connect, and its future owner."""
 
     browser: str
+    """The fingerprint of the browser's proof."""
     organization: str
     user: str
     owner: str
+    """`user#ID` or `role#NAME`."""
     provider: str
     services: tuple[str, ...]
     open_to: tuple[str, ...] = ()
+    """The roles in which the user may use it; empty: all."""
 
     @property
     def role(self) -> str | None:
-        """The role whose connection it becomes; None where it is the user's own."""
+        """The role that will own the grant; None for a personal one."""
         kind, _, name = self.owner.partition("#")
         return name if kind == "role" else None
 
 
 @dataclass(frozen=True, slots=True)
 class ObtainedGrant:
-    """The account and the tokens that the provider gave; `replaced_account_id` is the account that it would replace."""
+    """The account and the tokens that the provider issued."""
 
     account: Account
     tokens: Tokens = field(repr=False)
     replaced_account_id: str | None = None
+    """The id of the connected account that it would replace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A wish under way; its secrets are still sealed."""
+    """A pending connection; its secrets are still sealed."""
 
     id: str
-    intent: ConnectionIntent
+    """The SHA-256 of its state."""
+    intent: Annotated[ConnectionIntent, INLINE]
     phase: Phase
     until: int
+    """The time at which it expires (epoch seconds)."""
     sealed: Mapping[str, bytes] = field(repr=False)
+    """`verifier` and `found`, as `vault.seal` returned them."""
 
     @classmethod
     def from_item(cls, item: Item) -> Self:
-        """A pending connection as the table keeps it."""
-        intent = {name: item[name] for name in ConnectionIntent.__slots__} | {
-            name: tuple(item[name]) for name in ("services", "open_to")
-        }
-        sealed: dict[str, bytes] = {name: item[name] for name in ("verifier", "found") if name in item}
-        return cls(item["sk"].rpartition("#")[2], ConnectionIntent(**intent), item["phase"], item["until"], sealed)
+        """Return the pending connection of an item."""
+        sealed = {name: item[name] for name in ("verifier", "found") if name in item}
+        return decode(cls, item, id=item["sk"].rpartition("#")[2], sealed=sealed)
 
     @property
     def verifier(self) -> SecretStr:
-        """What proves to the provider that who brings the code began."""
+        """PKCE's verifier: it proves to the provider that the code is redeemed by the client that began."""
         return vault.unseal(self.sealed["verifier"], _secret_place(self.intent, self.id, "verifier"))
 
     @property
     def has_tokens(self) -> bool:
-        """Whether the provider has given tokens, which are to be revoked if nothing comes of it."""
+        """Whether the provider issued tokens, which must be revoked if they are not stored as a grant."""
         return "found" in self.sealed
 
     @property
     def obtained(self) -> ObtainedGrant | None:
-        """What the provider gave, where there was a question about it."""
+        """The account and tokens that a question is about; None where there is no question."""
         if not self.has_tokens:
             return None
         opened = vault.unseal(self.sealed["found"], _secret_place(self.intent, self.id, "found"))
@@ -102,31 +107,31 @@ class Pending:
 
 
 def begin(intent: ConnectionIntent) -> tuple[SecretStr, SecretStr]:
-    """Keep a wish; its state and its PKCE verifier."""
+    """Store an intent, and return its state and PKCE verifier."""
     state, verifier = _random_token(), _random_token()
     _store(intent, _state_hash(state), "begun", verifier=verifier)
     return state, verifier
 
 
 def claim(organization: str, state: SecretStr, *, browser: str, provider: str) -> Pending:
-    """What was begun with this state, at this provider and by this browser; StaleConnection for anything else.
+    """Return the connection that this browser began with this state at this provider; StaleConnection for another.
 
-    It can be claimed once: however many ask at the same time, one gets it.
+    It can be claimed once: of several concurrent requests one succeeds.
     """
     return _advance(_key(organization, _state_hash(state)), "begun", "claimed", browser, provider)
 
 
 def store_claimed(intent: ConnectionIntent) -> Pending:
-    """A wish that needs no way through a provider, as if it had come back from there."""
+    """Store an intent that needs no redirect, as if the provider had answered."""
     id_ = _state_hash(_random_token())
     _store(intent, id_, "claimed")
     return Pending(id_, intent, "claimed", 0, {})
 
 
 def store_question(pending: Pending, found: ObtainedGrant) -> str:
-    """Keep what was found until a question is answered, and give the question's id.
+    """Store the account and tokens until a question about them is answered, and return the question's id.
 
-    StaleConnection if the pending connection was taken away meanwhile.
+    Raises StaleConnection if the pending connection was removed meanwhile.
     """
     secret = SecretStr(json.dumps(_to_plain(found)))
     try:
@@ -137,32 +142,34 @@ def store_question(pending: Pending, found: ObtainedGrant) -> str:
 
 
 def answer(organization: str, question: str, *, browser: str) -> Pending:
-    """The question's pending connection, once and only to the browser that was asked."""
+    """Return the question's pending connection, once and only to the browser that was asked."""
     return _advance(_key(organization, question), "asked", "answered", browser)
 
 
 def remove(pending: Pending) -> bool:
-    """Forget it; whether it still stood: else it was taken away meanwhile, and nothing may come of it."""
+    """Delete it and return whether it existed; if not, it was revoked meanwhile and must not become a grant."""
     return _table().delete(*_key(pending.intent.organization, pending.id))
 
 
 def find(organization: str, *, user: str = "", provider: str = "") -> list[Pending]:
-    """All pending connections of an organization, or of its user, or at a provider."""
+    """Return an organization's pending connections, or those of a user or at a provider."""
     found = map(Pending.from_item, _table().query(*_key(organization)))
     return [one for one in found if user in {"", one.intent.user} and provider in {"", one.intent.provider}]
 
 
-def _store(intent: ConnectionIntent, id_: str, phase: Phase, condition: str = "", **given: SecretStr) -> None:
+def _store(intent: ConnectionIntent, id_: str, phase: Phase, condition: str = "", **plain: SecretStr) -> None:
     until = int(time.time()) + PENDING_SECONDS
-    sealed = {name: vault.seal(secret, _secret_place(intent, id_, name)) for name, secret in given.items()}
-    intent_fields = {name: getattr(intent, name) for name in ConnectionIntent.__slots__}
+    sealed = {name: vault.seal(secret, _secret_place(intent, id_, name)) for name, secret in plain.items()}
     times = {"until": until, "expires_at": until + PENDING_RETENTION_SECONDS}
     pk, sk = _key(intent.organization, id_)
-    _table().put({"pk": pk, "sk": sk, "phase": phase, **intent_fields, **times, **sealed}, condition=condition)
+    _table().put({"pk": pk, "sk": sk, "phase": phase, **encode(intent), **times, **sealed}, condition=condition)
 
 
 def _advance(key: tuple[str, str], before: Phase, after: Phase, browser: str, provider: str = "") -> Pending:
-    """One conditional write. One that failed on our own writer id is success: the SDK sent it again."""
+    """Advance the phase by one conditional write.
+
+    A condition that failed on our own writer id means success: the SDK retried after a lost response.
+    """
     writer = uuid4().hex
     condition = "#phase = :before AND #browser = :browser AND #until > :now"
     values: dict[str, Any] = {":before": before, ":browser": browser, ":now": int(time.time())}
@@ -187,7 +194,7 @@ def _advance(key: tuple[str, str], before: Phase, after: Phase, browser: str, pr
 def _to_plain(found: ObtainedGrant) -> dict[str, Any]:
     refresh = found.tokens.refresh_token
     return {
-        "account": {name: getattr(found.account, name) for name in Account.__slots__},
+        "account": encode(found.account),
         "access_token": found.tokens.access_token.get_secret_value(),
         "refresh_token": refresh and refresh.get_secret_value(),
         "over": found.replaced_account_id,
@@ -195,15 +202,13 @@ def _to_plain(found: ObtainedGrant) -> dict[str, Any]:
 
 
 def _parse_obtained(plain: dict[str, Any]) -> ObtainedGrant:
-    account: dict[str, Any] = plain["account"]
-    lists = {name: tuple(value) for name, value in account.items() if isinstance(value, list)}
     refresh = plain["refresh_token"]
     tokens = Tokens(SecretStr(plain["access_token"]), SecretStr(refresh) if refresh else None)
-    return ObtainedGrant(Account(**{**account, **lists}), tokens, plain["over"])
+    return ObtainedGrant(decode(Account, plain["account"]), tokens, plain["over"])
 
 
 def _secret_place(intent: ConnectionIntent, id_: str, field: str) -> vault.SecretPlace:
-    """No grant's field is named after a pending connection."""
+    """Return the place of a secret; no grant has a field of this name."""
     name = f"{field} of {id_}"
     return vault.SecretPlace(
         organization=intent.organization, owner=intent.owner, service=intent.provider, field=name, version=1
@@ -211,7 +216,7 @@ def _secret_place(intent: ConnectionIntent, id_: str, field: str) -> vault.Secre
 
 
 def _key(organization: str, id_: str = "") -> tuple[str, str]:
-    """The keys of an item; without an id, how all of the organization's begin."""
+    """Return the keys of an item; without an id, the prefix of all of the organization's."""
     return PENDING_PARTITION_KEY, f"{key_part(organization)}#{id_}"
 
 

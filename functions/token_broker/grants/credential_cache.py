@@ -1,7 +1,7 @@
-"""The memory of one sandbox: opened credentials, for half a minute at most.
+"""Cache of one sandbox: opened credentials, for half a minute at most.
 
-The other doors remember what they are told for the rest of a minute, so a grant that is gone is forgotten everywhere
-a minute later. What this sandbox itself changes, it forgets at once.
+The other doors cache a credential for the rest of the minute in which it was read, so a deleted grant is unusable
+everywhere a minute later. A change by this sandbox drops its cached credentials at once.
 """
 
 from dataclasses import dataclass, replace
@@ -19,10 +19,11 @@ type CredentialKey = tuple[str, str, tuple[str, ...], str]
 
 @dataclass(frozen=True, slots=True)
 class CachedCredential:
-    """A credential, when it was read, and whose it is."""
+    """A credential, and the grants that it was read from."""
 
     credential: Credential
     read_at: float
+    """The time at which its grant was read (epoch seconds)."""
     organization: str
     provider: str
 
@@ -31,7 +32,7 @@ opened: Memory[CredentialKey, CachedCredential] = Memory(SANDBOX_CACHE_SECONDS, 
 
 
 def find(caller: Caller, service: str) -> Credential | None:
-    """What was resolved for the caller lately, with what is left of its minute."""
+    """Return the caller's cached credential with the seconds left of its minute; None where there is none."""
     cached = opened.get(_key(caller, service))
     if cached is None:
         return None
@@ -39,18 +40,18 @@ def find(caller: Caller, service: str) -> Credential | None:
 
 
 def keep(caller: Caller, service: str, grant: Grant, credential: Credential, *, read_at: float) -> None:
-    """Remember a grant's credential as it was read from the table then, until its access token is about to end."""
+    """Cache a grant's credential, until its access token is about to expire at the latest."""
     found = CachedCredential(credential, read_at, grant.organization, grant.provider)
     opened.put(_key(caller, service), found, since=read_at, until=grant.refresh_at)
 
 
 def remaining_cache_seconds(read_at: float) -> float:
-    """The rest of the minute for which all memories together may keep what was read from the table then."""
+    """Return the rest of the minute for which all caches together may keep a credential that was read then."""
     return round(max(0.0, min(CREDENTIAL_CACHE_SECONDS, read_at + CREDENTIAL_CACHE_SECONDS - opened.clock())), 1)
 
 
 def forget(organization: str, provider: str) -> None:
-    """Drop what may stand on any of these grants."""
+    """Drop the credentials of these grants."""
     opened.drop(lambda _, cached: (cached.organization, cached.provider) == (organization, provider))
 
 

@@ -1,13 +1,14 @@
-"""What a grant is: a user's or a role's account at a provider, with tokens that are sealed into their places."""
+"""Grant: a user's or a role's account at a provider, with sealed tokens."""
 
 import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import SecretStr
 
+from mcpist.aws.codec import INLINE, Attribute
 from mcpist.errors import InvalidRequest
 from mcpist.oauth.provider import Tokens
 from token_broker.vault import vault
@@ -20,76 +21,87 @@ TOKEN_FIELDS: tuple[TokenField, ...] = ("access_token", "refresh_token")
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Whose account a grant acts as, and what it may do there.
-
-    `kind` is person, bot or organization, where the provider tells. The access token ends at `expires_at` (epoch
-    seconds), `lives` seconds after it was issued; without a known end both are None.
-    """
+    """The provider's account that a grant acts as, and the permissions of its token."""
 
     services: tuple[str, ...]
+    """The services that the grant is used for."""
     account_id: str = ""
     account_name: str = ""
     kind: str = ""
+    """person, bot or organization; empty where the provider does not say."""
     client_id: str = ""
+    """Our client that the tokens were issued to; empty for a key that a person pasted."""
     scopes: tuple[str, ...] = ()
+    """The granted scopes; empty where they are unknown."""
     open_to: tuple[str, ...] = ()
-    expires_at: int | None = None
+    """The roles in which the user may use a personal grant; empty: all."""
+    # Not stored as `expires_at`: that is the table's TTL attribute, and DynamoDB would delete the grant.
+    expires_at: Annotated[int | None, Attribute("access_expires_at")] = None
+    """The end of the access token (epoch seconds); None where it is unknown."""
     lives: int | None = None
+    """The lifetime of the access token in seconds; None where it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class GrantRejection:
-    """That the provider no longer honours a grant: its code, and since when (epoch seconds)."""
+    """The provider's final refusal of a refresh token."""
 
     code: str
     at: int
+    """The time of the refusal (epoch seconds)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A stored grant, its tokens still sealed."""
+    """A stored grant; its tokens are still sealed."""
 
     organization: str
     provider: str
     owner: str
+    """`user#ID` or `role#NAME`."""
     id: str
+    """Differs from that of an earlier grant under the same keys."""
     version: int
-    account: Account
-    rejection: GrantRejection | None
+    """Increases by one with each new pair of tokens."""
+    account: Annotated[Account, INLINE]
+    rejection: Annotated[GrantRejection | None, Attribute("dead")]
     created_at: int
+    """Epoch seconds."""
     updated_at: int
+    """Epoch seconds."""
     sealed: Mapping[str, bytes] = field(repr=False)
+    """The tokens by their field, as `vault.seal` returned them."""
 
     @property
     def key(self) -> tuple[str, str]:
-        """The keys of its item."""
+        """The keys of its item: `pk`, `sk`."""
         return partition_key(self.organization, self.provider), self.owner
 
     @property
     def is_expired(self) -> bool:
-        """Whether the access token has ended; without a known end it has not."""
+        """Whether the access token has expired; False where its end is unknown."""
         return self.account.expires_at is not None and self.account.expires_at <= time.time()
 
     @property
     def refresh_at(self) -> float:
-        """When it is time for a new access token: five minutes before its end, or half its life if that is shorter."""
+        """The time to refresh (epoch seconds): five minutes before the end, or half the lifetime if that is shorter."""
         lives, expires_at = self.account.lives, self.account.expires_at
         margin = EXPIRY_MARGIN_SECONDS if lives is None else min(EXPIRY_MARGIN_SECONDS, lives / 2)
         return math.inf if expires_at is None else expires_at - margin
 
     @property
     def needs_refresh(self) -> bool:
-        """Whether it is time for a new access token."""
+        """Whether it is time to refresh the access token."""
         return self.refresh_at <= time.time()
 
     @property
     def has_refresh_token(self) -> bool:
-        """Whether it has a refresh token."""
+        """Whether a refresh token is stored."""
         return "refresh_token" in self.sealed
 
     @property
     def is_usable(self) -> bool:
-        """Whether a call can be sent with it, as far as its item tells."""
+        """Whether a call can be sent with it, as far as the item shows."""
         return self.rejection is None and (self.has_refresh_token or not self.is_expired)
 
     def is_open_to(self, roles: Iterable[str]) -> bool:
@@ -97,39 +109,39 @@ class Grant:
         return not self.account.open_to or not set(roles).isdisjoint(self.account.open_to)
 
     def unseal_token(self, token: TokenField) -> SecretStr:
-        """One of the tokens; IntegrityError if it was not sealed for just this place."""
-        here = token_place(self.organization, self.provider, self.owner, token, self.version)
-        return vault.unseal(self.sealed[token], here)
+        """Return one of the tokens; IntegrityError if it was sealed for any other place."""
+        place = token_place(self.organization, self.provider, self.owner, token, self.version)
+        return vault.unseal(self.sealed[token], place)
 
     def tokens(self) -> Tokens:
-        """Both tokens: to revoke them at the provider."""
+        """Return both tokens, to revoke or to reseal them."""
         return Tokens(
             self.unseal_token("access_token"), self.unseal_token("refresh_token") if self.has_refresh_token else None
         )
 
 
 def personal_owner(user: str) -> str:
-    """The owner of a user's own grant."""
+    """Return the owner of a user's personal grant."""
     return f"user#{key_part(user)}"
 
 
 def shared_owner(role: str) -> str:
-    """The owner of a role's grant."""
+    """Return the owner of a role's shared grant."""
     return f"role#{key_part(role)}"
 
 
 def partition_key(organization: str, provider: str) -> str:
-    """The partition key of an organization's grants at a provider."""
+    """Return the partition key of an organization's grants at a provider."""
     return f"{key_part(organization)}#{key_part(provider)}"
 
 
 def key_part(value: str) -> str:
-    """A part of a key: with a # in it, two keys could read the same."""
+    """Return a part of a key; InvalidRequest for one with a #, which could make two keys equal."""
     if not value or "#" in value:
         raise InvalidRequest(field="id", problem="an id has at least one character, and no #")
     return value
 
 
 def token_place(organization: str, provider: str, owner: str, token: TokenField, version: int) -> vault.SecretPlace:
-    """Where a token of a version stands."""
+    """Return the place that a token of a version is sealed for."""
     return vault.SecretPlace(organization=organization, owner=owner, service=provider, field=token, version=version)

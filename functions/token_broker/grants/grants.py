@@ -1,15 +1,14 @@
-"""Grants: a user's or a role's account at a provider, stored with its two sealed tokens.
+"""Grants: reading and storing them in the table.
 
-One consent may serve several services, and one rotating refresh token must stand in one place: so the keys name the
-provider, and `services` what the grant is used for.
+One consent may serve several services, and its rotating refresh token must be stored once: so the keys name the
+provider, and the attribute `services` names the services.
 
 Items (`pk`, `sk`):
-    ACME#example,   user#ADA           personal: the user's own; `open_to` lists the roles that may use it, none: all
-    ACME#example,   role#ENGINEERING   shared: the role's
+    ACME#example, user#ADA           personal: the user's own; `open_to` lists the roles that may use it, none: all
+    ACME#example, role#ENGINEERING   shared: the role's
 
-The keys are what the seals bind, so an item copied under other keys does not open. The access token's end is kept as
-`access_expires_at`: the table's TTL attribute `expires_at` would let DynamoDB delete the grant with it. Every change
-is conditional on the version; only new tokens make a new one.
+The seals are bound to the keys, so an item copied under other keys does not open. Every change is conditional on the
+version; only new tokens make a new version.
 """
 
 import time
@@ -20,6 +19,7 @@ from uuid import uuid4
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.codec import decode, encode
 from mcpist.aws.table import Table
 from mcpist.caller import Caller
 from mcpist.errors import Conflict
@@ -45,36 +45,36 @@ __all__ = ["Account", "Grant", "GrantRejection", "Tokens", "personal_owner", "sh
 
 MAX_KEYS_PER_REQUEST = 100
 OWNER_PREFIXES = ("user#", "role#")
-# What a grant may lack: a write that does not set it takes it away.
+# Attributes that a grant may lack: storing a version removes those that it does not set.
 OPTIONAL_ATTRIBUTES = ("refresh_token", "access_expires_at", "lives", "dead")
 
 type DataKeys = Mapping[TokenField, vault.DataKey]
 
 
 def fetch(caller: Caller, services: Iterable[str]) -> list[Grant]:
-    """The caller's own grants and those of its roles: one consistent request for up to 100 keys."""
+    """Return the caller's own grants and those of its roles: one consistent request for up to 100 keys."""
     wanted = set(services)
     owners = [personal_owner(caller.user), *map(shared_owner, caller.role_names)]
     keys = [
-        (partition_key(caller.organization, one), owner)
-        for one in sorted(map(provider_name, wanted))
+        (partition_key(caller.organization, provider), owner)
+        for provider in sorted(map(provider_name, wanted))
         for owner in owners
     ]
     keys = list(dict.fromkeys(keys))
     items = (
-        item for some in batched(keys, MAX_KEYS_PER_REQUEST, strict=False) for item in _table().get_many(list(some))
+        item for batch in batched(keys, MAX_KEYS_PER_REQUEST, strict=False) for item in _table().get_many(list(batch))
     )
     return [grant for grant in map(grant_from_item, items) if not wanted.isdisjoint(grant.account.services)]
 
 
 def read(organization: str, provider: str, owner: str) -> Grant | None:
-    """One grant as it stands now."""
+    """Return one grant, read consistently; None where there is none."""
     item = _table().get(partition_key(organization, provider), owner)
     return grant_from_item(item) if item else None
 
 
 def find(organization: str, *, owner: str | None = None, provider: str | None = None) -> Iterator[Grant]:
-    """All grants of an organization, of one owner or one provider if named, read consistently; in no order."""
+    """Yield all grants of an organization, or those of one owner or provider, read consistently and in no order."""
     if owner and provider:
         grant = read(organization, provider, owner)
         yield from (grant,) if grant else ()
@@ -92,18 +92,18 @@ def find(organization: str, *, owner: str | None = None, provider: str | None = 
 
 
 def find_by_account(organization: str, provider: str, account: Account) -> list[Grant]:
-    """The grants of the same account by the same client; an account that is not known may be any."""
+    """Return the grants of the same account by the same client; an unknown account may be any."""
     return [
-        one
-        for one in find(organization, provider=provider)
-        if one.account.client_id == account.client_id and account.account_id in {"", one.account.account_id}
+        grant
+        for grant in find(organization, provider=provider)
+        if grant.account.client_id == account.client_id and account.account_id in {"", grant.account.account_id}
     ]
 
 
 def save(organization: str, provider: str, owner: str, *, account: Account, tokens: Tokens, replaces: int) -> Grant:
-    """Store both tokens as the version after `replaces` (0: none stands); Conflict if another one stands there."""
+    """Store both tokens as the version after `replaces` (0: no grant yet); Conflict if another version is stored."""
     data_keys = generate_data_keys(organization, provider, owner, replaces + 1)
-    changed = _account_attributes(account) | _sealed_attributes(data_keys, tokens)
+    changed = encode(account) | _sealed_attributes(data_keys, tokens)
     if not replaces:
         changed |= {"id": uuid4().hex, "created_at": int(time.time())}
     return _store_version(
@@ -115,7 +115,7 @@ def save(organization: str, provider: str, owner: str, *, account: Account, toke
 
 
 def generate_data_keys(organization: str, provider: str, owner: str, version: int) -> DataKeys:
-    """The data keys of a version: drawn before new tokens are asked for, only the table is needed to keep them."""
+    """Generate the data keys of a version: with them, storing the new tokens needs no other store than the table."""
     return {
         token: vault.generate_data_key(token_place(organization, provider, owner, token, version))
         for token in TOKEN_FIELDS
@@ -131,13 +131,12 @@ def store_refreshed(
     lives: int | None,
     scopes: Iterable[str] | None = None,
 ) -> Grant:
-    """Store new tokens as the grant's next version, all else as it stands; Conflict if this version does not stand."""
-    scope_attributes = {} if scopes is None else {"scopes": list(scopes)}
+    """Store new tokens as the grant's next version; Conflict if another version is stored."""
+    optional = {"access_expires_at": expires_at, "lives": lives, "scopes": None if scopes is None else list(scopes)}
     return _store_version(
         grant.key,
         _sealed_attributes(data_keys, tokens)
-        | _expiry_attributes(expires_at, lives)
-        | scope_attributes
+        | {name: value for name, value in optional.items() if value is not None}
         | {"version": grant.version + 1},
         condition="#id = :grant AND #version = :expected_version",
         values=_version_values(grant),
@@ -145,23 +144,23 @@ def store_refreshed(
 
 
 def mark_rejected(grant: Grant, code: str) -> Grant:
-    """Note that the provider refused this version for ever; Conflict if this version does not stand."""
-    return _update_version(grant, {"dead": {"code": code, "at": int(time.time())}})
+    """Record that the provider refused this version for ever; Conflict if another version is stored."""
+    return _update_version(grant, {"dead": encode(GrantRejection(code, int(time.time())))})
 
 
 def set_services(grant: Grant, services: Iterable[str]) -> Grant:
-    """Use the grant for just these services; Conflict if this version does not stand."""
+    """Use the grant for these services only; Conflict if another version is stored."""
     return _update_version(grant, {"services": list(services)})
 
 
 def reencrypt(grant: Grant) -> Grant:
-    """Seal the tokens anew where they stand, under the present VaultKey; Conflict if this version does not stand."""
+    """Reseal the tokens of this version under the current VaultKey; Conflict if another version is stored."""
     data_keys = generate_data_keys(grant.organization, grant.provider, grant.owner, grant.version)
     return _update_version(grant, _sealed_attributes(data_keys, grant.tokens()))
 
 
 def remove(grant: Grant) -> bool:
-    """Forget a grant; whether it stood there. Conflict if another version stands there."""
+    """Delete a grant and return whether it existed; Conflict if another version is stored."""
     condition = "attribute_not_exists(pk) OR (#id = :grant AND #version = :expected_version)"
     with _translating_conflict(grant.key):
         return _table().delete(*grant.key, condition=condition, values=_version_values(grant))
@@ -170,7 +169,7 @@ def remove(grant: Grant) -> bool:
 def _store_version(key: tuple[str, str], changed: Item, *, condition: str, values: Item) -> Grant:
     """Compare and set new tokens.
 
-    A condition that failed on our own writer id is success: the SDK sent the request again after a lost answer.
+    A condition that failed on our own writer id means success: the SDK retried after a lost response.
     """
     writer = uuid4().hex
     changed = {**changed, "writer": writer, "updated_at": int(time.time())}
@@ -189,7 +188,7 @@ def _store_version(key: tuple[str, str], changed: Item, *, condition: str, value
 
 
 def _update_version(grant: Grant, changed: Item) -> Grant:
-    """Change a version where it stands; sent twice, it is the same."""
+    """Change attributes of a version without making a new one; repeating it changes nothing more."""
     condition = "#id = :grant AND #version = :expected_version"
     with _translating_conflict(grant.key):
         values = _values(changed) | _version_values(grant)
@@ -198,7 +197,7 @@ def _update_version(grant: Grant, changed: Item) -> Grant:
 
 @contextmanager
 def _translating_conflict(key: tuple[str, str]) -> Iterator[None]:
-    """Conflict for a failed condition; whatever came of it, this sandbox no longer remembers what stood there."""
+    """Raise Conflict for a failed condition, and in any case drop the cached credentials of these grants."""
     try:
         yield
     except ConditionFailed:
@@ -217,52 +216,15 @@ def _values(changed: Item) -> Item:
 
 
 def _version_values(grant: Grant) -> Item:
-    """The grant that a condition names; an id besides, since after a removal versions begin anew."""
+    """Return the values that identify a version: with the id, since versions begin at 1 again after a removal."""
     return {":grant": grant.id, ":expected_version": grant.version}
 
 
 def grant_from_item(item: Item) -> Grant:
-    """A grant as the table keeps it."""
+    """Return the grant of an item."""
     organization, provider = item["pk"].split("#")
-    return Grant(
-        organization=organization,
-        provider=provider,
-        owner=item["sk"],
-        id=item["id"],
-        version=item["version"],
-        account=Account(
-            services=tuple(item["services"]),
-            account_id=item["account_id"],
-            account_name=item["account_name"],
-            kind=item["kind"],
-            client_id=item["client_id"],
-            scopes=tuple(item["scopes"]),
-            open_to=tuple(item["open_to"]),
-            expires_at=item.get("access_expires_at"),
-            lives=item.get("lives"),
-        ),
-        rejection=GrantRejection(**item["dead"]) if "dead" in item else None,
-        created_at=item["created_at"],
-        updated_at=item["updated_at"],
-        sealed={token: item[token] for token in TOKEN_FIELDS if token in item},
-    )
-
-
-def _account_attributes(account: Account) -> Item:
-    return {
-        "services": list(account.services),
-        "account_id": account.account_id,
-        "account_name": account.account_name,
-        "kind": account.kind,
-        "client_id": account.client_id,
-        "scopes": list(account.scopes),
-        "open_to": list(account.open_to),
-        **_expiry_attributes(account.expires_at, account.lives),
-    }
-
-
-def _expiry_attributes(expires_at: int | None, lives: int | None) -> Item:
-    return {name: value for name, value in (("access_expires_at", expires_at), ("lives", lives)) if value is not None}
+    sealed = {token: item[token] for token in TOKEN_FIELDS if token in item}
+    return decode(Grant, item, organization=organization, provider=provider, owner=item["sk"], sealed=sealed)
 
 
 def _sealed_attributes(data_keys: DataKeys, tokens: Tokens) -> Item:
