@@ -39,7 +39,7 @@ WHO_ACTS: dict[type[McpistError], str] = {
 
 
 def main() -> None:
-    """Write every page and the schema anew, and remove the pages of modules that are gone; or only `--check` them."""
+    """Write every page and the schema, and delete the pages of removed modules; with `--check` only compare them."""
     wanted = {FOLDER / name: text for name, text in pages().items()}
     wanted |= {ERRORS: error_page(), UPSTREAMS_SCHEMA: upstreams_schema()}
     there = {path: path.read_text("utf-8") for path in {*FOLDER.glob("*.md"), *wanted} if path.exists()}
@@ -56,18 +56,18 @@ def main() -> None:
 
 
 def pages() -> dict[str, str]:
-    """The text of each page by its file's name."""
+    """Return the text of each page by its file's name."""
     modules = [CATALOGUE.module(name) for name in NAMES]
     return {"README.md": overview(modules)} | {f"{module.name}.md": page(module) for module in modules}
 
 
 def upstreams_schema() -> str:
-    """The JSON Schema of `upstreams.json`."""
+    """Return the JSON Schema of `upstreams.json`."""
     return json.dumps(configuration.schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def error_page() -> str:
-    """Every code of an error: when it comes, and who must act. A code that two kinds of people act on has two rows."""
+    """Return the page of all error codes, with one row for each code and each kind of person who must act."""
     rows: dict[tuple[str, str], str] = {}
     for kind in concrete_errors():
         who = next(who for branch, who in WHO_ACTS.items() if issubclass(kind, branch))
@@ -87,7 +87,7 @@ def error_page() -> str:
 
 
 def overview(modules: list[Module]) -> str:
-    """The page that leads to the others."""
+    """Return the page that links to the others."""
     count = sum(len(module.tools) for module in modules)
     rows = [f"| [{module.name}]({module.name}.md) | {len(module.tools)} | {module.description} |" for module in modules]
     return _text(
@@ -102,7 +102,7 @@ def overview(modules: list[Module]) -> str:
 
 
 def page(module: Module) -> str:
-    """A module's page: its tools, resources and prompts."""
+    """Return a module's page: its tools, resources and prompts."""
     lines = [module.description, "", f"API version {module.api_version}."]
     if any(tool.paging for tool in module.tools.values()):
         lines += [
@@ -149,7 +149,7 @@ def _tool(tool: Tool) -> Iterator[str]:
 
 
 def _spec(spec: dict[str, Any]) -> str:
-    """`: what it is. Bounds.`, as far as something is to be said."""
+    """Return a parameter's description and bounds, or an empty text."""
     inner = spec.get("items", {}) if spec.get("type") == "array" else spec
     bounds = [f"{word} `{json.dumps(inner[word], ensure_ascii=False)}`" for word in BOUND_KEYWORDS if word in inner]
     said = [part for part in (spec.get("description", "").rstrip("."), ", ".join(bounds)) if part]

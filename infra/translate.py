@@ -1,7 +1,7 @@
-"""The template as CloudFormation sees it, on stdout; run by the SAM CLI's own Python, whose packages it needs.
+"""Prints the template as CloudFormation sees it; the SAM CLI's own Python runs it, with that CLI's packages.
 
-With names of layers it writes an object: the template under "", and under each name the template as it is when only
-that layer's content differs.
+With names of layers it prints an object: the template under "", and under each name the template in which only that
+layer's content differs.
 """
 
 import json
@@ -18,7 +18,7 @@ TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 
 
 def translated(changed: str = "") -> Any:
-    """The template with addresses in S3, as `sam package` leaves them; the layer `changed` has another one."""
+    """Return the template with S3 URIs, as `sam package` writes them; the layer `changed` has another URI."""
     template = json.loads(json.dumps(yaml_parse(TEMPLATE.read_text(encoding="utf-8"))))
     template["Globals"]["Function"]["CodeUri"] = "s3://bucket/functions"
     for id_, resource in template["Resources"].items():

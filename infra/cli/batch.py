@@ -1,4 +1,4 @@
-"""`mcpist batch`: run a batch or fetch one, and watch it meanwhile."""
+"""`mcpist batch`: run, fetch or watch a batch."""
 
 import asyncio
 import sys
@@ -19,13 +19,13 @@ from infra.cli.progress_view import ProgressView, progress_view
 from mcpist.polling import Polling
 
 POLLING = Polling(initial_seconds=0.2, max_seconds=1.0, growth=1.2)
-MAX_FAILED_POLLS = 5  # answers in a row, while a gateway or a store is unwell
+MAX_FAILED_POLLS = 5  # in a row, as during an outage of a gateway or a store
 
 CONTINUE_HINT = """\
-{batch} goes on without this command:
-  mcpist batch --id {batch} --watch    follow it again
-  mcpist batch --id {batch}            fetch what it brings
-  mcpist timeline {batch}              see who waited for what"""
+{batch} continues without this command:
+  mcpist batch --id {batch} --watch    watch it again
+  mcpist batch --id {batch}            fetch its results
+  mcpist timeline {batch}              see which step waited for which"""
 
 
 def batch(
@@ -55,14 +55,14 @@ def batch(
 
 
 class BatchWatcher:
-    """Follows one batch; when that ends early, for whatever reason, it says how to go on."""
+    """Watches one batch; if that ends early, it prints how to continue."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._batch = ""
 
     def run(self, endpoint: Endpoint, request: dict[str, Any]) -> CommandResult:
-        """Start or take up a batch, show it until it is done, and give what it brings."""
+        """Start or fetch a batch, show it until its end, and return its results."""
         try:
             return endpoint.ask(lambda session: self._follow(session, request), tasks=True)
         except BaseException:
@@ -101,5 +101,5 @@ class BatchWatcher:
 
 
 def _is_final(error: Exception) -> bool:
-    """Whether the endpoint says that we asked for the wrong thing: asking again brings the same."""
+    """Return whether the endpoint refused the request itself, so that retrying is useless."""
     return isinstance(error, MCPError) and error.code == INVALID_PARAMS

@@ -1,4 +1,4 @@
-"""The servers of an MCP client's configuration, as a file of ours would have them: without any secret."""
+"""Reads the servers of an MCP client's configuration into our format, without any secret."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.secret_detection import is_secret, secret_arguments
 from mcpist_services.upstream.trust import is_reserved_name
 
-# What clients write in the place of a value that they ask for or look up: ${TOKEN}, ${env:TOKEN}, ${input:token}.
+# Placeholders for values that a client asks for or looks up: ${TOKEN}, ${env:TOKEN}, ${input:token}.
 _PLACEHOLDER = re.compile(r"\$\{[^}]+\}|\$[A-Z_][A-Z0-9_]*")
 _TYPES = {"http": "http", "streamable-http": "http", "streamablehttp": "http", "streamable_http": "http", "sse": "sse"}
 _MCP_REMOTE = re.compile(r"^mcp-remote(@.*)?$")
@@ -26,10 +26,7 @@ _OPTION = re.compile(r"^--?([\w.-]+)(=.*)?$", re.DOTALL)
 
 @dataclass
 class ClientServer:
-    """One server: as we would write it, its secrets by reference, and what a person has to do by hand.
-
-    `server` is empty if it cannot be taken over; below the path `parameters` the functions may read its secrets.
-    """
+    """One server in our format, its secrets, and notes about what a person has to do."""
 
     name: str
     parameters: str
@@ -39,7 +36,7 @@ class ClientServer:
 
 
 def read_client_config(path: Path, stack: str) -> list[ClientServer]:
-    """The servers that a client's configuration names, those of its projects, too; those it has switched off not."""
+    """Read the servers of a client's configuration and of its projects, except disabled ones."""
     try:
         written = jsonc.read(path.expanduser().read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -54,15 +51,15 @@ def read_client_config(path: Path, stack: str) -> list[ClientServer]:
         one = _translate(_unique_name(name, found), stack, server)
         found[one.name] = one
     if not any(one.server for one in found.values()):
-        message = f"{path} names no MCP server that could be taken over"
-        hint = "Expected are mcpServers, servers, or projects with mcpServers."
+        message = f"{path} names no MCP server that can be imported"
+        hint = "The file must have mcpServers, servers, or projects with mcpServers."
         details = {name: one.notes for name, one in found.items()}
         raise CommandError({"code": "VALIDATION_ERROR", "message": message, "hint": hint, "details": details})
     return list(found.values())
 
 
 def _servers(written: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The servers of a client's file, whatever it calls the part that holds them."""
+    """Yield the servers of a client's file, under each of the keys that clients use."""
     if not isinstance(written, dict):
         return
     for part in (written, written.get("mcp"), *_values(written.get("projects"))):
@@ -78,7 +75,7 @@ def _values(part: Any) -> list[Any]:
 
 
 def _unique_name(name: str, taken: Mapping[str, Any]) -> str:
-    """A name of letters that ours may have, and that nobody has yet."""
+    """Return a name of allowed characters that is not taken."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:50] or "server"
     plain = f"{plain}-mcp" if is_reserved_name(plain) else plain
     others = (f"{plain}-{number}" for number in range(2, len(taken) + 3))
@@ -110,37 +107,37 @@ def _translate(name: str, stack: str, written: Mapping[str, Any]) -> ClientServe
         if written.get("envFile"):
             found.notes.append(f"its variables in {written['envFile']} were not read: name them in env")
         if written.get("cwd"):
-            found.notes.append("it was started in a folder of its own: name files by their whole paths")
+            found.notes.append("it was started in another folder: write files with absolute paths")
     return _validate(found)
 
 
 def _unwrap_mcp_remote(args: list[str], found: ClientServer) -> tuple[str, dict[str, str]]:
-    """The address and the headers that the bridge mcp-remote was started for: we need no bridge."""
+    """Return the URL and the headers in the arguments of the bridge mcp-remote, which we do not need."""
     headers = {}
     for option, value in pairwise(args):
         if option == "--header":
             key, _, said = value.partition(":")
             headers[key.strip()] = said.strip()
-    found.notes.append("it is reached directly, without mcp-remote; if it asks for a login, use grant:service")
+    found.notes.append("mcp-remote is not needed and was removed; if the server needs a login, use grant:service")
     return next((one for one in args if "://" in one), ""), headers
 
 
 def _add_values(found: ClientServer, where: str, values: Mapping[str, str]) -> None:
-    """Put values into the server, references in the places of secrets and of what the client looks up."""
+    """Add values to the server, with references for secrets and placeholders."""
     for key, value in values.items():
         if is_secret(key, value) or _PLACEHOLDER.search(value):
             reference = f"ssm:{found.parameters}/{re.sub(r'[^A-Za-z0-9_.-]', '-', key)}"
             found.server.setdefault(where, {})[key] = reference
             if not _PLACEHOLDER.search(value):
                 found.secrets[reference] = value
-            whole = ", the whole value with its first word" if " " in value else ""
+            whole = ", the complete value with its first word" if " " in value else ""
             found.notes.append(f"store the value of {key} as {reference.removeprefix('ssm:')}{whole}")
         else:
             found.server.setdefault(where, {})[key] = value
 
 
 def _without_secrets(args: list[str], variables: dict[str, str], found: ClientServer) -> list[str]:
-    """The arguments without secrets; an option's secret becomes a variable of the option's name."""
+    """Return the arguments without secrets; an option's secret becomes a variable with the option's name."""
     secret = set(secret_arguments(args)) | {at for at, one in enumerate(args) if _PLACEHOLDER.search(one)}
     dropped = set(secret)
     for at in secret:
@@ -153,28 +150,28 @@ def _without_secrets(args: list[str], variables: dict[str, str], found: ClientSe
         variable = re.sub(r"[^A-Z0-9]", "_", option[1].upper())
         variables.setdefault(variable, args[at].partition("=")[2] if args[at].startswith("-") else args[at])
         found.notes.append(
-            f"the option {option[1]} held a secret and became the variable {variable}: see if it is read"
+            f"the option {option[1]} held a secret and became the variable {variable}: check that the server reads it"
         )
     return [one for at, one in enumerate(args) if at not in dropped]
 
 
 def _url_without_secrets(url: str, found: ClientServer) -> str:
-    """A URL without the secrets in it."""
+    """Return a URL without its secrets."""
     parts = urlsplit(url)
     kept = [(key, value) for key, value in parse_qsl(parts.query) if not is_secret(key, value)]
     address = parts.netloc.rpartition("@")[2]
     if address != parts.netloc or len(kept) < len(parse_qsl(parts.query)):
         found.notes.append("its URL held a secret, which was left out: give it in a header, as ssm:/path")
     if _PLACEHOLDER.search(url):
-        found.notes.append("its URL has a placeholder of the client's: write what it stands for")
+        found.notes.append("its URL has a placeholder of the client: write its value")
     return urlunsplit(parts._replace(netloc=address, query=urlencode(kept)))
 
 
 def _validate(found: ClientServer) -> ClientServer:
-    """The server if it could stand in a file of ours, else only a note why not, which tells none of its values."""
+    """Return the server if it is valid in our format, or else only a note with the reason and none of its values."""
     try:
         UpstreamServer.model_validate(found.server)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]["msg"]
-        return ClientServer(found.name, found.parameters, notes=[f"it was not taken over: {problem}"])
+        return ClientServer(found.name, found.parameters, notes=[f"it was not imported: {problem}"])
     return found

@@ -1,4 +1,4 @@
-"""Whether Lambda could run the servers of an upstreams' file: what a deployment checks before it begins."""
+"""Checks before a deployment whether Lambda could run the servers of an upstreams' file."""
 
 import os
 import re
@@ -20,7 +20,7 @@ HINT = "put it into layers/config and name it /opt/config/..."
 
 
 def undeployable(configuration: Configuration, folder: Path) -> Iterator[tuple[str, str]]:
-    """The servers that cannot run in a deployment, each with the reason; `folder` is what becomes /opt/config."""
+    """Yield the servers that cannot run in a deployment, each with the reason; `folder` becomes /opt/config."""
     for name, server in configuration.servers.items():
         problem = _unpackaged(server, folder) if server.type == "stdio" else _unreachable(server.url)
         if problem:
@@ -32,7 +32,7 @@ def undeployable(configuration: Configuration, folder: Path) -> Iterator[tuple[s
 
 
 def _unpackaged(server: UpstreamServer, folder: Path) -> str:
-    """Why a command is not there on Lambda; empty if it is."""
+    """Return why a command is not on Lambda, or an empty text."""
     command = PurePosixPath(server.command)
     if command.name in PACKAGE_RUNNERS:
         return f"{command.name} fetches a server when it starts, and Lambda's disk is read-only: {HINT}"
@@ -40,14 +40,14 @@ def _unpackaged(server: UpstreamServer, folder: Path) -> str:
         file = _local_path(folder, command)
         if not file.is_file():
             return f"{command.relative_to(CONFIG_LAYER)} is not in {folder}"
-        return "" if os.access(file, os.X_OK) else f"{command.relative_to(CONFIG_LAYER)} may not be executed: chmod +x"
+        return "" if os.access(file, os.X_OK) else f"{command.relative_to(CONFIG_LAYER)} is not executable: chmod +x"
     if server.command in PYTHONS:
         return _unpackaged_python(server, folder)
     return f"{server.command} is not on Lambda: {HINT}"
 
 
 def _unpackaged_python(server: UpstreamServer, folder: Path) -> str:
-    """Why a Python server is not there: a script, or a module in a folder of PYTHONPATH, of the config layer."""
+    """Return why a Python server is not on Lambda: its script or module must be in the config layer."""
     first, *rest = server.args or ("",)
     if first == "-m" and rest:
         paths = [PurePosixPath(path) for path in server.env.get("PYTHONPATH", "").split(":")]
@@ -66,11 +66,13 @@ def _local_path(folder: Path, path: PurePosixPath) -> Path:
 
 
 def _unreachable(url: str) -> str:
-    """Why no function may connect to a URL, as far as its text tells."""
+    """Return why no function may connect to a URL, judged by its text, or an empty text."""
     host = urlsplit(url).hostname or ""
     try:
         address = ip_address(host)
     except ValueError:
         local = host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
-        return f"{host} is a name for inside a network, and only the internet is reached" if local else ""
-    return "" if address.is_global else f"{host} is a private or reserved address, and only the internet is reached"
+        return f"{host} is a name inside a network, and functions reach only the internet" if local else ""
+    return (
+        "" if address.is_global else f"{host} is a private or reserved address, and functions reach only the internet"
+    )

@@ -13,20 +13,20 @@ from mcpist.errors import Locale, McpistError
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a command brought: texts or files for people in `outputs`, facts for programs in `metadata`.
-
-    A `drawing` takes the document's place where it goes to a terminal: only people read there.
-    """
+    """The result of a command."""
 
     outputs: list[Any] = field(default_factory=list)
+    """Texts or files for people."""
     metadata: dict[str, Any] = field(default_factory=dict)
+    """Facts for programs."""
     drawing: str = ""
+    """The text that a terminal shows instead of the document."""
 
 
 class CommandError(Exception):
-    """A command's failure that is no McpistError: what an endpoint answered, or a wrong command line.
+    """A command's failure that is not a McpistError: an endpoint's error or a wrong command line.
 
-    A `drawing` takes the document's place at a terminal, as that of a success does.
+    A terminal shows the `drawing`, if there is one, instead of the document.
     """
 
     def __init__(self, error: Mapping[str, Any], drawing: str = "") -> None:
@@ -47,9 +47,9 @@ class Document:
     out: TextIO = field(default_factory=lambda: sys.stdout)
     started: float = field(default_factory=time.monotonic)
 
-    def succeed(self, done: CommandResult) -> int:
-        """Print the success; the exit code."""
-        if self._draw(done.drawing):
+    def succeed(self, result: CommandResult) -> int:
+        """Print a result and return the exit code."""
+        if self._draw(result.drawing):
             return 0
         elapsed = round((time.monotonic() - self.started) * 1000)
         self._print(
@@ -58,14 +58,14 @@ class Document:
                 "command": self.command,
                 "timestamp": _now(),
                 "execution_time_ms": elapsed,
-                "outputs": done.outputs,
-                "metadata": done.metadata,
+                "outputs": result.outputs,
+                "metadata": result.metadata,
             }
         )
         return 0
 
     def fail(self, error: McpistError | CommandError) -> int:
-        """Print the error; the exit code."""
+        """Print an error and return the exit code."""
         if isinstance(error, CommandError) and self._draw(error.drawing):
             return 1
         shown = error.as_dict(self.locale) if isinstance(error, McpistError) else error.error
@@ -73,7 +73,7 @@ class Document:
         return 1
 
     def _draw(self, drawing: str) -> bool:
-        """Print a drawing, if there is one and a person reads."""
+        """Print a drawing, if there is one and the output is a terminal."""
         drawn = bool(drawing) and self.out.isatty()
         if drawn:
             print(drawing, file=self.out, flush=True)

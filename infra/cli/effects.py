@@ -1,6 +1,6 @@
-"""What a change of the directory means for people: the tools that they see, gain and lose.
+"""Effects of a change of the directory: the tools that people see, gain and lose.
 
-The tools are those of this release, as it stands on this machine.
+The tools are those of the release on this machine.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -14,24 +14,24 @@ from mcpist_services.catalogue import CATALOGUE
 
 
 def permissions(organization: Organization, *roles: Role) -> Permissions:
-    """What somebody with these roles of the organization sees."""
+    """Return the permissions of a user with these roles of the organization."""
     nobody = Subject("", "")
     return Permissions(Caller(organization.id, "", nobody, "user", roles, organization.disabled), CATALOGUE)
 
 
 def preview_tools(organization: Organization, *roles: Role, tools: bool) -> dict[str, Any]:
-    """A preview: how many tools of each module, and by name where `tools` are asked for."""
-    sifted = permissions(organization, *roles)
+    """Count the visible tools of each module, and with `tools` also name them."""
+    permitted = permissions(organization, *roles)
     modules: list[dict[str, Any]] = []
-    for module in sifted.modules():
-        visible = sifted.tools(module)
+    for module in permitted.modules():
+        visible = permitted.tools(module)
         row: dict[str, Any] = {"module": module.name, "tools": len(visible), "of": len(module.tools)}
         modules.append(row | ({"names": {tool.name: tool.effect for tool in visible}} if tools else {}))
     return {"tools": sum(module["tools"] for module in modules), "modules": modules}
 
 
 def effects(before: Organization, after: Organization) -> list[dict[str, Any]]:
-    """Which tools appear and vanish for which users, and for which roles by themselves."""
+    """Return which tools appear and vanish for which users, and for which roles alone."""
     rows: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, Any]] = {}
     for kind, old, new in (
         ("users", _of_users(before), _of_users(after)),
@@ -47,7 +47,7 @@ def effects(before: Organization, after: Organization) -> list[dict[str, Any]]:
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "") -> Iterator[dict[str, Any]]:
-    """The places where two mappings differ: `{path, before, after}`, the outermost that only one of them has."""
+    """Yield the differences of two mappings as `{path, before, after}`, at the outermost differing keys."""
     for name in dict.fromkeys((*before, *after)):
         old, new = before.get(name), after.get(name)
         if isinstance(old, Mapping) and isinstance(new, Mapping):
@@ -57,9 +57,9 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "")
 
 
 def unmatched_patterns(organization: Organization, categories: Collection[str] = ()) -> list[str]:
-    """Modules and masks that fit nothing here: slips of the pen, or tools of another release.
+    """Return a text for each module and mask that matches nothing: a typing error, or another release's tool.
 
-    Of `categories` of upstream servers only the names are known: a mask whose module is one of them fits.
+    The tools of upstream `categories` are not known: a mask whose module is one of them always matches.
     """
     names = [f"{tool.module}.{tool.name}" for tool in CATALOGUE.index.tools]
     masks = {"disabled": organization.disabled}
@@ -67,10 +67,10 @@ def unmatched_patterns(organization: Organization, categories: Collection[str] =
     for role in organization.roles.values():
         masks |= {f"roles.{role.name}.allow": role.allow, f"roles.{role.name}.deny": role.deny}
         known = (*CATALOGUE.index.modules, *categories)
-        strange = [module for module in role.modules if module not in known]
-        found += [f"roles.{role.name}.modules: there is no module {module} here" for module in strange]
+        unknown = [module for module in role.modules if module not in known]
+        found += [f"roles.{role.name}.modules: this release has no module {module}" for module in unknown]
     return found + [
-        f"{place}: the mask {mask} fits no tool here"
+        f"{place}: the mask {mask} matches no tool of this release"
         for place, some in masks.items()
         for mask in some
         if not any(fnmatchcase(name, mask) for name in names)
@@ -90,5 +90,5 @@ def _of_roles(organization: Organization) -> dict[str, frozenset[str]]:
 
 
 def _names(organization: Organization, *roles: Role) -> frozenset[str]:
-    sifted = permissions(organization, *roles)
-    return frozenset(f"{tool.module}.{tool.name}" for module in sifted.modules() for tool in sifted.tools(module))
+    permitted = permissions(organization, *roles)
+    return frozenset(f"{tool.module}.{tool.name}" for module in permitted.modules() for tool in permitted.tools(module))

@@ -1,4 +1,4 @@
-"""A running endpoint as the command line reaches it: a real MCP client."""
+"""The command line's MCP client of an endpoint."""
 
 import asyncio
 import json
@@ -29,22 +29,22 @@ HTTP_TIMEOUT_SECONDS = 60
 
 
 class TaskResult(Result):
-    """A task instead of an answer: https://modelcontextprotocol.io/seps/2663-tasks-extension."""
+    """A task instead of a result: https://modelcontextprotocol.io/seps/2663-tasks-extension."""
 
     result_type: Literal["task"] = "task"
     task_id: str
 
 
 class TasksExtension(ClientExtension):
-    """Says that this client takes tasks."""
+    """Announces that this client accepts tasks."""
 
     identifier = "io.modelcontextprotocol/tasks"
 
     def claims(self) -> Sequence[ResultClaim[Any]]:
-        """A task is never waited for here: `EndpointSession.begin` hands it on."""
+        """Never wait for a task here: `EndpointSession.begin` returns it."""
 
         async def resolve(task: TaskResult, _: ClaimContext) -> CallToolResult:
-            raise CommandError({"message": f"{task.task_id} became a task, and nobody had asked for one."})
+            raise CommandError({"message": f"{task.task_id} became a task, which was not requested."})
 
         return [ResultClaim(result_type="task", model=TaskResult, resolve=resolve)]
 
@@ -61,21 +61,21 @@ class EndpointSession:
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> CommandResult:
         """Call one of the meta-tools; its error is a CommandError."""
-        return self._done(await self.client.call_tool(tool, arguments))
+        return self._to_result(await self.client.call_tool(tool, arguments))
 
     async def begin(self, tool: str, arguments: dict[str, Any]) -> str | CommandResult:
-        """Call one of the meta-tools as a task and give its id; or the answer, where there is one at once."""
+        """Call one of the meta-tools as a task and return its id, or the result if it comes at once."""
         params = CallToolRequestParams(name=tool, arguments=arguments, task=TaskMetadata())
         answer = await self.client.session.send_request(CallToolRequest(params=params), _ANSWER)
-        return answer.task_id if isinstance(answer, TaskResult) else self._done(answer)
+        return answer.task_id if isinstance(answer, TaskResult) else self._to_result(answer)
 
     async def read(self, uri: str) -> Any:
-        """A resource's JSON as it is now."""
+        """Read a resource's JSON without a cache."""
         (content,) = (await self.client.read_resource(uri, cache_mode="bypass")).contents
         assert isinstance(content, TextResourceContents)
         return json.loads(content.text)
 
-    def _done(self, result: CallToolResult) -> CommandResult:
+    def _to_result(self, result: CallToolResult) -> CommandResult:
         texts = [block.text for block in result.content if isinstance(block, TextContent)]
         if result.is_error:
             raise CommandError(json.loads(texts[0]))
@@ -86,14 +86,14 @@ class EndpointSession:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where the endpoint is and with which access token it is asked."""
+    """An endpoint's URL and the access token for it."""
 
     url: str
     token: str
 
     @classmethod
     def from_options(cls, url: str | None, token: str | None) -> "Endpoint":
-        """The endpoint of the command line, or of the last `mcpist up`."""
+        """Return the endpoint of the command line, or of the last `mcpist up`."""
         if url and token:
             return cls(url, token)
         last = last_up("give --url and --token")
@@ -104,9 +104,9 @@ class Endpoint:
         return self.ask(lambda session: session.call(tool, arguments))
 
     def ask[T](self, operation: Callable[[EndpointSession], Awaitable[T]], *, tasks: bool = False) -> T:
-        """What comes of asking over one connection, as a client that takes tasks or does not; else a CommandError."""
+        """Run an operation on a connection, whose client accepts `tasks` or not; raise CommandError if it fails."""
 
-        async def asked() -> T:
+        async def connected() -> T:
             headers = {"authorization": f"Bearer {self.token}"}
             async with httpx2.AsyncClient(headers=headers, timeout=HTTP_TIMEOUT_SECONDS) as http:
                 transport = streamable_http_client(self.url, http_client=http)
@@ -114,23 +114,23 @@ class Endpoint:
                     return await operation(EndpointSession(client, self.url))
 
         try:
-            return asyncio.run(asked())
+            return asyncio.run(connected())
         except (CommandError, MCPError, httpx2.HTTPError, OSError, BaseExceptionGroup) as error:
             raise self._failed(_innermost(error)) from None
 
     def _failed(self, error: BaseException) -> BaseException:
-        """The failure that an error stands for; a defect of ours stays what it is."""
+        """Return the CommandError for an expected error; any other error is returned unchanged."""
         if isinstance(error, MCPError) and isinstance(error.data, dict) and "code" in error.data:
             return CommandError(error.data)
         if not isinstance(error, MCPError | httpx2.HTTPError | OSError):
             return error
-        message = f"{self.url} could not be asked: {error}"
+        message = f"{self.url} could not be reached: {error}"
         hint = "Is it running, and is the token still valid? See `mcpist up`."
         return CommandError({"code": "UPSTREAM_UNAVAILABLE", "message": message, "hint": hint})
 
 
 def _value(text: str) -> Any:
-    """JSON as JSON, so that programs need not parse twice; any other text as it is."""
+    """Return JSON parsed, so that programs need not parse twice, and any other text unchanged."""
     try:
         return json.loads(text)
     except ValueError:

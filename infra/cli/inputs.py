@@ -1,4 +1,4 @@
-"""What a command line names: text files and JSON."""
+"""Reading the text files and the JSON that a command line names."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ from infra.cli.document import CommandError
 
 
 def text_of(file: str) -> str:
-    """The text of a file; `-` is standard input."""
+    """Read a text file; `-` is standard input."""
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -19,7 +19,7 @@ def text_of(file: str) -> str:
 
 
 def json_of(text: str) -> Any:
-    """The JSON of the argument `--params`."""
+    """Parse the JSON of the option `--params`."""
     try:
         return json.loads(text)
     except ValueError as error:

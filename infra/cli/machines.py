@@ -1,4 +1,4 @@
-"""`mcpist machine list`: the generated machines of a stack, and when each was last used."""
+"""`mcpist machine list`: the generated state machines of a stack and their last use."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -38,7 +38,7 @@ def list_machines(target: Target) -> CommandResult:
 
 
 def _shown(machine: DeployedMachine, use: MachineUse | None) -> dict[str, Any]:
-    """A machine for programs; `last_used` may be a day old."""
+    """Return a machine for programs; `last_used` may be a day old."""
     return {
         "name": machine.name,
         "created": _moment(machine.created_at),
@@ -54,7 +54,7 @@ def _render(facts: dict[str, Any]) -> str:
         (
             machine["name"] + (" (leaving)" if machine["leaving"] else ""),
             machine["created"],
-            machine["last_used"] or "never noted",
+            machine["last_used"] or "not recorded",
             str(machine["states"] or ""),
         )
         for machine in facts["machines"]

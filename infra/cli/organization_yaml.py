@@ -1,6 +1,6 @@
-"""An organization as text: the YAML that `org export` writes and `org import` reads.
+"""An organization as YAML, which `org export` writes and `org import` reads.
 
-Every value is read as it is written: `no` and `007` are texts, so no name becomes a truth value or a number.
+Every scalar is read as text: `no` and `007` become neither a boolean nor a number.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from mcpist.caller import Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest
 from mcpist.people.organization import Organization, User
 
-# What is left empty in YAML arrives as an empty text.
+# An empty value in YAML arrives as an empty text.
 type Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: given or ())]
 type Entries[Entry] = Annotated[dict[str, Entry], BeforeValidator(lambda given: given or {})]
 
@@ -53,24 +53,24 @@ class _Organization(_Entry):
 
 
 class _StrictLoader(yaml.loader.BaseLoader):
-    """Texts, lists and mappings, nothing else; a key that stands twice is an error."""
+    """Reads only texts, lists and mappings; a duplicate key is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """The mapping of a node."""
+        """Return the mapping of a node."""
         known: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value in known:
-                problem = f"{key.value} stands there twice"
+                problem = f"{key.value} is there twice"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             known.add(str(key.value))
         return super().construct_mapping(node, deep)
 
 
 class _OrganizationDumper(yaml.SafeDumper):
-    """Escapes what is no plain line of text: unescaped, some line breaks would come back as others."""
+    """Escapes texts with unprintable characters, since some line breaks would be read as others."""
 
     def represent_str(self, text: str) -> yaml.ScalarNode:
-        """The node of a text."""
+        """Return the node of a text."""
         style = None if text.isprintable() else '"'
         return self.represent_scalar("tag:yaml.org,2002:str", text, style)
 
@@ -79,7 +79,7 @@ _OrganizationDumper.add_representer(str, _OrganizationDumper.represent_str)
 
 
 def parse_organization(text: str) -> tuple[Organization, yaml.Node]:
-    """The organization of a text, and the text's nodes by which `with_line` finds lines; InvalidRequest says where."""
+    """Parse an organization; return it with the nodes in which `with_line` finds lines. InvalidRequest has the line."""
     try:
         loader = _StrictLoader(text)
         node = loader.get_single_node()
@@ -93,7 +93,7 @@ def parse_organization(text: str) -> tuple[Organization, yaml.Node]:
     except RecursionError:
         raise InvalidRequest(field="file", problem="it is nested too deeply") from None
     if node is None or not isinstance(plain, dict):
-        raise InvalidRequest(field="file", problem="it is no mapping with an organization, roles and users")
+        raise InvalidRequest(field="file", problem="it is not a mapping with an organization, roles and users")
     try:
         return _organization(_Organization.model_validate(plain)), node
     except ValidationError as error:
@@ -102,12 +102,12 @@ def parse_organization(text: str) -> tuple[Organization, yaml.Node]:
 
 
 def with_line(error: InvalidRequest, node: yaml.Node) -> InvalidRequest:
-    """The error with the line of the place that its field names, or of the nearest one around it."""
+    """Add the line of the error's field, or of the nearest field around it."""
     return error.with_details(line=_line(node, str(error.details["field"])))
 
 
 def plain(organization: Organization) -> dict[str, Any]:
-    """The organization as mappings, lists and texts."""
+    """Return an organization as mappings, lists and texts."""
     return {
         "organization": organization.id,
         "name": organization.name,
@@ -118,7 +118,7 @@ def plain(organization: Organization) -> dict[str, Any]:
 
 
 def plain_user(user: User) -> dict[str, Any]:
-    """A user as mappings, lists and texts."""
+    """Return a user as mappings, lists and texts."""
     return {
         "name": user.name,
         "subject": {"issuer": user.subject.issuer, "sub": user.subject.sub},
@@ -129,7 +129,7 @@ def plain_user(user: User) -> dict[str, Any]:
 
 
 def dump(value: Any) -> str:
-    """A value as YAML for people: short lists in a line, everything in its order."""
+    """Return a value as YAML for people: short lists in one line, the order kept."""
     return str(
         yaml.dump(
             value, Dumper=_OrganizationDumper, allow_unicode=True, sort_keys=False, default_flow_style=None, width=110
@@ -138,7 +138,7 @@ def dump(value: Any) -> str:
 
 
 def write(organization: Organization, file: str) -> str:
-    """The text of an organization, also written to a file where one is named."""
+    """Return an organization as YAML, and write it to a file if one is named."""
     text = dump(plain(organization))
     if file:
         try:
@@ -164,7 +164,7 @@ def _problem(place: Iterable[str | int], problem: str, node: yaml.Node) -> Inval
 
 
 def _line(node: yaml.Node, path: str) -> int:
-    """The line of the key or element that a path leads to; ids in a path may have dots themselves."""
+    """Return the line of the key or element at a path, in which ids may have dots themselves."""
     line, found = node.start_mark.line + 1, True
     while path and found:
         found = False

@@ -1,4 +1,4 @@
-"""A batch's progress as the endpoint tells it: the resource `mcpist://batches/{id}/progress`."""
+"""A batch's progress, read from the resource `mcpist://batches/{id}/progress`."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ SETTLED_STATES = ("succeeded", "failed", "skipped", "cancelled", "unknown")
 
 
 class _ProgressModel(BaseModel):
-    """What a newer endpoint tells besides is passed over."""
+    """A frozen model that ignores the fields of a newer endpoint."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Elements(_ProgressModel):
-    """How many elements a step with `each` has, and how many of them have settled and failed."""
+    """The counts of a step with `each`: all elements, settled ones and failed ones."""
 
     count: int
     settled: int
@@ -22,9 +22,9 @@ class Elements(_ProgressModel):
 
 
 class Step(_ProgressModel):
-    """A step; `state` is how it settled, or `running`, `ready` or `waiting`. Times are seconds since the epoch.
+    """A step; `state` is its outcome, or `running`, `ready` or `waiting`. Times are seconds since the epoch.
 
-    A `kept` one brought its result in the batch that this one resumes, and has no times.
+    A `kept` step has its result from the batch that this one resumes, and no times.
     """
 
     id: str
@@ -39,16 +39,16 @@ class Step(_ProgressModel):
 
     @property
     def settled(self) -> bool:
-        """Whether it has ended for good."""
+        """Whether the step has settled."""
         return self.state in SETTLED_STATES
 
     def duration(self, now: float) -> float | None:
-        """The seconds that it ran, or has run so far; None for one that did not begin."""
+        """The seconds that the step ran, or has run so far; None before its start."""
         return None if self.started_at is None else max(0.0, (self.ended_at or now) - self.started_at)
 
 
 class Progress(_ProgressModel):
-    """A batch; `now` is the moment of the answer, by the same clock as all its times."""
+    """A batch; `now` is the time of the response, by the same clock as all its times."""
 
     batch: str
     done: bool
@@ -58,21 +58,21 @@ class Progress(_ProgressModel):
 
     @property
     def settled(self) -> int:
-        """How many steps have ended for good."""
+        """The number of settled steps."""
         return sum(step.settled for step in self.steps)
 
     @property
     def ended_at(self) -> float:
-        """When its last step ended; for one that still runs, now."""
+        """The end of the last step, or now if the batch still runs."""
         ends = [step.ended_at for step in self.steps if step.ended_at is not None]
         return max(ends, default=self.now) if self.done else self.now
 
 
 def progress_uri(batch: str) -> str:
-    """The resource that tells a batch's progress."""
+    """Return the URI of the resource with a batch's progress."""
     return f"mcpist://batches/{batch}/progress"
 
 
 def parse_progress(payload: Any) -> Progress:
-    """The progress in what the endpoint told."""
+    """Parse the endpoint's progress."""
     return Progress.model_validate(payload)

@@ -1,4 +1,4 @@
-"""What people see of a batch that runs: rows that change on a terminal, lines that stay anywhere else."""
+"""The view of a running batch: a live table on a terminal, and a log of lines anywhere else."""
 
 import time
 from types import TracebackType
@@ -13,7 +13,7 @@ from rich.text import Text
 from infra.cli.progress import Progress, Step
 
 FRAMES_PER_SECOND = 8
-RESERVED_ROWS = 4  # the title, the head, the row for what is left out, the prompt
+RESERVED_ROWS = 4  # the title, the head, the row for omitted steps, the prompt
 STATE_STYLES = {
     "succeeded": "green",
     "failed": "bold red",
@@ -24,15 +24,15 @@ STATE_STYLES = {
     "ready": "blue",
     "waiting": "dim",
 }
-# Which rows stay when the terminal is too small for all.
+# The order in which states keep their rows when the terminal is too small.
 STATES_BY_IMPORTANCE = ("running", "failed", "unknown", "ready", "waiting", "cancelled", "skipped", "succeeded")
 
 
 class ProgressView(Protocol):
-    """Something that shows a batch's progress again and again."""
+    """A view of a batch's progress, until its context ends."""
 
     def show(self, progress: Progress) -> None:
-        """Show how it is now."""
+        """Show the present progress."""
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -40,17 +40,17 @@ class ProgressView(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave the last state standing."""
+        """End, and leave the last state on the screen."""
 
 
 def progress_view(out: TextIO) -> ProgressView:
-    """Rows for a terminal, lines for everything else."""
+    """Return a live table for a terminal, and a log for everything else."""
     console = Console(file=out)
     return LiveTable(console) if console.is_terminal and not console.is_dumb_terminal else ProgressLog(out)
 
 
 class ProgressLog:
-    """One line for each change, with the seconds since the start."""
+    """Prints a line for each change, with the seconds since the start."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -63,7 +63,7 @@ class ProgressLog:
         self._out.flush()
 
     def show(self, progress: Progress) -> None:
-        """Print what has changed since the last time, in the order in which it did."""
+        """Print the changes since the last call, in their order."""
         changes: list[tuple[float, str]] = []
         for step in progress.steps:
             said = _state_text(step)
@@ -77,14 +77,14 @@ class ProgressLog:
         self._out.flush()
 
     def _moment(self, step: Step, now: float) -> float:
-        """When it changed, as far as that is known."""
+        """Return the time of a step's last change, as far as it is known."""
         if step.settled:
             return now if step.ended_at is None else step.ended_at
         return step.started_at if step.started_at is not None and step.id not in self._printed else now
 
 
 class LiveTable:
-    """A table that is drawn anew; durations go on between two answers of the endpoint."""
+    """A table that is redrawn; durations continue between two responses of the endpoint."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -109,7 +109,7 @@ class LiveTable:
         self._live.__exit__(kind, error, trace)
 
     def show(self, progress: Progress) -> None:
-        """Draw this from now on."""
+        """Draw this progress from now on."""
         self._progress, self._received_at = progress, time.monotonic()
 
     def _render(self) -> Group | Text:
@@ -119,7 +119,7 @@ class LiveTable:
         return self.drawn(self._progress, now)
 
     def drawn(self, progress: Progress, now: float) -> Group:
-        """The batch with one row a step, as many as the terminal holds."""
+        """Return the batch with a row for each step, as many as fit into the terminal."""
         elapsed = (progress.ended_at if progress.done else now) - progress.started_at
         return Group(Text(f"{title(progress)}, {elapsed:.1f} s", "bold"), self._table(progress, now))
 
@@ -149,13 +149,13 @@ class LiveTable:
 
 
 def title(progress: Progress) -> str:
-    """A batch in one line."""
+    """Describe a batch in one line."""
     state = "done" if progress.done else "running"
     return f"batch {progress.batch}: {state}, {progress.settled} of {len(progress.steps)} steps"
 
 
 def _state_text(step: Step) -> str:
-    """What a line says of a step; nothing before it begins."""
+    """Describe a step's state for a line; empty before its start."""
     if step.state in {"waiting", "ready"}:
         return ""
     if step.kept:
@@ -172,7 +172,7 @@ def _note(step: Step) -> str:
 
 
 def _element_counts(step: Step) -> str:
-    """The elements of an `each`: `3/12`, with those that failed."""
+    """Describe the elements of an `each`: `3/12`, with the failed ones."""
     if step.elements is None:
         return ""
     failed = f" ({step.elements.failed} failed)" if step.elements.failed else ""
@@ -180,7 +180,7 @@ def _element_counts(step: Step) -> str:
 
 
 def _most_important(steps: tuple[Step, ...], room: int) -> list[Step]:
-    """The steps that matter most, in their own order."""
+    """Return the most important steps, in their own order."""
     ranked = sorted(
         steps, key=lambda step: STATES_BY_IMPORTANCE.index(step.state) if step.state in STATES_BY_IMPORTANCE else 0
     )

@@ -1,4 +1,4 @@
-"""A table as plain text: what commands draw on a terminal."""
+"""Tables as plain text, for a terminal."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 
 def render_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Columns as wide as their widest cell."""
+    """Render a table with columns as wide as their widest cell."""
     lines = [head, *rows]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(

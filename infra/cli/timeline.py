@@ -1,7 +1,7 @@
-"""`mcpist timeline`: who waited for what in a batch, and the path that made it take as long as it did.
+"""`mcpist timeline`: which step of a batch waited for which, and the critical path.
 
-It asks the endpoint, not the table: the same people may see a batch here as everywhere, no right to AWS is needed, and
-the ledger's format stays between the functions.
+It reads from the endpoint, not from the table: so the endpoint checks who may see the batch, no right in AWS is needed,
+and only the functions know the ledger's format.
 """
 
 import shutil
@@ -23,23 +23,23 @@ MAX_BAR_WIDTH = 80
 
 @dataclass(frozen=True)
 class TimelineRow:
-    """A step in time, in seconds since the batch's start; `opened` is when the last of its needs had ended.
-
-    `after` is that need: nothing else held the step back. `critical` steps made the batch take as long as it did.
-    """
+    """A step in time, in seconds since the batch's start."""
 
     id: str
     tool: str
     state: str
     after: str
+    """The need that ended last, for which the step waited."""
     opened: float | None
+    """The end of that need."""
     started: float | None
     ended: float | None
     critical: bool
+    """Whether the step is on the critical path."""
 
     @property
     def waited(self) -> float | None:
-        """The seconds between being opened and beginning: the machine's own cost."""
+        """The seconds from `opened` to `started`: the overhead of the machine."""
         return None if self.started is None or self.opened is None else max(0.0, self.started - self.opened)
 
 
@@ -55,14 +55,14 @@ def timeline(
 
 
 def timeline_rows(progress: Progress) -> list[TimelineRow]:
-    """Each step in time, in the order of the batch."""
+    """Return a row for each step, in the order of the batch."""
     steps = {step.id: step for step in progress.steps}
     critical = set(critical_path(progress))
     return [_line(progress, step, steps, critical=step.id in critical) for step in progress.steps]
 
 
 def critical_path(progress: Progress) -> list[str]:
-    """The critical path: from the step that ended last, back to whatever ended last of what each one needs."""
+    """Return the critical path: from the step that ended last, back to the need of each that ended last."""
     steps = {step.id: step for step in progress.steps}
     found: list[str] = []
     at = _last(list(steps.values()))
@@ -73,7 +73,7 @@ def critical_path(progress: Progress) -> list[str]:
 
 
 def facts(progress: Progress, lines: list[TimelineRow]) -> dict[str, Any]:
-    """The timeline for programs."""
+    """Return the timeline for programs."""
     steps = [
         {name: round(value, 3) if isinstance(value, float) else value for name, value in asdict(line).items()}
         for line in lines
@@ -89,7 +89,7 @@ def facts(progress: Progress, lines: list[TimelineRow]) -> dict[str, Any]:
 
 
 def render_timeline(progress: Progress, lines: list[TimelineRow], columns: int) -> str:
-    """The timeline as text: a row and a bar for each step, those of the critical path marked with `*`."""
+    """Draw a row and a bar for each step; `*` marks the critical path."""
     whole = max(progress.ended_at - progress.started_at, 0.001)
     rows = [_cells(line) for line in lines]
     head = ["", "step", "tool", "state", "opened", "began", "ended", "after"]
@@ -118,7 +118,7 @@ def _line(progress: Progress, step: Step, steps: dict[str, Step], *, critical: b
 
 
 def _last(steps: list[Step]) -> Step | None:
-    """The step that ended last, of those that have."""
+    """Return the step that ended last."""
     return max((step for step in steps if step.ended_at is not None), key=lambda step: step.ended_at or 0, default=None)
 
 
@@ -133,7 +133,7 @@ def _row(cells: list[str], widths: list[int], bar: str) -> str:
 
 
 def _bar(line: TimelineRow, whole: float, room: int) -> str:
-    """Dots while it could have begun, a bar while it ran; a step that ended without running is one `|`."""
+    """Draw dots while a step could have started and a bar while it ran; one that never ran is a `|`."""
 
     def column(moment: float) -> int:
         return min(round(moment / whole * room), room)

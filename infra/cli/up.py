@@ -1,4 +1,4 @@
-"""`mcpist up`: everything on this machine, until Ctrl-C."""
+"""`mcpist up`: run everything on this machine, until Ctrl-C."""
 
 import contextlib
 import json
@@ -22,10 +22,10 @@ from infra.local.stack import HandlerImportError, PortInUse, TemplateError
 from mcpist.batch.machine.definition import stack_prefix
 
 READY_MESSAGE = """\
-ready: {mcp_url} waits for an MCP client, e.g. claude mcp add --transport http mcpist {mcp_url}
-a call, from another shell: .venv/bin/mcpist call rag search_docs --params '{{"query": "token broker"}}'
+ready: connect an MCP client to {mcp_url}, e.g. claude mcp add --transport http mcpist {mcp_url}
+a call from another shell: .venv/bin/mcpist call rag search_docs --params '{{"query": "token broker"}}'
 a batch: .venv/bin/mcpist batch --watch examples/each.jsonl
-accounts are connected on {connect_url}; Ctrl-C stops everything"""
+people connect their accounts on {connect_url}; Ctrl-C stops everything"""
 
 
 def up(
@@ -103,7 +103,7 @@ def _facts(deployment: LocalDeployment) -> dict[str, object]:
 
 
 def _deployment(deployment: LocalDeployment) -> dict[str, object]:
-    """What CloudFormation and Lambda would tell of the stack."""
+    """Return the facts that CloudFormation and Lambda would have of the stack."""
     template = deployment.aws.template
     tables, buckets, keys = ([one.id for one in some] for some in (template.tables, template.buckets, template.keys))
     return {
@@ -118,7 +118,7 @@ def _deployment(deployment: LocalDeployment) -> dict[str, object]:
 
 @contextlib.contextmanager
 def _recorded(deployment: LocalDeployment) -> Iterator[None]:
-    """Keep the facts for the other commands while the deployment stands; the file is for its owner alone."""
+    """Keep the facts for the other commands while the deployment runs, in a file that only its owner can read."""
     LAST_UP.parent.mkdir(exist_ok=True)
     LAST_UP.unlink(missing_ok=True)
     with open(os.open(LAST_UP, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

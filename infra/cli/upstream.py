@@ -1,4 +1,4 @@
-"""`mcpist upstream`: the MCP servers behind this one: what is configured, what answers, what waits for approval."""
+"""`mcpist upstream`: the MCP servers behind this one, their tools, and the approval of these."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
@@ -120,7 +120,7 @@ def approve_tools(
         lists.approve(server, [row.pin for row in chosen])
     left = [row for row in waiting if row not in chosen]
     names = [row.chosen.tool for row in chosen]
-    lines = [f"approved: {', '.join(names) or 'nothing waited'}"]
+    lines = [f"approved: {', '.join(names) or 'no tool waited for approval'}"]
     lines += [f"waits: {row.chosen.tool}  {'; '.join(row.flags)}" for row in left]
     facts = {"server": server, "approved": names, "waiting": [row.as_dict() for row in left]}
     return CommandResult(metadata=facts, drawing="\n".join(lines))
@@ -146,28 +146,28 @@ def check_deployable(file: Path, configured: Configuration) -> CommandResult:
     return CommandResult(metadata={"file": str(file), **sizes})
 
 
-# -- what is reached ----------------------------------------------------------------------------------
+# -- servers and their stack ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _StackView:
-    """A file's servers, and the stack that knows them, if there is one: `embedded` or deployed."""
+    """A file's servers and their stack, if there is one: `embedded` or deployed."""
 
     configured: Configuration
     has_stack: bool
     embedded: bool
 
     def pins(self, server: str) -> Mapping[str, Pin]:
-        """The approvals of its tools."""
+        """Return the approvals of a server's tools."""
         return lists.pins(server) if self.has_stack else {}
 
     def stored_listing(self, server: str) -> Listing | None:
-        """What the stack last saw of it."""
+        """Return the listing of a server that the stack has stored."""
         kept = lists.server_state(server).cached if self.has_stack else None
         return kept.listing if kept else None
 
     def fetch_listings(self, names: Iterable[str]) -> dict[str, ListingResult]:
-        """What these servers answer now."""
+        """List these servers' tools now."""
         servers = {name: self.configured.servers[name] for name in names}
         references = {one for server in servers.values() for one in server.references}
         return fetch_listings(servers, _stored(references) if self.has_stack else {}, embedded=self.embedded)
@@ -182,7 +182,7 @@ def _stack_view(target: Target, configured: Configuration, *, needed: bool = Fal
 
 
 def _rows(view: _StackView, servers: list[str]) -> list[ToolRow]:
-    """The tools as the stack last saw them; those of servers that it never saw as they answer now."""
+    """Return the tools as the stack has stored them, or as a server lists them now."""
     kept = {name: listing for name in servers if (listing := view.stored_listing(name))}
     now = view.fetch_listings(name for name in servers if name not in kept)
     listings = kept | {name: answer.listing for name, answer in now.items() if answer.listing}
@@ -190,7 +190,7 @@ def _rows(view: _StackView, servers: list[str]) -> list[ToolRow]:
 
 
 def _stored(references: Iterable[str]) -> dict[str, str]:
-    """The values of stored parameters by their references, of those that can be read from here."""
+    """Return the values of the stored parameters that can be read from here, by their references."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     found = {}
@@ -202,11 +202,11 @@ def _stored(references: Iterable[str]) -> dict[str, str]:
     return found
 
 
-# -- what is said -------------------------------------------------------------------------------------
+# -- reports -------------------------------------------------------------------------------------
 
 
 def _report(view: _StackView, found: Mapping[str, ListingResult]) -> dict[str, Any]:
-    """Servers, categories and the counts of both."""
+    """Return servers, categories and the counts of both."""
     listings = {name: answer.listing for name, answer in found.items() if answer.listing}
     resolved = resolve_categories(view.configured, listings)
     states: dict[str, dict[str, list[str]]] = {}

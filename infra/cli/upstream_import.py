@@ -1,4 +1,4 @@
-"""`mcpist upstream import`: a file of ours proposed from an MCP client's servers, split into categories."""
+"""`mcpist upstream import`: propose a file from an MCP client's servers, with tools in categories."""
 
 import json
 import re
@@ -15,11 +15,11 @@ from mcpist_services.upstream.configuration import Configuration, UpstreamServer
 from mcpist_services.upstream.listing import Listing
 from mcpist_services.upstream.trust import review_warnings
 
-MAX_UNSPLIT_TOOLS = 8  # as many tools as one category may have without being split
-MIN_CATEGORY_TOOLS = 3  # as many tools as make a category of their own
+MAX_UNSPLIT_TOOLS = 8  # a category with more tools is split
+MIN_CATEGORY_TOOLS = 3  # fewer tools get no category of their own
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 READ_VERBS = re.compile("check|count|describe|fetch|find|get|head|info|inspect|list|lookup|query|read|search|show|view")
-# Words that do not say what a tool is about.
+# Words that do not name a tool's subject.
 VERBS = re.compile(
     f"{READ_VERBS.pattern}|activate|add|append|apply|archive|assign|attach|cancel|clear|click|close|convert|copy|create|delete"
     "|disable|do|download|edit|enable|execute|export|generate|import|insert|install|invoke|link|make|merge|modify|move"
@@ -31,10 +31,10 @@ SYNONYMS = {"dir": "file", "directory": "file", "folder": "file", "path": "file"
 
 
 def import_client_config(client: Path, output: Path | None, stack: str, *, offline: bool) -> CommandResult:
-    """The proposal, written to a new file if one is named; what a person has to do besides stands in the notes."""
+    """Propose a file, and write it if a new file is named; the notes say what a person has to do."""
     if output and output.exists():
-        hint = "Choose a new file; take over by hand what you need."
-        raise CommandError({"code": "VALIDATION_ERROR", "message": f"{output} is there already", "hint": hint})
+        hint = "Choose a new file; copy by hand what you need."
+        raise CommandError({"code": "VALIDATION_ERROR", "message": f"{output} already exists", "hint": hint})
     every = read_client_config(client, stack)
     found = [one for one in every if one.server]
     listings = {} if offline else _listings(found)
@@ -43,7 +43,7 @@ def import_client_config(client: Path, output: Path | None, stack: str, *, offli
         listing = listings.get(one.name)
         categories |= _split(one, listing) if listing else {one.name: _whole(one)}
         one.notes += (
-            [] if listing or offline else ["it did not answer, so its tools are one category; they wait for approval"]
+            [] if listing or offline else ["it did not respond, so its tools are one category and wait for approval"]
         )
     proposal = {"mcpServers": {one.name: one.server for one in found}, "categories": categories}
     Configuration.model_validate(proposal)
@@ -57,7 +57,7 @@ def import_client_config(client: Path, output: Path | None, stack: str, *, offli
 
 
 def split(names: Sequence[str]) -> dict[str, list[str]]:
-    """Tools by what they are about: the words that several share; else by whether they read; the rest is `other`."""
+    """Group tools by a subject that several names share, or else by whether they read; the rest is `other`."""
     common = set.intersection(*(set(_words(name)) for name in names)) if names else set()
     words = {name: [word for word in _words(name) if word not in common] for name in names}
     parts: dict[str, list[str]] = {}
@@ -74,7 +74,7 @@ def split(names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _by_effect(names: Sequence[str]) -> dict[str, list[str]]:
-    """Tools that read by their first word, and those that do not; all in one part where that parts little."""
+    """Group tools into reading and writing ones by the first word; one group if either would be small."""
     reading = [name for name in names if READ_VERBS.fullmatch(next(iter(_all_words(name)), ""))]
     writing = [name for name in names if name not in reading]
     return (
@@ -85,7 +85,7 @@ def _by_effect(names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _split(found: ClientServer, listing: Listing) -> dict[str, Any]:
-    """Categories that name their tools, which approves them; what runs commands or hides something is left out."""
+    """Return categories that name, and so approve, their tools, except tools with a warning or a shell."""
     usual = []
     for tool in listing.tools:
         reasons = [*review_warnings(tool), *(["it runs commands"] if is_shell_like(tool.name) else [])]
@@ -110,14 +110,14 @@ def _whole(found: ClientServer) -> dict[str, Any]:
 
 
 def _listings(found: Iterable[ClientServer]) -> dict[str, Listing]:
-    """What the servers list, asked as the client would ask them: with its own secrets, which stay in this process."""
+    """List the servers' tools with the client's own secrets, which stay in this process."""
     servers: Mapping[str, UpstreamServer] = {one.name: UpstreamServer.model_validate(one.server) for one in found}
     secrets = {reference: value for one in found for reference, value in one.secrets.items()}
     return {name: answer.listing for name, answer in fetch_listings(servers, secrets).items() if answer.listing}
 
 
 def _words(name: str) -> list[str]:
-    """What a tool's name is about: its nouns, in the singular."""
+    """Return the nouns of a tool's name, in the singular."""
     return [_singular(word) for word in _all_words(name) if not VERBS.fullmatch(word)]
 
 

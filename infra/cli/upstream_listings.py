@@ -1,4 +1,4 @@
-"""What upstream servers answer, and what of it is approved, as the command line sees it."""
+"""Listings of upstream servers and the approval of their tools, for the command line."""
 
 import os
 import time
@@ -16,12 +16,12 @@ from mcpist_services.upstream.connections import Identity, Upstreams
 from mcpist_services.upstream.listing import Listing
 from mcpist_services.upstream.trust import Pin, fingerprint, judge, review_warnings
 
-PERSONAL_ACCOUNT_PROBLEM = "it acts with each caller's own account, so nobody was there to ask for"
+PERSONAL_ACCOUNT_PROBLEM = "it acts with each caller's own account, and this command has none"
 
 
 @dataclass(frozen=True, slots=True)
 class ListingResult:
-    """What a server answered: a listing, or the problem."""
+    """A server's listing, or the problem with it."""
 
     listing: Listing | None = None
     problem: str = ""
@@ -30,7 +30,7 @@ class ListingResult:
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
-    """One tool of a category: `enabled` and shown, switched off (`disabled`), or why it is not approved."""
+    """A tool of a category; its state is `enabled`, `disabled`, or the reason why it is not approved."""
 
     category: str
     chosen: SelectedTool
@@ -41,11 +41,11 @@ class ToolRow:
 
     @property
     def awaits_approval(self) -> bool:
-        """Whether an approval would change something."""
+        """Whether an approval would enable the tool."""
         return self.state in {"new", "changed"}
 
     def as_dict(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the row for programs."""
         return {
             "category": self.category,
             "tool": self.chosen.tool,
@@ -60,7 +60,7 @@ class ToolRow:
 def fetch_listings(
     servers: Mapping[str, UpstreamServer], secrets: Mapping[str, str], *, embedded: bool = True
 ) -> dict[str, ListingResult]:
-    """The answers of servers that are all asked at once, on loopback only if `embedded`; their children are ended."""
+    """List the tools of servers, all at once; only an `embedded` stack may use loopback. Child processes are ended."""
     with (
         _public_url_set(embedded),
         closing(Upstreams(servers)) as upstreams,
@@ -73,7 +73,7 @@ def fetch_listings(
 def rows(
     configured: Configuration, listings: Mapping[str, Listing], pins: Mapping[str, Mapping[str, Pin]]
 ) -> list[ToolRow]:
-    """Every tool of every category, with what keeps it from being shown."""
+    """Return every tool of every category, with its state."""
     tools = {(server, tool.name): tool for server, listing in listings.items() for tool in listing.tools}
     found = []
     for resolved in resolve_categories(configured, listings):
@@ -88,7 +88,7 @@ def rows(
 
 
 def resolve_categories(configured: Configuration, listings: Mapping[str, Listing]) -> list[ResolvedCategory]:
-    """Every category against what the servers list."""
+    """Resolve every category with the servers' listings."""
     return resolve_all(configured, {name: [tool.name for tool in one.tools] for name, one in listings.items()})
 
 
@@ -97,7 +97,7 @@ def _answer(upstreams: Upstreams, name: str, server: UpstreamServer, secrets: Ma
     if any(one.startswith("grant:") for one in missing):
         return ListingResult(problem=PERSONAL_ACCOUNT_PROBLEM)
     if missing:
-        return ListingResult(problem=f"{missing[0]} is not stored, or cannot be read from here")
+        return ListingResult(problem=f"{missing[0]} is not stored or cannot be read from here")
     identity = Identity(secrets={one: secrets[one] for one in server.references})
     started = time.monotonic()
     try:
@@ -109,7 +109,7 @@ def _answer(upstreams: Upstreams, name: str, server: UpstreamServer, secrets: Ma
 
 @contextmanager
 def _public_url_set(embedded: bool) -> Iterator[None]:
-    """This process with the public URL of the embedded stack, or with none, and back again afterwards."""
+    """Set the public URL of the embedded stack, or none, in this process, and restore it afterwards."""
     before = os.environ.get("PUBLIC_URL")
     os.environ["PUBLIC_URL"] = "http://127.0.0.1" if embedded else ""
     settings.cache_clear()

@@ -1,4 +1,4 @@
-"""Accounts that are connected by the operator's hand, as the connect flow would."""
+"""Connecting accounts in a local deployment without the pages of the connect flow."""
 
 import os
 from collections.abc import Iterator
@@ -21,39 +21,39 @@ OWN = f"user#{USER.sub}"
 def connect(
     deployment: LocalDeployment, token: str, *, owner: str = OWN, service: str = "github", **account: Any
 ) -> None:
-    """Store a grant, in the place of one that stands there; what served before is still served."""
+    """Store a grant; it replaces an existing one and keeps that one's services."""
     provider = provider_name(service)
     with _broker(deployment):
-        standing = grants.read(ORGANIZATION, provider, owner)
-        services = {service, *(standing.account.services if standing else ())}
+        existing = grants.read(ORGANIZATION, provider, owner)
+        services = {service, *(existing.account.services if existing else ())}
         grants.save(
             ORGANIZATION,
             provider,
             owner,
             account=Account(**{"services": tuple(sorted(services)), "account_name": "uma-at-github", **account}),
             tokens=Tokens(SecretStr(token)),
-            replaces=standing.version if standing else 0,
+            replaces=existing.version if existing else 0,
         )
 
 
 def disconnect(deployment: LocalDeployment, *, owner: str = OWN, service: str = "github") -> None:
-    """Delete a grant, and let nobody remember it."""
+    """Delete a grant, and every sandbox that may have it in memory."""
     with _broker(deployment):
-        standing = grants.read(ORGANIZATION, provider_name(service), owner)
-        if standing:
-            grants.remove(standing)
+        existing = grants.read(ORGANIZATION, provider_name(service), owner)
+        if existing:
+            grants.remove(existing)
     forget(deployment)
 
 
 def forget(deployment: LocalDeployment) -> None:
-    """New sandboxes for everybody, with nothing in their memory."""
+    """Replace all idle sandboxes, so that nothing is left in memory."""
     for pool in deployment.aws.functions.values():
         pool.stop_idle()
 
 
 @contextmanager
 def _broker(deployment: LocalDeployment) -> Iterator[None]:
-    """This process as the broker's operator."""
+    """Let the broker's functions in this process act on the embedded AWS."""
     with operating(deployment.aws):
         os.environ["GRANTS_TABLE"] = deployment.aws.resource("Grants")
         os.environ["VAULT_KEY"] = deployment.aws.attribute("VaultKey", "Arn")

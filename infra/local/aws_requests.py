@@ -1,4 +1,4 @@
-"""The AWS requests that went by, who made them, and the hook by which a test makes one fail."""
+"""AWS requests as recorded values, their callers, and the hook by which a test makes a request fail."""
 
 import json
 import secrets
@@ -15,7 +15,7 @@ type HookPhase = Literal["before", "after"]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who holds an access key: a sandbox of a function, `client` (tests, seeding) or `states` (Step Functions)."""
+    """The holder of an access key: a function's sandbox, `client` (tests, seeding) or `states` (Step Functions)."""
 
     id: str
     function: str | None = None
@@ -31,22 +31,24 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class AwsRequest:
-    """One request to AWS.
-
-    `operation` is e.g. `GetItem`, `StartExecution`, `Invoke`, or for S3 method and path; `body` is its JSON, if it has
-    one; `invocation` is the request id of the invocation in which a sandbox sent it.
-    """
+    """One request to AWS."""
 
     caller: str
+    """The id of the Caller."""
     function: str | None
+    """The function whose sandbox sent it."""
     service: str
+    """The service's name in the signature, e.g. `dynamodb`."""
     operation: str
+    """For example `GetItem`, `StartExecution` or `Invoke`; for S3 the method and the path."""
     body: Any = field(default=None, repr=False)
+    """The request's JSON, if it has any."""
     invocation: str | None = None
+    """The request id of the invocation in which a sandbox sent it."""
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The DynamoDB tables that it names."""
+        """The DynamoDB tables that the request names."""
         if self.service != "dynamodb" or not isinstance(self.body, dict):
             return ()
         if "TableName" in self.body:
@@ -57,7 +59,7 @@ class AwsRequest:
 
     @property
     def table(self) -> str | None:
-        """The one DynamoDB table that it names, or the first."""
+        """The first DynamoDB table that the request names."""
         return next(iter(self.tables), None)
 
 
@@ -65,39 +67,39 @@ type RequestHook = Callable[[AwsRequest, HookPhase], None]
 
 
 class InjectedResponse(Exception):
-    """Raised by a hook: the caller gets this answer instead of the real one.
+    """Raised by a hook to replace the real response.
 
-    A `before` hook keeps the request from happening; an `after` hook only hides its outcome.
+    A `before` hook prevents the request; an `after` hook only hides its outcome.
     """
 
     def __init__(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
-        super().__init__(f"answer {status}")
+        super().__init__(f"response {status}")
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        own = {"content-type": "application/x-amz-json-1.0", **(headers or {})}
-        self.response = Response(status, tuple(own.items()), content)
+        defaults = {"content-type": "application/x-amz-json-1.0", **(headers or {})}
+        self.response = Response(status, tuple(defaults.items()), content)
 
 
 class Keyring:
-    """The credentials that this run issued; any other are refused."""
+    """The credentials that this run issued; all others are refused."""
 
     def __init__(self) -> None:
         self._callers: dict[str, Caller] = {}
         self._lock = threading.Lock()
 
     def issue(self, caller: Caller) -> Credentials:
-        """New random credentials for a caller."""
+        """Return new random credentials for a caller."""
         credentials = Credentials(f"ASIA{secrets.token_hex(16).upper()}", secrets.token_hex(20))
         with self._lock:
             self._callers[credentials.access_key] = caller
         return credentials
 
     def caller(self, access_key: str) -> Caller | None:
-        """Who was given this access key, if this run issued it."""
+        """Return the holder of an access key, if this run issued it."""
         return self._callers.get(access_key)
 
 
 def credential_scope(request: Request) -> tuple[str, str] | None:
-    """The access key and the service that a request was signed for; None for a request that is not AWS's."""
+    """Return the access key and the service of a signature; None for a request that is not signed for AWS."""
     authorization = request.headers.get("authorization", "")
     if authorization.startswith("AWS4-HMAC-SHA256"):
         _, _, rest = authorization.partition("Credential=")
@@ -114,7 +116,7 @@ def credential_scope(request: Request) -> tuple[str, str] | None:
 
 
 def to_aws_request(request: Request, caller: Caller, service: str, invocation: str | None) -> AwsRequest:
-    """The request as one recorded value."""
+    """Return the record of a request."""
     target = request.headers.get("x-amz-target", "")
     if target:
         operation = target.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""The whole deployment on one machine: the embedded AWS, a login, and one organization with two people."""
+"""A complete deployment on one machine: the embedded AWS, a login, and one organization with two people."""
 
 import os
 import shutil
@@ -39,21 +39,24 @@ class LocalDeployment:
     aws: EmbeddedAws
     login: LocalLogin
     documents: int
+    """The number of documents that were loaded."""
     logs: Path
+    """The folder of the functions' logs."""
     upstreams: Path
+    """The file of the upstream servers."""
 
     @property
     def mcp_url(self) -> str:
-        """Where MCP clients connect."""
+        """The URL for MCP clients."""
         return f"{self.aws.api_url}/mcp"
 
     @property
     def connect_url(self) -> str:
-        """Where people connect their accounts."""
+        """The page on which people connect their accounts."""
         return f"{self.aws.api_url}/connect"
 
     def token(self, person: Person = USER, **claims: Any) -> str:
-        """An access token of one of the people."""
+        """Return an access token of a person."""
         return self.login.mint(person.sub, expires_in=DEMO_TOKEN_SECONDS, **claims)
 
 
@@ -71,14 +74,14 @@ def run_local_deployment(
     public_url: str = "",
     report: Report = lambda _: None,
 ) -> Iterator[LocalDeployment]:
-    """Start everything, seed it and load the documents; stop everything at the end.
+    """Start a deployment, seed it and load the documents; stop it at the end of the context.
 
-    `root` holds the template, the functions and the layers; `modules` are those that the seeded role has, besides all
-    that the file `upstreams` offers (by default the one of the config layer). `parameters` are further ones of the
-    template. At the address `bridge` containers reach this machine, too; the API that they serve has the `public_url`.
+    `root` holds the template, the functions and the layers. The seeded role has the `modules` and all categories of
+    the file `upstreams` (default: the config layer's). `parameters` are added to the template's. Containers reach this
+    machine at the address `bridge`, and serve their API at `public_url`.
     """
     upstreams = (upstreams or root / UPSTREAMS).resolve()
-    offered = tuple(configuration.load(upstreams).all_categories) if upstreams.exists() else ()
+    categories = tuple(configuration.load(upstreams).all_categories) if upstreams.exists() else ()
     port = port or _free_port(host)
     report(f"starting the login and the embedded AWS on http://{host}:{port}")
     url = public_url or f"http://{host}:{port}"
@@ -89,16 +92,16 @@ def run_local_deployment(
         with EmbeddedAws(root, host=host, port=port, bridge=bridge, parameters=own, extra=extra) as aws:
             with operating(aws):
                 report(f"seeding the organization {ORGANIZATION}")
-                seed(login.issuer, modules, offered)
+                seed(login.issuer, modules, categories)
                 report(f"loading the documents of {docs}")
                 documents = len(load(ORGANIZATION, docs))
             yield LocalDeployment(aws, login, documents, root / ".mcpist/logs", upstreams)
 
 
 def with_modules(target: Path, *files: Path) -> Path:
-    """A root like this project's, in an empty folder, whose modules layer has these files' modules besides.
+    """Make a copy of this project in an empty folder, with each file as one more service, and return the folder.
 
-    Its catalogue has an index, as a built layer has.
+    Its catalogue has an index, as in a built layer.
     """
     target.mkdir(exist_ok=True)
     for name in ("template.yaml", "functions"):
@@ -119,7 +122,7 @@ def with_modules(target: Path, *files: Path) -> Path:
 
 
 def seed(issuer: str, modules: Sequence[str], upstreams: Sequence[str] = ()) -> None:
-    """One organization with a role, an administrator and a user; of `upstreams` the role has all, as who chose them."""
+    """Create an organization with a role, an administrator and a user; the role has every tool of `upstreams`."""
     directory.put_organization(ORGANIZATION, name="Demo")
     everything = tuple(f"{name}.*" for name in upstreams)
     role = Role(ROLE, modules=(*modules, *upstreams), allow=everything, destructive=bool(everything))

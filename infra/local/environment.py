@@ -1,4 +1,4 @@
-"""This process as the stack's operator: core's own functions act on the embedded AWS."""
+"""Letting core's functions in this process act on the embedded AWS."""
 
 import os
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ TABLES = {
 
 @contextmanager
 def operating(aws: EmbeddedAws) -> Iterator[None]:
-    """Point core's settings and clients at the embedded AWS, and back again afterwards."""
+    """Point core's settings and clients at the embedded AWS, and restore them afterwards."""
     before = dict(os.environ)
     os.environ |= aws.environment | {name: aws.resource(resource) for name, resource in TABLES.items()}
     forget_all()

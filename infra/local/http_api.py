@@ -1,4 +1,4 @@
-"""API Gateway's HTTP API: requests to events of payload format 2.0, and the functions' answers back.
+"""API Gateway's HTTP API: from requests to events of payload format 2.0, and from results to responses.
 
 Reference: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
 """
@@ -23,7 +23,7 @@ from infra.local.template import Route
 MAX_API_BODY_BYTES = 10 * 1024 * 1024
 INTEGRATION_TIMEOUT_SECONDS = 30.0
 API_ID = "local"
-# As seen on AWS: forms and requests without a content type arrive as base64.
+# Observed on AWS: forms and requests without a content type arrive as base64.
 _TEXT = re.compile(r"text/.+|application/(json|xml|javascript)")
 _REMAPPED = frozenset({"www-authenticate", "date", "server", "connection"})
 
@@ -37,11 +37,11 @@ class HttpApi:
         self._routes = [(route, _pattern(route.path)) for route in sorted(routes, key=_precedence)]
         self._pools = pools
         self._domain = domain
-        # API Gateway knows its domains; here this also keeps a rebound name of a web page out.
+        # API Gateway accepts only its domains; here that also prevents DNS rebinding from web pages.
         self._hosts = {domain, "localhost", "127.0.0.1", *hosts}
 
     def handle(self, request: Request) -> Response:
-        """The answer to one request from outside."""
+        """Respond to a request from outside."""
         request_id = str(uuid.uuid4())
         if urlsplit(f"//{request.headers.get('host', '')}").hostname not in self._hosts:
             return _message(403, "Forbidden", request_id)
@@ -83,7 +83,7 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 
 def _precedence(route: Route) -> tuple[bool, bool, int, bool]:
-    """API Gateway's order: full paths, then `{name}`, then `{proxy+}`, then `$default`; a method before ANY."""
+    """Sort as API Gateway does: full paths, then `{name}`, then `{proxy+}`, then `$default`; a method before ANY."""
     fixed = len(re.sub(r"\{[^}]+\}", "", route.path))
     return (
         route.path == "$default",
@@ -96,11 +96,11 @@ def _precedence(route: Route) -> tuple[bool, bool, int, bool]:
 def to_event(
     request: Request, route: Route, parameters: Mapping[str, str], domain: str, request_id: str
 ) -> dict[str, Any]:
-    """The event of payload format 2.0, with the fields that API Gateway leaves out left out."""
+    """Return the event of payload format 2.0, without the fields that API Gateway leaves out."""
     now = time.time()
     headers = _headers(request, domain)
     cookies = [cookie.strip() for cookie in headers.pop("cookie", "").split(";") if cookie.strip()]
-    # HTTP APIs hand on the path decoded, and cut it at a decoded question mark.
+    # HTTP APIs decode the path and cut it at a decoded question mark.
     path = unquote(request.path).partition("?")[0]
     text = _TEXT.fullmatch(headers.get("content-type", "").partition(";")[0].strip().lower()) is not None
     made: dict[str, Any] = {"version": "2.0", "routeKey": route.key, "rawPath": path, "rawQueryString": request.query}
@@ -136,7 +136,7 @@ def to_event(
 
 
 def _headers(request: Request, domain: str) -> dict[str, str]:
-    """Lower-case names, several values joined, and what API Gateway adds."""
+    """Return headers with lower-case names, joined values and API Gateway's own headers."""
     sent = _joined([(name.lower(), value.strip()) for name, value in request.headers.items()])
     dropped = {"connection", "transfer-encoding", "keep-alive", "te", "upgrade"}
     added = {
@@ -158,7 +158,7 @@ def _joined(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 def to_response(outcome: InvocationResult, request_id: str) -> Response:
-    """The function's result as an HTTP answer."""
+    """Return a function's result as an HTTP response."""
     if outcome.error is not None:
         return _message(500, "Internal Server Error", request_id)
     result = json.loads(outcome.payload)

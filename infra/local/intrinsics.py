@@ -13,7 +13,7 @@ import yaml
 
 
 class TemplateError(Exception):
-    """The template says something that cannot be read here."""
+    """The template has something that the embedded AWS cannot read."""
 
 
 class _TemplateLoader(yaml.SafeLoader):
@@ -37,15 +37,15 @@ _TemplateLoader.add_multi_constructor("!", _tag)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The document with every intrinsic in its long form."""
+    """Read a template with every intrinsic function in its long form."""
     document = yaml.load(path.read_text(encoding="utf-8"), _TemplateLoader)  # noqa: S506 - _TemplateLoader is a SafeLoader
     if not isinstance(document, dict):
-        raise TemplateError(f"{path} is no CloudFormation template")
+        raise TemplateError(f"{path} is not a CloudFormation template")
     return document
 
 
 class _NoValue:
-    """What `AWS::NoValue` leaves behind until its property is dropped."""
+    """The value of `AWS::NoValue`, whose property is dropped."""
 
 
 NO_VALUE = _NoValue()
@@ -53,7 +53,7 @@ NO_VALUE = _NoValue()
 
 @dataclass(frozen=True, slots=True)
 class Intrinsics:
-    """Resolves intrinsic functions; `ref` and `get_att` answer for what is not a parameter."""
+    """Resolves intrinsic functions; `ref` and `get_att` resolve everything that is not a parameter."""
 
     parameters: Mapping[str, str | list[str]]
     conditions: Mapping[str, Any]
@@ -61,7 +61,7 @@ class Intrinsics:
     get_att: Callable[[str, str], Any]
 
     def resolve(self, value: Any) -> Any:
-        """The value with every intrinsic replaced, at any depth."""
+        """Replace every intrinsic function in a value, at any depth."""
         if isinstance(value, list):
             return [found for item in value if (found := self.resolve(item)) is not NO_VALUE]
         if not isinstance(value, dict):
@@ -73,9 +73,9 @@ class Intrinsics:
         return {key: found for key, item in value.items() if (found := self.resolve(item)) is not NO_VALUE}
 
     def holds(self, condition: str) -> bool:
-        """Whether a named condition of the template is true."""
+        """Return whether a named condition of the template is true."""
         if condition not in self.conditions:
-            raise TemplateError(f"no condition is called {condition}")
+            raise TemplateError(f"the template has no condition {condition}")
         return self._test(self.conditions[condition])
 
     def _test(self, value: Any) -> bool:
@@ -110,7 +110,7 @@ class Intrinsics:
                 return self.resolve(argument[1])[int(self.resolve(argument[0]))]
             case "Split":
                 return str(self.resolve(argument[1])).split(str(argument[0]))
-        raise TemplateError(f"Fn::{name} is not known here")
+        raise TemplateError(f"Fn::{name} is not supported here")
 
     def _sub(self, argument: Any) -> str:
         text, own = (argument, {}) if isinstance(argument, str) else (argument[0], self.resolve(argument[1]))

@@ -25,7 +25,7 @@ _JSON = ("content-type", "application/json")
 
 
 def is_invoke(request: Request) -> bool:
-    """Whether the request is Lambda's Invoke."""
+    """Return whether the request is Lambda's Invoke."""
     return request.method == "POST" and _INVOKE.fullmatch(request.path) is not None
 
 
@@ -36,7 +36,7 @@ class LambdaApi:
         self._pools = {pool.function.name: pool for pool in pools.values()}
 
     def invoke(self, request: Request) -> Response:
-        """The answer to one Invoke request."""
+        """Respond to an Invoke request."""
         match = _INVOKE.fullmatch(request.path)
         assert match is not None
         name, qualifier = _named(unquote(match[1]), request.query)
@@ -93,13 +93,13 @@ def _error(status: int, kind: str, message: str, **more: str) -> Response:
 
 
 class RuntimeApi:
-    """What a sandbox's runtime talks to: the next event, and where its answer goes."""
+    """The API of a sandbox's runtime: it fetches the next event and posts its result."""
 
     def __init__(self, sandboxes: Mapping[str, tuple[Sandbox, Pool]]) -> None:
         self._sandboxes = sandboxes
 
     def handle(self, request: Request, path: str) -> Response:
-        """The answer to `{sandbox}/2018-06-01/runtime/...`."""
+        """Respond to `{sandbox}/2018-06-01/runtime/...`."""
         id_, _, endpoint = path.partition("/2018-06-01/runtime/")
         found = self._sandboxes.get(id_)
         if found is None:
@@ -134,7 +134,7 @@ class RuntimeApi:
 
 
 def _trace(id_: str, *, sampled: bool) -> str:
-    """The trace that Lambda begins for an invocation; each is sampled where any is."""
+    """Return the trace header of an invocation; with tracing every one is sampled."""
     digits = id_.replace("-", "")
     return f"Root=1-{digits[:8]}-{digits[8:]};Parent={digits[:16]};Sampled={int(sampled)}"
 

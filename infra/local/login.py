@@ -1,6 +1,6 @@
-"""A local authorization server, so that a real MCP client can log in as a seeded person.
+"""A local authorization server with which a real MCP client can log in as a seeded person.
 
-The protocol is the MCP SDK's; this file is its provider, its keys and its thread. Nothing outlives the context.
+The MCP SDK implements the protocol; this file has the keys, the pages and the thread. Nothing outlives the context.
 References: RFC 8414 (metadata), 7591 (registration), 7636 (PKCE), 8707 (resource), 9068 (access tokens), 9207 (iss).
 """
 
@@ -35,8 +35,8 @@ from infra.local.server import listen
 __all__ = ["LocalLogin", "Person"]
 
 ACCESS_TOKEN_SECONDS = 3600
-SHUTDOWN_TIMEOUT_SECONDS = 1  # a connection that a client keeps open must not keep us
-# The SDK makes no routes for another plain http issuer; in them it is only in the metadata, which we answer ourselves.
+SHUTDOWN_TIMEOUT_SECONDS = 1  # a client's open connection must not delay the end
+# The SDK accepts no other plain http issuer. It uses it only in the metadata, which we serve ourselves.
 _LOOPBACK = AnyHttpUrl("http://127.0.0.1")
 _PAGE_HEADERS = {
     "cache-control": "no-store",
@@ -46,9 +46,10 @@ _PAGE_HEADERS = {
 
 
 class LocalLogin:
-    """An issuer on this machine. `audience` is the default resource; tokens for `resources` may be asked for besides.
+    """An issuer on this machine.
 
-    `host` is loopback's, or the address of a bridge whose containers must reach it.
+    `audience` is the default resource of tokens, and clients may also request tokens for `resources`. `host` is
+    loopback or the address of a bridge, from which containers reach the issuer.
     """
 
     def __init__(
@@ -103,21 +104,21 @@ class LocalLogin:
 
     @property
     def jwks_uri(self) -> str:
-        """Where the public key is."""
+        """The URL of the public key."""
         return f"{self.issuer}/jwks.json"
 
     def allow(self, resource: str) -> None:
-        """Let clients ask for tokens for one more resource."""
+        """Let clients request tokens for one more resource."""
         self._provider.resources.append(resource.rstrip("/"))
 
     def register(self, client_id: str, *, name: str, redirect_uri: str) -> None:
-        """A public client that is known beforehand, as an administrator would register it at an issuer."""
+        """Register a public client, as an administrator does at an issuer."""
         self._provider.add_client(client_id, name=name, redirect_uri=redirect_uri)
 
     def mint(
         self, sub: str, *, audience: str | None = None, expires_in: int = ACCESS_TOKEN_SECONDS, **claims: Any
     ) -> str:
-        """An access token (RFC 9068) for any subject; `claims` add to or replace the usual ones."""
+        """Return an access token (RFC 9068) for any subject; `claims` add to the usual ones or replace them."""
         now = int(time.time())
         usual = {
             "iss": self.issuer,
@@ -132,7 +133,7 @@ class LocalLogin:
         return jwt.encode({**usual, **claims}, self._key, "RS256", {"typ": "at+jwt", "kid": self._key_id})
 
     def _app(self) -> Starlette:
-        # Through the model, since a bare AnyHttpUrl would gain a slash and no longer equal `iss`.
+        # AuthSettings keeps the URL as it is; AnyHttpUrl would add a slash, and it would not equal `iss`.
         issuer = AuthSettings(issuer_url=self.issuer, resource_server_url=None).issuer_url
         registration = ClientRegistrationOptions(enabled=True, default_scopes=self._scopes)
         revocation = RevocationOptions(enabled=True)
@@ -190,7 +191,7 @@ def _document(path: str, content: dict[str, Any]) -> Route:
 
 
 class _UvicornServer(uvicorn.Server):
-    """uvicorn that tells when it listens."""
+    """uvicorn with an event that is set when it listens."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)

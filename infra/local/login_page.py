@@ -1,4 +1,4 @@
-"""The page on which one chooses who to be."""
+"""The login page, on which a visitor chooses a person."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,9 +7,10 @@ from html import escape
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Someone who can log in: the subject of tokens, and what the page shows."""
+    """A person who can log in."""
 
     sub: str
+    """The subject of the person's tokens; the other fields are only shown."""
     name: str
     email: str
     role: str
@@ -41,7 +42,7 @@ em { grid-row: 1 / span 2; grid-column: 2; font-style: normal;
 
 
 def login_page(people: Iterable[Person], *, request: str, client: str, destination: str) -> str:
-    """HTML with one button for each person, and one to deny."""
+    """Return the page with a button for each person and one to deny."""
     buttons = "".join(
         f'<button name="sub" value="{escape(person.sub)}"><b>{escape(person.name)}</b>'
         f"<small>{escape(person.email)}</small><em>{escape(person.role)}</em></button>"
@@ -49,14 +50,14 @@ def login_page(people: Iterable[Person], *, request: str, client: str, destinati
     )
     return _document(
         "Who are you?",
-        f"<p><strong>{escape(client)}</strong> wants to act for you. You will return to {escape(destination)}.</p>"
+        f"<p><strong>{escape(client)}</strong> wants to act for you. You then return to {escape(destination)}.</p>"
         f'<form method="post"><input type="hidden" name="request" value="{escape(request)}">{buttons}'
         '<button class="deny" name="deny" value="1">Deny</button></form>',
     )
 
 
 def expired_page() -> str:
-    """HTML for a login that has ended or never began."""
+    """Return the page for a login that has expired or never began."""
     return _document("This login has ended", "<p>Start again in your MCP client.</p>")
 
 

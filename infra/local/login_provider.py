@@ -1,4 +1,4 @@
-"""Who may log in, codes and refresh tokens, in memory: the part of an authorization server that the SDK leaves open."""
+"""Clients, codes and refresh tokens in memory: the part of an authorization server that the SDK leaves open."""
 
 import secrets
 import time
@@ -32,14 +32,14 @@ class Mint(Protocol):
 
 
 class _Client(OAuthClientInformationFull):
-    """A registered client, which may ask for scopes that it did not name when it registered."""
+    """A registered client, which may also request scopes that its registration did not name."""
 
     def validate_scope(self, requested_scope: str | None) -> list[str] | None:
         return requested_scope.split() if requested_scope else (self.scope or "").split()
 
 
 class LoginProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
-    """Issues codes for people who chose themselves on the page, and tokens for codes."""
+    """Issues a code when a person is chosen on the page, and tokens for the code."""
 
     def __init__(self, mint: Mint, page: Callable[[str], str]) -> None:
         self.resources: list[str] = []
@@ -51,11 +51,11 @@ class LoginProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshT
         self._refresh: dict[str, RefreshToken] = {}
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
-        """The client that registered under this id."""
+        """Return the client with this id."""
         return self._clients.get(client_id)
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
-        """Keep a client, unless it wants to be redirected to where no client can be."""
+        """Store a client, unless a redirect URI is unsafe."""
         for uri in client_info.redirect_uris or []:
             parts = urlsplit(str(uri))
             if parts.scheme in _FORBIDDEN_SCHEMES or (parts.scheme == "http" and parts.hostname not in _LOOPBACK):
@@ -63,12 +63,12 @@ class LoginProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshT
         self._clients[client_info.client_id] = _Client.model_validate(client_info.model_dump())
 
     def add_client(self, client_id: str, *, name: str, redirect_uri: str) -> None:
-        """Keep a public client that did not register itself."""
+        """Store a public client that did not register itself."""
         known = {"client_id": client_id, "client_name": name, "redirect_uris": [redirect_uri]}
         self._clients[client_id] = _Client.model_validate({**known, "token_endpoint_auth_method": "none"})
 
     async def authorize(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:
-        """The page on which a person decides."""
+        """Return the URL of the page on which a person decides."""
         wanted = (params.resource or self.resources[0]).rstrip("/")
         if wanted not in self.resources:
             raise AuthorizeError("invalid_target", f"no tokens are issued for {params.resource}")
@@ -77,7 +77,7 @@ class LoginProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshT
         return self._page(pending)
 
     def decide(self, pending: str, sub: str | None) -> dict[str, str]:
-        """End a pending login: the parameters of the redirect, with a code or with the refusal."""
+        """End a pending login and return the parameters of the redirect: a code or the refusal."""
         client, params = self.pending.pop(pending)
         if sub is None:
             return {"error": "access_denied"}
@@ -100,13 +100,13 @@ class LoginProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshT
         client: OAuthClientInformationFull,  # noqa: ARG002 - the SDK compares the client
         authorization_code: str,
     ) -> AuthorizationCode | None:
-        """A code that was not used yet."""
+        """Return a code that has not been used."""
         return self._codes.get(authorization_code)
 
     async def exchange_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
     ) -> OAuthToken:
-        """Tokens for a code, once."""
+        """Return tokens for a code, once."""
         del self._codes[authorization_code.code]
         return self._tokens(client, authorization_code, authorization_code.scopes)
 
@@ -115,22 +115,22 @@ class LoginProvider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshT
         client: OAuthClientInformationFull,  # noqa: ARG002 - the SDK compares the client
         refresh_token: str,
     ) -> RefreshToken | None:
-        """A refresh token that was not used yet."""
+        """Return a refresh token that has not been used."""
         return self._refresh.get(refresh_token)
 
     async def exchange_refresh_token(
         self, client: OAuthClientInformationFull, refresh_token: RefreshToken, scopes: list[str]
     ) -> OAuthToken:
-        """New tokens; the old refresh token is spent."""
+        """Return new tokens; the old refresh token ends."""
         del self._refresh[refresh_token.token]
         return self._tokens(client, refresh_token, scopes)
 
     async def load_access_token(self, token: str) -> AccessToken | None:  # noqa: ARG002 - the SDK's signature
-        """Never found: access tokens are verified by their signature, not here."""
+        """Return None: access tokens are verified by their signature, not here."""
         return None
 
     async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
-        """Forget a refresh token."""
+        """Delete a refresh token."""
         self._refresh.pop(token.token, None)
 
     def _tokens(

@@ -1,4 +1,4 @@
-"""moto's server as a function from a request to an answer: DynamoDB, KMS, S3, SSM and Step Functions, in this process.
+"""moto's server as a function from a request to a response: DynamoDB, KMS, S3, SSM and Step Functions, in this process.
 
 Importing this module takes seconds of CPU: import it late.
 """
@@ -32,11 +32,11 @@ _running = threading.Lock()
 
 @contextmanager
 def running_moto(address: str) -> Iterator["Moto"]:
-    """moto, with Step Functions that run machines and call Lambda at `address` (host, port and path)."""
+    """Run moto with Step Functions that execute machines and call Lambda at `address` (host, port and path)."""
     if not _running.acquire(blocking=False):
         raise RuntimeError("an embedded AWS already runs in this process, and moto has one state for all of it")
     before = os.environ.get("MOTO_PORT"), default_user_config["stepfunctions"]
-    # moto calls http://localhost:$MOTO_PORT. The user part makes `localhost:x` a login and `address` the host, since
+    # moto calls http://localhost:$MOTO_PORT. With an `@` `localhost:x` becomes a login and `address` the host, since
     # another program may own the same port on ::1; the path in `address` carries this run's secret.
     os.environ["MOTO_PORT"] = f"x@{address}"
     default_user_config["stepfunctions"] = {"execute_state_machine": True}
@@ -56,7 +56,7 @@ def running_moto(address: str) -> Iterator["Moto"]:
 
 
 def _import_without(wanted: str, without: str, **names: Any) -> None:
-    """Import a part of moto without another one, of which it wants a name or two and gets a second of imports."""
+    """Import a part of moto without another part that it hardly uses and that takes a second to import."""
     if without in sys.modules:
         return
     package = ModuleType(without)
@@ -71,7 +71,7 @@ def _import_without(wanted: str, without: str, **names: Any) -> None:
 
 
 def _stop_executions() -> None:
-    """Tell running machines to end, which would else go on in their threads and call the next run's functions."""
+    """Stop running machines; their threads would otherwise call the next run's functions."""
     from moto.stepfunctions.parser.models import stepfunctions_parser_backends
 
     machines: Any = stepfunctions_parser_backends[ACCOUNT][REGION].state_machines
@@ -87,12 +87,12 @@ class Moto:
         self._app = DomainDispatcherApplication(create_backend_app)
 
     def __call__(self, request: Request) -> Response:
-        """Forward an AWS request and give its answer."""
+        """Forward an AWS request and return the response."""
         content, status, headers = run_wsgi_app(self._app, request.environ, buffered=True)
         return Response(int(status.split(" ", 1)[0]), tuple(headers.items()), b"".join(content))
 
     def create_key(self, key: Key) -> None:
-        """Create a KMS key whose id is known before; AWS's API would choose one."""
+        """Create a KMS key with a given id; AWS's API would choose one."""
         backend = kms_backends[ACCOUNT][REGION]
         policy = None if key.policy is None else json.dumps(key.policy)
         made = backend.create_key(policy, "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT", key.description, None)

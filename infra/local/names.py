@@ -1,4 +1,4 @@
-"""The names and ARNs that CloudFormation would give: a pure function of the template, equal in every run."""
+"""Names and ARNs of resources, the same in every run; in AWS CloudFormation generates them."""
 
 import uuid
 from typing import Any
@@ -18,7 +18,7 @@ PSEUDO: dict[str, Any] = {
     "AWS::URLSuffix": "amazonaws.com",
     "AWS::NoValue": NO_VALUE,
 }
-# The property by which a template may name a resource itself.
+# The property with which a template names a resource itself.
 NAME_PROPERTIES = {
     "AWS::Serverless::Function": "FunctionName",
     "AWS::Serverless::StateMachine": "Name",
@@ -42,7 +42,7 @@ REF_IS_ARN = {"AWS::Serverless::StateMachine", "AWS::SNS::Topic"}
 
 
 def generated_name(id_: str, type_: str) -> str:
-    """The physical name of a resource that its template does not name."""
+    """Return the physical name of a resource that the template does not name."""
     if type_ == "AWS::KMS::Key":
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{STACK}/{id_}"))
     name = f"{STACK}-{id_}"
@@ -50,5 +50,5 @@ def generated_name(id_: str, type_: str) -> str:
 
 
 def arn(name: str, type_: str) -> str | None:
-    """The ARN of a resource, for the types that have one here."""
+    """Return the ARN of a resource, for the types that have one here."""
     return _ARNS[type_].format(name) if type_ in _ARNS else None

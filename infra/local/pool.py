@@ -1,4 +1,4 @@
-"""A function's sandboxes: grown on demand up to a bound, one invocation each, with a queue behind them."""
+"""A function's sandboxes: up to a maximum, started on demand, with one invocation each and a queue."""
 
 import json
 import threading
@@ -16,7 +16,7 @@ MAX_RESPONSE_BYTES = 6_291_556
 
 @dataclass(frozen=True, slots=True)
 class InvocationResult:
-    """What an invocation ended with; `error` is `Unhandled` where the function failed."""
+    """The result of an invocation; `error` is `Unhandled` if the function failed."""
 
     payload: bytes
     error: str | None = None
@@ -27,12 +27,12 @@ class Throttled(Exception):
 
 
 class StillRunning(Exception):
-    """The caller's patience ended before the invocation did."""
+    """The caller's timeout ended before the invocation."""
 
 
 @dataclass(slots=True)
 class Invocation:
-    """One event on its way through a sandbox."""
+    """One event, its sandbox's deadline and its result."""
 
     event: bytes
     arn: str
@@ -57,7 +57,7 @@ class Sandbox:
 
 
 class SandboxFactory(Protocol):
-    """Where sandboxes come from."""
+    """Starts and ends sandboxes."""
 
     def fork(self) -> Sandbox:
         """Start a sandbox."""
@@ -69,7 +69,7 @@ class SandboxFactory(Protocol):
 
 
 def failure(kind: str, message: str, request_id: str) -> InvocationResult:
-    """A function error as Lambda words it."""
+    """Return a function error in Lambda's format."""
     body = {"errorType": kind, "errorMessage": f"RequestId: {request_id} Error: {message}"}
     return InvocationResult(json.dumps(body).encode(), "Unhandled")
 
@@ -90,17 +90,17 @@ class Pool:
 
     @property
     def sandboxes(self) -> tuple[Sandbox, ...]:
-        """The sandboxes that live now."""
+        """The running sandboxes."""
         with self._lock:
             return tuple(self._live.values())
 
     def invoke(
         self, event: bytes, arn: str, *, timeout_seconds: float | None = None, queued: bool = False
     ) -> InvocationResult:
-        """Run one event to its end.
+        """Run one event and return its result.
 
-        `queued` waits however long the queue is. Raises `Throttled`, or `StillRunning` after `timeout_seconds`; the
-        invocation then goes on without its caller.
+        With `queued` the queue has no maximum. Raise `Throttled`, or `StillRunning` after `timeout_seconds`, while
+        the invocation continues without its caller.
         """
         until = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         invocation = self._submit(Invocation(event, arn), queued=queued)
@@ -111,7 +111,7 @@ class Pool:
         raise StillRunning
 
     def next(self, sandbox: Sandbox) -> Invocation | None:
-        """The next invocation of a sandbox that asks for one; None when it must end."""
+        """Wait for a sandbox's next invocation; None tells the sandbox to end."""
         with self._lock:
             sandbox.ready = True
             if sandbox.id not in self._live or self._closed:
@@ -123,7 +123,7 @@ class Pool:
         return sandbox.mailbox.get()
 
     def complete(self, sandbox: Sandbox, request_id: str, outcome: InvocationResult) -> bool:
-        """Store a sandbox's answer; false if it no longer has this invocation."""
+        """Store a sandbox's result; return False if it no longer has this invocation."""
         with self._lock:
             invocation = sandbox.current
             if invocation is None or invocation.id != request_id:
@@ -136,7 +136,7 @@ class Pool:
             return True
 
     def stop_idle(self) -> None:
-        """End the sandboxes that do nothing, so that the next invocation starts cold."""
+        """End the idle sandboxes, so that the next invocation starts cold."""
         with self._lock:
             idle = [one for one in self._live.values() if one.current is None and (one.ready or not self._pending)]
             for sandbox in idle:
@@ -146,7 +146,7 @@ class Pool:
             self._factory.kill(sandbox)
 
     def ended(self, sandbox: Sandbox, reason: str) -> None:
-        """A sandbox's process is gone: fail what it was doing and replace it if there is work."""
+        """Handle the end of a sandbox's process: fail its invocation, and start another sandbox if there is work."""
         with self._lock:
             sandbox.exited.set()
             counted = self._live.pop(sandbox.id, None) is not None
@@ -163,7 +163,7 @@ class Pool:
             self._grow()
 
     def close(self) -> None:
-        """Take no more work and let everyone who waits go."""
+        """Accept no more events and end all that wait."""
         with self._lock:
             self._closed = True
             self._fail_pending("the embedded AWS has stopped")
@@ -188,7 +188,7 @@ class Pool:
         return invocation
 
     def _available_soon(self) -> int:
-        """How many sandboxes will ask for work in a moment: they start, or have just answered."""
+        """Return how many sandboxes will soon fetch an event: those that start or have just responded."""
         return sum(one.current is None for one in self._live.values()) - len(self._idle)
 
     def _grow(self) -> None:
@@ -215,7 +215,7 @@ class Pool:
         sandbox.mailbox.put(invocation)
 
     def _wait_until_done(self, invocation: Invocation, until: float | None) -> bool:
-        """Wait for the end, and enforce the function's timeout; false if `until` comes first."""
+        """Wait for the result, and enforce the function's timeout; return False if `until` comes first."""
         if not invocation.assigned.wait(None if until is None else max(0.0, until - time.monotonic())):
             return False
         left = max(0.0, invocation.deadline_ms / 1000 - time.time())

@@ -1,4 +1,4 @@
-"""The one port: AWS requests, the sandboxes' runtime API and the HTTP API's routes, told apart and answered."""
+"""The dispatch of the only port: to AWS, the sandboxes' runtime API or the HTTP API's routes."""
 
 import json
 import secrets
@@ -23,12 +23,12 @@ from infra.local.server import App, DropConnection, Request, Response
 ZYGOTE_CREDENTIALS_SECONDS = 300
 SANDBOX_CREDENTIALS_SECONDS = 6 * 3600
 MAX_RECORDED_REQUESTS = 50_000
-# Step Functions' interpreter signs with a key that everyone knows; its endpoint carries the secret instead.
+# moto's Step Functions sign with a well-known key; so their endpoint has the secret in its path.
 STEP_FUNCTIONS = Caller("states")
 
 
 class RequestRouter:
-    """Answers every request on the port; `moto` is whatever answers AWS requests that are not Lambda's Invoke."""
+    """Dispatches every request on the port; `moto` serves all AWS requests except Lambda's Invoke."""
 
     def __init__(self, keyring: Keyring, sandboxes: Mapping[str, tuple[Sandbox, Pool]]) -> None:
         self.secret = secrets.token_hex(16)
@@ -43,7 +43,7 @@ class RequestRouter:
         self._dynamodb = threading.Lock()
 
     def __call__(self, request: Request) -> Response:
-        """The answer to any request."""
+        """Respond to a request."""
         prefix, _, rest = request.path.removeprefix("/").partition("/")
         if secrets.compare_digest(prefix.encode(), self.secret.encode()):
             return self._internal(request, rest)
@@ -55,7 +55,7 @@ class RequestRouter:
         return self.http_api.handle(request) if self.http_api else Response(503)
 
     def _internal(self, request: Request, path: str) -> Response:
-        """What only those who know this run's secret can reach."""
+        """Respond to a request whose path begins with this run's secret."""
         kind, _, rest = path.partition("/")
         match kind:
             case "runtime":
@@ -63,13 +63,13 @@ class RequestRouter:
             case "credentials":
                 return self._credentials(request)
             case "states":
-                # Read without the secret, as Lambda's API would be.
+                # Remove the secret, so that the path is that of Lambda's API.
                 inner = Request({**request.environ, "RAW_URI": f"/{rest}"}, request.headers, request.body)
                 return self._aws(inner, STEP_FUNCTIONS, "lambda")
         return Response(404)
 
     def _credentials(self, request: Request) -> Response:
-        """The container credentials that SnapStart functions get; a zygote's own never outlive its snapshot."""
+        """Return the container credentials of SnapStart functions; those of a zygote end with its snapshot."""
         token = request.headers.get("authorization", "")
         caller = self._keyring.caller(token)
         if caller is None:
@@ -96,12 +96,12 @@ class RequestRouter:
         try:
             hook(recorded, "before")
             _require_running(sandbox)
-            made = self._forward(request, service)
+            response = self._forward(request, service)
             hook(recorded, "after")
             _require_running(sandbox)
         except InjectedResponse as fault:
             return fault.response
-        return made
+        return response
 
     def _forward(self, request: Request, service: str) -> Response:
         if is_invoke(request):
@@ -110,7 +110,7 @@ class RequestRouter:
         assert self.moto is not None
         if service == "dynamodb":
             with self._dynamodb:
-                # Its caller asks again: to do both makes a long queue longer, until none is heard.
+                # The caller retries: to serve the abandoned request as well would only lengthen the queue.
                 if request.abandoned:
                     raise DropConnection
                 return self.moto(request)
@@ -118,13 +118,13 @@ class RequestRouter:
 
 
 def _require_running(sandbox: Sandbox | None) -> None:
-    """A sandbox that a hook killed sent no request and hears no answer."""
+    """Drop the connection of a sandbox that a hook has killed."""
     if sandbox is not None and sandbox.exited.is_set():
         raise DropConnection
 
 
 def _invalid_token_response(service: str) -> Response:
-    """What AWS says to credentials that it never issued."""
+    """Return AWS's response to credentials that it never issued."""
     message = "The security token included in the request is invalid."
     if service == "s3":
         body = f"<Error><Code>InvalidAccessKeyId</Code><Message>{message}</Message></Error>"

@@ -20,7 +20,7 @@ MIN_ERROR_STATUS = 300
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a handler gets besides its event."""
+    """The handler's second argument."""
 
     aws_request_id: str
     invoked_function_arn: str
@@ -34,12 +34,12 @@ class Context:
     identity: None = None
 
     def get_remaining_time_in_millis(self) -> int:
-        """How long the invocation may still run."""
+        """Return the milliseconds until the invocation's timeout."""
         return max(0, self.deadline_ms - int(time.time() * 1000))
 
 
 def run(handler: str, api: str) -> None:
-    """Serve invocations until the runtime API hangs up."""
+    """Serve invocations until the runtime API closes the connection."""
     host, _, prefix = api.partition("/")
     base = f"/{prefix}/2018-06-01/runtime" if prefix else "/2018-06-01/runtime"
     with closing(http.client.HTTPConnection(host)) as connection:

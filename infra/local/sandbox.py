@@ -1,4 +1,4 @@
-"""Sandboxes seen from their owner: one zygote process for each function, and the processes that it forks."""
+"""Sandboxes as seen from the embedded AWS: a zygote process for each function, and the processes that it forks."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from infra.local.template import Function
 IMPORT_TIMEOUT_SECONDS = 60.0
 EXIT_TIMEOUT_SECONDS = 5.0
 _ROOT = Path(__file__).resolve().parents[2]
-# What a sandbox may know of the machine that it runs on: how to reach the internet, no credentials.
+# The variables that a sandbox inherits: how to reach the internet, and no credentials.
 _INHERITED_VARIABLES = (
     "PATH",
     "SSL_CERT_FILE",
@@ -41,11 +41,14 @@ class HandlerImportError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What all zygotes share: addresses with this run's secret, and where output goes."""
+    """Values that all zygotes share."""
 
     endpoint_url: str
+    """The URL of the embedded AWS."""
     secret_address: str
+    """Its host and port, and this run's secret as the path."""
     logs: Path
+    """The folder of the functions' logs."""
     keyring: Keyring
     sandboxes: dict[str, tuple[Sandbox, Pool]]
 
@@ -75,7 +78,7 @@ class ZygoteProcess:
         )
 
     def wait_until_ready(self) -> None:
-        """Return once the handler is imported; raises `HandlerImportError`."""
+        """Wait until the handler is imported; raise `HandlerImportError` if that fails."""
         self._control.settimeout(IMPORT_TIMEOUT_SECONDS)
         try:
             line = self._lines.readline()
@@ -90,7 +93,7 @@ class ZygoteProcess:
         threading.Thread(target=self._listen, name=f"zygote-{self.function.id}", daemon=True).start()
 
     def fork(self) -> Sandbox:
-        """Start a sandbox; its process reports to the runtime API by itself."""
+        """Start a sandbox, whose process then calls the runtime API."""
         assert self.pool is not None
         with self._lock:
             self._count += 1
@@ -107,12 +110,12 @@ class ZygoteProcess:
         return sandbox
 
     def kill(self, sandbox: Sandbox) -> None:
-        """End a sandbox with SIGKILL and return when it is gone."""
+        """End a sandbox with SIGKILL and wait for its end."""
         self._send({"kill": sandbox.id})
         sandbox.exited.wait(EXIT_TIMEOUT_SECONDS)
 
     def close(self) -> None:
-        """End the zygote, and with it all its sandboxes."""
+        """End the zygote and all its sandboxes."""
         self._control.shutdown(socket.SHUT_RDWR)
         try:
             self.process.wait(EXIT_TIMEOUT_SECONDS)
@@ -138,7 +141,7 @@ class ZygoteProcess:
             self.pool.ended(sandbox, "the zygote of the function ended")
 
     def _environment(self) -> dict[str, str]:
-        """What Lambda sets, and what keeps a sandbox from the owner's own AWS account."""
+        """Return Lambda's variables, and those that keep a sandbox away from the owner's AWS account."""
         function, context = self.function, self._context
         owners = {
             name: value
@@ -162,7 +165,7 @@ class ZygoteProcess:
             "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/{function.name}",
             "LAMBDA_TASK_ROOT": str(function.code),
             "_HANDLER": function.handler,
-            # SnapStart hands out credentials this way, since what a client read before the snapshot must not last.
+            # SnapStart provides credentials this way, since those read before the snapshot must not last.
             "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"http://{context.secret_address}/credentials",
             "AWS_CONTAINER_AUTHORIZATION_TOKEN": context.keyring.issue(
                 Caller(f"{function.id}-zygote", function.id)
@@ -170,7 +173,7 @@ class ZygoteProcess:
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "AWS_EC2_METADATA_DISABLED": "true",
-            # macOS ends forked processes that its frameworks do not trust.
+            # macOS ends forked processes in which some of its frameworks start.
             "OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES",
             **function.environment,
         }
@@ -190,7 +193,7 @@ def _start(theirs: socket.socket, log: IO[bytes], environment: dict[str, str]) -
 
 
 def _reason(status: int) -> str:
-    """The end of a process in Lambda's words."""
+    """Return Lambda's message for the end of a process."""
     if status == 0:
         return "Runtime exited without providing a reason"
     if status == -9:

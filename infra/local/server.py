@@ -1,4 +1,4 @@
-"""The loopback HTTP server: one port, a thread per connection, kept alive, each answer in one write."""
+"""The loopback HTTP server: one port, a thread per connection, keep-alive, each response in one write."""
 
 import http.client
 import socket
@@ -19,7 +19,7 @@ MAX_REQUEST_BYTES = 64 * 1024 * 1024
 
 
 class PortInUse(OSError):
-    """Another program listens on the port."""
+    """Another program uses the port."""
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__(f"port {port} on {host} is in use by another program; choose another port")
@@ -27,7 +27,7 @@ class PortInUse(OSError):
 
 
 class DropConnection(Exception):
-    """Ends the connection without an answer."""
+    """Raised to end the connection without a response."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class Request:
 
     @property
     def method(self) -> str:
-        """The verb, in capitals."""
+        """The method, in capitals."""
         return str(self.environ["REQUEST_METHOD"])
 
     @cached_property
     def path(self) -> str:
-        """The path as it was sent, still percent-encoded."""
+        """The path as it was sent, percent-encoded."""
         return urlsplit(str(self.environ["RAW_URI"])).path or "/"
 
     @property
@@ -55,12 +55,12 @@ class Request:
 
     @property
     def peer(self) -> str:
-        """The address of the caller."""
+        """The client's address."""
         return str(self.environ["REMOTE_ADDR"])
 
     @property
     def abandoned(self) -> bool:
-        """Whether the caller has hung up and hears no answer any more."""
+        """Whether the client has closed the connection."""
         try:
             return not self.environ["werkzeug.socket"].recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -71,7 +71,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One HTTP answer; its length is counted by the server."""
+    """One HTTP response; the server adds its length."""
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()
@@ -82,7 +82,7 @@ type App = Callable[[Request], Response]
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket, or `PortInUse`; port 0 takes a free one."""
+    """Return a listening socket; port 0 takes a free one. Raise `PortInUse`."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -95,7 +95,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class _Handler(WSGIRequestHandler):
-    """Speaks HTTP/1.1 with keep-alive, which werkzeug's own handler does not."""
+    """Serves HTTP/1.1 with keep-alive, unlike werkzeug's own handler."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -111,14 +111,14 @@ class _Handler(WSGIRequestHandler):
         environ["wsgi.input"] = BytesIO(body)
         environ["CONTENT_LENGTH"] = str(len(body))
         try:
-            answer = self.server.dispatch(Request(environ, cast("http.client.HTTPMessage", self.headers), body))
+            response = self.server.dispatch(Request(environ, cast("http.client.HTTPMessage", self.headers), body))
         except DropConnection:
             self.close_connection = True
             return
-        except Exception:  # noqa: BLE001 - the last place where a defect can become an answer
+        except Exception:  # noqa: BLE001 - the last place where a defect can become a response
             traceback.print_exc()
-            answer = Response(500, (("content-type", "text/plain"),), b"the embedded AWS failed; see its output")
-        self._send(answer)
+            response = Response(500, (("content-type", "text/plain"),), b"the embedded AWS failed; see its output")
+        self._send(response)
 
     def _body(self, environ: dict[str, Any]) -> bytes:
         if environ.pop("wsgi.input_terminated", False):
@@ -126,22 +126,22 @@ class _Handler(WSGIRequestHandler):
             return bytes(environ["wsgi.input"].read())
         return self.rfile.read(int(environ.get("CONTENT_LENGTH") or 0))
 
-    def _send(self, answer: Response) -> None:
-        reason = http.client.responses.get(answer.status, "")
-        lines = [f"HTTP/1.1 {answer.status} {reason}"]
+    def _send(self, response: Response) -> None:
+        reason = http.client.responses.get(response.status, "")
+        lines = [f"HTTP/1.1 {response.status} {reason}"]
         named = {"connection", "transfer-encoding"}
-        if answer.status not in {204, 304} and self.command != "HEAD":
+        if response.status not in {204, 304} and self.command != "HEAD":
             named.add("content-length")
-            lines.append(f"Content-Length: {len(answer.body)}")
-        lines += [f"{name}: {value}" for name, value in answer.headers if name.lower() not in named]
-        if "date" not in {name.lower() for name, _ in answer.headers}:
+            lines.append(f"Content-Length: {len(response.body)}")
+        lines += [f"{name}: {value}" for name, value in response.headers if name.lower() not in named]
+        if "date" not in {name.lower() for name, _ in response.headers}:
             lines.append(f"Date: {formatdate(usegmt=True)}")
         lines.append(f"Connection: {'close' if self.close_connection else 'keep-alive'}")
         head = "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
-        self.wfile.write(head if self.command == "HEAD" or answer.status in {204, 304} else head + answer.body)
+        self.wfile.write(head if self.command == "HEAD" or response.status in {204, 304} else head + response.body)
 
     def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002 - werkzeug's name
-        """Keep quiet."""
+        """Write no log."""
 
 
 class _WsgiServer(ThreadedWSGIServer):
@@ -162,7 +162,7 @@ class _WsgiServer(ThreadedWSGIServer):
         super().shutdown_request(request)
 
     def close_connections(self) -> None:
-        """End the connections that clients kept alive."""
+        """Close the connections that clients keep alive."""
         for connection in list(self.open):
             try:
                 connection.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""The embedded AWS: the whole stack of template.yaml on one loopback port, until the context ends."""
+"""The embedded AWS: the stack of template.yaml on one loopback port, until the context ends."""
 
 import contextlib
 import json
@@ -31,7 +31,7 @@ __all__ = [
     "TemplateError",
 ]
 
-# As many as a new AWS account may run at once.
+# The concurrent executions of a new AWS account.
 MAX_SANDBOXES = 10
 MAX_QUEUED = 100
 
@@ -39,11 +39,10 @@ MAX_QUEUED = 100
 class EmbeddedAws:
     """AWS on one machine, for one stack.
 
-    `parameters` are the template's; `{api_url}` in a value becomes the address that was taken. `functions` replaces the
+    `parameters` are the template's, in whose values `{api_url}` becomes the address. `functions` replaces the
     functions' folder, `only` starts no other functions, `extra` is added to each function's environment.
-    `hosts` are the names besides loopback's under which the HTTP API answers, as custom domains would be.
-    On the address `bridge` the same port answers containers as well.
-    Raises `PortInUse`, `TemplateError` or `HandlerImportError` on entering.
+    `hosts` are further host names of the HTTP API, like custom domains. At the address `bridge` the same port serves
+    containers. Entering raises `PortInUse`, `TemplateError` or `HandlerImportError`.
     """
 
     def __init__(
@@ -98,12 +97,12 @@ class EmbeddedAws:
 
     @property
     def api_url(self) -> str:
-        """Where the HTTP API answers."""
+        """The URL of the HTTP API."""
         return self.endpoint_url
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables by which another process reaches this AWS with boto3."""
+        """The environment variables with which another process reaches this AWS by boto3."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint_url,
             "AWS_ACCESS_KEY_ID": self._credentials.access_key,
@@ -115,12 +114,12 @@ class EmbeddedAws:
 
     @property
     def requests(self) -> list[AwsRequest]:
-        """The AWS requests since the start (the last 50,000), oldest first; clear it to count anew."""
+        """The AWS requests since the start (the last 50,000), oldest first; a test may clear the list."""
         return self._router.requests
 
     @property
     def on_request(self) -> RequestHook | None:
-        """Called before an AWS request is forwarded, and after its answer is made but not yet sent."""
+        """A hook that is called before an AWS request is forwarded, and before its response is sent."""
         return self._router.on_request
 
     @on_request.setter
@@ -128,15 +127,15 @@ class EmbeddedAws:
         self._router.on_request = hook
 
     def resource(self, logical_id: str) -> str:
-        """What `Ref` gives for a resource, e.g. `Ledger` or `StepRunnerFunction.Alias`."""
+        """Return the value of `Ref` for a resource, e.g. `Ledger` or `StepRunnerFunction.Alias`."""
         return str(self.template.intrinsics.resolve({"Ref": logical_id}))
 
     def attribute(self, logical_id: str, name: str) -> str:
-        """What `GetAtt` gives for a resource, e.g. `MachinesRole`, `Arn`."""
+        """Return the value of `GetAtt` for a resource, e.g. of `MachinesRole` and `Arn`."""
         return str(self.template.intrinsics.resolve({"Fn::GetAtt": [logical_id, name]}))
 
     def client(self, service: str) -> Any:
-        """A boto3 client on this AWS."""
+        """Return a boto3 client of this AWS."""
         import boto3
 
         with self._session_lock:
@@ -146,14 +145,14 @@ class EmbeddedAws:
             return self._session.client(service, endpoint_url=self.endpoint_url)
 
     def kill(self, sandbox_id: str) -> None:
-        """End a sandbox with SIGKILL, whatever it is doing, and return when it is gone."""
+        """End a sandbox with SIGKILL and wait for its end."""
         sandbox, pool = self._sandboxes[sandbox_id]
         self._zygotes[pool.function.id].kill(sandbox)
 
     def _open(self, stack: ExitStack) -> None:
         listener = stack.enter_context(contextlib.closing(listen(self._host, self._port)))
-        reached_at = "127.0.0.1" if self._host == "0.0.0.0" else self._host  # noqa: S104 - a comparison
-        address = f"{reached_at}:{listener.getsockname()[1]}"
+        reachable_host = "127.0.0.1" if self._host == "0.0.0.0" else self._host  # noqa: S104 - a comparison
+        address = f"{reachable_host}:{listener.getsockname()[1]}"
         self.endpoint_url = f"http://{address}"
         parameters = {name: value.replace("{api_url}", self.api_url) for name, value in self._parameters.items()}
         self.template = read_template(self._template_path, parameters, code=self._code)
@@ -162,7 +161,7 @@ class EmbeddedAws:
             stack.enter_context(LoopbackServer(listen(self._bridge, listener.getsockname()[1]), self._router))
         secret_address = f"{address}/{self._router.secret}"
         context = RunContext(self.endpoint_url, secret_address, self._logs, self._keyring, self._sandboxes)
-        # The handlers are imported in their own processes while this one imports moto.
+        # The handlers are imported in their own processes while this process imports moto.
         for function in self.template.functions:
             if self._only is None or function.id in self._only:
                 self._start(function, context, stack)
@@ -176,7 +175,7 @@ class EmbeddedAws:
         self._create_stores()
         for zygote in self._zygotes.values():
             zygote.wait_until_ready()
-        self._router.http_api = HttpApi(self.template.routes, self.functions, domain=reached_at, hosts=self._hosts)
+        self._router.http_api = HttpApi(self.template.routes, self.functions, domain=reachable_host, hosts=self._hosts)
         self._router.requests.clear()
 
     def _start(self, function: Function, context: RunContext, stack: ExitStack) -> None:
@@ -189,7 +188,7 @@ class EmbeddedAws:
         self.functions[function.id] = pool
 
     def _create_stores(self) -> None:
-        """Tables, buckets and machines, from the template's own words."""
+        """Create the template's tables, buckets and machines."""
         states = self.client("stepfunctions")
         for table in self.template.tables:
             _create_table(self.client("dynamodb"), table)
@@ -204,11 +203,11 @@ class EmbeddedAws:
 def _create_table(dynamodb: Any, table: Table) -> None:
     dynamodb.create_table(TableName=table.name, **table.definition)
     if table.ttl_attribute:
-        expires = {"AttributeName": table.ttl_attribute, "Enabled": True}
-        dynamodb.update_time_to_live(TableName=table.name, TimeToLiveSpecification=expires)
+        specification = {"AttributeName": table.ttl_attribute, "Enabled": True}
+        dynamodb.update_time_to_live(TableName=table.name, TimeToLiveSpecification=specification)
     if table.point_in_time_recovery:
-        recovers = {"PointInTimeRecoveryEnabled": True}
-        dynamodb.update_continuous_backups(TableName=table.name, PointInTimeRecoverySpecification=recovers)
+        specification = {"PointInTimeRecoveryEnabled": True}
+        dynamodb.update_continuous_backups(TableName=table.name, PointInTimeRecoverySpecification=specification)
 
 
 def _create_bucket(s3: Any, bucket: Bucket) -> None:

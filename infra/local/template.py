@@ -1,4 +1,4 @@
-"""template.yaml as typed values; it stays the only place that defines functions, routes, tables, keys and machines."""
+"""template.yaml as typed values: functions, routes, tables, buckets, keys and machines."""
 
 import re
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class Function:
 
     @property
     def qualifiers(self) -> frozenset[str]:
-        """What may follow the name: the alias, its version and `$LATEST`."""
+        """The qualifiers that may follow the name: the alias, its version and `$LATEST`."""
         return frozenset({"$LATEST", "1"} | ({self.alias} if self.alias else set()))
 
 
@@ -57,21 +57,20 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One DynamoDB table.
-
-    `definition` holds the arguments of CreateTable; entries expire by the attribute `ttl_attribute`, if there is one.
-    """
+    """One DynamoDB table."""
 
     id: str
     name: str
     definition: Mapping[str, Any]
+    """The arguments of CreateTable."""
     ttl_attribute: str | None
+    """The attribute with the time at which an item expires."""
     point_in_time_recovery: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """One S3 bucket; the blocks and the encryption are in the words of S3's API."""
+    """One S3 bucket; public access block and encryption are arguments of S3's API."""
 
     id: str
     name: str
@@ -104,7 +103,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Everything that the embedded AWS makes real."""
+    """The resources of a template that the embedded AWS implements."""
 
     functions: tuple[Function, ...]
     routes: tuple[Route, ...]
@@ -116,7 +115,7 @@ class Template:
 
 
 def read_template(path: Path, parameters: Mapping[str, str], *, code: Path | None = None) -> Template:
-    """The template at `path`; `code` replaces every function's CodeUri."""
+    """Read the template at `path`; `code` replaces every function's CodeUri."""
     reader = _TemplateReader(path, read_yaml(path), parameters, code)
     return reader.template()
 
@@ -151,7 +150,7 @@ class _TemplateReader:
         ]
 
     def _property(self, id_: str, name: str, default: Any = None) -> Any:
-        """One resolved property; the rest of the resource is never looked at."""
+        """Return one resolved property; the others are not resolved."""
         return self.intrinsics.resolve(self._resources[id_].get("Properties", {}).get(name, default))
 
     def _name(self, id_: str) -> str:
@@ -178,10 +177,10 @@ class _TemplateReader:
             return found
         if attribute == "Name":
             return self._name(id_)
-        raise TemplateError(f"GetAtt {id_}.{attribute} of {type_} is not known here")
+        raise TemplateError(f"GetAtt {id_}.{attribute} of {type_} is not supported here")
 
     def _merged(self, id_: str) -> dict[str, Any]:
-        """A function's properties over the template's globals."""
+        """Return a function's properties merged over the template's globals."""
         return _merge(self._globals, self._resources[id_].get("Properties", {}))
 
     def _function(self, id_: str) -> Function:
@@ -265,7 +264,7 @@ class _TemplateReader:
 
 
 def _encryption(written: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """CloudFormation's words for a bucket's encryption in those of S3's API."""
+    """Translate a bucket's encryption from CloudFormation's names to those of S3's API."""
     if written is None:
         return None
     renamed = {"ServerSideEncryptionByDefault": "ApplyServerSideEncryptionByDefault"}
@@ -278,7 +277,7 @@ def _parameters(declared: dict[str, Any], given: Mapping[str, str]) -> dict[str,
         raise TemplateError(f"the template has no parameter {', '.join(unknown)}")
     missing = sorted(name for name, spec in declared.items() if name not in given and "Default" not in spec)
     if missing:
-        raise TemplateError(f"the template wants a value for {', '.join(missing)}")
+        raise TemplateError(f"the template needs a value for {', '.join(missing)}")
     values: dict[str, str | list[str]] = {}
     for name, spec in declared.items():
         text = _text(given.get(name, spec.get("Default")))
@@ -291,7 +290,7 @@ def _parameters(declared: dict[str, Any], given: Mapping[str, str]) -> dict[str,
 
 
 def _check(name: str, value: str, spec: dict[str, Any]) -> None:
-    """Refuse a value that CloudFormation would refuse; of a list it looks at each."""
+    """Refuse a value that CloudFormation would refuse."""
     if "AllowedValues" in spec and value not in map(_text, spec["AllowedValues"]):
         raise TemplateError(f"{name} may not be {value!r}")
     if "AllowedPattern" in spec and not re.fullmatch(spec["AllowedPattern"], value):
@@ -299,12 +298,12 @@ def _check(name: str, value: str, spec: dict[str, Any]) -> None:
 
 
 def _text(value: Any) -> str:
-    """A scalar as CloudFormation writes it."""
+    """Return a scalar as CloudFormation writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _merge(base: dict[str, Any], override: dict[str, Any]) -> dict[str, Any]:
-    """SAM's merge of Globals: maps are merged, lists joined, scalars replaced."""
+    """Merge as SAM merges Globals: maps are merged, lists joined, scalars replaced."""
     merged = dict(base)
     for name, value in override.items():
         under = merged.get(name)

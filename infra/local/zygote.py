@@ -1,16 +1,16 @@
-"""The process that has imported a handler once and forks its sandboxes, as SnapStart restores them from a snapshot.
+"""A process that imports a handler once and forks its sandboxes, as SnapStart restores them from a snapshot.
 
-It is started by `sandbox.py` as `python -m infra.local.zygote FD` and speaks JSON lines over that socket: first the
-config arrives (`handler`, `path`, `folder`), `{"ready": true}` or `{"broken": "..."}` goes back; then
-`{"fork": id, "environment": {...}}` and `{"kill": id}` arrive, `{"forked": id, "pid": n}` and
-`{"ended": id, "status": n}` go back. When the socket closes, all sandboxes end.
+`sandbox.py` starts it as `python -m infra.local.zygote FD` and exchanges JSON lines with it over that socket. First it
+sends the config (`handler`, `path`, `folder`) and receives `{"ready": true}` or `{"broken": "..."}`. Then it sends
+`{"fork": id, "environment": {...}}` and `{"kill": id}`, and receives `{"forked": id, "pid": n}` and
+`{"ended": id, "status": n}`. When the socket closes, all sandboxes end.
 """
 
 import asyncio
 import contextlib
 import ctypes
 import gc
-import http.client  # noqa: F401 - the runtime client wants it in each sandbox
+import http.client  # noqa: F401 - the runtime client needs it in each sandbox
 import importlib
 import json
 import logging
@@ -27,7 +27,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 PR_SET_PDEATHSIG = 1
-# Lambda has its handler on the root logger before it imports ours, and libraries put filters on what they find there.
+# Lambda sets a handler on the root logger before the import, and libraries add filters to existing handlers.
 _ROOT_HANDLER = logging.NullHandler()
 
 
@@ -39,7 +39,7 @@ def main() -> None:
     _enter_task_root(config)
     try:
         _import_handler(config)
-    except BaseException:  # noqa: BLE001 - whatever it was, the owner must hear of it
+    except BaseException:  # noqa: BLE001 - the owner must receive every failure
         _send(control, {"broken": traceback.format_exc()})
         return
     if threading.active_count() > 1:
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def _enter_task_root(config: dict[str, Any]) -> None:
-    """Stand where Lambda stands: in the task root, without this repository on the path."""
+    """Change to the task root, as Lambda does, and remove this repository from the path."""
     here = str(Path(__file__).resolve().parents[2])
     sys.path[:] = [*config["path"], *(entry for entry in sys.path if entry and str(Path(entry).resolve()) != here)]
     os.chdir(config["folder"])
@@ -73,7 +73,7 @@ def _import_handler(config: dict[str, Any]) -> None:
 
 
 def _close_connections() -> None:
-    """End the connections that were opened on import: they do not outlive a snapshot, and forks would share them."""
+    """Close connections that were opened on import: a snapshot has none, and forks would share them."""
     for found in gc.get_objects():
         if issubclass(type(found), socket.socket) and found.family in {socket.AF_INET, socket.AF_INET6}:
             with contextlib.suppress(OSError):
@@ -81,19 +81,19 @@ def _close_connections() -> None:
 
 
 class Zygote:
-    """Forks, kills and buries sandboxes."""
+    """Forks and kills sandboxes, and reports their ends."""
 
     def __init__(self, control: socket.socket, config: dict[str, Any]) -> None:
         self._control = control
         self._config = config
-        # Found once, before the objects are frozen out of the collector's sight.
+        # Found once, before gc.freeze() hides the objects from the collector.
         self._loops = [found for found in gc.get_objects() if isinstance(found, asyncio.SelectorEventLoop)]
         self._children: dict[int, str] = {}
         self._wakeup_reader, self._wakeup_writer = socket.socketpair()
         self._buffer = b""
 
     def run(self) -> None:
-        """Serve the owner's commands until it hangs up."""
+        """Serve the owner's commands until it closes the socket."""
         self._wakeup_writer.setblocking(False)
         self._wakeup_reader.setblocking(False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -142,7 +142,7 @@ class Zygote:
                 _send(self._control, {"ended": sandbox, "status": os.waitstatus_to_exitcode(status)})
 
     def _run_sandbox(self, command: dict[str, Any]) -> None:
-        """Become a sandbox; never returns."""
+        """Become a sandbox; this never returns."""
         code = 1
         try:
             signal.set_wakeup_fd(-1)
@@ -170,13 +170,13 @@ def _send(control: socket.socket, message: dict[str, Any]) -> None:
 
 
 def _die_with_parent() -> None:
-    """On Linux the kernel ends a sandbox when its zygote dies, however it dies."""
+    """On Linux let the kernel end this sandbox when its zygote ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _replace_selectors(loops: list[asyncio.SelectorEventLoop]) -> None:
-    """Give loops made before the fork their own selector, which a fork would share and a snapshot copies."""
+    """Give event loops of before the fork a selector of their own, since a fork would share it."""
     for loop in loops:
         if loop.is_closed():
             continue
@@ -193,7 +193,7 @@ def _replace_selectors(loops: list[asyncio.SelectorEventLoop]) -> None:
 
 
 def _preload_runtime() -> None:
-    """Import AWS's runtime client but for its C++ part, which reads the sandbox's own address when it is imported."""
+    """Import AWS's runtime client without its C++ part, which reads the sandbox's address on import."""
     sys.modules["runtime_client"] = cast("ModuleType", SimpleNamespace(initialize_client=lambda _: None))
     with contextlib.suppress(ImportError):
         importlib.import_module("awslambdaric.bootstrap")
@@ -201,7 +201,7 @@ def _preload_runtime() -> None:
 
 
 def _run_runtime(handler: str) -> None:
-    """AWS's own runtime client where there is a wheel of it, else the small loop of this room."""
+    """Run AWS's runtime client if it is installed, or else the small loop of `runtime_loop.py`."""
     api = os.environ["AWS_LAMBDA_RUNTIME_API"]
     try:
         runtime_client: Any = importlib.import_module("runtime_client")
@@ -216,7 +216,7 @@ def _run_runtime(handler: str) -> None:
     runtime_client.initialize_client(lambda_runtime_client._user_agent())  # noqa: SLF001 - as its module does
 
     class Client(lambda_runtime_client.LambdaRuntimeClient):  # type: ignore[misc]
-        """Keeps the secret path of our runtime API where AWS's client expects a bare host."""
+        """Keeps the path of our runtime API, where AWS's client expects only a host."""
 
         def call_rapid(self, method: str, endpoint: str, *rest: Any, **named: Any) -> None:
             super().call_rapid(method, f"/{prefix}{endpoint}", *rest, **named)

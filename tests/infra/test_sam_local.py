@@ -36,7 +36,7 @@ def test_without_an_engine_it_says_what_to_do(engine: Engine) -> None:
     with pytest.raises(MissingPrerequisite, match=r"there is no `docker` here\. .*make up"):
         bridge()
     engine("echo first >&2; echo Is the docker daemon running? >&2; exit 1")
-    with pytest.raises(MissingPrerequisite, match=r"no engine answers: Is the docker daemon running\? .*make up"):
+    with pytest.raises(MissingPrerequisite, match=r"no engine responds: Is the docker daemon running\? .*make up"):
         bridge()
 
 
@@ -51,7 +51,7 @@ def test_containers_reach_this_machine_at_their_gateway(engine: Engine, network:
 
 def test_a_gateway_that_is_not_here_is_no_way_in(engine: Engine) -> None:
     engine("""echo '[{"Subnet": "203.0.113.0/24"}]'""")
-    with pytest.raises(MissingPrerequisite, match=r"203\.0\.113\.1 is no address of this machine"):
+    with pytest.raises(MissingPrerequisite, match=r"203\.0\.113\.1 is not an address of this machine"):
         bridge()
 
 

@@ -1,1 +1,1 @@
-"""`mcpist doctor`: whether a deployment is as it must be, and what to do where it is not."""
+"""`mcpist doctor`: checks of a deployment, and remedies for its problems."""

@@ -1,4 +1,4 @@
-"""Our apps at the providers: stored as secrets, and of use to the broker, which alone may read them."""
+"""OAuth apps at the providers: stored as secrets, readable and usable by the broker alone."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,16 +15,16 @@ FORM = 'JSON with "client_id" and "client_secret" (docs/deploy.md)'
 
 
 def stored(deployment: Deployment) -> Iterator[Finding]:
-    """Whether each app is kept as a secret that the broker may open; no value is read."""
+    """Check that each app is stored as a secret that the broker may decrypt; no value is read."""
     parameters = _parameters(deployment)
     for name, about in parameters.items():
         path = f"{_folder(deployment)}/{name}"
         again = f"{deployment.aws(f'ssm delete-parameter --name {path}')}, then {_put(deployment, name)}"
         if about["Type"] != "SecureString":
-            found = f"{path} is a plain {about['Type']}: who may read parameters reads the secret"
+            found = f"{path} is a plain {about['Type']}: everybody who may read parameters reads the secret"
             yield problem(found, f"{again}. Change the secret at the provider, too.")
         elif about.get("KeyId", "") not in OWN_KEYS:
-            yield problem(f"{path} is sealed with {about['KeyId']}, which the broker may not use", f"{again}.")
+            yield problem(f"{path} is encrypted with {about['KeyId']}, which the broker may not use", f"{again}.")
     names = [name for name, about in parameters.items() if about["Type"] == "SecureString"]
     if not parameters:
         yield ok(f"none is stored below {_folder(deployment)}")
@@ -33,20 +33,20 @@ def stored(deployment: Deployment) -> Iterator[Finding]:
 
 
 def usable(deployment: Deployment) -> Iterator[Finding]:
-    """Whether the broker can read what is stored, and which services have no app: only a person may ask it."""
+    """Check that the broker can use each app, and which services have none; this needs an administrator's token."""
     if not deployment.token:
-        yield skipped("the broker answers people only: give an administrator's access token with --token")
+        yield skipped("the broker needs a person: give an administrator's access token with --token")
         return
     names = set(_parameters(deployment))
     offered = _offer(deployment, _wanted(deployment))
-    # A provider's own name is offered as well, with or without a service of it in any role.
+    # A provider's name counts as well, whether or not a role has one of its services.
     offered += _offer(deployment, sorted(names - {one["provider"] for one in offered}))
     for provider, offers in _by_provider(offered).items():
         services = ", ".join(one["service"] for one in offers)
         if offers[0]["consent"]:
             yield ok(f"{provider}: the broker can use it, for {services}")
         elif provider in names:
-            found = f"{_folder(deployment)}/{provider} is there, and the broker cannot use it"
+            found = f"{_folder(deployment)}/{provider} exists, but the broker cannot use it"
             yield problem(found, f"It must be {FORM}: {_put(deployment, provider, '--overwrite ')}.")
         else:
             keys = "; keys can be pasted" if offers[0]["keys"] else ""
@@ -58,7 +58,7 @@ def usable(deployment: Deployment) -> Iterator[Finding]:
 
 
 def _parameters(deployment: Deployment) -> dict[str, dict[str, Any]]:
-    """What Parameter Store says of each app's parameter, by its provider."""
+    """Return Parameter Store's description of each app's parameter, by its provider."""
     folder = _folder(deployment)
     pages = client("ssm").get_paginator("describe_parameters")
     asked = [{"Key": "Path", "Option": "OneLevel", "Values": [folder]}]
@@ -76,7 +76,7 @@ def _put(deployment: Deployment, provider: str, how: str = "") -> str:
 
 
 def _wanted(deployment: Deployment) -> list[str]:
-    """The built-in services that a role of the organization has as a module."""
+    """Return the built-in services that are modules of a role of the organization."""
     roles = directory.read(_organization(deployment)).roles.values()
     modules = {module for role in roles for module in role.modules}
     return [one["service"] for one in _ask(deployment, ()) if one["service"] in modules]
@@ -87,7 +87,7 @@ def _offer(deployment: Deployment, services: Sequence[str]) -> list[dict[str, An
 
 
 def _ask(deployment: Deployment, services: Sequence[str]) -> list[dict[str, Any]]:
-    """What the broker offers of these services; without any, of all that are built in."""
+    """Ask the broker about these services, or without any about all built-in ones."""
     proof = {"kind": "jwt", "value": deployment.token}
     asked = {"operation": "offer", "proof": proof, "organization": _organization(deployment), "services": services}
     offered: list[dict[str, Any]] = broker.invoke(asked)["services"]

@@ -1,4 +1,4 @@
-"""All checks, in the order in which they are made and shown; each stands for itself."""
+"""All checks, in the order in which they run and are shown; none needs another."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -27,7 +27,7 @@ class Check(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """One finding and whose it is."""
+    """One finding of a check."""
 
     area: str
     about: str
@@ -68,7 +68,7 @@ CHECKS = (
 
 
 def run_checks(deployment: Deployment) -> list[CheckResult]:
-    """What all checks find."""
+    """Run all checks and return their findings."""
     return [
         CheckResult(one.area, one.about, finding)
         for one in CHECKS
@@ -77,7 +77,7 @@ def run_checks(deployment: Deployment) -> list[CheckResult]:
 
 
 def run_check(findings: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
-    """A check's findings; one that cannot go on says why, and is no reason to leave out others."""
+    """Yield a check's findings; an error only skips the rest of this check."""
     try:
         yield from findings()
     except ClientError as error:

@@ -1,4 +1,4 @@
-"""The clock of this machine against others: signatures and tokens live for minutes."""
+"""Comparison of this machine's clock with others, since signatures and tokens expire after minutes."""
 
 import time
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ REMEDY = "Set this machine's clock: `sudo timedatectl set-ntp true`, or on macOS
 
 
 def against_endpoint(deployment: Deployment) -> Iterator[Finding]:
-    """This machine's clock against the endpoint's."""
+    """Compare this machine's clock with the endpoint's."""
     yield against(deployment.url)
 
 
 def against_aws(profile: str | None, region: str | None) -> Iterator[Finding]:
-    """This machine's clock against AWS's; it needs no right and no stack."""
+    """Compare this machine's clock with AWS's; this needs neither a right nor a stack."""
     import botocore.session
 
     session = botocore.session.Session(profile=profile)
@@ -30,16 +30,16 @@ def against_aws(profile: str | None, region: str | None) -> Iterator[Finding]:
 
 
 def against(url: str) -> Finding:
-    """This machine's clock against the header `Date` of an answer."""
+    """Compare this machine's clock with the header `Date` of a response."""
     before = time.time()
     try:
-        said = ask("GET", url).headers.get("date")
+        date = ask("GET", url).headers.get("date")
     except httpx2.HTTPError as error:
         return skipped(f"{url} cannot be reached: {error}")
     try:
-        there = parsedate_to_datetime(said or "").timestamp() + 0.5  # the header's seconds are whole
+        there = parsedate_to_datetime(date or "").timestamp() + 0.5  # the header's seconds are whole
     except ValueError:
-        return skipped(f"{url} does not say what time it is")
+        return skipped(f"{url} sends no usable header Date")
     ahead = (before + time.time()) / 2 - there
     found = f"this machine is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} {url}"
     if abs(ahead) > MAX_SKEW_SECONDS:

@@ -1,4 +1,4 @@
-"""`mcpist doctor`: all findings as lines; it succeeds where none of them is a problem."""
+"""`mcpist doctor`: list all findings, and succeed if none of them is a problem."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -66,5 +66,5 @@ def _render(lines: list[CheckResult], counts: Mapping[State, int]) -> str:
     rows = [[line.finding.state, line.area, line.about, line.finding.found] for line in lines]
     table = render_table(("state", "area", "about", "found"), rows).splitlines()
     remedies = ["", *(f"    {line.finding.remedy}" if line.finding.remedy else "" for line in lines)]
-    told = [text for pair in zip(table, remedies, strict=True) for text in pair if text]
-    return "\n".join([*told, ", ".join(f"{count} {state}" for state, count in counts.items())])
+    texts = [text for pair in zip(table, remedies, strict=True) for text in pair if text]
+    return "\n".join([*texts, ", ".join(f"{count} {state}" for state, count in counts.items())])

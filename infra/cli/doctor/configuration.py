@@ -16,23 +16,23 @@ LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 def stack(deployment: Deployment) -> Iterator[Finding]:
-    """Whether CloudFormation is content with the stack."""
+    """Check CloudFormation's status of the stack."""
     events = deployment.aws(f"cloudformation describe-stack-events --stack-name {deployment.name}")
-    said = f"{deployment.name} is {deployment.status}"
+    summary = f"{deployment.name} is {deployment.status}"
     if deployment.embedded:
         yield skipped("the embedded AWS has no CloudFormation")
     elif deployment.status in GOOD:
-        yield ok(said)
+        yield ok(summary)
     elif deployment.status in ROLLED_BACK:
-        yield warning(f"{said}: the last deployment failed", f"{events} says why; deploy again.")
+        yield warning(f"{summary}: the last deployment failed", f"{events} says why; deploy again.")
     elif deployment.status.endswith("_IN_PROGRESS"):
-        yield warning(f"{said}: something is under way", "Wait for its end, and ask again.")
+        yield warning(f"{summary}: a change is running", "Wait for its end, and run the doctor again.")
     else:
-        yield problem(said, f"{events} says why; deploy again, or remove the stack with `sam delete`.")
+        yield problem(summary, f"{events} says why; deploy again, or remove the stack with `sam delete`.")
 
 
 def public_url(deployment: Deployment) -> Iterator[Finding]:
-    """Whether the URL by which everything names the endpoint is one."""
+    """Check that PublicUrl is an https address without a path."""
     given = deployment.parameters["PublicUrl"]
     parts = urlsplit(given)
     address = f"{parts.scheme}://{parts.netloc}"
@@ -47,7 +47,7 @@ def public_url(deployment: Deployment) -> Iterator[Finding]:
 
 
 def audience(deployment: Deployment) -> Iterator[Finding]:
-    """Whether clients will ask for tokens for what they connect to."""
+    """Check that clients will request tokens for the URL that they connect to."""
     mcp_url = f"{deployment.url}/mcp"
     if f"{mcp_url}/".startswith(f"{deployment.resource}/"):
         yield ok(deployment.resource)
@@ -57,7 +57,7 @@ def audience(deployment: Deployment) -> Iterator[Finding]:
 
 
 def connect_client(deployment: Deployment) -> Iterator[Finding]:
-    """Whether the pages under /connect have a client."""
+    """Check that the pages under /connect have a client."""
     if deployment.connect_client:
         yield ok(deployment.connect_client)
         return
@@ -67,17 +67,17 @@ def connect_client(deployment: Deployment) -> Iterator[Finding]:
 
 
 def kept(deployment: Deployment) -> Iterator[Finding]:
-    """Whether large results stay as long as the batches that they belong to."""
+    """Check that large results are kept as long as their batches."""
     days, hours = int(deployment.parameters["FileDays"]), int(deployment.parameters["KeepHours"])
     if days * 24 < hours:
-        found = f"FileDays is {days} and KeepHours is {hours}: large results go before their batches"
+        found = f"FileDays is {days} and KeepHours is {hours}: large results are deleted before their batches"
         yield warning(found, redeploy_hint(FileDays=str(-(-hours // 24))))
     else:
         yield ok(f"batches for {hours} hours, large results for {days} days")
 
 
 def former_key(deployment: Deployment) -> Iterator[Finding]:
-    """Whether a change of the key was brought to its end."""
+    """Check that a change of the vault's key is complete."""
     former = deployment.parameters["FormerVaultKey"]
     if not former:
         yield ok("no former key of the vault is in use")
@@ -88,7 +88,7 @@ def former_key(deployment: Deployment) -> Iterator[Finding]:
 
 
 def functions(deployment: Deployment) -> Iterator[Finding]:
-    """Whether people get the newest version of each function."""
+    """Check that the alias `live` names the newest version of each function."""
     if deployment.embedded:
         yield skipped("the embedded AWS publishes no versions")
         return
@@ -106,7 +106,7 @@ def functions(deployment: Deployment) -> Iterator[Finding]:
 
 
 def upstreams(deployment: Deployment) -> Iterator[Finding]:
-    """Whether the file of the upstream servers can be read, and the secrets that it names are there."""
+    """Check that the file of the upstream servers is valid and that its secrets are stored."""
     file = deployment.upstreams
     check = f"`mcpist upstream check {file}` says more."
     if not file.exists():
@@ -128,4 +128,4 @@ def upstreams(deployment: Deployment) -> Iterator[Finding]:
             yield problem(f"{file} names the parameter {name}, and there is none", put)
     if not broken:
         sizes = f"{len(configured.servers)} servers, {len(configured.all_categories)} categories"
-        yield ok(f"{file}: {sizes}, as it is on this machine" + (f"; {check}" if configured.servers else ""))
+        yield ok(f"{file}: {sizes}, on this machine" + (f"; {check}" if configured.servers else ""))

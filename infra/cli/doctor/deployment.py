@@ -1,4 +1,4 @@
-"""The deployment that is looked at: the one of the last `mcpist up`, or a stack in an account."""
+"""The deployment that is checked: the one of the last `mcpist up`, or a stack in an account."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,79 +17,85 @@ from mcpist.aws.clients import client
 
 
 class RequiredNames(dict[str, str]):
-    """What a stack has by name; a CommandError for what it has not."""
+    """Names of a stack; a missing one raises CommandError."""
 
     def __missing__(self, name: str) -> NoReturn:
-        message, hint = f"the stack has no {name}", "Ask with the release that is deployed, or deploy this one."
+        message, hint = f"the stack has no {name}", "Use the release that is deployed, or deploy this one."
         raise CommandError({"code": "VALIDATION_ERROR", "message": message, "hint": hint})
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What is known of a deployment before anything of it is asked.
-
-    `resources` are physical ids by the template's; `environment` gives a function's variables; `upstreams` is the file
-    of the upstream servers on this machine. `token` is an administrator's access token of `organization`, or empty.
-    `flags` are what AWS's command line needs, too.
-    """
+    """The facts about a deployment that all checks use."""
 
     name: str
+    """The stack's name."""
     status: str
+    """CloudFormation's status of the stack."""
     embedded: bool
+    """Whether it is the embedded AWS."""
     url: str
+    """The public URL, without a slash at the end."""
     parameters: RequiredNames
+    """The stack's parameters by name."""
     resources: RequiredNames
+    """Physical ids by the template's ids."""
     environment: Callable[[str], Mapping[str, str]]
+    """Returns a function's environment variables by the template's id."""
     upstreams: Path
+    """The file of the upstream servers on this machine."""
     token: str = ""
+    """An administrator's access token, or empty."""
     organization: str = ""
+    """The organization of the token."""
     flags: str = ""
+    """The options --profile and --region for commands that are shown."""
 
     @property
     def resource(self) -> str:
-        """What access tokens must be issued for."""
+        """The resource for which access tokens must be issued."""
         return self.parameters["Audience"].rstrip("/") or f"{self.url}/mcp"
 
     @property
     def issuer(self) -> str:
-        """Whose access tokens are accepted: the own user pool's, where no other is named."""
+        """The issuer of accepted access tokens: by default the stack's own user pool."""
         return (self.parameters["Issuer"] or self.environment("McpEndpointFunction").get("ISSUER", "")).rstrip("/")
 
     @property
     def login_url(self) -> str:
-        """Where the own user pool's login stands; empty with another issuer."""
+        """The URL of the own user pool's login; empty with another issuer."""
         return "" if self.parameters["Issuer"] else self.environment("McpEndpointFunction").get("LOGIN_URL", "")
 
     @property
     def connect_client(self) -> str:
-        """The client by which the pages under /connect log people in."""
+        """The client with which the pages under /connect log people in."""
         if self.parameters["Issuer"]:
             return self.parameters["ConnectClientId"]
         return self.environment("ConnectFunction").get("CONNECT_CLIENT_ID", "")
 
     def aws(self, command: str) -> str:
-        """A command of AWS's own command line, for this account and region."""
+        """Return a command of AWS's command line for this account and region."""
         return f"`aws {command}{self.flags}`"
 
     def mcpist(self, command: str) -> str:
-        """A command of ours, for this deployment."""
+        """Return a command of `mcpist` for this deployment."""
         return f"`mcpist {command}{'' if self.embedded else f' --stack {self.name}'}{self.flags}`"
 
 
 def redeploy_hint(**parameters: str) -> str:
-    """How parameters are changed."""
+    """Return how to change parameters."""
     given = ", ".join(f"{name}={value}" for name, value in parameters.items())
     return f"Deploy with {given}: `sam deploy --guided` asks for each and keeps the others."
 
 
 @cache
 def template() -> Template:
-    """What this release's template says of the stores and the keys; names in it are the embedded AWS's."""
+    """Read this release's template; names in it are those of the embedded AWS."""
     return read_template(ROOT / "template.yaml", {})
 
 
 def read_deployment(target: Target, token: str | None, organization: str | None) -> Deployment:
-    """Read what a target's stack says of itself, while core is pointed at it."""
+    """Read the facts about a target's stack, while core is pointed at it."""
     if not target.deployed:
         return _embedded()
     name = target.stack or "mcpist"

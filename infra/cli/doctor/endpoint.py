@@ -1,4 +1,4 @@
-"""The public address: TLS, and what it tells a client that has no token."""
+"""The public endpoint: TLS, and its responses to a client without a token."""
 
 import socket
 import ssl
@@ -20,7 +20,7 @@ REMAPPED = "x-amzn-remapped-www-authenticate"
 
 
 def tls(deployment: Deployment) -> Iterator[Finding]:
-    """Whether clients will trust the certificate, and for how long."""
+    """Check the certificate and its end."""
     parts = urlsplit(deployment.url)
     if parts.scheme != "https" or not parts.hostname:
         yield skipped(f"{deployment.url} is not https")
@@ -36,14 +36,14 @@ def tls(deployment: Deployment) -> Iterator[Finding]:
         yield problem(f"{deployment.url}: {error}", _renew(parts.hostname))
         return
     days = int((ssl.cert_time_to_seconds(certificate["notAfter"]) - time.time()) // 86_400)
-    said = f"{version}, the certificate ends in {days} days"
-    yield warning(said, _renew(parts.hostname)) if days < MIN_CERTIFICATE_DAYS else ok(said)
+    summary = f"{version}, the certificate ends in {days} days"
+    yield warning(summary, _renew(parts.hostname)) if days < MIN_CERTIFICATE_DAYS else ok(summary)
 
 
 def resource(deployment: Deployment) -> Iterator[Finding]:
-    """Whether clients learn what to log in for, and where."""
+    """Check the metadata that tells clients the resource and the issuer."""
     server = deployment.url if deployment.login_url else deployment.issuer
-    said = {"resource": deployment.resource, "authorization_servers": [server]}
+    expected = {"resource": deployment.resource, "authorization_servers": [server]}
     for path in (RESOURCE_PATH, f"{RESOURCE_PATH}/mcp"):
         url = f"{deployment.url}{path}"
         try:
@@ -52,54 +52,56 @@ def resource(deployment: Deployment) -> Iterator[Finding]:
             yield problem(f"{url} cannot be reached: {error}", _unreached(deployment))
             continue
         if found is None:
-            yield problem(f"{url} answers no metadata", _unreached(deployment))
+            yield problem(f"{url} returns no metadata", _unreached(deployment))
             continue
-        wrong = [name for name, value in said.items() if found.get(name) != value]
+        wrong = [name for name, value in expected.items() if found.get(name) != value]
         for name in wrong:
-            meant = f"{url} says {name} {found.get(name)}, and this stack means {said[name]}"
-            yield problem(meant, f"{_unreached(deployment)} Or deploy again: the functions have other parameters.")
+            difference = f"{url} has {name} {found.get(name)}, but this stack has {expected[name]}"
+            yield problem(difference, f"{_unreached(deployment)} Or deploy again: the functions have old parameters.")
         if not wrong:
             yield ok(f"{path} names the resource and the issuer")
 
 
 def challenge(deployment: Deployment) -> Iterator[Finding]:
-    """Whether a client without a token is told to log in."""
+    """Check that a client without a token gets the challenge to log in."""
     url = f"{deployment.url}/mcp"
     try:
-        answer = ask("POST", url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        response = ask("POST", url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
     except httpx2.HTTPError as error:
         yield problem(f"{url} cannot be reached: {error}", _unreached(deployment))
         return
-    told = {name: "resource_metadata=" in answer.headers.get(name, "") for name in ("www-authenticate", REMAPPED)}
-    if answer.status_code != httpx2.codes.UNAUTHORIZED:
-        yield problem(f"POST {url} without a token is {answer.status_code}, not 401", _log(deployment))
-    elif told["www-authenticate"]:
+    announced = {
+        name: "resource_metadata=" in response.headers.get(name, "") for name in ("www-authenticate", REMAPPED)
+    }
+    if response.status_code != httpx2.codes.UNAUTHORIZED:
+        yield problem(f"POST {url} without a token returns {response.status_code}, not 401", _log(deployment))
+    elif announced["www-authenticate"]:
         yield ok("401 with www-authenticate")
-    elif told[REMAPPED]:
-        yield ok(f"401; www-authenticate arrives as {REMAPPED}, so clients look at the host's root, where it stands")
+    elif announced[REMAPPED]:
+        yield ok(f"401; www-authenticate arrives as {REMAPPED}, and clients find the metadata at the host's root")
     else:
-        yield problem(f"POST {url} is 401 without resource_metadata", _log(deployment))
+        yield problem(f"POST {url} returns 401 without resource_metadata", _log(deployment))
 
 
 def login_metadata(deployment: Deployment) -> Iterator[Finding]:
-    """Whether the endpoint describes the user pool's login, whose own metadata clients refuse."""
+    """Check the endpoint's metadata of the user pool's login, since clients refuse the pool's own."""
     if not deployment.login_url:
-        yield skipped("the issuer describes its login itself")
+        yield skipped("the issuer has its own metadata")
         return
     url = f"{deployment.url}{LOGIN_PATH}"
     found = document(url) or {}
     authorize = f"{deployment.login_url}/oauth2/authorize"
     if (found.get("issuer"), found.get("authorization_endpoint")) == (deployment.url, authorize):
-        yield ok(f"{url} leads to {deployment.login_url}")
+        yield ok(f"{url} names {deployment.login_url}")
     else:
-        yield problem(f"{url} does not lead to {deployment.login_url}", redeploy_hint(PublicUrl=deployment.url))
+        yield problem(f"{url} does not name {deployment.login_url}", redeploy_hint(PublicUrl=deployment.url))
 
 
 def _unreached(deployment: Deployment) -> str:
     if deployment.embedded:
         return "Start `mcpist up` again."
     api = deployment.resources.get("HttpApi", "")
-    return f"Point {deployment.url} at the stack's API {api}, or deploy with the PublicUrl that the API has."
+    return f"Point {deployment.url} at the stack's API {api}, or deploy with the API's URL as PublicUrl."
 
 
 def _log(deployment: Deployment) -> str:

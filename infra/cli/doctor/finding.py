@@ -1,4 +1,4 @@
-"""What a check says: a state, what was found, and the command or setting that puts it right."""
+"""The result of a check: a state, a description, and a command or setting as the remedy."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,7 +8,7 @@ type State = Literal["ok", "warning", "problem", "skipped"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line; a `problem` keeps people from working or secrets from being safe, a `warning` may soon."""
+    """One line; a `problem` prevents work or endangers secrets, and a `warning` may do so soon."""
 
     state: State
     found: str
@@ -16,20 +16,20 @@ class Finding:
 
 
 def ok(found: str) -> Finding:
-    """As it must be."""
+    """Return a finding without a problem."""
     return Finding("ok", found)
 
 
 def warning(found: str, remedy: str) -> Finding:
-    """It works, but somebody should look."""
+    """Return a finding that works now but needs attention."""
     return Finding("warning", found, remedy)
 
 
 def problem(found: str, remedy: str) -> Finding:
-    """It does not work, or is not safe."""
+    """Return a finding that does not work or is not safe."""
     return Finding("problem", found, remedy)
 
 
 def skipped(why: str) -> Finding:
-    """It could not be looked at."""
+    """Return the finding of a check that could not be made."""
     return Finding("skipped", why)

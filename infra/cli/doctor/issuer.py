@@ -1,4 +1,4 @@
-"""The issuer: what it publishes of itself, its keys, and the clients that it knows."""
+"""The issuer: its metadata, its keys and its clients."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,11 +14,11 @@ from infra.cli.doctor.web import ask, document
 from mcpist.errors import UpstreamUnavailable
 from mcpist.people.identity import ALGORITHMS, METADATA_PATHS
 
-CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"  # of RFC 7636; nobody redeems what it brings
+CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"  # the example of RFC 7636; no code is redeemed
 
 
 def discovery(deployment: Deployment) -> Iterator[Finding]:
-    """Whether the issuer describes itself under the name that tokens must carry."""
+    """Check that the issuer's metadata has the name that tokens must have."""
     issuer = deployment.issuer
     if not issuer:
         yield problem("no issuer is configured: nobody can log in", redeploy_hint(Issuer="YOUR_OIDC_ISSUER"))
@@ -28,7 +28,8 @@ def discovery(deployment: Deployment) -> Iterator[Finding]:
     except UpstreamUnavailable:
         tried = " and ".join(METADATA_PATHS)
         yield problem(
-            f"{issuer} cannot be read at {tried}", f"{redeploy_hint(Issuer='ITS_URL')} Or wait until it is back."
+            f"{issuer} cannot be read at {tried}",
+            f"{redeploy_hint(Issuer='ITS_URL')} Or wait until it is available again.",
         )
         return
     named = str(found.get("issuer", ""))
@@ -39,7 +40,7 @@ def discovery(deployment: Deployment) -> Iterator[Finding]:
 
 
 def keys(deployment: Deployment) -> Iterator[Finding]:
-    """Whether tokens can be verified."""
+    """Check that the issuer publishes keys with which tokens can be verified."""
     uri = str(_described(deployment.issuer).get("jwks_uri", ""))
     try:
         published = jwt.PyJWKSet.from_dict(document(uri) or {}).keys
@@ -50,17 +51,17 @@ def keys(deployment: Deployment) -> Iterator[Finding]:
     if usable:
         yield ok(f"{len(usable)} keys at {uri}: {', '.join(sorted({key.algorithm_name for key in usable}))}")
     else:
-        wanted = f"Let the issuer sign with {', '.join(ALGORITHMS)}, under a key id."
-        yield problem(f"no key at {uri} has an id and an algorithm that is accepted", wanted)
+        remedy = f"Let the issuer sign with {', '.join(ALGORITHMS)}, under a key id."
+        yield problem(f"no key at {uri} has an id and an algorithm that is accepted", remedy)
 
 
 def login(deployment: Deployment) -> Iterator[Finding]:
-    """Whether MCP clients will log in there."""
+    """Check that the issuer fulfils what MCP clients need for a login."""
     shim = f"{deployment.url}{LOGIN_PATH}"
     found = (document(shim) or {}) if deployment.login_url else _described(deployment.issuer)
     if "S256" not in found.get("code_challenge_methods_supported", ()):
         yield problem(
-            "PKCE with S256 is not announced: MCP clients refuse", "Switch it on at the issuer, or change it."
+            "PKCE with S256 is not announced: MCP clients refuse", "Enable it at the issuer, or use another issuer."
         )
     else:
         yield ok("PKCE with S256 is announced")
@@ -69,12 +70,12 @@ def login(deployment: Deployment) -> Iterator[Finding]:
     elif deployment.login_url:
         yield ok("clients use the ids in the outputs ClaudeClientId and LocalClientId")
     else:
-        remedy = "Register each client's redirect URIs beforehand (docs/clients.md), and give people the ids."
+        remedy = "Register each client's redirect URIs (docs/clients.md), and give the client ids to people."
         yield warning("clients cannot register themselves", remedy)
 
 
 def connect_client(deployment: Deployment) -> Iterator[Finding]:
-    """Whether the issuer would log people in for the pages under /connect."""
+    """Check that the issuer accepts the client of the pages under /connect."""
     found = _described(deployment.issuer)
     redirect = f"{deployment.url}/connect/login"
     place = str(found.get("authorization_endpoint", ""))
@@ -88,20 +89,20 @@ def connect_client(deployment: Deployment) -> Iterator[Finding]:
         "resource": deployment.resource,
         **({"scope": "openid"} if "openid" in found.get("scopes_supported", ()) else {}),
     }
-    answer = ask("GET", f"{place}{'&' if urlsplit(place).query else '?'}{urlencode(asked)}")
-    errors = parse_qs(urlsplit(answer.headers.get("location", "")).query).get("error", [])
-    if answer.is_server_error:
-        yield skipped(f"the login answered {answer.status_code}")
-    elif answer.is_client_error or errors:
-        said = errors[0] if errors else str(answer.status_code)
-        remedy = f"Let the issuer's client have the redirect URI {redirect}, be public, and use PKCE."
-        yield problem(f"the login refuses the client {deployment.connect_client} ({said})", remedy)
+    response = ask("GET", f"{place}{'&' if urlsplit(place).query else '?'}{urlencode(asked)}")
+    errors = parse_qs(urlsplit(response.headers.get("location", "")).query).get("error", [])
+    if response.is_server_error:
+        yield skipped(f"the login returned {response.status_code}")
+    elif response.is_client_error or errors:
+        reason = errors[0] if errors else str(response.status_code)
+        remedy = f"Give the issuer's client the redirect URI {redirect}; it must be public and use PKCE."
+        yield problem(f"the login refuses the client {deployment.connect_client} ({reason})", remedy)
     else:
-        yield ok(f"the login takes {deployment.connect_client} with {redirect}")
+        yield ok(f"the login accepts {deployment.connect_client} with {redirect}")
 
 
 def _described(issuer: str) -> dict[str, Any]:
-    """What the issuer says of itself, where the functions look for it."""
+    """Read the issuer's metadata where the functions read it."""
     for path in METADATA_PATHS:
         try:
             found = document(issuer + path)

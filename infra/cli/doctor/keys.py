@@ -1,4 +1,4 @@
-"""The keys: alive, rotating, and the vault's used by nobody but the broker."""
+"""The KMS keys: enabled, rotating, and the vault's key for the broker alone."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ type Right = tuple[str, str, str, str]
 
 
 def key(deployment: Deployment, id_: str) -> Iterator[Finding]:
-    """Whether a key of the stack can be used, and rotates."""
+    """Check that a key of the stack is enabled and rotates."""
     named = deployment.resources[id_]
     about = _state(deployment, named)
     if about is not None:
@@ -26,36 +26,38 @@ def key(deployment: Deployment, id_: str) -> Iterator[Finding]:
 
 
 def former(deployment: Deployment) -> Iterator[Finding]:
-    """Whether what is sealed under the former key can still be opened."""
+    """Check that data under the former key can still be decrypted."""
     named = deployment.parameters["FormerVaultKey"]
     if named:
         yield _state(deployment, named) or ok(f"{named} is enabled")
 
 
 def policy(deployment: Deployment) -> Iterator[Finding]:
-    """Whether only the broker's role may use the vault's key: its policy against the template's."""
+    """Check that only the broker's role may use the vault's key, by comparing its policy with the template's."""
     named = deployment.resources["VaultKey"]
     arn = client("kms").describe_key(KeyId=named)["KeyMetadata"]["Arn"]
     written = _written(deployment, arn)
-    stands = set(_rights(json.loads(client("kms").get_key_policy(KeyId=named, PolicyName="default")["Policy"])))
-    meant = set(_rights(json.loads(written)))
+    current = set(_rights(json.loads(client("kms").get_key_policy(KeyId=named, PolicyName="default")["Policy"])))
+    expected = set(_rights(json.loads(written)))
     remedy = deployment.aws(f"kms put-key-policy --key-id {named} --policy-name default --policy '{written}'")
-    for effect, who, what, condition in sorted(stands - meant):
-        told = f"{effect} {what} to {who}" + (f" if {condition}" if condition else "")
-        yield problem(f"the policy has more than the template: {told}", remedy)
-    for effect, who, what, _ in sorted(meant - stands):
+    for effect, who, what, condition in sorted(current - expected):
+        statement = f"{effect} {what} to {who}" + (f" if {condition}" if condition else "")
+        yield problem(f"the policy has more than the template: {statement}", remedy)
+    for effect, who, what, _ in sorted(expected - current):
         yield problem(f"the policy lacks: {effect} {what} to {who}", remedy)
-    if stands == meant:
+    if current == expected:
         yield ok("only the token broker's role may use it, as the template says")
 
 
 def _state(deployment: Deployment, named: str) -> Finding | None:
-    """What keeps a key from being used."""
+    """Return the problem that prevents the use of a key, if there is one."""
     kms = client("kms")
     try:
         about = kms.describe_key(KeyId=named)["KeyMetadata"]
     except kms.exceptions.NotFoundException:
-        return problem(f"there is no key {named}", "Nothing opens what it sealed: deploy anew, and connect anew.")
+        return problem(
+            f"there is no key {named}", "Its data cannot be decrypted: deploy again, and connect all accounts again."
+        )
     enable = deployment.aws(f"kms enable-key --key-id {named}")
     match about["KeyState"]:
         case "Enabled":
@@ -65,11 +67,11 @@ def _state(deployment: Deployment, named: str) -> Finding | None:
             cancel = deployment.aws(f"kms cancel-key-deletion --key-id {named}")
             return problem(f"{named} will be deleted: {at}", f"At once: {cancel}, then {enable}.")
         case state:
-            return problem(f"{named} is {state}: nothing that it sealed can be read", enable)
+            return problem(f"{named} is {state}: its data cannot be decrypted", enable)
 
 
 def _written(deployment: Deployment, arn: str) -> str:
-    """The policy that the template writes, with the names of this account."""
+    """Return the template's policy with the names of this account."""
     (vault,) = (one for one in template().keys if one.id == "VaultKey")
     partition, account = arn.split(":")[1], arn.split(":")[4]
     role = template().intrinsics.get_att("TokenBrokerRole", "Arn")
@@ -79,7 +81,7 @@ def _written(deployment: Deployment, arn: str) -> str:
 
 
 def _rights(policy: Mapping[str, Any]) -> Iterator[Right]:
-    """Each effect, who, what and condition of a policy, however it groups them."""
+    """Yield each effect, principal, action and condition of a policy, however it groups them."""
     for statement in _many(policy["Statement"]):
         condition = json.dumps(statement["Condition"], sort_keys=True) if "Condition" in statement else ""
         for who in _principals(statement):

@@ -1,4 +1,4 @@
-"""The directory: whether somebody can administer each organization, and whether roles mean what they say."""
+"""The directory: administrators of each organization, and modules and masks that match nothing."""
 
 from collections.abc import Collection, Iterator
 
@@ -12,7 +12,7 @@ from mcpist_services.upstream.configuration import load
 
 
 def organizations(deployment: Deployment) -> Iterator[Finding]:
-    """Whether there are organizations, and who can log in to each."""
+    """Check that there are organizations, each with an administrator who can log in."""
     known = directory.organizations()
     if not known:
         create = deployment.mcpist("org create ORG --name NAME")
@@ -24,19 +24,20 @@ def organizations(deployment: Deployment) -> Iterator[Finding]:
 
 
 def roles(deployment: Deployment) -> Iterator[Finding]:
-    """Whether modules and masks fit a tool of this release, or an upstream category."""
+    """Check that modules and masks match a tool of this release or an upstream category."""
     categories = _categories(deployment)
     found = [
-        (name, doubt)
+        (name, pattern)
         for name in directory.organizations()
-        for doubt in unmatched_patterns(directory.read(name), categories)
+        for pattern in unmatched_patterns(directory.read(name), categories)
     ]
-    for name, doubt in found:
+    for name, pattern in found:
         yield warning(
-            f"{name}: {doubt}", "Correct it with `mcpist role set` or `mcpist org set`, or deploy its release."
+            f"{name}: {pattern}",
+            "Correct it with `mcpist role set` or `mcpist org set`, or use the release that is deployed.",
         )
     if not found:
-        yield ok("each module and mask fits something")
+        yield ok("each module and mask matches something")
 
 
 def _people(deployment: Deployment, organization: Organization) -> Iterator[Finding]:
@@ -48,13 +49,13 @@ def _people(deployment: Deployment, organization: Organization) -> Iterator[Find
         yield ok(f"{organization.id}: {len(organization.users)} users, administrators: {', '.join(able)}")
     elif organization.administrators:
         moved = deployment.mcpist(f"user set {organization.administrators[0]} {at} --issuer {issuer} --sub SUB")
-        yield problem(f"{organization.id}: no administrator is of the issuer {issuer}", moved)
+        yield problem(f"{organization.id}: no administrator has the issuer {issuer}", moved)
     else:
         named = f"user create ID {at} --name NAME --issuer {issuer} --sub SUB --system-role admin"
         yield problem(f"{organization.id} has no administrator", deployment.mcpist(named))
     if strangers and able:
         moved = deployment.mcpist(f"user set {strangers[0]} {at} --issuer {issuer} --sub SUB")
-        yield warning(f"{organization.id}: of another issuer, so they cannot log in: {', '.join(strangers)}", moved)
+        yield warning(f"{organization.id}: users of another issuer, who cannot log in: {', '.join(strangers)}", moved)
 
 
 def _categories(deployment: Deployment) -> Collection[str]:

@@ -1,4 +1,4 @@
-"""The tables and the bucket, against what the template says of them."""
+"""The tables and the bucket, compared with the template."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from mcpist.aws.clients import client
 
 
 def table(deployment: Deployment, id_: str) -> Iterator[Finding]:
-    """Whether a table can be used, is sealed with our key, can be restored, and forgets what it should."""
+    """Check a table's status, encryption, point-in-time recovery and time to live."""
     (expected,) = (one for one in template().tables if one.id == id_)
     name = deployment.resources[id_]
     dynamodb = client("dynamodb")
@@ -28,20 +28,20 @@ def table(deployment: Deployment, id_: str) -> Iterator[Finding]:
     if not about.get("SSEDescription", {}).get("KMSMasterKeyArn", "").endswith(key):
         sealed = f"--sse-specification Enabled=true,SSEType=KMS,KMSMasterKeyId={key}"
         remedy = deployment.aws(f"dynamodb update-table --table-name {name} {sealed}")
-        faults.append(problem(f"{name} is not sealed with DataKey", remedy))
-    if expected.point_in_time_recovery and not _recovers(name):
+        faults.append(problem(f"{name} is not encrypted with DataKey", remedy))
+    if expected.point_in_time_recovery and not _can_recover(name):
         recovers = "--point-in-time-recovery-specification PointInTimeRecoveryEnabled=true"
         remedy = deployment.aws(f"dynamodb update-continuous-backups --table-name {name} {recovers}")
         faults.append(problem(f"{name} cannot be restored to a point in time", remedy))
     if expected.ttl_attribute and not _expires(name, expected.ttl_attribute):
         expires = f"--time-to-live-specification Enabled=true,AttributeName={expected.ttl_attribute}"
         remedy = deployment.aws(f"dynamodb update-time-to-live --table-name {name} {expires}")
-        faults.append(warning(f"{name} forgets nothing: its time to live is off", remedy))
-    yield from faults or [ok(f"{name} is active, sealed with DataKey and as the template says")]
+        faults.append(warning(f"{name} keeps expired items: its time to live is off", remedy))
+    yield from faults or [ok(f"{name} is active, encrypted with DataKey and as in the template")]
 
 
 def bucket(deployment: Deployment) -> Iterator[Finding]:
-    """Whether the bucket is closed to the public, sealed with our key, and keeps former versions."""
+    """Check the bucket's public access, encryption and versions."""
     (expected,) = template().buckets
     name = deployment.resources[expected.id]
     key = deployment.resources["DataKey"]
@@ -49,19 +49,19 @@ def bucket(deployment: Deployment) -> Iterator[Finding]:
     if _closed(name) != expected.public_access_block:
         closed = ",".join(f"{setting}=true" for setting in expected.public_access_block or ())
         put = f"s3api put-public-access-block --bucket {name} --public-access-block-configuration {closed}"
-        faults.append(problem(f"{name} may be opened to the public", deployment.aws(put)))
+        faults.append(problem(f"{name} does not block public access", deployment.aws(put)))
     if not _encryption_key(name).endswith(key):
         rule = f'{{"SSEAlgorithm":"aws:kms","KMSMasterKeyID":"{key}"}}'
         rules = f'\'{{"Rules":[{{"ApplyServerSideEncryptionByDefault":{rule},"BucketKeyEnabled":true}}]}}\''
         put = f"s3api put-bucket-encryption --bucket {name} --server-side-encryption-configuration {rules}"
-        faults.append(problem(f"{name} is not sealed with DataKey", deployment.aws(put)))
+        faults.append(problem(f"{name} is not encrypted with DataKey", deployment.aws(put)))
     if expected.versioned and client("s3").get_bucket_versioning(Bucket=name).get("Status") != "Enabled":
         put = f"s3api put-bucket-versioning --bucket {name} --versioning-configuration Status=Enabled"
         faults.append(warning(f"{name} keeps no former versions", deployment.aws(put)))
-    yield from faults or [ok(f"{name} is closed to the public, sealed with DataKey and keeps former versions")]
+    yield from faults or [ok(f"{name} is closed to the public, encrypted with DataKey and keeps former versions")]
 
 
-def _recovers(name: str) -> bool:
+def _can_recover(name: str) -> bool:
     backups = client("dynamodb").describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"]
     return bool(backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED")
 
@@ -82,7 +82,7 @@ def _closed(name: str) -> dict[str, bool]:
 
 
 def _encryption_key(name: str) -> str:
-    """The key of what is stored without naming one; empty for S3's own."""
+    """Return the bucket's default key; empty for S3's own."""
     try:
         found = client("s3").get_bucket_encryption(Bucket=name)["ServerSideEncryptionConfiguration"]
     except ClientError as error:

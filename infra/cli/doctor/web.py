@@ -1,4 +1,4 @@
-"""What a deployment's own addresses answer."""
+"""Requests to a deployment's own URLs."""
 
 from typing import Any
 
@@ -8,15 +8,15 @@ PROBE_TIMEOUT_SECONDS = 10
 
 
 def ask(method: str, url: str, **more: Any) -> httpx2.Response:
-    """An answer, whatever its status; no redirect is followed."""
+    """Return a response of any status; redirects are not followed."""
     return httpx2.request(method, url, timeout=PROBE_TIMEOUT_SECONDS, **more)
 
 
 def document(url: str) -> dict[str, Any] | None:
-    """The JSON object at an address; None where there is none."""
-    answer = ask("GET", url)
+    """Return the JSON object at a URL, or None."""
+    response = ask("GET", url)
     try:
-        found = answer.json() if answer.status_code == httpx2.codes.OK else None
+        found = response.json() if response.status_code == httpx2.codes.OK else None
     except ValueError:
         return None
     return found if isinstance(found, dict) else None

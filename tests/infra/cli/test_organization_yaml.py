@@ -72,7 +72,7 @@ def test_every_value_is_read_as_it_is_written() -> None:
         ("    modules: [rag]", "    modules: rag", 5, "roles.members.modules: "),
         ("    modules: [rag]", "    modules: [rag, [jira]]", 5, "roles.members.modules.1: "),
         ("    allow:", "    alow:", 6, "roles.members.alow: Extra inputs"),
-        ("    allow:", "    modules:", 6, "modules stands there twice"),
+        ("    allow:", "    modules:", 6, "modules is there twice"),
         ("  members:\n", "  members:\n    destructive: perhaps\n", 5, "roles.members.destructive: "),
         ("system_role: admin", "system_role: boss", 11, "users.ada.lovelace.system_role: "),
         ("sub: 007}", "sbu: 007}", 10, "users.ada.lovelace.subject.sub: Field required"),

@@ -58,7 +58,7 @@ def test_a_dry_run_shows_the_same_and_changes_nothing(mcpist: Mcpist) -> None:
 
 def test_a_mask_that_fits_nothing_is_done_with_a_warning(mcpist: Mcpist) -> None:
     warned = mcpist("org", "set", "--disable", "guthub.*")
-    assert warned["warnings"] == ["disabled: the mask guthub.* fits no tool here"]
+    assert warned["warnings"] == ["disabled: the mask guthub.* matches no tool of this release"]
     assert mcpist("org", "set", "--name", "Other")["warnings"] == []
 
 

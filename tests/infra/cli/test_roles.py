@@ -71,8 +71,8 @@ def test_a_preview_is_what_the_sieve_lets_through(mcpist: Mcpist) -> None:
 def test_modules_that_are_not_there_are_done_with_a_warning(mcpist: Mcpist) -> None:
     warned = mcpist("role", "create", "writers", "--modules", "gihub", "--allow", "gihub.*")["warnings"]
     assert warned == [
-        "roles.writers.modules: there is no module gihub here",
-        "roles.writers.allow: the mask gihub.* fits no tool here",
+        "roles.writers.modules: this release has no module gihub",
+        "roles.writers.allow: the mask gihub.* matches no tool of this release",
     ]
 
 

@@ -380,7 +380,7 @@ def test_servers_that_answer_are_split_by_what_their_tools_are_about(
     assert len(named) == len(set(named))
     assert all(name.startswith("everything") for name, one in categories.items() if one["server"] == "everything")
     assert categories["silent"]["tools"] == {"includePatterns": ["*"]}
-    assert "did not answer" in found["notes"]["silent"][0]
+    assert "did not respond" in found["notes"]["silent"][0]
 
 
 @pytest.mark.parametrize("content", ["{", {}, [], {"mcpServers": {}}])
