@@ -15,11 +15,11 @@ class Outer(BaseModel):
     inners: list[Inner] = Field(alias="theirs")
 
 
-def test_arguments_become_their_model() -> None:
+def test_valid_arguments_become_a_model() -> None:
     assert parse_model(Outer, {"theirs": [{"number": 1}]}).inners == [Inner(number=1)]
 
 
-def test_the_first_wrong_field_is_named_with_its_whole_place_and_what_the_caller_adds() -> None:
+def test_the_first_wrong_field_is_named_with_its_path_and_the_given_details() -> None:
     with pytest.raises(InvalidRequest) as refused:
         parse_model(Outer, {"theirs": [{"number": 1}, {"number": "one"}], "more": 1}, schema={"type": "object"})
     assert refused.value.details == {
@@ -30,12 +30,12 @@ def test_the_first_wrong_field_is_named_with_its_whole_place_and_what_the_caller
     assert refused.value.__suppress_context__  # the model's own error would show the value in a traceback
 
 
-def test_a_problem_never_holds_the_value() -> None:
+def test_an_error_never_contains_the_value() -> None:
     with pytest.raises(ValidationError) as refused:
         Inner.model_validate({"number": "s3cret"})
     assert "s3cret" not in repr(first_error(refused.value))
 
 
-def test_what_is_wrong_as_a_whole_has_a_name_too() -> None:
+def test_an_error_of_the_whole_model_has_the_name_of_the_root() -> None:
     assert field_path((), "arguments") == "arguments"
     assert field_path(("theirs", 0), "arguments") == "theirs.0"

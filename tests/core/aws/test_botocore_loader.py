@@ -10,17 +10,17 @@ SERVICES = ("dynamodb", "kms", "lambda", "s3", "ssm", "stepfunctions")
 
 
 @pytest.mark.parametrize("name", ["endpoints", "partitions", "sdk-default-configuration"])
-def test_what_concerns_all_services_is_what_botocore_reads(name: str) -> None:
+def test_data_for_all_services_is_as_botocore_loads_it(name: str) -> None:
     assert ServiceModelLoader().load_data(name) == Loader().load_data(name)
 
 
 @pytest.mark.parametrize("service", SERVICES)
 @pytest.mark.parametrize("kind", ["service-2", "endpoint-rule-set-1", "paginators-1"])
-def test_what_concerns_one_service_is_what_botocore_reads(service: str, kind: str) -> None:
+def test_models_of_a_service_are_as_botocore_loads_them(service: str, kind: str) -> None:
     assert ServiceModelLoader().load_service_model(service, kind) == Loader().load_service_model(service, kind)
 
 
-def test_every_service_is_known_and_no_other() -> None:
+def test_every_service_is_known_and_unknown_ones_are_refused() -> None:
     assert set(ServiceModelLoader().list_available_services("service-2")) >= set(
         Loader().list_available_services("service-2")
     )
@@ -30,12 +30,12 @@ def test_every_service_is_known_and_no_other() -> None:
         ServiceModelLoader().load_service_model("kms", "waiters-2")
 
 
-def test_a_client_is_made_of_what_is_kept_and_nothing_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = ServiceModelLoader()
-    kept.preload(["dynamodb"])
-    monkeypatch.setattr(kept, "file_loader", None)
+def test_a_client_is_made_from_preloaded_models_without_reading_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    loader = ServiceModelLoader()
+    loader.preload(["dynamodb"])
+    monkeypatch.setattr(loader, "file_loader", None)
     session = get_session()
-    session.register_component("data_loader", kept)
-    made = session.create_client("dynamodb", region_name="us-gov-west-1", config=Config(use_fips_endpoint=True))
-    assert made.meta.endpoint_url == "https://dynamodb-fips.us-gov-west-1.amazonaws.com"
-    assert made.meta.partition == "aws-us-gov"
+    session.register_component("data_loader", loader)
+    client = session.create_client("dynamodb", region_name="us-gov-west-1", config=Config(use_fips_endpoint=True))
+    assert client.meta.endpoint_url == "https://dynamodb-fips.us-gov-west-1.amazonaws.com"
+    assert client.meta.partition == "aws-us-gov"

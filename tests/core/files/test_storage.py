@@ -26,7 +26,7 @@ def test_another_organizations_file_does_not_exist(path: str) -> None:
         storage.get("acme", path.format(file.sha256))
 
 
-def test_a_file_that_was_never_kept_does_not_exist() -> None:
+def test_a_file_that_was_never_stored_does_not_exist() -> None:
     with pytest.raises(FileNotFound):
         storage.get("acme", f"files/acme/{'0' * 64}")
 
@@ -36,11 +36,11 @@ def test_a_short_text_stays_in_the_answer(aws: list[str]) -> None:
     assert aws == []
 
 
-@pytest.mark.parametrize("most", [100, 1_000, 5_000])
-def test_a_long_text_is_cut_and_all_of_it_is_in_a_file(most: int) -> None:
+@pytest.mark.parametrize("max_characters", [100, 1_000, 5_000])
+def test_a_long_text_is_cut_and_stored_whole_in_a_file(max_characters: int) -> None:
     text = "ü" * 10_000
-    cut = storage.truncate("acme", text, most)
+    cut = storage.truncate("acme", text, max_characters)
     beginning, _, note = cut.partition("\n[cut: 10000 characters; all of it: ")
     assert text.startswith(beginning)
-    assert len(cut) <= max(most, len(cut) - len(beginning))
+    assert len(cut) <= max(max_characters, len(cut) - len(beginning))
     assert storage.get("acme", json.loads(note.removesuffix("]"))["path"]).decode() == text

@@ -28,13 +28,13 @@ def uma(login: LocalLogin) -> Subject:
 
 
 def now(subject: Subject, organization: str = "") -> Caller:
-    """The caller as the directory stands, whatever is cached."""
+    """Identify a subject without the cache."""
     directory.access_cache.clear()
     return directory.identify(subject, organization=organization)
 
 
 def members(role: str) -> list[str]:
-    """The users of acme that have a role."""
+    """Return the users of acme who have a role."""
     return [item["user"] for item in items("org#acme") if item["sk"].startswith(f"member#{role}#")]
 
 
@@ -46,14 +46,14 @@ def items(pk: str) -> list[Item]:
     return Table(settings().directory_table, "directory").query(pk)
 
 
-def test_a_subject_is_its_user_with_its_roles(uma: Subject, login: LocalLogin) -> None:
+def test_a_subject_is_identified_as_a_user_with_its_roles(uma: Subject, login: LocalLogin) -> None:
     caller = now(uma)
     assert (caller.organization, caller.user, caller.system_role, caller.locale) == ("acme", "uma", "user", "en")
     assert caller.role_names == ("members",)
     assert now(Subject(login.issuer, "ada")).system_role == "admin"
 
 
-def test_a_request_costs_one_query_and_the_next_ones_none(aws: list[str], uma: Subject) -> None:
+def test_the_first_request_costs_one_query_and_the_next_ones_none(aws: list[str], uma: Subject) -> None:
     directory.identify(uma)
     directory.identify(uma, organization="acme", roles=["members"])
     assert aws == ["Query"]
@@ -62,7 +62,7 @@ def test_a_request_costs_one_query_and_the_next_ones_none(aws: list[str], uma: S
 
 
 @pytest.mark.parametrize("subject", [Subject("https://other.example.com", "uma"), Subject("", "UMA")])
-def test_another_issuers_subject_is_nobody(subject: Subject) -> None:
+def test_a_subject_of_another_issuer_is_no_member(subject: Subject) -> None:
     with pytest.raises(MembershipRequired):
         now(subject)
 
@@ -76,27 +76,27 @@ def test_the_order_of_a_users_roles_is_kept(uma: Subject) -> None:
     assert now(uma).role_names == ("alpha", "zoo")
 
 
-def test_a_pair_of_user_and_role_stands_once(uma: Subject) -> None:
+def test_a_user_has_a_role_only_once(uma: Subject) -> None:
     give(uma, "members", "members")
     give(uma, "members")
     assert now(uma).role_names == ("members",)
     assert members("members") == ["ada", "uma"]
 
 
-def test_members_of_a_role_are_not_those_of_a_role_that_begins_alike(uma: Subject) -> None:
+def test_a_role_has_no_members_of_another_one_with_the_same_prefix(uma: Subject) -> None:
     directory.put_role("acme", Role("mem"))
     give(uma, "mem")
     assert members("mem") == ["uma"]
     assert members("members") == ["ada"]
 
 
-def test_a_role_that_is_taken_away_is_gone(uma: Subject) -> None:
+def test_a_user_loses_a_role_that_is_taken_away(uma: Subject) -> None:
     give(uma)
     assert now(uma).roles == ()
     assert members("members") == ["ada"]
 
 
-def test_a_role_is_chosen_by_its_name(uma: Subject) -> None:
+def test_a_request_can_choose_roles_by_their_names(uma: Subject) -> None:
     directory.put_role("acme", Role("other", modules=("rag",)))
     give(uma, "members", "other")
     directory.access_cache.clear()
@@ -106,14 +106,14 @@ def test_a_role_is_chosen_by_its_name(uma: Subject) -> None:
     assert refused.value.details == {"name": "role admins"}
 
 
-def test_a_changed_role_counts_for_all_who_have_it(uma: Subject, login: LocalLogin) -> None:
+def test_a_changed_role_applies_to_all_users_who_have_it(uma: Subject, login: LocalLogin) -> None:
     changed = Role("members", modules=("rag",), allow=("rag.*",), deny=("rag.delete_*",), destructive=True)
     directory.put_role("acme", changed)
     assert now(uma).roles == (changed,)
     assert now(Subject(login.issuer, "ada")).roles == (changed,)
 
 
-def test_what_an_organization_switches_off_counts_for_everybody(uma: Subject, login: LocalLogin) -> None:
+def test_tools_that_are_switched_off_are_so_for_all_users(uma: Subject, login: LocalLogin) -> None:
     directory.put_organization("acme", name="Acme", disabled=["github.*"])
     assert now(uma).disabled == now(Subject(login.issuer, "ada")).disabled == ("github.*",)
 
@@ -128,7 +128,7 @@ def test_a_change_reads_the_organization_twice_however_many_users_it_has(aws: li
     assert aws.count("PutItem") == 7
 
 
-def test_a_subject_of_several_organizations_names_one(uma: Subject) -> None:
+def test_a_member_of_several_organizations_must_name_one(uma: Subject) -> None:
     directory.put_organization("globex", name="Globex")
     directory.put_role("globex", Role("guests"))
     give(uma, "guests", organization="globex", user="mrs-u")
@@ -142,7 +142,7 @@ def test_a_subject_of_several_organizations_names_one(uma: Subject) -> None:
         now(uma, "initech")
 
 
-def test_a_user_with_another_subject_leaves_the_old_one_nothing(uma: Subject, login: LocalLogin) -> None:
+def test_a_users_former_subject_has_no_access(uma: Subject, login: LocalLogin) -> None:
     later = Subject(login.issuer, "uma-2")
     give(later, "members")
     assert now(later).role_names == ("members",)
@@ -151,7 +151,7 @@ def test_a_user_with_another_subject_leaves_the_old_one_nothing(uma: Subject, lo
     assert items(f"subject#{login.issuer}#uma") == []
 
 
-def test_a_subject_that_is_another_user_already_is_refused_and_nothing_changes(uma: Subject, login: LocalLogin) -> None:
+def test_a_subject_of_another_user_is_refused_and_nothing_changes(uma: Subject, login: LocalLogin) -> None:
     with pytest.raises(InvalidRequest, match=r"eve\.subject: it is another user of acme already: uma"):
         directory.put_user("acme", "eve", name="Eve", subject=uma, system_role="admin", roles=["members"])
     assert now(uma).user == "uma"
@@ -161,7 +161,7 @@ def test_a_subject_that_is_another_user_already_is_refused_and_nothing_changes(u
     assert now(uma).user == "uma"
 
 
-def test_a_publish_that_comes_late_does_not_bring_a_removed_access_back(uma: Subject, login: LocalLogin) -> None:
+def test_a_late_publication_does_not_restore_removed_access(uma: Subject, login: LocalLogin) -> None:
     stale = items(f"subject#{login.issuer}#uma")[0]
     give(Subject(login.issuer, "uma-2"), "members")
     directory._replace_access_item(stale)
@@ -185,7 +185,7 @@ def test_an_id_that_could_be_another_key_is_refused(bad: str, uma: Subject) -> N
         give(uma, user=bad)
 
 
-def test_the_cache_forgets_rather_than_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_access_items_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directory.access_cache, "max_entries", 2)
     for sub in ("ada", "b", "c"):
         with pytest.raises(MembershipRequired):
@@ -210,30 +210,30 @@ def test_the_last_administrator_is_neither_demoted_nor_removed(login: LocalLogin
     assert now(Subject(login.issuer, "ada")).system_role == "admin"
 
 
-def test_of_two_administrators_who_demote_each_other_at_once_one_stays(uma: Subject) -> None:
+def test_if_two_administrators_demote_each_other_at_once_one_remains(uma: Subject) -> None:
     promote_uma()
     seen: list[tuple[str, ...]] = []
 
-    def of_ada(acme: Organization) -> Organization:
+    def demote_uma(acme: Organization) -> Organization:
         seen.append(acme.administrators)
         if len(seen) == 1:  # between what was read and what is written, uma demotes ada
             directory.change("acme", lambda now: demoted(now, "ada"))
         return demoted(acme, "uma")
 
     with pytest.raises(LastAdministrator):
-        directory.change("acme", of_ada)
+        directory.change("acme", demote_uma)
     assert seen == [("ada", "uma"), ("uma",)]
     assert directory.read("acme").administrators == ("uma",)
     assert now(uma).system_role == "admin"
 
 
-def test_a_role_that_is_given_to_somebody_while_it_is_removed_stays(uma: Subject) -> None:
+def test_a_role_that_a_user_gets_during_its_removal_remains(uma: Subject) -> None:
     directory.put_role("acme", Role("writers"))
-    asked: list[str] = []
+    calls: list[str] = []
 
     def without(acme: Organization) -> Organization:
-        if not asked:
-            asked.append("once")
+        if not calls:
+            calls.append("first")
             give(uma, "writers")
         return acme.without_role("writers")
 
@@ -242,7 +242,7 @@ def test_a_role_that_is_given_to_somebody_while_it_is_removed_stays(uma: Subject
     assert now(uma).role_names == ("writers",)
 
 
-def test_a_change_that_is_always_too_late_gives_up_and_changes_nothing() -> None:
+def test_a_change_that_always_meets_another_one_gives_up_and_changes_nothing() -> None:
     names = [f"Acme {number}" for number in range(20)]
 
     def late(acme: Organization) -> Organization:
@@ -254,7 +254,7 @@ def test_a_change_that_is_always_too_late_gives_up_and_changes_nothing() -> None
     assert "never" not in directory.read("acme").roles
 
 
-def test_a_removed_user_is_nobody_and_nothing_of_them_stays(uma: Subject) -> None:
+def test_a_removed_user_has_no_access_and_no_items(uma: Subject) -> None:
     directory.change("acme", lambda acme: acme.without_user("uma"))
     with pytest.raises(MembershipRequired):
         now(uma)
@@ -264,7 +264,7 @@ def test_a_removed_user_is_nobody_and_nothing_of_them_stays(uma: Subject) -> Non
     assert now(uma).roles == ()
 
 
-def test_a_removed_role_is_gone_once_nobody_has_it() -> None:
+def test_a_role_can_be_removed_once_nobody_has_it() -> None:
     with pytest.raises(RoleInUse):
         directory.change("acme", lambda acme: acme.without_role("members"))
     directory.put_role("acme", Role("spare"))
@@ -272,7 +272,7 @@ def test_a_removed_role_is_gone_once_nobody_has_it() -> None:
     assert list(directory.read("acme").roles) == ["members"]
 
 
-def test_a_rehearsal_checks_everything_and_writes_nothing(aws: list[str]) -> None:
+def test_a_dry_run_checks_everything_and_writes_nothing(aws: list[str]) -> None:
     before = directory.read("acme")
     aws.clear()
     made = directory.change("acme", lambda acme: acme.with_role(Role("new")), dry_run=True)
@@ -295,7 +295,7 @@ def test_organizations_are_created_once_and_listed(uma: Subject) -> None:
 
 
 def crowd(login: LocalLogin) -> Organization:
-    """Globex with more than one transaction writes."""
+    """Return an organization that needs several transactions."""
     roles = {name: Role(name, modules=("rag",)) for name in (f"r{number:03}" for number in range(90))}
     people = {
         name: User(name, name.title(), Subject(login.issuer, name), "user", ("r007", "r000"))
@@ -305,7 +305,7 @@ def crowd(login: LocalLogin) -> Organization:
     return Organization("globex", "Globex", (), roles, {**people, "zoe": boss})
 
 
-def test_what_is_read_is_what_was_written_however_much_it_is(aws: list[str], login: LocalLogin) -> None:
+def test_a_large_organization_is_read_as_it_was_written(aws: list[str], login: LocalLogin) -> None:
     whole = crowd(login)
     directory.replace_organization(whole)
     assert aws.count("TransactWriteItems") == 2
@@ -323,13 +323,13 @@ def test_what_is_read_is_what_was_written_however_much_it_is(aws: list[str], log
         now(Subject(login.issuer, "u009"))
 
 
-def test_an_organization_without_an_administrator_replaces_none() -> None:
+def test_an_organization_without_an_administrator_cannot_be_written() -> None:
     with pytest.raises(LastAdministrator):
         directory.replace_organization(Organization("globex", "Globex"))
     assert directory.organizations() == ["acme"]
 
 
-def test_subjects_that_two_users_exchange_are_theirs_at_once(uma: Subject, login: LocalLogin) -> None:
+def test_two_users_can_exchange_their_subjects(uma: Subject, login: LocalLogin) -> None:
     acme = directory.read("acme")
     ada = Subject(login.issuer, "ada")
     users = {"ada": replace(acme.users["ada"], subject=uma), "uma": replace(acme.users["uma"], subject=ada)}
@@ -338,7 +338,7 @@ def test_subjects_that_two_users_exchange_are_theirs_at_once(uma: Subject, login
     assert (now(ada).user, now(ada).system_role) == ("uma", "user")
 
 
-def test_a_change_that_broke_off_before_it_was_published_is_repaired_by_saying_it_again(uma: Subject) -> None:
+def test_repeating_a_change_that_was_not_published_completes_it(uma: Subject) -> None:
     table, (access,) = Table(settings().directory_table, "directory"), items(f"subject#{uma.issuer}#uma")
     directory.put_role("acme", Role("members", modules=("rag",)))
     table.put(access)
@@ -347,7 +347,7 @@ def test_a_change_that_broke_off_before_it_was_published_is_repaired_by_saying_i
     assert now(uma).roles == (Role("members", modules=("rag",)),)
 
 
-def test_an_organization_of_before_versions_is_taken_up_by_its_first_change(uma: Subject) -> None:
+def test_an_organization_that_was_stored_without_a_version_gets_one_by_its_first_change(uma: Subject) -> None:
     table = Table(settings().directory_table, "directory")
     table.put({"pk": "org#acme", "sk": "org", "name": "Acme", "disabled": ["rag.*"]})
     table.delete("orgs", "org#acme")

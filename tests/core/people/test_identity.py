@@ -53,16 +53,16 @@ def unsigned(header: Any, claims: Any) -> bytes:
     return b".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in (header, claims))
 
 
-def test_the_local_logins_tokens_are_accepted(login: LocalLogin) -> None:
+def test_tokens_of_the_local_login_are_accepted(login: LocalLogin) -> None:
     assert verify(login.mint("ada"), issuer=login.issuer, audience=AUDIENCE) == Subject(login.issuer, "ada")
 
 
-def test_a_valid_token_is_its_subject(issuer: Service) -> None:
+def test_a_valid_token_is_verified_to_its_subject(issuer: Service) -> None:
     assert check(issuer, token(issuer)) == Subject(issuer.url, "uma")
     assert check(issuer, token(issuer, aud=["other", AUDIENCE])) == Subject(issuer.url, "uma")
 
 
-def test_an_issuer_that_writes_a_slash_at_its_end_is_the_same(issuer: Service) -> None:
+def test_an_issuer_with_a_slash_at_its_end_is_the_same(issuer: Service) -> None:
     assert check(issuer, token(issuer, iss=f"{issuer.url}/")) == Subject(issuer.url, "uma")
 
 
@@ -97,14 +97,14 @@ def test_a_token_with_wrong_claims_is_refused(issuer: Service, claims: dict[str,
         {"c_hash": "h"},
     ],
 )
-def test_an_id_token_is_refused_in_every_dress(issuer: Service, dress: dict[str, Any]) -> None:
+def test_every_kind_of_id_token_is_refused(issuer: Service, dress: dict[str, Any]) -> None:
     assert "not an access token" in refusal(issuer, token(issuer, **dress))
 
 
 @pytest.mark.parametrize(
     "dress", [{"header": {"typ": "JWT"}}, {"header": {"typ": None}}, {"token_use": "access"}, {"typ": "Bearer"}]
 )
-def test_an_access_token_is_accepted_in_every_dress(issuer: Service, dress: dict[str, Any]) -> None:
+def test_every_kind_of_access_token_is_accepted(issuer: Service, dress: dict[str, Any]) -> None:
     assert check(issuer, token(issuer, **dress)).sub == "uma"
 
 
@@ -114,14 +114,14 @@ def cognito(issuer: Service, **claims: Any) -> str:
     return token(issuer, header={"typ": None}, **own, **claims)
 
 
-def test_cognitos_access_token_is_accepted_when_it_is_bound_to_us(issuer: Service) -> None:
+def test_an_access_token_of_cognito_is_accepted_if_it_is_bound_to_the_endpoint(issuer: Service) -> None:
     access = {"token_use": "access", "client_id": "app1", "username": "u", "scope": "openid", "version": 2}
     assert check(issuer, cognito(issuer, **access)) == Subject(issuer.url, "uma")
     assert refusal(issuer, cognito(issuer, **access, aud=None)) == "it cannot be verified"
     assert refusal(issuer, cognito(issuer, **access, aud="app1")) == "it was issued for another audience"
 
 
-def test_cognitos_id_token_is_refused_whatever_its_audience(issuer: Service) -> None:
+def test_an_id_token_of_cognito_is_refused_with_any_audience(issuer: Service) -> None:
     id_token = {"token_use": "id", "cognito:username": "u", "email": "uma@example.com", "email_verified": True}
     assert refusal(issuer, cognito(issuer, **id_token, aud="app1")) == "it was issued for another audience"
     assert "not an access token" in refusal(issuer, cognito(issuer, **id_token))
@@ -143,7 +143,7 @@ def test_a_token_signed_with_the_public_key_as_a_secret_is_refused(issuer: Servi
         refusal(issuer, b".".join((text, signature)).decode())
 
 
-def test_another_keys_signature_and_a_changed_token_are_refused(issuer: Service) -> None:
+def test_a_signature_of_another_key_and_a_changed_token_are_refused(issuer: Service) -> None:
     other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     assert refusal(issuer, token(issuer, key=other)) == "it cannot be verified"
     head, _, tail = token(issuer).split(".")
@@ -152,11 +152,11 @@ def test_another_keys_signature_and_a_changed_token_are_refused(issuer: Service)
 
 
 @pytest.mark.parametrize("junk", ["", "a", "a.b.c", "..", "é.é.é", "[" * 9000 + ".b.c", "x" * 9000])
-def test_junk_is_refused(issuer: Service, junk: str) -> None:
+def test_text_that_is_no_token_is_refused(issuer: Service, junk: str) -> None:
     assert refusal(issuer, junk)
 
 
-def test_a_header_nested_without_end_is_refused(issuer: Service) -> None:
+def test_a_deeply_nested_header_is_refused(issuer: Service) -> None:
     deep = base64.urlsafe_b64encode(b'{"alg":' + b"[" * 50_000).decode().rstrip("=")
     assert refusal(issuer, f"{deep}.e30.AA") == "it cannot be verified"
 
@@ -180,7 +180,7 @@ def test_a_new_key_is_found_after_a_minute(issuer: Service) -> None:
     assert keys.find("k2").key_id == "k2"
 
 
-def test_an_issuer_that_is_down_is_told_from_a_wrong_token_and_not_asked_by_every_request(issuer: Service) -> None:
+def test_an_issuer_that_is_down_is_no_wrong_token_and_is_not_asked_by_every_request(issuer: Service) -> None:
     issuer.reply_with(Reply(b"<html>", 503))
     for _ in range(20):
         with pytest.raises(UpstreamUnavailable):
@@ -188,7 +188,7 @@ def test_an_issuer_that_is_down_is_told_from_a_wrong_token_and_not_asked_by_ever
     assert len(issuer.received) == len(identity.METADATA_PATHS)
 
 
-def test_nobody_listening_is_an_issuer_that_is_down() -> None:
+def test_an_issuer_that_refuses_connections_is_unavailable() -> None:
     with serving() as gone:
         pass
     with pytest.raises(UpstreamUnavailable):
@@ -196,7 +196,7 @@ def test_nobody_listening_is_an_issuer_that_is_down() -> None:
     identity.issuer_keys.cache_clear()
 
 
-def test_known_keys_stay_good_while_the_issuer_is_down(issuer: Service) -> None:
+def test_known_keys_stay_valid_while_the_issuer_is_down(issuer: Service) -> None:
     keys = IssuerKeys(issuer.url)
     keys.find("k1")
     keys.stale_at = keys.next_fetch_at = float("-inf")
@@ -220,7 +220,7 @@ def test_a_redirect_to_the_keys_is_followed_but_not_to_another_scheme(issuer: Se
         identity._opener("https").open(issuer.url)
 
 
-def test_a_published_symmetric_key_verifies_nothing(issuer: Service) -> None:
+def test_a_symmetric_key_that_is_published_verifies_no_token(issuer: Service) -> None:
     secret = {"kty": "oct", "k": base64.urlsafe_b64encode(b"s" * 32).decode(), "kid": "k1", "alg": "HS256"}
     issuer.reply_with(json_response({"jwks_uri": f"{issuer.url}/jwks"}), json_response({"keys": [secret]}))
     claims = jwt.decode(token(issuer), options={"verify_signature": False})

@@ -14,12 +14,12 @@ ACME = Organization(
 )
 
 
-def test_what_its_items_keep_is_the_organization_again() -> None:
+def test_an_organization_can_be_read_back_from_its_items() -> None:
     assert Organization.from_items("acme", [ACME.head_item(1), *ACME.items()]) == ACME
     assert Organization.from_items("acme", []) is None
 
 
-def test_an_organization_says_who_has_what() -> None:
+def test_an_organization_lists_its_administrators_and_the_users_of_a_role() -> None:
     assert ACME.administrators == ("ada",)
     assert (ACME.users_with_role("a"), ACME.users_with_role("b"), ACME.users_with_role("c")) == (
         ("ada", "uma"),
@@ -28,7 +28,7 @@ def test_an_organization_says_who_has_what() -> None:
     )
 
 
-def test_what_is_not_there_is_named_with_what_is() -> None:
+def test_an_unknown_role_or_user_is_refused_with_the_known_ones() -> None:
     with pytest.raises(InvalidRequest, match=r'there is no role "d" \(roles: a, b, c\)'):
         ACME.role("d")
     with pytest.raises(InvalidRequest, match=r'there is no user "eve" \(users: ada, uma\)'):
@@ -54,7 +54,7 @@ def test_what_is_not_there_is_named_with_what_is() -> None:
         (ACME.with_user(replace(UMA, subject=Subject(f"{ISSUER}#2", "2"))), "users.uma.subject"),
     ],
 )
-def test_what_must_not_be_is_refused_with_its_place(wrong: Organization, field: str) -> None:
+def test_a_broken_invariant_is_refused_with_the_path_of_the_field(wrong: Organization, field: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         wrong.validated()
     assert refused.value.details["field"] == field
@@ -73,7 +73,7 @@ def test_a_users_items_always_fit_into_one_transaction() -> None:
         replace(before, users={"ada": replace(ADA, roles=tuple(names))}).validated()
 
 
-def test_a_large_change_that_breaks_off_anywhere_leaves_what_must_hold() -> None:
+def test_a_large_change_keeps_the_invariants_wherever_it_is_interrupted() -> None:
     roles = {name: Role(name) for name in (f"r{number:03}" for number in range(150))}
     users = {
         name: User(name, name, Subject(ISSUER, name), "user", ("r007", "r000"))
@@ -81,25 +81,25 @@ def test_a_large_change_that_breaks_off_anywhere_leaves_what_must_hold() -> None
     }
     before = Organization("acme", "Acme", roles=roles, users={**users, "zoe": replace(ADA, id="zoe", roles=())})
     heir = replace(users["u050"], system_role="admin", roles=("new",))
-    kept = {"u001": replace(users["u001"], roles=("new",)), "u050": heir}
-    after = Organization("acme", "Acme", roles={"new": Role("new")}, users=kept)
-    standing = {(item["pk"], item["sk"]): item for item in (*before.items(), *before.access_items())}
+    remaining = {"u001": replace(users["u001"], roles=("new",)), "u050": heir}
+    after = Organization("acme", "Acme", roles={"new": Role("new")}, users=remaining)
+    items = {(item["pk"], item["sk"]): item for item in (*before.items(), *before.access_items())}
     parts = list(Change(before, after).transactions(is_new=False))
     for puts, deletes in parts:
         assert len(puts) + len(deletes) <= 99
-        standing |= {(item["pk"], item["sk"]): item for item in puts}
+        items |= {(item["pk"], item["sk"]): item for item in puts}
         for item in deletes:
-            del standing[item["pk"], item["sk"]]
-        own = [item for (pk, _), item in standing.items() if pk == "org#acme"]
+            del items[item["pk"], item["sk"]]
+        own = [item for (pk, _), item in items.items() if pk == "org#acme"]
         partly = Organization.from_items("acme", [after.head_item(1), *own])
         assert partly
         assert partly.validated().administrators
-        assert {item["user"] for (pk, _), item in standing.items() if pk != "org#acme"} == set(partly.users)
+        assert {item["user"] for (pk, _), item in items.items() if pk != "org#acme"} == set(partly.users)
     assert partly == after
     assert len(parts) > 3
 
 
-def test_a_change_concerns_those_whose_access_it_alters_and_no_change_everybody() -> None:
+def test_a_change_affects_the_users_whose_access_differs_and_an_empty_change_all_users() -> None:
     def affected_users(after: Organization) -> set[str]:
         return Change(ACME, after).affected_users()
 

@@ -1,4 +1,4 @@
-"""What users and organizations may use, counted by many sandboxes together."""
+"""The limits of users and organizations, counted by several sandboxes together."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -24,14 +24,14 @@ from tests.core.sample import caller
 
 MORNING = 1_800_000_000.0  # 2027-01-15T08:00:00Z, where a minute begins
 UMA = caller()
-MINUTES = count()  # one of its own for each example
+MINUTES = count()  # each example has a minute of its own
 
 type Limit = Callable[..., None]
 
 
 @pytest.fixture(autouse=True)
 def limit(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Limit:
-    """Sets the limits; none stands before."""
+    """Set the limits; at first there is none."""
 
     def limit(requests: int = 0, steps: int = 0) -> None:
         monkeypatch.setenv("USER_REQUESTS", str(requests))
@@ -65,7 +65,7 @@ def test_one_sandbox_serves_the_limit_and_no_more(limit: Limit, aws: list[str]) 
     assert aws == ["UpdateItem"] * 11  # shares of two, two, and then three
 
 
-def test_the_first_request_of_a_minute_asks_nothing_and_a_share_is_spent_without_asking(
+def test_the_first_request_of_a_minute_and_those_of_a_share_need_no_request_to_the_store(
     limit: Limit, aws: list[str]
 ) -> None:
     limit(requests=300)
@@ -77,7 +77,7 @@ def test_the_first_request_of_a_minute_asks_nothing_and_a_share_is_spent_without
     assert [item["used"] for item in counters()] == [32]  # 2, 2, 4, 8, 16: as much again as it has served
 
 
-def test_who_is_refused_is_told_when_the_minute_ends(limit: Limit) -> None:
+def test_a_refusal_says_when_the_minute_ends(limit: Limit) -> None:
     limit(requests=1)
     for now, seconds in ((MORNING, 60), (MORNING + 0.5, 60), (MORNING + 59, 1), (MORNING + 59.9, 1)):
         sandbox = RequestQuota()
@@ -88,7 +88,7 @@ def test_who_is_refused_is_told_when_the_minute_ends(limit: Limit) -> None:
         assert refused.value.code == "RATE_LIMIT_EXCEEDED"
 
 
-def test_the_next_minute_begins_anew(limit: Limit) -> None:
+def test_the_next_minute_has_a_new_counter(limit: Limit) -> None:
     limit(requests=2)
     sandbox = RequestQuota()
     assert [served(sandbox, MORNING + 59.999) for _ in range(3)] == [True, True, False]
@@ -103,7 +103,7 @@ def test_each_user_of_each_organization_has_a_limit_of_their_own(limit: Limit) -
         assert [served(sandbox, who=who) for _ in range(3)] == [True, True, False]
 
 
-def test_no_limit_counts_nothing(aws: list[str]) -> None:
+def test_without_a_limit_nothing_is_counted(aws: list[str]) -> None:
     sandbox = RequestQuota()
     assert all(served(sandbox) for _ in range(100))
     assert aws == []
@@ -111,15 +111,15 @@ def test_no_limit_counts_nothing(aws: list[str]) -> None:
 
 @hypothesis_settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    most=st.integers(1, 40),
+    maximum=st.integers(1, 40),
     sandboxes=st.integers(1, 6),
     turns=st.lists(st.integers(0, 5), min_size=1, max_size=80),
 )
 def test_n_sandboxes_serve_at_most_n_above_the_limit_and_lose_less_than_a_share_each(
-    limit: Limit, most: int, sandboxes: int, turns: list[int]
+    limit: Limit, maximum: int, sandboxes: int, turns: list[int]
 ) -> None:
-    """A sandbox serves one request at a time and asks by one atomic write, so any interleaving is a list of turns."""
-    limit(requests=most)
+    """A sandbox serves one request at a time and reserves by one atomic write: an interleaving is a list of turns."""
+    limit(requests=maximum)
     now = MORNING + 60 * next(MINUTES)
     pool = [RequestQuota() for _ in range(sandboxes)]
     passed, refused = 0, False
@@ -128,21 +128,19 @@ def test_n_sandboxes_serve_at_most_n_above_the_limit_and_lose_less_than_a_share_
             passed += 1
         else:
             refused = True
-            assert passed >= most - (sandboxes - 1) * (max(1, most // 10) - 1)
-    assert passed <= most + sandboxes
+            assert passed >= maximum - (sandboxes - 1) * (max(1, maximum // 10) - 1)
+    assert passed <= maximum + sandboxes
     assert refused or passed == len(turns)
 
 
 @pytest.mark.parametrize(("sandboxes", "sent"), [(12, 24), (15, 200), (20, 160), (50, 100)])
-def test_who_works_in_many_places_at_once_is_not_refused_far_below_the_limit(
-    limit: Limit, sandboxes: int, sent: int
-) -> None:
+def test_a_user_of_many_sandboxes_is_not_refused_far_below_the_limit(limit: Limit, sandboxes: int, sent: int) -> None:
     limit(requests=300)
     pool = [RequestQuota() for _ in range(sandboxes)]
     assert all(served(pool[turn % sandboxes]) for turn in range(sent))
 
 
-def test_sandboxes_at_the_same_time_keep_the_bound(limit: Limit) -> None:
+def test_concurrent_sandboxes_keep_the_bound(limit: Limit) -> None:
     limit(requests=40)
     pool = [RequestQuota() for _ in range(8)]
     with atomic(), ThreadPoolExecutor(8) as threads:
@@ -150,9 +148,7 @@ def test_sandboxes_at_the_same_time_keep_the_bound(limit: Limit) -> None:
     assert 40 - 7 * 3 <= passed <= 48
 
 
-def test_a_store_that_is_down_limits_nobody_and_is_asked_once_a_share(
-    limit: Limit, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nobody_is_limited_while_the_store_is_down(limit: Limit, caplog: pytest.LogCaptureFixture) -> None:
     limit(requests=20)
     sandbox = RequestQuota()
     with failing(EndpointConnectionError(endpoint_url="https://dynamodb")), caplog.at_level(logging.WARNING):
@@ -162,7 +158,7 @@ def test_a_store_that_is_down_limits_nobody_and_is_asked_once_a_share(
     assert not served(sandbox)
 
 
-def test_a_fault_of_ours_is_not_hidden(limit: Limit) -> None:
+def test_an_unexpected_exception_is_not_hidden(limit: Limit) -> None:
     limit(requests=20)
     sandbox = RequestQuota()
     served(sandbox)
@@ -173,7 +169,7 @@ def test_a_fault_of_ours_is_not_hidden(limit: Limit) -> None:
 # -- steps a day -----------------------------------------------------------------------------------------
 
 
-def test_steps_are_counted_in_one_request_and_refused_all_together(limit: Limit, aws: list[str]) -> None:
+def test_steps_are_counted_in_one_request_and_all_refused_together(limit: Limit, aws: list[str]) -> None:
     limit(steps=10)
     reserve_steps("acme", 8, MORNING)
     assert aws == ["UpdateItem"]
@@ -184,7 +180,7 @@ def test_steps_are_counted_in_one_request_and_refused_all_together(limit: Limit,
     assert [item["used"] for item in counters()] == [10]
 
 
-def test_what_no_day_can_hold_is_refused_on_a_fresh_day(limit: Limit) -> None:
+def test_more_steps_than_a_day_may_have_are_refused_without_a_retry_time(limit: Limit) -> None:
     limit(steps=10)
     with pytest.raises(InvalidRequest, match="an organization may run 10 a day") as refused:
         reserve_steps("acme", 11, MORNING)
@@ -192,7 +188,7 @@ def test_what_no_day_can_hold_is_refused_on_a_fresh_day(limit: Limit) -> None:
     assert counters() == []
 
 
-def test_what_is_given_back_can_be_taken_again(limit: Limit) -> None:
+def test_released_steps_can_be_reserved_again(limit: Limit) -> None:
     limit(steps=10)
     reserve_steps("acme", 8, MORNING)
     release_steps("acme", 8, MORNING)
@@ -211,7 +207,7 @@ def test_a_day_ends_at_midnight_utc(limit: Limit) -> None:
     reserve_steps("other", 1, midnight)
 
 
-def test_batches_at_the_same_time_never_run_more_than_the_day_has(limit: Limit) -> None:
+def test_concurrent_batches_never_exceed_the_limit_of_the_day(limit: Limit) -> None:
     limit(steps=50)
 
     def begins(_: int) -> bool:
@@ -225,7 +221,7 @@ def test_batches_at_the_same_time_never_run_more_than_the_day_has(limit: Limit) 
         assert sum(threads.map(begins, range(16))) == 7
 
 
-def test_steps_that_cannot_be_counted_are_not_begun(limit: Limit) -> None:
+def test_steps_that_cannot_be_counted_are_refused(limit: Limit) -> None:
     limit(steps=10)
     with failing(EndpointConnectionError(endpoint_url="https://dynamodb")), pytest.raises(StoreUnavailable):
         reserve_steps("acme", 1, MORNING)
@@ -236,7 +232,7 @@ def test_steps_that_cannot_be_counted_are_not_begun(limit: Limit) -> None:
 
 @contextmanager
 def failing(error: Exception) -> Iterator[None]:
-    """A time in which no counter can be changed."""
+    """Let every change of a counter fail."""
 
     def refuse(**_: Any) -> None:
         raise error
@@ -249,7 +245,7 @@ def failing(error: Exception) -> Iterator[None]:
 
 @contextmanager
 def atomic() -> Iterator[None]:
-    """A time in which one item is changed after the other, as DynamoDB does it and moto does not."""
+    """Let DynamoDB change one item after the other, which moto does not."""
     lock = Lock()
     events = client("dynamodb").meta.events
     hooks = {

@@ -20,7 +20,7 @@ EVER: dict[str, Any] = {
 }
 
 
-def test_a_row_says_who_used_what_by_which_account(aws: list[str]) -> None:
+def test_a_row_records_the_user_the_tool_and_the_account(aws: list[str]) -> None:
     audit.record_use(
         ADA, module="shop", tool="get_item", outcome="succeeded", request="r1", account="uma@shop", batch="b1"
     )
@@ -46,8 +46,8 @@ def test_a_row_says_who_used_what_by_which_account(aws: list[str]) -> None:
     }
 
 
-def test_a_row_may_tell_of_a_grant(aws: list[str]) -> None:
-    happened("refresh", account="uma@shop")
+def test_a_row_can_record_an_event_of_a_grant(aws: list[str]) -> None:
+    append("refresh", account="uma@shop")
     assert aws == ["PutItem"]
     (row,) = audit.find("acme", **EVER).rows
     moment = datetime.fromisoformat(row.pop("time"))
@@ -65,10 +65,10 @@ def test_a_row_may_tell_of_a_grant(aws: list[str]) -> None:
     }
 
 
-def test_rows_are_kept_as_long_as_the_setting_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_expire_after_the_days_of_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AUDIT_DAYS", "7")
     settings.cache_clear()
-    happened("use")
+    append("use")
     (item,) = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
     kept = item["expires_at"] - datetime.now(UTC).timestamp()
     assert 6 < kept / audit.SECONDS_PER_DAY <= 7
@@ -77,11 +77,11 @@ def test_rows_are_kept_as_long_as_the_setting_says(monkeypatch: pytest.MonkeyPat
 # -- finding rows ---------------------------------------------------------------------------------------
 
 
-def test_rows_are_found_by_user_by_service_and_by_both(aws: list[str]) -> None:
-    happened("use", request="1")
-    happened("use", request="2", user="ada")
-    happened("use", request="3", service="safe")
-    happened("use", request="4", organization="globex")
+def test_rows_are_found_by_user_by_service_or_by_both(aws: list[str]) -> None:
+    append("use", request="1")
+    append("use", request="2", user="ada")
+    append("use", request="3", service="safe")
+    append("use", request="4", organization="globex")
     aws.clear()
     assert found() == ["3", "2", "1"]
     assert found(user="uma") == ["3", "1"]
@@ -91,11 +91,11 @@ def test_rows_are_found_by_user_by_service_and_by_both(aws: list[str]) -> None:
     assert set(aws) == {"Query"}
 
 
-def test_pages_follow_each_other_without_a_gap_and_rows_that_come_meanwhile_move_none() -> None:
+def test_pages_have_no_gap_and_are_not_shifted_by_new_rows() -> None:
     for number in range(7):
-        happened("use", request=str(number))
+        append("use", request=str(number))
     first = audit.find("acme", **EVER, limit=3)
-    happened("use", request="later")
+    append("use", request="later")
     second = audit.find("acme", **EVER, limit=3, cursor=first.cursor)
     third = audit.find("acme", **EVER, limit=3, cursor=second.cursor)
     assert [[row["request"] for row in page.rows] for page in (first, second, third)] == [
@@ -106,42 +106,42 @@ def test_pages_follow_each_other_without_a_gap_and_rows_that_come_meanwhile_move
     assert third.cursor == ""
 
 
-def test_a_filtered_page_is_filled_from_as_many_requests_as_it_takes() -> None:
+def test_a_filtered_page_is_filled_by_several_requests() -> None:
     for number in range(30):
-        happened("use", request=str(number), service="shop" if number % 10 else "safe")
+        append("use", request=str(number), service="shop" if number % 10 else "safe")
     page = audit.find("acme", **EVER, user="uma", service="safe", limit=2)
     assert [row["request"] for row in page.rows] == ["20", "10"]
     rest = audit.find("acme", **EVER, user="uma", service="safe", limit=2, cursor=page.cursor)
     assert ([row["request"] for row in rest.rows], rest.cursor) == (["0"], "")
 
 
-@pytest.mark.parametrize("named", [{}, {"user": "uma"}, {"service": "shop"}])
-def test_rows_are_found_of_a_time_that_may_span_days(named: dict[str, Any]) -> None:
+@pytest.mark.parametrize("filters", [{}, {"user": "uma"}, {"service": "shop"}])
+def test_rows_are_found_between_two_times_on_different_days(filters: dict[str, Any]) -> None:
     for day in (1, 2, 3):
-        happened("use", request=str(day))
+        append("use", request=str(day))
         move(f"2026-03-0{day}T12:00:00.000000+00:00#x")
     times: dict[str, Any] = {"since": moment(2, 12), "until": moment(3, 12)}
-    assert [row["request"] for row in audit.find("acme", **times, **named).rows] == ["2"]
+    assert [row["request"] for row in audit.find("acme", **times, **filters).rows] == ["2"]
     times["until"] = moment(3, 13)
-    page = audit.find("acme", **times, **named, limit=1)
+    page = audit.find("acme", **times, **filters, limit=1)
     assert [row["request"] for row in page.rows] == ["3"]
-    assert [row["request"] for row in audit.find("acme", **times, **named, cursor=page.cursor).rows] == ["2"]
+    assert [row["request"] for row in audit.find("acme", **times, **filters, cursor=page.cursor).rows] == ["2"]
 
 
 @pytest.mark.parametrize("wrong", [{"limit": 0}, {"limit": 1_001}, {"cursor": "made up"}])
-def test_a_page_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
+def test_an_invalid_limit_or_cursor_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):
         audit.find("acme", **EVER, **wrong)
 
 
-def happened(event: audit.Event, **row: Any) -> None:
-    """One row of shop's, with what is given in the place of what is usual."""
+def append(event: audit.Event, **row: Any) -> None:
+    """Append a row of the service shop; `row` replaces the usual fields."""
     usual: dict[str, Any] = {"organization": "acme", "user": "uma", "roles": ["members"], "service": "shop"}
     audit.append_row(**{**usual, "event": event, "account": "", "outcome": "succeeded", "request": "r1", **row})
 
 
-def found(**named: Any) -> list[str]:
-    return [row["request"] for row in audit.find("acme", **EVER, **named).rows]
+def found(**filters: Any) -> list[str]:
+    return [row["request"] for row in audit.find("acme", **EVER, **filters).rows]
 
 
 def moment(day: int, hour: int) -> datetime:
@@ -149,21 +149,21 @@ def moment(day: int, hour: int) -> datetime:
 
 
 def move(sort_key: str) -> None:
-    """Let the row of today have been written at another time."""
+    """Change the time of today's only row."""
     table = Table(settings().audit_table, "audit")
     (item,) = table.query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
     table.delete(item["pk"], item["sk"])
     table.put(item | {"pk": f"acme#{sort_key[:10]}", "sk": sort_key})
 
 
-def test_rows_of_the_same_moment_do_not_replace_each_other() -> None:
+def test_rows_of_the_same_time_do_not_replace_each_other() -> None:
     for _ in range(20):
         audit.record_use(ADA, module="shop", tool="get_item", outcome="succeeded", request="r1")
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     assert len(Table(settings().audit_table, "audit").query(f"acme#{today}")) == 20
 
 
-def test_whatever_keeps_a_row_from_being_written_is_an_outage_of_the_audit() -> None:
+def test_any_reason_that_a_row_is_not_written_is_an_outage_of_the_audit() -> None:
     boto3.client("dynamodb").delete_table(TableName=settings().audit_table)
     with pytest.raises(StoreUnavailable, match="audit"):
         audit.record_use(ADA, module="shop", tool="get_item", outcome="succeeded", request="r1")

@@ -1,4 +1,4 @@
-"""What an invocation of a door writes: log lines and metrics under one id."""
+"""The log lines and metrics of an invocation have one correlation id."""
 
 import contextlib
 import io
@@ -37,23 +37,21 @@ def ids(stream: io.StringIO) -> list[str | None]:
     return [json.loads(line).get("correlation_id") for line in stream.getvalue().splitlines()]
 
 
-def test_every_line_of_an_invocation_carries_its_id_and_none_the_one_before(
-    logger: Logger, stream: io.StringIO
-) -> None:
+def test_every_line_of_an_invocation_has_its_correlation_id_and_no_other(logger: Logger, stream: io.StringIO) -> None:
     for correlation in ("one", "two"):
         with invocation.begin("door", logger, correlation):
             logger.info("in")
             assert invocation.correlation() == correlation
-    logger.info("nobody's")
+    logger.info("outside")
     assert ids(stream) == ["one", "two", None]
     assert invocation.correlation() == ""
 
 
-def test_a_step_goes_by_the_id_of_its_batch_once_it_is_known(
+def test_a_step_uses_the_correlation_id_of_its_batch_once_it_is_known(
     logger: Logger, stream: io.StringIO, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with invocation.begin("door", logger, "own"):
-        invocation.bind_correlation("")  # a batch of a release that stored none
+        invocation.bind_correlation("")  # from a batch of a release that stored none
         logger.info("before")
         invocation.bind_correlation("request")
         logger.info("after")
@@ -62,7 +60,7 @@ def test_a_step_goes_by_the_id_of_its_batch_once_it_is_known(
     assert [one.correlation for one in emf.seen(capsys.readouterr().out)] == ["request"]
 
 
-def test_what_was_counted_is_one_line_and_one_more_for_each_value_of_a_dimension(
+def test_metrics_are_one_line_and_one_more_for_each_value_of_a_dimension(
     logger: Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with contextlib.suppress(KeyError), invocation.begin("door", logger, "r1"):
@@ -72,7 +70,7 @@ def test_what_was_counted_is_one_line_and_one_more_for_each_value_of_a_dimension
         invocation.count(ERRORS, by="TIMEOUT")
         invocation.count(ERRORS, by="INTERNAL_ERROR")
         assert capsys.readouterr().out == ""
-        raise KeyError  # whatever becomes of it
+        raise KeyError  # metrics are written nevertheless
     out = capsys.readouterr().out
     assert len(out.splitlines()) == 3
     service = ("service", "mcpist")
@@ -85,20 +83,20 @@ def test_what_was_counted_is_one_line_and_one_more_for_each_value_of_a_dimension
     assert {(one.namespace, one.correlation) for one in emf.seen(out)} == {("mcpist/stack", "r1")}
 
 
-def test_who_counts_nothing_writes_nothing(logger: Logger, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invocation_that_counts_nothing_writes_nothing(logger: Logger, capsys: pytest.CaptureFixture[str]) -> None:
     with invocation.begin("door", logger, "r1"):
         pass
     assert capsys.readouterr().out == ""
 
 
-def test_an_alert_does_not_wait_for_the_end(logger: Logger, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_metric_with_an_alarm_is_written_at_once(logger: Logger, capsys: pytest.CaptureFixture[str]) -> None:
     with invocation.begin("door", logger, "r1"):
         invocation.count_now(AUDIT_ROWS_LOST)
         assert [one.name for one in emf.seen(capsys.readouterr().out)] == ["AuditRowsLost"]
     assert capsys.readouterr().out == ""
 
 
-def test_outside_of_an_invocation_and_in_another_thread_nobody_counts(
+def test_nothing_is_counted_outside_of_an_invocation_or_in_another_thread(
     logger: Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     invocation.count(CALLS)
@@ -110,14 +108,14 @@ def test_outside_of_an_invocation_and_in_another_thread_nobody_counts(
     assert capsys.readouterr().out == ""
 
 
-def test_no_two_metrics_have_one_name() -> None:
+def test_the_names_of_metrics_are_unique() -> None:
     names = [metric.name for metric in metrics.METRICS]
     assert len(names) == len(set(names))
     own = [value for value in vars(metrics).values() if isinstance(value, metrics.Metric)]
     assert list(metrics.METRICS) == own
 
 
-def test_a_thread_that_works_for_an_invocation_counts_for_it_and_goes_by_its_id(
+def test_a_thread_that_works_for_an_invocation_counts_for_it_and_has_its_correlation_id(
     logger: Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with ThreadPoolExecutor(2) as pool, invocation.begin("door", logger, "request-7"):
@@ -132,7 +130,7 @@ def test_a_thread_that_works_for_an_invocation_counts_for_it_and_goes_by_its_id(
     assert '"IntegrityFailures":[1.0]' in written
 
 
-def test_metrics_that_cannot_be_written_fail_no_request(
+def test_a_request_succeeds_if_its_metrics_cannot_be_written(
     logger: Logger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.delenv("POWERTOOLS_METRICS_NAMESPACE")

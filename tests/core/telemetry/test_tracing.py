@@ -1,4 +1,4 @@
-"""What X-Ray is told, by the real SDK, to a daemon on loopback; and what it costs where nobody traces."""
+"""The segments that the real SDK sends to a daemon on loopback, and that nothing is sent without tracing."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 TRACE = "Root=1-12345678-123456789012345678901234;Parent=1234567890123456;Sampled=1"
 PATHS = ("functions", "layers/core", "layers/services")
-# A sandbox that works, and fails with a secret on its lips; at the end it says what it has imported.
+# The work of a sandbox: its results and exceptions contain a canary. At the end it prints whether the SDK was imported.
 WORK = """
 import sys
 from mcpist.errors import UpstreamUnavailable
@@ -39,14 +39,14 @@ DOORS = ("mcp_endpoint", "step_runner", "token_broker", "connect", "janitor")
 
 
 def python(code: str, **environment: str) -> str:
-    """What a sandbox prints that runs this."""
+    """Run code as a sandbox would, and return its output."""
     own = {"PYTHONPATH": ":".join(str(ROOT / path) for path in PATHS), "PATH": os.environ["PATH"]}
     lambdas = {"LAMBDA_TASK_ROOT": "/var/task", "_X_AMZN_TRACE_ID": TRACE, "AWS_DEFAULT_REGION": "us-east-1"}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], env=own | lambdas | environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    assert process.returncode == 0, process.stderr
+    return process.stdout.strip()
 
 
 @pytest.fixture
@@ -57,8 +57,8 @@ def daemon() -> Iterator[socket.socket]:
         yield daemon
 
 
-def told(daemon: socket.socket) -> dict[str, Any]:
-    """The subsegments by their names; the last of a name counts."""
+def received(daemon: socket.socket) -> dict[str, Any]:
+    """Receive the subsegments, by name and code; the last of a name replaces the others."""
     found = {}
     while True:
         try:
@@ -70,10 +70,10 @@ def told(daemon: socket.socket) -> dict[str, Any]:
         assert "canary" not in packet
 
 
-def test_spans_have_names_annotations_and_codes_and_no_word_of_an_exception(daemon: socket.socket) -> None:
+def test_spans_have_names_annotations_and_codes_but_no_message_of_an_exception(daemon: socket.socket) -> None:
     address = f"127.0.0.1:{daemon.getsockname()[1]}"
     assert python(WORK, TRACING="on", AWS_XRAY_DAEMON_ADDRESS=address) == "True"
-    spans = told(daemon)
+    spans = received(daemon)
     assert set(spans) == {
         ("door", ""),
         ("tool", ""),
@@ -96,4 +96,4 @@ def test_without_tracing_no_door_imports_the_sdk_and_nothing_is_sent(daemon: soc
     doors = "\n".join(f"import {door}.handler" for door in DOORS)
     address = f"127.0.0.1:{daemon.getsockname()[1]}"
     assert python(f"{doors}\n{WORK}", TRACING="off", AWS_XRAY_DAEMON_ADDRESS=address) == "False"
-    assert told(daemon) == {}
+    assert received(daemon) == {}
