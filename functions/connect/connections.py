@@ -1,4 +1,4 @@
-"""A person's connections: look at them, begin one, come back from the provider, answer a question, end one."""
+"""The routes of a person's connections: list, connect, return from the provider, confirm and disconnect."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -13,18 +13,19 @@ from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import AuthenticationError, InvalidRequest
 from mcpist.running import broker
 
-# The broker asks the provider up to three times, and a state counts once: so one attempt, nearly as long as we live.
+# The broker sends the provider up to three requests and accepts a state only once, so there is one attempt, with
+# nearly the time that this function has.
 CONNECT_BROKER_TIMEOUT_SECONDS = 26
 
 
 def overview(request: Request) -> HttpResponse:
-    """All services, and how each stands."""
+    """Show all services with the state of their connections."""
     texts = TEXTS[request.locale()]
     return _render(request, "/connect", (), lambda offer: pages.overview(texts, offer))
 
 
 def service(request: Request) -> HttpResponse:
-    """One service: what is connected, and the forms; what happened just now stands above."""
+    """Show one service: a note about the last action, the connections and the forms."""
     texts, name = TEXTS[request.locale()], request.path_parameters["service"]
     note, role = _note(texts, request.query.get("done", "")), request.query.get("role", "")
     return _render(
@@ -33,7 +34,7 @@ def service(request: Request) -> HttpResponse:
 
 
 def submit_form(request: Request) -> HttpResponse:
-    """What a form of a service's page asks for: begin, paste or disconnect."""
+    """Perform the action of a form on a service's page: begin, paste or disconnect."""
     session, name = _require_session(request), request.path_parameters["service"]
     role = {"role": request.form_value("role")} if request.form_value("whom") == "role" else {}
     match request.form_value("action"):
@@ -51,14 +52,14 @@ def submit_form(request: Request) -> HttpResponse:
             shared = {"role": request.form_value("role")} if request.form_value("role") else {}
             _call_broker(session, "revoke", service=name, **shared)
             return _redirect_back(request, name, "disconnected")
-    raise InvalidRequest(field="action", problem="there is no such action")
+    raise InvalidRequest(field="action", problem="this action is unknown")
 
 
 def callback(request: Request) -> HttpResponse:
-    """The provider's answer; the address with its code is left at once."""
+    """Take the provider's response, and redirect away from the address that holds its code."""
     session = read_session(request)
     if session is None:
-        raise AuthenticationError(problem="nobody is logged in")
+        raise AuthenticationError(problem="there is no login")
     names = ("state", "code", "error", "iss")
     parameters = {name: request.query[name] for name in names if request.query.get(name)}
     return _result_page(
@@ -67,7 +68,7 @@ def callback(request: Request) -> HttpResponse:
 
 
 def confirm(request: Request) -> HttpResponse:
-    """The answer to a question."""
+    """Take the answer to a question."""
     session = _require_session(request)
     agreed = request.form_value("agreed") == "yes"
     return _result_page(
@@ -78,26 +79,27 @@ def confirm(request: Request) -> HttpResponse:
 def _render(
     request: Request, path: str, services: Iterable[str], page: Callable[[Mapping[str, Any]], str]
 ) -> HttpResponse:
-    """A page for who is logged in; others go to the login and come back."""
-    texts, wanted = TEXTS[request.locale()], {name: request.query.get(name, "") for name in ("organization", "user")}
-    kept = {name: value for name, value in request.query.items() if name in {"organization", "user", "role"}}
-    target = f"{path}?{urlencode(kept)}" if kept else path
+    """Show a page to a logged-in person; others are sent to the login first."""
+    texts = TEXTS[request.locale()]
+    organization, user = request.query.get("organization", ""), request.query.get("user", "")
+    parameters = {name: value for name, value in request.query.items() if name in {"organization", "user", "role"}}
+    target = f"{path}?{urlencode(parameters)}" if parameters else path
     session, again = read_session(request), "again" in request.query
-    if session is None or again or wanted["organization"] not in {"", session.organization}:
-        return login.begin(request, target, organization=wanted["organization"], again=again)
+    if session is None or again or organization not in {"", session.organization}:
+        return login.begin(request, target, organization=organization, again=again)
     try:
         offer = _call_broker(session, "offer", services=list(services))
     except AuthenticationError:
-        return login.begin(request, target, organization=wanted["organization"])
-    if wanted["user"] not in {"", offer["user"]}:
-        text = texts.not_yours_note.format(wanted=wanted["user"], user=offer["user"])
-        actions = [(texts.others_login, f"{target}&again=1"), (texts.back, "/connect")]
-        return html_response(pages.message(texts, texts.not_yours, text, actions), status=403)
+        return login.begin(request, target, organization=organization)
+    if user not in {"", offer["user"]}:
+        text = texts.wrong_person_note.format(intended=user, user=offer["user"])
+        actions = [(texts.other_login, f"{target}&again=1"), (texts.back, "/connect")]
+        return html_response(pages.message(texts, texts.wrong_person, text, actions), status=403)
     return html_response(page(offer))
 
 
 def _require_session(request: Request) -> BrowserSession:
-    """Who sent a form of ours; a login that changed since the page was shown does not act."""
+    """Return the session of a form's sender; refuse forms of other sites, and of a login that has changed since."""
     if request.headers.get("origin", "") != request.public_url:
         raise InvalidRequest(field="origin", problem=f"forms are sent from {request.public_url}/connect only")
     session = read_session(request)
@@ -105,12 +107,12 @@ def _require_session(request: Request) -> BrowserSession:
         request.form_value("organization"),
         request.form_value("user"),
     ):
-        raise AuthenticationError(problem="somebody else is logged in by now")
+        raise AuthenticationError(problem="another person is logged in now")
     return session
 
 
 def _selected_roles(request: Request, role: Mapping[str, str]) -> dict[str, list[str]]:
-    """The roles that may use an own account, where the form asks; all are not named, so that later ones count too."""
+    """Return the roles that may use a personal account; nothing for all of them, so that later roles are included."""
     chosen, offered = request.form.get("open_to", []), request.form.get("could_open_to", [])
     if role or not offered or set(chosen) == set(offered):
         return {}
@@ -126,16 +128,16 @@ def _result_page(request: Request, session: BrowserSession, result: Mapping[str,
     return _redirect_back(request, result["service"], result["outcome"])
 
 
-def _redirect_back(request: Request, name: str, done: str) -> HttpResponse:
-    return redirect(f"{request.public_url}{_service_path(name)}?done={done}")
+def _redirect_back(request: Request, name: str, outcome: str) -> HttpResponse:
+    return redirect(f"{request.public_url}{_service_path(name)}?done={outcome}")
 
 
 def _service_path(name: str) -> str:
     return f"/connect/{quote(name, safe='')}"
 
 
-def _note(texts: Texts, done: str) -> str:
-    match done:
+def _note(texts: Texts, outcome: str) -> str:
+    match outcome:
         case "connected":
             return pages.note(texts.connected, texts.connected_note, kind="good")
         case "declined":
@@ -143,7 +145,7 @@ def _note(texts: Texts, done: str) -> str:
         case "disconnected":
             return pages.note(texts.disconnected)
         case "kept":
-            return pages.note(texts.kept)
+            return pages.note(texts.unchanged)
     return ""
 
 

@@ -1,7 +1,7 @@
-"""The two cookies: who is logged in, and the login under way.
+"""The two cookies: the session of the logged-in person, and a login that has begun.
 
-No script reads them, and other sites' forms do not bring them. On https their names bind them to this host alone; a
-loopback address without https cannot have such names.
+Scripts cannot read them, and browsers do not send them with other sites' forms. On https the prefix of their names
+binds them to this host; a loopback address without https cannot use it.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ LOGIN_SECONDS = 600
 
 @dataclass(frozen=True, slots=True)
 class BrowserSession:
-    """The broker's sealed word for this browser, and whose it says that it is."""
+    """The session that the broker issued and sealed, and the person it is for."""
 
     organization: str
     user: str
@@ -24,38 +24,41 @@ class BrowserSession:
 
 @dataclass(frozen=True, slots=True)
 class LoginAttempt:
-    """A login under way: what it must come back with, and where it leads."""
+    """A login that has begun."""
 
     state: str = field(repr=False)
+    """The issuer's response must have the same state."""
     verifier: str = field(repr=False)
+    """The secret of PKCE."""
     organization: str
     target: str
+    """The path to show after the login."""
 
 
 def read_session(request: Request) -> BrowserSession | None:
-    """The session that the browser brings."""
+    """Return the session that the browser sent."""
     fields = _read_cookie(request, "session", BrowserSession)
     return BrowserSession(**fields) if fields else None
 
 
 def read_login_attempt(request: Request) -> LoginAttempt | None:
-    """The login that the browser began."""
+    """Return the login that the browser began."""
     fields = _read_cookie(request, "login", LoginAttempt)
     return LoginAttempt(**fields) if fields else None
 
 
 def set_session_cookie(request: Request, session: BrowserSession, *, seconds: int) -> str:
-    """The header that makes the browser remember who is logged in."""
+    """Return the `set-cookie` header of a session."""
     return _set_cookie(request, "session", urlencode(asdict(session)), seconds)
 
 
 def set_login_cookie(request: Request, attempt: LoginAttempt) -> str:
-    """The header that makes the browser remember the login under way."""
+    """Return the `set-cookie` header of a login that has begun."""
     return _set_cookie(request, "login", urlencode(asdict(attempt)), LOGIN_SECONDS)
 
 
 def clear_login_cookie(request: Request) -> str:
-    """The header that ends a login."""
+    """Return the `set-cookie` header that removes a login."""
     return _set_cookie(request, "login", "", 0)
 
 
@@ -65,7 +68,7 @@ def _set_cookie(request: Request, name: str, value: str, seconds: int) -> str:
 
 
 def _read_cookie(request: Request, name: str, kind: type[BrowserSession | LoginAttempt]) -> Mapping[str, str]:
-    """The cookie's fields, or nothing where one is missing."""
+    """Return the fields of a cookie, or nothing if one is missing."""
     fields = dict(parse_qsl(request.cookies.get(_cookie_name(request, name), ""), keep_blank_values=True))
     return fields if set(fields) == set(kind.__slots__) else {}
 

@@ -22,7 +22,7 @@ def respond(request: Request, error: McpistError) -> HttpResponse:
             names = error.details["known"].split(", ")
             actions = [(name, f"{path}?organization={quote(name)}") for name in names]
         case MembershipRequired():
-            actions = [(texts.others_login, f"{path}?again=1")]
+            actions = [(texts.other_login, f"{path}?again=1")]
         case AuthenticationError():
-            heading, text, hint = texts.ended, texts.ended_note, ""
+            heading, text, hint = texts.login_ended, texts.login_ended_note, ""
     return html_response(pages.message(texts, heading, text, actions, hint=hint), status=error.status)

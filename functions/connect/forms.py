@@ -12,22 +12,22 @@ type Row = Mapping[str, Any]
 
 
 def connect_form(texts: Texts, offer: Row, entry: Row) -> str:
-    """The form that leads to the provider; nothing where its app is not set up."""
+    """Return the form that leads to the provider, or nothing if its app is not set up."""
     if not entry["consent"]:
         return ""
     name = provider_title(entry["service"])
     content = _service_choice(texts, entry) + _owner_choice(texts, offer, entry)
-    button = f'<button class="wide">{escape(texts.go_on.format(service=name))}</button>'
+    button = f'<button class="wide">{escape(texts.connect_with.format(service=name))}</button>'
     return form(entry["service"], content + button, kind="who", action="begin", **identity_fields(offer))
 
 
 def key_form(texts: Texts, offer: Row, entry: Row) -> str:
-    """The form for a key; nothing where the service takes none. It is open where there is no other way."""
+    """Return the form for a key, or nothing if the service accepts none; it is open if it is the only form."""
     if not entry["keys"]:
         return ""
-    made = texts.make_key.format(service=title(entry["service"]))
-    where = key_page(entry["service"])
-    link = f' <a href="{where}" target="_blank" rel="noopener">{escape(made)}</a>' if where else ""
+    label = texts.make_key.format(service=title(entry["service"]))
+    address = key_page(entry["service"])
+    link = f' <a href="{address}" target="_blank" rel="noopener">{escape(label)}</a>' if address else ""
     field = (
         f'<label class="field">{escape(texts.key)}<input class="text" type="password" name="key" required '
         'autocomplete="off" spellcheck="false" maxlength="16384"></label>'
@@ -47,12 +47,12 @@ def key_form(texts: Texts, offer: Row, entry: Row) -> str:
 
 
 def identity_fields(offer: Row) -> dict[str, str]:
-    """Whom a form was made for: another login meanwhile must not act."""
+    """Return the person a form is for, so that it does nothing after another login."""
     return {"organization": offer["organization"], "user": offer["user"]}
 
 
 def _service_choice(texts: Texts, entry: Row) -> str:
-    """Which services one consent shall serve, where there is a choice: those that it serves already, and this one."""
+    """Return the choice of services for one consent; this one and those already connected are checked."""
     if len(entry["together"]) < 2:
         return hidden({"services": entry["service"]})
     served = {entry["service"], *(name for row in entry["grants"] if row["own"] for name in row["services"])}
@@ -61,7 +61,7 @@ def _service_choice(texts: Texts, entry: Row) -> str:
 
 
 def _owner_choice(texts: Texts, offer: Row, entry: Row) -> str:
-    """Whose connection it becomes: an administrator may choose a role."""
+    """Return the choice of an owner: an administrator may connect an account for a role."""
     if not offer["all_roles"]:
         return _role_choice(texts, offer, entry)
     for_role = offer["role"] in offer["all_roles"]
@@ -75,7 +75,7 @@ def _owner_choice(texts: Texts, offer: Row, entry: Row) -> str:
 
 
 def _role_choice(texts: Texts, offer: Row, entry: Row) -> str:
-    """Which of the person's roles may use it, where there are several."""
+    """Return the choice of roles that may use the account, if the person has several."""
     if len(offer["roles"]) < 2:
         return ""
     own = next((row for row in entry["grants"] if row["own"]), None)

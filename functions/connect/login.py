@@ -1,6 +1,6 @@
 """The login: an authorization code with PKCE from the same issuer whose tokens the endpoint accepts.
 
-The access token goes once to the broker, for a session, and is forgotten here.
+The access token is sent to the broker once, in exchange for a session, and is not stored.
 Sources: RFC 6749, 7636 (PKCE), 8707 (resource), 8414 (metadata), 9207 (iss).
 """
 
@@ -42,11 +42,11 @@ metadata_cache: Memory[str, dict[str, Any]] = Memory(METADATA_CACHE_SECONDS, max
 
 
 def begin(request: Request, target: str, *, organization: str = "", again: bool = False) -> HttpResponse:
-    """On to the issuer, which sends the browser back and so to the target; `again` asks for a new login."""
+    """Redirect to the issuer, which redirects back and so to the target; `again` asks for a new login."""
     if not settings().connect_client_id:
         raise NotConfigured(service="connect", problem="the parameter ConnectClientId is not set")
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
-    found = metadata()
+    issuer = metadata()
     parameters = {
         "response_type": "code",
         "client_id": settings().connect_client_id,
@@ -55,16 +55,16 @@ def begin(request: Request, target: str, *, organization: str = "", again: bool 
         "code_challenge": base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("="),
         "code_challenge_method": "S256",
         "resource": _audience(request),
-        **({"scope": "openid"} if "openid" in found.get("scopes_supported", []) else {}),
+        **({"scope": "openid"} if "openid" in issuer.get("scopes_supported", []) else {}),
         **({"prompt": "login"} if again else {}),
     }
-    place = found["authorization_endpoint"]
-    url = f"{place}{'&' if urlsplit(place).query else '?'}{urlencode(parameters)}"
+    endpoint = issuer["authorization_endpoint"]
+    url = f"{endpoint}{'&' if urlsplit(endpoint).query else '?'}{urlencode(parameters)}"
     return redirect(url, cookies=[set_login_cookie(request, LoginAttempt(state, verifier, organization, target))])
 
 
 def finish(request: Request) -> HttpResponse:
-    """The issuer's answer: to the target, with a session; AuthenticationError for a login that nobody began here."""
+    """Take the issuer's response and redirect to the target with a session; StaleConnection for an unknown login."""
     attempt = read_login_attempt(request)
     if attempt is None or not secrets.compare_digest(attempt.state.encode(), request.query.get("state", "").encode()):
         raise StaleConnection
@@ -73,7 +73,7 @@ def finish(request: Request) -> HttpResponse:
         texts = TEXTS[request.locale()]
         actions = [(texts.again, _target(attempt))]
         return html_response(
-            pages.message(texts, texts.ended, texts.not_logged_in, actions),
+            pages.message(texts, texts.login_ended, texts.not_logged_in, actions),
             status=403,
             cookies=[clear_login_cookie(request)],
         )
@@ -87,12 +87,12 @@ def finish(request: Request) -> HttpResponse:
 
 
 def _target(attempt: LoginAttempt) -> str:
-    """Where the login leads: a page of ours, whatever the browser remembers."""
+    """Return the path to show after the login; only our own pages are allowed."""
     return attempt.target if _OWN_PATH.fullmatch(attempt.target) else "/connect"
 
 
 def metadata() -> dict[str, Any]:
-    """What the issuer says of itself, as of an hour ago at most."""
+    """Return the issuer's metadata, which is cached for an hour."""
     return metadata_cache.get_or_make(settings().issuer, _read_metadata)
 
 
@@ -114,10 +114,10 @@ def _is_valid_metadata(found: dict[str, Any], issuer: str) -> bool:
 
 
 def _check_issuer(named: str) -> None:
-    """Another authorization server's answer is not ours (RFC 9207)."""
+    """Refuse the response of another authorization server (RFC 9207)."""
     announced = metadata().get("authorization_response_iss_parameter_supported") is True
     if (named or announced) and named.rstrip("/") != settings().issuer:
-        raise AuthenticationError(problem="the login's answer comes from another issuer")
+        raise AuthenticationError(problem="the login's response comes from another issuer")
 
 
 def _redeem(request: Request, code: str, verifier: str) -> str:

@@ -1,4 +1,4 @@
-"""The pages: plain HTML from plain values, without a script."""
+"""The pages as HTML, without scripts."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -16,21 +16,21 @@ type Row = Mapping[str, Any]
 
 
 def overview(texts: Texts, offer: Row) -> str:
-    """All services that the person can connect, and how each stands."""
+    """Return the list of all services that the person can connect."""
     entries = sorted(offer["services"], key=lambda entry: title(entry["service"]))
     rows = "".join(_service_item(texts, entry) for entry in entries)
-    body = f"<ul>{rows}</ul>" if rows else f"<p>{escape(texts.none_here)}</p>"
+    body = f"<ul>{rows}</ul>" if rows else f"<p>{escape(texts.no_services)}</p>"
     lead = f'<p class="soft">{escape(texts.accounts_lead)}</p>'
     return _page(texts, texts.accounts, lead + body + _footer(texts, "/connect"), offer)
 
 
 def service(texts: Texts, offer: Row, note: str = "") -> str:
-    """One service: what is connected, and the way to connect an account."""
+    """Return the page of one service: its connections and the forms to connect an account."""
     (entry,) = offer["services"]
     name = title(entry["service"])
     cards = "".join(_card(texts, offer, entry, row) for row in entry["grants"])
     forms = connect_form(texts, offer, entry) + key_form(texts, offer, entry)
-    forms = forms or f'<p class="note">{escape(texts.no_way.format(service=name))}</p>'
+    forms = forms or f'<p class="note">{escape(texts.not_set_up.format(service=name))}</p>'
     if any(row["own"] for row in entry["grants"]):
         heading = name
         lead = f'<p class="soft">{escape(texts.reconnect_lead)}</p>'
@@ -42,9 +42,9 @@ def service(texts: Texts, offer: Row, note: str = "") -> str:
 
 
 def leaving(texts: Texts, service: str, url: str) -> str:
-    """On to the provider.
+    """Return the page that leads on to the provider.
 
-    A form's own redirect would need the addresses of all pages of all providers in the policy for forms.
+    A redirect of the form would need the addresses of all providers in the policy for forms.
     """
     heading = texts.leaving.format(service=provider_title(service))
     content = f'<p class="soft">{escape(texts.leaving_note)}</p>{link(url, heading, kind="button wide")}'
@@ -52,31 +52,31 @@ def leaving(texts: Texts, service: str, url: str) -> str:
 
 
 def question(texts: Texts, pending: Row, offer: Row) -> str:
-    """Whether an account that was not expected shall be used."""
+    """Return the question whether to use an unexpected account."""
     reasons = {"replaces": texts.replaces, "personal": texts.personal.format(role=pending["role"])}
     why = "".join(f'<p class="note bad">{escape(reasons[reason])}</p>' for reason in pending["reasons"])
-    owner = texts.of_role.format(role=pending["role"]) if pending["role"] else texts.then
-    sides = _account_card(texts.then if pending["old"] else owner, pending["new"])
+    owner = texts.role_account.format(role=pending["role"]) if pending["role"] else texts.account_after
+    sides = _account_card(texts.account_after if pending["old"] else owner, pending["new"])
     if pending["old"]:
-        sides = f'{_account_card(texts.now, pending["old"])}<span aria-hidden="true">→</span>{sides}'
+        sides = f'{_account_card(texts.account_before, pending["old"])}<span aria-hidden="true">→</span>{sides}'
     answers = (
         f'<button class="wide" name="agreed" value="yes">{escape(texts.agree)}</button>'
         f'<button class="wide quiet" name="agreed" value="no">{escape(texts.decline)}</button>'
     )
     ask = form("confirm", answers, question=pending["question"], **identity_fields(offer))
     turn = "turn" if pending["old"] else "turn alone"
-    return _page(texts, texts.really, f'{why}<div class="{turn}">{sides}</div>{ask}', offer)
+    return _page(texts, texts.confirm_account, f'{why}<div class="{turn}">{sides}</div>{ask}', offer)
 
 
 def message(texts: Texts, heading: str, text: str, actions: Iterable[tuple[str, str]], *, hint: str = "") -> str:
-    """Something to read, and where to go from there."""
+    """Return a page with a message and links."""
     links = "".join(link(url, label) for label, url in actions)
     content = f"<p>{escape(text)}</p>" + (f'<p class="soft">{escape(hint)}</p>' if hint else "")
     return _page(texts, heading, f"{content}<footer>{links}</footer>")
 
 
 def note(text: str, more: str = "", *, kind: str = "") -> str:
-    """What happened just now."""
+    """Return a note about the last action."""
     content = f"<b>{escape(text)}</b>{escape(more)}" if more else escape(text)
     return f'<div class="note {kind}" role="status">{content}</div>'
 
@@ -91,9 +91,9 @@ def _page(texts: Texts, heading: str, content: str, offer: Row | None = None, *,
     )
 
 
-def _footer(texts: Texts, place: str, *, back: bool = False) -> str:
+def _footer(texts: Texts, path: str, *, back: bool = False) -> str:
     home = link("/connect", texts.back) if back else ""
-    return f"<footer>{home}{link(f'{place}?again=1', texts.others_login)}</footer>"
+    return f"<footer>{home}{link(f'{path}?again=1', texts.other_login)}</footer>"
 
 
 def _service_item(texts: Texts, entry: Row) -> str:
@@ -104,23 +104,23 @@ def _service_item(texts: Texts, entry: Row) -> str:
 
 
 def _card(texts: Texts, offer: Row, entry: Row, row: Row) -> str:
-    """A connection; who may end it finds the button."""
+    """Return the card of a connection, with a button for those who may disconnect it."""
     facts = [
-        texts.yours if row["own"] else texts.of_role.format(role=row["role"]),
+        texts.own_account if row["own"] else texts.role_account.format(role=row["role"]),
         texts.since.format(day=datetime.fromtimestamp(row["created_at"], UTC).date().isoformat()),
     ]
     if row["role"] and row["kind"] == "person":
-        facts.append(texts.of_person)
+        facts.append(texts.person_account)
     if len(row["services"]) > 1:
         facts.append(texts.used_for.format(services=", ".join(map(title, row["services"]))))
     if row["open_to"]:
         facts.append(texts.open_to.format(roles=", ".join(row["open_to"])))
     content = f"<span><b>{escape(_account(texts, row))}</b>{''.join(map(small, facts))}</span>"
-    end = ""
+    disconnect = ""
     if row["own"] or offer["all_roles"]:
         button = f'{small(texts.disconnect_note)}<button class="risky">{escape(texts.disconnect)}</button>'
-        end = form(entry["service"], button, action="disconnect", role=row["role"], **identity_fields(offer))
-    return f'<section class="card"><div>{content}{_badge(texts, row)}</div>{end}</section>'
+        disconnect = form(entry["service"], button, action="disconnect", role=row["role"], **identity_fields(offer))
+    return f'<section class="card"><div>{content}{_badge(texts, row)}</div>{disconnect}</section>'
 
 
 def _account_card(label: str, account: Row) -> str:
@@ -129,13 +129,13 @@ def _account_card(label: str, account: Row) -> str:
 
 
 def _account(texts: Texts, row: Row) -> str:
-    return texts.connected_as.format(account=row["account_name"] or row["account_id"] or texts.unnamed)
+    return texts.connected_as.format(account=row["account_name"] or row["account_id"] or texts.unnamed_account)
 
 
 def _badge(texts: Texts, row: Row | None) -> str:
     if row is None:
-        return f'<span class="mark">{escape(texts.missing)}</span>'
-    kind, text = ("good", texts.works) if row["usable"] else ("bad", texts.fails)
+        return f'<span class="mark">{escape(texts.status_missing)}</span>'
+    kind, text = ("good", texts.status_works) if row["usable"] else ("bad", texts.status_fails)
     return f'<span class="mark {kind}">{escape(text)}</span>'
 
 

@@ -1,4 +1,4 @@
-"""How the pages look: one sheet, light and dark, for narrow and wide windows."""
+"""The style sheet of the pages: light and dark, for narrow and wide windows."""
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #17181d; --soft: #5d6270; --line: #dfe1e8; --paper: #fff; --ground: #f4f5f8;

@@ -1,4 +1,4 @@
-"""What the three meta-tools take: the models of their arguments, and the schemas that clients see."""
+"""The arguments of the three meta-tools: their models, and the schemas that clients see."""
 
 from typing import Annotated, Any
 
@@ -22,7 +22,7 @@ class GetModuleSchemaRequest(_Arguments):
     full: bool = False
 
 
-# What a schema with every bound would say in three times the tokens.
+# In place of a schema with every bound, which would need three times the tokens.
 OPTIONS_SCHEMA = {
     "type": "object",
     "description": "timeout: 1-30 s, retry: 0-3 (only what is safe to repeat), retry_delay: 0-10 s",

@@ -1,4 +1,4 @@
-"""Who may talk to the endpoint: the bearer token, the challenge, and the metadata that leads to a login.
+"""Authorization: the bearer token, the challenge, and the metadata that leads clients to the login.
 
 Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization and RFC 9728.
 """
@@ -30,12 +30,12 @@ def authorize(request: HttpRequest) -> Caller:
 
 
 def audience(public_url: str) -> str:
-    """The resource that a token must be issued for."""
+    """Return the resource that a token must be issued for."""
     return settings().audience or f"{public_url}/mcp"
 
 
 def metadata(public_url: str) -> dict[str, Any]:
-    """The protected resource's metadata."""
+    """Return the metadata of the protected resource (RFC 9728)."""
     return {
         "resource": audience(public_url),
         "authorization_servers": [public_url if settings().login_url else settings().issuer],
@@ -45,10 +45,10 @@ def metadata(public_url: str) -> dict[str, Any]:
 
 
 def login_metadata(public_url: str) -> dict[str, Any] | None:
-    """The authorization server's metadata (RFC 8414), where its own lacks what clients must see; None elsewhere.
+    """Return the authorization server's metadata (RFC 8414) where its own is incomplete; None elsewhere.
 
-    Cognito knows PKCE but does not say so. Clients ask that `issuer` be where they found this; nobody but us reads who
-    issued the access token. Its login sends no `iss`, so none is announced.
+    Cognito supports PKCE but its metadata does not say so. Clients require `issuer` to be the address of this document;
+    only this endpoint reads the issuer of an access token. Cognito's login sends no `iss`, so none is announced.
     """
     login_url = settings().login_url
     if not login_url:
@@ -70,18 +70,18 @@ def login_metadata(public_url: str) -> dict[str, Any] | None:
 
 
 def challenge(error: McpistError, public_url: str) -> dict[str, str]:
-    """The header that tells a client how to get a token, or a better one.
+    """Return the headers that tell a client how to get a token, or one with more permissions.
 
-    API Gateway renames a function's own `www-authenticate`; the template maps the copy back to it.
+    API Gateway renames a function's `www-authenticate`; the template maps the copy back to that name.
     """
-    where = f'resource_metadata="{public_url}{METADATA_PATH}/mcp"'
+    link = f'resource_metadata="{public_url}{METADATA_PATH}/mcp"'
     match error:
         case TokenMissing():
-            value = f"Bearer {where}"
+            value = f"Bearer {link}"
         case AuthenticationError():
-            value = f'Bearer error="invalid_token", error_description="{error.text().message}", {where}'
+            value = f'Bearer error="invalid_token", error_description="{error.text().message}", {link}'
         case AuthorizationError():
-            value = f'Bearer error="insufficient_scope", {where}'
+            value = f'Bearer error="insufficient_scope", {link}'
         case _:
             return {}
     return {"www-authenticate": value, "x-mcpist-www-authenticate": value}

@@ -1,7 +1,7 @@
-"""Pages of other origins: what a browser must be told so that a page that the operator allows can use the endpoint.
+"""CORS headers for pages of the origins that the operator allows.
 
-Cookies are never asked for: a page brings an access token, or reads what everybody may. By the same setting the SDK
-refuses the requests of pages that are not allowed.
+Credentials are never allowed: a page sends an access token, or reads what is public. The SDK uses the same setting to
+refuse requests from other origins.
 
 Source: https://fetch.spec.whatwg.org/#http-cors-protocol
 """
@@ -15,25 +15,25 @@ ALLOWED_HEADERS = (
     "x-mcpist-role"
 )
 EXPOSED_HEADERS = "retry-after, www-authenticate, x-mcpist-www-authenticate"
-PREFLIGHT_MAX_AGE_SECONDS = 7_200  # Chromium remembers a permission for no longer
+PREFLIGHT_MAX_AGE_SECONDS = 7_200  # the longest that Chromium caches a preflight
 
 
 def response_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """What every answer carries, so that the page that asked may read it."""
+    """Return the headers that allow the requesting page to read a response."""
     if not settings().allowed_origins:
         return {}
-    varying = {"vary": "origin"}
+    vary = {"vary": "origin"}
     if not is_allowed(headers):
-        return varying
+        return vary
     return {
-        **varying,
+        **vary,
         "access-control-allow-origin": headers["origin"],
         "access-control-expose-headers": EXPOSED_HEADERS,
     }
 
 
 def preflight_headers() -> dict[str, str]:
-    """What a browser asks before an allowed page's request: with which methods and headers it may come."""
+    """Return the methods and headers that an allowed page may use."""
     return {
         "access-control-allow-methods": "GET, POST",
         "access-control-allow-headers": ALLOWED_HEADERS,
@@ -42,5 +42,5 @@ def preflight_headers() -> dict[str, str]:
 
 
 def is_allowed(headers: Mapping[str, str]) -> bool:
-    """Whether a page of another origin sends this, and the operator allows it."""
+    """Return whether the request comes from another origin that the operator allows."""
     return headers.get("origin") in settings().allowed_origins

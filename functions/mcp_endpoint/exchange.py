@@ -1,4 +1,4 @@
-"""One HTTP request under way: who asks, under which id, until when, and what the client can do with the answer."""
+"""The context of one MCP request: its caller, its id, its deadline and what its client supports."""
 
 import time
 from collections.abc import Mapping
@@ -20,59 +20,62 @@ RESOURCE_LINKS_VERSION = "2025-06-18"
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """What a request's client can do, and what it answers to a question that we asked before.
-
-    `supports_tasks`: it takes a task instead of an answer; `prefers_task`: it would rather have the task at once;
-    `supports_forms`: it shows a person a form; `supports_urls`: it has a person open an address; `supports_links`: it
-    knows resource links. `request_state` and `input_responses` come back with a retry of what we asked about.
-    """
+    """What a request's client supports, and its answer to an earlier question of ours."""
 
     supports_tasks: bool = False
+    """Whether it accepts an MCP task in place of a result."""
     prefers_task: bool = False
+    """Whether it wants the task at once."""
     supports_forms: bool = False
+    """Whether it can show its user a form."""
     supports_urls: bool = False
+    """Whether it can have its user open an address."""
     supports_links: bool = False
+    """Whether it knows resource links."""
     request_state: str = ""
+    """The id of the question that this request answers; empty if none was asked."""
     input_responses: Mapping[str, ElicitResult] = field(default_factory=dict)
+    """The answers by the names of the inputs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What a request's handlers share; `deadline` is on the monotonic clock."""
+    """What the functions that answer a request share."""
 
     caller: Caller
     request_id: str
     deadline: float
+    """On the monotonic clock, in seconds."""
     client: Client = Client()
 
     @property
     def remaining(self) -> float:
-        """The seconds for the work, so that its answer still goes out before the invocation ends."""
+        """The seconds that are left for the work, so that the response is sent before the deadline."""
         return self.deadline - time.monotonic() - RESPONSE_RESERVE_SECONDS
 
 
 def exchange_of(context: Context) -> Exchange:
-    """The exchange that the door put beside the request."""
+    """Return the exchange of a request; the transport passes it in the ASGI scope."""
     exchange: Exchange = cast("Request", context.request).scope["mcpist.exchange"]
     return exchange
 
 
 def client_of(context: Context, params: CallToolRequestParams) -> Client:
-    """What the client of a tool's call can do.
+    """Return what the client of a tool call supports.
 
-    Questions and tasks are the protocol's of 2026-07-28, where each request says what its client can do. It has no
-    field for wishing a task: the one of 2025-11-25 is taken for it.
+    Questions and tasks need the protocol of 2026-07-28, in which each request declares its client's capabilities. That
+    version has no field to prefer a task, so the one of 2025-11-25 is read.
     """
     modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
     can = context.session.client_capabilities
-    asks = can.elicitation if can and modern else None
+    elicitation = can.elicitation if can and modern else None
     replies = params.input_responses or {}
     return Client(
         supports_tasks=tasks.supported(context),
         prefers_task=params.task is not None,
-        supports_forms=asks is not None
-        and (asks.form is not None or asks.url is None),  # an empty capability means forms
-        supports_urls=asks is not None and asks.url is not None,
+        supports_forms=elicitation is not None
+        and (elicitation.form is not None or elicitation.url is None),  # an empty capability means forms
+        supports_urls=elicitation is not None and elicitation.url is not None,
         supports_links=context.protocol_version >= RESOURCE_LINKS_VERSION,
         request_state=params.request_state or "",
         input_responses={key: reply for key, reply in replies.items() if isinstance(reply, ElicitResult)},

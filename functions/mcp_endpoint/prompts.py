@@ -1,4 +1,4 @@
-"""Prompts, and the values that their arguments and the variables of resources can take, under the same sieve."""
+"""Prompts that a caller may use, and completions for their arguments and for variables of resources."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ COMPLETION_READ_ITEMS = 100
 
 
 def list_prompts(permissions: Permissions) -> list[Prompt]:
-    """The caller's prompts."""
+    """Return the caller's prompts."""
     return [
         Prompt(
             name=f"{module.name}.{prompt.name}",
@@ -39,7 +39,7 @@ def list_prompts(permissions: Permissions) -> list[Prompt]:
 
 
 def get(exchange: Exchange, permissions: Permissions, name: str, arguments: Mapping[str, str]) -> GetPromptResult:
-    """What a prompt says to the model."""
+    """Return a prompt with its arguments filled in."""
     module, entry = _find(permissions, name)
     home = permissions.catalogue.module(module.name)
     if home.upstream:
@@ -57,40 +57,40 @@ def complete(
     reference: PromptReference | ResourceTemplateReference,
     name: str,
     value: str,
-    known: Mapping[str, str],
+    other_arguments: Mapping[str, str],
 ) -> Completion:
-    """The values of an argument that contain what is typed already, those that begin with it first.
+    """Return the values of an argument that contain the typed text, those that begin with it first.
 
-    An argument with fixed values has those; else its module may name a list whose column they are. A list that cannot
-    be read now completes nothing: completion is a convenience.
+    Values are those that the argument's schema lists, or a column of a list that its module names. If the list cannot
+    be read there are no completions, and no error.
     """
     module, fixed = _resolve_argument(permissions, reference, name)
-    values = fixed or _column_values(exchange, permissions, module, name, known)
+    values = fixed or _column_values(exchange, permissions, module, name, other_arguments)
     typed = value.casefold()
-    found = [one for one in dict.fromkeys(values) if typed in one.casefold()]
-    found.sort(key=lambda one: not one.casefold().startswith(typed))
+    matches = [match for match in dict.fromkeys(values) if typed in match.casefold()]
+    matches.sort(key=lambda match: not match.casefold().startswith(typed))
     return Completion(
-        values=found[:MAX_COMPLETION_VALUES], total=len(found), has_more=len(found) > MAX_COMPLETION_VALUES
+        values=matches[:MAX_COMPLETION_VALUES], total=len(matches), has_more=len(matches) > MAX_COMPLETION_VALUES
     )
 
 
 def _resolve_argument(
     permissions: Permissions, reference: PromptReference | ResourceTemplateReference, name: str
 ) -> tuple[ModuleEntry, list[str]]:
-    """The module that an argument belongs to, and its values if they are fixed."""
+    """Return the module that an argument belongs to, and the values that its schema lists."""
     if isinstance(reference, PromptReference):
         module, entry = _find(permissions, reference.name)
         prompt = permissions.catalogue.module(module.name).prompts.get(entry.name)
         properties = prompt.input_schema["properties"] if prompt else {}
         return module, properties.get(name, {}).get("enum", [])
     for module in permissions.modules():
-        if any(one.template == reference.uri for one in permissions.resources(module)):
+        if any(resource.template == reference.uri for resource in permissions.resources(module)):
             return module, []
     raise InvalidRequest(field="ref", problem=f'there is no resource template "{reference.uri}"')
 
 
 def _column_values(
-    exchange: Exchange, permissions: Permissions, module: ModuleEntry, name: str, known: Mapping[str, str]
+    exchange: Exchange, permissions: Permissions, module: ModuleEntry, name: str, other_arguments: Mapping[str, str]
 ) -> list[str]:
     home = permissions.catalogue.module(module.name)
     if name not in home.completions:
@@ -98,15 +98,15 @@ def _column_values(
     tool, column = home.completions[name]
     if not permissions.allows(tool):
         return []
-    takes = tool.input_schema["properties"]
-    arguments: dict[str, Any] = {argument: value for argument, value in known.items() if argument in takes}
-    arguments |= {"limit": COMPLETION_READ_ITEMS} if "limit" in takes else {}
+    properties = tool.input_schema["properties"]
+    arguments: dict[str, Any] = {key: text for key, text in other_arguments.items() if key in properties}
+    arguments |= {"limit": COMPLETION_READ_ITEMS} if "limit" in properties else {}
     try:
-        left = exchange.remaining
-        brought = run(exchange.caller, home, tool, arguments, request=exchange.request_id, seconds=left)
+        seconds = exchange.remaining
+        result = run(exchange.caller, home, tool, arguments, request=exchange.request_id, seconds=seconds)
     except McpistError:
         return []
-    return [str(row[column]) for row in project(brought.json, tool.shows) if row[column] is not None]
+    return [str(row[column]) for row in project(result.json, tool.shows) if row[column] is not None]
 
 
 def _find(permissions: Permissions, name: str) -> tuple[ModuleEntry, PromptEntry]:

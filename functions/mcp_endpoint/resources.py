@@ -1,4 +1,4 @@
-"""Resources: addresses that stand for reading tools and for batches, under the same sieve."""
+"""Resources that a caller may read: results of reading tools, batches, and those of upstream servers."""
 
 import re
 import time
@@ -19,13 +19,13 @@ from mcpist.tools.permissions import Permissions
 BATCH_TEMPLATE = ResourceTemplate(
     name="batch",
     uri_template=BATCH_URI,
-    description="A batch as it is now: how far it is, and what it has brought",
+    description="The current state of a batch, with the results so far",
     mime_type=BATCH_TYPE,
 )
 PROGRESS_TEMPLATE = ResourceTemplate(
     name="batch_progress",
     uri_template=f"{BATCH_URI}/progress",
-    description="How each step of a batch stands, for programs that watch",
+    description="The state of each step of a batch, for programs",
     mime_type="application/json",
 )
 
@@ -34,26 +34,28 @@ _BATCH = re.compile(r"mcpist://batches/(?P<id>[^/]+)(?P<progress>/progress)?")
 
 
 def list_fixed(permissions: Permissions) -> list[Resource]:
-    """The caller's resources that stand at one address."""
+    """Return the caller's resources whose addresses have no variables."""
     return [
-        Resource(name=name, uri=one.template, description=one.description, mime_type=one.mime_type)
-        for name, _, one in _offered(permissions)
-        if not one.variables
+        Resource(name=name, uri=entry.template, description=entry.description, mime_type=entry.mime_type)
+        for name, _, entry in _offered(permissions)
+        if not entry.variables
     ]
 
 
 def list_templates(permissions: Permissions) -> list[ResourceTemplate]:
-    """The caller's resources that stand at an address of their own for each value."""
+    """Return the caller's resources whose addresses have variables."""
     offered = [
-        ResourceTemplate(name=name, uri_template=one.template, description=one.description, mime_type=one.mime_type)
-        for name, _, one in _offered(permissions)
-        if one.variables
+        ResourceTemplate(
+            name=name, uri_template=entry.template, description=entry.description, mime_type=entry.mime_type
+        )
+        for name, _, entry in _offered(permissions)
+        if entry.variables
     ]
     return [*offered, BATCH_TEMPLATE, PROGRESS_TEMPLATE]
 
 
 def read(exchange: Exchange, permissions: Permissions, uri: str) -> ReadResourceResult:
-    """What a resource holds, as the model reads it; a McpistError says why it cannot be read."""
+    """Return the contents of a resource; McpistError if it cannot be read."""
     category = _CATEGORY.match(uri)
     if category:
         return _read_upstream(exchange, permissions, uri, category["name"])
@@ -63,27 +65,27 @@ def read(exchange: Exchange, permissions: Permissions, uri: str) -> ReadResource
 
 
 def _read_batch(exchange: Exchange, permissions: Permissions, uri: str) -> tuple[str, str] | None:
-    found = _BATCH.fullmatch(uri)
-    if found is None:
+    match = _BATCH.fullmatch(uri)
+    if match is None:
         return None
-    from mcp_endpoint.batches import batch, report  # only who asks for a batch waits for what batches need
+    from mcp_endpoint.batches import batch, report  # other resources need not wait for these
     from mcpist.batch.ledger import ledger
     from mcpist.batch.ledger.progress import progress
 
-    head = batch.find_own(exchange.caller, found["id"])
-    if found["progress"]:
+    head = batch.find_own(exchange.caller, match["id"])
+    if match["progress"]:
         return "application/json", compact_json(progress(head, ledger.get_entries(head.pk), time.time()))
     return BATCH_TYPE, "\n\n".join(part for part in report.build_parts(head, permissions) if isinstance(part, str))
 
 
 def _read_upstream(exchange: Exchange, permissions: Permissions, uri: str, category: str) -> ReadResourceResult:
-    """What a server behind a category of the caller's holds, as it answers it."""
+    """Read a resource of the upstream server behind a category, unchanged."""
     upstream = permissions.catalogue.module(permissions.module(category).name).upstream
     if upstream is None:
         raise FileNotFound(path=uri)
     with audited(exchange.caller, category, "resources/read", exchange.request_id):
-        found = upstream.read(exchange.caller, uri, deadline=time.monotonic() + exchange.remaining)
-    return limit_contents(exchange.caller.organization, found)
+        result = upstream.read(exchange.caller, uri, deadline=time.monotonic() + exchange.remaining)
+    return limit_contents(exchange.caller.organization, result)
 
 
 def _read_tool(exchange: Exchange, permissions: Permissions, uri: str) -> tuple[str, str]:
@@ -94,14 +96,14 @@ def _read_tool(exchange: Exchange, permissions: Permissions, uri: str) -> tuple[
         resource = home.resources[entry.name]
         arguments = resource.arguments(uri)
         if arguments is not None:
-            tool, left = resource.tool, exchange.remaining
-            brought = run(exchange.caller, home, tool, arguments, request=exchange.request_id, seconds=left)
-            return entry.mime_type, "\n".join(filter(None, [render(brought.json, tool.shows), brought.more]))
+            tool, seconds = resource.tool, exchange.remaining
+            result = run(exchange.caller, home, tool, arguments, request=exchange.request_id, seconds=seconds)
+            return entry.mime_type, "\n".join(filter(None, [render(result.json, tool.shows), result.more]))
     raise FileNotFound(path=uri)
 
 
 def _offered(permissions: Permissions) -> Iterator[tuple[str, ModuleEntry, ResourceEntry]]:
-    """The caller's resources with their full names and modules."""
+    """Yield the caller's resources with their full names and modules."""
     for module in permissions.modules():
         for resource in permissions.resources(module):
             yield f"{module.name}.{resource.name}", module, resource

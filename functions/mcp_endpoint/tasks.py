@@ -1,7 +1,7 @@
-"""The protocol's Tasks extension: a task's shape, and the three methods by which a client follows one.
+"""The protocol's Tasks extension: the fields of a task, and the three methods by which a client follows one.
 
-Of tasks the SDK knows only older shapes. This file knows nothing of batches: whoever has tasks gives `install` three
-handlers, and answers a tool's call with `Task.as_create_task_result()`.
+The SDK has only an older form of tasks. This file does not depend on batches: `install` takes the three handlers, and a
+tool call is answered with `Task.as_create_task_result()`.
 
 Source: https://modelcontextprotocol.io/seps/2663-tasks-extension
 """
@@ -27,27 +27,29 @@ type Status = Literal["working", "input_required", "completed", "cancelled", "fa
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task as its client sees it; times are seconds since the epoch.
-
-    `outcome` is what its status brings along: `result` of a completed one, `error` of a failed one, `inputRequests`
-    of one that waits for input.
-    """
+    """A task as its client sees it."""
 
     id: str
     status: Status
     message: str
+    """A text for people about the status."""
     created_at: float
+    """In seconds since the epoch."""
     updated_at: float
+    """In seconds since the epoch."""
     ttl_seconds: float
+    """For how long after its creation the task can be read."""
     poll_interval_seconds: float
+    """How long the client should wait between two requests."""
     outcome: Mapping[str, Any] = field(default_factory=dict)
+    """Fields that belong to the status: `result` if completed, `error` if failed, `inputRequests` if it needs input."""
 
     def as_create_task_result(self) -> dict[str, Any]:
-        """The answer to the request that this task stands for now."""
+        """Return the task as the response to the request that created it."""
         return {"resultType": "task", **self._fields()}
 
     def as_detailed_task(self) -> dict[str, Any]:
-        """The answer to `tasks/get`."""
+        """Return the task as the response to `tasks/get`."""
         return {"resultType": "complete", **self._fields(), **self.outcome}
 
     def _fields(self) -> dict[str, Any]:
@@ -69,7 +71,7 @@ class TaskParams(RequestParams):
 
 
 class UpdateParams(TaskParams):
-    """The params of `tasks/update`; answers to questions that nobody asked are passed over."""
+    """The params of `tasks/update`; answers to unknown questions are ignored."""
 
     input_responses: dict[str, Any] = {}
 
@@ -84,7 +86,7 @@ def install(
     update: Handler[UpdateParams, None],
     cancel: Handler[TaskParams, None],
 ) -> None:
-    """Announce the extension and serve its methods; a handler raises MCPError for a task that it does not know."""
+    """Declare the extension and serve its methods; a handler raises MCPError for an unknown task."""
 
     async def answer_get(context: Context, params: TaskParams) -> dict[str, Any]:
         _check(context, params)
@@ -107,25 +109,25 @@ def install(
 
 
 def supported(context: Context) -> bool:
-    """Whether the request's client takes tasks; nobody else may be given one."""
+    """Return whether the client accepts tasks; others must not be sent one."""
     can = context.session.client_capabilities
     modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
     return modern and can is not None and EXTENSION in (can.extensions or {})
 
 
 def require_support(context: Context) -> None:
-    """Refuse a client that does not take tasks, with the words that tell it what to declare."""
+    """Refuse a client that does not accept tasks, and name the capability to declare."""
     if not supported(context):
-        needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
-        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", needed)
+        required: dict[str, Any] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
+        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", required)
 
 
 def _check(context: Context, params: TaskParams) -> None:
-    """Refuse what the extension refuses on every one of its methods."""
+    """Refuse requests that the extension wants refused by each of its methods."""
     if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         raise MCPError(METHOD_NOT_FOUND, "Method not found", context.method)
-    named = decode_header_value(cast("Request", context.request).headers.get(MCP_NAME_HEADER))
-    if named != params.task_id:
+    task_id = decode_header_value(cast("Request", context.request).headers.get(MCP_NAME_HEADER))
+    if task_id != params.task_id:
         raise MCPError(
             HEADER_MISMATCH, f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
         )

@@ -149,7 +149,7 @@ def test_who_does_not_allow_it_comes_back_to_a_page_that_says_so(deployment: Loc
 def test_the_link_of_somebody_else_offers_nothing(deployment: LocalDeployment, page: Page, pictures: Path) -> None:
     page.open(f"{deployment.connect_url}/{LINK}")
     log_in(page, ADMINISTRATOR)
-    page.wait_for_text("This link is for somebody else")
+    page.wait_for_text("This link is for another person")
     page.screenshot(pictures, "not-yours")
     assert page.find("document.forms.length") == 0
     page.click("footer a")

@@ -1,4 +1,4 @@
-"""The meta-tool `batch`: plan, agree, start, wait, and show; a batch that takes longer goes on as a task."""
+"""The meta-tool `batch`: plan, ask, start, wait and report; a longer batch continues as an MCP task."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -33,33 +33,34 @@ from mcpist.tools.tool import Tool
 
 MAX_BATCH_WAIT_SECONDS = 20.0
 LEDGER_POLLING = Polling(initial_seconds=0.1, max_seconds=1.0)
-# How often a task's client shall ask: a tenth of its age so far, within these bounds.
+# How often the client of a task should poll: a tenth of the task's age, within these bounds.
 MIN_POLL_INTERVAL_SECONDS, MAX_POLL_INTERVAL_SECONDS = 1.0, 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class BatchView:
-    """A batch as it is when the answer goes out; a client that takes tasks follows one that is not done as a task."""
+    """The state of a batch that a call answers with; clients with tasks follow an unfinished one as a task."""
 
     head: Header
     parts: Sequence[Part]
 
     def as_result(self, *, links: bool) -> CallToolResult:
-        """The parts; and where it is still under way, a link to what they will be."""
+        """Return the parts, and for an unfinished batch a link to its later state."""
         running = [report.resource_link(self.head.batch)] if links and not self.head.done else []
         return CallToolResult(content=content([*self.parts, *running], links=links))
 
 
 @dataclass(frozen=True, slots=True)
 class _BatchRun:
-    """A batch that is to run: its plan, the steps of it that will, and what it goes on from if it resumes another."""
+    """A batch that is checked and can be started."""
 
     plan: Plan
     runs: list[tuple[Step, Tool]]
+    """The steps that will run; those of another batch that succeeded there do not."""
     resumption: Resumption | None = None
 
     def begin(self, permissions: Permissions, timeout: float, batch: str) -> Header:
-        """Start it."""
+        """Start the batch under an id, or under a new one if it is empty."""
         if self.resumption:
             return resume(self.resumption, permissions, timeout, batch)
         return start(self.plan, permissions, timeout, batch)
@@ -68,7 +69,7 @@ class _BatchRun:
 def run_batch(
     exchange: Exchange, permissions: Permissions, request: BatchRequest
 ) -> list[str] | BatchView | FormElicitation:
-    """The plan of a dry run, a batch as it is after some seconds, or a question that comes before it."""
+    """Return the plan of a dry run, the state of the batch after some seconds, or a question to ask first."""
     _check(request)
     if request.batch_id:
         return _follow(exchange, permissions, find_own(exchange.caller, request.batch_id))
@@ -88,7 +89,7 @@ def run_batch(
 
 
 def find_own(caller: Caller, batch: str) -> Header:
-    """A batch that this caller started, or any of the organization for an administrator."""
+    """Return a batch that this caller started, or for an administrator any of the organization."""
     if not is_batch_id(batch):
         raise BatchNotFound(batch=batch)
     head = ledger.get_header(ledger.partition_key(caller.organization, batch))
@@ -98,12 +99,12 @@ def find_own(caller: Caller, batch: str) -> Header:
 
 
 def cancel(caller: Caller, batch: str) -> None:
-    """Stop a batch; one that is done stays as it is."""
+    """Cancel a batch; does nothing to one that is done."""
     ledger.cancel(find_own(caller, batch).pk)
 
 
 def task(caller: Caller, permissions: Permissions, batch: str) -> Task:
-    """A batch as the task that it is to a client, with its answer once it is done."""
+    """Return a batch as an MCP task, with its result once it is done."""
     head = find_own(caller, batch)
     if not head.done or head.cancelled_at is not None:
         return as_task(head)
@@ -112,7 +113,7 @@ def task(caller: Caller, permissions: Permissions, batch: str) -> Task:
 
 
 def as_task(head: Header, outcome: Mapping[str, Any] | None = None) -> Task:
-    """A batch as the task that it is to a client."""
+    """Return a batch as an MCP task."""
     age = time.time() - head.started_at
     return Task(
         id=head.batch,
@@ -135,7 +136,7 @@ def wait(exchange: Exchange, head: Header) -> Header:
 
 
 def _follow(exchange: Exchange, permissions: Permissions, head: Header) -> BatchView:
-    """The batch once it is done, or at the end of the time for it: at once for a client that asked for a task."""
+    """Wait for a batch and return its state; for a client that prefers a task, without waiting."""
     client = exchange.client
     if not (client.supports_tasks and client.prefers_task):
         head = wait(exchange, head)
@@ -143,7 +144,7 @@ def _follow(exchange: Exchange, permissions: Permissions, head: Header) -> Batch
 
 
 def _prepare(caller: Caller, permissions: Permissions, request: BatchRequest) -> _BatchRun:
-    """What is to run, checked; raises before anything does."""
+    """Check everything that is to run, before anything runs."""
     if request.resume:
         again = plan_resumption(find_own(caller, request.resume), permissions, request.again)
         return _BatchRun(again.plan, again.steps_to_run, again)
@@ -152,7 +153,7 @@ def _prepare(caller: Caller, permissions: Permissions, request: BatchRequest) ->
 
 
 def _already_started(caller: Caller, batch: str) -> Header:
-    """The batch that an answer has started before; where its start failed, it must be asked about anew."""
+    """Return the batch that an earlier request started; StaleConfirmation if its start failed."""
     try:
         return find_own(caller, batch)
     except BatchNotFound:
@@ -160,7 +161,7 @@ def _already_started(caller: Caller, batch: str) -> Header:
 
 
 def _check(request: BatchRequest) -> None:
-    """Refuse arguments that belong to different wishes."""
+    """Refuse arguments that exclude each other."""
     sources = [name for name in ("commands", "batch_id", "resume") if getattr(request, name)]
     if len(sources) > 1:
         raise InvalidRequest(field=sources[1], problem=f"give {sources[0]} or {sources[1]}, not both")

@@ -1,4 +1,4 @@
-"""What a batch looks like to the model: its plan, and later a summary with each step that brings something."""
+"""Batches as the model reads them: the plan, and later a summary with the results of the steps."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,54 +26,54 @@ MAX_LISTED_FAILURES = 20
 
 
 def describe_plan(
-    planned: Plan, runs: Iterable[tuple[Step, Tool]], destroys: Sequence[DestructiveStep]
+    plan: Plan, runs: Iterable[tuple[Step, Tool]], destructive: Sequence[DestructiveStep]
 ) -> dict[str, Any]:
-    """A plan that has been checked; `destructive` are the steps that ask for confirmation."""
-    shown = planned.as_dict(planned.build_machine(settings().step_runner))
+    """Return a checked plan as JSON; `destructive` are the steps that need confirmation."""
+    fields = plan.as_dict(plan.build_machine(settings().step_runner))
     running = [step.id for step, _ in runs]
-    resumed = {"runs": running} if len(running) < len(planned.steps) else {}
-    return shown | resumed | {"destructive": [one.as_dict() for one in destroys]}
+    resumed = {"runs": running} if len(running) < len(plan.steps) else {}
+    return fields | resumed | {"destructive": [step.as_dict() for step in destructive]}
 
 
 def build_parts(head: Header, permissions: Permissions) -> list[Part]:
-    """The batch as it is now, in the order of the lines that its user wrote."""
+    """Return the current state of a batch: a summary, and the results in the order of its lines."""
     entries = ledger.get_entries(head.pk)
     returned = [entry for entry in entries if _is_returned(head, entry)]
     share = MAX_ANSWER_CHARACTERS // max(1, len(returned))
     binary = MAX_BINARY_CHARACTERS // max(1, len(returned))
-    found: list[Part] = [_summary(head, entries)]
+    parts: list[Part] = [_summary(head, entries)]
     for entry in returned:
         raw = _load_raw(head, entry)
-        found.append(truncate(head.organization, _step_text(head, entry, permissions, raw), share))
-        found += to_parts(head.organization, _step_blocks(entry, raw), binary)
-    return found
+        parts.append(truncate(head.organization, _step_text(head, entry, permissions, raw), share))
+        parts += to_parts(head.organization, _step_blocks(entry, raw), binary)
+    return parts
 
 
 def resource_link(batch: str) -> ResourceLink:
-    """The way to a batch that is still under way."""
+    """Return the link to an unfinished batch."""
     uri = BATCH_URI.replace("{id}", batch)
-    return ResourceLink(name=batch, uri=uri, description="The batch as it will be", mime_type=BATCH_TYPE)
+    return ResourceLink(name=batch, uri=uri, description="The batch with its results so far", mime_type=BATCH_TYPE)
 
 
 def count_settled(head: Header) -> str:
-    """`4 of 7 steps`."""
+    """Return e.g. `4 of 7 steps`."""
     return f"{len(head.seq)} of {len(head.ids)} steps"
 
 
 def describe_state(head: Header) -> str:
-    """How the batch stands, in one word."""
+    """Return the state of a batch in a word or two."""
     if head.cancelled_at is not None:
         return "cancelled" if head.done else "being cancelled"
     return "done" if head.done else "running"
 
 
 def _is_returned(head: Header, entry: Entry) -> bool:
-    wanted = entry.step.output or entry.step.raw_output
-    return entry.index in head.outcome and (wanted or entry.error is not None or bool(_failures(entry)))
+    requested = entry.step.output or entry.step.raw_output
+    return entry.index in head.outcome and (requested or entry.error is not None or bool(_failures(entry)))
 
 
 def _summary(head: Header, entries: list[Entry]) -> str:
-    """`batch b_12: done, 3 of 3 steps: find succeeded, first succeeded, tags skipped (find did not succeed)`."""
+    """Return e.g. `batch b_12: done, 3 of 3 steps: find succeeded, tags skipped (find did not succeed)`."""
     steps = ", ".join(f"{entry.step.id} {_status(head, entry)}" for entry in entries)
     more = "" if head.done else f" Call batch with batch_id {head.batch} to fetch the rest."
     return f"batch {head.batch}: {describe_state(head)}, {count_settled(head)}: {steps}.{more}"
@@ -82,8 +82,8 @@ def _summary(head: Header, entries: list[Entry]) -> str:
 def _status(head: Header, entry: Entry) -> str:
     match head.outcome.get(entry.index, "open"):
         case "skipped":
-            why = ", ".join(head.failed_needs(entry.index))
-            return f"skipped ({why} did not succeed)" if why else "skipped (its `when` did not hold)"
+            failed = ", ".join(head.failed_needs(entry.index))
+            return f"skipped ({failed} did not succeed)" if failed else "skipped (its `when` did not hold)"
         case "unknown":
             return f"unknown (it may have happened: its sandbox was lost){_element_counts(entry)}"
         case "open" if entry.index in head.elements:
@@ -102,20 +102,20 @@ def _step_text(head: Header, entry: Entry, permissions: Permissions, raw: Any) -
 
 
 def _load_raw(head: Header, entry: Entry) -> Any:
-    """What the step brought, where it is wanted."""
+    """Return the result of a step if its line asks for it."""
     return ledger.load_json(head, entry.result) if entry.step.output or entry.step.raw_output else None
 
 
 def _step_blocks(entry: Entry, raw: Any) -> list[Block]:
-    """What the step brought besides text; of one with `each` what all its elements did."""
-    return [block for one in (raw if entry.step.each and raw else [raw]) for block in split_content(one)[1]]
+    """Return the result's blocks that are not text; of a step with `each` those of all elements."""
+    return [block for value in (raw if entry.step.each and raw else [raw]) for block in split_content(value)[1]]
 
 
 def _step_json(entry: Entry, permissions: Permissions, raw: Any) -> str:
-    """The JSON that the step brought, as it was wanted; of one with `each` what all its elements did."""
+    """Return the result's JSON, compact or raw as its line asks; of a step with `each` that of all elements."""
     if raw is None:
         return ""
-    raw = [split_content(one)[0] for one in raw] if entry.step.each else split_content(raw)[0]
+    raw = [split_content(value)[0] for value in raw] if entry.step.each else split_content(raw)[0]
     if raw is None or entry.step.raw_output:
         return "" if raw is None else compact_json(raw)
     shows = permissions.catalogue.shows(entry.step.module, entry.step.tool)
@@ -123,26 +123,32 @@ def _step_json(entry: Entry, permissions: Permissions, raw: Any) -> str:
 
 
 def _element_counts(entry: Entry) -> str:
-    """` (10 elements: 9 succeeded, 1 failed)`."""
+    """Return e.g. ` (10 elements: 9 succeeded, 1 failed)`."""
     statuses = entry.statuses
     if statuses is None:
         return ""
-    counts = ", ".join(f"{count} {status}" for status, count in Counter(one["status"] for one in statuses).items())
+    counts = ", ".join(
+        f"{count} {status}" for status, count in Counter(element["status"] for element in statuses).items()
+    )
     return f" ({len(statuses)} elements: {counts})" if statuses else " (no elements)"
 
 
 def _failed_elements(entry: Entry) -> list[str]:
-    """The elements that failed, each by its place in the list, with its error."""
+    """Return a line for each failed element: its index and its error."""
     failures = _failures(entry)
-    lines = [f"[{place}] {one['status']}: {_format_error(one)}" for place, one in failures[:MAX_LISTED_FAILURES]]
+    lines = [
+        f"[{index}] {element['status']}: {_format_error(element)}" for index, element in failures[:MAX_LISTED_FAILURES]
+    ]
     more = len(failures) - len(lines)
     return [*lines, f"and {more} more"] if more else lines
 
 
-def _format_error(one: Mapping[str, Any]) -> str:
-    error = one.get("error")
+def _format_error(element: Mapping[str, Any]) -> str:
+    error = element.get("error")
     return f"{error['code']} {error['message']}" if error else "it may have happened: its sandbox was lost"
 
 
 def _failures(entry: Entry) -> list[tuple[int, Mapping[str, Any]]]:
-    return [(place, one) for place, one in enumerate(entry.statuses or ()) if one["status"] in {"failed", "unknown"}]
+    return [
+        (i, element) for i, element in enumerate(entry.statuses or ()) if element["status"] in {"failed", "unknown"}
+    ]

@@ -1,4 +1,4 @@
-"""Blocks: the parts of an answer as the protocol's content, with what is too large for it as files."""
+"""The parts of an answer as the protocol's content blocks; those that are too large become files."""
 
 import base64
 import binascii
@@ -21,7 +21,7 @@ from mcpist.render.answer import compact_json
 from mcpist.render.contents import Block
 
 BATCH_URI, BATCH_TYPE = "mcpist://batches/{id}", "text/plain"
-MAX_BINARY_CHARACTERS = 3_000_000  # of an answer, in base64: an invocation may answer 6 MB
+MAX_BINARY_CHARACTERS = 3_000_000  # of an answer, in base64; a Lambda response may have 6 MB
 MAX_BLOCK_TEXT_CHARACTERS = 20_000  # of one block
 DEFAULT_CONTENT_TYPE = "application/octet-stream"
 
@@ -31,7 +31,7 @@ type Part = str | ContentBlock
 
 
 def to_parts(organization: str, blocks: Iterable[Block], max_characters: int = MAX_BINARY_CHARACTERS) -> Iterator[Part]:
-    """The blocks that a tool brought beside its text; what does not fit goes into a file, and a note says where."""
+    """Yield the blocks of a result that are not text; one that is too large becomes a file and a note."""
     left = max_characters
     for block in blocks:
         payload = block.get("resource", block)
@@ -49,30 +49,26 @@ def to_parts(organization: str, blocks: Iterable[Block], max_characters: int = M
 
 
 def content(parts: Sequence[Part], *, links: bool = True) -> list[ContentBlock]:
-    """The parts as content; a link is text to a client that knows none."""
+    """Return parts as content blocks; for a client without resource links those are text."""
     return [_content(part, links) for part in parts]
 
 
-def limit_contents(organization: str, found: ReadResourceResult) -> ReadResourceResult:
-    """What a resource holds, where it is too large with a note instead that says where all of it is."""
-    contents = [
-        one
-        if len(one.text if isinstance(one, TextResourceContents) else one.blob) <= _max_characters(one)
-        else TextResourceContents(uri=one.uri, mime_type="text/plain", text=_store_contents(organization, one))
-        for one in found.contents
-    ]
-    return found.model_copy(update={"contents": contents})
+def limit_contents(organization: str, result: ReadResourceResult) -> ReadResourceResult:
+    """Replace contents that are too large by a note about the file that holds them."""
+    return result.model_copy(update={"contents": [_limit(organization, contents) for contents in result.contents]})
 
 
-def _max_characters(one: TextResourceContents | BlobResourceContents) -> int:
-    return MAX_ANSWER_CHARACTERS if isinstance(one, TextResourceContents) else MAX_BINARY_CHARACTERS
-
-
-def _store_contents(organization: str, one: TextResourceContents | BlobResourceContents) -> str:
-    kind = one.mime_type or DEFAULT_CONTENT_TYPE
-    if isinstance(one, TextResourceContents):
-        return _store(organization, "", one.text, kind)
-    return _store(organization, one.blob, "", kind)
+def _limit(
+    organization: str, contents: TextResourceContents | BlobResourceContents
+) -> TextResourceContents | BlobResourceContents:
+    if isinstance(contents, TextResourceContents):
+        data, text, max_characters = "", contents.text, MAX_ANSWER_CHARACTERS
+    else:
+        data, text, max_characters = contents.blob, "", MAX_BINARY_CHARACTERS
+    if len(data or text) <= max_characters:
+        return contents
+    note = _store(organization, data, text, contents.mime_type or DEFAULT_CONTENT_TYPE)
+    return TextResourceContents(uri=contents.uri, mime_type="text/plain", text=note)
 
 
 def _content(part: Part, links: bool) -> ContentBlock:
@@ -85,6 +81,6 @@ def _store(organization: str, data: str, text: str, kind: str) -> str:
     try:
         payload = base64.b64decode(data, validate=True) if data else text.encode(errors="replace")
     except binascii.Error:
-        return f"[{kind} of {len(data)} characters, which is no base64]"
+        return f"[{kind} of {len(data)} characters that are not base64]"
     file: Any = storage.put(organization, payload, kind).as_dict()
     return f"[{kind} of {len(payload)} bytes: {compact_json(file)}]"

@@ -1,4 +1,4 @@
-"""Rendering: a tool's JSON as the model reads it, counted in tokens before and after."""
+"""Render a tool's JSON for the model, and count its tokens before and after."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from mcpist.telemetry.invocation import count
 from mcpist.telemetry.metrics import TOKENS_AFTER, TOKENS_BEFORE
 from mcpist.telemetry.tracing import span
 
+# An estimate: a tokenizer would cost more than the rendering, and each model has its own.
 CHARACTERS_PER_TOKEN = 4
-"""As the bound of an answer is reckoned; a tokenizer would cost more than the rendering, and each model has its own."""
 
 
 def render(raw: Any, shows: Shows, *, each: bool = False) -> str:
-    """The compact text of what a tool brought, or of what it brought for `each` element."""
+    """Return the compact text of a result, or of a list of the results for `each` element."""
     with span("render"):
         text = _render_each(raw, shows) if each else compact(raw, shows)
     count(TOKENS_BEFORE, _estimate_tokens(compact_json(raw)))
@@ -23,11 +23,11 @@ def render(raw: Any, shows: Shows, *, each: bool = False) -> str:
 
 
 def _render_each(raw: list[Any], shows: Shows) -> str:
-    """One text for each element, or the rows of all as one table."""
-    found = [one for one in raw if one is not None]
+    """Return one text for each element, or the rows of all elements as one table."""
+    results = [result for result in raw if result is not None]
     if shows.text:
-        return "\n".join(compact(one, shows) for one in found)
-    rows = [row for one in found for row in project(one, shows)]
+        return "\n".join(compact(result, shows) for result in results)
+    rows = [row for result in results for row in project(result, shows)]
     return smallest([{name: value for name, value in row.items() if not is_empty(value)} for row in rows])
 
 

@@ -21,7 +21,7 @@ CONFIRM_INPUT = "confirm"
 MAX_TARGETS_CHARACTERS = 300
 
 FORM_TEXTS: dict[Locale, tuple[str, str]] = {
-    "en": ("This batch has steps that destroy:\n{steps}\nRun it?", "Run all of it"),
+    "en": ("This batch has destructive steps:\n{steps}\nRun it?", "Run all steps"),
     "ja": ("このバッチには破壊的なステップがあります:\n{steps}\n実行しますか?", "すべて実行する"),
 }
 
@@ -42,8 +42,8 @@ class DestructiveStep:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the step for a plan or an error."""
-        shown = {"line": self.line, "id": self.id, "tool": f"{self.module}.{self.tool}", "targets": self.targets}
-        return shown | {name: value for name, value in (("each", self.each), ("account", self.account)) if value}
+        fields = {"line": self.line, "id": self.id, "tool": f"{self.module}.{self.tool}", "targets": self.targets}
+        return fields | {name: value for name, value in (("each", self.each), ("account", self.account)) if value}
 
     def as_text(self) -> str:
         """`line 2, drop: tracker.delete_label {"name":"old"} (account: octocat)`."""

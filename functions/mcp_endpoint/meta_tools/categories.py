@@ -1,4 +1,4 @@
-"""The two proxy tools for clients that only want upstream servers' tools, by category, as they are."""
+"""The two proxy tools for clients that want upstream servers' tools, by category and unchanged."""
 
 import json
 from typing import Annotated, Any
@@ -26,17 +26,17 @@ from mcpist.validation import parse_model
 from mcpist_services.catalogue import CATALOGUE
 
 MAX_LISTED_CATEGORIES, MAX_CATEGORY_LIST_CHARACTERS = 100, 8_000  # of the list of categories
-MAX_RESULT_BYTES = 5_500_000  # as an invocation answers it, where quotes are escaped
+MAX_RESULT_BYTES = 5_500_000  # in a Lambda response, where quotes are escaped
 
 GET_CATEGORY_TOOLS_DESCRIPTION = (
     "The tools of a category with their JSON Schemas; toolNames gives only these. Read them before call-category-tool. "
     "Categories:\n{categories}"
 )
 CALL_CATEGORY_TOOL_DESCRIPTION = (
-    "Run one tool of a category with the arguments that its schema asks for; the answer is the server's own."
+    "Run one tool of a category with the arguments that its schema asks for; the answer is the server's, unchanged."
 )
 
-# What the errors of the proxy tools are called.
+# The names of our error codes in the answers of the proxy tools.
 ERROR_NAMES = {
     "VALIDATION_ERROR": "ValidationError",
     "TOOL_DISABLED": "ToolDisabled",
@@ -61,7 +61,7 @@ class GetCategoryToolsRequest(_Arguments):
 
 
 class CallCategoryToolRequest(_Arguments):
-    """The arguments of `call-category-tool`; some clients write `args` as a text of JSON."""
+    """The arguments of `call-category-tool`; some clients send `args` as JSON text."""
 
     category: str
     name: str
@@ -76,16 +76,16 @@ INPUT_SCHEMAS = {name: schema_of(model) for name, model in REQUEST_MODELS.items(
 
 
 def declare(caller: Caller) -> list[Tool]:
-    """The two tools, with the caller's categories named: also those whose servers are down."""
+    """Return the two tools with the caller's categories, also those whose servers are down."""
     permissions = Permissions(caller, CATALOGUE)
     offered = _offered(permissions)
     hints = {"get-category-tools": READ_ONLY_ANNOTATIONS, "call-category-tool": annotations_of(permissions, offered)}
-    said = {
+    descriptions = {
         "get-category-tools": GET_CATEGORY_TOOLS_DESCRIPTION.format(categories=_format_categories(offered)),
         "call-category-tool": CALL_CATEGORY_TOOL_DESCRIPTION,
     }
     return [
-        Tool(name=name, description=said[name], input_schema=INPUT_SCHEMAS[name], annotations=hints[name])
+        Tool(name=name, description=descriptions[name], input_schema=INPUT_SCHEMAS[name], annotations=hints[name])
         for name in INPUT_SCHEMAS
     ]
 
@@ -109,30 +109,30 @@ def call_tool(exchange: Exchange, name: str, arguments: dict[str, Any]) -> CallT
 
 
 def _get_tools(permissions: Permissions, request: GetCategoryToolsRequest) -> dict[str, Any]:
-    """`{tools: {name: schema}, meta: {category, sourceServer, unavailableTools?}}`, of what the caller may run."""
+    """Return `{tools: {name: schema}, meta: {category, sourceServer, unavailableTools?}}` for the caller."""
     entry = _category(permissions, request.category)
     home = permissions.catalogue.module(entry.name)
-    mine = [tool.name for tool in permissions.tools(entry)]
-    named = [_own_name(home, name) for name in request.tool_names] or mine
+    allowed = [tool.name for tool in permissions.tools(entry)]
+    requested = [_own_name(home, name) for name in request.tool_names] or allowed
     notes = dict(entry.notes)
     missing = notes.pop("unavailable", [])
     if request.tool_names:
-        missing = [name for name in named if name not in mine]
+        missing = [name for name in requested if name not in allowed]
     meta = {"category": entry.name, "sourceServer": notes.pop("source_server"), **notes}
-    tools = {name: _schema(home.tools[name]) for name in named if name in mine}
+    tools = {name: _schema(home.tools[name]) for name in requested if name in allowed}
     return {"tools": tools, "meta": meta | ({"unavailableTools": missing} if missing else {})}
 
 
 def _schema(tool: AnyTool) -> dict[str, Any]:
-    """A tool as its server declares it, with the description that the configuration gives it."""
+    """Return a tool as its server declares it, with the configured description."""
     if not isinstance(tool, UpstreamTool):
-        raise TypeError(f"{tool.module}.{tool.name} is no server's")
+        raise TypeError(f"{tool.module}.{tool.name} is not an upstream tool")
     fields = tool.given.model_dump(mode="json", by_alias=True, exclude_none=True)
     return {key: fields[key] for key in ("description", "inputSchema", "outputSchema", "annotations") if key in fields}
 
 
 def _own_name(home: Module, name: str) -> str:
-    """A tool's name in its category, also where it is written as clients show it: `mcp__serena__read_file`."""
+    """Return a tool's name in its category; clients may write it as they show it: `mcp__serena__read_file`."""
     from mcpist_services.upstream.categories import client_tool_name
 
     written = {
@@ -142,14 +142,14 @@ def _own_name(home: Module, name: str) -> str:
 
 
 def _call(exchange: Exchange, permissions: Permissions, request: CallCategoryToolRequest) -> CallToolResult:
-    """The server's own result, also one that says that the tool failed."""
+    """Return the server's result unchanged, also one that says that the tool failed."""
     entry = _category(permissions, request.category)
     module = permissions.catalogue.module(entry.name)
     tool = permissions.tool(entry.name, _own_name(module, request.name))
     arguments = _arguments(request.args)
     try:
-        brought = run(exchange.caller, module, tool, arguments, request=exchange.request_id, seconds=exchange.remaining)
-        result = brought.result
+        seconds = exchange.remaining
+        result = run(exchange.caller, module, tool, arguments, request=exchange.request_id, seconds=seconds).result
     except UpstreamCallError as error:
         if error.result is None:
             raise
@@ -163,17 +163,17 @@ def _arguments(args: dict[str, Any] | str) -> dict[str, Any]:
     if isinstance(args, dict):
         return args
     try:
-        found = json.loads(args or "{}")
+        arguments = json.loads(args or "{}")
     except ValueError as error:
-        raise InvalidRequest(field="args", problem=f"it is no JSON ({error})") from None
-    if not isinstance(found, dict):
-        raise InvalidRequest(field="args", problem="it is no JSON object")
-    return found
+        raise InvalidRequest(field="args", problem=f"it is not JSON ({error})") from None
+    if not isinstance(arguments, dict):
+        raise InvalidRequest(field="args", problem="it is not a JSON object")
+    return arguments
 
 
 def _category(permissions: Permissions, name: str) -> ModuleEntry:
-    """A category by its name: our own modules are none."""
-    known = nearest(name, (one.name for one in _offered(permissions)))
+    """Return a category by its name; our own modules are not categories."""
+    known = nearest(name, (category.name for category in _offered(permissions)))
     if name in CATALOGUE.names:
         raise ModuleNotFound(module=name, known=known)
     try:
@@ -187,13 +187,13 @@ def _offered(permissions: Permissions) -> list[ModuleEntry]:
 
 
 def _format_categories(offered: list[ModuleEntry]) -> str:
-    """The categories, a line each, as many as a description may hold."""
-    shown = format_modules(offered).split("\n")[:MAX_LISTED_CATEGORIES]
-    while len("\n".join(shown)) > MAX_CATEGORY_LIST_CHARACTERS:
-        shown.pop()
-    more = len(offered) - len(shown)
-    return "\n".join([*shown, *([f"and {more} more"] if offered and more else [])])
+    """Return as many categories as fit into a description, one a line."""
+    lines = format_modules(offered).split("\n")[:MAX_LISTED_CATEGORIES]
+    while len("\n".join(lines)) > MAX_CATEGORY_LIST_CHARACTERS:
+        lines.pop()
+    more = len(offered) - len(lines)
+    return "\n".join([*lines, *([f"and {more} more"] if offered and more else [])])
 
 
-def _result(found: Any, *, is_error: bool = False) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=compact_json(found))], is_error=is_error)
+def _result(value: Any, *, is_error: bool = False) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=compact_json(value))], is_error=is_error)

@@ -1,4 +1,4 @@
-"""The three meta-tools: their declarations, and what each answers."""
+"""The three meta-tools: their declarations and their answers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -35,10 +35,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """A tool's answer: its parts, one a content block, and the name of the account that acted."""
+    """The answer of a tool that `call` ran."""
 
     parts: Sequence[Part]
+    """One for each content block."""
     account: str
+    """The name of the account that acted; empty if none was needed."""
 
 
 GET_MODULE_SCHEMA_DESCRIPTION = (
@@ -64,7 +66,7 @@ MAX_LINE_CHARACTERS = 200
 
 
 def declare(caller: Caller) -> list[Tool]:
-    """The meta-tools as this caller has them: the modules named, and hints as honest as the sieve allows."""
+    """Return the meta-tools for a caller, with its modules and with hints for the tools that it may run."""
     permissions = Permissions(caller, CATALOGUE)
     modules = list(permissions.modules())
     running = annotations_of(permissions, modules)
@@ -80,17 +82,17 @@ def declare(caller: Caller) -> list[Tool]:
 
 
 def format_modules(modules: Iterable[ModuleEntry]) -> str:
-    """Modules with their descriptions, a line each."""
-    said = [(module.name, module.description) for module in modules]
-    texts = [
+    """Return modules with their descriptions, one a line."""
+    described = [(module.name, module.description) for module in modules]
+    lines = [
         f"- {name}: {text if len(text) <= MAX_LINE_CHARACTERS else f'{text[: MAX_LINE_CHARACTERS - 1]}…'}"
-        for name, text in said
+        for name, text in described
     ]
-    return "\n".join(texts) or "none"
+    return "\n".join(lines) or "none"
 
 
 def annotations_of(permissions: Permissions, modules: Iterable[ModuleEntry]) -> ToolAnnotations:
-    """What running any of the caller's tools may do; of a module whose tools nobody knows yet, the worst."""
+    """Return hints for running any tool of the modules; a module whose tools are not known yet may destroy."""
     effects: set[str] = set()
     for module in modules:
         effects |= {tool.effect for tool in permissions.tools(module)} if module.listed else {"destroys"}
@@ -105,19 +107,16 @@ def annotations_of(permissions: Permissions, modules: Iterable[ModuleEntry]) -> 
 def call_tool(
     exchange: Exchange, name: str, arguments: dict[str, Any]
 ) -> "Sequence[Part] | ToolAnswer | BatchView | FormElicitation | UrlElicitation":
-    """The parts that a meta-tool answers, one a content block, or what a batch has instead of them.
-
-    A McpistError says why it cannot.
-    """
+    """Call a meta-tool and return the parts of its answer, the state of a batch, or a question to ask first."""
     permissions = Permissions(exchange.caller, CATALOGUE)
     match parse_model(REQUEST_MODELS[name], arguments, schema=INPUT_SCHEMAS[name]):
         case GetModuleSchemaRequest() as request:
-            found = describe_modules(permissions, request.modules, request.tools, request.query, full=request.full)
-            return [compact_json({"modules": found})]
+            modules = describe_modules(permissions, request.modules, request.tools, request.query, full=request.full)
+            return [compact_json({"modules": modules})]
         case CallRequest() as request:
             return _call(exchange, permissions, request)
         case BatchRequest() as request:
-            from mcp_endpoint.batches import batch  # only a batch waits for what plans and starts it
+            from mcp_endpoint.batches import batch  # the other two need not wait for it
 
             return batch.run_batch(exchange, permissions, request)
         case other:
@@ -125,8 +124,8 @@ def call_tool(
 
 
 def _call(exchange: Exchange, permissions: Permissions, request: CallRequest) -> "ToolAnswer | UrlElicitation":
-    """The answer, of a list that was cut a second text on how to go on, and what a server brought besides text."""
-    from mcp_endpoint.elicitation.connecting import (  # a list of the tools does not wait for it
+    """Run one tool; a truncated list has a second part about the next page, and other blocks follow."""
+    from mcp_endpoint.elicitation.connecting import (  # `tools/list` need not wait for it
         UrlElicitation,
         run_or_elicit,
     )
@@ -135,21 +134,21 @@ def _call(exchange: Exchange, permissions: Permissions, request: CallRequest) ->
     module = permissions.catalogue.module(request.module)
     caller, request_id, options = exchange.caller, exchange.request_id, request.options
 
-    def bring() -> ToolResult:
+    def run_call() -> ToolResult:
         seconds = exchange.remaining
         return run(caller, module, tool, request.params, request=request_id, seconds=seconds, options=options)
 
-    brought = run_or_elicit(exchange, [request.module, request.tool, request.params], bring)
-    if isinstance(brought, UrlElicitation):
-        return brought
-    value, blocks = split_content(brought.json)
+    result = run_or_elicit(exchange, [request.module, request.tool, request.params], run_call)
+    if isinstance(result, UrlElicitation):
+        return result
+    value, blocks = split_content(result.json)
     text = compact_json(value) if request.raw_output else render(value, tool.shows)
     texts = (
         []
         if value is None and blocks
-        else [truncate(caller.organization, text, MAX_ANSWER_CHARACTERS - len(brought.more))]
+        else [truncate(caller.organization, text, MAX_ANSWER_CHARACTERS - len(result.more))]
     )
-    return ToolAnswer([*texts, *filter(None, [brought.more]), *to_parts(caller.organization, blocks)], brought.account)
+    return ToolAnswer([*texts, *filter(None, [result.more]), *to_parts(caller.organization, blocks)], result.account)
 
 
 def _declaration(name: str, description: str, annotations: ToolAnnotations) -> Tool:

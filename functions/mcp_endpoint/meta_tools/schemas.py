@@ -1,4 +1,4 @@
-"""What `get_module_schema` answers: modules with their tools, resources and prompts, in the fewest tokens."""
+"""The answer of `get_module_schema`: modules with their tools, resources and prompts, in few tokens."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,23 +21,25 @@ def describe_modules(
     *,
     full: bool = False,
 ) -> list[dict[str, Any]]:
-    """The modules asked for; with a query, those with tools that fit it, and whether their accounts are connected."""
+    """Return the named modules; with a query those with matching tools, and whether their accounts are connected."""
     if not modules and not query:
-        known = ", ".join(module.name for module in permissions.modules())
-        raise InvalidRequest(field="modules", problem=f"name at least one module ({known}), or give a query")
+        names = ", ".join(module.name for module in permissions.modules())
+        raise InvalidRequest(field="modules", problem=f"name at least one module ({names}), or give a query")
     permissions.catalogue.load_tools(modules)
     entries = [permissions.module(name) for name in dict.fromkeys(modules)]
     hits = [hit for hit in permissions.search(query) if not entries or hit.module in modules] if query else None
     if hits is not None:
         entries = [permissions.module(name) for name in dict.fromkeys(hit.module for hit in hits)]
     _refuse_unknown(permissions, tools, entries)
-    named = {permissions.split_name(name)[1] for name in tools}
-    answers = [_describe_module(permissions, entry, hits, set(entry.tools) if full else named) for entry in entries]
+    tool_names = {permissions.split_name(name)[1] for name in tools}
+    answers = [
+        _describe_module(permissions, entry, hits, set(entry.tools) if full else tool_names) for entry in entries
+    ]
     return answers if hits is None else _with_connections(permissions, entries, answers)
 
 
 def _refuse_unknown(permissions: Permissions, tools: Sequence[str], entries: Sequence[ModuleEntry]) -> None:
-    """Raise the sieve's error for a tool that is named but in none of the modules asked for."""
+    """Raise the error of a tool that is in none of the named modules, or that the caller may not use."""
     for name in tools:
         module, tool = permissions.split_name(name)
         homes = [module] if module else [home.name for home in entries if tool in home.tools]
@@ -61,13 +63,15 @@ def _describe_module(
     if any("...paging" in tool.line for tool in tools):
         answer["paging"] = PAGING
     if hits is None:
-        answer["resources"] = [f"{one.template}: {one.description}" for one in permissions.resources(entry)]
-        answer["prompts"] = [_prompt_line(one) for one in permissions.prompts(entry)]
+        answer["resources"] = [
+            f"{resource.template}: {resource.description}" for resource in permissions.resources(entry)
+        ]
+        answer["prompts"] = [_prompt_line(prompt) for prompt in permissions.prompts(entry)]
     return answer
 
 
 def _prompt_line(prompt: PromptEntry) -> str:
-    arguments = [one["name"] if one["required"] else f"{one['name']}?" for one in prompt.arguments]
+    arguments = [f"{argument['name']}{'' if argument['required'] else '?'}" for argument in prompt.arguments]
     return f"{prompt.name}({', '.join(arguments)}): {prompt.description}"
 
 
@@ -90,7 +94,7 @@ def _full_schema(tool: Tool) -> dict[str, Any]:
 def _with_connections(
     permissions: Permissions, entries: Sequence[ModuleEntry], answers: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Say of each module whether its account is connected; where the broker cannot say, nothing is said."""
+    """Add to each module whether its account is connected, if the broker can tell."""
     services = [entry.service for entry in entries if entry.service]
     try:
         connected = broker.connected(permissions.caller, services) if services else frozenset()
