@@ -82,14 +82,14 @@ def standing() -> set[str]:
 # -- which go ------------------------------------------------------------------------------------------
 
 
-def test_a_machine_unused_for_a_week_goes_and_others_stay(make: Make) -> None:
+def test_machines_unused_for_a_week_are_removed(make: Make) -> None:
     old, fresh, young = make(1, used=LONG_AGO), make(2, used=DAY_SECONDS), make(3, age=60)
     answer = tidy()
     assert answer == {"machines": 3, "candidates": 1, "removed": [old]}
     assert standing() == {fresh, young}
 
 
-def test_a_machine_without_a_note_counts_from_its_making(make: Make) -> None:
+def test_a_machine_without_recorded_use_counts_from_its_creation(make: Make) -> None:
     never, new = make(1), make(2, age=DAY_SECONDS)
     assert tidy()["removed"] == [never]
     assert standing() == {new}
@@ -108,7 +108,7 @@ def test_only_machines_that_this_stack_generated_are_touched(make: Make) -> None
     assert set(others) < standing()
 
 
-def test_a_name_like_ours_with_another_stacks_tag_stays(make: Make) -> None:
+def test_a_machine_with_the_tag_of_another_stack_is_kept(make: Make) -> None:
     name = make(1)
     (machine,) = machine_usage.list_machines()
     client("stepfunctions").tag_resource(
@@ -118,7 +118,7 @@ def test_a_name_like_ours_with_another_stacks_tag_stays(make: Make) -> None:
     assert standing() == {name}
 
 
-def test_near_the_accounts_limit_those_unused_longest_go_but_none_that_may_be_running(
+def test_near_the_accounts_limit_idle_machines_are_removed_but_none_that_may_be_running(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MACHINE_LIMIT", "5")
@@ -133,7 +133,7 @@ def test_near_the_accounts_limit_those_unused_longest_go_but_none_that_may_be_ru
     assert standing() == {running}
 
 
-def test_of_ten_thousand_machines_as_many_are_chosen_as_are_too_many() -> None:
+def test_as_many_of_ten_thousand_machines_are_chosen_as_exceed_the_limit() -> None:
     now = time.time()
     machines = [DeployedMachine(name_of(number), "", now - LONG_AGO) for number in range(9_500)]
     used = {machine.name: MachineUse(now - 2 * DAY_SECONDS - number, 1) for number, machine in enumerate(machines)}
@@ -144,7 +144,7 @@ def test_of_ten_thousand_machines_as_many_are_chosen_as_are_too_many() -> None:
 # -- how one goes --------------------------------------------------------------------------------------
 
 
-def test_a_machine_that_a_batch_wants_just_now_stays(make: Make) -> None:
+def test_a_machine_that_a_batch_has_just_used_is_kept(make: Make) -> None:
     name = make(1, used=LONG_AGO)
     (machine,) = machine_usage.list_machines()
     seen = machine_usage.list_uses()[name]
@@ -153,7 +153,7 @@ def test_a_machine_that_a_batch_wants_just_now_stays(make: Make) -> None:
     assert standing() == {name}
 
 
-def test_a_batch_that_comes_second_is_told_to_run_elsewhere_until_the_machine_is_gone(make: Make) -> None:
+def test_a_batch_runs_elsewhere_while_its_machine_is_being_removed(make: Make) -> None:
     name = make(1, used=LONG_AGO)
     assert tidy()["removed"] == [name]
     assert not machine_usage.record_use(name, 3)
@@ -161,14 +161,14 @@ def test_a_batch_that_comes_second_is_told_to_run_elsewhere_until_the_machine_is
     assert machine_usage.record_use(name, 3)
 
 
-def test_a_removal_that_broke_off_is_taken_up_again(make: Make) -> None:
+def test_an_interrupted_removal_is_continued(make: Make) -> None:
     name = make(1, used=LONG_AGO)
     assert machine_usage.mark_removing(name, machine_usage.list_uses()[name])
     assert not machine_usage.record_use(name, 3)
     assert tidy()["removed"] == [name]
 
 
-def test_a_run_stops_before_its_time_is_over_and_the_next_goes_on(make: Make) -> None:
+def test_a_run_stops_before_its_timeout_and_the_next_one_continues(make: Make) -> None:
     name = make(1, used=LONG_AGO)
     assert tidy(Context(milliseconds=4_000)) == {"machines": 1, "candidates": 1, "removed": []}
     assert tidy()["removed"] == [name]
@@ -177,7 +177,7 @@ def test_a_run_stops_before_its_time_is_over_and_the_next_goes_on(make: Make) ->
 # -- notes ---------------------------------------------------------------------------------------------
 
 
-def test_a_use_is_noted_once_a_day_and_sandbox(make: Make, aws: list[str]) -> None:
+def test_a_use_is_recorded_once_a_day_and_sandbox(make: Make, aws: list[str]) -> None:
     name = make(1, used=LONG_AGO)
     aws.clear()
     assert all(machine_usage.record_use(name, 7) for _ in range(3))

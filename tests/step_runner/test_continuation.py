@@ -89,7 +89,9 @@ def test_only_one_sandbox_starts_the_next_execution(
     assert "StartExecution" not in aws
 
 
-def test_a_dead_claim_of_a_late_execution_is_left_to_the_next(write: Write, machine: str, started: Started) -> None:
+def test_a_dead_claim_in_an_expiring_execution_is_left_to_the_next(
+    write: Write, machine: str, started: Started
+) -> None:
     write(("list_tags", {}, set()))
     claim_by("dead sandbox", ttl_seconds=-1)
     enter(machine=machine, retry=1, **LATE)
@@ -97,7 +99,7 @@ def test_a_dead_claim_of_a_late_execution_is_left_to_the_next(write: Write, mach
     assert len(started()) == 1
 
 
-def test_a_write_in_doubt_is_told_however_late(write: Write, machine: str, started: Started) -> None:
+def test_a_write_in_doubt_ends_even_in_an_expiring_execution(write: Write, machine: str, started: Started) -> None:
     write(("list_tags", {}, set()), effect="writes")
     claim_by("dead sandbox", ttl_seconds=-1)
     enter(machine=machine, retry=1, **LATE)
@@ -105,7 +107,7 @@ def test_a_write_in_doubt_is_told_however_late(write: Write, machine: str, start
     assert started() == []
 
 
-def test_what_was_lost_late_is_told_how_it_ended(write: Write, machine: str, started: Started) -> None:
+def test_a_lost_step_ends_even_in_an_expiring_execution(write: Write, machine: str, started: Started) -> None:
     write(("list_tags", {}, set()), effect="writes")
     claim_by("dead sandbox", ttl_seconds=-1)
     enter("lost", machine=machine, **LATE)
@@ -120,7 +122,7 @@ def test_a_stopped_batch_is_ended_and_not_continued(write: Write, machine: str, 
     assert started() == []
 
 
-def test_late_elements_and_gatherings_go_on_with_the_same_list(write: Write, machine: str, started: Started) -> None:
+def test_late_elements_and_gatherings_continue_with_the_same_list(write: Write, machine: str, started: Started) -> None:
     search = ("search_docs", {"query": "${each}"}, {0})
     write(("list_docs", {}, set()), search, step1={"each": "${step0.raw}"})
     has_settled(0, b'["a", "b"]')
@@ -136,14 +138,16 @@ def test_late_elements_and_gatherings_go_on_with_the_same_list(write: Write, mac
     assert outcome(1) == "succeeded"
 
 
-def test_the_relay_begins_with_all_that_may_run(write: Write, machine: str, started: Started) -> None:
+def test_the_relay_begins_with_all_steps_that_are_ready(write: Write, machine: str, started: Started) -> None:
     write(("list_tags", {}, set()), ("list_tags", {}, set()), ("list_docs", {}, {0}), ("list_docs", {}, {0, 1}))
     assert enter("relay_begins", machine=machine) == {"batch": PK, "go": {}}
     assert [name for name, _ in started()] == ["b_0123456789abcdef-0", "b_0123456789abcdef-1"]
     assert started()[0][1] == {"batch": PK, "step": 0}
 
 
-def test_the_relay_starts_what_a_step_opened_and_answers_nothing(write: Write, machine: str, started: Started) -> None:
+def test_the_relay_starts_the_steps_that_a_step_opened_and_returns_none(
+    write: Write, machine: str, started: Started
+) -> None:
     write(("list_tags", {}, set()), ("list_tags", {}, set()), ("list_docs", {}, {0}), ("list_docs", {}, {0, 1}))
     assert enter("relay", machine=machine) == {"batch": PK, "go": {}}
     assert [name for name, _ in started()] == ["b_0123456789abcdef-2"]
@@ -151,9 +155,7 @@ def test_the_relay_starts_what_a_step_opened_and_answers_nothing(write: Write, m
     assert [name for name, _ in started()] == ["b_0123456789abcdef-2", "b_0123456789abcdef-3"]
 
 
-def test_a_relay_that_comes_again_starts_only_what_nobody_has_begun(
-    write: Write, machine: str, started: Started
-) -> None:
+def test_a_repeated_relay_starts_only_steps_without_a_claim(write: Write, machine: str, started: Started) -> None:
     write(("list_tags", {}, set()), ("list_docs", {}, {0}), ("list_docs", {}, {0}), ("list_docs", {}, {0}))
     has_settled(0)
     claim_by("living sandbox", entry(1))
@@ -164,7 +166,7 @@ def test_a_relay_that_comes_again_starts_only_what_nobody_has_begun(
     assert len(started()) == 1
 
 
-def test_the_relay_gathers_elements_and_then_goes_on(write: Write, machine: str, started: Started) -> None:
+def test_the_relay_gathers_elements_and_then_continues(write: Write, machine: str, started: Started) -> None:
     search = ("search_docs", {"query": "${each}"}, {0})
     write(("list_docs", {}, set()), search, ("list_docs", {}, {1}), step1={"each": "${step0.raw}"})
     has_settled(0, b'["a", "b"]')
@@ -182,13 +184,13 @@ def test_a_late_relay_continues_its_own_step(write: Write, machine: str, started
     assert started() == [("b_0123456789abcdef-0-r1", {"batch": PK, "step": 0})]
 
 
-def test_a_machine_that_is_not_there_is_a_defect(write: Write, machine: str) -> None:
+def test_a_missing_machine_is_an_internal_error(write: Write, machine: str) -> None:
     write(("list_tags", {}, set()))
     with pytest.raises(InternalError):
         enter("relay_begins", machine=f"{machine}-gone")
 
 
-def test_a_batch_of_a_newer_release_is_left_to_it(write: Write) -> None:
+def test_a_batch_of_a_newer_release_is_refused(write: Write) -> None:
     head = write(("list_tags", {}, set()))
     Table(settings().ledger_table, "ledger").update(
         PK, "batch", "SET #format = :new", values={":new": LEDGER_FORMAT + 1}
@@ -220,7 +222,7 @@ def test_a_batch_that_was_written_before_a_field_existed_goes_on(write: Write) -
     assert (entry().step.each_limit, entry().step.on_error, ledger.get_header(PK).form) == (100, "stop", "machine")
 
 
-def test_a_fact_about_another_element_changes_nothing(write: Write) -> None:
+def test_the_ending_of_one_element_changes_no_other(write: Write) -> None:
     search = ("search_docs", {"query": "${each}"}, {0})
     head = write(("list_docs", {}, set()), search, step1={"each": "${step0.raw}"})
     has_settled(0, b'["a", "b"]')

@@ -37,7 +37,7 @@ def run(*numbers: int, **changes: Any) -> None:
         assert enter("element", element=number, **changes) == {"batch": PK, "go": {}}
 
 
-def test_a_step_names_its_elements_they_run_and_it_is_gathered(fan: Any) -> None:
+def test_a_step_with_each_returns_its_elements_and_is_gathered_after_them(fan: Any) -> None:
     fan([{"q": "a"}, {"q": "b"}])
     assert enter(step=1) == {"batch": PK, "go": {}, "each": [0, 1]}
     run(1, 0)
@@ -55,7 +55,7 @@ def test_each_element_has_its_row_in_the_audit(fan: Any, aws: list[str]) -> None
     assert aws.count("PutItem") == 2
 
 
-def test_each_comes_again_and_replays(fan: Any) -> None:
+def test_a_step_with_each_replays_when_it_is_entered_again(fan: Any) -> None:
     fan([{"q": "a"}, {"q": "b"}])
     enter(step=1)
     run(0)
@@ -70,7 +70,7 @@ def test_each_comes_again_and_replays(fan: Any) -> None:
     assert len(ledger.get_header(PK).seq) == 2
 
 
-def test_the_list_is_made_out_once(fan: Any) -> None:
+def test_the_list_is_evaluated_once(fan: Any) -> None:
     fan([{"q": "a"}])
     enter(step=1)
     head, found = ledger.get_header(PK), entry(1)
@@ -81,7 +81,7 @@ def test_the_list_is_made_out_once(fan: Any) -> None:
     assert ledger.get_header(PK).elements == {1: 1}
 
 
-def test_an_empty_list_succeeds_at_once_with_nothing(fan: Any) -> None:
+def test_an_empty_list_succeeds_at_once_with_an_empty_result(fan: Any) -> None:
     fan([])
     assert enter(step=1) == {"batch": PK, "go": {"s2": True}}
     assert outcome(1) == "succeeded"
@@ -91,7 +91,7 @@ def test_an_empty_list_succeeds_at_once_with_nothing(fan: Any) -> None:
 @pytest.mark.parametrize(
     ("found", "kind"), [({}, "object"), ("text", "string"), (7, "number"), (None, "null"), (True, "boolean")]
 )
-def test_what_is_no_list_fails_with_its_line_and_reference(fan: Any, found: Any, kind: str) -> None:
+def test_an_each_that_is_no_list_fails_with_its_line_and_reference(fan: Any, found: Any, kind: str) -> None:
     fan(found)
     assert enter(step=1) == {"batch": PK, "go": {"s2": True}}
     error = error_of(entry(1))
@@ -126,7 +126,7 @@ def used() -> int:
     return sum(item["used"] for item in items)
 
 
-def test_elements_count_once_as_steps_of_the_day(fan: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elements_count_once_against_the_daily_quota(fan: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATCH_STEPS", "10")
     settings.cache_clear()
     fan([{"q": "a"}] * 4)
@@ -136,7 +136,7 @@ def test_elements_count_once_as_steps_of_the_day(fan: Any, monkeypatch: pytest.M
     assert used() == 4
 
 
-def test_a_list_that_is_more_than_the_day_has_left_fails_before_any_of_it_runs(
+def test_a_list_that_exceeds_the_daily_quota_fails_before_any_element_runs(
     fan: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BATCH_STEPS", "5")
@@ -151,7 +151,7 @@ def test_a_list_that_is_more_than_the_day_has_left_fails_before_any_of_it_runs(
     assert ledger.get_header(PK).elements == {}  # so no other entrance takes them for counted
 
 
-def test_a_long_list_stands_in_a_file_and_each_element_finds_its_own(fan: Any) -> None:
+def test_a_long_list_is_stored_in_a_file_and_each_element_reads_its_value(fan: Any) -> None:
     fan([{"q": "a", "noise": [number * place * 7919 % 104729 for place in range(200)]} for number in range(100)])
     enter(step=1)
     found = entry(1).map_items
@@ -161,7 +161,7 @@ def test_a_long_list_stands_in_a_file_and_each_element_finds_its_own(fan: Any) -
     assert elements(1)[99].status == "succeeded"
 
 
-def test_a_step_succeeds_with_one_element_and_tells_how_each_ended(fan: Any) -> None:
+def test_a_step_succeeds_with_one_element_and_has_the_status_of_each(fan: Any) -> None:
     fan([{"q": "a"}, {}, {"q": "c"}])
     enter(step=1)
     run(0, 1, 2)
@@ -175,7 +175,7 @@ def test_a_step_succeeds_with_one_element_and_tells_how_each_ended(fan: Any) -> 
     assert statuses[1]["error"]["message"].startswith("Line 2: params.query: ${each.q} does not resolve")
 
 
-def test_a_step_fails_with_all_its_elements_by_the_first_error(fan: Any) -> None:
+def test_a_step_fails_with_all_its_elements_and_has_the_first_error(fan: Any) -> None:
     fan([{}, {}])
     enter(step=1)
     run(0, 1)
@@ -184,7 +184,7 @@ def test_a_step_fails_with_all_its_elements_by_the_first_error(fan: Any) -> None
     assert error_of(entry(1)).details["element"] == 0
 
 
-def test_a_when_about_the_element_skips_elements_and_one_about_the_step_the_step(fan: Any) -> None:
+def test_a_when_with_each_skips_elements_and_any_other_skips_the_step(fan: Any) -> None:
     wanted = {"equals": ["${each.on}", True]}
     fan([{"q": "a", "on": True}, {"q": "b"}], when=wanted)
     enter(step=1)
@@ -208,7 +208,7 @@ def test_a_gathering_waits_for_elements_that_have_not_ended(fan: Any) -> None:
         enter("gather", lost=True)
 
 
-def test_a_lost_gathering_ends_what_nobody_runs_any_more(fan: Any) -> None:
+def test_a_lost_gathering_ends_elements_that_no_sandbox_runs(fan: Any) -> None:
     fan([{"q": "a"}, {"q": "b"}, {"q": "c"}], effect="writes")
     enter(step=1)
     run(0)
@@ -236,7 +236,7 @@ def test_a_live_claim_on_an_element_is_busy(fan: Any) -> None:
         run(0)
 
 
-def test_a_write_in_doubt_leaves_a_lenient_step_succeeded_with_the_others(fan: Any) -> None:
+def test_a_step_that_may_fail_succeeds_although_an_element_is_in_doubt(fan: Any) -> None:
     fan([{"q": "a"}, {"q": "b"}], effect="writes", lenient=frozenset({1}))
     enter(step=1)
     run(0)
@@ -246,7 +246,7 @@ def test_a_write_in_doubt_leaves_a_lenient_step_succeeded_with_the_others(fan: A
     assert outcome(1) == "succeeded"
 
 
-def test_an_element_that_the_list_does_not_have_is_left_alone(fan: Any) -> None:
+def test_an_element_that_the_list_does_not_have_does_not_run(fan: Any) -> None:
     fan([{"q": "a"}])
     run(0)
     assert entry(1).map_items is None
@@ -255,7 +255,7 @@ def test_an_element_that_the_list_does_not_have_is_left_alone(fan: Any) -> None:
     assert [one.status for one in elements(1)] == [None]
 
 
-def test_a_gathering_before_the_step_was_entered_is_left_alone(fan: Any) -> None:
+def test_a_gathering_before_the_step_was_entered_changes_nothing(fan: Any) -> None:
     fan([{"q": "a"}])
     assert enter("gather") == {"batch": PK, "go": {}}
     assert enter(step=1)["each"] == [0]
@@ -295,7 +295,7 @@ def test_after_its_time_a_batch_is_closed_with_its_elements(fan: Any) -> None:
     assert [one.status for one in elements(1)] == ["succeeded", "unknown", "cancelled"]
 
 
-def test_what_needs_a_step_with_each_sees_its_rows_and_statuses(write: Write) -> None:
+def test_dependents_of_a_step_with_each_can_use_its_rows_and_statuses(write: Write) -> None:
     params = {"query": "${step1.elements[*].status} ${step1.items[*].path}"}
     write(("list_docs", {}, set()), SEARCH, ("search_docs", params, {1}), step1={"each": "${step0.raw}"})
     has_settled(0, b'[{"q": "a"}, {}]')
@@ -306,7 +306,7 @@ def test_what_needs_a_step_with_each_sees_its_rows_and_statuses(write: Write) ->
     assert outcome(2) == "succeeded"
 
 
-def test_a_list_that_is_made_out_between_reading_and_cancelling_stands(fan: Any) -> None:
+def test_a_list_that_is_stored_between_reading_and_cancelling_is_kept(fan: Any) -> None:
     fan([{"q": "a"}], effect="writes")
     seen = entry(1)
     enter(step=1)

@@ -52,7 +52,7 @@ def test_a_step_is_skipped_unless_its_when_holds(write: Write, when: Any, status
     assert entry(1).error is None
 
 
-def test_what_needs_a_lenient_step_runs_with_what_there_is(write: Write) -> None:
+def test_dependents_of_a_failed_step_that_may_fail_run_without_its_result(write: Write) -> None:
     params = {"query": "found: ${step0.items} ${step0.raw.x}", "tags": "${step0.items[*].tag}"}
     write(TAGS, ("search_docs", params, {0}), lenient=frozenset({0}))
     has_settled(0, status="failed")
@@ -60,7 +60,7 @@ def test_what_needs_a_lenient_step_runs_with_what_there_is(write: Write) -> None
     assert outcome(1) == "succeeded"
 
 
-def test_a_lenient_step_that_was_skipped_holds_nobody_back(write: Write) -> None:
+def test_dependents_of_a_skipped_step_that_may_fail_run(write: Write) -> None:
     write(TAGS, ("list_tags", {}, {0}), ("list_docs", {}, {1}), lenient=frozenset({1}))
     has_settled(0, status="failed")
     for step in (1, 2):
@@ -68,7 +68,7 @@ def test_a_lenient_step_that_was_skipped_holds_nobody_back(write: Write) -> None
     assert [outcome(step) for step in (1, 2)] == ["skipped", "succeeded"]
 
 
-def test_a_wrong_argument_that_a_result_brings_names_the_line(write: Write) -> None:
+def test_an_argument_from_a_result_that_is_wrong_is_reported_with_the_line(write: Write) -> None:
     write(TAGS, ("search_docs", {"query": "${step0.x}"}, {0}))
     has_settled(0, b'{"y": 1}')
     enter(step=1)
@@ -80,7 +80,7 @@ def test_a_wrong_argument_that_a_result_brings_names_the_line(write: Write) -> N
     ("timeout", "closes_in", "remaining", "seconds"),
     [(None, 300, 60, 55), (3, 300, 60, 3), (25, 300, 12, 7), (25, 9, 60, 9), (25, -1, 60, 1)],
 )
-def test_a_tool_has_the_time_of_its_line_its_sandbox_and_its_batch(
+def test_a_tools_timeout_is_limited_by_its_line_its_sandbox_and_its_batch(
     write: Write, timeout: Any, closes_in: float, remaining: float, seconds: float
 ) -> None:
     head = write(TAGS, closes_in=closes_in, step0={"timeout": timeout})
@@ -88,7 +88,7 @@ def test_a_tool_has_the_time_of_its_line_its_sandbox_and_its_batch(
     assert work._timeout_seconds(head, entry()) == pytest.approx(seconds, abs=0.5)
 
 
-def test_an_outage_before_the_claim_is_waited_out(write: Write) -> None:
+def test_an_outage_before_the_claim_is_retried(write: Write) -> None:
     write(TAGS, effect="writes")
     directory.access_cache.clear()
     with outage("Query"), pytest.raises(StoreUnavailable):
@@ -98,7 +98,7 @@ def test_an_outage_before_the_claim_is_waited_out(write: Write) -> None:
     assert outcome() == "succeeded"
 
 
-def test_an_outage_that_lasts_is_the_steps_error(write: Write) -> None:
+def test_an_outage_that_lasts_fails_the_step(write: Write) -> None:
     write(TAGS)
     directory.access_cache.clear()
     with outage("Query"):
@@ -106,7 +106,7 @@ def test_an_outage_that_lasts_is_the_steps_error(write: Write) -> None:
     assert error_of(entry()).code == "STORE_UNAVAILABLE"
 
 
-def test_an_outage_while_a_write_is_noted_is_its_error_and_not_tried_again(write: Write) -> None:
+def test_an_outage_after_the_claim_of_a_write_fails_it_without_a_retry(write: Write) -> None:
     write(("put_doc", {"path": "a.md", "title": "A", "content": "a"}, set()), effect="writes")
     directory.put_role("acme", Role("members", modules=("rag",), allow=("rag.put_doc",)))
     directory.access_cache.clear()
@@ -116,7 +116,7 @@ def test_an_outage_while_a_write_is_noted_is_its_error_and_not_tried_again(write
     assert entry().claim is not None
 
 
-def test_cancelling_ends_what_has_not_begun_abandons_reads_and_spares_writes(write: Write) -> None:
+def test_cancelling_ends_steps_that_have_not_begun_and_running_reads(write: Write) -> None:
     write(TAGS, TAGS, ("list_docs", {}, {0, 1}))
     has_settled(0)
     claim_by("living sandbox", entry(1))
@@ -127,7 +127,7 @@ def test_cancelling_ends_what_has_not_begun_abandons_reads_and_spares_writes(wri
     assert late.status == "cancelled"
 
 
-def test_a_write_that_runs_while_its_batch_is_cancelled_ends_as_it_ends(write: Write) -> None:
+def test_a_write_that_runs_while_its_batch_is_cancelled_keeps_its_own_ending(write: Write) -> None:
     write(TAGS, ("list_docs", {}, {0}), effect="writes")
     claim_by("living sandbox")
     assert ledger.cancel(PK).outcome == {1: "cancelled"}
@@ -166,7 +166,7 @@ def test_a_read_that_died_in_a_cancelled_batch_does_not_run_again(write: Write) 
     assert outcome() == "cancelled"
 
 
-def test_a_claim_between_reading_and_cancelling_stands(write: Write) -> None:
+def test_a_claim_between_reading_and_cancelling_is_kept(write: Write) -> None:
     head = write(TAGS)
     seen = entry()
     claim_by("living sandbox")

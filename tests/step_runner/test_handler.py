@@ -22,7 +22,7 @@ def test_a_step_runs_settles_and_opens_its_successors(write: Write) -> None:
     assert enter(step=1) == {"batch": PK, "go": {"s2": True}}
 
 
-def test_an_entry_that_comes_again_replays_its_answer_and_runs_nothing(write: Write, aws: list[str]) -> None:
+def test_entering_a_step_again_replays_the_response_and_runs_nothing(write: Write, aws: list[str]) -> None:
     write(("list_tags", {}, set()), ("list_docs", {}, {0}))
     first = enter()
     aws.clear()
@@ -30,14 +30,14 @@ def test_an_entry_that_comes_again_replays_its_answer_and_runs_nothing(write: Wr
     assert aws == ["BatchGetItem"]
 
 
-def test_a_result_without_its_settling_is_settled_by_the_next_entry(write: Write) -> None:
+def test_a_step_that_ended_without_settling_is_settled_by_the_next_attempt(write: Write) -> None:
     head = write(("list_tags", {}, set()), ("list_docs", {}, {0}))
     claim_by("dead sandbox")
     transitions.finish(head, entry(), "dead sandbox", Ending("succeeded"), b"[]")
     assert enter() == {"batch": PK, "go": {"s1": True}}
 
 
-def test_a_step_settles_once_in_the_headers_order_whoever_comes_again(write: Write) -> None:
+def test_a_step_settles_once_in_the_headers_order(write: Write) -> None:
     write(("list_tags", {}, set()), ("list_docs", {}, set()))
     transitions.settle(PK, 0, "succeeded")
     transitions.settle(PK, 1, "failed")
@@ -45,7 +45,7 @@ def test_a_step_settles_once_in_the_headers_order_whoever_comes_again(write: Wri
     assert (head.seq, head.outcome) == ({0: 0, 1: 1}, {0: "succeeded", 1: "failed"})
 
 
-def test_a_step_before_its_needs_is_left_alone(write: Write) -> None:
+def test_a_step_that_is_entered_before_its_needs_does_not_run(write: Write) -> None:
     write(("list_tags", {}, set()), ("list_docs", {}, {0}))
     assert enter(step=1) == {"batch": PK, "go": {}}
     assert ledger.get_header(PK).seq == {}
@@ -72,7 +72,7 @@ def test_a_dead_claim_lets_a_read_run_again_and_leaves_a_write_unknown(write: Wr
     assert outcome() == "unknown"
 
 
-def test_the_verdict_of_a_lost_step_stands_against_its_late_result(write: Write) -> None:
+def test_the_late_result_of_a_lost_step_does_not_change_its_ending(write: Write) -> None:
     head = write(("list_tags", {}, set()), effect="writes")
     claim_by("slow sandbox", execution=EXECUTION)
     enter("lost")
@@ -94,7 +94,7 @@ def test_a_failed_step_skips_only_what_needs_it(write: Write) -> None:
     assert error_of(entry()).code == "FILE_NOT_FOUND"
 
 
-def test_a_reference_that_leads_nowhere_fails_its_step(write: Write) -> None:
+def test_a_reference_that_does_not_resolve_fails_its_step(write: Write) -> None:
     write(("list_tags", {}, set()), ("get_doc", {"path": "${step0.items[0].tag}"}, {0}))
     enter()
     enter(step=1)
@@ -102,7 +102,7 @@ def test_a_reference_that_leads_nowhere_fails_its_step(write: Write) -> None:
     assert "step0.items[0].tag" in error_of(entry(1)).text().message
 
 
-def test_the_sieve_is_asked_again_when_the_step_runs(write: Write) -> None:
+def test_permissions_are_checked_again_when_the_step_runs(write: Write) -> None:
     write(("list_tags", {}, set()))
     directory.put_role("acme", Role("members", modules=()))
     directory.access_cache.clear()
@@ -110,7 +110,7 @@ def test_the_sieve_is_asked_again_when_the_step_runs(write: Write) -> None:
     assert error_of(entry()).code == "AUTHORIZATION_ERROR"
 
 
-def test_a_batch_closes_after_its_time_and_spares_who_still_works(write: Write) -> None:
+def test_a_batch_closes_after_its_time_except_for_steps_with_live_claims(write: Write) -> None:
     steps = [("list_tags", {}, set())] * 3
     write(*steps, closes_in=-1, effect="writes")
     claim_by("dead sandbox", entry(0), ttl_seconds=-1)
@@ -126,7 +126,7 @@ def test_a_step_that_is_entered_after_the_batch_has_closed_does_not_run(write: W
     assert outcome() == "cancelled"
 
 
-def test_a_batch_whose_day_is_over_is_not_found(write: Write) -> None:
+def test_an_expired_batch_is_not_found(write: Write) -> None:
     head = write(("list_tags", {}, set()))
     ledger.write(replace(head, expires_at=head.started_at - 1), [])
     with pytest.raises(BatchNotFound):

@@ -57,7 +57,7 @@ def test_a_lost_step_is_a_defect(write: Write, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize(("stored", "written"), [("request-0", "request-0"), ("", "request-1")])
-def test_a_steps_lines_and_metrics_go_by_the_id_of_the_request_that_started_its_batch(
+def test_a_steps_log_and_metrics_have_the_correlation_id_of_its_batch(
     write: Write, lines: io.StringIO, capsys: pytest.CaptureFixture[str], stored: str, written: str
 ) -> None:
     head = write(TAGS)

@@ -45,7 +45,7 @@ def needs(made: Plan) -> dict[str, list[str]]:
     return {entry["id"]: entry["needs"] for entry in shown(made)}
 
 
-def test_a_step_waits_for_those_it_names_and_those_it_refers_to() -> None:
+def test_a_step_waits_for_the_steps_in_after_and_in_references() -> None:
     made = planned(
         step("find"),
         step("get", "get_item", params={"item_id": "${find.items[0].id}"}),
@@ -65,7 +65,7 @@ def test_a_step_waits_for_those_it_names_and_those_it_refers_to() -> None:
     assert made.steps_by_line[0][2] is shop.tools["list_items"]
 
 
-def test_everything_that_is_wrong_is_told_at_once_with_its_line() -> None:
+def test_all_problems_are_reported_together_with_their_lines() -> None:
     found = problems(
         step("a", "list_itms"),
         step("b", "create_item", params={"name": "x"}),
@@ -92,20 +92,20 @@ def test_everything_that_is_wrong_is_told_at_once_with_its_line() -> None:
     ]
 
 
-def test_other_problems_are_told_in_the_same_language() -> None:
+def test_further_problems_are_reported_in_the_same_language() -> None:
     with pytest.raises(McpistError) as refused:
         planned(step("a", "x"), step("b", "y"))
     shown = refused.value.as_dict("ja")
     assert shown["details"]["problems"][0]["message"] == "2 行目: モジュール「shop」にツール「y」はありません。"
 
 
-def test_a_problem_that_is_alone_has_no_others() -> None:
+def test_a_single_problem_has_no_further_problems() -> None:
     with pytest.raises(McpistError) as refused:
         planned(step("a", "x"))
     assert "problems" not in refused.value.details
 
 
-def test_an_unknown_step_is_told_with_the_nearest() -> None:
+def test_an_unknown_step_is_reported_with_the_nearest_id() -> None:
     with pytest.raises(McpistError) as refused:
         planned(step("search"), step("b", after="serch"))
     assert refused.value.text().hint == "Ids: search."
@@ -113,12 +113,12 @@ def test_an_unknown_step_is_told_with_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("needing", [{"after": "line1"}, {"params": {"query": "${line1.items[0].name}"}}])
-def test_a_step_without_an_id_can_be_needed_by_nobody(needing: dict[str, Any]) -> None:
+def test_no_step_can_need_one_without_an_id(needing: dict[str, Any]) -> None:
     (found,) = problems(step(), step("b", **needing))
     assert found[2].endswith('names the step "line1", but no line has this id.')
 
 
-def test_who_needs_a_line_with_a_problem_is_not_told_that_it_is_unknown() -> None:
+def test_a_step_that_needs_a_line_with_a_problem_is_not_reported() -> None:
     (found,) = problems({"id": "a", "modul": "shop", "module": "shop", "tool": "list_items"}, step("b", after="a"))
     assert found[2].startswith("Line 1: modul: there is no such field")
 
@@ -132,13 +132,13 @@ def test_who_needs_a_line_with_a_problem_is_not_told_that_it_is_unknown() -> Non
         ([step("a", params={"query": "${b.raw.x}"}), step("b", after="a")], "a -> b -> a"),
     ],
 )
-def test_a_cycle_is_named(steps: list[dict[str, Any]], cycle: str) -> None:
+def test_a_cycle_is_reported_with_its_path(steps: list[dict[str, Any]], cycle: str) -> None:
     with pytest.raises(CyclicSteps) as refused:
         planned(*steps)
     assert refused.value.details["cycle"] == cycle
 
 
-def test_a_tool_that_is_not_the_callers_is_refused_before_anything_runs() -> None:
+def test_a_tool_that_the_caller_may_not_use_is_refused_before_anything_runs() -> None:
     reader = permissions(Role("reader", ("shop",)), disabled=("shop.get_item",))
     assert [
         code
@@ -152,7 +152,7 @@ def test_a_tool_that_is_not_the_callers_is_refused_before_anything_runs() -> Non
     ] == ["AUTHORIZATION_ERROR", "TOOL_DISABLED", "AUTHORIZATION_ERROR", "MODULE_NOT_FOUND"]
 
 
-def test_wrong_arguments_come_with_the_schema_once_a_tool() -> None:
+def test_wrong_arguments_are_reported_with_the_schema_once_for_each_tool() -> None:
     with pytest.raises(McpistError) as refused:
         planned(step("a", "create_item"), step("b", "create_item"), step("c", "get_item"))
     shown = refused.value.as_dict()["details"]
@@ -166,12 +166,12 @@ def test_an_argument_that_refers_to_a_result_is_not_checked_yet() -> None:
     assert found[2] == "Line 2: shop.create_item: name: Field required"
 
 
-def test_a_malformed_reference_is_told_once() -> None:
+def test_a_malformed_reference_is_reported_once() -> None:
     (found,) = problems(step("a"), step("b", params={"query": "${a.items[}"}))
     assert found[:2] == (2, "VALIDATION_ERROR")
 
 
-def test_a_list_and_a_condition_are_waited_for_as_references_in_params_are() -> None:
+def test_references_in_each_and_when_are_needs_like_those_in_params() -> None:
     made = planned(
         step("find"),
         step("flag"),
@@ -251,7 +251,7 @@ def test_a_graph_that_is_too_tangled_for_a_machine_runs_on_the_relay() -> None:
         ({"params": {"item_id": "${fan.items[0].nam}"}}, "params.item_id: ${fan.items[0].nam} does not resolve: fan"),
     ],
 )
-def test_what_can_lead_nowhere_is_refused_with_its_line(fields: dict[str, Any], message: str) -> None:
+def test_a_reference_that_cannot_resolve_is_refused_with_its_line(fields: dict[str, Any], message: str) -> None:
     fan = step("fan", each="${find.items}", params={"query": "${each.name}"})
     ((line, code, found),) = problems(step("find"), fan, step("get", "get_item", **fields))
     assert (line, code) == (3, "VALIDATION_ERROR")
@@ -268,7 +268,7 @@ def test_a_step_may_not_run_for_each_of_its_own_results() -> None:
         planned(step("a", each="${a.items}"))
 
 
-def test_params_that_no_item_can_keep_are_refused_with_their_line() -> None:
+def test_params_that_exceed_an_item_are_refused_with_their_line() -> None:
     noise = hashlib.shake_256(b"noise").hexdigest(700_000)
     ((line, code, message),) = problems(step("a"), step("b", params={"query": noise}))
     assert (line, code) == (2, "PAYLOAD_TOO_LARGE")

@@ -70,7 +70,7 @@ def _stack(aws: list[str]) -> None:
     """The tables, and a Step Functions that executes nothing."""
 
 
-def test_what_succeeded_is_kept_and_the_rest_runs_again() -> None:
+def test_steps_that_succeeded_are_carried_over_and_the_others_run_again() -> None:
     old = begun(FIND, MAKE, LAST)
     ends(old, "find", "succeeded", b'{"results": [{"name": "a"}]}')
     ends(old, "make", "failed")
@@ -97,7 +97,7 @@ def test_a_write_in_doubt_is_repeated_only_by_name() -> None:
     assert ledger.get_header(resume(again(old, "make"), SHELF).pk).outcome == {0: "succeeded"}
 
 
-def test_a_batch_of_which_all_is_kept_is_done_at_once(aws: list[str]) -> None:
+def test_a_batch_with_all_steps_carried_over_is_done_at_once(aws: list[str]) -> None:
     old = begun(FIND)
     ends(old, "find", "succeeded", b"[]")
     aws.clear()
@@ -105,7 +105,7 @@ def test_a_batch_of_which_all_is_kept_is_done_at_once(aws: list[str]) -> None:
     assert "StartExecution" not in aws
 
 
-def test_elements_that_succeeded_are_kept_when_their_step_runs_again() -> None:
+def test_elements_that_succeeded_are_carried_over_when_their_step_runs_again() -> None:
     old = begun(FIND, EACH, LAST)
     ends(old, "find", "succeeded", b'{"results": []}')
     spread(old, "make", ("succeeded", b'{"id": 1}'), ("unknown", None), ("failed", None))
@@ -126,7 +126,7 @@ def test_elements_that_succeeded_are_kept_when_their_step_runs_again() -> None:
     assert ledger.get_header(head.pk).elements == {1: 3}
 
 
-def test_elements_in_doubt_run_again_with_their_step_where_it_is_named() -> None:
+def test_elements_in_doubt_run_again_where_their_step_is_named() -> None:
     old = begun(FIND, {**EACH, "on_error": "continue"})
     ends(old, "find", "succeeded", b'{"results": []}')
     spread(old, "make", ("unknown", None), ("cancelled", None))
@@ -136,7 +136,7 @@ def test_elements_in_doubt_run_again_with_their_step_where_it_is_named() -> None
     assert [one.status for one in ledger.get_elements(head.pk, ledger.get_entries(head.pk, [1])[0])] == [None, None]
 
 
-def test_what_is_kept_settles_after_what_it_needs_has_run_again() -> None:
+def test_a_carried_over_step_settles_after_a_need_that_runs_again() -> None:
     old = begun({**FIND, "on_error": "continue"}, {**LAST, "id": "make", "after": ["find"]}, LAST)
     ends(old, "find", "failed")
     ends(old, "make", "succeeded", b"[7]")
@@ -153,14 +153,14 @@ def test_a_batch_that_still_runs_is_not_resumed() -> None:
     assert "still running" in error.text().message
 
 
-def test_another_users_batch_is_not_there_not_even_for_an_administrator() -> None:
+def test_another_users_batch_is_not_found_even_for_an_administrator() -> None:
     old = begun(FIND)
     ends(old, "find", "failed")
     other = Permissions(replace(SHELF.caller, user="ada", system_role="admin"), SHELF.catalogue)
     assert isinstance(refusal(old, of=other), BatchNotFound)
 
 
-def test_what_is_named_must_be_in_doubt() -> None:
+def test_again_must_name_steps_in_doubt() -> None:
     old = begun(FIND, MAKE)
     ends(old, "find", "succeeded", b"[]")
     ends(old, "make", "unknown")
@@ -170,7 +170,7 @@ def test_what_is_named_must_be_in_doubt() -> None:
     assert "find has succeeded" in refusal(old, "find").text().message
 
 
-def test_roles_that_have_changed_since_count() -> None:
+def test_a_resumption_checks_the_present_roles() -> None:
     old = begun(FIND, MAKE)
     ends(old, "find", "succeeded", b"[]")
     ends(old, "make", "failed")

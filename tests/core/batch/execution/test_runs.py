@@ -47,7 +47,7 @@ def ran_ideally(runner: StepRunner, batch: Batch) -> bool:
 
 @given(batches())
 @A_FEW_SECONDS
-def test_each_step_runs_once_and_begins_the_moment_its_last_need_has_settled(batch: Batch) -> None:
+def test_each_step_runs_once_and_begins_when_its_last_need_has_settled(batch: Batch) -> None:
     if made := definition(batch.graph, batch.map_steps):
         one = runner(batch)
         one.run(made)
@@ -56,14 +56,14 @@ def test_each_step_runs_once_and_begins_the_moment_its_last_need_has_settled(bat
 
 @given(batches())
 @A_FEW_SECONDS
-def test_the_relay_runs_every_batch_at_its_ideal(batch: Batch) -> None:
+def test_the_relay_runs_every_batch_in_its_ideal_time(batch: Batch) -> None:
     one = runner(batch)
     one.relay(build_relay(batch.graph, STEP_RUNNER).definition)
     assert ran_ideally(one, batch)
 
 
 @pytest.mark.parametrize("seeds", [range(k, 48, 4) for k in range(4)], ids=["layered", "series", "n", "tangled"])
-def test_batches_of_up_to_sixty_steps_run_ideally_in_both_forms(seeds: range) -> None:
+def test_batches_of_up_to_sixty_steps_run_in_ideal_time_in_both_forms(seeds: range) -> None:
     machines = 0
     for seed in seeds:
         random = Random(seed)  # noqa: S311 - the same every time
@@ -96,13 +96,13 @@ def test_elements_run_ten_at_once_and_are_gathered_before_the_next_step_begins()
     assert one.began == {0: 0, 1: 1, 2: 4}
 
 
-def test_no_element_means_no_map() -> None:
+def test_a_step_without_elements_runs_no_map() -> None:
     one = fan(0)
     one.run(build_machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
     assert one.entries() == [0, 1, 2] == [payload["step"] for payload in one.payloads]
 
 
-def test_a_branch_that_ends_with_a_step_without_elements_still_says_what_that_opened() -> None:
+def test_a_branch_that_ends_with_a_step_without_elements_still_returns_what_it_opened() -> None:
     #    0 -> 1 -> 5    1 and 3 have no elements and settle last, so what stands behind their barrier
     #    2 -> 3 -> 5    must hear from them
     #    4 -> 5, 6
@@ -115,7 +115,7 @@ def test_a_branch_that_ends_with_a_step_without_elements_still_says_what_that_op
 
 
 @pytest.mark.parametrize("form", ["machine", "relay"])
-def test_a_thousand_elements_keep_the_state_small_and_every_task_says_what_it_is(form: str) -> None:
+def test_a_thousand_elements_keep_the_state_small_and_every_task_has_its_place(form: str) -> None:
     one = fan(1_000)
     if form == "machine":
         one.run(build_machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
@@ -130,7 +130,7 @@ def test_a_thousand_elements_keep_the_state_small_and_every_task_says_what_it_is
     assert one.ended[2] == 102
 
 
-def test_an_element_that_nobody_can_settle_stops_no_other() -> None:
+def test_an_element_that_cannot_be_ended_stops_no_other() -> None:
     one = fan(12, dead_elements={(1, 3)})
     one.run(build_machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
     assert sorted(element for _, element in one.elements) == [i for i in range(12) if i != 3]
@@ -170,7 +170,7 @@ def test_an_execution_that_pauses_is_continued_by_another_one(batch: Batch, paus
 
 @given(batches(), st.data())
 @A_FEW_SECONDS
-def test_a_step_that_nobody_can_settle_stops_only_what_comes_after_it(batch: Batch, data: st.DataObject) -> None:
+def test_a_step_that_cannot_be_settled_stops_only_its_dependents(batch: Batch, data: st.DataObject) -> None:
     if made := definition(batch.graph, batch.map_steps):
         lost = data.draw(st.sampled_from(sorted(batch.graph.steps)))
         one = StepRunner(batch.graph, batch.seconds, faults={lost: ["KeyError"] * 12}, dead=frozenset({lost}))
@@ -187,14 +187,14 @@ def test_a_crash_is_retried_and_the_retry_knows_its_number() -> None:
     assert sorted(one.seq) == [0, 1, 2]
 
 
-def test_a_claim_that_lives_a_minute_is_waited_for() -> None:
+def test_a_live_claim_of_a_minute_is_waited_for() -> None:
     one = StepRunner(SHAPES["single"], [5], faults={0: ["StepBusy"] * 14})
     one.run(build_machine(SHAPES["single"], STEP_RUNNER).definition)
     assert one.began[0] > FUNCTION_TIMEOUT_SECONDS
     assert one.seq == {0: 1}
 
 
-def test_a_lost_step_is_settled_and_goes_on_to_what_that_opened() -> None:
+def test_a_lost_step_is_settled_and_the_steps_that_it_opened_run() -> None:
     one = StepRunner(SHAPES["n_shape"], [5, 400, 5, 5], faults={0: ["KeyError"] * 12})
     one.run(build_machine(SHAPES["n_shape"], STEP_RUNNER).definition)
     sent = [payload for payload in one.payloads if payload["step"] == 0]

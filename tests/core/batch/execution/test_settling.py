@@ -269,7 +269,7 @@ HAPPENINGS = st.dictionaries(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(shape=st.sampled_from(SHAPES), happenings=HAPPENINGS)
-def test_every_step_happens_once_whatever_happens_at_any_moment(shape: Shape, happenings: dict[int, Happening]) -> None:
+def test_every_step_happens_once_with_any_fault_at_any_moment(shape: Shape, happenings: dict[int, Happening]) -> None:
     world = World(shape, happenings)
     with world.happening():
         world.execute("first")
@@ -281,7 +281,7 @@ def test_every_step_happens_once_whatever_happens_at_any_moment(shape: Shape, ha
 
 @pytest.mark.usefixtures("aws")
 @pytest.mark.parametrize("happening", ["killed", "outage", "delivered twice", "executed twice"])
-def test_a_write_for_an_element_happens_once_whatever_happens_at_each_moment(happening: Happening) -> None:
+def test_a_write_for_an_element_happens_once_with_any_fault_at_each_moment(happening: Happening) -> None:
     for moment in range(14):
         world = World(Shape((NONE,), writes=frozenset({0}), map_steps={0: 1}), {moment: happening})
         with world.happening():
@@ -290,7 +290,7 @@ def test_a_write_for_an_element_happens_once_whatever_happens_at_each_moment(hap
 
 
 @pytest.mark.usefixtures("aws")
-def test_a_batch_that_is_cancelled_at_any_moment_ends_in_a_true_state() -> None:
+def test_a_batch_that_is_cancelled_at_any_moment_ends_in_a_consistent_state() -> None:
     shape = Shape((NONE, frozenset({0}), frozenset({1})), writes=frozenset({1}), map_steps={1: 2})
     for moment in range(16):
         world = World(shape, {moment: "cancelled"})
@@ -317,7 +317,7 @@ class Bringing(World):
 
 @pytest.mark.usefixtures("aws")
 @pytest.mark.parametrize("brought", [object, lambda: deep(100_000)])
-def test_nothing_but_json_is_kept_and_a_write_that_brought_none_may_have_happened(brought: Callable[[], Any]) -> None:
+def test_a_result_that_is_no_json_fails_a_read_and_leaves_a_write_in_doubt(brought: Callable[[], Any]) -> None:
     for writes, status in ((False, "failed"), (True, "unknown")):
         world = Bringing(brought(), writes=writes)
         world.execute("first")
@@ -332,7 +332,7 @@ def deep(depth: int) -> Any:
 
 
 @pytest.mark.usefixtures("aws")
-def test_a_text_that_is_no_unicode_is_kept_as_far_as_it_is() -> None:
+def test_a_text_that_is_no_unicode_is_stored_with_question_marks() -> None:
     world = Bringing(json.loads('"a\\ud800"'))
     world.execute("first")
     (entry,) = ledger.get_entries(world.head.pk)

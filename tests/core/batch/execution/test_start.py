@@ -69,7 +69,7 @@ def machine_of(made: Plan) -> str:
     return f"{settings().step_runner.partition(':lambda:')[0]}:states:us-east-1:123456789012:stateMachine:{name}"
 
 
-def test_the_first_batch_of_a_shape_makes_its_machine_and_the_next_one_uses_it(aws: list[str]) -> None:
+def test_the_first_batch_of_a_shape_creates_its_machine_and_the_next_one_uses_it(aws: list[str]) -> None:
     made = planned({"id": "a"}, {"id": "b", "after": "a"})
     first = start(made, SHELF)
     aws.clear()
@@ -107,14 +107,14 @@ def test_a_batch_closes_after_its_timeout_and_is_kept_as_long_as_the_setting_say
         ("CreateStateMachine", "StateMachineDeleting"),
     ],
 )
-def test_where_no_machine_can_be_made_the_batch_runs_on_the_relay(relay: str, operation: str, code: str) -> None:
+def test_a_batch_runs_on_the_relay_where_no_machine_can_be_created(relay: str, operation: str, code: str) -> None:
     with refusing(operation, code):
         head = start(planned({"id": "a"}), SHELF)
     assert executions(relay) == {head.batch: {"batch": head.pk, "step": -1}}
     assert ledger.get_header(head.pk).form == head.form == "relay"
 
 
-def test_a_machine_whose_making_takes_too_long_is_asked_for_once(relay: str, aws: list[str]) -> None:
+def test_a_machine_whose_creation_times_out_is_requested_once(relay: str, aws: list[str]) -> None:
     def silent(**_: Any) -> None:
         raise ReadTimeoutError(endpoint_url="https://states")
 
@@ -124,7 +124,7 @@ def test_a_machine_whose_making_takes_too_long_is_asked_for_once(relay: str, aws
     assert len(executions(relay)) == 1
 
 
-def test_a_machine_that_is_being_removed_is_gone_around(relay: str) -> None:
+def test_a_machine_that_is_being_removed_is_not_used(relay: str) -> None:
     made = planned({"id": "a"})
     assert machine_usage.mark_removing(machine_of(made).rpartition(":")[2], None)
     assert start(made, SHELF).form == "relay"
@@ -144,13 +144,13 @@ def test_a_graph_without_a_machine_runs_on_the_relay(relay: str, aws: list[str])
     assert head.batch in executions(relay)
 
 
-def test_another_refusal_is_no_reason_for_the_relay(relay: str) -> None:
+def test_any_other_error_of_aws_does_not_lead_to_the_relay(relay: str) -> None:
     with refusing("CreateStateMachine", "AccessDeniedException"), pytest.raises(AwsError):
         start(planned({"id": "a"}), SHELF)
     assert executions(relay) == {}
 
 
-def test_a_machine_that_somebody_else_makes_meanwhile_is_used(relay: str) -> None:
+def test_a_machine_that_another_batch_creates_meanwhile_is_used(relay: str) -> None:
     made = planned({"id": "a"})
     first = start(made, SHELF)
     refusals = iter([True])
@@ -166,7 +166,7 @@ def test_a_machine_that_somebody_else_makes_meanwhile_is_used(relay: str) -> Non
     assert executions(relay) == {}
 
 
-def test_a_batch_that_nothing_can_run_is_refused(aws: list[str]) -> None:
+def test_a_batch_is_refused_where_neither_machine_nor_relay_starts(aws: list[str]) -> None:
     del aws
     with refusing("CreateStateMachine", "ThrottlingException"), pytest.raises(UpstreamUnavailable):
         start(planned({"id": "a"}), SHELF)

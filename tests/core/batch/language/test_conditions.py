@@ -39,7 +39,7 @@ def truth(written: Any) -> bool:
         ("each.state", True, True),
     ],
 )
-def test_what_exists_and_what_is_not_empty(path: str, exists: bool, filled: bool) -> None:
+def test_exists_and_not_empty_hold_for_the_right_values(path: str, exists: bool, filled: bool) -> None:
     reference = "${" + path + "}"
     assert truth({"exists": reference}) is exists
     assert truth({"not_empty": reference}) is filled
@@ -63,17 +63,17 @@ def test_what_exists_and_what_is_not_empty(path: str, exists: bool, filled: bool
         ("a.t", "${each.state}", False),
     ],
 )
-def test_what_equals(path: str, value: Any, same: bool) -> None:
+def test_equals_compares_as_json(path: str, value: Any, same: bool) -> None:
     assert truth({"equals": ["${" + path + "}", value]}) is same
 
 
-def test_a_value_as_deep_as_can_be_is_compared_with_one_that_is_deeper() -> None:
+def test_values_of_extreme_depth_can_be_compared() -> None:
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
     assert not is_equal_json(deep, [[[1]]])
 
 
-def test_a_condition_about_the_element_is_told_from_one_about_the_step() -> None:
+def test_conditions_about_the_element_and_about_the_step_are_distinguished() -> None:
     assert is_about_element({"equals": ["${a.n}", "${each.id}"]})
     assert not is_about_element({"equals": ["${a.n}", "$${each.id}"]})

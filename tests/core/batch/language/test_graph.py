@@ -27,7 +27,7 @@ DIAMOND = graph([], [0], [0], [1, 2])
 N_SHAPE = graph([], [], [0], [0, 1])
 
 
-def test_a_graph_knows_all_that_a_step_comes_after() -> None:
+def test_ancestors_are_all_steps_that_settle_before_a_step() -> None:
     assert DIAMOND.ancestors == sets([], [0], [0], [0, 1, 2])
 
 
@@ -45,7 +45,7 @@ def test_a_graph_refuses_a_cycle() -> None:
         graph([1], [0])
 
 
-def test_a_cycle_is_found_as_the_path_of_who_needs_whom() -> None:
+def test_a_cycle_is_found_as_a_path_of_needs() -> None:
     assert find_cycle(sets([2], [0], [1, 3], [])) == (0, 2, 1, 0)
 
 
@@ -53,13 +53,13 @@ def test_a_step_that_needs_itself_is_a_cycle() -> None:
     assert find_cycle(sets([], [1])) == (1, 1)
 
 
-def test_a_graph_without_a_cycle_has_none_to_find() -> None:
+def test_no_cycle_is_found_in_a_graph_without_one() -> None:
     assert find_cycle(DIAMOND.needs) is None
 
 
 @given(st.lists(st.sets(st.integers(0, 7), max_size=2), min_size=8, max_size=8))
 @ONE_SECOND
-def test_a_found_cycle_is_one(drawn: list[set[int]]) -> None:
+def test_a_found_cycle_is_a_closed_path_of_needs(drawn: list[set[int]]) -> None:
     needs = sets(*map(sorted, drawn))
     cycle = find_cycle(needs)
     if cycle is None:
@@ -76,7 +76,7 @@ def test_the_reduction_drops_a_need_that_another_need_implies() -> None:
 
 @given(graphs())
 @ONE_SECOND
-def test_the_reduction_keeps_the_order_of_steps_and_has_no_need_to_spare(some: Graph) -> None:
+def test_the_reduction_keeps_the_ancestors_and_has_no_redundant_need(some: Graph) -> None:
     reduced = some.reduced
     assert reduced.ancestors == some.ancestors
     assert all(mine <= theirs for mine, theirs in zip(reduced.needs, some.needs, strict=True))
@@ -95,7 +95,7 @@ def test_the_depth_is_the_longest_path_in_steps() -> None:
     assert [each.depth for each in (Graph(()), INDEPENDENT, DIAMOND, CHAIN)] == [0, 1, 3, 3]
 
 
-def test_components_are_what_no_need_connects() -> None:
+def test_components_are_parts_that_no_need_connects() -> None:
     assert graph([], [], [0], [], [1, 3]).components == sets([0, 2], [1, 3, 4])
 
 
@@ -148,7 +148,7 @@ def test_the_last_need_to_settle_opens_a_step() -> None:
     assert opened(N_SHAPE.needs, {1: 1, 0: 2}, 0) == [2, 3]
 
 
-def test_what_a_step_opened_stays_the_same_when_more_settles() -> None:
+def test_the_steps_that_a_step_opened_stay_the_same_when_more_settle() -> None:
     assert opened(N_SHAPE.needs, {1: 1, 0: 2, 2: 3, 3: 4}, 1) == []
     assert opened(N_SHAPE.needs, {1: 1, 0: 2, 2: 3, 3: 4}, 0) == [2, 3]
 
@@ -225,7 +225,7 @@ def test_steps_that_only_look_alike_may_be_ordered_by_their_numbers() -> None:
     assert 1 < _shapes_when_renumbered(6, 3, 3) <= 20
 
 
-def test_a_hundred_steps_that_look_alike_are_ordered_at_once() -> None:
+def test_a_hundred_steps_that_look_alike_are_ordered_quickly() -> None:
     ring = graph(*[[]] * 50, *([i, (i + 1) % 50] for i in range(50)))
     began = time.process_time()
     canonical_order(ring)

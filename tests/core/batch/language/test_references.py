@@ -134,11 +134,11 @@ def test_a_step_with_each_is_the_list_of_its_elements_and_each_is_the_element(te
         ("none.elements[*].status", []),
     ],
 )
-def test_what_did_not_succeed_is_null_and_has_no_rows(text: str, value: Any) -> None:
+def test_a_step_that_did_not_succeed_is_null_and_has_no_rows(text: str, value: Any) -> None:
     assert resolve("${" + text + "}", SOURCES.__getitem__) == value
 
 
-def test_references_are_found_however_deep() -> None:
+def test_references_are_found_at_any_depth() -> None:
     assert resolved({"x": [{"y": ["${a.it.s}", 1]}], "z": True}) == {"x": [{"y": ["a", 1]}], "z": True}
 
 
@@ -160,7 +160,7 @@ def test_a_malformed_reference_is_refused(bad: str) -> None:
 
 
 @pytest.mark.parametrize("bad", ["${{ secrets.A }}", "${a{b}}", "${a[" + "9" * 5000 + "]}"])
-def test_what_others_would_take_for_a_template_must_be_escaped(bad: str) -> None:
+def test_text_that_looks_like_a_reference_must_be_escaped(bad: str) -> None:
     hint = refusal({"x": bad}).text().hint
     assert hint == "Correct the reference. Write ${step.path[0].field} with the id of a step, or $${ for a plain ${."
 
@@ -181,13 +181,13 @@ def test_what_others_would_take_for_a_template_must_be_escaped(bad: str) -> None
         ("list[0].x", "there is no x", "There: a list of 2."),
     ],
 )
-def test_a_reference_that_leads_nowhere_says_what_is_there(text: str, problem: str, known: str) -> None:
+def test_a_reference_that_does_not_resolve_says_what_the_value_contains(text: str, problem: str, known: str) -> None:
     error = refusal({"x": "${" + text + "}"})
     assert error.text().message == f"params.x: ${{{text}}} does not resolve: {problem}."
     assert error.text().hint == f"Correct the reference. {known}"
 
 
-def test_references_are_listed_with_the_field_that_they_stand_in() -> None:
+def test_references_are_listed_with_their_field() -> None:
     found = find_references({"x": ["${a.items[0].id}", "$${b}"], "y": {"z": "to ${c} and ${d.e}"}, "n": 1})
     assert found == [
         Reference("a.items[0].id", "params.x.0", "a", ("items", 0, "id")),
@@ -197,7 +197,7 @@ def test_references_are_listed_with_the_field_that_they_stand_in() -> None:
 
 
 @pytest.mark.parametrize("text", ["a", "a.items[0].id", "a.raw[0].x", "a[0].x", "a.elements[*].status", "a.file"])
-def test_what_a_step_with_each_has_passes_the_plan(text: str) -> None:
+def test_the_fields_of_a_step_with_each_pass_the_plan(text: str) -> None:
     (reference,) = find_references("${" + text + "}")
     check_reference(reference, SHOWS, is_map=True)
 
@@ -211,7 +211,7 @@ def test_a_path_past_the_list_of_a_step_with_each_is_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["a", "a.items", "a.items[0]", "a.items[0].id", "a.items[*].author", "a.x", "a.raw.x"])
-def test_what_may_lead_somewhere_passes_the_plan(text: str) -> None:
+def test_a_reference_that_may_resolve_passes_the_plan(text: str) -> None:
     (reference,) = find_references({"x": "${" + text + "}"})
     check_reference(reference, SHOWS)
 

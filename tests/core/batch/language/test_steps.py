@@ -44,11 +44,11 @@ def test_a_line_is_a_step() -> None:
     ]
 
 
-def test_what_is_left_out_has_defaults_and_an_id_made_from_the_line() -> None:
+def test_missing_fields_have_defaults_and_the_id_comes_from_the_line() -> None:
     assert read(f"\n\n{line()}") == [Step(line=3, id="line3", has_explicit_id=False, module="m", tool="t")]
 
 
-def test_a_line_may_say_for_what_when_how_long_and_what_if_it_fails() -> None:
+def test_a_line_may_have_each_when_timeout_and_on_error() -> None:
     (found,) = read(
         line(each="${a.items}", each_limit=1000, when={"equals": ["${each.x}", [1]]}, on_error="continue", timeout=2.5)
     )
@@ -57,11 +57,11 @@ def test_a_line_may_say_for_what_when_how_long_and_what_if_it_fails() -> None:
     assert (found.on_error, found.timeout) == ("continue", 2.5)
 
 
-def test_a_when_that_is_one_reference_asks_for_something_there() -> None:
+def test_a_when_that_is_one_reference_means_not_empty() -> None:
     assert read(line(when="${a.items}"))[0].when == {"not_empty": "${a.items}"}
 
 
-def test_one_need_may_stand_without_a_list() -> None:
+def test_after_may_be_one_id_without_a_list() -> None:
     assert read(line(after="b"))[0].after == ("b",)
 
 
@@ -89,7 +89,7 @@ def test_a_list_of_objects_is_a_batch_too() -> None:
     assert [(step.line, step.id, step.has_explicit_id) for step in steps] == [(1, "a", True), (2, "line2", False)]
 
 
-def test_a_broken_line_is_named_and_the_others_are_read() -> None:
+def test_a_malformed_line_is_reported_and_the_others_are_parsed() -> None:
     problems: Problems = []
     steps = parse(f'{line(id="a")}\n{{"id": "b",}}\n{line(id="c")}', problems)
     assert [step.id for step in steps] == ["a", "c"]
@@ -138,13 +138,13 @@ def test_a_broken_line_is_named_and_the_others_are_read() -> None:
         ({"when": {"unless": "${a}"}}, "when", WHEN),
     ],
 )
-def test_a_wrong_field_is_named_with_what_is_right(value: Any, field: str, problem: str) -> None:
+def test_a_wrong_field_is_reported_with_what_is_allowed(value: Any, field: str, problem: str) -> None:
     for commands in (line(**value), [{"module": "m", "tool": "t"} | value]):
         (found,) = wrong(commands)
         assert (found.details["line"], found.details["field"], found.details["problem"]) == (1, field, problem)
 
 
-def test_all_that_is_wrong_with_a_line_is_told_at_once() -> None:
+def test_all_errors_of_a_line_are_reported_together() -> None:
     found = wrong('{"id": "a", "modul": "m", "output": 1}')
     assert [problem.details["field"] for problem in found] == ["module", "tool", "output", "modul"]
     assert {problem.details["id"] for problem in found} == {"a"}
@@ -164,7 +164,7 @@ def test_a_number_that_is_none_in_json_is_refused(number: str) -> None:
 
 
 @pytest.mark.parametrize("depth", [300, 5_000, 100_000])
-def test_what_is_nested_without_end_is_refused(depth: int) -> None:
+def test_a_line_that_is_nested_too_deep_is_refused(depth: int) -> None:
     bomb = "[" * depth + "]" * depth
     for place in (f'"params": {{"x": {bomb}}}', f'"when": {{"equals": ["${{a}}", {bomb}]}}'):
         (found,) = wrong(f'{{"module": "m", "tool": "t", {place}}}')
@@ -172,13 +172,13 @@ def test_what_is_nested_without_end_is_refused(depth: int) -> None:
         assert len(found.details["field"]) < 40
 
 
-def test_an_id_stands_once() -> None:
+def test_an_id_may_be_used_once() -> None:
     (found,) = wrong(f"{line(id='a')}\n{line(id='b')}\n{line(id='a')}")
     assert isinstance(found, DuplicateStep)
     assert found.text().message == 'Line 3: the id "a" is taken by line 1.'
 
 
-def test_an_id_that_a_line_would_have_without_one_is_taken_too() -> None:
+def test_the_id_that_is_made_from_a_line_may_not_be_used_by_another() -> None:
     assert isinstance(wrong(f"{line(id='line2')}\n{line()}")[0], DuplicateStep)
 
 

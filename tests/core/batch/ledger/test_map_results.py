@@ -42,19 +42,21 @@ def gather(found: list[Entry]) -> tuple[Ending, bytes | None]:
         (["cancelled", "failed"], "failed", "failed"),
     ],
 )
-def test_how_a_step_ends_by_its_elements(statuses: list[Status], strict: Status, lenient: Status) -> None:
+def test_the_status_of_a_step_follows_from_those_of_its_elements(
+    statuses: list[Status], strict: Status, lenient: Status
+) -> None:
     assert map_status(ended(*statuses), continue_on_error=False) == strict
     assert map_status(ended(*statuses), continue_on_error=True) == lenient
 
 
-def test_the_list_keeps_the_order_and_has_null_for_what_did_not_succeed() -> None:
+def test_the_list_keeps_the_order_and_has_null_for_elements_that_did_not_succeed() -> None:
     ending, content = gather(ended("succeeded", "failed", "succeeded", "skipped"))
     assert json.loads(content or b"") == [{"n": 0}, None, {"n": 2}, None]
     assert [one["status"] for one in ending.statuses or ()] == ["succeeded", "failed", "succeeded", "skipped"]
     assert gather([])[1] == b"[]"
 
 
-def test_a_failed_step_has_its_first_elements_error_with_its_place() -> None:
+def test_a_failed_step_has_the_error_of_its_first_failed_element_with_its_place() -> None:
     error = to_message(ToolExecutionError(service="shop", http_status=409, problem="x" * 999))
     first, second = ended("failed", "failed")
     ending, _ = gather([first, replace(second, ending=Ending("failed", error=error))])
@@ -65,18 +67,18 @@ def test_a_failed_step_has_its_first_elements_error_with_its_place() -> None:
     assert len(shown["message"]) == map_results.MAX_ERROR_MESSAGE_CHARACTERS
 
 
-def test_a_step_that_succeeded_has_no_error_though_elements_have() -> None:
+def test_a_step_that_succeeded_has_no_error_although_elements_failed() -> None:
     lost = to_message(InternalError(request_id="r1"))
     assert gather([*ended("succeeded"), *ended("failed", error=lost)])[0].error is None
 
 
-def test_how_to_go_on_with_lists_that_were_cut_is_told_of_the_first_few() -> None:
+def test_only_the_first_few_notes_about_cut_lists_are_kept() -> None:
     ending, _ = gather(ended(*["succeeded"] * 9, more="Go on with page 2."))
     assert ending.more.splitlines()[0] == "element 0: Go on with page 2."
     assert len(ending.more.splitlines()) == map_results.MAX_NOTES
 
 
-def test_more_than_a_sandbox_can_hold_fails_the_step_and_keeps_the_statuses() -> None:
+def test_a_list_that_exceeds_the_memory_fails_the_step_and_keeps_the_statuses() -> None:
     part = b" " * (map_results.MAX_LIST_BYTES // 2)
     ending, content = gather_results(HEAD, ENTRY, ended("succeeded", "succeeded", "succeeded"), lambda _: part)
     assert (ending.status, content) == ("failed", None)

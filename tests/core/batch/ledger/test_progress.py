@@ -21,7 +21,7 @@ def told() -> dict[str, dict[str, Any]]:
     return {step["id"]: step for step in document["steps"]}
 
 
-def test_a_step_waits_is_ready_runs_and_ends(write: Write) -> None:
+def test_a_step_is_shown_as_waiting_ready_running_and_ended(write: Write) -> None:
     write(DOCS, ("list_tags", {}, {0}), ("list_tags", {}, {0, 1}))
     assert [step["state"] for step in told().values()] == ["ready", "waiting", "waiting"]
     claim_by("sandbox")
@@ -36,7 +36,7 @@ def test_a_step_waits_is_ready_runs_and_ends(write: Write) -> None:
     assert (told()["step2"]["needs"], told()["step2"]["waits_for"]) == (["step0", "step1"], ["step1"])
 
 
-def test_steps_come_in_the_order_of_their_lines_whatever_their_numbers(write: Write) -> None:
+def test_steps_are_shown_in_the_order_of_their_lines(write: Write) -> None:
     write(DOCS, DOCS, step0={"line": 2}, step1={"line": 1})
     assert list(told()) == ["step1", "step0"]
 
@@ -58,7 +58,7 @@ def test_the_elements_of_a_list_are_counted_while_they_run_and_afterwards(write:
     assert told()["step1"]["elements"] == {"count": 3, "settled": 3, "succeeded": 2, "failed": 1}
 
 
-def test_what_a_resumed_batch_has_kept_has_no_times(write: Write) -> None:
+def test_steps_that_a_resumed_batch_carried_over_have_no_times(write: Write) -> None:
     head = write(DOCS)
     transitions.finish(head, entry(), None, Ending("succeeded"), b"[]")
     resumed = replace(head, resumes="b_old", started_at=time.time() + 60, seq={0: 0}, outcome={0: "succeeded"})
@@ -66,7 +66,7 @@ def test_what_a_resumed_batch_has_kept_has_no_times(write: Write) -> None:
     assert (kept["state"], kept["kept"], "ended_at" in kept) == ("succeeded", True, False)
 
 
-def test_nothing_of_params_and_results_is_told(write: Write) -> None:
+def test_progress_contains_no_params_and_no_results(write: Write) -> None:
     write(("search_docs", {"query": "canary"}, set()))
     transitions.finish(ledger.get_header(PK), entry(), None, Ending("succeeded"), b'["canary"]')
     assert "canary" not in json.dumps(progress(ledger.get_header(PK), ledger.get_entries(PK), 0))

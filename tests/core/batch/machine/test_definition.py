@@ -70,12 +70,12 @@ def types(made: Machine) -> list[str]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_machine_of_a_known_shape_is_as_drawn(shape: str) -> None:
+def test_the_machine_of_a_known_shape_equals_its_golden_file(shape: str) -> None:
     golden = json.loads((MACHINES / f"{shape}.json").read_text())
     assert build_machine(SHAPES[shape], STEP_RUNNER, FANS.get(shape, frozenset())).definition == golden
 
 
-def test_every_golden_machine_is_of_a_known_shape() -> None:
+def test_every_golden_file_belongs_to_a_known_shape() -> None:
     assert {path.stem for path in MACHINES.iterdir()} == SHAPES.keys()
 
 
@@ -93,13 +93,13 @@ def test_a_free_cut_needs_no_choice_and_no_copies() -> None:
     assert [copies(made, i) for i in range(4)] == [1, 1, 1, 1]
 
 
-def test_a_join_stands_in_the_branch_of_each_need() -> None:
+def test_a_join_is_copied_into_the_branch_of_each_need() -> None:
     made = build_machine(SHAPES["n_shape"], STEP_RUNNER)
     assert [copies(made, i) for i in range(4)] == [1, 1, 1, 2]
     assert types(made).count("Choice") == 2
 
 
-def test_what_a_free_cut_unites_inside_of_a_tangle_stands_once() -> None:
+def test_steps_that_a_free_cut_unites_inside_a_tangle_are_not_copied() -> None:
     #    0, 1 -> 3 -> 4      the first two begin together, since all that follows 3 follows both
     #    2, 3 -> 5           5 joins them with another branch
     made = build_machine(graph([], [], [], [0, 1], [3], [2, 3]), STEP_RUNNER)
@@ -111,7 +111,7 @@ def test_needs_that_other_needs_imply_change_nothing() -> None:
     assert implied.definition_json == build_machine(SHAPES["chain"], STEP_RUNNER).definition_json
 
 
-def test_what_waits_for_a_barrier_and_for_another_branch_stands_behind_the_barrier_once() -> None:
+def test_a_step_that_waits_for_a_barrier_and_another_branch_is_placed_once_after_the_barrier() -> None:
     #    0, 1 -> 3      3 stands once behind both of them, guarded: it may wait longer for 2, in whose branch it
     #    2 -> 3, 4      stands too
     made = build_machine(SHAPES["barrier"], STEP_RUNNER)
@@ -154,7 +154,7 @@ def _definition(some: Graph, map_steps: frozenset[int]) -> str:
     return made.definition_json
 
 
-def test_the_partition_of_every_arn_is_the_step_runners() -> None:
+def test_every_arn_has_the_partition_of_the_step_runner() -> None:
     made = build_machine(SHAPES["each"], STEP_RUNNER.replace("arn:aws:", "arn:aws-cn:"), FANS["each"])
     assert set(re.findall(r"arn:[^:]*:", made.definition_json)) == {"arn:aws-cn:"}
 
@@ -172,7 +172,7 @@ def test_a_lost_step_is_settled_for_longer_than_a_claim_may_live() -> None:
     assert _span(lost) > FUNCTION_TIMEOUT_SECONDS + CLAIM_MARGIN_SECONDS
 
 
-def test_the_claim_of_another_execution_is_outlasted() -> None:
+def test_retries_last_longer_than_the_claim_of_another_execution() -> None:
     busy = build_machine(SHAPES["single"], STEP_RUNNER).definition["States"]["s0"]["Retry"][0]
     assert busy["ErrorEquals"] == ["StepBusy"]
     assert "JitterStrategy" not in busy
@@ -185,7 +185,7 @@ def _span(retrier: dict[str, Any]) -> float:
     return float(sum(min(wait, retrier["MaxDelaySeconds"]) for wait in waits))
 
 
-def test_a_machine_holds_nothing_of_a_batch_but_its_shape() -> None:
+def test_a_machine_contains_nothing_of_a_batch_but_its_shape() -> None:
     payload = {
         "batch.$": "$.batch",
         "step": 0,
@@ -223,7 +223,7 @@ def test_a_name_has_at_most_80_plain_characters() -> None:
     assert re.fullmatch(r"[A-Za-z0-9_-]{80}", name)
 
 
-def test_whatever_the_stack_is_called_its_machines_names_are_among_those_that_its_roles_allow() -> None:
+def test_the_roles_of_a_stack_with_any_name_allow_the_names_of_its_machines() -> None:
     stack_id = (
         f"arn:aws:cloudformation:us-east-1:123456789012:stack/{'Long-' * 25}end/5b8f8a40-c6b3-11f0-9b2e-0eae8c3f1f9d"
     )
@@ -252,7 +252,7 @@ def test_whatever_the_stack_is_called_its_machines_names_are_among_those_that_it
     assert all(fnmatchcase(arn, resource) for arn in arns for resource in allowed)
 
 
-def test_the_definition_is_written_the_same_whatever_the_order_of_its_keys() -> None:
+def test_the_definition_is_the_same_text_for_any_order_of_its_keys() -> None:
     made = build_machine(SHAPES["chain"], STEP_RUNNER)
     turned = replace(made, definition=dict(reversed(made.definition.items())))
     assert turned.definition_json == made.definition_json
@@ -290,5 +290,5 @@ def test_the_relay_knows_its_size_and_the_depth_of_the_graph() -> None:
     assert build_machine(SHAPES["chain"], STEP_RUNNER).form == "machine"
 
 
-def test_no_definition_holds_a_null_which_cloudformation_would_refuse() -> None:
+def test_no_definition_contains_a_null_which_cloudformation_would_refuse() -> None:
     assert "null" not in build_relay(TANGLED, STEP_RUNNER).definition_json

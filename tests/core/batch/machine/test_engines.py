@@ -51,7 +51,7 @@ def in_order(settled: list[int], graph: Graph) -> bool:
 # -- npm asl-validator ------------------------------------------------------------------------------------
 
 
-def test_a_validator_by_others_accepts_our_machines_and_would_refuse_a_broken_one() -> None:
+def test_a_third_party_validator_accepts_our_machines_and_refuses_a_broken_one() -> None:
     shapes = [build_machine(SHAPES[name], STEP_RUNNER, FANS.get(name, frozenset())).definition for name in SHAPES]
     definitions = [
         *shapes,
@@ -67,7 +67,7 @@ def test_a_validator_by_others_accepts_our_machines_and_would_refuse_a_broken_on
 # -- npm aws-local-stepfunctions --------------------------------------------------------------------------
 
 
-def test_an_interpreter_by_others_runs_our_machines_as_they_are_meant() -> None:
+def test_a_third_party_interpreter_runs_our_machines_correctly() -> None:
     batches = sample(range(16), 14)
     given = [
         {
@@ -169,7 +169,7 @@ def create(client: Any, name: str, asl: Asl) -> str:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_embedded_step_functions_run_our_machines_as_they_are_meant(
+def test_the_embedded_step_functions_run_our_machines_correctly(
     embedded: tuple[Any, dict[str, Runner]], seed: int
 ) -> None:
     client, runners = embedded
@@ -181,7 +181,7 @@ def test_the_embedded_step_functions_run_our_machines_as_they_are_meant(
     assert ran_once(one)
 
 
-def test_the_embedded_step_functions_run_the_relay_as_it_is_meant(embedded: tuple[Any, dict[str, Runner]]) -> None:
+def test_the_embedded_step_functions_run_the_relay_correctly(embedded: tuple[Any, dict[str, Runner]]) -> None:
     client, runners = embedded
     (batch,) = sample(range(3, 4), 9)
     one = runners["relayed"] = Runner(batch)
