@@ -1,6 +1,7 @@
 """What tests of every room share: an issuer on loopback, AWS on moto, and one organization with its people."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from mcpist.caller import Role, Subject
 from mcpist.memory import forget_all
 from mcpist.people import directory
 from mcpist_services import NAMES
+from tests.internet import trust_nobody
 from tests.moto_stores import make_once
 from tests.token_broker.authorization_server import AuthorizationServer, running
 
@@ -26,6 +28,7 @@ from tests.token_broker.authorization_server import AuthorizationServer, running
 hypothesis.settings.register_profile("steady", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("steady")
 dynamodb_answers.install()
+trust_nobody()
 
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 PUBLIC_URL = "https://mcp.example.com"
@@ -120,3 +123,10 @@ def deployment_rank(item: pytest.Item) -> tuple[int, str]:
         return 0, ""
     params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     return (1, item.path.name) if "deployment" in params else (2, "")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print one line for each reason for which tests were skipped: it says how to have what they need."""
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.getreports("skipped"))
+    for reason, count in reasons.items():
+        terminalreporter.write_line(f"SKIPPED {count} tests: {reason}")

@@ -13,6 +13,7 @@ import yaml
 
 from mcpist.tools.catalogue import INDEX_FILE
 from mcpist_services.catalogue import CATALOGUE
+from tests.internet import fetching_environment
 
 ROOT = Path(__file__).parents[1]
 UNZIPPED_LIMIT_BYTES = 250 * 2**20
@@ -64,32 +65,25 @@ LAYERS = of_type(ROOT / "template.yaml", "LayerVersion")
 PYTHON_LAYERS = [id_ for id_ in LAYERS if id_ != "ConfigLayer"]
 
 
-def make_build(folder: Path) -> subprocess.Popen[str]:
-    # What an outer `make test` or `uv run` set must not reach the inner make.
+def make_build(folder: Path) -> Path:
+    """Build into a folder."""
+    # Variables that an outer `make test` or `uv run` set must not reach the inner make.
     outer = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}
-    environment = {name: value for name, value in os.environ.items() if name not in outer}
+    environment = {name: value for name, value in fetching_environment().items() if name not in outer}
     if "UV" in environment:
         environment["PATH"] = os.pathsep.join([str(Path(environment["UV"]).parent), environment["PATH"]])
     command = ["make", "build", f"BUILD_DIR={folder}"]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode and "error sending request" in done.stderr:
+        pytest.skip("uv cannot fetch the SAM CLI or the layer's packages: connect to the internet once")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
 
 
-@pytest.fixture(scope="session")
-def builds(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Two builds of the same sources, in folders with one folder for each function and layer."""
-    folders = [tmp_path_factory.mktemp(name) / "built" for name in ("build", "another build")]
-    for running in [make_build(folder) for folder in folders]:
-        output, errors = running.communicate()
-        if running.returncode and "error sending request" in errors:
-            pytest.skip("uv cannot fetch the SAM CLI or the layer's packages: no network")
-        assert running.returncode == 0, output + errors
-    return folders
-
-
-@pytest.fixture
-def built(builds: list[Path]) -> Path:
-    return builds[0]
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `make build` makes: one folder for each function and layer."""
+    return make_build(tmp_path_factory.mktemp("build") / "built")
 
 
 def code(built: Path, id_: str) -> Path:
@@ -162,7 +156,8 @@ def test_a_function_with_its_layers_stays_under_lambdas_limit(built: Path, id_: 
     assert size < UNZIPPED_LIMIT_BYTES // 2, f"{size:,} bytes: half of Lambda's limit is passed"
 
 
-def test_building_again_elsewhere_gives_the_same_bytes(builds: list[Path]) -> None:
+@pytest.mark.slow
+def test_building_again_elsewhere_gives_the_same_bytes(built: Path, tmp_path: Path) -> None:
     # Equal content has an equal hash, so `sam deploy` publishes no new layer version for it.
-    here, elsewhere = map(files, builds)
+    here, elsewhere = files(built), files(make_build(tmp_path / "elsewhere"))
     assert [name for name in here | elsewhere if here.get(name) != elsewhere.get(name)] == []

@@ -40,7 +40,9 @@ def modules() -> Path:
     """The folder node_modules, filled as package-lock.json says; skips the test where there is no node or npm."""
     for program in ("node", "npm"):
         if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed: the packages in tests/peers/package.json cannot run")
+            pytest.skip(
+                f"{program} is not on PATH: install Node {MIN_NODE_VERSION} or later with npm (https://nodejs.org)"
+            )
     folder = PEERS / "node_modules"
     stamp = folder / ".installed"
     wanted = hashlib.sha256((PEERS / "package-lock.json").read_bytes()).hexdigest()
@@ -57,7 +59,7 @@ def modern_node() -> str:
     program = str(carried) if carried.exists() and sys.platform == "linux" else shutil.which("node") or "node"
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
     if int(version.strip().lstrip("v").partition(".")[0]) < MIN_NODE_VERSION:
-        pytest.skip(f"this needs Node {MIN_NODE_VERSION}, and here is {version.strip()}")
+        pytest.skip(f"node is {version.strip()}: install Node {MIN_NODE_VERSION} or later (https://nodejs.org)")
     return program
 
 

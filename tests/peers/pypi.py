@@ -10,6 +10,7 @@ from typing import Literal
 
 import pytest
 
+from tests.internet import fetching_environment
 from tests.peers.npm import alone
 
 PEERS = Path(__file__).parent
@@ -20,7 +21,7 @@ INSTALL_SECONDS = 300
 def programs(era: Literal["handshake", "modern"] = "handshake") -> Path:
     """The folder of their commands, filled as `{era}.txt` says; skips the test where there is no uv."""
     if shutil.which("uv") is None:
-        pytest.skip(f"uv is not installed: the packages in tests/peers/{era}.txt cannot run")
+        pytest.skip("uv is not on PATH: `make test` brings it")
     folder = PEERS / ".venv" / era
     stamp = folder / ".installed"
     wanted = hashlib.sha256((PEERS / f"{era}.txt").read_bytes()).hexdigest()
@@ -38,5 +39,12 @@ def _install(folder: Path, era: str) -> None:
         ["uv", "pip", "sync", "--python", folder / "bin/python", PEERS / f"{era}.txt"],
     )
     for command in commands:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
+        done = subprocess.run(
+            command,
+            env=fetching_environment(),
+            capture_output=True,
+            text=True,
+            timeout=INSTALL_SECONDS,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr

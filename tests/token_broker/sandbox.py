@@ -1,14 +1,15 @@
 """A sandbox of the broker as a process of its own, in which many threads resolve at the same moment.
 
-Each line on stdin is one round, `{service, refused, threads, pace}`; each line on stdout what came of it. The first
-round finds the clients of AWS made, and each finds nothing in memory.
+A round is `{service, refused, threads, pace}`, and its answer what each thread got. The first round finds the clients
+of AWS made, and each finds nothing in memory.
 """
 
-import json
-import sys
+import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from multiprocessing.connection import Connection
 from typing import Any
 
 from mcpist.aws import clients
@@ -23,17 +24,17 @@ from token_broker.vault import vault
 UMA = Caller("acme", "uma", Subject("https://login.example.com", "uma"), "user", ())
 
 
-def resolve(barrier: threading.Barrier, told: dict[str, Any]) -> tuple[str, float]:
+def resolve(barrier: threading.Barrier, request: dict[str, Any]) -> tuple[str, float]:
     """The version and its token, or the error's code, and the seconds until it was there.
 
     A store that is too slow on a loaded machine is a retryable error: then it is tried again, as callers do.
     """
-    pace = LeaseTiming(**told["pace"])
+    pace = LeaseTiming(**request["pace"])
     barrier.wait()
     began = time.monotonic()
     while True:
         try:
-            credential = credentials.resolve(UMA, told["service"], refused=told["refused"], pace=pace)
+            credential = credentials.resolve(UMA, request["service"], refused=request["refused"], pace=pace)
             return f"{credential.version} {credential.token}", time.monotonic() - began
         except McpistError as error:
             if not isinstance(error, StoreUnavailable) or time.monotonic() > began + pace.wait:
@@ -47,17 +48,20 @@ def prepare() -> None:
     clients.client("ssm", **apps.SSM_CLIENT_OPTIONS)
 
 
-def play(told: dict[str, Any]) -> dict[str, Any]:
-    """One round."""
+def play(request: dict[str, Any]) -> dict[str, Any]:
+    """Play one round."""
     forget_entries()
-    barrier = threading.Barrier(told["threads"])
-    with ThreadPoolExecutor(told["threads"]) as pool:
-        ended = list(pool.map(lambda _: resolve(barrier, told), range(told["threads"])))
+    barrier = threading.Barrier(request["threads"])
+    with ThreadPoolExecutor(request["threads"]) as pool:
+        ended = list(pool.map(lambda _: resolve(barrier, request), range(request["threads"])))
     return {"found": [found for found, _ in ended], "seconds": [seconds for _, seconds in ended]}
 
 
-if __name__ == "__main__":
+def serve(connection: Connection, environment: dict[str, str]) -> None:
+    """Play rounds until the other end closes."""
+    os.environ.clear()
+    os.environ |= environment
     prepare()
-    for line in sys.stdin:
-        sys.stdout.write(json.dumps(play(json.loads(line))) + "\n")
-        sys.stdout.flush()
+    with suppress(EOFError):
+        while True:
+            connection.send(play(connection.recv()))

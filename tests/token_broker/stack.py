@@ -1,8 +1,7 @@
 """AWS as other processes reach it, and the broker's sandboxes as such processes, around one grant that rotates."""
 
-import json
+import multiprocessing
 import os
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from pydantic import SecretStr
 
 from infra.local.stack import EmbeddedAws
 from mcpist.memory import forget_all
+from tests.token_broker import sandbox
 from tests.token_broker.authorization_server import AuthorizationServer, Minted
 from tests.token_broker.conftest import ROOT
 from token_broker.grants import grants
@@ -23,6 +23,10 @@ SERVICE = "example"
 OWNER = "user#uma"
 # Short enough for a test, long enough for hundreds of threads on two cores to keep their beat.
 PACE = {"lease": 2.0, "beat": 0.4, "margin": 1.0, "wait": 40.0}
+
+# Processes that are forked from one that has imported all they need.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload([sandbox.__name__])
 
 
 @dataclass
@@ -37,40 +41,32 @@ class BrokerProcess:
     """A process of its own; it ends with the test, or is killed by it."""
 
     def __init__(self, environment: dict[str, str]) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.token_broker.sandbox"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-            cwd=ROOT,
-        )
+        self.connection, theirs = FORKS.Pipe()
+        self.process = FORKS.Process(target=sandbox.serve, args=(theirs, environment))
+        self.process.start()
+        theirs.close()
 
-    def send(self, **told: Any) -> None:
+    def send(self, **request: Any) -> None:
         """Begin a round."""
-        assert self.process.stdin
-        self.process.stdin.write(json.dumps(told) + "\n")
-        self.process.stdin.flush()
+        self.connection.send(request)
 
     def receive(self) -> dict[str, Any] | None:
-        """What came of it; None if the process was killed."""
-        assert self.process.stdout
-        line = self.process.stdout.readline()
-        heard: dict[str, Any] | None = json.loads(line) if line else None
-        return heard
+        """What the round's threads got; None if the process was killed."""
+        try:
+            played: dict[str, Any] = self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            return None
+        return played
 
     def kill(self) -> None:
-        """SIGKILL, and gone."""
+        """Kill it, and wait until it has ended."""
         self.process.kill()
-        self.process.wait()
+        self.process.join()
 
     def close(self) -> None:
-        """No more rounds."""
-        assert self.process.stdin
-        assert self.process.stdout
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
+        """Let it end: there are no more rounds."""
+        self.connection.close()
+        self.process.join()
 
 
 @dataclass(frozen=True)
@@ -127,21 +123,21 @@ class BrokerStack:
         try:
             yield made
         finally:
-            for sandbox in made:
-                sandbox.close()
+            for one in made:
+                one.close()
 
     def play(
         self, sandboxes: Sequence[BrokerProcess], *, threads: int, refused: int | None = None, **pace: float
     ) -> Round:
         """One round in all sandboxes at once."""
-        for sandbox in sandboxes:
-            sandbox.send(service=SERVICE, refused=refused, threads=threads, pace=PACE | pace)
+        for one in sandboxes:
+            one.send(service=SERVICE, refused=refused, threads=threads, pace=PACE | pace)
         total = Round()
-        for sandbox in sandboxes:
-            heard = sandbox.receive()
-            assert heard is not None
-            total.found += heard["found"]
-            total.seconds += heard["seconds"]
+        for one in sandboxes:
+            played = one.receive()
+            assert played is not None
+            total.found += played["found"]
+            total.seconds += played["seconds"]
         return total
 
 

@@ -58,7 +58,7 @@ def modern_clock() -> UpstreamServer:
 def git(repository: Path) -> UpstreamServer:
     """A git repository."""
     if shutil.which("git") is None:
-        pytest.skip("git is not installed: mcp-server-git cannot run")
+        pytest.skip("git is not on PATH: install git")
     return UpstreamServer(
         description="Git", command=str(programs() / "mcp-server-git"), args=("--repository", str(repository))
     )

@@ -153,7 +153,7 @@ def running(folder: Path) -> Iterator[Chromium]:
     """The browser while the context lasts, with its profile in a folder; skips the test where there is none."""
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if program is None:
-        pytest.skip("there is no Chromium on this machine")
+        pytest.skip(f"none of {', '.join(PROGRAMS)} is on PATH: install Chromium")
     ours_in, theirs_out = map(_high, os.pipe())
     theirs_in, ours_out = map(_high, os.pipe())
     silence = os.open(os.devnull, os.O_RDWR)
