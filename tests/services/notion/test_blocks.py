@@ -122,7 +122,7 @@ def test_a_picture_stands_alone_and_elsewhere_is_a_link() -> None:
     "source", ["[a](b.md)", "![a](b.png)", "# ![](b.png)", "![]()", f"[a](https://b/{'c' * 2000})"]
 )
 def test_an_address_that_notion_refuses_is_named(source: str) -> None:
-    with pytest.raises(InvalidRequest, match="whole address"):
+    with pytest.raises(InvalidRequest, match="complete URL"):
         blocks_of(read(source))
 
 

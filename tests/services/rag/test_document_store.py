@@ -24,7 +24,7 @@ from tests.services.rag.bucket import (
     stored_index,
 )
 
-HINT = "raise limit (at most 500) or ask for something narrower."
+HINT = "raise limit (at most 500) or narrow the request."
 
 # -- questions ----------------------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ def test_at_the_largest_limit_a_cut_list_names_no_larger_one() -> None:
     store("a.md", f"---\ntags: {list(range(501))}\n---\n")
     cut = answer("list_tags", limit=500)
     assert len(cut.json) == 500
-    assert cut.more == "Cut after 500 items (there are more): ask for something narrower."
+    assert cut.more == "Cut after 500 items (there are more): narrow the request."
 
 
 def test_an_empty_bucket_gives_empty_lists(sent: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Blocks in the making, while markup is read from its beginning to its end."""
+"""Builder of blocks, filled while markup is read from its beginning to its end."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _WHITESPACE = re.compile(r"[ \t\r\n\f]+")
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What the elements around a text make of it."""
+    """The style that a text gets from the elements around it."""
 
     marks: frozenset[Mark] = frozenset()
     link: str = ""
@@ -20,7 +20,7 @@ PLAIN = Style()
 
 
 class BlockBuilder:
-    """Runs gather to a paragraph until a block comes. What is `lost` is named behind the paragraph, once."""
+    """Collects runs into a paragraph until a block comes; each name in `lost` is added once after the paragraph."""
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
@@ -32,7 +32,7 @@ class BlockBuilder:
         self.runs += runs
 
     def add_text(self, text: str, style: Style) -> None:
-        """Add characters; several spaces are one, also across elements."""
+        """Add text; repeated spaces become one, across elements too."""
         if "code" in style.marks:
             text = re.sub(r"[\t\r\n]", " ", text)
         else:
@@ -42,12 +42,12 @@ class BlockBuilder:
         self.runs += [Text(text, style.marks, style.link)] if text else []
 
     def add_blocks(self, *blocks: Block) -> None:
-        """Add blocks behind the paragraph that ends here."""
+        """End the paragraph and add blocks after it."""
         self.end_paragraph()
         self.blocks += blocks
 
     def end_paragraph(self) -> None:
-        """End the paragraph; one that only names what is lost is none."""
+        """End the paragraph; one that holds nothing but names of lost parts becomes these names alone."""
         visible = [run for run in (*self.runs, *self.lost) if not is_blank(run)]
         if all(isinstance(run, Unsupported) for run in visible):
             self.blocks += [run for run in visible if isinstance(run, Unsupported)]

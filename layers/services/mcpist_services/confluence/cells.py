@@ -1,4 +1,4 @@
-"""Tables: cells that span several places in a grid of equal rows, and blocks in the one line that a cell has."""
+"""Tables: cells that span several columns or rows, and blocks as the lines of a cell."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from mcpist.markdown.tree import (
 )
 from mcpist_services.confluence.markup import Element
 
-MAX_COLUMNS = 100  # so that one long row cannot make all others as long
+MAX_COLUMNS = 100  # so that one long row cannot lengthen all others
 
 _NAMES: dict[type[Block], str] = {
     Code: "code block",
@@ -36,7 +36,7 @@ _NAMES: dict[type[Block], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell, and how many places it takes."""
+    """A cell, and the number of columns and rows that it spans."""
 
     runs: Runs
     columns: int = 1
@@ -44,13 +44,13 @@ class Cell:
 
     @property
     def runs_with_spans(self) -> Runs:
-        """Its text, with a word about the places that it takes: Markdown has no such cells."""
+        """Its text, followed by its spans, which Markdown cannot express."""
         spans = {"colspan": self.columns, "rowspan": self.rows}
         return (*self.runs, *(Unsupported(f"{name} {size}") for name, size in spans.items() if size > 1))
 
 
 def rows_of(table: Element) -> tuple[list[list[Element]], list[Element | str]]:
-    """The rows of a table, and what stands in it outside of its cells."""
+    """Return the rows of a table, and its contents outside of cells."""
     rows: list[list[Element]] = []
     rest: list[Element | str] = []
     for child in table.children:
@@ -68,7 +68,7 @@ def rows_of(table: Element) -> tuple[list[list[Element]], list[Element | str]]:
 
 
 def grid(rows: Iterable[list[Cell]]) -> Iterator[tuple[Runs, ...]]:
-    """Rows of texts; a cell over several places stands in the first, the others are empty."""
+    """Yield rows of texts; a cell with spans fills the first of its places and leaves the others empty."""
     covered: dict[int, int] = {}
     for row in rows:
         texts: list[Runs] = []
@@ -86,7 +86,7 @@ def grid(rows: Iterable[list[Cell]]) -> Iterator[tuple[Runs, ...]]:
 
 
 def _covered(covered: dict[int, int], column: int) -> Iterator[Runs]:
-    """The places from this column on that cells of rows above take."""
+    """Yield the empty places from this column on that cells of the rows above cover."""
     while covered.get(column, 0) > 0:
         covered[column] -= 1
         column += 1
@@ -94,7 +94,7 @@ def _covered(covered: dict[int, int], column: int) -> Iterator[Runs]:
 
 
 def lines(blocks: Blocks, place: str) -> Runs:
-    """Blocks as lines; what is more than a paragraph is named as lost at this place, behind its text."""
+    """Return blocks as lines; a block that is not a paragraph is named after its text as lost in this place."""
     runs: list[Run] = []
     for block in blocks:
         runs += [Break()] if runs else []

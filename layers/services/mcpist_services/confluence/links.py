@@ -1,8 +1,8 @@
-"""What Confluence links to by other things than addresses, as addresses in Markdown.
+"""Addresses in Markdown for the links of Confluence that have no URL.
 
 `page:ENG/Title#anchor` (without `ENG/` in the same space), `space:ENG`, `attachment:file.pdf` and `#anchor` of the same
-page, and `date:2026-01-31` for a date that Confluence knows as one. Signs in names are percent-encoded, letters of all
-languages stand as they are.
+page, and `date:2026-01-31` for a date element. In names, punctuation is percent-encoded and
+letters of all languages are kept.
 """
 
 import re
@@ -20,7 +20,7 @@ type Resource = dict[str, str]
 
 
 def address(resource: Element | None, anchor: str) -> tuple[str, str]:
-    """The address of what a link names, and its own name; both are empty where there is no such address."""
+    """Return the address of a link's target and the target's name; both are empty where it has no address."""
     fragment = f"#{_encoded(anchor)}" if anchor else ""
     values = resource.attributes if resource else {}
     match resource.name if resource else "":
@@ -38,7 +38,7 @@ def address(resource: Element | None, anchor: str) -> tuple[str, str]:
 
 
 def resource(address: str) -> tuple[str, Resource, str] | None:
-    """What an address links to by another name: the element's name and attributes, and the anchor."""
+    """Return the target of an address: the element's name, its attributes and the anchor; None for a URL."""
     if address.startswith("#") and len(address) > 1:
         return "", {}, address[1:]
     if page := _PAGE.fullmatch(address):

@@ -1,8 +1,7 @@
-"""Markup as a tree of elements. None is refused, and all is read in one pass.
+"""Markup as a tree of elements. Any markup is accepted, and read in one pass.
 
-What is no markup is text, as in `a < b`; what is never closed ends with what it stands in. No entity is ever defined: a
-document can only use those that HTML knows. (An XML parser refuses broken markup, and html.parser takes quadratic time
-for some of it.)
+What is not markup is text, as in `a < b`; an element that is never closed ends with its parent. Documents cannot define
+entities, only use those of HTML. (An XML parser refuses broken markup, and html.parser takes quadratic time for some.)
 """
 
 import html
@@ -10,9 +9,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-MAX_DEPTH = 100  # elements in elements; deeper ones give their text to the deepest that there is
+MAX_DEPTH = 100  # of nested elements; the text of deeper ones is added to the deepest
 
-# All loops are possessive, and none goes past a `<`: so a tag that never ends is looked at once.
+# All loops are possessive and stop at a `<`, so that a tag that never ends is scanned only once.
 _TAG = re.compile(r"""<(/?)([A-Za-z][\w:.-]*+)((?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+)>""")
 _ATTRIBUTE = re.compile(r"""([\w:.-]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'))?+""")
 _DECLARATION = re.compile(r"<[!?][^<>]*+>")
@@ -23,7 +22,7 @@ _VOID_ELEMENTS = {"br", "col", "hr", "img"}
 
 @dataclass(slots=True)
 class Element:
-    """An element: its name and those of its attributes are lower-case."""
+    """An element; its name and the names of its attributes are lower-case."""
 
     name: str
     attributes: dict[str, str] = field(default_factory=dict)
@@ -45,7 +44,7 @@ class Element:
 
 
 def parse(source: str) -> Element:
-    """The elements of a piece of markup, in one without a name."""
+    """Parse markup, and return its elements inside one without a name."""
     stack = [Element("")]
     too_deep = 0
     for token in _tokens(source):
@@ -65,14 +64,14 @@ def parse(source: str) -> Element:
 
 
 def _close(stack: list[Element], name: str) -> int:
-    """Close the innermost element of this name, and what stands open in it; there may be none."""
+    """Close the innermost element of this name, if any, and the open elements inside it."""
     place = next((place for place in range(len(stack) - 1, 0, -1) if stack[place].name == name), len(stack))
     del stack[place:]
     return 0
 
 
 def _tokens(source: str) -> Iterator[str | re.Match[str]]:
-    """Texts and tags in their order."""
+    """Yield texts and tags in their order."""
     last_comment, place = source.rfind("-->"), 0
     while (start := source.find("<", place)) >= 0:
         if start > place:
@@ -101,5 +100,5 @@ def _attributes(text: str) -> dict[str, str]:
 
 
 def decoded(text: str) -> str:
-    """Text with the characters that its references stand for."""
+    """Replace character references by the characters."""
     return _REFERENCE.sub(lambda reference: html.unescape(reference[0]), text)

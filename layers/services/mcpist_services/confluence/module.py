@@ -19,7 +19,7 @@ from mcpist_services.confluence.synonyms import SYNONYMS
 
 
 def next_link(answer: CallResponse) -> str | None:
-    """The next page's address; a cursor has plus signs, and no spaces, which an unescaped plus sign would mean."""
+    """Return the next page's address with plus signs escaped: a cursor has some, and unescaped they mean spaces."""
     link: str | None = value_at(answer.json, "_links.next")
     return link and link.replace("+", "%2B")
 
@@ -54,7 +54,7 @@ Dates = Literal["created-date", "-created-date", "modified-date", "-modified-dat
 
 
 def page_path(page_id: str, rest: str = "") -> str:
-    """A path under one page."""
+    """Return a path under one page."""
     return path(f"/wiki/api/v2/pages/{{page_id}}{rest}", page_id=page_id)
 
 
@@ -64,5 +64,5 @@ def storage_body(text: str | None) -> dict[str, str] | None:
 
 
 def send_with_markdown(call: Call) -> Calls:
-    """One thing, told for people, too."""
+    """Send a call, and return its JSON with the columns for readers."""
     return with_markdown((yield call).json)

@@ -1,4 +1,4 @@
-"""What is put beside Confluence's own JSON for people: text as Markdown, and whole addresses."""
+"""Columns added to Confluence's JSON for readers: text as Markdown, and complete URLs."""
 
 import re
 from typing import Any
@@ -13,14 +13,14 @@ type JsonObject = dict[str, Any]
 
 
 def with_markdown(thing: JsonObject) -> JsonObject:
-    """One thing with its whole address and, where its text came along, that as Markdown."""
+    """Add an item's complete URL and, if it has a body, that as Markdown."""
     url = _url(value_at(thing, "_links.base"), value_at(thing, "_links.webui"))
     text = value_at(thing, "body.storage.value")
     return thing | {"url": url} | ({} if text is None else {"markdown": markdown(text)})
 
 
 def comment_text(thing: JsonObject, _: JsonObject) -> JsonObject:
-    """The text of a comment or a task, and of a comment inside a page what it is about."""
+    """Return the text of a comment or a task, and the selection that an inline comment is about."""
     return {
         "markdown": markdown(value_at(thing, "body.storage.value") or ""),
         "about": value_at(thing, "properties.inlineOriginalSelection"),
@@ -29,12 +29,12 @@ def comment_text(thing: JsonObject, _: JsonObject) -> JsonObject:
 
 
 def attachment_url(thing: JsonObject, page: JsonObject) -> JsonObject:
-    """Where a file is."""
+    """Return the download URL of a file."""
     return {"url": _url(value_at(page, "_links.base"), thing.get("downloadLink"))}
 
 
 def search_result(thing: JsonObject, page: JsonObject) -> JsonObject:
-    """What a search found, in words without marks; a thing that is no content has no id."""
+    """Return a search result as plain text; a result that is not content has no id."""
     content = thing.get("content") or {}
     words = {
         "id": content.get("id"),

@@ -2,10 +2,10 @@
 
 Reference: https://confluence.atlassian.com/doc/confluence-storage-format-790796544.html
 
-What the tree cannot hold is marked Unsupported in its place, and its text is kept: a macro's contents behind its name,
-columns one after another, a list in a cell line by line; colours, underlining and the like are named once, behind the
-paragraph. Panels and expands are quotes that begin with `[!info]` and a strong title; dates, mentions, and links to
-pages and files are links. Left out are ids, widths, alignments, the colours of cells, empty paragraphs.
+What the tree cannot hold is marked Unsupported in its place, and its text is kept: a macro's contents after its name,
+columns one after another, a list in a cell line by line; colours, underlining and the like are named once, after the
+paragraph. Panels and expands become quotes that begin with `[!info]` and a strong title; dates, mentions, and links to
+pages and files become links. Ids, widths, alignments, the colours of cells and empty paragraphs are dropped.
 """
 
 import re
@@ -80,7 +80,7 @@ _PLAIN_ELEMENTS = {"a", "abbr", "caption", "cite", "font", "q", "span", "tbody",
 
 
 def from_storage(source: str) -> Blocks:
-    """The tree of a page or a comment, in its normal form; all markup has one."""
+    """Return the tree of a page or a comment, in its normal form; any markup is accepted."""
     return normalize(_blocks(parse(source), PLAIN))
 
 
@@ -124,7 +124,7 @@ def _element(flow: BlockBuilder, element: Element, style: Style) -> None:
 
 
 def _styled(flow: BlockBuilder, element: Element, style: Style) -> None:
-    """Text in a style; an element that has no meaning here is named before its text."""
+    """Add text with a style; an unknown element is named before its text."""
     name = element.name
     css = dict(part.split(":", 1) for part in element.attributes.get("style", "").lower().split(";") if ":" in part)
     css = {word.strip(): value for word, value in css.items()}
@@ -136,7 +136,7 @@ def _styled(flow: BlockBuilder, element: Element, style: Style) -> None:
     flow.lost |= {Unsupported(word): None for word in lost if word}
 
 
-# -- in a line ----------------------------------------------------------------------------------------
+# -- inline -------------------------------------------------------------------------------------------
 
 
 def _break(flow: BlockBuilder, _: Element, __: Style) -> None:
@@ -151,7 +151,7 @@ def _anchor(flow: BlockBuilder, element: Element, style: Style) -> None:
 
 
 def _link(flow: BlockBuilder, element: Element | None, style: Style, name: str) -> None:
-    """The text of a link; its name where it has none."""
+    """Add the text of a link, or its name if it has none."""
     runs, blocks = len(flow.runs), len(flow.blocks)
     if element:
         _fill(flow, element, style)
@@ -206,7 +206,7 @@ def _emoticon(flow: BlockBuilder, element: Element, _: Style) -> None:
 
 
 def _items(element: Element, style: Style) -> tuple[Item, ...]:
-    """The items of a list; what stands between them belongs to the one before."""
+    """Return the items of a list; content between items is added to the one before."""
     items: list[Item] = []
     for child in [element] if element.name == "ac:task" else element.children:
         if isinstance(child, Element) and child.name == "ac:task":
@@ -222,7 +222,7 @@ def _items(element: Element, style: Style) -> tuple[Item, ...]:
 
 
 def _table(flow: BlockBuilder, element: Element, style: Style) -> None:
-    """A table, behind what stands in it outside of its cells."""
+    """Add a table, after its contents outside of cells."""
     rows, rest = rows_of(element)
     flow.add_blocks(*_blocks(Element("", children=rest), style))
     if rows:
@@ -245,7 +245,7 @@ def _number(element: Element, attribute: str, minimum: int) -> int:
 
 
 def _macro(flow: BlockBuilder, element: Element, style: Style) -> None:
-    """A macro; of one that means nothing here its name, and what is in it."""
+    """Add a macro; an unknown one becomes its name and its contents."""
     name, parameters = element.attributes.get("ac:name", "").lower(), parameters_of(element)
     body, text = element.first("ac:rich-text-body"), element.first("ac:plain-text-body")
     if name in PANELS:
@@ -261,7 +261,7 @@ def _macro(flow: BlockBuilder, element: Element, style: Style) -> None:
 
 
 def _extension(flow: BlockBuilder, element: Element, style: Style) -> None:
-    """What only the newer editor has: its name, and its contents or what stands for them."""
+    """Add a part that only the newer editor knows: its name, and its contents or their fallback."""
     node = element.first("ac:adf-node") or element
     inner = [attribute for attribute in node.elements if attribute.name == "ac:adf-attribute"]
     parameters = {attribute.attributes.get("key", ""): attribute.text for attribute in inner}
@@ -282,7 +282,7 @@ def _placeholder(flow: BlockBuilder, element: Element, _: Style) -> None:
 
 
 def _ignore(_: BlockBuilder, __: Element, ___: Style) -> None:
-    """A table's columns: only how wide they are."""
+    """Ignore a table's column elements, which hold only widths."""
 
 
 _READERS: dict[str, Callable[[BlockBuilder, Element, Style], None]] = {

@@ -7,10 +7,10 @@ from mcpist_services.confluence.writing import to_storage
 
 
 def storage(text: str, field: str = "body") -> str:
-    """Markdown in storage format; InvalidRequest naming the field for what Confluence cannot be told by Markdown."""
+    """Convert Markdown to storage format; InvalidRequest, naming the field, for what Markdown cannot express."""
     return to_storage(read(text), field)
 
 
 def markdown(source: str) -> str:
-    """The Markdown of a page's or a comment's storage format."""
+    """Convert the storage format of a page or a comment to Markdown."""
     return write(from_storage(source))

@@ -1,14 +1,14 @@
-"""The words of Confluence that stand for something in Markdown, and those for what Markdown cannot say."""
+"""Names in Confluence with a meaning in Markdown, and descriptions of what Markdown cannot express."""
 
 from collections.abc import Iterable, Mapping
 
 from mcpist.markdown.tree import Paragraph, Run, Text, Unsupported
 from mcpist_services.confluence.markup import Element
 
-MAX_LOST_CHARACTERS = 200  # of what is said of a lost thing
+MAX_LOST_CHARACTERS = 200  # of the description of a lost part
 
 PANELS = {"expand", "info", "note", "panel", "tip", "warning"}
-# Parameters of macros that only say how they look.
+# Parameters of macros that change only their looks.
 APPEARANCE_PARAMETERS = {"breakoutMode", "breakoutWidth", "collapse", "firstline", "icon", "linenumbers", "theme"}
 EMOTICONS = {
     "smile": "🙂",
@@ -33,32 +33,32 @@ EMOTICONS = {
 
 
 def named(name: str, parameters: Mapping[str, str]) -> str:
-    """A lost thing with its parameters, e.g. `status macro: title=DONE, colour=Green`."""
+    """Describe a lost part with its parameters, e.g. `status macro: title=DONE, colour=Green`."""
     return words(name, [f"{key}={value}" if key else value for key, value in parameters.items() if value])
 
 
 def words(name: str, values: Iterable[str]) -> str:
-    """A name and what more is to be said, in one line that is not long."""
-    said = " ".join(", ".join(value for value in values if value).split())
-    short = said if len(said) <= MAX_LOST_CHARACTERS else f"{said[:MAX_LOST_CHARACTERS]}..."
+    """Describe a lost part by its name and these values, in one short line."""
+    line = " ".join(", ".join(value for value in values if value).split())
+    short = line if len(line) <= MAX_LOST_CHARACTERS else f"{line[:MAX_LOST_CHARACTERS]}..."
     return f"{name}: {short}" if short else name
 
 
 def text_or_names(element: Element) -> str:
-    """What an element says: its text, or the things that it names."""
+    """Return an element's text, or else the names of the resources in it."""
     inner = [element, *element.elements]
     values = [value for each in inner for name, value in each.attributes.items() if name.startswith("ri:")]
     return element.text.strip() or " ".join(values)
 
 
 def parameters_of(macro: Element) -> dict[str, str]:
-    """A macro's parameters."""
+    """Return a macro's parameters."""
     inner = [element for element in macro.elements if element.name == "ac:parameter"]
     return {element.attributes.get("ac:name", ""): text_or_names(element) for element in inner}
 
 
 def panel(name: str, parameters: Mapping[str, str]) -> Paragraph:
-    """The first line of a quote that stands for a panel."""
+    """Return the first line of the quote that represents a panel."""
     title = parameters.get("title", "")
     others = {word: value for word, value in parameters.items() if word != "title"}
     runs: list[Run] = [Text(f"[!{name}] ")]
@@ -67,6 +67,6 @@ def panel(name: str, parameters: Mapping[str, str]) -> Paragraph:
 
 
 def lost_of(name: str, parameters: Mapping[str, str]) -> tuple[Unsupported, ...]:
-    """A word about a macro's parameters that Markdown has no place for; none about how it looks."""
+    """Describe a macro's parameters that Markdown cannot express, except those for its looks."""
     others = {word: value for word, value in parameters.items() if word not in APPEARANCE_PARAMETERS}
     return (Unsupported(named(f"{name} macro", others)),) if others else ()

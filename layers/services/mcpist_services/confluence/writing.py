@@ -2,9 +2,9 @@
 
 Reference: https://confluence.atlassian.com/doc/confluence-storage-format-790796544.html
 
-What Confluence holds otherwise than the tree: several spaces are one, mentions have no names, a list is of tasks or of
-other items and only the latter are numbered, a picture has an address. A quote that begins with `[!info]` is a panel,
-strong words behind that its title.
+Differences from the tree: repeated spaces become one, mentions have no names, a list holds either tasks or other items
+and only the latter can be numbered, an image needs an address. A quote that begins with `[!info]` becomes a panel, with
+the strong text after that as its title.
 """
 
 import re
@@ -38,12 +38,12 @@ from mcpist_services.confluence.vocabulary import PANELS
 
 _TAGS: dict[Mark, str] = {"strong": "strong", "emphasis": "em", "strike": "del", "code": "code"}
 _PANEL = re.compile(r"\[!(\w+)\](?:\s+(.*))?", re.DOTALL)
-_ALERTS = {"important": "info", "caution": "warning"}  # what else GitHub knows
+_ALERTS = {"important": "info", "caution": "warning"}  # other names in GitHub
 _INVALID_XML_CHARACTERS = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def to_storage(blocks: Blocks, field: str) -> str:
-    """The tree in storage format; InvalidRequest naming the field for what Confluence has and the tree only names."""
+    """Convert the tree to storage format; InvalidRequest, naming the field, for Confluence parts that it only names."""
     return _Writer(field).blocks(normalize(blocks))
 
 
@@ -75,28 +75,28 @@ class _Writer:
                 raise self.lost_error(name)
 
     def lost_error(self, name: str) -> InvalidRequest:
-        problem = f"{name} cannot be written: the text would replace it; leave its mark out to do without it"
+        problem = f"{name} would be deleted by the new text: to accept that, remove its marker"
         return InvalidRequest(field=self.field, problem=problem)
 
     def panel(self, blocks: Blocks) -> str:
-        """The panel that a quote stands for, if it begins like one."""
+        """Return the panel that a quote represents, or nothing if it does not begin like one."""
         match blocks:
             case (Paragraph((Text(text, marks, ""), *rest)), *others) if not marks and (
-                found := _PANEL.fullmatch(text)
+                match_ := _PANEL.fullmatch(text)
             ):
-                name = _ALERTS.get(found[1].lower(), found[1].lower())
-                said = normalize((Paragraph((Text(found[2] or ""), *rest)),))
+                name = _ALERTS.get(match_[1].lower(), match_[1].lower())
+                first = normalize((Paragraph((Text(match_[2] or ""), *rest)),))
             case _:
                 return ""
         if name not in PANELS:
             return ""
-        match said:
+        match first:
             case (Paragraph((Text(title, marks, ""),)),) if marks == {"strong"}:
                 return _macro(name, self.blocks(tuple(others)), "rich-text", title=title)
-        return _macro(name, self.blocks((*said, *others)), "rich-text")
+        return _macro(name, self.blocks((*first, *others)), "rich-text")
 
     def list(self, block: List) -> str:
-        """A list, or several where tasks stand among other items."""
+        """Return a list, or several where it mixes tasks and other items."""
         parts = []
         for is_tasks, group in groupby(enumerate(block.items), lambda entry: entry[1].done is not None):
             entries = list(group)
@@ -113,11 +113,11 @@ class _Writer:
         return "".join(parts)
 
     def task(self, item: Item) -> str:
-        """A task; lists of tasks at its end stand behind it, as Confluence itself puts them."""
+        """Return a task; lists of subtasks at its end follow it, as in Confluence itself."""
         body = list(item.blocks)
-        under: list[Block] = []
+        subtasks: list[Block] = []
         while len(body) > 1 and _is_tasks(body[-1]):
-            under.insert(0, body.pop())
+            subtasks.insert(0, body.pop())
         text = ""
         if body and isinstance(first := body[0], Paragraph):
             text = self.runs(first.runs)
@@ -127,10 +127,10 @@ class _Writer:
             _element("ac:task-status", "complete" if item.done else "incomplete"),
             _element("ac:task-body", text + self.blocks(tuple(body))),
         ]
-        return _element("ac:task", "".join(parts)) + self.blocks(tuple(under))
+        return _element("ac:task", "".join(parts)) + self.blocks(tuple(subtasks))
 
     def table(self, rows: tuple[tuple[Runs, ...], ...]) -> str:
-        """A table; a head without words is none."""
+        """Return a table; a header row without text is dropped."""
         headed = len(rows) == 1 or any(rows[0])
         lines = [self.row(rows[0], "th")] if headed else []
         lines += [self.row(row, "td") for row in rows[1:]]
@@ -146,10 +146,10 @@ class _Writer:
     def run(self, run: Run) -> str:
         match run:
             case Text(text, marks):
-                said = _escaped(text)
+                markup = _escaped(text)
                 for mark in sorted(marks):
-                    said = _element(_TAGS[mark], said)
-                return said
+                    markup = _element(_TAGS[mark], markup)
+                return markup
             case Image(source, alt):
                 return _image(source, alt)
             case Mention(id_):
@@ -188,16 +188,16 @@ def _image(source: str, alt: str) -> str:
 
 
 def _macro(name: str, body: str, kind: str, **parameters: str) -> str:
-    """A macro; parameters without a value are left out."""
-    said = [_element("ac:parameter", _escaped(value), {"ac:name": word}) for word, value in parameters.items() if value]
-    inner = "".join([*said, _element(f"ac:{kind}-body", body)])
+    """Return a macro; parameters without a value are left out."""
+    inputs = [_element("ac:parameter", _escaped(value), {"ac:name": key}) for key, value in parameters.items() if value]
+    inner = "".join([*inputs, _element(f"ac:{kind}-body", body)])
     return _element("ac:structured-macro", inner, {"ac:name": name, "ac:schema-version": "1"})
 
 
 def _element(name: str, inner: str, attributes: Mapping[str, str] | None = None) -> str:
-    """An element; attributes without a value are left out."""
-    said = "".join(f' {word}="{_escaped(value)}"' for word, value in (attributes or {}).items() if value)
-    return f"<{name}{said}>{inner}</{name}>" if inner else f"<{name}{said} />"
+    """Return an element; attributes without a value are left out."""
+    named = "".join(f' {key}="{_escaped(value)}"' for key, value in (attributes or {}).items() if value)
+    return f"<{name}{named}>{inner}</{name}>" if inner else f"<{name}{named} />"
 
 
 def _escaped(text: str) -> str:
@@ -206,7 +206,7 @@ def _escaped(text: str) -> str:
 
 
 def _cdata(text: str) -> str:
-    """Text as it is; the end of a section that stands in it is split over two."""
+    """Return text as a CDATA section; an end of section inside it is split over two."""
     return f"<![CDATA[{_valid_xml(text).replace(']]>', ']]]]><![CDATA[>')}]]>"
 
 

@@ -20,8 +20,8 @@ _NEXT = re.compile(r'<([^>]*)>; rel="next"')
 
 
 def _next_link(answer: CallResponse) -> str | None:
-    found = _NEXT.search(answer.headers.get("link", ""))
-    return found and found[1]
+    link = _NEXT.search(answer.headers.get("link", ""))
+    return link and link[1]
 
 
 github = Module(
@@ -37,7 +37,7 @@ github = Module(
         next_page=by_link(_next_link, "page", "after"),
     ),
     refusals=REFUSALS,
-    # What is public can be read without any.
+    # Public data can be read without a scope.
     scopes=Scopes(
         writes=("public_repo",),
         destroys=("public_repo",),
@@ -63,7 +63,7 @@ Direction = Literal["asc", "desc"]
 
 
 def repo_path(owner: str, repo: str, rest: str = "", **parts: str | int | list[str]) -> str:
-    """A path under one repository."""
+    """Return a path under one repository."""
     return path(f"/repos/{{owner}}/{{repo}}{rest}", owner=owner, repo=repo, **parts)
 
 

@@ -1,4 +1,4 @@
-"""How Google Calendar writes the fields of an event."""
+"""Fields of an event in Google Calendar's format."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -55,7 +55,7 @@ def shared_fields(attendees: list[str] | None, options: EventOptions) -> dict[st
 
 
 def has_offset(time: str) -> bool:
-    """Whether a time says its offset from UTC."""
+    """Whether a time has an offset from UTC."""
     return datetime.fromisoformat(time).tzinfo is not None
 
 
@@ -80,8 +80,8 @@ def conference_request(options: EventOptions, seed: str) -> dict[str, Any]:
 def merge_into_current(call: Call) -> Calls:
     """Send a PATCH whose new times and guests fit the event as it is.
 
-    Google merges a new time into the old one, and refuses one that has a date and a time; and it takes a guest
-    without an answer for one who has not answered yet.
+    Google merges a new time into the old one, and refuses the result if it has both a date and a time; and it resets
+    the answer of a guest who is sent without one.
     """
     current = (yield Call("GET", call.path)).json
     fields = dict(call.json)

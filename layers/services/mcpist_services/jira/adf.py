@@ -7,12 +7,12 @@ from mcpist_services.jira.writing import Node, to_adf
 
 
 def adf(text: str, field: str) -> Node:
-    """The document of a Markdown text; InvalidRequest naming the field for what Jira cannot be told by Markdown."""
+    """Convert Markdown to a document; InvalidRequest, naming the field, for what Markdown cannot express."""
     return to_adf(read(text), field, seed=text)
 
 
 def markdown(document: Node | str | None) -> str:
-    """The Markdown of a document; plain text, which some fields hold, as it is."""
+    """Convert a document to Markdown; plain text, which some fields hold, is returned as it is."""
     if isinstance(document, dict):
         return write(from_adf(document))
     return document or ""

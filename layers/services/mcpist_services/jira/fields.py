@@ -1,4 +1,4 @@
-"""How Jira writes the fields of an issue."""
+"""Fields of an issue in Jira's format."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,12 +8,12 @@ from mcpist_services.jira.adf import adf
 
 
 def issue_fields(**values: Any) -> dict[str, Any]:
-    """The fields of an issue as Jira writes them."""
+    """Convert the known fields of an issue; those that are None are left out."""
     return {name: _FIELD_WRITERS.get(name, lambda value: value)(value) for name, value in given(**values).items()}
 
 
 def custom_fields(fields: dict[str, Any] | None) -> dict[str, Any]:
-    """Fields that are said in Jira's own words, but for rich text."""
+    """Return fields in Jira's own format; `{"markdown": "..."}` becomes rich text."""
     return {name: _custom_value(value, f"fields.{name}") for name, value in (fields or {}).items()}
 
 
@@ -47,5 +47,5 @@ _FIELD_WRITERS: dict[str, Callable[[Any], Any]] = {
 
 
 def comment_body(comment: str | None) -> dict[str, Any] | None:
-    """Return a comment from Markdown, as Jira takes it."""
+    """Convert a Markdown comment to the body of a request."""
     return None if comment is None else {"body": adf(comment, "comment")}

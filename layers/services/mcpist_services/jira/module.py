@@ -18,7 +18,7 @@ from mcpist_services.jira.synonyms import SYNONYMS
 
 
 def _is_last(page: Any, end: int) -> bool:
-    """Newer lists say whether a page is the last, older ones only how many items there are."""
+    """Whether a page is the last: newer lists tell it, older ones give only the number of all items."""
     return bool(page["isLast"]) if "isLast" in page else end >= page.get("total", end)
 
 
@@ -33,7 +33,7 @@ _NEXT_OFFSET = by_offset("startAt", last=_is_last)
 def offset_paging(
     next_page: NextPage = _NEXT_OFFSET, max_size: int = 100, extra_columns: ExtraColumns | None = None
 ) -> Paging:
-    """Pages that begin at a place in the list."""
+    """Paging by offset."""
     return Paging("maxResults", max_size, ("startAt",), next_page, extra_columns)
 
 
@@ -73,11 +73,11 @@ SEARCH = Paging("maxResults", 100, ("nextPageToken",), _next_token, other_fields
 
 
 def issue_path(issue_key: str, rest: str = "", **parts: str) -> str:
-    """A path under one issue."""
+    """Return a path under one issue."""
     return path(f"/rest/api/3/issue/{{issue_key}}{rest}", issue_key=issue_key, **parts)
 
 
 def search_call(jql: str, fields: list[str] | None) -> Call:
-    """Jira answers ids alone where no fields are asked for; a long query has no room in an address."""
+    """Search by POST, since a query may be too long for a URL, and with fields, since Jira else returns only ids."""
     wanted = list(dict.fromkeys([*LIST_FIELDS, *(fields or [])]))
     return Call("POST", "/rest/api/3/search/jql", json={"jql": jql, "fields": wanted})

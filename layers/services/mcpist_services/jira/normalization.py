@@ -1,13 +1,13 @@
-"""What a document of Jira can hold, and what becomes of the rest.
+"""Normalization of a Markdown tree to what a Jira document can hold.
 
-Atlassian's format is narrower than Markdown: a quote holds paragraphs, lists and code; an entry of a list paragraphs,
-lists and code; a task one line, and tasks under it. So:
+Atlassian's format is narrower than Markdown: quotes and list items hold paragraphs, lists and code; a task holds one
+line and subtasks. So:
 
-- What a quote, an entry or a task cannot hold stands behind it, in its order; a numbered list goes on counting after
-  that. A list of entries and tasks is parted into lists of either; a list of tasks has no numbers. A quote inside a
-  quote gives it its blocks; an empty quote is not there.
-- A heading inside of these is a strong paragraph. Code in a line has no other mark.
-- An image is one only where it is alone in a paragraph and has an address of the web; elsewhere it is a link.
+- What a quote, an item or a task cannot hold follows it, in its order; a numbered list continues its numbers after
+  that. A list of items and tasks is split into lists of one kind; a list of tasks has no numbers. A quote inside a
+  quote is merged into it; an empty quote is dropped.
+- A heading inside of these becomes a strong paragraph. Inline code has no other mark.
+- An image stays one only where it is alone in a paragraph and has a web address; elsewhere it becomes a link.
 """
 
 import re
@@ -36,7 +36,7 @@ _WEB = re.compile(r"https?://", re.IGNORECASE)
 
 
 def shaped(blocks: Blocks) -> Blocks:
-    """The tree as a document of Jira holds it; it reads back as the same."""
+    """Return the tree as a Jira document can hold it; writing and reading it again changes nothing."""
     return normalize(tuple(_fit_blocks(normalize(blocks), top=True)))
 
 
@@ -75,23 +75,23 @@ def _quote(blocks: Blocks) -> Iterator[Block]:
         yield from (Quote(together),) if held else together
 
 
-def _list(found: List) -> Iterator[Block]:
-    """A list, parted where something stands behind an entry, and where tasks begin or end."""
+def _list(block: List) -> Iterator[Block]:
+    """Yield a list, split where something follows an item, and where tasks begin or end."""
     waiting: list[Item] = []
-    number = found.start
-    for position, item in enumerate(found.items):
+    number = block.start
+    for position, item in enumerate(block.items):
         if waiting and (waiting[0].done is None) != (item.done is None):
             yield _list_of(waiting, number)
             waiting = []
-        if not waiting and found.start is not None:
-            number = found.start + position
+        if not waiting and block.start is not None:
+            number = block.start + position
         blocks = tuple(_fit_blocks(item.blocks))
-        kept = _entry(blocks) if item.done is None else _task(blocks)
-        waiting.append(Item(kept, item.done))
-        if len(kept) < len(blocks):
+        fitting = _entry(blocks) if item.done is None else _task(blocks)
+        waiting.append(Item(fitting, item.done))
+        if len(fitting) < len(blocks):
             yield _list_of(waiting, number)
             waiting = []
-            yield from blocks[len(kept) :]
+            yield from blocks[len(fitting) :]
     if waiting:
         yield _list_of(waiting, number)
 
@@ -105,13 +105,13 @@ def _entry(blocks: Blocks) -> Blocks:
 
 
 def _task(blocks: Blocks) -> Blocks:
-    """The line of a task, and the tasks under it."""
+    """Return the line of a task and its subtasks."""
     line = tuple(block for block in blocks[:1] if isinstance(block, Paragraph) and not is_picture(block))
     return line + tuple(takewhile(is_tasks, blocks[len(line) :]))
 
 
 def _fits_in_item(block: Block) -> bool:
-    """Whether an entry of a list holds a block."""
+    """Whether a list item can hold a block."""
     return isinstance(block, Paragraph | List | Code)
 
 

@@ -1,23 +1,23 @@
-"""What is put beside Jira's own JSON for people: rich text as Markdown, and nested things in words."""
+"""Columns added to Jira's JSON for readers: rich text as Markdown, and nested objects as text."""
 
 from typing import Any
 
 from mcpist.render.shows import value_at
 from mcpist_services.jira.adf import markdown
 
-MAX_VALUE_CHARACTERS = 200  # of a value that changed: it may be a whole description
+MAX_VALUE_CHARACTERS = 200  # of a changed value, which may be a whole description
 LIST_FIELDS = ("summary", "status", "priority", "assignee", "updated")  # of an issue in a list
 
 type JsonObject = dict[str, Any]
 
 
 def comment_text(thing: JsonObject, _: Any = None) -> JsonObject:
-    """The text of a comment or a worklog."""
+    """Return the text of a comment or a worklog."""
     return {"markdown": markdown(thing.get("body") or thing.get("comment"))}
 
 
 def other_fields(issue: JsonObject, _: Any = None) -> JsonObject:
-    """The fields of an issue in a list that no column shows."""
+    """Return the fields of a listed issue that no column shows."""
     fields = issue.get("fields") or {}
     return {
         "more": {
@@ -27,7 +27,7 @@ def other_fields(issue: JsonObject, _: Any = None) -> JsonObject:
 
 
 def field_changes(change: JsonObject, _: Any = None) -> JsonObject:
-    """What changed at once, a text a field."""
+    """Describe one change of an issue: a text for each field."""
     items = change.get("items") or []
     return {
         "changes": [
@@ -37,8 +37,11 @@ def field_changes(change: JsonObject, _: Any = None) -> JsonObject:
 
 
 def issue_page(fields: JsonObject, names: list[str], comments: list[JsonObject]) -> JsonObject:
-    """An issue's texts, its links, and some of its fields."""
-    remarks = [f"**{value_at(one, 'author.displayName')}**, {one.get('created')}:\n\n{_text(one)}" for one in comments]
+    """Return an issue's texts, links, requested fields and comments."""
+    remarks = [
+        f"**{value_at(comment, 'author.displayName')}**, {comment.get('created')}:\n\n{_text(comment)}"
+        for comment in comments
+    ]
     parts = [markdown(fields.get("description")), *(["## Comments", *remarks] if remarks else [])]
     return {
         "markdown": "\n\n".join(part for part in parts if part),
@@ -50,7 +53,7 @@ def issue_page(fields: JsonObject, names: list[str], comments: list[JsonObject])
 
 
 def plain_value(value: Any) -> Any:
-    """A field's value without what surrounds it in Jira's JSON: a person's name, an option's value."""
+    """Return the readable value of a field: a person's name, an option's value."""
     match value:
         case {"type": "doc"}:
             return markdown(value)
@@ -67,7 +70,7 @@ def _text(thing: JsonObject) -> Any:
 
 
 def _link(link: JsonObject) -> str:
-    """`blocks ENG-43`: the words of the side that the other issue is on."""
+    """Describe a link as seen from this issue, e.g. `blocks ENG-43`."""
     side = "outward" if "outwardIssue" in link else "inward"
     return f"{value_at(link, f'type.{side}')} {value_at(link, f'{side}Issue.key')}"
 

@@ -2,9 +2,9 @@
 
 Reference: https://developer.atlassian.com/cloud/jira/platform/apis/document/structure/
 
-A thing that Markdown lacks is marked Unsupported: a panel, an expand or an extension before its contents, which stay;
-a style such as a colour or underlining once, behind its paragraph. A card is a link; an emoji, a date and a status are
-their words. Empty paragraphs, widths and layouts are left out. A table without a head gets an empty one.
+What Markdown cannot express is marked Unsupported: a panel, an expand or an extension before its contents, which are
+kept; a style such as a colour or underlining once, after its paragraph. A card becomes a link; an emoji, a date and a
+status become text. Empty paragraphs, widths and layouts are dropped. A table without a header gets an empty one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,7 +33,7 @@ from mcpist.markdown.tree import (
 )
 from mcpist_services.jira.writing import MARKS, Node
 
-MAX_SPAN = 100  # of a merged cell: anybody may write a document
+MAX_SPAN = 100  # of a merged cell: a document may claim any number
 
 _STYLES = {name: mark for mark, name in MARKS.items()}
 _INLINE = {"date", "emoji", "hardBreak", "inlineCard", "inlineExtension", "mediaInline", "mention", "placeholder"}
@@ -41,7 +41,7 @@ _INLINE |= {"status", "text"}
 
 
 def from_adf(document: Node) -> Blocks:
-    """The tree of a document, in its normal form."""
+    """Return the tree of a document, in its normal form."""
     return normalize(tuple(_blocks(_content(document))))
 
 
@@ -82,7 +82,7 @@ def _block(node: Node) -> Iterator[Block]:
 
 
 def _lost_name(node: Node) -> Iterator[Unsupported]:
-    """The name of what the tree has only the contents of."""
+    """Yield the name of a node of which the tree keeps only the contents."""
     match node.get("type"):
         case "bulletList" | "mediaSingle" | "mediaGroup" | "media" | "caption" | "blockCard" | "embedCard":
             return
@@ -115,7 +115,7 @@ def _entries(nodes: list[Node]) -> tuple[Item, ...]:
 
 
 def _tasks(nodes: list[Node]) -> tuple[Item, ...]:
-    """Tasks; those under one stand in a list of their own behind it."""
+    """Return tasks; the subtasks of one are a nested list in it."""
     items: list[Item] = []
     for node in nodes:
         if node.get("type") == "taskList":
@@ -134,7 +134,7 @@ def _table(rows: list[Node]) -> Table:
 
 
 def _grid(rows: list[Node]) -> Iterator[tuple[Runs, ...]]:
-    """Rows of cells; a merged cell stands in the first of its places, the others are empty."""
+    """Yield rows of cells; a merged cell fills the first of its places and leaves the others empty."""
     covered: dict[int, int] = {}
     for row in rows:
         cells: list[Runs] = []
@@ -149,7 +149,7 @@ def _grid(rows: list[Node]) -> Iterator[tuple[Runs, ...]]:
 
 
 def _covered(covered: dict[int, int], place: int) -> Iterator[Runs]:
-    """The empty places from here on under cells of the rows above."""
+    """Yield the empty places from this column on that cells of the rows above cover."""
     while covered.get(place, 0) > 0:
         covered[place] -= 1
         place += 1
@@ -157,7 +157,7 @@ def _covered(covered: dict[int, int], place: int) -> Iterator[Runs]:
 
 
 def _lines(blocks: Blocks) -> Runs:
-    """Blocks in a cell, which holds lines alone: what was more is named."""
+    """Return blocks as the lines of a cell; anything else than lines is marked as lost."""
     lines = [tuple(_flat(block)) for block in blocks]
     return tuple(run for place, line in enumerate(lines) for run in ((Break(),) if place else ()) + line)
 
@@ -183,7 +183,7 @@ def _flat(block: Block) -> Iterator[Run]:
 
 
 def _runs(nodes: list[Node], block: Node | None = None) -> Runs:
-    """Running text, and behind it the names of its styles that the tree has not."""
+    """Return inline text, followed by the names of its styles that the tree cannot hold."""
     runs = [_run(node) for node in nodes]
     styles = [
         mark.get("type", "") for node in (*([block] if block else ()), *nodes) for mark in node.get("marks") or ()

@@ -38,9 +38,9 @@ type Ids = Iterator[str]
 
 
 def to_adf(blocks: Blocks, field: str, seed: str = "") -> Node:
-    """Return the document; InvalidRequest for what Jira has and the tree only names. `seed` makes the tasks' ids."""
+    """Return the document; InvalidRequest for parts that the tree only names. The ids of tasks derive from `seed`."""
     for name in _lost_names(blocks):
-        problem = f"{name} cannot be written: the text would replace it; leave its mark out to do without it"
+        problem = f"{name} would be deleted by the new text: to accept that, remove its marker"
         raise InvalidRequest(field=field, problem=problem)
     ids = (str(uuid5(NAMESPACE_OID, f"{seed}#{number}".encode(errors="replace"))) for number in count(1))
     return {"type": "doc", "version": 1, "content": [_node(block, ids) for block in shaped(blocks)]}
@@ -92,19 +92,19 @@ def _list(block: List, ids: Ids) -> Node:
 
 
 def _table(rows: tuple[tuple[Runs, ...], ...]) -> Node:
-    """A head of empty cells stands for none."""
+    """Return a table; a header row of empty cells means that there is no header."""
     head, *others = rows
     heads = [_row(head, "tableHeader")] if any(head) or not others else []
     return _with_content([*heads, *(_row(cells, "tableCell") for cells in others)], "table")
 
 
 def _with_content(content: list[Node], name: str, **attrs: Any) -> Node:
-    kept = {key: value for key, value in attrs.items() if value is not None}
-    return {"type": name, **({"attrs": kept} if kept else {}), "content": content}
+    present = {key: value for key, value in attrs.items() if value is not None}
+    return {"type": name, **({"attrs": present} if present else {}), "content": content}
 
 
 def _list_item(item: Item, ids: Ids) -> Node:
-    """An entry begins with a paragraph or code, however empty."""
+    """Return a list item, which must begin with a paragraph or code, even an empty one."""
     content = [_node(block, ids) for block in item.blocks]
     if not item.blocks or isinstance(item.blocks[0], List):
         content = [_with_content([], "paragraph"), *content]
@@ -112,11 +112,11 @@ def _list_item(item: Item, ids: Ids) -> Node:
 
 
 def _task(item: Item, ids: Ids) -> Iterator[Node]:
-    """A task, and beside it the tasks that stand under it."""
-    line, under = item.blocks[:1], item.blocks[1:]
+    """Yield a task, then its subtasks as its siblings."""
+    line, subtasks = item.blocks[:1], item.blocks[1:]
     runs = line[0].runs if line and isinstance(line[0], Paragraph) else ()
     yield _with_content(_inline(runs), "taskItem", localId=next(ids), state="DONE" if item.done else "TODO")
-    yield from (_node(block, ids) for block in (under if runs else item.blocks))
+    yield from (_node(block, ids) for block in (subtasks if runs else item.blocks))
 
 
 def _row(cells: tuple[Runs, ...], name: str) -> Node:

@@ -18,7 +18,7 @@ def _next_link(answer: CallResponse) -> str | None:
     return link
 
 
-# Asked for no number of items, Graph answers with some lists and with no link to the rest; paging always asks.
+# Without a number of items, Graph returns some lists and no link to the rest; paging always sends a number.
 GRAPH = "https://graph.microsoft.com"
 
 microsoft_todo = Module(
@@ -32,7 +32,7 @@ microsoft_todo = Module(
         position_parameters=("$skip", "$skiptoken"),
         next_page=by_link(_next_link, "$skip", "$skiptoken"),
     ),
-    # They are granted by their short names or by their addresses.
+    # Granted scopes have short names or full URLs.
     scopes=Scopes(
         reads=("Tasks.Read",),
         writes=("Tasks.ReadWrite",),

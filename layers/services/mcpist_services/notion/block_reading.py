@@ -1,9 +1,9 @@
-"""From Notion's blocks to a Markdown tree: what they say.
+"""From Notion's blocks to a Markdown tree.
 
 Reference: https://developers.notion.com/reference/block
 
-Colours, and the looks of tables and columns, are left out. A block that Markdown has no word for shows what is written
-in it, beside Unsupported with its name: so it is read, but never written back as something else.
+Colours, and the looks of tables and columns, are dropped. A block that Markdown cannot express becomes its text beside
+Unsupported with its name: so it can be read, but is never written back as something else.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,26 +28,26 @@ from mcpist.markdown.tree import (
 from mcpist_services.notion.languages import PLAIN
 from mcpist_services.notion.rich_text import Json, plain, runs_of
 
-# Blocks that belong together where they stand side by side.
+# Adjacent blocks of these types form one list or table.
 _GROUPED_TYPES: Mapping[str, str] = {
     "bulleted_list_item": "-",
     "to_do": "-",
     "numbered_list_item": "1",
     "table_row": "|",
 }
-# What is inside these is a place of its own, with its own id.
+# Their contents are pages of their own, with their own ids.
 _SEPARATE_PAGES = {"child_page", "child_database"}
 
 type BlockReader = Callable[[Json, Json], Iterator[Block]]
 
 
 def tree_of(blocks: Iterable[Json]) -> Blocks:
-    """Blocks as Notion answers them, each with its `children` where these were read, as a tree."""
+    """Convert blocks from Notion, each with its `children` if these were read, to a tree."""
     return tuple(_tree(blocks))
 
 
 def has_nested_blocks(block: Json) -> bool:
-    """Whether there is more inside a block."""
+    """Whether a block has nested blocks."""
     return bool(block.get("has_children")) and block.get("type") not in _SEPARATE_PAGES
 
 
@@ -74,7 +74,7 @@ def _read(block: Json) -> Iterator[Block]:
 
 
 def _text_and_children(block: Json) -> Blocks:
-    """A block's own text, then what is inside."""
+    """Return a block's own text, then its nested blocks."""
     return (*_text(block.get(block.get("type", ""), {})), *_children(block))
 
 
@@ -156,7 +156,7 @@ def _column(block: Json, _: Json) -> Iterator[Block]:
 
 def _image(_: Json, own: Json) -> Iterator[Block]:
     picture = Image(own[own["type"]]["url"], plain(own.get("caption")))
-    # The address of an uploaded one ends within the hour: written back, it would be a picture no more.
+    # The URL of an uploaded image expires within an hour, so it must not be written back.
     yield Paragraph((picture,) if own["type"] == "external" else (picture, Unsupported("uploaded image")))
 
 

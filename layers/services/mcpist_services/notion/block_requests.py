@@ -1,4 +1,4 @@
-"""What is inside blocks, read and written in as many requests as it takes."""
+"""Nested blocks, read and appended in as many requests as it takes."""
 
 import re
 from collections import deque
@@ -22,7 +22,7 @@ type RequestGenerator[Result] = Generator[Call, CallResponse, Result]
 
 
 def read_blocks(block_id: str, limit: int, cursor: str | None, *, ids: bool) -> Calls:
-    """A block's children with all that is inside them: `markdown`, and Notion's blocks in `results`."""
+    """Read the blocks nested in a block, at all depths: as `markdown`, and as Notion's blocks in `results`."""
     first, following = yield from _children(block_id, limit, cursor)
     unread = yield from _read_descendants(first)
     marked: list[Block] = []
@@ -35,9 +35,9 @@ def read_blocks(block_id: str, limit: int, cursor: str | None, *, ids: bool) -> 
 
 
 def append(block_id: str, portions: Iterable[BlockChunk], position: Json | None) -> RequestGenerator[list[str]]:
-    """Send portions in their order, each behind the one before it, and say the ids of the blocks they became.
+    """Append chunks in their order, and return the ids of the new blocks.
 
-    What Notion refuses on the way leaves the portions before it in place: the error says so.
+    If Notion refuses one of them, those before it stay appended: the error says so.
     """
     made: list[str] = []
     for portion in portions:
@@ -134,12 +134,12 @@ def _send_after(made: list[str], call: Call) -> RequestGenerator[CallResponse]:
 
 
 def _partial_append(error: McpistError, made: list[Any]) -> McpistError:
-    """The error of a later request: trying all again would write the first blocks twice."""
+    """Mark the error of a later request: retrying all of them would append the first blocks twice."""
     return error.with_details(appended=len(made), may_have_happened=True) if made else error
 
 
 def _replace_unknown(text: str, part: str, found: str) -> str:
-    """A page's text with a part in the place that Notion marked, as deep as that; at the end if it marked none."""
+    """Insert a part where Notion marked its place, with the same indentation; at the end if it marked none."""
     marked = re.compile(rf"^([\t ]*)(.*?)<unknown\b[^<>]*{part.replace('-', '-?')}[^<>]*>", re.MULTILINE)
 
     def put(mark: re.Match[str]) -> str:

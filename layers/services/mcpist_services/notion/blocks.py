@@ -1,10 +1,10 @@
-"""From a Markdown tree to Notion's blocks; the way back is in block_reading.py.
+"""From a Markdown tree to Notion's blocks; block_reading.py is the inverse.
 
 Reference: https://developers.notion.com/reference/block
 
-What Notion holds of a tree: headings to level 4; lists that are bulleted, numbered from 1, or tasks, where lists of one
-kind side by side are one; pictures as blocks of their own, elsewhere links to them; code in the languages that Notion
-knows, and ```math as an equation; a table whose head is empty as one without a head.
+What Notion can hold: headings up to level 4; lists that are bulleted, numbered from 1, or tasks, where adjacent lists
+of one kind are one; images as separate blocks, elsewhere as links; code in the languages that Notion knows, and ```math
+as an equation; a table with an empty header as one without a header.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -46,35 +46,35 @@ MAX_EXPRESSION_CHARACTERS = 1000
 
 
 def blocks_of(tree: Iterable[Block]) -> list[Json]:
-    """A tree as blocks to append, children inside, however deep; InvalidRequest for what would be lost."""
-    return [made for block in tree for made in _blocks(block)]
+    """Convert a tree to blocks with their nested blocks; InvalidRequest for what would be lost."""
+    return [converted for block in tree for converted in _blocks(block)]
 
 
 def inside(block: Json) -> list[Json]:
-    """The children inside a block to append."""
+    """Return the nested blocks of a block to append."""
     children: list[Json] = block[block["type"]].get("children", [])
     return children
 
 
 def single_block(tree: Iterable[Block]) -> Json:
-    """A tree as one block that takes the place of another; InvalidRequest if it is not one, or holds more."""
-    made = blocks_of(tree)
-    if len(made) == 1 and made[0]["type"] == "table":
-        made = inside(made[0])
-    if len(made) != 1 or inside(made[0]):
-        problem = "say one block; what is inside it, and what follows, is changed by its own id, or appended"
+    """Convert a tree to the one block that replaces another; InvalidRequest if it is not one, or has nested blocks."""
+    blocks = blocks_of(tree)
+    if len(blocks) == 1 and blocks[0]["type"] == "table":
+        blocks = inside(blocks[0])
+    if len(blocks) != 1 or inside(blocks[0]):
+        problem = "give one block; change nested and following blocks by their own ids, or append them"
         raise InvalidRequest(field="markdown", problem=problem)
-    return made[0]
+    return blocks[0]
 
 
 def block_changes(block: Json, new: Json) -> Json:
-    """What makes a block of Notion's be the new one: text without marks keeps the kind of block that it is."""
-    kind, made = block["type"], new["type"]
-    if made == kind:
-        return {kind: {name: each for name, each in new[made].items() if name != "type"}}
-    if made == "paragraph" and "rich_text" in block[kind] and kind != "code":
-        return {kind: {"rich_text": new[made]["rich_text"]}}
-    problem = f"the block is a {kind}, and Notion makes no {made} of it: delete it, and append the new one"
+    """Return the change that turns a block into the new one; a plain paragraph keeps the type of the block."""
+    kind, new_kind = block["type"], new["type"]
+    if new_kind == kind:
+        return {kind: {name: each for name, each in new[kind].items() if name != "type"}}
+    if new_kind == "paragraph" and "rich_text" in block[kind] and kind != "code":
+        return {kind: {"rich_text": new[new_kind]["rich_text"]}}
+    problem = f"the block is a {kind}, which Notion cannot turn into a {new_kind}: delete it, and append the new one"
     raise InvalidRequest(field="markdown", problem=problem)
 
 
@@ -101,7 +101,7 @@ def _blocks(block: Block) -> Iterator[Json]:
 
 
 def _paragraph(runs: Runs) -> Iterator[Json]:
-    """A paragraph, or several where a picture or Notion's limit divides it."""
+    """Yield a paragraph, or several where an image or Notion's limit divides it."""
     for pictures, part in groupby(runs, lambda run: isinstance(run, Image)):
         if pictures:
             yield from (_picture(run) for run in part if isinstance(run, Image))
@@ -131,10 +131,10 @@ def _item(item: Item, start: int | None) -> Json:
 
 
 def _with_text(kind: str, blocks: Blocks, **more: Any) -> Json:
-    """A block whose own text is the first paragraph of what it holds."""
-    made = blocks_of(blocks)
-    own = made.pop(0)["paragraph"]["rich_text"] if made and made[0]["type"] == "paragraph" else []
-    return _block(kind, rich_text=own, **more, **({"children": made} if made else {}))
+    """Return a block whose text is the first paragraph of these blocks, and which nests the others."""
+    children = blocks_of(blocks)
+    own = children.pop(0)["paragraph"]["rich_text"] if children and children[0]["type"] == "paragraph" else []
+    return _block(kind, rich_text=own, **more, **({"children": children} if children else {}))
 
 
 def _table(rows: Sequence[Sequence[Runs]]) -> Json:
@@ -150,10 +150,10 @@ def _block(kind: str, **fields: Any) -> Json:
 
 
 def _trimmed(runs: Runs) -> Sequence[Run]:
-    """Without the line breaks that divided a text from a picture."""
-    kept = list(runs)
-    while kept and isinstance(kept[0], Break):
-        kept.pop(0)
-    while kept and isinstance(kept[-1], Break):
-        kept.pop()
-    return kept
+    """Drop the line breaks that divided a text from an image."""
+    trimmed = list(runs)
+    while trimmed and isinstance(trimmed[0], Break):
+        trimmed.pop(0)
+    while trimmed and isinstance(trimmed[-1], Break):
+        trimmed.pop()
+    return trimmed

@@ -1,4 +1,4 @@
-"""Portions: blocks to append, in as many requests as Notion's limits ask for.
+"""Blocks to append, divided into chunks that respect the limits of a request.
 
 Reference: https://developers.notion.com/reference/patch-block-children and .../reference/request-limits
 """
@@ -18,19 +18,19 @@ MAX_NESTING_LEVELS = 2  # below the blocks that are appended
 
 @dataclass(frozen=True, slots=True)
 class BlockChunk:
-    """Blocks of one request, and by their place the portions that go inside them once they are there."""
+    """Blocks of one request, and by position the chunks to append inside them afterwards."""
 
     blocks: list[Json]
     nested: dict[int, list["BlockChunk"]] = field(default_factory=dict)
 
     @property
     def requests(self) -> int:
-        """How many requests it takes."""
+        """The number of requests that it takes."""
         return 1 + sum(portion.requests for portions in self.nested.values() for portion in portions)
 
 
 def portions(blocks: Iterable[Json]) -> list[BlockChunk]:
-    """Blocks with their children, however many and however deep, as portions that Notion takes."""
+    """Divide blocks with their children, of any number and depth, into chunks that Notion accepts."""
     done: list[BlockChunk] = []
     count = size = 0
     for block in blocks:
@@ -48,14 +48,14 @@ def portions(blocks: Iterable[Json]) -> list[BlockChunk]:
 
 
 def _split_block(block: Json) -> tuple[Json, list[Json]]:
-    """What may be sent of a block at once, and the children that must follow."""
+    """Return the part of a block that can be sent at once, and the children that must follow."""
     if _fits(block):
         return block, []
     kind, children = block["type"], inside(block)
-    # A table cannot be without rows.
-    kept = children[:MAX_LIST_ITEMS] if kind == "table" else []
+    # A table needs at least one row.
+    first = children[:MAX_LIST_ITEMS] if kind == "table" else []
     own = {name: value for name, value in block[kind].items() if name != "children"}
-    return {"type": kind, kind: own | ({"children": kept} if kept else {})}, children[len(kept) :]
+    return {"type": kind, kind: own | ({"children": first} if first else {})}, children[len(first) :]
 
 
 def _fits(block: Json) -> bool:

@@ -1,4 +1,4 @@
-"""Comments: Notion holds them as one rich text without blocks, so lists and quotes stay as their Markdown marks."""
+"""Comments: Notion stores them as one rich text without blocks, so lists and quotes keep their Markdown marks."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -11,7 +11,7 @@ type RunLine = Sequence[Run]
 
 
 def comment(markdown: str) -> list[Json]:
-    """A comment in Markdown as rich text; a list that came from Markdown reads as one, but is text."""
+    """Convert a Markdown comment to rich text; a list stays readable, but is plain text."""
     runs: list[Run] = []
     for line in _lines_of_blocks(read(markdown)):
         runs += [*([Break()] if runs else []), *line]
@@ -19,12 +19,12 @@ def comment(markdown: str) -> list[Json]:
 
 
 def said(texts: Iterable[Json]) -> str:
-    """A comment as Markdown."""
+    """Convert a comment to Markdown."""
     return write((Paragraph(runs_of(texts)),))
 
 
 def _lines_of_blocks(blocks: Blocks) -> Iterator[RunLine]:
-    """The lines of blocks with an empty one between two blocks."""
+    """Yield the lines of blocks, with an empty one between blocks."""
     for place, block in enumerate(blocks):
         if place:
             yield ()

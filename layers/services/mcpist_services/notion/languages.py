@@ -1,4 +1,4 @@
-"""The languages of Notion's blocks of code, by the names that people write behind a fence.
+"""The languages of Notion's code blocks, by the names that people write after a fence.
 
 Reference: https://developers.notion.com/reference/block#code
 """
@@ -51,6 +51,6 @@ LANGUAGES = {**_ALIASES, **{name: name for name in _ONE_WORD_NAMES.split()}, **{
 
 
 def language_of(name: str) -> str:
-    """Notion's name of a language; plain text for one that it does not know."""
+    """Return Notion's name of a language; plain text for one that it does not know."""
     whole = name.strip().lower()
     return LANGUAGES.get(whole) or LANGUAGES.get(whole.partition(" ")[0], PLAIN)

@@ -18,7 +18,7 @@ from mcpist_services.notion.synonyms import SYNONYMS
 
 
 def row(item: Json, _: Json | None = None) -> Json:
-    """The words that people read of a thing, as its `row`; nothing for a person."""
+    """Return the readable columns of an item as its `row`; nothing for a person."""
     match item["object"]:
         case "page":
             return {"row": values.row(item)}
@@ -65,10 +65,10 @@ def source_path(data_source_id: str, rest: str = "") -> str:
 
 
 def parent_of(**ids: str | None) -> Json:
-    """The one place that was said, as Notion writes it."""
-    found = given(**ids)
-    if len(found) != 1:
-        raise InvalidRequest(field=" or ".join(ids), problem="say exactly one of them")
-    [(name, id_)] = found.items()
+    """Return the only parent given, in Notion's format; InvalidRequest unless it is exactly one."""
+    present = given(**ids)
+    if len(present) != 1:
+        raise InvalidRequest(field=" or ".join(ids), problem="give exactly one of them")
+    [(name, id_)] = present.items()
     kind = name.removeprefix("parent_")
     return {"type": kind, kind: id_}

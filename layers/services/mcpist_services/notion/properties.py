@@ -1,8 +1,8 @@
-"""Properties of pages: Notion's values as ones that people read, and the other way round.
+"""Conversion between the properties of Notion's pages and readable values.
 
 Reference: https://developers.notion.com/reference/page-property-values
 
-A date with an end is `start/end`. People and pages are written by their ids, which is also how pages are read.
+A date with an end is `start/end`. People and related pages are written by their ids, and related pages also read so.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,15 +40,15 @@ _LIST_TYPES = {"title", "rich_text", "multi_select", "people", "files", "relatio
 
 
 def row(page: Json) -> Json:
-    """A page's title and its other properties, those that have a value."""
-    found = page.get("properties", {})
-    title = next((plain(each["title"]) for each in found.values() if each["type"] == "title"), "")
-    values = {name: value(each) for name, each in found.items() if each["type"] != "title"}
+    """Return a page's title and its other properties that have a value."""
+    known = page.get("properties", {})
+    title = next((plain(each["title"]) for each in known.values() if each["type"] == "title"), "")
+    values = {name: value(each) for name, each in known.items() if each["type"] != "title"}
     return {"title": title, "properties": {name: each for name, each in values.items() if each not in (None, "", [])}}
 
 
 def value(each: Json) -> Any:
-    """A property's value: text, a number, true or false, or a list of these; None where there is none."""
+    """Return a property's value: text, a number, true or false, or a list of these; None if it has none."""
     kind = each["type"]
     read = _READERS.get(kind)
     own = each.get(kind)
@@ -57,7 +57,7 @@ def value(each: Json) -> Any:
 
 
 def whole(answers: Sequence[Json]) -> Json:
-    """A property's `type` and `value` from all the pages that Notion answered it in."""
+    """Return a property's `type` and `value` from all the pages of Notion's answer."""
     first = answers[0]
     if first["object"] != "list":
         return {"type": first["type"], "value": value(first)}
@@ -71,12 +71,12 @@ def whole(answers: Sequence[Json]) -> Json:
 
 
 def outline(schema: Mapping[str, Json]) -> dict[str, str]:
-    """What a data source asks for: each property's type, and what may be chosen."""
+    """Return each property of a data source with its type and its options."""
     return {name: _describe_type(each) for name, each in schema.items()}
 
 
 def _item(item: Json) -> Any:
-    """One item of a list of properties, where lists have one element each and no brackets."""
+    """Return the value of one item of a list of properties, in which a list property has one element per item."""
     kind = item["type"]
     return value(item | {kind: [item[kind]]}) if kind in _LIST_TYPES - {"multi_select", "files"} else value(item)
 
@@ -124,7 +124,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "unique_id": _unique_id,
     "verification": lambda own: own["state"],
     "place": _place,
-    # A button has nothing, and these are no values but words that there is none yet.
+    # A button has no value; the other two are markers for a value that is missing.
     "button": lambda _: None,
     "unsupported": lambda _: None,
     "incomplete": lambda _: None,
@@ -143,12 +143,12 @@ def _describe_type(each: Json) -> str:
 
 
 def is_raw(properties: Mapping[str, Any]) -> bool:
-    """Whether all are written as Notion writes them, so that nobody need ask for their types."""
+    """Whether all are in Notion's own format, so that their types need not be read."""
     return all(isinstance(each, dict) for each in properties.values())
 
 
 def written(properties: Mapping[str, Any], schema: Mapping[str, Json]) -> Json:
-    """Values as Notion takes them, by the types of a schema or of a page; what is an object is taken as it is."""
+    """Convert values by the types of a schema or of a page; an object is sent as it is."""
     kinds = {key: each["type"] for name, each in schema.items() for key in (name, each.get("id", name))}
     unknown = [name for name in properties if name not in kinds]
     if unknown:
@@ -161,18 +161,18 @@ def written(properties: Mapping[str, Any], schema: Mapping[str, Json]) -> Json:
 
 
 def schema(properties: Mapping[str, Any]) -> Json:
-    """The properties of a new data source: by a type, by the options to choose from, or as Notion writes them."""
-    made = {name: _new_property(name, each) for name, each in properties.items()}
-    return made if any("title" in each for each in made.values()) else {"Name": {"title": {}}} | made
+    """Return the properties of a new data source: each given as a type, a list of options, or in Notion's format."""
+    columns = {name: _new_property(name, each) for name, each in properties.items()}
+    return columns if any("title" in each for each in columns.values()) else {"Name": {"title": {}}} | columns
 
 
 def titled(title: str) -> Json:
-    """A title as a property: Notion knows it by this id whatever its name."""
+    """Return a title as a property: `title` is its id in Notion, whatever its name is."""
     return {"title": {"title": words(title)}}
 
 
 def words(text: str) -> list[Json]:
-    """A text without marks as rich text."""
+    """Convert plain text to rich text."""
     return [text_object(piece) for piece in pieces(text)]
 
 
@@ -182,7 +182,7 @@ def _to_notion(name: str, kind: str, given: Any) -> Json:
     if kind in _SCALAR_TYPES:
         return {kind: given}
     if kind not in _WRITERS:
-        problem = f'"{name}" is a {kind}, which Notion computes, or takes only as it writes it: an object'
+        problem = f'"{name}" is a {kind}, which Notion computes, or accepts only as an object in its own format'
         raise InvalidRequest(field="properties", problem=problem)
     return {kind: _WRITERS[kind](given)}
 

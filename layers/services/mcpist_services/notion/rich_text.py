@@ -1,9 +1,9 @@
-"""Notion's rich text, and the runs of a Markdown tree.
+"""Conversion between Notion's rich text and the runs of a Markdown tree.
 
 Reference: https://developers.notion.com/reference/rich-text
 
-Colours and underlines are looks only, and are left out. A mention of a page is a link to it. What else Markdown has no
-word for (a date that reminds, an equation) shows its text, followed by Unsupported.
+Colours and underlines are dropped. A mention of a page becomes a link to it. What else Markdown cannot express (a date
+with a reminder, an equation) becomes its text, followed by Unsupported.
 """
 
 import re
@@ -26,7 +26,7 @@ type Json = dict[str, Any]
 
 
 def rich_text(runs: Iterable[Run]) -> list[Json]:
-    """Runs as rich text; InvalidRequest for what would be lost, or is in too many pieces for one block."""
+    """Convert runs to rich text; InvalidRequest for what would be lost, or has too many pieces for one block."""
     texts = long_rich_text(runs)
     if len(texts) > MAX_TEXT_OBJECTS:
         problem = f"one block holds at most {MAX_TEXT_OBJECTS} pieces of different style; split this text"
@@ -35,22 +35,22 @@ def rich_text(runs: Iterable[Run]) -> list[Json]:
 
 
 def long_rich_text(runs: Iterable[Run]) -> list[Json]:
-    """Runs as rich text of any length. A picture is a link to it."""
-    return [made for run in _merge_adjacent(_with_line_breaks(runs)) for made in _text_objects(run)]
+    """Convert runs to rich text of any length; an image becomes a link to it."""
+    return [each for run in _merge_adjacent(_with_line_breaks(runs)) for each in _text_objects(run)]
 
 
 def runs_of(texts: Iterable[Json]) -> Runs:
-    """Rich text as runs."""
+    """Convert rich text to runs."""
     return tuple(_merge_adjacent(run for text in texts for run in _runs(text)))
 
 
 def plain(texts: Iterable[Json] | None) -> str:
-    """Rich text as its words alone."""
+    """Return rich text without styles."""
     return "".join(text["plain_text"] for text in texts or [])
 
 
 def pieces(text: str) -> Iterator[str]:
-    """A text in parts that are short enough for one text object."""
+    """Yield a text in parts that are short enough for one text object."""
     start = width = 0
     for place, character in enumerate(text):
         width += 1 + (character > "\uffff")
@@ -62,26 +62,26 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def address(link: str) -> Json:
-    """Where a link leads; InvalidRequest for one that Notion refuses, and with it all that stands around it."""
+    """Return a link's target; InvalidRequest for one for which Notion would refuse the whole request."""
     if len(link) > MAX_URL_CHARACTERS or not _LINK_TARGET.fullmatch(link):
-        problem = f'Notion takes no link to "{link[:80]}": say a whole address, as https://...'
+        problem = f'Notion accepts no link to "{link[:80]}": give a complete URL, as https://...'
         raise InvalidRequest(field="markdown", problem=problem)
     return {"url": link}
 
 
 def lost_error(lost: Unsupported) -> InvalidRequest:
-    """The refusal of what Markdown only names: to write would destroy what stands there."""
+    """Return the error for content that Markdown only names, since writing it would destroy that content."""
     problem = f'"{lost.name}" cannot be written from Markdown: leave it out, or change only the blocks around it'
     return InvalidRequest(field="markdown", problem=problem)
 
 
 def text_object(content: str) -> Json:
-    """One plain text."""
+    """Return one text object without style."""
     return {"type": "text", "text": {"content": content}}
 
 
 def _with_line_breaks(runs: Iterable[Run]) -> Iterator[Run]:
-    """Line breaks as part of the text before them, so that they take no text object of their own."""
+    """Yield line breaks as part of the text before them, so that they need no text object of their own."""
     before = Text("")
     for run in runs:
         now = Text("\n", before.marks, before.link) if isinstance(run, Break) else run
@@ -94,10 +94,10 @@ def _text_objects(run: Run) -> Iterator[Json]:
         case Text(text, marks, link):
             style = {_MARKS[mark]: True for mark in sorted(marks)}
             for piece in pieces(text):
-                made = text_object(piece)
+                part = text_object(piece)
                 if link:
-                    made["text"]["link"] = address(link)
-                yield made | ({"annotations": style} if style else {})
+                    part["text"]["link"] = address(link)
+                yield part | ({"annotations": style} if style else {})
         case Image(source, alt):
             link = address(source)["url"]
             yield from _text_objects(Text(alt or link, link=link))
@@ -126,7 +126,7 @@ def _runs(text: Json) -> Iterator[Run]:
 
 
 def _merge_adjacent(runs: Iterable[Run]) -> Iterator[Run]:
-    """Neighbours of one style as one run, and none that is empty."""
+    """Merge adjacent runs of one style, and drop empty ones."""
     for style, alike in groupby(runs, lambda run: (run.marks, run.link) if isinstance(run, Text) else None):
         if style is None:
             yield from alike

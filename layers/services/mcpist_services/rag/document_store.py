@@ -1,10 +1,10 @@
-"""An organization's documents: its folder in the bucket, and the index that is kept beside them.
+"""An organization's documents: its folder in the bucket, and the index beside them.
 
-    rag/{organization}/docs/<path>.md      the documents, put there by anyone: this module, the console, `aws s3 sync`
-    rag/{organization}/index.sqlite        what was read of them, with the ETag of each
+    rag/{organization}/docs/<path>.md      the documents, stored by anyone: this module, the console, `aws s3 sync`
+    rag/{organization}/index.sqlite        the index, with the ETag of each document that it has read
 
-One listing tells everything: which documents there are, which of them the index has not read, and whether another
-sandbox has stored a newer index. So nobody has to report a change, and no report can be lost.
+One listing shows which documents exist, which of them the index has not read, and whether another sandbox has stored a
+newer index. So changes need no notifications, of which one could be lost.
 """
 
 import threading
@@ -26,13 +26,13 @@ from mcpist_services.rag.folder import BucketFolder, map_concurrently
 from mcpist_services.rag.index import Index
 
 FRESH_SECONDS_PER_REQUEST = 5  # for each request of a listing, so that many documents do not mean many requests
-MAX_INDEXING_SECONDS = 8  # that one call gives to new documents; the calls after it read the rest
-MAX_CACHED_STORES = 4  # that a sandbox keeps in memory
+MAX_INDEXING_SECONDS = 8  # of one call for new documents; later calls read the rest
+MAX_CACHED_STORES = 4  # in the memory of a sandbox
 
 _DOCUMENTS = "docs/"
 _INDEX = "index.sqlite"
 
-_ALREADY_EXISTS = "there is a document at this path: read it (get_doc), and say its version here to replace it"
+_ALREADY_EXISTS = "there is a document at this path: read it (get_doc), and give its version here to replace it"
 _CHANGED = "the document has changed since this version: read it again (get_doc)"
 
 type Row = dict[str, Any]
@@ -40,32 +40,32 @@ type Rows = list[Row] | PartialList
 
 
 class DocumentStore:
-    """The documents of one organization; its questions are what the module's tools look up."""
+    """The documents of one organization; its queries are the Lookups of the module's tools."""
 
     def __init__(self, organization: str, clock: Callable[[], float] = time.time) -> None:
         self._folder = BucketFolder(f"rag/{quote(organization, safe='')}/")
-        self._clock = clock  # the wall's: it goes on while a sandbox is frozen
+        self._clock = clock  # wall-clock time, which continues while a sandbox is frozen
         self._lock = threading.Lock()
         self._index = Index()
-        self._etag = ""  # of the stored index that this one is; empty where it is not the stored one
+        self._etag = ""  # of the stored index, if this is the same one; else empty
         self._fresh_until = float("-inf")
 
     @staticmethod
     @lru_cache(MAX_CACHED_STORES)
     def of(organization: str) -> "DocumentStore":
-        """The shelf of an organization, kept between calls."""
+        """Return the store of an organization, which is kept between calls."""
         return DocumentStore(organization)
 
-    # -- questions ------------------------------------------------------------------------------------
+    # -- queries --------------------------------------------------------------------------------------
 
     def search(self, query: str, tags: Iterable[str] | None, limit: int) -> Rows:
-        """The documents that a query's words are in and that have all the tags, best first."""
-        index, wanted = self.index(), set(map(folded, tags or ()))
-        found = ({**index.entries[path], "snippet": snippet} for path, snippet in index.search(query))
-        return _limited((row for row in found if wanted <= set(map(folded, row["tags"]))), limit)
+        """Find the documents with a query's words and all of the tags, the best match first."""
+        index, required = self.index(), set(map(folded, tags or ()))
+        rows = ({**index.entries[path], "snippet": snippet} for path, snippet in index.search(query))
+        return _limited((row for row in rows if required <= set(map(folded, row["tags"]))), limit)
 
     def document(self, path: str) -> Row:
-        """One document with its content, or FileNotFound with the paths that were perhaps meant."""
+        """Return one document with its content; FileNotFound with similar paths if there is none."""
         index = self.index()
         if path not in index.entries:
             index = self.index(refresh=True)  # another sandbox may have stored it just now
@@ -76,25 +76,25 @@ class DocumentStore:
     def documents(
         self, limit: int, folder: str | None = None, tag: str | None = None, title: str | None = None
     ) -> Rows:
-        """The documents in a folder, with a tag, with all these words in their title; by path."""
+        """Return the documents in a folder, with a tag, with all these words in their title; sorted by path."""
         words = folded(title or "").split()
-        found = (
+        rows = (
             row
             for path, row in self.index().entries.items()
             if path.startswith(folder or "")
             and (tag is None or folded(tag) in map(folded, row["tags"]))
             and all(word in folded(row["title"]) for word in words)
         )
-        return _limited(found, limit)
+        return _limited(rows, limit)
 
     def dated(self, since: str | None, until: str | None, limit: int) -> Rows:
-        """The documents with a date from one day to another, both included; the newest first."""
+        """Return the documents with a date from `since` to `until`, both inclusive; the newest first."""
         first, last = since or "", until or "9999-12-31"
-        found = (row for row in self.index().entries.values() if row["date"] and first <= row["date"] <= last)
-        return _limited(sorted(found, key=lambda row: row["date"], reverse=True), limit)
+        rows = (row for row in self.index().entries.values() if row["date"] and first <= row["date"] <= last)
+        return _limited(sorted(rows, key=lambda row: row["date"], reverse=True), limit)
 
     def tags(self, limit: int) -> Rows:
-        """Every tag with the number of its documents, the most used first."""
+        """Return every tag with its number of documents, the most used first."""
         counts = Counter(tag for row in self.index().entries.values() for tag in row["tags"])
         most_used = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         return _limited(({"tag": tag, "count": count} for tag, count in most_used), limit)
@@ -102,9 +102,9 @@ class DocumentStore:
     # -- changes --------------------------------------------------------------------------------------
 
     def write(self, path: str, text: str, replaces: str | None) -> Row:
-        """Store a document where there is none, or in place of the version that it replaces.
+        """Store a new document, or replace this version of it.
 
-        Who does it twice has done it once: what stands there already is not stored again.
+        The operation is idempotent: the same content is not stored again.
         """
         name, content, expected = _DOCUMENTS + path, text.encode(), _etag(replaces)
         with self._invalidating():
@@ -115,7 +115,7 @@ class DocumentStore:
         return {"path": path, "title": read(path, content).title, "version": _version(etag), "state": state}
 
     def remove(self, path: str, version: str | None) -> Row:
-        """Remove a document, of which an administrator finds the versions of the last 30 days in the bucket."""
+        """Remove a document; an administrator can restore its versions of the last 30 days from the bucket."""
         name, expected = _DOCUMENTS + path, _etag(version)
         with self._invalidating():
             etag = self._folder.etag(name) if _is_document(path) else None
@@ -126,7 +126,7 @@ class DocumentStore:
         return {"path": path, "state": "deleted"}
 
     def _existing_etag(self, path: str, content: bytes, expected: str) -> str:
-        """The ETag of the document that was in the way of this one, if it is the same."""
+        """Return the ETag of the document that exists at this path, if its content is the same."""
         found = self._folder.get(_DOCUMENTS + path)
         if found and found[0] == content:
             return found[1]
@@ -134,11 +134,11 @@ class DocumentStore:
             raise InvalidRequest(field="replaces", problem=_CHANGED if expected else _ALREADY_EXISTS)
         if expected and not found:
             raise _not_found(path, self.index(refresh=True))
-        raise StoreUnavailable(store="documents")  # somebody was changing it at the same moment
+        raise StoreUnavailable(store="documents")  # changed by somebody else at the same moment
 
     @contextmanager
     def _invalidating(self) -> Iterator[None]:
-        """Whatever comes of a change: the next question looks at the bucket, also after one that came too late."""
+        """Let the next query read the bucket anew, whether the change succeeds or fails."""
         try:
             yield
         finally:
@@ -148,14 +148,14 @@ class DocumentStore:
     # -- the index and the bucket ---------------------------------------------------------------------
 
     def index(self, *, refresh: bool = False) -> Index:
-        """The index of the documents as they are, or, unless asked anew, were a few seconds ago."""
+        """Return the index of the documents, at most a few seconds old, or current with `refresh`."""
         with self._lock:
             if refresh or self._clock() >= self._fresh_until:
                 self._refresh()
             return self._index
 
     def put(self, contents: Mapping[str, bytes]) -> list[str]:
-        """Store and index documents by path, and return the paths of those that were not stored already."""
+        """Store and index documents by path, and return the paths of those that are new or changed."""
         documents = [read(path, content) for path, content in contents.items()]
         with self._lock:
             self._refresh()
@@ -167,7 +167,7 @@ class DocumentStore:
             return paths
 
     def _refresh(self) -> None:
-        """Compare the index with the listing, and read what it lacks."""
+        """Compare the index with the listing, and read the documents that it lacks."""
         etags, requests = self._folder.etags()
         if etags.get(_INDEX, "") != self._etag:
             self._index, self._etag = self._stored()
@@ -176,32 +176,32 @@ class DocumentStore:
             for name, etag in etags.items()
             if name.startswith(_DOCUMENTS) and _is_document(name)
         }
-        unread, gone = self._difference(stored)
-        if unread or gone:
-            self._update_index(self._read_all(unread), gone)
+        unread, removed = self._difference(stored)
+        if unread or removed:
+            self._update_index(self._read_all(unread), removed)
             unread, _ = self._difference(stored)
         if not unread:
             self._fresh_until = self._clock() + FRESH_SECONDS_PER_REQUEST * requests
 
     def _difference(self, stored: Mapping[str, str]) -> tuple[list[str], list[str]]:
-        """The documents that the index has not read as they are, and those that are there no longer."""
+        """Return the paths of new or changed documents, and of those that no longer exist."""
         known = self._index.etags()
         return [path for path in stored if known.get(path) != stored[path]], [
             path for path in known if path not in stored
         ]
 
     def _stored(self) -> tuple[Index, str]:
-        """The stored index and its ETag; an empty index where there is none, or none that can be read."""
+        """Return the stored index and its ETag; an empty index where there is no readable one."""
         content, etag = self._folder.get(_INDEX) or (b"", "")
         return Index.load(content) or Index(), etag
 
     def _read_all(self, paths: Iterable[str]) -> Iterator[tuple[Document, str]]:
-        """The documents and their ETags, as many as can be read in time; without those just removed."""
+        """Yield documents with their ETags, as many as can be read in time, except those removed meanwhile."""
         end = self._clock() + MAX_INDEXING_SECONDS
         with closing(map_concurrently(self._read, paths)) as reads:
-            for found in reads:
-                if found:
-                    yield found
+            for document in reads:
+                if document:
+                    yield document
                 if self._clock() >= end:
                     return
 
@@ -209,13 +209,13 @@ class DocumentStore:
         found = self._folder.get(_DOCUMENTS + path)
         return (read(path, found[0]), found[1]) if found else None
 
-    def _update_index(self, added: Iterable[tuple[Document, str]], gone: Iterable[str]) -> None:
-        """Change a copy of the index, since somebody may be reading this one, and store it.
+    def _update_index(self, added: Iterable[tuple[Document, str]], removed: Iterable[str]) -> None:
+        """Change a copy of the index, since another thread may be reading this one, and store it.
 
-        Who loses a race keeps a copy that is right for what it saw, and takes the winner's at its next look.
+        A sandbox that loses the race keeps its own copy, and loads the winner's at its next refresh.
         """
         index = self._index.copy()
-        for path in gone:
+        for path in removed:
             index.remove(path)
         for document, etag in added:
             index.put(document, etag)
@@ -223,12 +223,12 @@ class DocumentStore:
 
 
 def _limited(found: Iterable[Row], limit: int) -> Rows:
-    """The first rows, with a word for the reader where there are more."""
+    """Return the first rows, with a hint for the reader where there are more."""
     rows = list(islice(found, limit + 1))
     if len(rows) <= limit:
         return rows
     more = f"raise limit (at most {MAX_ITEMS}) or " if limit < MAX_ITEMS else ""
-    return PartialList(rows[:limit], f"Cut after {limit} items (there are more): {more}ask for something narrower.")
+    return PartialList(rows[:limit], f"Cut after {limit} items (there are more): {more}narrow the request.")
 
 
 def _is_document(path: str) -> bool:

@@ -20,7 +20,7 @@ _DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document; `text` is the whole file, so that what is read can be edited and put back."""
+    """One document; `text` is the whole file, so that it can be edited and stored again."""
 
     path: str
     title: str
@@ -31,45 +31,45 @@ class Document:
 
 
 def read(path: str, content: bytes) -> Document:
-    """A file as a document; whatever is broken in it, its text is kept."""
+    """Read a file as a document; its text is kept even where its front matter is broken."""
     text = plain(content.decode("utf-8", errors="replace"))
-    found = fields(text)
+    front = fields(text)
     return Document(
         path=path,
-        title=(line(found.get("title")) or _heading(text) or PurePosixPath(path).stem)[:MAX_TITLE_CHARACTERS],
-        tags=tuple(dict.fromkeys(_tags(found.get("tags")))),
-        date=_date(found.get("date")),
+        title=(line(front.get("title")) or _heading(text) or PurePosixPath(path).stem)[:MAX_TITLE_CHARACTERS],
+        tags=tuple(dict.fromkeys(_tags(front.get("tags")))),
+        date=_date(front.get("date")),
         text=text,
         size_bytes=len(content),
     )
 
 
 def plain(text: str) -> str:
-    """A text as it is kept: lines end in one way, and no mark or NUL is hidden in it."""
+    """Normalize a text for storing: LF line endings, no byte order mark, no NUL."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\0", "")
 
 
 def body(text: str) -> str:
-    """The text without its front matter."""
+    """Return the text without its front matter."""
     return _FRONT_MATTER.sub("", text, count=1)
 
 
 def front_matter(text: str) -> str | None:
-    """The YAML of a text's front matter; None where it has none."""
+    """Return the YAML of a text's front matter; None where it has none."""
     found = _FRONT_MATTER.match(text)
     return (found[1] or "") if found else None
 
 
 def fields(text: str) -> dict[str, Any]:
-    """The front matter's fields, all of them text, lists or mappings; none where it is broken."""
+    """Return the front matter's fields, which are text, lists or mappings; none where it is broken."""
     front = front_matter(text)
     if not front:
         return {}
     import yaml
 
     try:
-        # BaseLoader makes nothing but text: a tag `no` stays a word, a day 32 is no error.
-        # It is not the C one, which deep nesting takes down with the whole process.
+        # BaseLoader returns only text: a tag `no` stays a word, and a day 32 is not an error.
+        # The C loader is not used, since deep nesting crashes it with the whole process.
         found = yaml.load(front, Loader=yaml.BaseLoader)  # noqa: S506
     except (yaml.YAMLError, RecursionError):
         return {}
@@ -77,17 +77,17 @@ def fields(text: str) -> dict[str, Any]:
 
 
 def normal(text: str) -> str:
-    """One spelling for what looks the same: full-width letters, half-width kana."""
+    """Unify characters that look alike, such as full-width letters and half-width kana."""
     return unicodedata.normalize("NFKC", text)
 
 
 def folded(text: str) -> str:
-    """A text for comparing without regard to case."""
+    """Return a text for comparisons that ignore case."""
     return normal(text).casefold()
 
 
 def line(value: Any) -> str:
-    """A text in one line; nothing where it is no text."""
+    """Return a text in one line; an empty one for a value that is not text."""
     return " ".join(value.split()) if isinstance(value, str) else ""
 
 
@@ -97,13 +97,13 @@ def _heading(text: str) -> str:
 
 
 def _tags(value: Any) -> Iterator[str]:
-    """Tags from a list or from `a, b`."""
+    """Yield tags from a list or from `a, b`."""
     items = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
     return filter(None, map(line, items))
 
 
 def _date(value: Any) -> str | None:
-    """A day as `2026-01-31`, also from a time or from `2026/1/31`; nothing where it is none."""
+    """Return a day as `2026-01-31`, also from a time or from `2026/1/31`; None if it is not a day."""
     found = _DATE.match(line(value))
     try:
         return date(*map(int, found.groups())).isoformat() if found else None

@@ -1,4 +1,4 @@
-"""A document before it is stored: whether its path may stand, and its text with the front matter that was asked for."""
+"""A document before it is stored: the check of its path, and its text with the requested front matter."""
 
 import re
 import unicodedata
@@ -11,28 +11,28 @@ from mcpist.tools.call import given
 from mcpist_services.rag.documents import SUFFIXES, body, fields, front_matter, line, plain
 
 MAX_DOCUMENT_BYTES = 1_000_000
-MAX_PATH_BYTES = 800  # of the 1,024 of a key, which begins with the organization
+MAX_PATH_BYTES = 800  # of the 1,024 of a key, which also has the organization
 
 _TRAILING_COMMENTS = re.compile(r"(?:^(?:#.*)?\n)*\Z", re.MULTILINE)  # comments and empty lines after a field
 _UNMERGEABLE = (
     "its front matter cannot be merged with title, tags and date: write one field a line and at most 5,000 "
-    "characters, or say all of it here"
+    "characters, or give all of it here"
 )
 
 
 def checked_path(path: str, *, new: bool) -> str:
-    """A path under which a document may be stored, a new one with its letters put together; InvalidRequest for others.
+    """Check a path, and return it, composing the characters of a new one; InvalidRequest if it is not allowed.
 
-    macOS takes letters apart: a document that came from there under such a path keeps it.
+    macOS decomposes characters: a document that was stored under such a path keeps it.
     """
     path = unicodedata.normalize("NFC", path) if new else path
     parts = path.split("/")
     name = parts[-1].lower()
     if any(part in {"", ".", ".."} or part != part.strip() for part in parts):
-        raise _wrong_path("it must be relative, and no part of it empty, . or .., nor begin or end with a space")
-    # Invisible are control characters, those that turn the direction of writing, and what is no character at all.
+        raise _wrong_path("it must be relative, and no part of it may be empty, . or .., nor begin or end with a space")
+    # Invisible characters: controls, those that change the direction of writing, and code points without a character.
     if "\\" in path or any(unicodedata.category(character).startswith("C") for character in path):
-        raise _wrong_path("it may hold neither backslashes nor invisible characters")
+        raise _wrong_path("it may have neither backslashes nor invisible characters")
     if not name.endswith(SUFFIXES) or name in SUFFIXES:
         raise _wrong_path("it must end in a name with .md")
     if len(path.encode()) > MAX_PATH_BYTES:
@@ -41,9 +41,9 @@ def checked_path(path: str, *, new: bool) -> str:
 
 
 def compose_text(content: str, title: str | None, tags: Collection[str] | None, day: str | None) -> str:
-    """The content with these fields in its front matter: they take the place of its own, the rest stays as it is.
+    """Return the content with these fields replaced in its front matter; everything else is unchanged.
 
-    InvalidRequest where that cannot be, PayloadTooLarge for more than MAX_DOCUMENT_BYTES.
+    InvalidRequest where they cannot be merged, PayloadTooLarge for more than MAX_DOCUMENT_BYTES.
     """
     changed_fields = given(
         title=title and line(title),
@@ -60,17 +60,17 @@ def compose_text(content: str, title: str | None, tags: Collection[str] | None, 
 
 
 def _merge_fields(text: str, changed_fields: Mapping[str, Any]) -> str:
-    """The text with these fields; an empty list takes its field away."""
+    """Return the text with these fields; an empty list removes its field."""
     import yaml
 
     new = {name: value for name, value in changed_fields.items() if value != []}
     front = front_matter(text)
     if front is None and not new:
         return text
-    kept, rest = ("", f"\n{text}") if front is None else (_without_fields(front, changed_fields), body(text))
-    # Without bounds of width: a title stays in one line.
+    others_yaml, rest = ("", f"\n{text}") if front is None else (_without_fields(front, changed_fields), body(text))
+    # Without a limit of width, so that a title stays in one line.
     dumped = yaml.safe_dump(new, allow_unicode=True, sort_keys=False, width=MAX_DOCUMENT_BYTES) if new else ""
-    merged = f"---\n{dumped}{kept}---\n{rest}"
+    merged = f"---\n{dumped}{others_yaml}---\n{rest}"
     others = {name: value for name, value in fields(text).items() if name not in changed_fields}
     if fields(merged) != others | {name: str(value) if name == "date" else value for name, value in new.items()}:
         raise _unmergeable()
@@ -78,7 +78,7 @@ def _merge_fields(text: str, changed_fields: Mapping[str, Any]) -> str:
 
 
 def _without_fields(front: str, names: Collection[str]) -> str:
-    """Front matter without these fields; the others, and what stands between fields, to the letter."""
+    """Return front matter without these fields; other fields, and the text between fields, are unchanged."""
     import yaml
 
     try:
@@ -89,19 +89,19 @@ def _without_fields(front: str, names: Collection[str]) -> str:
         return front
     if not isinstance(root, yaml.MappingNode):
         raise _unmergeable()
-    # A key that is no word has a list for its value.
+    # The value of a key that is not a scalar is a list.
     keys = [(str(key.value), key.start_mark.index) for key, _ in root.value]
     ends = [start for _, start in keys[1:]] + [len(front)]
     parts = [(name, front[start:end]) for (name, start), end in zip(keys, ends, strict=True)]
-    kept = (_TRAILING_COMMENTS.findall(part)[0] if name in names else part for name, part in parts)
-    return front[: keys[0][1]] + "".join(kept) if keys else front
+    remaining = (_TRAILING_COMMENTS.findall(part)[0] if name in names else part for name, part in parts)
+    return front[: keys[0][1]] + "".join(remaining) if keys else front
 
 
 def _day(day: str) -> date:
     try:
         return date.fromisoformat(day)
     except ValueError:
-        raise InvalidRequest(field="date", problem="there is no such day") from None
+        raise InvalidRequest(field="date", problem="it is not a valid day") from None
 
 
 def _wrong_path(problem: str) -> InvalidRequest:

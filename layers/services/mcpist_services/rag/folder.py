@@ -11,13 +11,13 @@ MAX_CONCURRENT_REQUESTS = 8
 
 
 class BucketFolder:
-    """Every key begins with the prefix, so that nothing outside can be named."""
+    """Objects under one prefix; nothing outside it can be read or written."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
 
     def etags(self) -> tuple[dict[str, str], int]:
-        """The ETag of every object by name, and how many requests that took: one for each thousand."""
+        """Return the ETag of every object by name, and the number of requests: one for each thousand objects."""
         etags: dict[str, str] = {}
         start: dict[str, str] = {}
         requests = 0
@@ -30,7 +30,7 @@ class BucketFolder:
             start = {"ContinuationToken": page["NextContinuationToken"]}
 
     def get(self, name: str) -> tuple[bytes, str] | None:
-        """An object with its ETag, or None where there is none."""
+        """Return an object with its ETag, or None where there is none."""
         try:
             answer = self._request("get_object", Key=self.prefix + name)
         except ResourceMissing:
@@ -39,7 +39,7 @@ class BucketFolder:
             return body.read(), answer["ETag"]
 
     def etag(self, name: str) -> str | None:
-        """An object's ETag, or None where there is none."""
+        """Return an object's ETag, or None where there is none."""
         try:
             etag: str = self._request("head_object", Key=self.prefix + name)["ETag"]
         except ResourceMissing:
@@ -52,14 +52,14 @@ class BucketFolder:
         return etag
 
     def replace(self, name: str, content: bytes, etag: str) -> str | None:
-        """Store an object in place of the one with this ETag, or of none where it is empty; None for the slower one."""
+        """Replace the object with this ETag, or create one if it is empty; None if somebody else was faster."""
         try:
             return self.put(name, content, **({"IfMatch": etag} if etag else {"IfNoneMatch": "*"}))
         except (ConditionFailed, ResourceMissing):
             return None
 
     def delete(self, name: str, etag: str) -> bool:
-        """Remove the object with this ETag, which may be gone already; False where another stands in its place."""
+        """Remove the object with this ETag, if it still exists; False if another one replaced it."""
         try:
             self._request("delete_object", Key=self.prefix + name, IfMatch=etag)
         except ResourceMissing:
@@ -74,6 +74,6 @@ class BucketFolder:
 
 
 def map_concurrently[T, R](work: Callable[[T], R], items: Iterable[T]) -> Generator[R]:
-    """The results of a work for each item, in order, a few at a time; who stops asking stops the rest."""
+    """Yield the result of `work` for each item, in order, a few at a time; closing the generator cancels the rest."""
     with ThreadPoolExecutor(MAX_CONCURRENT_REQUESTS) as workers:
         yield from workers.map(work, items)

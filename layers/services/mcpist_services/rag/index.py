@@ -1,4 +1,4 @@
-"""The full-text index of an organization's documents: one SQLite database, kept as bytes.
+"""The full-text index of an organization's documents: one SQLite database, stored as bytes.
 
 Words are found by FTS5 (https://www.sqlite.org/fts5.html). Chinese, Japanese and Korean are written without spaces,
 so their runs are split into overlapping pairs of characters, in the index and in queries alike: 設計書 is 設計 計書.
@@ -17,7 +17,7 @@ from mcpist_services.rag.documents import Document, body, normal
 
 FORMAT_VERSION = 1
 SNIPPET_CHARACTERS = 200
-MAX_QUERY_PARTS = 100  # of a query; a whole text as a query would take seconds
+MAX_QUERY_PARTS = 100  # of a query; with a whole text as a query a search would take seconds
 
 # A word in the title counts as eight in the text, one in the tags as four, one in the path as two.
 _SCHEMA = """
@@ -39,7 +39,7 @@ _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 
 
 class Index:
-    """Documents by path and by word; it holds their texts too, so that reading one needs no second store."""
+    """Documents by path and by word, with their texts, so that reading one needs no second request."""
 
     def __init__(self, database: bytes = b"") -> None:
         self._connection = sqlite3.connect(":memory:", check_same_thread=False)
@@ -51,7 +51,7 @@ class Index:
 
     @classmethod
     def load(cls, database: bytes) -> Self | None:
-        """The index in these bytes, or None where they hold none of this format."""
+        """Load an index from bytes, or return None if they are not of this format."""
         try:
             index = cls(database)
             (found,) = index._connection.execute("PRAGMA user_version").fetchone()
@@ -60,12 +60,12 @@ class Index:
         return index if found == FORMAT_VERSION else None
 
     def dump(self) -> bytes:
-        """The index as bytes."""
+        """Return the index as bytes."""
         self._connection.commit()
         return self._connection.serialize()
 
     def copy(self) -> "Index":
-        """The same index, to be changed without disturbing who reads this one."""
+        """Return a copy that can be changed while others read this index."""
         return Index(self.dump())
 
     @cached_property
@@ -78,15 +78,15 @@ class Index:
         }
 
     def etags(self) -> dict[str, str]:
-        """The version of each document that was read, by path."""
+        """Return the ETag of each document that was read, by path."""
         return dict(self._connection.execute("SELECT path, etag FROM documents"))
 
     def text(self, path: str) -> str:
-        """The text of a document that is in the index."""
+        """Return the text of a document in the index."""
         return self._column("text", path)
 
     def etag(self, path: str) -> str:
-        """The version of that text."""
+        """Return the ETag of a document in the index."""
         return self._column("etag", path)
 
     def _column(self, name: Literal["text", "etag"], path: str) -> str:
@@ -111,20 +111,20 @@ class Index:
         )
 
     def remove(self, path: str) -> None:
-        """Take a document out, if it is there."""
+        """Remove a document, if it is in the index."""
         self.__dict__.pop("entries", None)
         query = "DELETE FROM documents WHERE path = ? RETURNING id, title, tags, path, text"
         for rowid, title, tags, _, text in self._connection.execute(query, [path]).fetchall():
-            # A table that keeps no content forgets a row only when it is told the words again.
+            # A contentless table deletes a row only if it is given the row's words again.
             self._connection.execute(
                 "INSERT INTO words (words, rowid, title, tags, path, text) VALUES ('delete', ?, ?, ?, ?, ?)",
                 [rowid, *_columns(title, json.loads(tags), path, text)],
             )
 
     def search(self, query: str) -> Iterator[tuple[str, str]]:
-        """Path and snippet of the documents that the query's words are in, best first.
+        """Yield path and snippet of the documents that match, the best first.
 
-        First those with every word as it is written, then those with any word, or any pair of a CJK word.
+        Documents with every word as written come first, then those with any word, or any pair of a CJK word.
         """
         words = _WORD.findall(normal(query))
         parts = list(dict.fromkeys(part for word in words for part in (word, *_pairs(word))))[:MAX_QUERY_PARTS]
@@ -138,7 +138,7 @@ class Index:
 
 
 def snippet(text: str, words: Iterable[str]) -> str:
-    """The part of a text in which the most of these words stand, in one line."""
+    """Return the part of a text with the most of these words, in one line."""
     line = " ".join(text.split())
     pattern = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
     hits = [(hit.start(), hit[0].lower()) for hit in islice(re.finditer(pattern, line, re.IGNORECASE), 50)]
@@ -153,21 +153,21 @@ def snippet(text: str, words: Iterable[str]) -> str:
 
 
 def _columns(title: str, tags: Iterable[str], path: str, text: str) -> list[str]:
-    """What the index knows of a document, with CJK runs as pairs."""
+    """Return the indexed columns of a document, with CJK runs as pairs."""
     return [_CJK_RUN.sub(_split_run, normal(column)) for column in (title, " ".join(tags), path, text)]
 
 
 def _split_run(run: re.Match[str]) -> str:
-    """A run as pairs, and its last character alone: so every character is found as the beginning of a word."""
+    """Return a run as pairs and its last character, so that every character is found as the beginning of a word."""
     return f" {' '.join(_pairs(run[0]))} {run[0][-1]} "
 
 
 def _pairs(word: str) -> list[str]:
-    """Two neighbours each, of a CJK word; nothing of another."""
+    """Return the pairs of adjacent characters of a CJK word; none of another word."""
     return [word[i : i + 2] for i in range(len(word) - 1)] if _CJK_RUN.match(word) else []
 
 
 def _phrase(word: str) -> str:
-    """A word as FTS5 takes it literally; one CJK character stands for every word that begins with it."""
+    """Quote a word for FTS5; one CJK character matches every word that begins with it."""
     begins = len(word) == 1 and _CJK_RUN.match(word)
     return f'"{" ".join(_pairs(word) or [word])}"' + ("*" if begins else "")

@@ -14,20 +14,20 @@ SKIPPED_DIRECTORIES = {"node_modules", "venv", "__pycache__"}
 def load(organization: str, folder: Path) -> list[str]:
     """Store and index the folder's Markdown files, and return the paths of those that are new or changed.
 
-    It removes nothing: what else is in the bucket may have been put there by others. To mirror a folder use
-    `aws s3 sync --delete`; the shelf notices by itself.
+    Other documents in the bucket stay, since others may have stored them. To mirror a folder use
+    `aws s3 sync --delete`; the store notices by itself.
     """
     contents = {_key(file.relative_to(folder)): file.read_bytes() for file in sorted(_files(folder))}
     return DocumentStore.of(organization).put(contents)
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The Markdown files below a folder, outside hidden and generated ones."""
+    """Yield the Markdown files below a folder, except in hidden and generated directories."""
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in SKIPPED_DIRECTORIES]
         yield from (Path(place, name) for name in names if name.lower().endswith(SUFFIXES) and not name.startswith("."))
 
 
 def _key(path: Path) -> str:
-    """A path with slashes, and with letters as they are typed: macOS stores them taken apart."""
+    """Return a path with slashes and composed characters: macOS stores them decomposed."""
     return unicodedata.normalize("NFC", path.as_posix())

@@ -1,4 +1,4 @@
-"""A project's API keys: which one the data API is asked with, and how one is shown.
+"""A project's API keys: the choice of one for the data API, and masking.
 
 Reference: https://supabase.com/docs/guides/getting-started/api-keys
 """
@@ -12,13 +12,13 @@ from mcpist.errors import InvalidRequest
 _UNMASKED_KEY = re.compile(r"[A-Za-z0-9._-]+")  # a masked key has other characters
 _VISIBLE_PREFIX = re.compile(r"(sb_[a-z]+_)?.{4}")
 _JWT_PREFIX = "eyJ"  # how a JWT begins
-_MIN_MASKED_CHARACTERS = 16  # of a shorter key, four characters would be too much
+_MIN_MASKED_CHARACTERS = 16  # four characters of a shorter key would reveal too much
 
 type ApiKey = Mapping[str, Any]
 
 
 def public_key(keys: Iterable[ApiKey]) -> str:
-    """The key with the fewest rights: the publishable one, or the legacy `anon`; never one that passes the policies."""
+    """Return the key with the fewest rights: the publishable one or the legacy `anon`, never one above all policies."""
     kinds = {_kind(key): key["api_key"] for key in keys if _UNMASKED_KEY.fullmatch(key.get("api_key") or "")}
     found: str | None = kinds.get("publishable") or kinds.get("anon")
     if found is None:
@@ -28,12 +28,12 @@ def public_key(keys: Iterable[ApiKey]) -> str:
 
 
 def headers(key: str) -> dict[str, str]:
-    """What a request to the data API brings. Only a legacy key is a token: any other is refused as one."""
+    """Return the headers of a request to the data API; only a legacy key may also be sent as a token."""
     return {"apikey": key} | ({"authorization": f"Bearer {key}"} if key.startswith(_JWT_PREFIX) else {})
 
 
 def masked(key: ApiKey) -> dict[str, Any]:
-    """A key as people may see it: the first characters, and nothing else that could be used or guessed from."""
+    """Return a key for display: only its first characters, nothing that could be used or guessed from."""
     api_key = key.get("api_key") or ""
     shown = _VISIBLE_PREFIX.match(api_key) if len(api_key) >= _MIN_MASKED_CHARACTERS else None
     names = ("id", "name", "type", "description", "inserted_at", "updated_at")
@@ -41,6 +41,6 @@ def masked(key: ApiKey) -> dict[str, Any]:
 
 
 def _kind(key: ApiKey) -> str:
-    """`publishable`, `secret`, or the name of a legacy key; anybody may call a secret key `anon`."""
+    """Return `publishable`, `secret`, or the name of a legacy key; the name of any other key could be `anon` too."""
     kind = str(key.get("type") or "legacy")
     return str(key["name"]) if kind == "legacy" else kind

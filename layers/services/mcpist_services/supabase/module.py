@@ -26,7 +26,7 @@ supabase = Module(
     tags=("database", "postgres", "sql"),
 )
 
-# The columns of somebody's own tables are not known here: each row is shown as it is.
+# The columns of a user's tables are not known here: each row is shown as it is.
 ROWS = shows("*")
 
 ProjectRef = Annotated[
@@ -38,5 +38,5 @@ Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$"
 
 
 def project_path(project_ref: str, rest: str = "", **parts: str) -> str:
-    """A path under one project."""
+    """Return a path under one project."""
     return path(f"/v1/projects/{{ref}}{rest}", ref=project_ref, **parts)

@@ -1,4 +1,4 @@
-"""The data API of a project: rows of its tables, asked for with its public key.
+"""The data API of a project: rows of its tables, read and written with its public key.
 
 Reference: https://docs.postgrest.org/en/v12/references/api/tables_views.html
 """
@@ -19,16 +19,16 @@ _OPERATOR = re.compile(
 )
 _LOGICAL_CONDITION = re.compile(r"\(.+\)", re.DOTALL)
 _LOGICAL_OPERATORS = {"and", "or", "not.and", "not.or"}
-# As a name in the query these are no column; the last one is taken for a key by the gateway before the API.
+# In the query these names mean no column; the gateway before the API takes the last one for a key.
 _RESERVED_NAMES = {"select", "columns", "on_conflict", "order", "limit", "offset", "and", "or", "apikey"}
 _QUOTED = re.compile(r'"(\\.|[^"\\])*"')
 
 
 def conditions(filters: Mapping[str, str | Sequence[str]], *, changing: bool = False) -> dict[str, Any]:
-    """The query that filters stand for.
+    """Return the query for filters.
 
-    InvalidRequest for one that the API would not take for a filter of the table's own rows: a change that relies on
-    it would reach all of them.
+    InvalidRequest for one that the API would not apply to the table's own rows: a change with it would reach all
+    of them.
     """
     if changing and not filters:
         raise InvalidRequest(field="filters", problem="at least one is needed, or all rows would be changed")
@@ -36,26 +36,26 @@ def conditions(filters: Mapping[str, str | Sequence[str]], *, changing: bool = F
 
 
 def listed(names: Sequence[str] | None) -> str | None:
-    """Names as the API takes them."""
+    """Join names for the API."""
     return ",".join(names) if names else None
 
 
 def same_keys(rows: Sequence[Mapping[str, Any]]) -> str | None:
-    """All columns of rows that have not all the same ones, which the API wants to know then."""
+    """Return the columns of all rows if rows differ in their columns, since the API then needs the list."""
     columns = dict.fromkeys(column for row in rows for column in row)
     uneven = any(len(row) < len(columns) for row in rows)
     return ",".join(map(_quoted, columns)) if uneven else None
 
 
 def with_preferences(call: Call, returning: Sequence[str] | None, *preferences: str) -> Call:
-    """The Call with the columns of the written rows that it answers with, and with other wishes."""
+    """Add to a Call the columns of the written rows to return, and other preferences."""
     answer = "return=minimal" if returning == [] else "return=representation"
     query = {**call.query, "select": listed(returning)} if returning else call.query
     return replace(call, query=query, headers={**call.headers, "prefer": ", ".join([answer, *preferences])})
 
 
 def send_with_key(project_ref: str, call: Call) -> Calls:
-    """The JSON that the data API answers, asked with the key that the management API tells."""
+    """Send a Call to the data API with the public key from the management API, and return the JSON."""
     keys = (yield Call("GET", path("/v1/projects/{ref}/api-keys", ref=project_ref))).json
     own = {**call.headers, **headers(public_key(keys))}
     answer = yield replace(call, headers=own, origin=f"https://{project_ref}.supabase.co")
@@ -63,7 +63,7 @@ def send_with_key(project_ref: str, call: Call) -> Calls:
 
 
 def read_page(project_ref: str, call: Call, limit: int, offset: int) -> Calls:
-    """Some rows; one more than wanted is asked for, which tells whether there are more."""
+    """Read a page of rows; one more than `limit` is requested, to know whether there are more."""
     query = {**call.query, "limit": limit + 1, "offset": offset}
     rows = yield from send_with_key(project_ref, replace(call, query=query))
     if len(rows) <= limit:
@@ -72,13 +72,13 @@ def read_page(project_ref: str, call: Call, limit: int, offset: int) -> Calls:
 
 
 def write_rows(project_ref: str, call: Call) -> Calls:
-    """The written rows, or that it is done where none are asked for."""
+    """Write rows and return them, or `done` where none were requested."""
     rows = yield from send_with_key(project_ref, call)
     return {"done": True} if rows is None else rows
 
 
 def call_function(project_ref: str, call: Call) -> Calls:
-    """What a function of the database returns: rows, an object, or one value as `result`."""
+    """Call a function of the database, and return rows, an object, or one value as `result`."""
     found = yield from send_with_key(project_ref, call)
     return found if isinstance(found, list | dict) else {"result": found}
 
@@ -88,12 +88,12 @@ def _condition(column: str, values: str | Sequence[str], changing: bool) -> str 
     wanted = _LOGICAL_CONDITION if column in _LOGICAL_OPERATORS else _OPERATOR
     bare = _QUOTED.sub("", column)
     if column not in _LOGICAL_OPERATORS and (not column or bare.lower().rpartition(".")[2] in _RESERVED_NAMES):
-        raise InvalidRequest(field=field, problem=f'this is no column to the API; write "\\"{column}\\"" for one')
+        raise InvalidRequest(field=field, problem=f'the API takes this for no column; write "\\"{column}\\"" for one')
     if changing and column not in _LOGICAL_OPERATORS and "." in bare:
         raise InvalidRequest(field=field, problem="a change can be filtered by the table's own columns only")
     for value in [values] if isinstance(values, str) else values or [""]:
         if not wanted.fullmatch(value):
-            problem = f"{value!r} is no filter: write operator.value such as eq.open, or (a.eq.1,b.eq.2) for and, or"
+            problem = f"{value!r} is not a filter: write operator.value such as eq.open, or (a.eq.1,b.eq.2) for and, or"
             raise InvalidRequest(field=field, problem=problem)
     return values
 

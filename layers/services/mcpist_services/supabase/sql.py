@@ -1,11 +1,11 @@
-"""The SQL that tools bring themselves: of the database's catalogue, and of the logs."""
+"""The SQL of the tools themselves: for the database's catalogue and the logs."""
 
 from collections.abc import Mapping
 from typing import Literal
 
 LogSource = Literal["api", "postgres", "auth", "storage", "realtime", "functions", "function_requests"]
 
-# Tables and views of the schemas that $1 names, with commas between them.
+# Tables and views of the schemas in $1, which is comma-separated.
 TABLES = """
 select
   n.nspname as schema,
@@ -36,7 +36,7 @@ where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
 order by n.nspname, c.relname
 """.strip()
 
-# All logs stand in one table of ClickHouse, each line with its source; what a source knows besides is in a map.
+# One table of ClickHouse has all logs, each line with its source; the other fields of a source are in a map.
 # https://supabase.com/docs/guides/observability/log-field-reference
 _SOURCES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "api": (
@@ -56,7 +56,7 @@ _SOURCES: Mapping[str, tuple[str, Mapping[str, str]]] = {
 
 
 def logs_of(service: str, limit: int) -> str:
-    """The newest lines that a service has logged."""
+    """Return the query for the newest log lines of a service."""
     source, attributes = _SOURCES[service]
     known = [f"log_attributes['{attribute}'] as {column}" for column, attribute in attributes.items()]
     if "level" not in attributes:

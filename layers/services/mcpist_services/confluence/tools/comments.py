@@ -71,4 +71,4 @@ def add_comment(
 
 def _require_one(**fields: str | None) -> None:
     if len(given(**fields)) != 1:
-        raise InvalidRequest(field=" or ".join(fields), problem="say one of them")
+        raise InvalidRequest(field=" or ".join(fields), problem="give exactly one of them")

@@ -95,11 +95,11 @@ def list_tasks(
 
 
 def _milliseconds(**time: str | None) -> int | None:
-    """A time as Confluence counts it."""
+    """Return a time in milliseconds; InvalidRequest, naming the field, if there is no such time."""
     (field, text), *_ = time.items()
     if text is None:
         return None
     try:
         return int(datetime.fromisoformat(text).timestamp()) * 1000
     except ValueError:
-        raise InvalidRequest(field=field, problem=f"{text} is no time of the calendar") from None
+        raise InvalidRequest(field=field, problem=f"{text} is not a valid time") from None

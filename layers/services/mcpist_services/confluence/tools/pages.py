@@ -23,7 +23,7 @@ from mcpist_services.confluence.module import (
 )
 from mcpist_services.confluence.presentation import search_result, with_markdown
 
-# Of the search, too, only the cursor leads on; it says besides in which direction.
+# A search also continues by its cursor; its links have a direction and a start as well.
 _BY_SEARCH_CURSOR = by_link(next_link, "cursor", "next", "start")
 SPACES = ("read:space:confluence",)
 TREES = ("read:hierarchical-content:confluence",)
@@ -173,13 +173,12 @@ def list_versions(page_id: PageId, sort: Literal["modified-date", "-modified-dat
 
 
 def _update_page(page_id: str, fields: dict[str, Any], version: dict[str, Any]) -> Calls:
-    """The whole page anew, as Confluence wants it: what it is now, with the changes, as its next version."""
+    """Send the complete page, as Confluence requires: its current state with the changes, as its next version."""
     query = {} if "body" in fields else {"body-format": "storage"}
-    now = (yield Call("GET", page_path(page_id), query)).json
-    kept = {"id": page_id, "status": now["status"], "title": now["title"], "body": value_at(now, "body.storage")}
+    page = (yield Call("GET", page_path(page_id), query)).json
+    current = {"id": page_id, "status": page["status"], "title": page["title"], "body": value_at(page, "body.storage")}
     # A draft has one version only.
-    is_draft = "draft" in (now["status"], fields.get("status"))
-    number = 1 if is_draft else now["version"]["number"] + 1
-    return with_markdown(
-        (yield Call("PUT", page_path(page_id), json={**kept, **fields, "version": {"number": number, **version}})).json
-    )
+    is_draft = "draft" in (page["status"], fields.get("status"))
+    number = 1 if is_draft else page["version"]["number"] + 1
+    body = {**current, **fields, "version": {"number": number, **version}}
+    return with_markdown((yield Call("PUT", page_path(page_id), json=body)).json)

@@ -131,7 +131,7 @@ def get_file(
     ref: Annotated[str | None, "A branch, tag or commit; the default branch if left out, e.g. main"] = None,
 ) -> Calls:
     """Read a file as text, or list a folder. A binary file, or one over 1 MB, has no content."""
-    # This media type answers with an object for a folder too, not with a bare list.
+    # With this media type the answer for a folder is an object too, not a plain list.
     kind = {"accept": "application/vnd.github.object+json"}
     answer = yield Call("GET", _file_path(owner, repo, path), given(ref=ref), headers=kind)
     return {**answer.json, "content": _text(answer.json)}
@@ -190,7 +190,7 @@ def _file_path(owner: str, repo: str, place: str) -> str:
 
 
 def _text(file: dict[str, Any]) -> str | None:
-    """A file's text, or a folder's names; None where there is no text."""
+    """Return a file's text or the names in a folder; None for a file that is not text."""
     if file["type"] == "dir":
         return "\n".join(f"- {entry['name']}{'/' if entry['type'] == 'dir' else ''}" for entry in file["entries"])
     try:

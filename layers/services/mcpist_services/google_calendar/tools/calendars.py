@@ -56,13 +56,13 @@ def get_current_time() -> Calls:
 
 
 def _server_time(answer: CallResponse) -> datetime:
-    """The service's clock, else ours."""
+    """Return the service's time, or ours if it sends none."""
     date_header = answer.headers.get("date")
     return parsedate_to_datetime(date_header) if date_header else datetime.now(UTC)
 
 
 def _zone(name: str) -> tzinfo:
-    """A time zone; UTC where this machine does not know it, which the time's offset then tells."""
+    """Return a time zone; UTC where this machine does not know it, as the time's offset then shows."""
     try:
         return ZoneInfo(name)
     except (ValueError, ZoneInfoNotFoundError):

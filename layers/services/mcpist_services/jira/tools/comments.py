@@ -49,8 +49,10 @@ def add_comment(
     internal: Annotated[bool, "In a service project: visible to agents only"] = False,
 ) -> Call:
     """Comment on an issue."""
-    closed = [{"key": "sd.public.comment", "value": {"internal": True}}] if internal else None
-    return Call("POST", issue_path(issue_key, "/comment"), json={"body": adf(body, "body"), **given(properties=closed)})
+    properties = [{"key": "sd.public.comment", "value": {"internal": True}}] if internal else None
+    return Call(
+        "POST", issue_path(issue_key, "/comment"), json={"body": adf(body, "body"), **given(properties=properties)}
+    )
 
 
 @jira.writes(shows("id", "updated"), "updateComment", idempotent=True)
@@ -96,7 +98,7 @@ def add_worklog(
 
 
 def _worklog_time(started: str | None) -> str | None:
-    """A time in the one form that worklogs take: with milliseconds, and an offset without a colon."""
+    """Return a time in the only format of worklogs: with milliseconds, and an offset without a colon."""
     if started is None:
         return None
     time = _time(started, "started")

@@ -193,7 +193,7 @@ def link_issues(
     comment: Annotated[Markdown | None, "Markdown, e.g. Found while testing."] = None,
 ) -> Call:
     """Link two issues: the first blocks, duplicates, clones or relates to the second."""
-    # Seen from the first issue, Jira shows the type's outward words, contrary to what the fields' names suggest.
+    # The first issue shows the type's outward words, contrary to what the names of these fields suggest.
     ends = {"inwardIssue": by_key_or_id(inward_issue), "outwardIssue": by_key_or_id(outward_issue)}
     body = {"type": {"name": link_type}, **ends, **given(comment=comment_body(comment))}
     return Call("POST", "/rest/api/3/issueLink", json=body)

@@ -11,7 +11,7 @@ from mcpist_services.jira.module import Project, jira, offset_paging
 
 
 def _next_users(call: Call, _: CallResponse, items: int) -> Position:
-    """A bare list says nothing of its end; a page that is not full is the last."""
+    """Return the next offset: a plain list does not mark its end, so a page that is not full is the last."""
     full = items == call.query["maxResults"]
     return {"startAt": int(call.query.get("startAt", 0)) + items} if full else {}
 
@@ -75,5 +75,5 @@ def list_issue_types(
 def list_fields(query: Annotated[str | None, "Part of the name or the id, e.g. story point"] = None) -> Calls:
     """List the fields of issues, custom ones included, with their ids and their names in JQL."""
     fields = (yield Call("GET", "/rest/api/3/field")).json
-    words = (query or "").casefold()
-    return [field for field in fields if words in f"{field['name']} {field['id']}".casefold()]
+    text = (query or "").casefold()
+    return [field for field in fields if text in f"{field['name']} {field['id']}".casefold()]

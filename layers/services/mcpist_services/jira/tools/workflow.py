@@ -30,12 +30,12 @@ def transition_issue(
 ) -> Calls:
     """Move an issue to another status, optionally with a comment."""
     place, remark = issue_path(issue_key, "/transitions"), comment_body(comment)
-    found = _transition((yield Call("GET", place)).json["transitions"], transition)
-    moved = {"status": found["to"]["name"], "comment": None}
-    # A transition without a screen drops a comment in silence; one with a screen may insist on it.
-    within = remark if found.get("hasScreen") else None
+    chosen = _transition((yield Call("GET", place)).json["transitions"], transition)
+    moved = {"status": chosen["to"]["name"], "comment": None}
+    # A transition without a screen silently drops a comment; one with a screen may require it.
+    within = remark if chosen.get("hasScreen") else None
     body = given(fields=custom_fields(fields) or None, update={"comment": [{"add": within}]} if within else None)
-    yield Call("POST", place, json={"transition": {"id": found["id"]}, **body})
+    yield Call("POST", place, json={"transition": {"id": chosen["id"]}, **body})
     if remark is None or within:
         return moved
     try:
@@ -46,11 +46,10 @@ def transition_issue(
 
 
 def _transition(known: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
-    """The transition that is meant: by its id, its name, or the one that leads to a status of this name."""
-    word = wanted.casefold()
-    for says in ("id", "name", "to.name"):
-        meant = [found for found in known if str(value_at(found, says)).casefold() == word]
-        if len(meant) == 1:
-            return meant[0]
-    choices = ", ".join(f"{found['id']} {found['name']} (to {found['to']['name']})" for found in known) or "none"
-    raise InvalidRequest(field="transition", problem=f"from its status the issue can take: {choices}")
+    """Find a transition by its id, its name, or the name of the status that it leads to."""
+    for path in ("id", "name", "to.name"):
+        matches = [each for each in known if str(value_at(each, path)).casefold() == wanted.casefold()]
+        if len(matches) == 1:
+            return matches[0]
+    choices = ", ".join(f"{each['id']} {each['name']} (to {each['to']['name']})" for each in known) or "none"
+    raise InvalidRequest(field="transition", problem=f"its status allows these transitions: {choices}")

@@ -206,7 +206,7 @@ def _step_path(list_id: str, task_id: str, step: str) -> str:
 
 
 def _timezone_header(timezone: str | None) -> dict[str, str]:
-    """The headers that ask for times in a zone; else all are in UTC, where a day can be the one before."""
+    """Return the header that requests times in a zone; in UTC, the default, a day can be the one before."""
     return {"prefer": f'outlook.timezone="{timezone}"'} if timezone else {}
 
 
@@ -215,9 +215,9 @@ def _text(body: str | None) -> dict[str, str] | None:
 
 
 def _times(due: str | None, reminder: str | None, recurrence: dict[str, Any] | None, timezone: str) -> dict[str, Any]:
-    """When a task is due, reminds and repeats; null for what is to be cleared.
+    """Return the due date, the reminder and the recurrence of a task; null clears one of them.
 
-    A range has no dates, since Graph refuses those of a task; it takes the first one from when the task is due.
+    The range has no dates, since Graph refuses them for a task and begins on its due date.
     """
     if recurrence and due in {None, "none"}:
         raise InvalidRequest(field="due", problem="a task that repeats needs a day when it is first due")
@@ -238,8 +238,8 @@ def _date_time(time: str, timezone: str) -> dict[str, str] | None:
 
 
 def _document(task: Mapping[str, Any]) -> str:
-    """A task's text, then its steps as a list to tick."""
+    """Return a task's text, then its steps as a task list."""
     steps: Sequence[Mapping[str, Any]] = task.get("checklistItems", [])
-    ticks = "\n".join(f"- [{'x' if step['isChecked'] else ' '}] {step['displayName']}" for step in steps)
+    step_list = "\n".join(f"- [{'x' if step['isChecked'] else ' '}] {step['displayName']}" for step in steps)
     text = ((task.get("body") or {}).get("content") or "").strip()
-    return "\n\n".join(part for part in (text, ticks) if part)
+    return "\n\n".join(part for part in (text, step_list) if part)

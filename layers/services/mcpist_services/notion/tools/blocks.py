@@ -48,10 +48,10 @@ def append_blocks(
     """Append Markdown to a page or a block, as blocks."""
     if after_block and position == "start":
         raise InvalidRequest(field="after_block", problem="it cannot be combined with the position start")
-    made = portions(blocks_of(read(markdown)))
-    check_size(made)
+    chunks = portions(blocks_of(read(markdown)))
+    check_size(chunks)
     at: Json | None = {"type": "after_block", "after_block": {"id": after_block}} if after_block else None
-    return _append(block_id, made, {"type": "start"} if position == "start" else at)
+    return _append(block_id, chunks, {"type": "start"} if position == "start" else at)
 
 
 @notion.writes(BLOCK, "update-a-block", idempotent=True)
@@ -73,8 +73,8 @@ def _block_path(block_id: str) -> str:
     return path("/v1/blocks/{block_id}", block_id=block_id)
 
 
-def _append(block_id: str, made: list[BlockChunk], position: Json | None) -> Calls:
-    ids = yield from append(block_id, made, position)
+def _append(block_id: str, chunks: list[BlockChunk], position: Json | None) -> Calls:
+    ids = yield from append(block_id, chunks, position)
     return {"id": block_id, "appended": len(ids), "last_id": ids[-1]}
 
 

@@ -106,10 +106,10 @@ def get_page_property(
     page_id: PageId, property_id: Annotated[str, Field(min_length=1), "Its name or its id, e.g. Tasks"]
 ) -> Calls:
     """Read one property of a page in full; get_page shows at most 25 people, pages or mentions."""
-    found = (yield Call("GET", _page_path(page_id))).json["properties"]
-    name = next((name for name, each in found.items() if property_id in (name, each["id"])), property_id)
-    # Notion writes these ids escaped, and path() escapes them again.
-    id_ = unquote(found[name]["id"] if name in found else property_id)
+    known = (yield Call("GET", _page_path(page_id))).json["properties"]
+    name = next((name for name, each in known.items() if property_id in (name, each["id"])), property_id)
+    # Notion returns these ids escaped, and path() escapes them again.
+    id_ = unquote(known[name]["id"] if name in known else property_id)
     place, answers = _page_path(page_id, "/properties/{property_id}", property_id=id_), list[Json]()
     cursor: Json = {}
     while not answers or (cursor and len(answers) < MAX_PROPERTY_PAGES):
@@ -193,9 +193,9 @@ def _emoji(icon: str | None) -> Json | None:
 
 
 def notion_markdown(markdown: str | None) -> str | None:
-    """Markdown as Notion itself reads it, with its own mentions; InvalidRequest where something is missing in it."""
+    """Return Markdown in Notion's dialect, with its mentions; InvalidRequest if it marks lost content."""
     if markdown and "<!-- not carried:" in markdown:
-        problem = "it says <!-- not carried --> of something that stands in the page: read it with get_page_content"
+        problem = "it has <!-- not carried --> in place of content of the page: read that with get_page_content"
         raise InvalidRequest(field="markdown", problem=problem)
     return markdown and _MENTION.sub(r'<mention-user url="user://\1"/>', markdown)
 
@@ -203,11 +203,11 @@ def notion_markdown(markdown: str | None) -> str | None:
 def _content_edit(
     markdown: str | None, after: str | None, content_range: str | None, replace: bool, updates: list[Json] | None
 ) -> Json:
-    """One of the four ways in which Notion changes a page's text."""
+    """Return the request for one of the four ways to change a page's text."""
     places = {"after": after, "content_range": content_range, "replace": replace or None}
     given_places = given(**places)
     if (markdown is None) == (updates is None) or len(given_places) > 1 or (updates and given_places):
-        problem = f"say either content_updates, or markdown with at most one of {', '.join(places)}"
+        problem = f"give either content_updates, or markdown with at most one of {', '.join(places)}"
         raise InvalidRequest(field="markdown", problem=problem)
     if updates:
         return {"type": "update_content", "update_content": {"content_updates": updates}}
@@ -220,7 +220,7 @@ def _content_edit(
 
 
 def _with_properties(call: Call, properties: Mapping[str, Any] | None, schema: str | None) -> Work:
-    """A Call with properties besides its own; `schema` is the path of what tells their types."""
+    """Add properties to a Call; `schema` is the path that their types are read from."""
     if not properties or not schema:
         return call
     if values.is_raw(properties):

@@ -50,7 +50,7 @@ def list_performance_advisors(project_ref: ProjectRef) -> Call:
 
 
 def _log_window(start: str | None, end: str | None) -> dict[str, str]:
-    """The time that logs are read of: without both ends the endpoint fails, and a longer time loses lines in silence.
+    """Return both ends of the period: the endpoint fails without them, and silently loses lines of a longer one.
 
     https://supabase.com/docs/reference/api/v1-get-project-logs
     """
@@ -65,11 +65,11 @@ def _time(field: str, text: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidRequest(field=field, problem="there is no such day or time") from None
+        raise InvalidRequest(field=field, problem="it is not a valid time") from None
 
 
 def _logs(call: Call, limit: int) -> Calls:
-    """The lines, unless the endpoint says that it failed: it does so in a success."""
+    """Return the lines; the endpoint reports its failures in an answer with a success status."""
     answer = yield call
     if answer.json.get("error"):
         raise ToolExecutionError(

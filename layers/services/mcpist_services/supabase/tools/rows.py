@@ -81,10 +81,10 @@ def insert(
     if on_conflict and not upsert:
         raise InvalidRequest(field="on_conflict", problem="it needs upsert")
     columns = same_keys(rows)
-    wishes = ["resolution=merge-duplicates"] * upsert + ["missing=default"] * bool(columns)
+    preferences = ["resolution=merge-duplicates"] * upsert + ["missing=default"] * bool(columns)
     own = given(columns=columns, on_conflict=listed(on_conflict))
     call = Call("POST", _table_path(table), own, rows, _schema_header("content", schema))
-    return write_rows(project_ref, with_preferences(call, returning, *wishes))
+    return write_rows(project_ref, with_preferences(call, returning, *preferences))
 
 
 @supabase.writes(ROWS, "update", idempotent=True)
@@ -135,7 +135,7 @@ def _table_path(table: str) -> str:
 
 
 def _schema_header(kind: str, schema: str | None) -> dict[str, str]:
-    """The header that chooses another schema than the first one."""
+    """Return the header that chooses another schema than the first one."""
     return {f"{kind}-profile": schema} if schema else {}
 
 
