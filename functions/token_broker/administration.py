@@ -1,9 +1,9 @@
-"""Administration: taking connections away, one or many, with proof of what became of each; and sealing them anew.
+"""Administration: list, revoke and kill connections, with a proof for each, and reseal them.
 
-Connections under way are dropped first: one that becomes a grant meanwhile is taken back by who stores it. However many
-people begin, a kill goes on to the grants: what the provider has given nothing to costs one write. Then the grant is
-deleted: nobody can get a token of it from then on, and what the memories of all doors still hold ends within a
-minute. Only then its provider is asked to revoke what was deleted, which may take long or fail.
+Pending connections are dropped first: if one becomes a grant meanwhile, the request that stores it removes it again. A
+pending connection without tokens costs one write, so that any number of them does not keep a kill from the grants.
+Then the grant is deleted: from then on no token of it can be resolved, and cached ones expire in all doors within a
+minute. Only then the provider is asked to revoke the tokens, which may be slow or fail.
 """
 
 import time
@@ -25,26 +25,26 @@ from token_broker.grants.grant import Grant
 from token_broker.message import Kill, ListGrants, Reencrypt, Revoke
 from token_broker.resolving.refresh import AuditContext
 
-# At once, since each may wait for its provider for ten seconds and an invocation lasts 29.
+# Killed in parallel, since each may wait for its provider for ten seconds and an invocation lasts 29.
 MAX_KILLED_GRANTS = 16
 MAX_LISTED_GRANTS = 500
 MAX_REENCRYPTED_GRANTS = 50
-# How often a refresh may put a newer version under our hands.
+# How often a refresh may store a newer version while we delete.
 MAX_DELETE_ATTEMPTS = 5
 
-# `kept` where another grant stands on the same account: some providers end all of an account's tokens with one of them.
+# `kept`: another grant uses the same account, and its provider would end all of the account's tokens with this one.
 type RevocationOutcome = Literal["revoked", "unsupported", "failed", "kept"]
 
 
 def revoke(caller: Caller, message: Revoke, request_id: str) -> dict[str, Any]:
-    """`{revoked, kept, proof}`: whether there was a grant to forget, and for which other services it is kept."""
+    """Return `{revoked, kept, proof}`: whether there was a grant, and the services that it still serves."""
     owner = grants.personal_owner(caller.user)
     if message.role is not None:
         _require_administrator(caller, f"the shared {message.service} account")
         owner = grants.shared_owner(message.role)
     provider = provider_name(message.service)
     begun = pending.find(caller.organization, provider=provider)
-    _drop_all_pending([one for one in begun if one.intent.owner == owner])
+    _drop_all_pending([connection for connection in begun if connection.intent.owner == owner])
     for _ in range(MAX_DELETE_ATTEMPTS):
         grant = grants.read(caller.organization, provider, owner)
         if grant is None or message.service not in grant.account.services:
@@ -63,7 +63,7 @@ def revoke(caller: Caller, message: Revoke, request_id: str) -> dict[str, Any]:
 
 
 def list_grants(caller: Caller, message: ListGrants) -> dict[str, Any]:
-    """`{grants, cursor}`: connections by owner and provider, without secrets; `cursor` is empty on the last page."""
+    """Return `{grants, cursor}`, sorted by owner and provider, without secrets; `cursor` is empty on the last page."""
     _check_may_administer(caller, message)
     found = [_grant_row(grant) for grant in _find_grants(caller, message)]
     rows = sorted((row for row in found if _row_sort_key(row) > message.cursor), key=_row_sort_key)
@@ -74,12 +74,12 @@ def list_grants(caller: Caller, message: ListGrants) -> dict[str, Any]:
 
 
 def kill(caller: Caller, message: Kill, request_id: str) -> dict[str, Any]:
-    """`{killed, dropped, more}`: the proof of each grant, how many begun connections were dropped, if more stand."""
+    """Return `{killed, dropped, more}`: the grants' proofs, the number of dropped pending ones, whether more remain."""
     from concurrent.futures import ThreadPoolExecutor
 
     _check_may_administer(caller, message)
-    begun = sorted(_find_pending(caller, message), key=lambda one: one.has_tokens)
-    reached = begun[: sum(not one.has_tokens for one in begun) + MAX_KILLED_GRANTS]
+    begun = sorted(_find_pending(caller, message), key=lambda connection: connection.has_tokens)
+    reached = begun[: sum(not connection.has_tokens for connection in begun) + MAX_KILLED_GRANTS]
     dropped = _drop_all_pending(reached)
     with ThreadPoolExecutor(MAX_KILLED_GRANTS) as pool:
         existing = list(islice(_find_grants(caller, message), MAX_KILLED_GRANTS + 1))
@@ -95,7 +95,7 @@ def kill(caller: Caller, message: Kill, request_id: str) -> dict[str, Any]:
 
 
 def reencrypt(caller: Caller, message: Reencrypt) -> dict[str, Any]:
-    """`{resealed, failed, cursor}`: some of the organization's grants under a new data key of the present VaultKey."""
+    """Return `{resealed, failed, cursor}` after resealing a page of the organization's grants under the current key."""
     _require_administrator(caller, "the organization's connections")
     found = sorted(grants.find(caller.organization), key=_grant_sort_key)
     rest = [grant for grant in found if _grant_sort_key(grant) > message.cursor]
@@ -109,22 +109,23 @@ def reencrypt(caller: Caller, message: Reencrypt) -> dict[str, Any]:
 
 
 def _check_may_administer(caller: Caller, message: ListGrants | Kill) -> None:
-    """A user may name only their own."""
+    """Raise AuthorizationError for grants that are not the user's own, unless an administrator asks."""
     if message.user != caller.user:
         _require_administrator(caller, "the organization's connections")
 
 
 def _find_grants(caller: Caller, message: ListGrants | Kill) -> Iterable[Grant]:
-    """The grants that a message names."""
+    """Return the grants that a message selects."""
     provider = provider_name(message.service) if message.service else None
     return grants.find(caller.organization, owner=_owner(message), provider=provider)
 
 
 def _find_pending(caller: Caller, message: Kill) -> list[Pending]:
-    """The connections that are under way, of whom and where the message says."""
+    """Return the pending connections that a message selects."""
     provider = provider_name(message.service) if message.service else ""
     found = pending.find(caller.organization, user=message.user or "", provider=provider)
-    return [one for one in found if not message.role or one.intent.owner == grants.shared_owner(message.role)]
+    shared = grants.shared_owner(message.role) if message.role else None
+    return [connection for connection in found if shared in {None, connection.intent.owner}]
 
 
 def _owner(message: ListGrants | Kill) -> str | None:
@@ -134,28 +135,28 @@ def _owner(message: ListGrants | Kill) -> str | None:
 
 
 def _kill_grant(grant: Grant, caller: Caller, request_id: str) -> dict[str, Any]:
-    """The proof of one grant's end, whatever version a refresh has made of it meanwhile."""
-    now: Grant | None = grant
+    """Delete one grant and return its proof, whatever version a refresh stores meanwhile."""
+    current: Grant | None = grant
     for _ in range(MAX_DELETE_ATTEMPTS):
-        if now is None:
+        if current is None:
             return _proof(grant, "unsupported", deleted=True)
         try:
-            return _delete_and_revoke(now, caller, request_id, "kill")
+            return _delete_and_revoke(current, caller, request_id, "kill")
         except Conflict:
-            now = grants.read(grant.organization, grant.provider, grant.owner)
+            current = grants.read(grant.organization, grant.provider, grant.owner)
     return _proof(grant, "failed", deleted=False)
 
 
 def _delete_and_revoke(
     grant: Grant, caller: Caller, request_id: str, event: Literal["revoke", "kill"]
 ) -> dict[str, Any]:
-    """Delete a grant, then ask its provider to revoke it; Conflict where another version stands there.
+    """Delete a grant, then ask its provider to revoke it; Conflict if another version is stored.
 
-    Whether others need it is looked up after that: of two that go at once, the last one sees that nobody does.
+    Other grants of the account are read after the deletion: of two that are deleted at once, the last finds none.
     """
     try:
         tokens = grant.tokens()
-    except McpistError:  # what cannot be opened must go all the more
+    except McpistError:  # deleted all the same
         tokens = None
     grants.remove(grant)
     answer = _revoke_at_provider(grant.provider, tokens, deleted_grant=grant if event == "revoke" else None)
@@ -165,7 +166,7 @@ def _delete_and_revoke(
 
 
 def _drop_all_pending(begun: list[Pending]) -> int:
-    """Drop them at once, since each may wait for its provider; how many still stood."""
+    """Drop pending connections in parallel, since each may wait for its provider; return how many existed."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(MAX_KILLED_GRANTS) as pool:
@@ -173,7 +174,7 @@ def _drop_all_pending(begun: list[Pending]) -> int:
 
 
 def _drop_pending(begun: Pending) -> bool:
-    """Take away what a browser has begun, and revoke what its provider has given already."""
+    """Delete a pending connection, and revoke the tokens that its provider issued."""
     try:
         found = begun.obtained
     except McpistError:
@@ -185,7 +186,7 @@ def _drop_pending(begun: Pending) -> bool:
 
 
 def _revoke_at_provider(name: str, tokens: Tokens | None, *, deleted_grant: Grant | None = None) -> RevocationOutcome:
-    """What the provider says to our wish to revoke, if it is not `kept` for those who stand beside the grant."""
+    """Ask the provider to revoke tokens, unless other grants depend on them."""
     from token_broker import providers
     from token_broker.connecting import outcome
     from token_broker.providers import apps, oauth
@@ -201,7 +202,7 @@ def _revoke_at_provider(name: str, tokens: Tokens | None, *, deleted_grant: Gran
 
 
 def _reencrypt_grant(grant: Grant) -> str:
-    """The code of what went wrong; a grant that has changed meanwhile has been sealed anew by that."""
+    """Return the error's code, empty for success; a grant that changed meanwhile was resealed by that change."""
     try:
         grants.reencrypt(grant)
     except Conflict:
@@ -212,7 +213,7 @@ def _reencrypt_grant(grant: Grant) -> str:
 
 
 def _proof(grant: Grant, answer: RevocationOutcome, *, deleted: bool) -> dict[str, Any]:
-    """What became of a grant; by `forgotten_by` (epoch seconds) no memory holds its token any more."""
+    """Return the proof of a grant's end; after `forgotten_by` (epoch seconds) no cache holds its token."""
     return {
         "owner": grant.owner,
         "provider": grant.provider,
@@ -245,7 +246,7 @@ def _grant_row(grant: Grant) -> dict[str, Any]:
 
 
 def _row_sort_key(row: dict[str, Any]) -> str:
-    """What rows are sorted by: the keys of their grants."""
+    """Return the sort key of a row: that of its grant."""
     return f"{row['owner']} {row['provider']}"
 
 

@@ -1,4 +1,4 @@
-"""From a message's proof to the Caller that it stands for: nothing else says who asks."""
+"""Authentication: from a message's proof to the Caller; nothing else in a message identifies the caller."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,9 +14,9 @@ from token_broker.resolving import warrant
 
 
 def authenticate(message: Message) -> Caller:
-    """The caller, acting with the roles that the message names: all of them roles that the directory knows.
+    """Return the caller with the roles that the message names, each of which the directory must know.
 
-    What a person does about their own accounts need not name any: then all count.
+    A person's message about their own accounts may name none: then all roles count.
     """
     match message:
         case Resolve(proof=WarrantProof(value=value)):
@@ -44,7 +44,7 @@ def _audience() -> str:
 
 
 def _with_roles(caller: Caller, roles: Sequence[str]) -> Caller:
-    """The caller with only these roles, in the directory's order."""
+    """Return the caller with only these roles, in the directory's order."""
     for role in roles:
         if role not in caller.role_names:
             raise AuthorizationError(name=f"role {role}")

@@ -1,4 +1,4 @@
-"""Flights: what several threads of this process ask for at the same time is done once, for all of them."""
+"""Single-flight: concurrent threads that need the same result share one execution."""
 
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
@@ -6,14 +6,14 @@ from threading import Lock
 
 
 class SingleFlight[Key: Hashable, Result]:
-    """Works under way; who asks for one of them joins it."""
+    """The executions in progress by their key."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._in_flight: dict[Key, Future[Result]] = {}
 
     def run(self, key: Key, work: Callable[[], Result]) -> Result:
-        """The result of the work, or what it raised: ours, or that of whoever was faster."""
+        """Return the result of the work or raise its error; join an execution that is already in progress."""
         with self._lock:
             joined = self._in_flight.get(key)
             future = joined or self._in_flight.setdefault(key, Future())

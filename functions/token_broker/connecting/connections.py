@@ -1,4 +1,4 @@
-"""Connections: what people do with grants: store one, forget one, see which stand."""
+"""Connections: grants as people see and own them."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from token_broker.resolving.credentials import select_grant
 
 
 def status(caller: Caller, services: tuple[str, ...]) -> dict[str, Any]:
-    """`{grants}`: the caller's own and those of its roles; of each service one `acts`, whether it works or not."""
+    """Return `{grants}`: the caller's own and those of its roles; one for each service `acts`, working or not."""
     existing = grants.fetch(caller, services)
     rows = [
         {**grant_row(caller, grant, service), "acts": grant is select_grant(caller, existing, service)}
@@ -23,7 +23,7 @@ def status(caller: Caller, services: tuple[str, ...]) -> dict[str, Any]:
 
 
 def new_grant_owner(caller: Caller, service: str, role: str | None, open_to: tuple[str, ...]) -> str:
-    """Whose a new grant becomes: the caller's own, open to some of the caller's roles, or a role's that there is."""
+    """Return the owner of a new grant: the caller, for roles that the caller has, or a role that exists."""
     owner = grant_owner(caller, service, role)
     if role and role not in role_names(caller.organization):
         raise InvalidRequest(field="role", problem=f'there is no role "{role}"')
@@ -34,7 +34,7 @@ def new_grant_owner(caller: Caller, service: str, role: str | None, open_to: tup
 
 
 def grant_owner(caller: Caller, service: str, role: str | None) -> str:
-    """Whose grant is meant: the caller's own, or (only by an administrator) a role's."""
+    """Return a grant's owner: the caller, or, only for an administrator, a role."""
     if role is None:
         return grants.personal_owner(caller.user)
     if caller.system_role != "admin":
@@ -43,7 +43,7 @@ def grant_owner(caller: Caller, service: str, role: str | None) -> str:
 
 
 def grant_row(caller: Caller, grant: Grant, service: str) -> dict[str, Any]:
-    """A grant as its people see it, without secrets."""
+    """Return a grant as people see it, without secrets."""
     return {
         "id": grant.id,
         "service": service,

@@ -1,7 +1,7 @@
-"""Connecting: from a person's wish through the provider to a stored grant.
+"""Connection flow: from a person's request through the provider to a stored grant.
 
-A browser goes there with a state that counts once, and comes back to the broker with a code; or a person pastes a key.
-What is found there is settled in `settlement`.
+A browser goes to the provider with a state that is valid once, and comes back with a code; or a person pastes a key.
+`outcome` decides what becomes of the account and tokens.
 """
 
 import base64
@@ -31,16 +31,16 @@ from token_broker.message import Begin, Confirm, Finish, Paste, PersonMessage
 from token_broker.providers import find, oauth
 from token_broker.providers.apps import get_app
 
-# With AWS's own time, all that a provider is asked in one invocation ends before it does.
+# The requests to a provider in one invocation end before the invocation, also with the time that AWS takes.
 CONNECTING_TIMEOUT_SECONDS = 8.0
-# What providers say instead of a code (RFC 6749, section 4.1.2.1); any other word is about our app.
+# Errors instead of a code (RFC 6749, section 4.1.2.1): the person declined; any other is about our app.
 DECLINED_ERRORS = {"", "access_denied"}
 TRANSIENT_ERRORS = {"server_error", "temporarily_unavailable"}
 MAX_ERROR_CODE_LENGTH = 64
 
 
 def begin(caller: Caller, message: Begin, request_id: str) -> dict[str, Any]:
-    """`{url, provider}`: where the browser goes to consent."""
+    """Return `{url, provider}`: the address of the consent page."""
     names = {provider_name(service) for service in message.services}
     if len(names) > 1:
         raise InvalidRequest(field="services", problem="one consent is given to one provider")
@@ -63,7 +63,7 @@ def begin(caller: Caller, message: Begin, request_id: str) -> dict[str, Any]:
 
 
 def finish(caller: Caller, message: Finish, request_id: str) -> dict[str, Any]:
-    """What came of it: `outcome` is connected, declined or asks (see `outcome.store_or_ask`)."""
+    """Return the outcome: connected, declined or asks (see `outcome.store_or_ask`)."""
     begun = pending.claim(caller.organization, message.state, browser=_browser(message), provider=message.provider)
     with outcome.recording_failure(caller, begun.intent, request_id):
         provider = find(begun.intent.provider)
@@ -77,7 +77,7 @@ def finish(caller: Caller, message: Finish, request_id: str) -> dict[str, Any]:
 
 
 def paste(caller: Caller, message: Paste, request_id: str) -> dict[str, Any]:
-    """As `finish`, with a key that the person made; InvalidRequest for one that the service does not take."""
+    """Store a pasted key as `finish` does tokens; InvalidRequest for one that the service does not accept."""
     provider = find(provider_name(message.service))
     if not provider.accepts_key(message.key):
         raise InvalidRequest(field="key", problem=f"it does not look like a key of {message.service}")
@@ -97,7 +97,7 @@ def paste(caller: Caller, message: Paste, request_id: str) -> dict[str, Any]:
 
 
 def confirm(caller: Caller, message: Confirm, request_id: str) -> dict[str, Any]:
-    """The answer to a question: `outcome` is connected, kept, or asks again if meanwhile yet another account stands."""
+    """Return the outcome of an answer: connected, kept, or asks again if another account was connected meanwhile."""
     answered = pending.answer(caller.organization, message.question, browser=_browser(message))
     found = answered.obtained
     if found is None:
@@ -117,7 +117,7 @@ def confirm(caller: Caller, message: Confirm, request_id: str) -> dict[str, Any]
 def _exchange_code(
     caller: Caller, begun: Pending, provider: Provider, code: SecretStr, request_id: str
 ) -> ObtainedGrant:
-    """The tokens for the code, and whose account they are."""
+    """Redeem the code, and fetch the account of the tokens."""
     app, redirect_uri = get_app(provider.name), _redirect_uri(provider)
     try:
         token_response = oauth.exchange_code(
@@ -153,7 +153,7 @@ def _exchange_code(
 
 
 def _declined(caller: Caller, begun: Pending, error: str, request_id: str) -> dict[str, Any]:
-    """The provider sent the browser back without a code: mostly since the person said no."""
+    """Read the error that came instead of a code: mostly the person declined."""
     pending.remove(begun)
     code = re.sub(r"[^A-Za-z0-9_.-]", "?", error)[:MAX_ERROR_CODE_LENGTH]
     if code in TRANSIENT_ERRORS:
@@ -188,14 +188,14 @@ def _discard(caller: Caller, answered: Pending, found: ObtainedGrant, request_id
 
 
 def _check_owner(caller: Caller, intent: ConnectionIntent) -> None:
-    """Whether the caller may still do what was wished: since then they may have lost a role, or their office."""
+    """Raise AuthorizationError if the caller meanwhile lost a role or the administrator's rights."""
     new_grant_owner(caller, intent.services[0], intent.role, intent.open_to)
 
 
 def _with_provider_account(
     account: Account, provider_account: ProviderAccount, granted: tuple[str, ...] | None
 ) -> Account:
-    """An account with what the provider says of it; what it granted counts before what it says later."""
+    """Return an account with the provider's facts; the scopes of the token response precede those of the account."""
     scopes = granted or provider_account.scopes or ()
     return replace(
         account,
@@ -211,7 +211,7 @@ def _browser(message: PersonMessage) -> str:
 
 
 def _pkce_challenge(verifier: SecretStr) -> str:
-    """PKCE's challenge of the method S256 (RFC 7636)."""
+    """Return PKCE's challenge by the method S256 (RFC 7636)."""
     digest = hashlib.sha256(verifier.get_secret_value().encode()).digest()
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 

@@ -1,4 +1,4 @@
-"""Offers: what a person can connect, what is connected, and for which roles."""
+"""Offers: the accounts that a person can connect, those that are connected, and for which roles."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -14,10 +14,10 @@ from token_broker.resolving.credentials import select_grant
 
 
 def offer(caller: Caller, services: Sequence[str]) -> dict[str, Any]:
-    """`{organization, user, roles, all_roles, services}`; only an administrator is told `all_roles`.
+    """Return `{organization, user, roles, all_roles, services}`; `all_roles` is empty unless an administrator asks.
 
-    Without named services those that are built in and that the caller's roles use. Whether a provider's app is set up
-    is looked up for named ones only.
+    Without `services`, all that the caller's roles use are offered. Whether a provider's app is configured is read for
+    named services only.
     """
     names = tuple(dict.fromkeys(services)) or _default_services(caller)
     is_admin = caller.system_role == "admin"
@@ -42,8 +42,8 @@ def _default_services(caller: Caller) -> tuple[str, ...]:
 
 
 def _service_entry(caller: Caller, service: str, existing: Iterable[Grant], *, check_app: bool) -> dict[str, Any]:
-    found = [one for one in existing if service in one.account.services]
-    acting = select_grant(caller, found, service)
+    connected = [grant for grant in existing if service in grant.account.services]
+    acting = select_grant(caller, connected, service)
     own = grants.personal_owner(caller.user)
     rows = [
         {
@@ -54,14 +54,14 @@ def _service_entry(caller: Caller, service: str, existing: Iterable[Grant], *, c
             "own": grant.owner == own,
             "role": "" if grant.owner == own else grant.owner.partition("#")[2],
         }
-        for grant in found
+        for grant in connected
     ]
     rows.sort(key=lambda row: (not row["own"], row["role"]))
     return {"service": service, **_connection_options(service, check_app=check_app), "grants": rows}
 
 
 def _connection_options(service: str, *, check_app: bool) -> dict[str, Any]:
-    """How an account can be connected; not at all at a provider that nobody set up."""
+    """Return how an account can be connected: not at all where no administrator configured the provider."""
     from token_broker import providers
 
     name = provider_name(service)

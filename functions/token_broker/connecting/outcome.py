@@ -1,7 +1,7 @@
-"""The settlement of a connection: what was found at the provider is stored, asked about, or given up.
+"""Outcome of a connection: the account and tokens are stored, confirmed by the person, or discarded.
 
-Another account than before, or a person's account for a role, is asked about first. Tokens that are not stored in the
-end are revoked at the provider.
+An account other than the connected one, or a person's account for a role, needs a confirmation. Tokens that are not
+stored are revoked at the provider.
 """
 
 import time
@@ -22,18 +22,18 @@ from token_broker.providers import find, oauth
 from token_broker.providers.apps import get_app
 
 REVOKE_TIMEOUT_SECONDS = 4.0
-# How often a grant may change under our hands.
+# How often a grant may change while we store.
 MAX_STORE_ATTEMPTS = 3
-# How many pending connections a person has at most.
+# Per person.
 MAX_PENDING_CONNECTIONS = 10
-# How many unanswered questions are cleared away at once: each asks its provider.
+# Unanswered questions that one request discards: each needs a request to its provider.
 MAX_CLEARED_QUESTIONS = 2
 
 
 def store_or_ask(
     caller: Caller, begun: Pending, found: ObtainedGrant, request_id: str, *, agreed: bool = False
 ) -> dict[str, Any]:
-    """Store what was found, or ask; the person agreed to it only in the place of the account that was shown."""
+    """Store the account and tokens, or ask first; an agreement covers only the account that was shown as replaced."""
     intent = begun.intent
     for _ in range(MAX_STORE_ATTEMPTS):
         existing = grants.read(intent.organization, intent.provider, intent.owner)
@@ -64,7 +64,7 @@ def store_or_ask(
 def _finish_connection(
     caller: Caller, begun: Pending, found: ObtainedGrant, grant: Grant, replaced: Grant | None, request_id: str
 ) -> dict[str, Any]:
-    """The end of it, unless it was taken away meanwhile: who revokes takes pending connections first, then grants."""
+    """Delete the pending connection; if it was revoked meanwhile, remove the new grant as well."""
     if not pending.remove(begun):
         grants.remove(grant)
         revoke_if_unneeded(caller, begun.intent, found, request_id)
@@ -76,7 +76,7 @@ def _finish_connection(
 
 
 def _confirmation_reasons(intent: ConnectionIntent, found: ObtainedGrant, replaced_account_id: str | None) -> list[str]:
-    """Why the person is asked first."""
+    """Return why the person must confirm; empty: no confirmation is needed."""
     replaces = replaced_account_id not in {None, found.account.account_id}
     personal = intent.role is not None and found.account.kind == "person"
     return ["replaces"] * replaces + ["personal"] * personal
@@ -85,7 +85,7 @@ def _confirmation_reasons(intent: ConnectionIntent, found: ObtainedGrant, replac
 def _ask_for_confirmation(
     begun: Pending, found: ObtainedGrant, existing: Grant | None, reasons: list[str]
 ) -> dict[str, Any]:
-    """`{question, reasons, role, old, new}`: what `confirm` answers, and the accounts that it is about."""
+    """Return `{question, reasons, role, old, new}`: the question for `confirm`, and its accounts."""
     return {
         **outcome("asks", begun.intent),
         "question": pending.store_question(begun, found),
@@ -98,9 +98,9 @@ def _ask_for_confirmation(
 def _revoke_replaced(
     caller: Caller, intent: ConnectionIntent, replaced: Grant, found: ObtainedGrant, request_id: str
 ) -> None:
-    """Tokens of the same account may be one grant to the provider: then the new ones would end with the old.
+    """Revoke the replaced tokens, unless the provider would end the new ones of the same account with them.
 
-    Tokens that cannot be opened are lost to us as well: what is new stands all the same.
+    Replaced tokens that cannot be opened cannot be revoked; the new ones are valid all the same.
     """
     same = replaced.account.account_id == found.account.account_id
     if same and not find(intent.provider).revokes_single_token:
@@ -114,9 +114,9 @@ def _revoke_replaced(
 
 
 def revoke_if_unneeded(caller: Caller, intent: ConnectionIntent, found: ObtainedGrant, request_id: str) -> None:
-    """Revoke tokens, unless a grant may need them: some providers end all of an account's tokens with one of them.
+    """Revoke tokens, unless a grant may depend on them: some providers end all of an account's tokens with one.
 
-    An account that is not known may be any. A key that a person pasted has no client, and stays the person's.
+    An unknown account may be any. A pasted key has no client, and remains the person's.
     """
     account = found.account
     if not account.client_id or is_account_in_use(intent.organization, intent.provider, account):
@@ -130,29 +130,34 @@ def revoke_if_unneeded(caller: Caller, intent: ConnectionIntent, found: Obtained
 
 
 def is_account_in_use(organization: str, provider: str, account: Account) -> bool:
-    """Whether revoking an account's token may end those of a grant that stands."""
+    """Whether revoking an account's token may end those of a stored grant."""
     return not find(provider).revokes_single_token and bool(grants.find_by_account(organization, provider, account))
 
 
 def remove_stale_pending(caller: Caller, request_id: str) -> None:
-    """Make room for one more: give up what the caller never came back to, and the oldest of too many."""
-    newest = sorted(pending.find(caller.organization, user=caller.user), key=lambda one: one.until, reverse=True)
-    fresh = [one for one in newest if one.until > time.time()]
-    stale = [*fresh[MAX_PENDING_CONNECTIONS - 1 :], *(one for one in newest if one.until <= time.time())]
-    for one in stale:
-        if not one.has_tokens:
-            pending.remove(one)
-    for one in [one for one in stale if one.has_tokens][-MAX_CLEARED_QUESTIONS:]:
+    """Discard the caller's expired pending connections, and the oldest of too many."""
+    newest = sorted(
+        pending.find(caller.organization, user=caller.user), key=lambda connection: connection.until, reverse=True
+    )
+    fresh = [connection for connection in newest if connection.until > time.time()]
+    stale = [
+        *fresh[MAX_PENDING_CONNECTIONS - 1 :],
+        *(connection for connection in newest if connection.until <= time.time()),
+    ]
+    for connection in stale:
+        if not connection.has_tokens:
+            pending.remove(connection)
+    for connection in [connection for connection in stale if connection.has_tokens][-MAX_CLEARED_QUESTIONS:]:
         try:
-            found = one.obtained
-        except IntegrityError:  # lost to us as well
-            found = None
-        if pending.remove(one) and found:
-            revoke_if_unneeded(caller, one.intent, found, request_id)
+            obtained = connection.obtained
+        except IntegrityError:  # it cannot be revoked without its tokens
+            obtained = None
+        if pending.remove(connection) and obtained:
+            revoke_if_unneeded(caller, connection.intent, obtained, request_id)
 
 
 def outcome(outcome: str, intent: ConnectionIntent) -> dict[str, Any]:
-    """What came of a wish, as the door reads it."""
+    """Return the outcome of an intent as the door reads it."""
     return {"outcome": outcome, "service": intent.services[0], "provider": intent.provider, "role": intent.role or ""}
 
 
@@ -163,7 +168,7 @@ def _account_view(account: Account) -> dict[str, str]:
 def record_audit(
     caller: Caller, event: audit.Event, intent: ConnectionIntent, account: str, outcome: str, request_id: str
 ) -> None:
-    """One row for each service; a lost one is counted, since what happened has happened."""
+    """Write one row for each service; a failure is only counted, since the event has already happened."""
     for service in intent.services:
         with audit.best_effort():
             audit.append_row(
@@ -180,7 +185,7 @@ def record_audit(
 
 @contextmanager
 def recording_failure(caller: Caller, intent: ConnectionIntent, request_id: str) -> Iterator[None]:
-    """One row more, and one in the count, if what is done inside fails."""
+    """Write an audit row and count a failure if the block raises an error."""
     try:
         yield
     except McpistError as error:

@@ -1,6 +1,6 @@
-"""Sessions: the broker's own sealed word that a browser is a user's, for a quarter of an hour.
+"""Sessions: the broker's sealed statement that a browser belongs to a user, valid for a quarter of an hour.
 
-A session lets its browser connect and disconnect accounts; nothing can be resolved with it.
+A session allows its browser to connect and disconnect accounts; it resolves no credential.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ SESSION_SECONDS = 900
 
 
 class Session(SealedToken):
-    """Who logged in."""
+    """The user who logged in."""
 
     name = "the browser's session"
     expired_verb = "ended"
@@ -24,16 +24,16 @@ class Session(SealedToken):
 
 
 def issue(caller: Caller) -> dict[str, Any]:
-    """`{session, organization, user, expires_at}` for the browser of a caller who has just logged in."""
+    """Return `{session, organization, user, expires_at}` for the browser of a caller who has just logged in."""
     session = Session.for_caller(caller, expires_at=int(time.time()) + SESSION_SECONDS)
     return {"session": session.seal(), **session.model_dump(include={"organization", "user", "expires_at"})}
 
 
 def redeem(value: SecretStr, organization: str) -> Caller:
-    """The user that a session of this organization stands for, as the directory knows it now."""
+    """Return the user of an organization's session as the directory knows it now."""
     return Session.open(value, organization).caller()
 
 
 def fingerprint(organization: str, value: SecretStr) -> str:
-    """What a pending connection is bound to: whoever brings the same proof for the same organization began it."""
+    """Return the hash that a pending connection is bound to: the same proof for the same organization has the same."""
     return hashlib.sha256(f"{organization}\n{value.get_secret_value()}".encode()).hexdigest()

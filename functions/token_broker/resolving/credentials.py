@@ -1,9 +1,9 @@
-"""Credentials: which grant acts for a caller, and its access token.
+"""Credentials: the grant that acts for a caller, and its access token.
 
 The order is strict. The caller's own grant comes first, then those of the caller's roles, in their order. The first
-that stands there decides: when it no longer works, its owner must reconnect it, and no other account acts instead.
-An own grant that is not open to the roles the caller acts with does not stand there: the user excluded it for this
-role, so the role's shared grant acts, as it would if the user had never connected.
+that exists decides: when it no longer works, its owner must reconnect it, and no other account acts instead.
+An own grant that is not open to the caller's current roles does not count: the user excluded it for these roles, so a
+role's shared grant acts, as it would if the user had never connected.
 """
 
 import time
@@ -18,9 +18,9 @@ from token_broker.grants.grants import Grant
 from token_broker.resolving.lease import DEFAULT_LEASE_TIMING, LeaseTiming
 from token_broker.resolving.refresh import AuditContext, refresh_grant
 
-# A token as new as this that a service refuses is not the one at fault: the next one would be refused as well.
+# A service that refuses a token as new as this would refuse the next one as well.
 FRESH_TOKEN_SECONDS = 60
-# How often a grant may go away, or give way to another one, under our hands.
+# How often a grant may be removed or replaced while it is resolved.
 MAX_RESOLVE_ATTEMPTS = 3
 
 
@@ -32,10 +32,10 @@ def resolve(
     request_id: str = "",
     pace: LeaseTiming = DEFAULT_LEASE_TIMING,
 ) -> Credential:
-    """What a call of this service is sent with; ConnectionRequired or ReconnectRequired carry the URL to go to.
+    """Return the credential for a call of a service; ConnectionRequired and ReconnectRequired carry the URL to open.
 
-    `refused` is the version of the credential that the service did not accept: a newer one is answered, or it is
-    refreshed, or, where it cannot be or is new itself, answered again.
+    `refused` is the version of the credential that the service refused: then a newer version is returned, or the
+    grant is refreshed; one that cannot be refreshed, or was stored within the last minute, is returned again.
     """
     known = credential_cache.find(caller, service)
     if known and (refused is None or known.version > refused):
@@ -57,7 +57,7 @@ def resolve(
 def _refresh_if_needed(
     grant: Grant, audit_context: AuditContext, refused: int | None, pace: LeaseTiming
 ) -> Grant | None:
-    """The grant with an access token that can be sent; None if the grant does not stand there any more."""
+    """Return the grant with a valid access token; None if it no longer exists."""
     is_refused = grant.version == refused and not 0 <= time.time() - grant.updated_at < FRESH_TOKEN_SECONDS
     if grant.rejection is None and grant.has_refresh_token and (is_refused or grant.needs_refresh):
         return refresh_grant(grant, audit_context, refused=is_refused, pace=pace)
@@ -88,7 +88,7 @@ def _url(caller: Caller, service: str) -> str:
 
 
 def select_grant(caller: Caller, existing: Iterable[Grant], service: str) -> Grant | None:
-    """The one grant that acts for the caller at a service; whether it works is not asked."""
+    """Return the grant that acts for the caller at a service, whether it works or not."""
     by_owner = {grant.owner: grant for grant in existing if service in grant.account.services}
     own = by_owner.get(grants.personal_owner(caller.user))
     if own and own.is_open_to(caller.role_names):

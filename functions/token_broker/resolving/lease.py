@@ -1,16 +1,16 @@
-"""Leases: one refresh of a grant at a time, in all sandboxes, without trusting anybody's clock.
+"""Leases: one refresh of a grant at a time, in all sandboxes, without comparing clocks.
 
-Items (`pk`, `sk`): those of the grant, with `lease#` before the owner; so a grant's own item is changed by tokens only.
-A holder beats, from a thread of its own, while the provider is asked. Who waits takes over when the beat has stood
-still for a whole lease by the waiter's own monotonic clock, on the condition that it still does. What went wrong the
-last time stands here as well, and for how long nobody tries again.
+Items (`pk`, `sk`): those of the grant, with `lease#` before the owner, so that only new tokens change a grant's item.
+The holder increments `beat` from a thread of its own while it waits for the provider. A waiter takes over when the beat
+has not changed for a whole lease by its own monotonic clock, on the condition that it still has not. The item also
+keeps the last failure, and until when no sandbox may retry.
 """
 
 import math
 import random
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
@@ -37,16 +37,16 @@ MAX_BACKOFF_DOUBLINGS = 9
 
 @dataclass(frozen=True, slots=True)
 class LeaseTiming:
-    """The times of leases, in seconds: how long one outlives its holder's last beat, and what follows from that.
-
-    Nothing is sent in the last `margin` of a lease: connecting to a provider must fit into it, 3 s for TCP and 3 for
-    TLS. Who waits gives up after `wait`.
-    """
+    """The times of leases, in seconds."""
 
     lease: float = 8.0
+    """The time for which a lease is valid after its holder's last beat."""
     beat: float = 1.0
+    """The interval between beats."""
     margin: float = 6.5
+    """The end of a lease in which nothing is sent: long enough to connect to a provider, 3 s for TCP and 3 for TLS."""
     wait: float = 11.0
+    """The time after which a waiter gives up."""
 
 
 DEFAULT_LEASE_TIMING = LeaseTiming()
@@ -54,17 +54,20 @@ DEFAULT_LEASE_TIMING = LeaseTiming()
 
 @dataclass(frozen=True, slots=True)
 class RefreshFailure:
-    """Why the last refresh of this version failed, how often in a row, and until when nobody tries again."""
+    """The last failed refresh of a version."""
 
     version: int
     failures: int
+    """The number of failures in a row."""
     until: float
+    """The end of the backoff (epoch seconds)."""
     error: dict[str, Any]
+    """The error as `to_message` returns it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseState:
-    """What a lease's item says; without a holder, anybody may take it."""
+    """The state in a lease's item; without a holder the lease is free."""
 
     holder: str = ""
     beat: int = 0
@@ -72,23 +75,23 @@ class LeaseState:
 
     @classmethod
     def from_item(cls, item: Item) -> Self:
-        """A lease as the table keeps it."""
+        """Return the state of an item."""
         trouble = RefreshFailure(**item["trouble"]) if "trouble" in item else None
         return cls(item.get("holder", ""), item.get("beat", 0), trouble)
 
     def raise_if_backing_off(self, grant: Grant) -> None:
-        """Raise what went wrong the last time, as long as this version is not to be tried again."""
+        """Raise the last failure of this version during its backoff."""
         if self.holder or self.trouble is None or self.trouble.version != grant.version:
             return
-        # A writer whose clock is ahead must not keep us out for longer than the ceiling.
+        # A writer whose clock is ahead must not extend the backoff beyond its maximum.
         rest = self.trouble.until - time.time()
         if 0 < rest <= MAX_REFRESH_BACKOFF_SECONDS:
-            error = _parse_noted_error(self.trouble.error, grant.provider)
+            error = _parse_recorded_error(self.trouble.error, grant.provider)
             raise error.with_details(retry_after=max(1, round(rest))) if isinstance(error, RateLimitExceeded) else error
 
 
 class LeaseWatch:
-    """A waiter's own view of a lease: since when, by its own clock, nothing has moved."""
+    """A waiter's observation of a lease: since when, by its own clock, the beat has not changed."""
 
     def __init__(self, pace: LeaseTiming) -> None:
         self._pace = pace
@@ -96,7 +99,7 @@ class LeaseWatch:
         self._since = 0.0
 
     def is_free(self, state: LeaseState) -> bool:
-        """Whether nobody holds the lease, or whoever did has stood still for the whole of it."""
+        """Whether the lease has no holder, or its holder missed all beats of a whole lease."""
         seen = state.holder, state.beat
         if seen != self._seen:
             self._seen, self._since = seen, time.monotonic()
@@ -104,7 +107,7 @@ class LeaseWatch:
 
 
 class Lease:
-    """A lease in our hands: it beats while it is entered, and is given back at the end."""
+    """A lease that we hold: it beats while the context lasts, and is released at its end."""
 
     def __init__(
         self, grant: Grant, holder: str, began: float, trouble: RefreshFailure | None, pace: LeaseTiming
@@ -131,18 +134,18 @@ class Lease:
 
     @property
     def may_send(self) -> bool:
-        """Whether what is sent now arrives before anybody can have taken over."""
+        """Whether a request that is sent now arrives before another sandbox can take over."""
         return time.monotonic() < self._last_beat_at + self._pace.lease - self._pace.margin
 
     def record_failure(self, error: McpistError) -> None:
-        """Let nobody try again for a while: longer each time, unequally long, never longer than five minutes."""
+        """Start a backoff for all sandboxes: exponential, with jitter, five minutes at most."""
         before = (
             self._last_failure if self._last_failure and self._last_failure.version == self._grant.version else None
         )
         failures = before.failures + 1 if before else 1
-        pause = 2 ** min(failures, MAX_BACKOFF_DOUBLINGS) * random.uniform(0.5, 1)  # noqa: S311 - it only spreads
-        asked = error.details.get("retry_after", 0)
-        until = time.time() + min(MAX_REFRESH_BACKOFF_SECONDS, max(asked, pause))
+        pause = 2 ** min(failures, MAX_BACKOFF_DOUBLINGS) * random.uniform(0.5, 1)  # noqa: S311 - jitter
+        requested = error.details.get("retry_after", 0)
+        until = time.time() + min(MAX_REFRESH_BACKOFF_SECONDS, max(requested, pause))
         self._last_failure = RefreshFailure(self._grant.version, failures, until, to_message(error))
         self._failed = True
 
@@ -154,15 +157,15 @@ class Lease:
             except StoreUnavailable:
                 continue
             except AwsError:
-                self._last_beat_at = -math.inf  # somebody took over: nothing is sent any more
+                self._last_beat_at = -math.inf  # another sandbox took over: send nothing any more
                 return
             self._last_beat_at = began
 
     def _release(self) -> None:
-        """Best effort: a lease that cannot be given back is taken over."""
+        """Release the lease, best effort: one that cannot be released is taken over."""
         try:
             if self._failed and self._last_failure:
-                trouble = {name: getattr(self._last_failure, name) for name in RefreshFailure.__slots__}
+                trouble = asdict(self._last_failure)
                 _update_held(self._grant, self._holder, "SET #trouble = :trouble REMOVE #holder", {":trouble": trouble})
             else:
                 _table().delete(*_key(self._grant), condition="#holder = :holder", values={":holder": self._holder})
@@ -171,16 +174,16 @@ class Lease:
 
 
 def read_with_grant(grant: Grant) -> tuple[Grant | None, LeaseState]:
-    """The grant and its lease as they stand now: one consistent request."""
+    """Return the grant and its lease by one consistent request."""
     found = {item["sk"]: item for item in _table().get_many([grant.key, _key(grant)])}
     item, lease = found.get(grant.owner), found.get(_key(grant)[1])
     return grants.grant_from_item(item) if item else None, LeaseState.from_item(lease) if lease else LeaseState()
 
 
 def acquire(grant: Grant, state: LeaseState, pace: LeaseTiming) -> Lease | None:
-    """The lease, if it stands just so; None if somebody was faster.
+    """Take the lease if it is still in this state; None if another sandbox was faster.
 
-    A condition that failed on our own id is success: the SDK sent the request again after a lost answer.
+    A condition that failed on our own id means success: the SDK retried after a lost response.
     """
     holder, began = uuid4().hex, time.monotonic()
     stale = {":stale": state.holder, ":seen": state.beat} if state.holder else {}
@@ -198,8 +201,8 @@ def acquire(grant: Grant, state: LeaseState, pace: LeaseTiming) -> Lease | None:
     return Lease(grant, holder, began, LeaseState.from_item(item).trouble, pace)
 
 
-def _parse_noted_error(message: Item, provider: str) -> McpistError:
-    """The error that was noted; one of another release's is an outage to this one."""
+def _parse_recorded_error(message: Item, provider: str) -> McpistError:
+    """Return a recorded error; one that this release does not know counts as an outage."""
     try:
         return from_message(message)
     except (KeyError, TypeError):

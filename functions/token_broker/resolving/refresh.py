@@ -1,10 +1,10 @@
-"""Refreshing: an access token that ends is replaced once, whoever asks for it and however many do.
+"""Refresh: an expiring access token is replaced once, however many callers need it.
 
-Who gets the grant's lease reads the grant again, asks the provider, and stores the new pair; who does not waits and
-reads what the other stored. Everything but the table is ready before the provider is asked: between its answer and
-the stored pair stands one conditional write. The old refresh token stays until that write. If its writer dies before
-it, the next holder tries the stored token, once: either the provider still takes it, or it says that the grant is
-dead, and then nobody asks again until the account is connected anew.
+The holder of the grant's lease reads the grant again, redeems its refresh token, and stores the new pair; the others
+wait and read the stored pair. All preparation happens before the request to the provider: only one conditional write
+lies between its response and the stored pair. Until that write the old refresh token stays. If the sandbox dies before
+it, the next holder tries the stored token once: either the provider still accepts it, or it rejects the grant for ever,
+and then no sandbox asks again until the person reconnects the account.
 """
 
 import time
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from mcpist.oauth.provider import Provider
     from token_broker.providers.oauth import TokenResponse
 
-# A waiter's pauses between its looks.
+# A waiter's pauses between its reads.
 LEASE_POLL_SECONDS = (0.05, 0.1, 0.15, 0.2)
 MAX_LEASE_POLL_SECONDS = 0.25
 GRANT_REFRESH_TIMEOUT_SECONDS = 8.0
-# A pair that nobody else knows is worth more patience than anything.
+# A new pair exists only in this sandbox until it is stored, so storing it is retried for longer than anything else.
 STORE_RETRY_DELAYS_SECONDS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 
 type RefreshKey = tuple[tuple[str, str], str, int]
@@ -47,14 +47,14 @@ _single_flight: SingleFlight[RefreshKey, Grant | None] = SingleFlight()
 
 @dataclass(frozen=True, slots=True)
 class AuditContext:
-    """Who needs a token at which service, in which request: what the audit row says."""
+    """The caller, service and request of an audit row."""
 
     caller: Caller
     service: str
     request_id: str
 
     def record(self, event: audit.Event, grant: Grant, outcome: str) -> None:
-        """One row; a lost one is counted, since the tokens are stored all the same."""
+        """Write one row; a failure is only counted, since the tokens are stored already."""
         with audit.best_effort():
             audit.append_row(
                 organization=self.caller.organization,
@@ -71,9 +71,9 @@ class AuditContext:
 def refresh_grant(
     grant: Grant, audit_context: AuditContext, *, refused: bool = False, pace: LeaseTiming = DEFAULT_LEASE_TIMING
 ) -> Grant | None:
-    """The grant with a newer access token, or dead; None if it does not stand there any more.
+    """Return the grant with a newer access token, or rejected; None if it no longer exists.
 
-    As long as the present token lives, and no service has `refused` it, a provider's trouble or ours is no error.
+    A failure is no error while the current access token is valid and no service has `refused` it.
     """
     try:
         return _single_flight.run(
@@ -86,7 +86,7 @@ def refresh_grant(
 
 
 def _refresh_with_lease(grant: Grant, audit_context: AuditContext, pace: LeaseTiming) -> Grant | None:
-    """Get the lease, or wait for what its holder stores."""
+    """Take the lease, or wait until its holder has stored the new pair."""
     from token_broker import providers
     from token_broker.providers import apps
 
@@ -108,19 +108,19 @@ def _refresh_with_lease(grant: Grant, audit_context: AuditContext, pace: LeaseTi
 
 
 def _check_app(app: "App", grant: Grant) -> None:
-    """Whether our app is still the one that the tokens were given to: to another, the provider says that they are dead.
+    """Raise NotConfigured if the tokens were issued to another app: to this one the provider would call them dead.
 
-    An operator who named the wrong one must be able to name the right one again.
+    So an operator who configured the wrong app can configure the right one again.
     """
     if app.client_id != grant.account.client_id:
-        problem = "this account was connected with another app: name that one again, or connect the account anew"
+        problem = "this account was connected with another app: configure that app again, or reconnect the account"
         raise NotConfigured(service=grant.provider, problem=problem)
 
 
 def _refresh_under_lease(
     held: Lease, grant: Grant, provider: "Provider", app: "App", audit_context: AuditContext
 ) -> Grant | None:
-    """Inside the lease: the grant as it stands, its token redeemed, and the new pair stored."""
+    """Read the grant under the lease, redeem its refresh token, and store the new pair."""
     from token_broker.providers import oauth
 
     now = grants.read(grant.organization, grant.provider, grant.owner)
@@ -148,7 +148,7 @@ def _refresh_under_lease(
 
 
 def _store(grant: Grant, data_keys: grants.DataKeys, token_response: "TokenResponse", old: SecretStr) -> Grant:
-    """Keep the new pair, however long the table lets us wait: also without the lease, as compare and set."""
+    """Store the new pair with retries, even without the lease: the write compares the version."""
     tokens = Tokens(token_response.tokens.access_token, token_response.tokens.refresh_token or old)
     for pause in (*STORE_RETRY_DELAYS_SECONDS, None):
         try:
@@ -170,21 +170,21 @@ def _store(grant: Grant, data_keys: grants.DataKeys, token_response: "TokenRespo
 def _resolve_conflict(
     grant: Grant, token_response: "TokenResponse", provider: "Provider", app: "App", audit_context: AuditContext
 ) -> Grant | None:
-    """What stands instead of the version that was redeemed; a pair that nobody wants any more is revoked.
+    """Return the grant that replaced the redeemed version, and revoke our pair if no grant may depend on it.
 
-    Where a grant stands on the same account, be it this one in a version that another holder stored, our pair may be
-    of its family, and some providers end all of an account's tokens with one of them. An unknown account may be any.
+    Another grant of the same account, also a newer version of this one, may depend on our pair: some providers end all
+    tokens of an account with one of them. An unknown account may be any.
     """
     from token_broker.providers import oauth
 
     existing = grants.find_by_account(grant.organization, grant.provider, grant.account)
-    if not any(one.owner == grant.owner or not provider.revokes_single_token for one in existing):
+    if not any(other.owner == grant.owner or not provider.revokes_single_token for other in existing):
         audit_context.record("revoke", grant, oauth.revoke(provider, app, token_response.tokens))
     return grants.read(grant.organization, grant.provider, grant.owner)
 
 
 def _mark_rejected(grant: Grant, code: str, audit_context: AuditContext) -> Grant | None:
-    """Mark the version as dead; if another one stands there by now, that one counts."""
+    """Mark the version as rejected; if another version was stored meanwhile, return that one."""
     try:
         dead = grants.mark_rejected(grant, code)
     except Conflict:
@@ -204,5 +204,5 @@ def _counting_failure() -> Iterator[None]:
 
 
 def _is_unchanged(now: Grant | None, before: Grant) -> bool:
-    """Whether a version still stands, and the provider may be asked for its next one."""
+    """Whether a version is still stored and not rejected, so that it may be refreshed."""
     return now is not None and (now.id, now.version) == (before.id, before.version) and now.rejection is None

@@ -1,4 +1,4 @@
-"""Warrants: the broker's own sealed word that a batch may go on resolving after its caller has gone."""
+"""Warrants: the broker's sealed permission for a batch to resolve its caller's grants for a while."""
 
 import time
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ MAX_WARRANT_SECONDS = 3600
 
 
 class Warrant(SealedToken):
-    """Who may resolve what."""
+    """A sealed permission: the roles and services that a batch may resolve."""
 
     name = "the batch's warrant"
     expired_verb = "expired"
@@ -25,14 +25,14 @@ class Warrant(SealedToken):
 
 
 def issue(caller: Caller, services: Sequence[str], expires_at: int) -> dict[str, Any]:
-    """`{warrant, expires_at}`: it ends then, or after MAX_WARRANT_SECONDS if that is sooner."""
-    ends = min(expires_at, int(time.time()) + MAX_WARRANT_SECONDS)
-    warrant = Warrant.for_caller(caller, roles=caller.role_names, services=tuple(services), expires_at=ends)
-    return {"warrant": warrant.seal(), "expires_at": ends}
+    """Return `{warrant, expires_at}`; it is valid until then, but for MAX_WARRANT_SECONDS at most."""
+    end = min(expires_at, int(time.time()) + MAX_WARRANT_SECONDS)
+    warrant = Warrant.for_caller(caller, roles=caller.role_names, services=tuple(services), expires_at=end)
+    return {"warrant": warrant.seal(), "expires_at": end}
 
 
 def redeem(value: SecretStr, *, organization: str, roles: Sequence[str], service: str) -> Caller:
-    """The user that a warrant of this organization stands for, as the directory knows it now."""
+    """Return the user of an organization's warrant as the directory knows it now."""
     warrant = Warrant.open(value, organization)
     if service not in warrant.services:
         raise AuthorizationError(name=service)

@@ -1,7 +1,7 @@
-"""Sealed words: what the broker itself has written down of a user, and nobody else can write or read.
+"""Sealed tokens: statements about a user that only the broker can write and read.
 
-Each opens only as what it was sealed as, and for the organization that it was sealed for. It says who the user was: who
-that is now, the directory says at each use.
+Each opens only as the kind and for the organization that it was sealed for. It identifies a user; the directory decides
+at each use who that user is now.
 """
 
 import base64
@@ -17,9 +17,10 @@ from token_broker.vault import vault
 
 
 class SealedToken(BaseModel):
-    """Whose word it is, and until when it counts (epoch seconds).
+    """A user of an organization, until `expires_at` (epoch seconds).
 
-    A kind of it has a name, an end, and a place: no grant's owner or field is called so, so neither opens as the other.
+    Each kind has a name, a verb for its end, and a place: no grant has that owner or field, so neither opens as the
+    other.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -35,13 +36,13 @@ class SealedToken(BaseModel):
 
     @classmethod
     def for_caller(cls, caller: Caller, **more: Any) -> Self:
-        """The word on a caller, with what this kind of it says besides."""
+        """Return a token of a caller, with the further fields of its kind."""
         subject = caller.subject
         return cls(organization=caller.organization, user=caller.user, issuer=subject.issuer, sub=subject.sub, **more)
 
     @classmethod
     def open(cls, value: SecretStr, organization: str) -> Self:
-        """The word that was sealed as this; AuthenticationError for one that is over, and for anything else."""
+        """Return the token that was sealed as this kind; AuthenticationError for an expired one or any other value."""
         try:
             sealed = base64.b64decode(value.get_secret_value(), altchars=b"-_", validate=True)
             opened = vault.unseal_proof(sealed, cls._place(organization))
@@ -53,12 +54,12 @@ class SealedToken(BaseModel):
         return token
 
     def seal(self) -> str:
-        """The word as its holder keeps it."""
+        """Return the token as text for its holder."""
         sealed = vault.seal(SecretStr(self.model_dump_json()), self._place(self.organization))
         return base64.urlsafe_b64encode(sealed).decode()
 
     def caller(self) -> Caller:
-        """The user as the directory knows it now."""
+        """Return the user as the directory knows it now."""
         caller = identify(Subject(self.issuer, self.sub), organization=self.organization)
         if caller.user != self.user:
             raise AuthenticationError(problem=f"{self.name} is another user's")

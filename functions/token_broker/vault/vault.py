@@ -1,14 +1,14 @@
-"""The vault: the only file that sees a stored secret. It seals one into its place and opens it only there.
+"""Vault: the only file that sees a stored secret. It seals a secret for one place and opens it only there.
 
 A secret is encrypted with AES-256-GCM under a fresh data key of VaultKey. The KMS encryption context and the GCM
 associated data both name the place, so a ciphertext that was moved to another organization, owner, service, field
-or version does not open. An old item restored as a whole stands in its own place and does open.
+or version does not open. An old item that is restored as a whole is in its own place and does open.
 
-Data keys that were drawn or decrypted stay in memory for five minutes: under the place they belong to, so that a moved
-ciphertext never meets one. Nothing is drawn at import, so no snapshot holds a key.
+Generated and decrypted data keys are cached for five minutes, each with its place, so that a moved ciphertext never
+finds one. None is generated at import, so no snapshot contains a key.
 
 Sealed bytes: format (1), length of the encrypted data key (2), that key, nonce (12), ciphertext with its tag.
-CloudTrail shows the encryption context of each request: ids stand in it, never a secret.
+CloudTrail shows the encryption context of each request: it contains ids, never a secret.
 Source: https://docs.aws.amazon.com/kms/latest/developerguide/encrypt_context.html
 """
 
@@ -40,7 +40,7 @@ HEADER = struct.Struct(">BH")
 NONCE_BYTES = 12
 
 _WRONG_PLACE_CODES = {"InvalidCiphertextException", "IncorrectKeyException"}
-# What KMS says to another key's ciphertext, and to a key that the broker may not use.
+# KMS's errors for another key's ciphertext, and for a key that the broker may not use.
 _OTHER_KEY_CODES = {"IncorrectKeyException", "AccessDeniedException"}
 _UNAVAILABLE_CODES = {
     "DependencyTimeoutException",
@@ -52,20 +52,21 @@ _UNAVAILABLE_CODES = {
 
 @dataclass(frozen=True, slots=True)
 class SecretPlace:
-    """Where a secret stands; it opens nowhere else."""
+    """The place of a secret; it opens nowhere else."""
 
     organization: str
     owner: str
     service: str
     field: str
+    """The attribute that holds the secret, such as `access_token`."""
     version: int
 
     def context(self) -> dict[str, str]:
-        """The place as KMS binds it."""
+        """Return the place as the encryption context of KMS."""
         return {name: str(value) for name, value in asdict(self).items()}
 
     def associated_data(self) -> bytes:
-        """The place as GCM binds it: canonical JSON, so that no two places read the same."""
+        """Return the place as GCM's associated data: canonical JSON, so that no two places are equal."""
         return json.dumps(self.context(), sort_keys=True, separators=(",", ":")).encode()
 
 
@@ -75,33 +76,33 @@ data_keys: Memory[tuple[SecretPlace, bytes], bytes] = Memory(KEY_CACHE_SECONDS, 
 
 @dataclass(frozen=True, slots=True)
 class DataKey:
-    """A data key of one place, in the clear and as KMS encrypted it; a repr shows neither."""
+    """A data key of one place, in plain text and encrypted by KMS; its repr shows neither."""
 
     place: SecretPlace
     plain: bytes = field(repr=False)
     encrypted: bytes = field(repr=False)
 
     def seal(self, secret: SecretStr) -> bytes:
-        """The secret as only `unseal` at the key's place can read it; no AWS is asked."""
+        """Return the secret as only `unseal` at the key's place can read it; this sends no request."""
         nonce = os.urandom(NONCE_BYTES)
         ciphertext = AESGCM(self.plain).encrypt(nonce, secret.get_secret_value().encode(), self.place.associated_data())
         return HEADER.pack(SEAL_FORMAT, len(self.encrypted)) + self.encrypted + nonce + ciphertext
 
 
 def generate_data_key(place: SecretPlace) -> DataKey:
-    """A fresh data key for a place."""
+    """Generate a data key for a place."""
     with _translating_kms_errors(place):
         key = _kms().generate_data_key(KeyId=settings().vault_key, KeySpec="AES_256", EncryptionContext=place.context())
     return _remember(DataKey(place, key["Plaintext"], key["CiphertextBlob"]))
 
 
 def seal(secret: SecretStr, place: SecretPlace) -> bytes:
-    """The secret as only `unseal` at this place can read it."""
+    """Return the secret as only `unseal` at this place can read it."""
     return generate_data_key(place).seal(secret)
 
 
 def unseal(sealed: bytes, place: SecretPlace) -> SecretStr:
-    """The stored secret that was sealed at this place; IntegrityError, and an alarm, for anything else."""
+    """Return the stored secret that was sealed for this place; IntegrityError, and an alarm, for any other bytes."""
     try:
         return unseal_proof(sealed, place)
     except IntegrityError:
@@ -110,7 +111,7 @@ def unseal(sealed: bytes, place: SecretPlace) -> SecretStr:
 
 
 def unseal_proof(sealed: bytes, place: SecretPlace) -> SecretStr:
-    """What somebody brought as sealed here; IntegrityError, and no alarm, since anybody can bring anything."""
+    """Return a sealed secret from a request; IntegrityError without an alarm, since a client can send any bytes."""
     encrypted_key, nonce, ciphertext = _split(sealed, place)
     key = data_keys.get((place, encrypted_key)) or _single_flight.run(
         (place, encrypted_key), lambda: _decrypt_data_key(place, encrypted_key)
@@ -126,7 +127,7 @@ def _integrity_error(place: SecretPlace) -> IntegrityError:
 
 
 def _decrypt_data_key(place: SecretPlace, encrypted: bytes) -> bytes:
-    """The data key as KMS opens it: with VaultKey, or with the key that was VaultKey before."""
+    """Decrypt a data key with VaultKey, or with the former VaultKey."""
     present, former = settings().vault_key, settings().former_vault_key
     with _translating_kms_errors(place):
         try:
