@@ -1,4 +1,4 @@
-"""Services on loopback, and one that answers as a test wants."""
+"""HTTP services on loopback, among them one with scripted responses."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -12,18 +12,20 @@ from typing import Any
 
 @dataclass
 class Reply:
-    """What the service answers; `length` is what it says of its body, `waits` for nobody before its end."""
+    """A response of the service."""
 
     body: bytes = b"{}"
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     length: int | None = None
+    """The content length that it claims; None for the real one."""
     waits: bool = False
+    """Whether the connection stays open afterwards, until the service ends."""
 
 
 @dataclass
 class ReceivedRequest:
-    """What the service was asked."""
+    """A request to the service."""
 
     method: str
     path: str
@@ -32,7 +34,7 @@ class ReceivedRequest:
 
 
 class Service:
-    """Answers each request by the next of `replies`, or for ever by the last."""
+    """A service that answers each request with the next of `replies`; the last one is repeated."""
 
     def __init__(self) -> None:
         self.replies: list[Reply] = [Reply()]
@@ -73,14 +75,14 @@ class Service:
 
 
 def json_response(value: Any, status: int = 200, **headers: str) -> Reply:
-    """A JSON answer; `_` in a header's name stands for `-`."""
+    """Return a JSON response; `_` in a header's name is written as `-`."""
     named = {name.replace("_", "-"): content for name, content in headers.items()}
     return Reply(json.dumps(value).encode(), status, {"content-type": "application/json", **named})
 
 
 @contextmanager
 def listening(server: BaseServer) -> Iterator[None]:
-    """A server answers while the context lasts."""
+    """Run a server."""
     thread = Thread(target=server.serve_forever, args=[0.01])
     thread.start()
     try:
@@ -93,7 +95,7 @@ def listening(server: BaseServer) -> Iterator[None]:
 
 @contextmanager
 def serving() -> Iterator[Service]:
-    """A service while the context lasts."""
+    """Run a scripted service."""
     service = Service()
     with listening(service.server):
         try:

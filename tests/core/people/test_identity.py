@@ -17,6 +17,7 @@ from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError, UpstreamUnavailable
 from mcpist.people import identity
 from mcpist.people.identity import IssuerKeys, verify
+from tests.clock import Clock
 from tests.core.loopback import Reply, Service, json_response, serving
 
 AUDIENCE = "https://mcp.example.com/mcp"
@@ -25,7 +26,7 @@ KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 @pytest.fixture
 def issuer() -> Iterator[Service]:
-    """An issuer with one key, whose requests can be counted."""
+    """Run an issuer with one key."""
     public = jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key(), as_dict=True) | {"kid": "k1", "alg": "RS256"}
     with serving() as issuer:
         issuer.reply_with(json_response({"jwks_uri": f"{issuer.url}/jwks"}), json_response({"keys": [public]}))
@@ -85,7 +86,7 @@ def test_a_token_with_wrong_claims_is_refused(issuer: Service, claims: dict[str,
 
 
 @pytest.mark.parametrize(
-    "dress",
+    "marks",
     [
         {"header": {"typ": "id+jwt"}},
         {"header": {"typ": "ID"}},
@@ -97,19 +98,19 @@ def test_a_token_with_wrong_claims_is_refused(issuer: Service, claims: dict[str,
         {"c_hash": "h"},
     ],
 )
-def test_every_kind_of_id_token_is_refused(issuer: Service, dress: dict[str, Any]) -> None:
-    assert "not an access token" in refusal(issuer, token(issuer, **dress))
+def test_every_kind_of_id_token_is_refused(issuer: Service, marks: dict[str, Any]) -> None:
+    assert "not an access token" in refusal(issuer, token(issuer, **marks))
 
 
 @pytest.mark.parametrize(
-    "dress", [{"header": {"typ": "JWT"}}, {"header": {"typ": None}}, {"token_use": "access"}, {"typ": "Bearer"}]
+    "marks", [{"header": {"typ": "JWT"}}, {"header": {"typ": None}}, {"token_use": "access"}, {"typ": "Bearer"}]
 )
-def test_every_kind_of_access_token_is_accepted(issuer: Service, dress: dict[str, Any]) -> None:
-    assert check(issuer, token(issuer, **dress)).sub == "uma"
+def test_every_kind_of_access_token_is_accepted(issuer: Service, marks: dict[str, Any]) -> None:
+    assert check(issuer, token(issuer, **marks)).sub == "uma"
 
 
 def cognito(issuer: Service, **claims: Any) -> str:
-    """A token of Cognito's form: no `typ`, and an `aud` of the access token's own only with resource binding."""
+    """Mint a token of Cognito's form: without `typ`, and with our audience only by resource binding."""
     own = {"origin_jti": "o", "event_id": "e", "auth_time": int(time.time()), "jti": "j"}
     return token(issuer, header={"typ": None}, **own, **claims)
 
@@ -170,13 +171,14 @@ def test_fifty_unknown_key_ids_cause_one_fetch(issuer: Service) -> None:
 
 
 def test_a_new_key_is_found_after_a_minute(issuer: Service) -> None:
-    keys = IssuerKeys(issuer.url)
+    clock = Clock()
+    keys = IssuerKeys(issuer.url, clock)
     keys.find("k1")
     public = jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key(), as_dict=True) | {"kid": "k2"}
     issuer.reply_with(json_response({"jwks_uri": f"{issuer.url}/jwks"}), json_response({"keys": [public]}))
     with pytest.raises(AuthenticationError):
         keys.find("k2")
-    keys.next_fetch_at -= identity.MIN_FETCH_INTERVAL_SECONDS
+    clock.advance(identity.MIN_FETCH_INTERVAL_SECONDS + 1)
     assert keys.find("k2").key_id == "k2"
 
 
@@ -197,12 +199,14 @@ def test_an_issuer_that_refuses_connections_is_unavailable() -> None:
 
 
 def test_known_keys_stay_valid_while_the_issuer_is_down(issuer: Service) -> None:
-    keys = IssuerKeys(issuer.url)
+    clock = Clock()
+    keys = IssuerKeys(issuer.url, clock)
     keys.find("k1")
-    keys.stale_at = keys.next_fetch_at = float("-inf")
+    clock.advance(identity.KEYS_CACHE_SECONDS + 1)
     issuer.reply_with(Reply(b"", 500))
     assert keys.find("k1").key_id == "k1"
     assert issuer.received
+    clock.advance(identity.FETCH_RETRY_SECONDS + 1)
     with pytest.raises(UpstreamUnavailable):
         keys.find("k2")
 

@@ -1,4 +1,4 @@
-"""Two small modules, and callers with any roles."""
+"""A catalogue of two small modules, and callers with given roles."""
 
 from mcpist.caller import Caller, Role, Subject
 from mcpist.tools.catalogue import Catalogue
@@ -9,10 +9,10 @@ EVERYTHING = Role("everything", modules=("shop", "safe"), allow=("*",), destruct
 
 
 def caller(*roles: Role, disabled: tuple[str, ...] = ()) -> Caller:
-    """A user of acme in these roles."""
+    """Return a user of acme with these roles."""
     return Caller("acme", "uma", Subject("https://login.example.com", "uma"), "user", roles, disabled)
 
 
 def permissions(*roles: Role, disabled: tuple[str, ...] = ()) -> Permissions:
-    """What a user in these roles sees."""
+    """Return the permissions of a user with these roles."""
     return Permissions(caller(*roles, disabled=disabled), CATALOGUE)

@@ -6,6 +6,7 @@ from moto import mock_aws
 
 from mcpist.aws import clients
 from mcpist.aws.clients import client
+from mcpist.memory import forget_all, forget_entries
 from mcpist.settings import settings
 from mcpist_services.rag.document_store import DocumentStore
 from tests.services.rag.bucket import Clock, store
@@ -16,18 +17,13 @@ NUMBERS = count()
 @pytest.fixture(scope="module")
 def operations() -> Iterator[list[str]]:
     """moto, and the operations that were sent to it."""
-    forget()
+    forget_all()
     sent: list[str] = []
     with pytest.MonkeyPatch.context() as environment, mock_aws():
         environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
         clients.session().register("request-created", lambda operation_name, **_: sent.append(operation_name))
         yield sent
-    forget()
-
-
-def forget() -> None:
-    clients.session.cache_clear()
-    clients.client.cache_clear()
+    forget_all()
 
 
 @pytest.fixture
@@ -38,11 +34,11 @@ def sent(operations: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[lis
     client("s3").put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
     monkeypatch.setenv("FILES_BUCKET", bucket)
     settings.cache_clear()
-    DocumentStore.of.cache_clear()
+    forget_entries()
     operations.clear()
     yield operations
     settings.cache_clear()
-    DocumentStore.of.cache_clear()
+    forget_entries()
 
 
 @pytest.fixture

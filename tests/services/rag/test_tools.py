@@ -1,6 +1,5 @@
 """The tools as a caller runs them: with an audit trail, through the store of the caller's organization."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +13,6 @@ from mcpist.render.answer import compact
 from mcpist.running.run import ToolResult, run
 from mcpist.settings import settings
 from mcpist.tools.permissions import role_permits
-from mcpist_services.rag.document_store import DocumentStore
 from mcpist_services.rag.tools import rag
 from tests.core.sample import caller
 
@@ -22,11 +20,9 @@ UMA: Caller = caller(Role("members"))
 
 
 @pytest.fixture(autouse=True)
-def bucket(aws: list[str]) -> Iterator[list[str]]:
-    """The template's own bucket, which no shelf remembers."""
-    DocumentStore.of.cache_clear()
-    yield aws
-    DocumentStore.of.cache_clear()
+def bucket(aws: list[str]) -> list[str]:
+    """The template's own bucket."""
+    return aws
 
 
 def brought(tool: str, by: Caller = UMA, **arguments: Any) -> ToolResult:

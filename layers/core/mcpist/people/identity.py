@@ -27,7 +27,7 @@ import jwt
 
 from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError, UpstreamUnavailable
-from mcpist.memory import Memory, cached
+from mcpist.memory import Clock, Memory, cached
 
 logger = logging.getLogger(__name__)
 
@@ -47,8 +47,9 @@ METADATA_PATHS = ("/.well-known/openid-configuration", "/.well-known/oauth-autho
 class IssuerKeys:
     """An issuer's public keys; fetched at most once a minute, however many unknown key ids arrive."""
 
-    def __init__(self, issuer: str) -> None:
+    def __init__(self, issuer: str, clock: Clock = time.monotonic) -> None:
         self.issuer = issuer
+        self.clock = clock
         self.keys: dict[str, jwt.PyJWK] = {}
         self.reachable = True
         self.stale_at = self.next_fetch_at = float("-inf")
@@ -59,7 +60,7 @@ class IssuerKeys:
         AuthenticationError if there is none, or UpstreamUnavailable if the issuer cannot be reached. While it cannot,
         known keys stay valid.
         """
-        now = time.monotonic()
+        now = self.clock()
         if (now > self.stale_at or key_id not in self.keys) and now > self.next_fetch_at:
             self.fetch()
         if key_id in self.keys:
@@ -75,11 +76,11 @@ class IssuerKeys:
         except (OSError, ValueError, jwt.PyJWTError):
             logger.exception("issuer's keys not read", extra={"issuer": self.issuer})
             self.reachable = False
-            self.next_fetch_at = time.monotonic() + FETCH_RETRY_SECONDS
+            self.next_fetch_at = self.clock() + FETCH_RETRY_SECONDS
         else:
             self.reachable = True
-            self.stale_at = time.monotonic() + KEYS_CACHE_SECONDS
-            self.next_fetch_at = time.monotonic() + MIN_FETCH_INTERVAL_SECONDS
+            self.stale_at = self.clock() + KEYS_CACHE_SECONDS
+            self.next_fetch_at = self.clock() + MIN_FETCH_INTERVAL_SECONDS
 
     def _jwks_uri(self) -> str:
         for path in METADATA_PATHS:

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mcpist.errors import FileNotFound, InvalidRequest, StoreUnavailable
+from mcpist.memory import on_forget
 from mcpist.tools.call import PartialList
 from mcpist.tools.catalogue import nearest
 from mcpist.tools.paging import MAX_ITEMS
@@ -220,6 +221,9 @@ class DocumentStore:
         for document, etag in added:
             index.put(document, etag)
         self._index, self._etag = index, self._folder.replace(_INDEX, index.dump(), self._etag) or ""
+
+
+on_forget(DocumentStore.of.cache_clear)
 
 
 def _limited(found: Iterable[Row], limit: int) -> Rows:
