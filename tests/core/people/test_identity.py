@@ -165,7 +165,7 @@ def test_a_deeply_nested_header_is_refused(issuer: Service) -> None:
 def test_fifty_unknown_key_ids_cause_one_fetch(issuer: Service) -> None:
     for number in range(50):
         assert refusal(issuer, token(issuer, header={"kid": f"k{number + 2}"})) == "it is signed with an unknown key"
-    assert [asked.path for asked in issuer.received] == ["/.well-known/openid-configuration", "/jwks"]
+    assert [request.path for request in issuer.received] == ["/.well-known/openid-configuration", "/jwks"]
     assert check(issuer, token(issuer)).sub == "uma"
     assert len(issuer.received) == 2
 
@@ -196,6 +196,15 @@ def test_an_issuer_that_refuses_connections_is_unavailable() -> None:
     with pytest.raises(UpstreamUnavailable):
         check(gone, token(gone))
     identity.issuer_keys.cache_clear()
+
+
+def test_a_document_of_the_issuer_that_is_too_large_is_not_read(
+    issuer: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identity, "MAX_DOCUMENT_BYTES", 30)
+    with pytest.raises(UpstreamUnavailable):
+        check(issuer, token(issuer))
+    assert [request.path for request in issuer.received] == ["/.well-known/openid-configuration"]
 
 
 def test_known_keys_stay_valid_while_the_issuer_is_down(issuer: Service) -> None:

@@ -37,6 +37,7 @@ KEYS_CACHE_SECONDS = 3600
 MIN_FETCH_INTERVAL_SECONDS = 60
 FETCH_RETRY_SECONDS = 5
 FETCH_TIMEOUT_SECONDS = 5
+MAX_DOCUMENT_BYTES = 1_000_000
 TOKEN_CACHE_SECONDS = 60
 MAX_CACHED_TOKENS = 1_000
 ACCESS_TOKEN_TYPES = {"", "jwt", "at+jwt", "application/at+jwt"}
@@ -149,7 +150,10 @@ def _read(url: str) -> dict[str, Any]:
     if not url.startswith(("https://", "http://")):
         raise ValueError("the URL of an issuer is not HTTP")
     with _opener(url.partition(":")[0]).open(url, timeout=FETCH_TIMEOUT_SECONDS) as response:
-        document = json.load(response)
+        content = response.read(MAX_DOCUMENT_BYTES + 1)
+    if len(content) > MAX_DOCUMENT_BYTES:
+        raise ValueError("an issuer's document is too large")
+    document = json.loads(content)
     if not isinstance(document, dict):
         raise ValueError("an issuer publishes something else than an object")  # noqa: TRY004 - the value is wrong
     return document
