@@ -20,7 +20,7 @@ RESOURCE_LINKS_VERSION = "2025-06-18"
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """What a request's client supports, and its answer to an earlier question of ours."""
+    """The capabilities of a request's client, and its answer to an earlier question of ours."""
 
     supports_tasks: bool = False
     """Whether it accepts an MCP task in place of a result."""
@@ -40,7 +40,7 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What the functions that answer a request share."""
+    """The values that the functions which answer a request share."""
 
     caller: Caller
     request_id: str

@@ -1,0 +1,85 @@
+"""The operations of the broker: each message is checked for who sends it, and then performed."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from mcpist.caller import Caller
+from mcpist.telemetry import invocation
+from token_broker import administration
+from token_broker.connecting import connections
+from token_broker.message import (
+    Begin,
+    Confirm,
+    Finish,
+    IssueWarrant,
+    Kill,
+    ListGrants,
+    Login,
+    Message,
+    Offer,
+    Paste,
+    Reencrypt,
+    Resolve,
+    Revoke,
+    Status,
+    parse,
+)
+from token_broker.proof import authenticate
+from token_broker.resolving import credentials, warrant
+
+
+def perform(event: Mapping[str, Any], request_id: str) -> dict[str, Any]:
+    """Return the result of a message; raises a typed error for one that is malformed or not permitted."""
+    message = parse(event)
+    _log(message)
+    return _perform(message, request_id)
+
+
+def _log(message: Message) -> None:
+    """Add to the log what the message is about; only fields that passed its model are logged."""
+    service = getattr(message, "service", None) or getattr(message, "provider", None)
+    services = getattr(message, "services", None) or tuple(filter(None, [service]))
+    invocation.add_fields(operation=message.operation, organization=message.organization, services=services)
+
+
+def _perform(message: Message, request_id: str) -> dict[str, Any]:
+    caller = authenticate(message)
+    match message:
+        case Resolve():
+            return asdict(credentials.resolve(caller, message.service, refused=message.refused, request_id=request_id))
+        case IssueWarrant():
+            return warrant.issue(caller, message.services, message.expires_at)
+        case Revoke():
+            return administration.revoke(caller, message, request_id)
+        case ListGrants():
+            return administration.list_grants(caller, message)
+        case Kill():
+            return administration.kill(caller, message, request_id)
+        case Reencrypt():
+            return administration.reencrypt(caller, message)
+        case Status():
+            return connections.status(caller, message.services)
+        case Login() | Offer() | Begin() | Finish() | Paste() | Confirm():
+            return _connect(caller, message, request_id)
+
+
+def _connect(
+    caller: Caller, message: Login | Offer | Begin | Finish | Paste | Confirm, request_id: str
+) -> dict[str, Any]:
+    """Perform a message of the pages for people; its imports come late, since most sandboxes never need them."""
+    from token_broker.connecting import flow, offers, session
+
+    match message:
+        case Login():
+            return session.issue(caller)
+        case Offer():
+            return offers.offer(caller, message.services)
+        case Begin():
+            return flow.begin(caller, message, request_id)
+        case Finish():
+            return flow.finish(caller, message, request_id)
+        case Paste():
+            return flow.paste(caller, message, request_id)
+        case Confirm():
+            return flow.confirm(caller, message, request_id)
