@@ -1,4 +1,4 @@
-"""The janitor's door: machines that nobody uses go, and a batch that wants one meanwhile loses nothing."""
+"""The janitor's handler: it removes unused machines, and a batch that starts meanwhile loses nothing."""
 
 import json
 import time
@@ -25,7 +25,7 @@ LONG_AGO = MAX_UNUSED_SECONDS + USE_WRITE_INTERVAL_SECONDS + 60
 
 
 class Context:
-    """The part of Lambda's context that the door reads."""
+    """The part of Lambda's context that the handler reads."""
 
     aws_request_id = "request-1"
 
@@ -48,8 +48,8 @@ type Make = Callable[..., str]
 
 
 @pytest.fixture
-def make(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Make:  # noqa: ARG001 - the machines stand there
-    """A machine of a stack as a batch's start leaves it, last used some seconds ago, or never."""
+def make(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Make:  # noqa: ARG001 - it holds the machines
+    """Create a machine like the start of a batch does, last used some seconds ago, or never."""
     from moto.stepfunctions.models import stepfunctions_backends
 
     def make(number: int, *, used: float | None = None, age: float = LONG_AGO, stack: str = "mcpist-local") -> str:
@@ -79,7 +79,7 @@ def standing() -> set[str]:
     return {machine.name for machine in machine_usage.list_machines()}
 
 
-# -- which go ------------------------------------------------------------------------------------------
+# -- choosing ------------------------------------------------------------------------------------------
 
 
 def test_machines_unused_for_a_week_are_removed(make: Make) -> None:
@@ -141,7 +141,7 @@ def test_as_many_of_ten_thousand_machines_are_chosen_as_exceed_the_limit() -> No
     assert [candidate.machine for candidate in found] == machines[:-501:-1]
 
 
-# -- how one goes --------------------------------------------------------------------------------------
+# -- removing --------------------------------------------------------------------------------------
 
 
 def test_a_machine_that_a_batch_has_just_used_is_kept(make: Make) -> None:
@@ -174,7 +174,7 @@ def test_a_run_stops_before_its_timeout_and_the_next_one_continues(make: Make) -
     assert tidy()["removed"] == [name]
 
 
-# -- notes ---------------------------------------------------------------------------------------------
+# -- recorded uses ---------------------------------------------------------------------------------------------
 
 
 def test_a_use_is_recorded_once_a_day_and_sandbox(make: Make, aws: list[str]) -> None:

@@ -1,3 +1,3 @@
-"""The batch that all tests of the room begin with."""
+"""The fixture of a batch for all tests of this room."""
 
 from tests.step_runner.ledger_batch import write as write

@@ -1,4 +1,4 @@
-"""A batch in the ledger, and the step runner's door, as the tests of the room enter it."""
+"""A batch in the ledger, and the step runner's handler, for the tests of this room."""
 
 import json
 import time
@@ -23,7 +23,7 @@ EXECUTION = json.loads((EVENTS / "step_runner_step.json").read_text("utf-8"))["e
 
 
 class Context:
-    """The part of Lambda's context that the door reads."""
+    """The part of Lambda's context that the handler reads."""
 
     def __init__(self, request: str) -> None:
         self.aws_request_id = request
@@ -33,7 +33,7 @@ class Context:
 
 
 def enter(name: str = "step", request: str = "request-1", **changes: Any) -> dict[str, Any]:
-    """What the door answers an event of `events/`, changed in some fields, in an execution that has just begun."""
+    """Return the response to an event of `events/` with some changed fields, in an execution that has just begun."""
     event = json.loads((EVENTS / f"step_runner_{name}.json").read_text("utf-8"))
     event |= {"started": datetime.now(UTC).isoformat()} | changes
     return handler(event, Context(request))
@@ -44,7 +44,7 @@ type Write = Callable[..., Header]
 
 @pytest.fixture
 def write(organization: str, login: LocalLogin) -> Write:
-    """A batch in the ledger; each step is a tool of rag with its params and needs, and options by its number."""
+    """Write a batch into the ledger; each step is a tool of rag with params and needs, and options by number."""
 
     def write(
         *steps: tuple[str, dict[str, Any], set[int]],
@@ -81,34 +81,34 @@ def write(organization: str, login: LocalLogin) -> Write:
 
 
 def step_of(index: int, tool: str, params: dict[str, Any], **options: Any) -> Step:
-    """A step that calls a tool of rag."""
+    """Return a step that calls a tool of rag."""
     fixed: Any = {"id": f"step{index}", "has_explicit_id": True, "module": "rag", "output": True}
     return Step(**{"line": index + 1, "tool": tool, "params": params, **fixed, **options})
 
 
 def entry(step: int = 0) -> Entry:
-    """A step as it is now."""
+    """Return a step as it is now."""
     return ledger.get_entries(PK, [step])[0]
 
 
 def elements(step: int = 0) -> list[Entry]:
-    """A step's elements as they are now."""
+    """Return a step's elements as they are now."""
     return ledger.get_elements(PK, entry(step))
 
 
 def outcome(step: int = 0) -> str:
-    """How a step has settled."""
+    """Return the status with which a step settled."""
     return ledger.get_header(PK).outcome[step]
 
 
 def error_of(found: Entry) -> McpistError:
-    """The error that a step or an element ended with."""
+    """Return the error that a step or an element ended with."""
     assert found.error is not None
     return from_message(found.error)
 
 
 def has_settled(step: int, content: bytes = b"null", status: Status = "succeeded") -> None:
-    """A step that ended and settled before."""
+    """End and settle a step."""
     result = content if status == "succeeded" else None
     transitions.finish(ledger.get_header(PK), entry(step), None, Ending(status), result)
     transitions.settle(PK, step, status)
@@ -117,7 +117,7 @@ def has_settled(step: int, content: bytes = b"null", status: Status = "succeeded
 def claim_by(
     sandbox: str, found: Entry | None = None, *, execution: str = "another", retry: int = 0, ttl_seconds: float = 60
 ) -> Entry:
-    """A claim on a step or an element, as another sandbox makes it."""
+    """Claim a step or an element for another sandbox."""
     return transitions.claim(
         ledger.get_header(PK), found or entry(), Claim(sandbox, execution, retry, time.time() + ttl_seconds)
     )

@@ -1,4 +1,4 @@
-"""A batch that goes on in further executions: after some minutes of one, and from step to step on the relay."""
+"""A batch that continues in further executions: after some minutes, and from step to step on the relay."""
 
 import json
 from collections.abc import Callable
@@ -25,7 +25,7 @@ type Started = Callable[[], list[tuple[str, Any]]]
 
 @pytest.fixture
 def machine(organization: str) -> str:
-    """A machine that nobody executes."""
+    """Create a machine that does not execute."""
     role = f"arn:aws:iam::123456789012:role/{organization}"
     made = boto3.client("stepfunctions").create_state_machine(name="mcpist-1", definition="{}", roleArn=role)
     return str(made["stateMachineArn"])
@@ -33,13 +33,13 @@ def machine(organization: str) -> str:
 
 @pytest.fixture
 def started(machine: str) -> Started:
-    """The names and inputs of what was started, in their order."""
+    """Return the names and inputs of the executions, sorted."""
 
     def started() -> list[tuple[str, Any]]:
         states = boto3.client("stepfunctions")
         found = states.list_executions(stateMachineArn=machine)["executions"]
-        inputs = [states.describe_execution(executionArn=one["executionArn"])["input"] for one in found]
-        return sorted((one["name"], json.loads(given)) for one, given in zip(found, inputs, strict=True))
+        inputs = [states.describe_execution(executionArn=execution["executionArn"])["input"] for execution in found]
+        return sorted((execution["name"], json.loads(text)) for execution, text in zip(found, inputs, strict=True))
 
     return started
 
@@ -228,4 +228,4 @@ def test_the_ending_of_one_element_changes_no_other(write: Write) -> None:
     has_settled(0, b'["a", "b"]')
     enter(step=1)
     transitions.finish(head, elements(1)[0], None, Ending("cancelled"))
-    assert [one.status for one in elements(1)] == ["cancelled", None]
+    assert [element.status for element in elements(1)] == ["cancelled", None]

@@ -1,4 +1,4 @@
-"""A step that runs for each element of a list, from its entry over its elements to their gathering."""
+"""A step that runs for each element of a list: its entry, its elements, and their gathering."""
 
 import json
 import time
@@ -21,7 +21,7 @@ SEARCH = ("search_docs", {"query": "${each.q}"}, {0})
 
 @pytest.fixture
 def fan(write: Write) -> Any:
-    """A step over the list that another one brought, and one that needs it."""
+    """Write a step over the result of another one, and a step that needs it."""
 
     def fan(found: Any, tool: Any = SEARCH, **options: Any) -> None:
         made = {name: options.pop(name) for name in ("effect", "closes_in", "lenient") if name in options}
@@ -44,7 +44,7 @@ def test_a_step_with_each_returns_its_elements_and_is_gathered_after_them(fan: A
     assert enter("gather") == {"batch": PK, "go": {"s2": True}}
     assert outcome(1) == "succeeded"
     assert len(ledger.load_json(ledger.get_header(PK), entry(1).result)) == 2
-    assert [one.status for one in elements(1)] == ["succeeded", "succeeded"]
+    assert [element.status for element in elements(1)] == ["succeeded", "succeeded"]
 
 
 def test_each_element_has_its_row_in_the_audit(fan: Any, aws: list[str]) -> None:
@@ -121,7 +121,7 @@ def test_a_batch_has_a_thousand_elements_in_all(write: Write) -> None:
 
 
 def used() -> int:
-    """What the organization has used of its day."""
+    """Return how much of its daily quota the organization has used."""
     items = Table(settings().ledger_table, "ledger").query("acme#quota")
     return sum(item["used"] for item in items)
 
@@ -148,7 +148,7 @@ def test_a_list_that_exceeds_the_daily_quota_fails_before_any_element_runs(
     assert (error.code, error.details["steps"], error.details["used"]) == ("RATE_LIMIT_EXCEEDED", 4, 2)
     assert outcome(1) == "failed"
     assert used() == 2
-    assert ledger.get_header(PK).elements == {}  # so no other entrance takes them for counted
+    assert ledger.get_header(PK).elements == {}  # so another attempt does not assume that they were counted
 
 
 def test_a_long_list_is_stored_in_a_file_and_each_element_reads_its_value(fan: Any) -> None:
@@ -168,9 +168,9 @@ def test_a_step_succeeds_with_one_element_and_has_the_status_of_each(fan: Any) -
     enter("gather")
     assert outcome(1) == "succeeded"
     raw = ledger.load_json(ledger.get_header(PK), entry(1).result)
-    assert [one is None for one in raw] == [False, True, False]
+    assert [element is None for element in raw] == [False, True, False]
     statuses = entry(1).statuses or ()
-    assert [one["status"] for one in statuses] == ["succeeded", "failed", "succeeded"]
+    assert [element["status"] for element in statuses] == ["succeeded", "failed", "succeeded"]
     assert statuses[1]["error"]["code"] == "VALIDATION_ERROR"
     assert statuses[1]["error"]["message"].startswith("Line 2: params.query: ${each.q} does not resolve")
 
@@ -185,12 +185,12 @@ def test_a_step_fails_with_all_its_elements_and_has_the_first_error(fan: Any) ->
 
 
 def test_a_when_with_each_skips_elements_and_any_other_skips_the_step(fan: Any) -> None:
-    wanted = {"equals": ["${each.on}", True]}
-    fan([{"q": "a", "on": True}, {"q": "b"}], when=wanted)
+    condition = {"equals": ["${each.on}", True]}
+    fan([{"q": "a", "on": True}, {"q": "b"}], when=condition)
     enter(step=1)
     run(0, 1)
     enter("gather")
-    assert [one.status for one in elements(1)] == ["succeeded", "skipped"]
+    assert [element.status for element in elements(1)] == ["succeeded", "skipped"]
     assert outcome(1) == "succeeded"
     fan([{"q": "a"}], when={"exists": "${step0.raw[1]}"})
     assert enter(step=1) == {"batch": PK, "go": {"s2": True}}
@@ -214,7 +214,7 @@ def test_a_lost_gathering_ends_elements_that_no_sandbox_runs(fan: Any) -> None:
     run(0)
     claim_by("dead sandbox", elements(1)[1], ttl_seconds=-1)
     assert enter("gather", lost=True) == {"batch": PK, "go": {"s2": True}}
-    assert [one.status for one in elements(1)] == ["succeeded", "unknown", "failed"]
+    assert [element.status for element in elements(1)] == ["succeeded", "unknown", "failed"]
     assert outcome(1) == "unknown"
 
 
@@ -252,7 +252,7 @@ def test_an_element_that_the_list_does_not_have_does_not_run(fan: Any) -> None:
     assert entry(1).map_items is None
     enter(step=1)
     run(7)
-    assert [one.status for one in elements(1)] == [None]
+    assert [element.status for element in elements(1)] == [None]
 
 
 def test_a_gathering_before_the_step_was_entered_changes_nothing(fan: Any) -> None:
@@ -271,7 +271,7 @@ def test_a_cancelled_batch_runs_no_further_element_and_lets_writes_end(fan: Any)
     run(2)
     transitions.finish(head, elements(1)[1], "living sandbox", Ending("succeeded"), b"1")
     enter("gather")
-    assert [one.status for one in elements(1)] == ["succeeded", "succeeded", "cancelled"]
+    assert [element.status for element in elements(1)] == ["succeeded", "succeeded", "cancelled"]
     assert outcome(1) == "succeeded"
 
 
@@ -280,7 +280,7 @@ def test_cancelling_ends_a_reading_step_at_once(fan: Any) -> None:
     enter(step=1)
     claim_by("living sandbox", elements(1)[0])
     assert ledger.cancel(PK).done
-    assert [one.status for one in elements(1)] == ["cancelled", "cancelled"]
+    assert [element.status for element in elements(1)] == ["cancelled", "cancelled"]
     late = transitions.finish(ledger.get_header(PK), elements(1)[0], "living sandbox", Ending("succeeded"), b"1")
     assert late.status == "cancelled"
 
@@ -292,7 +292,7 @@ def test_after_its_time_a_batch_is_closed_with_its_elements(fan: Any) -> None:
     claim_by("dead sandbox", elements(1)[1], ttl_seconds=-1)
     head = replace(ledger.get_header(PK), closes_at=time.time() - 1)
     assert ledger.close(head).outcome == {0: "succeeded", 1: "unknown", 2: "cancelled"}
-    assert [one.status for one in elements(1)] == ["succeeded", "unknown", "cancelled"]
+    assert [element.status for element in elements(1)] == ["succeeded", "unknown", "cancelled"]
 
 
 def test_dependents_of_a_step_with_each_can_use_its_rows_and_statuses(write: Write) -> None:

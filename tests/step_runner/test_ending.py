@@ -1,4 +1,4 @@
-"""How a step ends: by its `when`, by what it needs, by its timeout, by a fault, or by a batch that is stopped."""
+"""The ending of a step: by its `when`, its needs, its timeout, a fault, or a batch that is stopped."""
 
 import time
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ TAGS: Any = ("list_tags", {}, set())
 
 @contextmanager
 def outage(operation: str) -> Iterator[None]:
-    """A time in which a store does not answer one operation."""
+    """Let a store fail for one operation."""
 
     def refuse(**_: Any) -> None:
         raise EndpointConnectionError(endpoint_url="ledger")

@@ -1,4 +1,4 @@
-"""The step runner's door, and how a step settles once."""
+"""The step runner's handler, by which a step settles once."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Batches that outlive an execution: with the limit set to a second they go on in another one, and settle once.
+"""Batches that outlive an execution: with the limit set to a second they continue in another one, and settle once.
 
 They run on an embedded AWS of their own, which ends before that of the whole deployment begins: a process has room
 for one.
@@ -26,7 +26,7 @@ OPEN_SECONDS = 1.2
 
 @pytest.fixture(scope="module")
 def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalDeployment]:
-    """A deployment in which no step begins later than a second after its execution did."""
+    """Start a deployment in which no step begins later than a second after its execution."""
     root = with_modules(tmp_path_factory.mktemp("hasty"), HERE / "probe.py")
     template = (root / "template.yaml").read_text("utf-8")
     (root / "template.yaml").unlink()
@@ -40,15 +40,15 @@ def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalDeployment]
 
 
 def executions(deployment: LocalDeployment) -> list[str]:
-    """The names of all executions, in their order."""
+    """Return the names of all executions in the order of their starts."""
     states = deployment.aws.client("stepfunctions")
     machines = [machine["stateMachineArn"] for machine in states.list_state_machines()["stateMachines"]]
-    found = [one for arn in machines for one in states.list_executions(stateMachineArn=arn)["executions"]]
-    return [one["name"] for one in sorted(found, key=lambda one: one["startDate"])]
+    found = [execution for arn in machines for execution in states.list_executions(stateMachineArn=arn)["executions"]]
+    return [execution["name"] for execution in sorted(found, key=lambda execution: execution["startDate"])]
 
 
 def lines(trace: Path, gate: Path) -> list[dict[str, Any]]:
-    """A step that waits at a gate, then one for each document, and one after all of them."""
+    """Return a step that waits at a gate, then one for each document, and one after all of them."""
     slow = {"file": f"{trace}.slow", "gate": str(gate)}
     return [
         {"id": "slow", "module": "probe", "tool": "look_long", "params": slow},
@@ -65,7 +65,7 @@ def lines(trace: Path, gate: Path) -> list[dict[str, Any]]:
 
 
 def tangled(trace: Path, gate: Path) -> list[dict[str, Any]]:
-    """The same, and a graph beside it that is too tangled for a machine."""
+    """Return the same steps, and a graph beside them that is too tangled for a machine."""
     names = [[f"s{layer}_{place}" for place in range(4)] for layer in range(7)]
     tangle: list[dict[str, Any]] = [
         {

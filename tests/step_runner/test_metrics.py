@@ -1,4 +1,4 @@
-"""What the step runner counts and writes, and by which id."""
+"""The metrics and the log of the step runner, and their correlation id."""
 
 import io
 import json
@@ -33,14 +33,18 @@ def test_each_outcome_is_counted_when_its_step_settles_and_never_again(
     with invocation.begin("door", DOOR.logger, "r1"):
         assert transitions.settle(PK, 0, status).outcome == {0: status}
         assert transitions.settle(PK, 0, status).outcome == {0: status}
-    (one,) = emf.seen(capsys.readouterr().out)
-    assert (one.name, one.value, one.dimensions) == ("BatchSteps", 1, {("service", "mcpist"), ("outcome", status)})
+    (metric,) = emf.seen(capsys.readouterr().out)
+    assert (metric.name, metric.value, metric.dimensions) == (
+        "BatchSteps",
+        1,
+        {("service", "mcpist"), ("outcome", status)},
+    )
 
 
 def test_a_step_counts_its_call_its_error_and_its_outcome(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     write(("get_doc", {"path": "nothing.md"}, set()))
     enter()
-    found = {(one.name, one.dimensions - {("service", "mcpist")}) for one in emf.seen(capsys.readouterr().out)}
+    found = {(metric.name, metric.dimensions - {("service", "mcpist")}) for metric in emf.seen(capsys.readouterr().out)}
     assert found == {
         ("Calls", frozenset()),
         ("Latency", frozenset()),
@@ -52,7 +56,7 @@ def test_a_step_counts_its_call_its_error_and_its_outcome(write: Write, capsys: 
 def test_a_lost_step_is_a_defect(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     write(TAGS)
     enter("lost")
-    found = {one.name: dict(one.dimensions) for one in emf.seen(capsys.readouterr().out)}
+    found = {metric.name: dict(metric.dimensions) for metric in emf.seen(capsys.readouterr().out)}
     assert found["Errors"]["code"] == "INTERNAL_ERROR"
 
 
@@ -68,4 +72,4 @@ def test_a_steps_log_and_metrics_have_the_correlation_id_of_its_batch(
         ("request", "request-1", written),
         ("response", "request-1", written),
     ]
-    assert {one.correlation for one in emf.seen(capsys.readouterr().out)} == {written}
+    assert {metric.correlation for metric in emf.seen(capsys.readouterr().out)} == {written}

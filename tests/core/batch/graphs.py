@@ -23,25 +23,25 @@ class Batch:
 
 
 def graphs(max_steps: int = MAX_STEPS) -> st.SearchStrategy[Graph]:
-    """A graph of some shape."""
+    """Draw a graph of some shape."""
     random = st.randoms(use_true_random=False)
     return st.builds(graph_of, random, st.integers(1, max_steps), st.sampled_from(SHAPES))
 
 
 @st.composite
 def batches(draw: st.DrawFn, max_steps: int = MAX_STEPS) -> Batch:
-    """A graph of some shape, and how long everything takes."""
+    """Draw a graph of some shape with random durations."""
     graph = draw(graphs(max_steps))
     return timed(graph, draw(st.randoms(use_true_random=False)), max_seconds=MAX_SECONDS)
 
 
 def timed(graph: Graph, random: Random, max_seconds: int) -> Batch:
-    """A graph with some steps that have `each`, over no element or many, and how long everything takes."""
+    """Return a batch of a graph in which some steps have `each`, over no element or many, with random durations."""
     map_steps = frozenset(i for i in graph.steps if random.randint(0, 6) == 0)
 
-    def took(i: int) -> Seconds:
+    def duration(i: int) -> Seconds:
         if i not in map_steps:
             return random.randint(0, max_seconds)
         return [random.randint(0, max_seconds) for _ in range(random.choice((0, 1, 3, 25)))]
 
-    return Batch(graph, map_steps, tuple(took(i) for i in range(len(graph.needs))))
+    return Batch(graph, map_steps, tuple(duration(i) for i in range(len(graph.needs))))

@@ -1,4 +1,4 @@
-"""Random graphs: layered, series-parallel, N-shaped and anything else, each the same for the same seed."""
+"""Random graphs: layered, series-parallel, N-shaped and tangled, each the same for the same seed."""
 
 from collections.abc import Callable
 from random import Random
@@ -9,7 +9,7 @@ type Edges = set[tuple[int, int]]
 
 
 def graph_of(random: Random, size: int, shape: Callable[[Random, int], Edges]) -> Graph:
-    """A graph of so many steps, with its steps in any order."""
+    """Return a graph of a size, with its steps in any order."""
     places = random.sample(range(size), size)
     needs: list[set[int]] = [set() for _ in range(size)]
     for before, after in shape(random, size):
@@ -18,7 +18,7 @@ def graph_of(random: Random, size: int, shape: Callable[[Random, int], Edges]) -
 
 
 def tangled(random: Random, size: int) -> Edges:
-    """Any step needs up to three that stand before it."""
+    """Let each step need up to three of the steps before it."""
     return {
         (before, after)
         for after in range(1, size)
@@ -27,7 +27,7 @@ def tangled(random: Random, size: int) -> Edges:
 
 
 def layered(random: Random, size: int) -> Edges:
-    """Each step needs one to three steps of the layer before it."""
+    """Let each step need one to three steps of the layer before it."""
     width = random.randint(1, 6)
     return {
         (before, after)
@@ -39,7 +39,7 @@ def layered(random: Random, size: int) -> Edges:
 
 
 def series_parallel(random: Random, size: int) -> Edges:
-    """Parts one after the other or side by side, down to single steps."""
+    """Join parts in series or in parallel, down to single steps."""
     edges: Edges = set()
 
     def build(low: int, high: int) -> tuple[list[int], list[int]]:
@@ -57,7 +57,7 @@ def series_parallel(random: Random, size: int) -> Edges:
 
 
 def n_shaped(random: Random, size: int) -> Edges:
-    """A series-parallel graph with a few needs more, which make the letter N of some of its parts."""
+    """Add a few needs to a series-parallel graph, which give some of its parts the shape of an N."""
     edges = series_parallel(random, size)
     if size > 1:
         for _ in range(random.randint(0, 6)):
@@ -70,6 +70,6 @@ SHAPES = (layered, series_parallel, n_shaped, tangled)
 
 
 def seeded(seed: int, size: int | None = None) -> Graph:
-    """One of many graphs: every shape in turn, of 1 to 60 steps unless the size is given."""
+    """Return the graph of a seed: every shape in turn, of 1 to 60 steps unless the size is given."""
     random = Random(seed)  # noqa: S311 - the same every time
     return graph_of(random, size or random.randint(1, 60), SHAPES[seed % len(SHAPES)])

@@ -25,7 +25,7 @@ FLOW_FIELDS = {"Type", "Next", "End"}
 
 
 class StateError(Exception):
-    """An error by the name that Retry and Catch know it by."""
+    """An error with the name by which Retry and Catch match it."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -34,7 +34,7 @@ class StateError(Exception):
 
 @dataclass(slots=True, eq=False)
 class ParallelProcesses:
-    """Processes to run side by side, at most so many at once, in their order."""
+    """Processes to run in parallel, at most `limit` at once, in their order."""
 
     processes: Sequence[Process]
     limit: int = 1_000_000
@@ -42,7 +42,7 @@ class ParallelProcesses:
 
 @dataclass(slots=True, eq=False)
 class Running:
-    """A process, and whom its end concerns."""
+    """A process, and the parent that waits for it."""
 
     process: Process
     parent: "Running | None" = None
@@ -61,7 +61,7 @@ class Clock:
         self._queue: list[tuple[float, int, Running, Any]] = []
 
     def run(self, process: Process) -> Any:
-        """The result of a process, when it and all that it started have ended."""
+        """Return the result of a process once it and all that it started have ended."""
         first = self.start(process)
         while self._queue:
             self.now, _, running, value = heappop(self._queue)
@@ -70,7 +70,7 @@ class Clock:
         return first.result
 
     def start(self, process: Process) -> Running:
-        """Begin a process now that nobody waits for."""
+        """Start a process now that no other waits for."""
         running = Running(process)
         self._wake(running)
         return running
@@ -80,18 +80,18 @@ class Clock:
 
     def _advance(self, running: Running, value: Any) -> None:
         try:
-            wanted = running.process.send(value)
+            yielded = running.process.send(value)
         except StopIteration as end:
             running.ended, running.result = True, end.value
             if running.parent:
                 self._notify(running.parent)
             return
-        if not isinstance(wanted, ParallelProcesses):
-            self._wake(running, wanted)
+        if not isinstance(yielded, ParallelProcesses):
+            self._wake(running, yielded)
             return
-        running.children = [Running(process, running) for process in wanted.processes]
-        running.waiting = deque(running.children[wanted.limit :])
-        for child in running.children[: wanted.limit]:
+        running.children = [Running(process, running) for process in yielded.processes]
+        running.waiting = deque(running.children[yielded.limit :])
+        for child in running.children[: yielded.limit]:
             self._wake(child)
         if not running.children:
             self._wake(running, value=[])
@@ -175,7 +175,7 @@ class Interpreter:
 
 
 def _fill(template: Any, state: Any, context: Json) -> Any:
-    """A payload template with its `.$` fields looked up."""
+    """Return a payload template with its `.$` fields resolved."""
     if not isinstance(template, dict):
         return template
     return {
@@ -187,7 +187,7 @@ def _fill(template: Any, state: Any, context: Json) -> Any:
 
 
 def _resolve_path(path: str, state: Any, context: Json) -> Any:
-    """What `$.a[0].b` names in the state, or `$$.a.b` in the context object; `$[*].a` are all that there are."""
+    """Return the value of `$.a[0].b` in the state or `$$.a.b` in the context object; `$[*].a` has all that exist."""
     if path.startswith("$[*]."):
         return [item[path[5:]] for item in state if path[5:] in item]
     root, *parts = re.findall(r"\$+|\w+", path)
@@ -204,7 +204,7 @@ def _matches(rule: Json, error: str) -> bool:
 
 
 def _retry(retriers: Iterable[Json], error: str, used: Counter[int]) -> float | None:
-    """The seconds until the next attempt, at most; None when the first retrier for this error is exhausted."""
+    """Return the most seconds until the next attempt; None when the first retrier for this error is exhausted."""
     for k, retrier in enumerate(retriers):
         if _matches(retrier, error):
             if used[k] == retrier["MaxAttempts"]:

@@ -1,4 +1,4 @@
-"""A step runner that does no work: it settles as the real one does, each step after its seconds, and remembers when."""
+"""A step runner without work: it settles like the real one, each step after its duration, and records the times."""
 
 import heapq
 from collections.abc import Collection, Mapping, Sequence
@@ -57,7 +57,7 @@ class StepRunner:
         self.clock.run(self._execution(definition, "run-1", {"batch": "b1", "step": -1}))
 
     def entries(self) -> list[int]:
-        """The steps in the order in which the machine entered them, attempts included; elements are none."""
+        """Return the steps in the order in which the machine entered them, with repeated attempts, without elements."""
         return [payload["step"] for payload in self.payloads if not {"element", "gather"} & payload.keys()]
 
     def settle(self, payload: Json) -> Process:
@@ -76,26 +76,26 @@ class StepRunner:
             return {"batch": "b1", "go": {}}
         if i not in self.seq and self._may_begin(i):
             self.began.setdefault(i, self.clock.now)
-            took = self.seconds[i]
-            if isinstance(took, int | float):
-                yield took
-            elif took and "gather" not in payload and "lost" not in payload:
-                return {"batch": "b1", "go": {}, "each": [*range(len(took))]}
+            duration = self.seconds[i]
+            if isinstance(duration, int | float):
+                yield duration
+            elif duration and "gather" not in payload and "lost" not in payload:
+                return {"batch": "b1", "go": {}, "each": [*range(len(duration))]}
             self.ended[i] = self.clock.now
             self.seq[i] = len(self.seq) + 1
         return self._answer(payload, opened(self.needs, self.seq, i))
 
-    def _execution(self, definition: Json, name: str, given: Json) -> Process:
-        execution = {"Id": name, "StartTime": "2026-11-21T00:00:00Z", "Input": given}
-        return Interpreter(self.settle, execution).scope(definition, given)
+    def _execution(self, definition: Json, name: str, state_input: Json) -> Process:
+        execution = {"Id": name, "StartTime": "2026-11-21T00:00:00Z", "Input": state_input}
+        return Interpreter(self.settle, execution).scope(definition, state_input)
 
     def _element(self, i: int, element: int) -> Process:
-        took = self.seconds[i]
-        assert not isinstance(took, int | float)
+        duration = self.seconds[i]
+        assert not isinstance(duration, int | float)
         if (i, element) in self.dead_elements:
             raise StateError("Lambda.Unknown")
         if (i, element) not in self.elements:
-            yield took[element]
+            yield duration[element]
             self.elements[i, element] = self.clock.now
 
     def _answer(self, payload: Json, steps: Sequence[int]) -> Json:
@@ -114,7 +114,7 @@ class StepRunner:
 
 
 def ideal_times(graph: Graph, seconds: Sequence[Seconds]) -> tuple[dict[int, float], dict[int, float]]:
-    """When each step begins and ends at best: as soon as its needs have ended, whatever else there is."""
+    """Return when each step begins and ends at best: it begins as soon as its needs have ended."""
     began: dict[int, float] = {}
     ended: dict[int, float] = {}
     for i in graph.order:
@@ -123,11 +123,11 @@ def ideal_times(graph: Graph, seconds: Sequence[Seconds]) -> tuple[dict[int, flo
     return began, ended
 
 
-def step_seconds(took: Seconds) -> float:
-    """How long a step takes by itself; elements begin in their order, so many at once."""
-    if isinstance(took, int | float):
-        return took
+def step_seconds(duration: Seconds) -> float:
+    """Return how long a step takes by itself; elements begin in their order, with limited concurrency."""
+    if isinstance(duration, int | float):
+        return duration
     hands = [0.0] * MAX_CONCURRENT_ELEMENTS
-    for element in took:
+    for element in duration:
         heapq.heappush(hands, heapq.heappop(hands) + element)
     return max(hands)

@@ -23,7 +23,7 @@ def planned(*steps: dict[str, Any]) -> Plan:
 
 
 def problems(*steps: dict[str, Any], of: Any = SHOP) -> list[tuple[int, str, str]]:
-    """Line, code and message of all that is wrong with a batch."""
+    """Return line, code and message of all problems of a batch."""
     with pytest.raises(McpistError) as refused:
         plan(list(steps), of)
     shown = refused.value.as_dict()
@@ -34,26 +34,26 @@ def problems(*steps: dict[str, Any], of: Any = SHOP) -> list[tuple[int, str, str
     ]
 
 
-def shown(made: Plan) -> list[dict[str, Any]]:
-    """The plan's steps as people see them."""
-    steps: list[dict[str, Any]] = made.as_dict(made.build_machine(RUNNER))["steps"]
+def shown(batch: Plan) -> list[dict[str, Any]]:
+    """Return the plan's steps as people see them."""
+    steps: list[dict[str, Any]] = batch.as_dict(batch.build_machine(RUNNER))["steps"]
     return steps
 
 
-def needs(made: Plan) -> dict[str, list[str]]:
-    """What each step waits for, by their ids."""
-    return {entry["id"]: entry["needs"] for entry in shown(made)}
+def needs(batch: Plan) -> dict[str, list[str]]:
+    """Return the ids of the needs of each step."""
+    return {entry["id"]: entry["needs"] for entry in shown(batch)}
 
 
 def test_a_step_waits_for_the_steps_in_after_and_in_references() -> None:
-    made = planned(
+    batch = planned(
         step("find"),
         step("get", "get_item", params={"item_id": "${find.items[0].id}"}),
         step(None, "get_item", params={"item_id": "x"}, after="get"),
         step("last", "get_item", params={"item_id": "${find.raw.x}-${get.name}"}, after=["find"]),
     )
-    assert needs(made) == {"find": [], "get": ["find"], "line3": ["get"], "last": ["find", "get"]}
-    assert shown(made)[1] == {
+    assert needs(batch) == {"find": [], "get": ["find"], "line3": ["get"], "last": ["find", "get"]}
+    assert shown(batch)[1] == {
         "id": "get",
         "line": 2,
         "tool": "shop.get_item",
@@ -61,8 +61,8 @@ def test_a_step_waits_for_the_steps_in_after_and_in_references() -> None:
         "needs": ["find"],
         "params": {"item_id": "${find.items[0].id}"},
     }
-    assert [entry["id"] for entry in shown(made)] == ["find", "get", "line3", "last"]
-    assert made.steps_by_line[0][2] is shop.tools["list_items"]
+    assert [entry["id"] for entry in shown(batch)] == ["find", "get", "line3", "last"]
+    assert batch.steps_by_line[0][2] is shop.tools["list_items"]
 
 
 def test_all_problems_are_reported_together_with_their_lines() -> None:
@@ -172,33 +172,33 @@ def test_a_malformed_reference_is_reported_once() -> None:
 
 
 def test_references_in_each_and_when_are_needs_like_those_in_params() -> None:
-    made = planned(
+    batch = planned(
         step("find"),
         step("flag"),
         step("get", "get_item", params={"item_id": "${each.id}"}, each="${find.items}", when="${flag.items}"),
         step("only", when={"equals": ["${flag.raw.x}", "${get.elements[0].status}"]}, on_error="continue", timeout=3),
     )
-    assert needs(made) == {"find": [], "flag": [], "get": ["find", "flag"], "only": ["flag", "get"]}
-    assert [made.steps[index].id for index in made.map_steps] == ["get"]
-    assert [made.steps[index].id for index in made.continue_on_error] == ["only"]
-    wishes = {name: value for name, value in shown(made)[3].items() if name in {"when", "on_error", "timeout", "each"}}
+    assert needs(batch) == {"find": [], "flag": [], "get": ["find", "flag"], "only": ["flag", "get"]}
+    assert [batch.steps[index].id for index in batch.map_steps] == ["get"]
+    assert [batch.steps[index].id for index in batch.continue_on_error] == ["only"]
+    wishes = {name: value for name, value in shown(batch)[3].items() if name in {"when", "on_error", "timeout", "each"}}
     assert wishes == {
         "when": {"equals": ["${flag.raw.x}", "${get.elements[0].status}"]},
         "on_error": "continue",
         "timeout": 3,
     }
-    assert shown(made)[2]["each"] == "${find.items}"
+    assert shown(batch)[2]["each"] == "${find.items}"
 
 
 def test_batches_that_differ_only_in_ids_and_order_have_one_machine() -> None:
     lines = [step("a"), step("b", after="a"), step("c", after="a", each="${a.items}"), step("d", after=["b", "c"])]
     names = {"a": "w", "b": "x", "c": "y", "d": "z"}
     other = [step("z", after=["x", "y"]), step("y", after="w", each="${w.items}"), step("w"), step("x", after="w")]
-    one, two = planned(*lines), planned(*other)
-    assert one.graph == two.graph
-    assert one.map_steps == two.map_steps
-    assert one.build_machine(RUNNER) == two.build_machine(RUNNER)
-    assert [names[found.id] for found in one.steps] == [found.id for found in two.steps]
+    first, second = planned(*lines), planned(*other)
+    assert first.graph == second.graph
+    assert first.map_steps == second.map_steps
+    assert first.build_machine(RUNNER) == second.build_machine(RUNNER)
+    assert [names[found.id] for found in first.steps] == [found.id for found in second.steps]
 
 
 def test_a_graph_that_is_too_tangled_for_a_machine_runs_on_the_relay() -> None:
@@ -209,8 +209,8 @@ def test_a_graph_that_is_too_tangled_for_a_machine_runs_on_the_relay() -> None:
         for place, name in enumerate(names)
         for before in [layers[layer - 1]]
     ]
-    made = planned(*lines)
-    found = made.as_dict(made.build_machine(RUNNER))
+    batch = planned(*lines)
+    found = batch.as_dict(batch.build_machine(RUNNER))
     assert (found["form"], found["depth"]) == ("relay", 7)
 
 

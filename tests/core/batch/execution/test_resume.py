@@ -1,4 +1,4 @@
-"""A batch that begins with what another one has come to."""
+"""A batch that begins with the results of another one."""
 
 import time
 from dataclasses import replace
@@ -17,7 +17,7 @@ from mcpist.tools.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from tests.core.sample import caller
 
-# Its module asks no service, so nobody needs a warrant.
+# Its module calls no service, so no batch needs a warrant.
 SHELF = Permissions(caller(Role("writer", modules=("rag",), allow=("rag.*",))), CATALOGUE)
 FIND = {"id": "find", "module": "rag", "tool": "list_docs", "output": True}
 MAKE = {"id": "make", "module": "rag", "tool": "put_doc", "params": {"path": "${find.items[0].path}", "content": "a"}}
@@ -32,19 +32,19 @@ EACH = {
 
 
 def begun(*lines: dict[str, Any]) -> Header:
-    """A batch that has been written, and that no machine runs."""
+    """Write a batch that no machine runs."""
     return start(plan(list(lines), SHELF), SHELF)
 
 
 def ends(head: Header, id_: str, status: Status, content: bytes | None = None) -> None:
-    """A step ends and settles, as an element, too."""
+    """End and settle a step."""
     step = head.ids.index(id_)
     transitions.finish(head, ledger.get_entries(head.pk, [step])[0], None, Ending(status), content)
     transitions.settle(head.pk, step, status)
 
 
 def spread(head: Header, id_: str, *elements: tuple[Status, bytes | None]) -> None:
-    """A step with `each` is gathered after its elements have ended so."""
+    """End the elements of a step with `each` and gather it."""
     (entry,) = ledger.get_entries(head.pk, [head.ids.index(id_)])
     transitions.count_elements(head, entry.index, len(elements))
     entry = transitions.store_list(head, entry, [{"path": str(number)} for number in range(len(elements))])
@@ -67,7 +67,7 @@ def refusal(head: Header, *named: str, of: Permissions = SHELF) -> McpistError:
 
 @pytest.fixture(autouse=True)
 def _stack(aws: list[str]) -> None:
-    """The tables, and a Step Functions that executes nothing."""
+    """Provide the tables, and a Step Functions that executes nothing."""
 
 
 def test_steps_that_succeeded_are_carried_over_and_the_others_run_again() -> None:
@@ -91,8 +91,8 @@ def test_a_write_in_doubt_is_repeated_only_by_name() -> None:
     ends(old, "find", "succeeded", b"[]")
     ends(old, "make", "unknown")
     ends(old, "last", "skipped")
-    kept = ledger.get_header(resume(again(old), SHELF).pk)
-    assert kept.outcome == {0: "succeeded", 1: "unknown"}
+    resumed = ledger.get_header(resume(again(old), SHELF).pk)
+    assert resumed.outcome == {0: "succeeded", 1: "unknown"}
     assert [step.id for step, _ in again(old, "make").steps_to_run] == ["make", "last"]
     assert ledger.get_header(resume(again(old, "make"), SHELF).pk).outcome == {0: "succeeded"}
 
@@ -111,9 +111,9 @@ def test_elements_that_succeeded_are_carried_over_when_their_step_runs_again() -
     spread(old, "make", ("succeeded", b'{"id": 1}'), ("unknown", None), ("failed", None))
     ends(old, "last", "skipped")
     assert ledger.get_header(old.pk).outcome[1] == "unknown"
-    kept = resume(again(old), SHELF)
-    assert ledger.get_header(kept.pk).outcome == {0: "succeeded", 1: "unknown"}
-    assert [one.status for one in ledger.get_elements(kept.pk, ledger.get_entries(kept.pk, [1])[0])] == [
+    resumed = resume(again(old), SHELF)
+    assert ledger.get_header(resumed.pk).outcome == {0: "succeeded", 1: "unknown"}
+    assert [element.status for element in ledger.get_elements(resumed.pk, ledger.get_entries(resumed.pk, [1])[0])] == [
         "succeeded",
         "unknown",
         "failed",
@@ -122,7 +122,7 @@ def test_elements_that_succeeded_are_carried_over_when_their_step_runs_again() -
     (entry,) = ledger.get_entries(head.pk, [1])
     assert entry.map_items
     assert ledger.load_json(head, entry.map_items.values) == [{"path": "0"}, {"path": "1"}, {"path": "2"}]
-    assert [one.status for one in ledger.get_elements(head.pk, entry)] == ["succeeded", None, None]
+    assert [element.status for element in ledger.get_elements(head.pk, entry)] == ["succeeded", None, None]
     assert ledger.get_header(head.pk).elements == {1: 3}
 
 
@@ -133,7 +133,10 @@ def test_elements_in_doubt_run_again_where_their_step_is_named() -> None:
     (entry,) = ledger.get_entries(old.pk, [1])
     assert entry.status == "unknown"
     head = resume(again(old, "make"), SHELF)
-    assert [one.status for one in ledger.get_elements(head.pk, ledger.get_entries(head.pk, [1])[0])] == [None, None]
+    assert [element.status for element in ledger.get_elements(head.pk, ledger.get_entries(head.pk, [1])[0])] == [
+        None,
+        None,
+    ]
 
 
 def test_a_carried_over_step_settles_after_a_need_that_runs_again() -> None:

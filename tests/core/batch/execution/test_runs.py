@@ -21,7 +21,7 @@ FAN = frozenset({1})
 
 
 def definition(graph: Graph, map_steps: frozenset[int]) -> Asl | None:
-    """The batch's machine, if it has one."""
+    """Return the batch's machine, if it has one."""
     try:
         return build_machine(graph, STEP_RUNNER, map_steps).definition
     except MachineTooLarge:
@@ -33,7 +33,7 @@ def runner(batch: Batch) -> StepRunner:
 
 
 def ran_ideally(runner: StepRunner, batch: Batch) -> bool:
-    """Whether each step was entered once, and everything began and ended as soon as it can."""
+    """Return whether each step was entered once, and began and ended as early as possible."""
     began, ended = ideal_times(batch.graph, batch.seconds)
     assert sorted(i for i in runner.entries() if i >= 0) == sorted(batch.graph.steps)
     assert (runner.began, runner.ended) == (began, ended)
@@ -48,18 +48,18 @@ def ran_ideally(runner: StepRunner, batch: Batch) -> bool:
 @given(batches())
 @A_FEW_SECONDS
 def test_each_step_runs_once_and_begins_when_its_last_need_has_settled(batch: Batch) -> None:
-    if made := definition(batch.graph, batch.map_steps):
-        one = runner(batch)
-        one.run(made)
-        assert ran_ideally(one, batch)
+    if machine := definition(batch.graph, batch.map_steps):
+        stub = runner(batch)
+        stub.run(machine)
+        assert ran_ideally(stub, batch)
 
 
 @given(batches())
 @A_FEW_SECONDS
 def test_the_relay_runs_every_batch_in_its_ideal_time(batch: Batch) -> None:
-    one = runner(batch)
-    one.relay(build_relay(batch.graph, STEP_RUNNER).definition)
-    assert ran_ideally(one, batch)
+    stub = runner(batch)
+    stub.relay(build_relay(batch.graph, STEP_RUNNER).definition)
+    assert ran_ideally(stub, batch)
 
 
 @pytest.mark.parametrize("seeds", [range(k, 48, 4) for k in range(4)], ids=["layered", "series", "n", "tangled"])
@@ -71,11 +71,11 @@ def test_batches_of_up_to_sixty_steps_run_in_ideal_time_in_both_forms(seeds: ran
         relayed = runner(batch)
         relayed.relay(build_relay(batch.graph, STEP_RUNNER).definition)
         assert ran_ideally(relayed, batch), seed
-        if made := definition(batch.graph, batch.map_steps):
-            one = runner(batch)
-            one.run(made)
-            assert ran_ideally(one, batch), seed
-            assert list(one.seq) == list(relayed.seq)
+        if machine := definition(batch.graph, batch.map_steps):
+            stub = runner(batch)
+            stub.run(machine)
+            assert ran_ideally(stub, batch), seed
+            assert list(stub.seq) == list(relayed.seq)
             machines += 1
     assert machines >= len(seeds) / 2
 
@@ -84,57 +84,57 @@ def test_batches_of_up_to_sixty_steps_run_in_ideal_time_in_both_forms(seeds: ran
 
 
 def fan(elements: int, **more: object) -> StepRunner:
-    """A chain whose second step runs for so many elements, a second each."""
+    """Return a chain whose second step runs for some elements, a second each."""
     return StepRunner(SHAPES["chain"], [1, [1] * elements, 1], **more)  # type: ignore[arg-type]
 
 
 def test_elements_run_ten_at_once_and_are_gathered_before_the_next_step_begins() -> None:
-    one = fan(25)
-    one.run(build_machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
-    assert len(one.elements) == 25
-    assert list(one.elements.values()).count(2) == MAX_CONCURRENT_ELEMENTS
-    assert one.began == {0: 0, 1: 1, 2: 4}
+    stub = fan(25)
+    stub.run(build_machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
+    assert len(stub.elements) == 25
+    assert list(stub.elements.values()).count(2) == MAX_CONCURRENT_ELEMENTS
+    assert stub.began == {0: 0, 1: 1, 2: 4}
 
 
 def test_a_step_without_elements_runs_no_map() -> None:
-    one = fan(0)
-    one.run(build_machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
-    assert one.entries() == [0, 1, 2] == [payload["step"] for payload in one.payloads]
+    stub = fan(0)
+    stub.run(build_machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
+    assert stub.entries() == [0, 1, 2] == [payload["step"] for payload in stub.payloads]
 
 
 def test_a_branch_that_ends_with_a_step_without_elements_still_returns_what_it_opened() -> None:
-    #    0 -> 1 -> 5    1 and 3 have no elements and settle last, so what stands behind their barrier
-    #    2 -> 3 -> 5    must hear from them
+    #    0 -> 1 -> 5    1 and 3 have no elements and settle last, so the step after their barrier
+    #    2 -> 3 -> 5    needs their `go`
     #    4 -> 5, 6
     needs = [(), (0,), (), (2,), (), (1, 3, 4), (4,)]
     graph = Graph(tuple(map(frozenset, needs)))
     batch = Batch(graph, frozenset({1, 3}), (5, [], 4, [], 1, 1, 1))
-    one = runner(batch)
-    one.run(build_machine(graph, STEP_RUNNER, batch.map_steps).definition)
-    assert ran_ideally(one, batch)
+    stub = runner(batch)
+    stub.run(build_machine(graph, STEP_RUNNER, batch.map_steps).definition)
+    assert ran_ideally(stub, batch)
 
 
 @pytest.mark.parametrize("form", ["machine", "relay"])
 def test_a_thousand_elements_keep_the_state_small_and_every_task_has_its_place(form: str) -> None:
-    one = fan(1_000)
+    stub = fan(1_000)
     if form == "machine":
-        one.run(build_machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
+        stub.run(build_machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
     else:
-        one.relay(build_relay(SHAPES["chain"], STEP_RUNNER).definition)
-    elements = [payload for payload in one.payloads if "element" in payload]
+        stub.relay(build_relay(SHAPES["chain"], STEP_RUNNER).definition)
+    elements = [payload for payload in stub.payloads if "element" in payload]
     assert [payload["element"] for payload in elements] == [*range(1_000)]
     assert {payload["step"] for payload in elements} == {1}
-    (gather,) = (payload for payload in one.payloads if payload.get("gather"))
+    (gather,) = (payload for payload in stub.payloads if payload.get("gather"))
     assert gather["step"] == 1
-    assert all(payload.get("relay", False) is (form == "relay") for payload in one.payloads)
-    assert one.ended[2] == 102
+    assert all(payload.get("relay", False) is (form == "relay") for payload in stub.payloads)
+    assert stub.ended[2] == 102
 
 
 def test_an_element_that_cannot_be_ended_stops_no_other() -> None:
-    one = fan(12, dead_elements={(1, 3)})
-    one.run(build_machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
-    assert sorted(element for _, element in one.elements) == [i for i in range(12) if i != 3]
-    assert sorted(one.seq) == [0, 1, 2]
+    stub = fan(12, dead_elements={(1, 3)})
+    stub.run(build_machine(SHAPES["chain"], STEP_RUNNER, FAN).definition)
+    assert sorted(element for _, element in stub.elements) == [i for i in range(12) if i != 3]
+    assert sorted(stub.seq) == [0, 1, 2]
 
 
 # -- more than one execution ------------------------------------------------------------------------------
@@ -143,26 +143,26 @@ def test_an_element_that_cannot_be_ended_stops_no_other() -> None:
 @given(batches())
 @A_FEW_SECONDS
 def test_a_second_execution_replays_every_step_once(batch: Batch) -> None:
-    if made := definition(batch.graph, batch.map_steps):
-        one = runner(batch)
-        one.run(made)
-        one.payloads.clear()
-        one.run(made, execution="run-2")
-        assert sorted(one.entries()) == sorted(batch.graph.steps)
-        assert one.clock.now == 0
+    if machine := definition(batch.graph, batch.map_steps):
+        stub = runner(batch)
+        stub.run(machine)
+        stub.payloads.clear()
+        stub.run(machine, execution="run-2")
+        assert sorted(stub.entries()) == sorted(batch.graph.steps)
+        assert stub.clock.now == 0
 
 
 @given(batches(), st.integers(0, 20))
 @A_FEW_SECONDS
 def test_an_execution_that_pauses_is_continued_by_another_one(batch: Batch, pause: int) -> None:
-    if made := definition(batch.graph, batch.map_steps):
-        one = StepRunner(batch.graph, batch.seconds, pauses_at=pause)
-        one.run(made)
-        assert all(began < pause for began in one.began.values())
-        one.pauses_at = None
-        one.run(made, execution="run-2")
-        assert sorted(one.seq) == sorted(batch.graph.steps)
-        assert all(one.seq[k] < one.seq[i] for i in batch.graph.steps for k in batch.graph.needs[i])
+    if machine := definition(batch.graph, batch.map_steps):
+        stub = StepRunner(batch.graph, batch.seconds, pauses_at=pause)
+        stub.run(machine)
+        assert all(began < pause for began in stub.began.values())
+        stub.pauses_at = None
+        stub.run(machine, execution="run-2")
+        assert sorted(stub.seq) == sorted(batch.graph.steps)
+        assert all(stub.seq[k] < stub.seq[i] for i in batch.graph.steps for k in batch.graph.needs[i])
 
 
 # -- faults -----------------------------------------------------------------------------------------------
@@ -171,36 +171,36 @@ def test_an_execution_that_pauses_is_continued_by_another_one(batch: Batch, paus
 @given(batches(), st.data())
 @A_FEW_SECONDS
 def test_a_step_that_cannot_be_settled_stops_only_its_dependents(batch: Batch, data: st.DataObject) -> None:
-    if made := definition(batch.graph, batch.map_steps):
+    if machine := definition(batch.graph, batch.map_steps):
         lost = data.draw(st.sampled_from(sorted(batch.graph.steps)))
-        one = StepRunner(batch.graph, batch.seconds, faults={lost: ["KeyError"] * 12}, dead=frozenset({lost}))
-        one.run(made)
+        stub = StepRunner(batch.graph, batch.seconds, faults={lost: ["KeyError"] * 12}, dead=frozenset({lost}))
+        stub.run(machine)
         ancestors = batch.graph.ancestors
-        assert one.seq.keys() == {i for i in batch.graph.steps if i != lost and lost not in ancestors[i]}
+        assert stub.seq.keys() == {i for i in batch.graph.steps if i != lost and lost not in ancestors[i]}
 
 
 def test_a_crash_is_retried_and_the_retry_knows_its_number() -> None:
-    one = StepRunner(SHAPES["chain"], [5, 5, 5], faults={1: ["Runtime.ExitError", "Lambda.Unknown"]})
-    one.run(build_machine(SHAPES["chain"], STEP_RUNNER).definition)
-    sent = [payload for payload in one.payloads if payload["step"] == 1]
+    stub = StepRunner(SHAPES["chain"], [5, 5, 5], faults={1: ["Runtime.ExitError", "Lambda.Unknown"]})
+    stub.run(build_machine(SHAPES["chain"], STEP_RUNNER).definition)
+    sent = [payload for payload in stub.payloads if payload["step"] == 1]
     assert sent == [{"step": 1, "retry": retry, **CONTEXT} for retry in range(3)]
-    assert sorted(one.seq) == [0, 1, 2]
+    assert sorted(stub.seq) == [0, 1, 2]
 
 
 def test_a_live_claim_of_a_minute_is_waited_for() -> None:
-    one = StepRunner(SHAPES["single"], [5], faults={0: ["StepBusy"] * 14})
-    one.run(build_machine(SHAPES["single"], STEP_RUNNER).definition)
-    assert one.began[0] > FUNCTION_TIMEOUT_SECONDS
-    assert one.seq == {0: 1}
+    stub = StepRunner(SHAPES["single"], [5], faults={0: ["StepBusy"] * 14})
+    stub.run(build_machine(SHAPES["single"], STEP_RUNNER).definition)
+    assert stub.began[0] > FUNCTION_TIMEOUT_SECONDS
+    assert stub.seq == {0: 1}
 
 
 def test_a_lost_step_is_settled_and_the_steps_that_it_opened_run() -> None:
-    one = StepRunner(SHAPES["n_shape"], [5, 400, 5, 5], faults={0: ["KeyError"] * 12})
-    one.run(build_machine(SHAPES["n_shape"], STEP_RUNNER).definition)
-    sent = [payload for payload in one.payloads if payload["step"] == 0]
+    stub = StepRunner(SHAPES["n_shape"], [5, 400, 5, 5], faults={0: ["KeyError"] * 12})
+    stub.run(build_machine(SHAPES["n_shape"], STEP_RUNNER).definition)
+    sent = [payload for payload in stub.payloads if payload["step"] == 0]
     assert sent[-1] == {"step": 0, "lost": True, "retry": 0, **CONTEXT}
     assert len(sent) == 13
-    assert sorted(one.seq) == [0, 1, 2, 3]
+    assert sorted(stub.seq) == [0, 1, 2, 3]
 
 
 CONTEXT = {"batch": "b1", "execution": "run-1", "started": "2026-11-21T00:00:00Z", "machine": "machine"}

@@ -1,4 +1,4 @@
-"""Whatever happens at whatever moment, every step and every element happens once and the batch ends in a true state."""
+"""With any fault at any moment every step and element happens once, and the batch ends in a consistent state."""
 
 import json
 import time
@@ -34,12 +34,12 @@ BATCHES = count()
 
 
 class Killed(BaseException):
-    """The sandbox is gone, at this moment."""
+    """The sandbox is killed at this moment."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What each step needs, whether it writes, and for how many elements it runs, if for any."""
+    """The needs of each step, the steps that write, and the number of elements of steps with `each`."""
 
     needs: tuple[frozenset[int], ...]
     writes: frozenset[int] = frozenset()
@@ -64,7 +64,7 @@ SHAPES = [
 
 
 class World:
-    """A batch, the executions that run it one task after the other, and what happens to them."""
+    """A batch, the executions that run it one task after the other, and the faults that happen to them."""
 
     def __init__(self, shape: Shape, happenings: Mapping[int, Happening]) -> None:
         self.shape = shape
@@ -109,7 +109,7 @@ class World:
     # -- the work -----------------------------------------------------------------------------------------
 
     def on_enter(self, head: Header) -> None:
-        """Whose batch it is makes no difference here."""
+        """Ignore the header."""
 
     def evaluate_when(self, head: Header, entry: Entry) -> bool:
         assert head.is_ready(entry.index)
@@ -134,7 +134,7 @@ class World:
 
     @contextmanager
     def happening(self) -> Iterator[None]:
-        """While this is open, something may happen before and after every write to the ledger."""
+        """Let faults happen before and after every write to the ledger while this is open."""
 
         def hook(**_: Any) -> None:
             self.moment()
@@ -150,7 +150,7 @@ class World:
                 events.unregister(name, hook)
 
     def moment(self, *, outages: bool = True) -> None:
-        """A moment at which something may happen to the sandbox that runs now; the service has no outages of ours."""
+        """Let a fault happen to the sandbox that runs now; a service has no outages of the store."""
         if self.now is None:
             return
         match self.happenings.get(next(self.moments)):
@@ -166,7 +166,7 @@ class World:
                 self._aside(lambda _: self.execute("twin"))
 
     def _aside(self, work: Callable[[StepAttempt], Any]) -> None:
-        """Do something to the end while the sandbox that runs now stands still."""
+        """Do something else completely while the sandbox that runs now is paused."""
         interrupted, self.now = self.now, None
         assert interrupted
         try:
@@ -175,7 +175,7 @@ class World:
             self.now = interrupted
 
     def _enter(self, attempt: StepAttempt) -> AttemptResult | None:
-        """What an invocation answers; None where it ends without an answer."""
+        """Return the result of an invocation; None where it ends without one."""
         self.alive.append(attempt.request_id)
         try:
             return enter(attempt, self)
@@ -190,7 +190,7 @@ class World:
     # -- the machine --------------------------------------------------------------------------------------
 
     def execute(self, execution: str) -> None:
-        """Run the batch as a machine does: each step after its needs, its elements, and what gathers them."""
+        """Run the batch as a machine does: each step after its needs, its elements, and their gathering."""
         for step in range(len(self.shape.needs)):
             result = self._task(execution, step)
             if result and result.pending_elements is not None:
@@ -199,7 +199,7 @@ class World:
                 self._task(execution, step, gather=True)
 
     def _task(self, execution: str, step: int, **place: Any) -> AttemptResult | None:
-        """One Task with its Retry and its Catch; between two attempts the claims of the dead come to their end."""
+        """Run one Task with its Retry and its Catch; between two attempts the claims of dead sandboxes end."""
         outermost = self.now is None and not self.alive
         attempts = ATTEMPTS if outermost else 1
         for retry in range(2 * attempts):
@@ -215,15 +215,15 @@ class World:
 
     def _bury(self) -> None:
         for entry in ledger.get_entries(self.head.pk):
-            for one in (entry, *ledger.get_elements(self.head.pk, entry)):
-                if one.claim and one.status is None and one.claim.owner not in self.alive:
-                    claim = {"owner": one.claim.owner, "execution": one.claim.execution, "retry": 0, "until": 0}
+            for item in (entry, *ledger.get_elements(self.head.pk, entry)):
+                if item.claim and item.status is None and item.claim.owner not in self.alive:
+                    claim = {"owner": item.claim.owner, "execution": item.claim.execution, "retry": 0, "until": 0}
                     table = Table(stack().ledger_table, "ledger")
-                    table.update(self.head.pk, sort_key(one), "SET #claim = :dead", values={":dead": claim})
+                    table.update(self.head.pk, sort_key(item), "SET #claim = :dead", values={":dead": claim})
 
 
 def check(world: World) -> None:
-    """The batch is done, and what it says is true."""
+    """Check that the batch is done and that its state is consistent with what ran."""
     head = ledger.get_header(world.head.pk)
     assert head.done
     assert sorted(head.seq.values()) == list(range(len(head.ids)))
@@ -232,19 +232,19 @@ def check(world: World) -> None:
     for entry in ledger.get_entries(head.pk):
         assert head.outcome[entry.index] == entry.status
         elements = ledger.get_elements(head.pk, entry)
-        for one in elements if entry.map_items else [entry]:
-            check_one(world, one)
+        for item in elements if entry.map_items else [entry]:
+            check_one(world, item)
         if entry.map_items and entry.result:
-            brought = [one.element if one.status == "succeeded" else None for one in elements]
-            assert ledger.load_json(head, entry.result) == brought
+            result = [item.element if item.status == "succeeded" else None for item in elements]
+            assert ledger.load_json(head, entry.result) == result
     opened = Counter(step for before in range(len(head.ids)) for step in head.opened_by(before))
     assert opened == Counter({step: 1 for step, needs in enumerate(head.needs) if needs})
 
 
-def check_one(world: World, one: Entry) -> None:
-    """What a step or an element says of itself is true."""
-    times = world.ran[one.index, one.element]
-    match one.effect, one.status:
+def check_one(world: World, item: Entry) -> None:
+    """Check that the ending of a step or an element is consistent with what ran."""
+    times = world.ran[item.index, item.element]
+    match item.effect, item.status:
         case "writes", "succeeded":
             assert times == 1
         case "writes", "unknown":
@@ -299,27 +299,27 @@ def test_a_batch_that_is_cancelled_at_any_moment_ends_in_a_consistent_state() ->
         head = ledger.get_header(world.head.pk)
         assert head.done
         assert all(times == 1 for (step, _), times in world.ran.items() if step == 1)
-        for one in ledger.get_elements(head.pk, ledger.get_entries(head.pk, [1])[0]):
-            assert (one.status == "succeeded") == (world.ran[1, one.element] == 1)
+        for item in ledger.get_elements(head.pk, ledger.get_entries(head.pk, [1])[0]):
+            assert (item.status == "succeeded") == (world.ran[1, item.element] == 1)
 
 
-class Bringing(World):
-    """A world whose one step brings something else."""
+class Returning(World):
+    """A world whose one step returns another result."""
 
-    def __init__(self, brought: Any, *, writes: bool = False) -> None:
+    def __init__(self, result: Any, *, writes: bool = False) -> None:
         super().__init__(Shape((NONE,), writes=frozenset({0} if writes else ())), {})
-        self.brought = brought
+        self.result = result
 
     def prepare(self, head: Header, entry: Entry) -> Callable[[], ToolResult]:
         del head, entry
-        return lambda: ToolResult(self.brought)
+        return lambda: ToolResult(self.result)
 
 
 @pytest.mark.usefixtures("aws")
 @pytest.mark.parametrize("brought", [object, lambda: deep(100_000)])
-def test_a_result_that_is_no_json_fails_a_read_and_leaves_a_write_in_doubt(brought: Callable[[], Any]) -> None:
+def test_a_result_that_is_no_json_fails_a_read_and_leaves_a_write_in_doubt(result: Callable[[], Any]) -> None:
     for writes, status in ((False, "failed"), (True, "unknown")):
-        world = Bringing(brought(), writes=writes)
+        world = Returning(result(), writes=writes)
         world.execute("first")
         assert ledger.get_header(world.head.pk).outcome == {0: status}
 
@@ -333,7 +333,7 @@ def deep(depth: int) -> Any:
 
 @pytest.mark.usefixtures("aws")
 def test_a_text_that_is_no_unicode_is_stored_with_question_marks() -> None:
-    world = Bringing(json.loads('"a\\ud800"'))
+    world = Returning(json.loads('"a\\ud800"'))
     world.execute("first")
     (entry,) = ledger.get_entries(world.head.pk)
     assert ledger.load_json(world.head, entry.result) == "a?"

@@ -1,4 +1,4 @@
-"""How a batch begins: on a machine of its shape, or on the relay where there can be none."""
+"""The start of a batch: on a machine of its shape, or on the relay where there can be none."""
 
 import json
 import time
@@ -22,7 +22,7 @@ from mcpist.tools.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from tests.core.sample import caller
 
-# Its module asks no service, so nobody needs a warrant.
+# Its module calls no service, so no batch needs a warrant.
 SHELF = Permissions(caller(Role("writer", modules=("rag",), allow=("rag.*",))), CATALOGUE)
 
 
@@ -32,7 +32,7 @@ def planned(*steps: dict[str, Any]) -> Plan:
 
 @contextmanager
 def refusing(operation: str, code: str) -> Iterator[None]:
-    """A time in which Step Functions refuses one operation."""
+    """Let Step Functions refuse one operation."""
 
     def refuse(**_: Any) -> None:
         raise ClientError({"Error": {"Code": code, "Message": ""}}, operation)
@@ -45,38 +45,38 @@ def refusing(operation: str, code: str) -> Iterator[None]:
 
 @pytest.fixture
 def relay(aws: list[str]) -> str:
-    """The template's relay, which nobody executes."""
+    """Create the template's relay, which does not execute."""
     name = f"{settings().stack_name}-relay"
-    made = boto3.client("stepfunctions").create_state_machine(
+    batch = boto3.client("stepfunctions").create_state_machine(
         name=name, definition="{}", roleArn=settings().machines_role
     )
     aws.clear()
-    return str(made["stateMachineArn"])
+    return str(batch["stateMachineArn"])
 
 
 def executions(machine: str) -> dict[str, Any]:
-    """What was started on a machine, by name."""
+    """Return the inputs of the executions of a machine by name."""
     states = boto3.client("stepfunctions")
     found = states.list_executions(stateMachineArn=machine)["executions"]
     return {
-        one["name"]: json.loads(states.describe_execution(executionArn=one["executionArn"])["input"]) for one in found
+        run["name"]: json.loads(states.describe_execution(executionArn=run["executionArn"])["input"]) for run in found
     }
 
 
-def machine_of(made: Plan) -> str:
-    """The ARN of a plan's own machine."""
-    name = made.build_machine(settings().step_runner).name(settings().stack_name, settings().machines_role)
+def machine_of(batch: Plan) -> str:
+    """Return the ARN of a plan's own machine."""
+    name = batch.build_machine(settings().step_runner).name(settings().stack_name, settings().machines_role)
     return f"{settings().step_runner.partition(':lambda:')[0]}:states:us-east-1:123456789012:stateMachine:{name}"
 
 
 def test_the_first_batch_of_a_shape_creates_its_machine_and_the_next_one_uses_it(aws: list[str]) -> None:
-    made = planned({"id": "a"}, {"id": "b", "after": "a"})
-    first = start(made, SHELF)
+    batch = planned({"id": "a"}, {"id": "b", "after": "a"})
+    first = start(batch, SHELF)
     aws.clear()
     second = start(planned({"id": "y", "after": "x"}, {"id": "x"}), SHELF)
     assert "CreateStateMachine" not in aws
-    assert executions(machine_of(made)) == {head.batch: {"batch": head.pk} for head in (first, second)}
-    tags = boto3.client("stepfunctions").list_tags_for_resource(resourceArn=machine_of(made))["tags"]
+    assert executions(machine_of(batch)) == {head.batch: {"batch": head.pk} for head in (first, second)}
+    tags = boto3.client("stepfunctions").list_tags_for_resource(resourceArn=machine_of(batch))["tags"]
     assert tags == [{"key": "mcpist:stack", "value": settings().stack_name}]
 
 
@@ -125,9 +125,9 @@ def test_a_machine_whose_creation_times_out_is_requested_once(relay: str, aws: l
 
 
 def test_a_machine_that_is_being_removed_is_not_used(relay: str) -> None:
-    made = planned({"id": "a"})
-    assert machine_usage.mark_removing(machine_of(made).rpartition(":")[2], None)
-    assert start(made, SHELF).form == "relay"
+    batch = planned({"id": "a"})
+    assert machine_usage.mark_removing(machine_of(batch).rpartition(":")[2], None)
+    assert start(batch, SHELF).form == "relay"
     assert len(executions(relay)) == 1
 
 
@@ -151,8 +151,8 @@ def test_any_other_error_of_aws_does_not_lead_to_the_relay(relay: str) -> None:
 
 
 def test_a_machine_that_another_batch_creates_meanwhile_is_used(relay: str) -> None:
-    made = planned({"id": "a"})
-    first = start(made, SHELF)
+    batch = planned({"id": "a"})
+    first = start(batch, SHELF)
     refusals = iter([True])
 
     def not_yet(**_: Any) -> None:
@@ -161,8 +161,8 @@ def test_a_machine_that_another_batch_creates_meanwhile_is_used(relay: str) -> N
 
     client("stepfunctions").meta.events.register("before-call.stepfunctions.StartExecution", not_yet)
     with refusing("CreateStateMachine", "StateMachineAlreadyExists"):
-        second = start(made, SHELF)
-    assert executions(machine_of(made)).keys() == {first.batch, second.batch}
+        second = start(batch, SHELF)
+    assert executions(machine_of(batch)).keys() == {first.batch, second.batch}
     assert executions(relay) == {}
 
 

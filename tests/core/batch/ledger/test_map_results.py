@@ -1,4 +1,4 @@
-"""What a step with `each` comes to."""
+"""The result of a step with `each` after its elements have ended."""
 
 import json
 from dataclasses import replace

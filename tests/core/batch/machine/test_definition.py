@@ -44,7 +44,7 @@ TANGLED = graph(*([] if i < 8 else [i // 8 * 8 - 8 + k % 8 for k in (i, i + 1, i
 
 
 def states(definition: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Every state, however deep, with its name and its scope."""
+    """Yield every state at any depth with its name and its scope."""
     for name, state in definition["States"].items():
         yield name, state, definition["States"]
         for branch in [*state.get("Branches", []), *filter(None, [state.get("ItemProcessor")])]:
@@ -52,18 +52,18 @@ def states(definition: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], di
 
 
 def targets(state: dict[str, Any]) -> list[str]:
-    """The states that a state can go to."""
+    """Return the states that can follow a state."""
     rules = [state, *state.get("Choices", []), *state.get("Catch", [])]
     return [rule["Next"] for rule in rules if "Next" in rule] + [state[key] for key in ("Default",) if key in state]
 
 
-def copies(made: Machine, step: int) -> int:
-    """How often a step stands in the definition."""
-    return sum(bool(re.fullmatch(rf"s{step}( again \d+)?", name)) for name, _, _ in states(made.definition))
+def copies(machine: Machine, step: int) -> int:
+    """Count the copies of a step in the definition."""
+    return sum(bool(re.fullmatch(rf"s{step}( again \d+)?", name)) for name, _, _ in states(machine.definition))
 
 
-def types(made: Machine) -> list[str]:
-    return [state["Type"] for _, state, _ in states(made.definition)]
+def types(machine: Machine) -> list[str]:
+    return [state["Type"] for _, state, _ in states(machine.definition)]
 
 
 # -- the definition ---------------------------------------------------------------------------------------
@@ -88,22 +88,22 @@ def test_a_chain_is_a_plain_sequence() -> None:
 
 
 def test_a_free_cut_needs_no_choice_and_no_copies() -> None:
-    made = build_machine(SHAPES["diamond"], STEP_RUNNER)
-    assert "Choice" not in types(made)
-    assert [copies(made, i) for i in range(4)] == [1, 1, 1, 1]
+    machine = build_machine(SHAPES["diamond"], STEP_RUNNER)
+    assert "Choice" not in types(machine)
+    assert [copies(machine, i) for i in range(4)] == [1, 1, 1, 1]
 
 
 def test_a_join_is_copied_into_the_branch_of_each_need() -> None:
-    made = build_machine(SHAPES["n_shape"], STEP_RUNNER)
-    assert [copies(made, i) for i in range(4)] == [1, 1, 1, 2]
-    assert types(made).count("Choice") == 2
+    machine = build_machine(SHAPES["n_shape"], STEP_RUNNER)
+    assert [copies(machine, i) for i in range(4)] == [1, 1, 1, 2]
+    assert types(machine).count("Choice") == 2
 
 
 def test_steps_that_a_free_cut_unites_inside_a_tangle_are_not_copied() -> None:
-    #    0, 1 -> 3 -> 4      the first two begin together, since all that follows 3 follows both
+    #    0, 1 -> 3 -> 4      the first two begin together, since every step after 3 follows both
     #    2, 3 -> 5           5 joins them with another branch
-    made = build_machine(graph([], [], [], [0, 1], [3], [2, 3]), STEP_RUNNER)
-    assert [copies(made, i) for i in range(6)] == [1, 1, 1, 1, 1, 2]
+    machine = build_machine(graph([], [], [], [0, 1], [3], [2, 3]), STEP_RUNNER)
+    assert [copies(machine, i) for i in range(6)] == [1, 1, 1, 1, 1, 2]
 
 
 def test_needs_that_other_needs_imply_change_nothing() -> None:
@@ -112,11 +112,11 @@ def test_needs_that_other_needs_imply_change_nothing() -> None:
 
 
 def test_a_step_that_waits_for_a_barrier_and_another_branch_is_placed_once_after_the_barrier() -> None:
-    #    0, 1 -> 3      3 stands once behind both of them, guarded: it may wait longer for 2, in whose branch it
-    #    2 -> 3, 4      stands too
-    made = build_machine(SHAPES["barrier"], STEP_RUNNER)
-    assert [copies(made, i) for i in range(5)] == [1, 1, 1, 2, 1]
-    behind = made.definition["States"]["fork"]["Branches"][0]["States"]["s3 if opened"]
+    #    0, 1 -> 3      3 follows both of them once, guarded: it may wait longer for 2, in whose branch there is
+    #    2 -> 3, 4      another copy
+    machine = build_machine(SHAPES["barrier"], STEP_RUNNER)
+    assert [copies(machine, i) for i in range(5)] == [1, 1, 1, 2, 1]
+    behind = machine.definition["States"]["fork"]["Branches"][0]["States"]["s3 if opened"]
     assert [rule["Variable"] for rule in behind["Choices"]] == ["$.go.branches[0].s3", "$.go.branches[1].s3"]
 
 
@@ -124,14 +124,14 @@ def test_a_step_that_waits_for_a_barrier_and_another_branch_is_placed_once_after
 @A_FEW_SECONDS
 def test_state_names_are_unique_and_every_next_exists_in_its_scope(batch: Batch) -> None:
     try:
-        made = build_machine(batch.graph, STEP_RUNNER, batch.map_steps)
+        machine = build_machine(batch.graph, STEP_RUNNER, batch.map_steps)
     except MachineTooLarge:
         return
-    found = list(states(made.definition))
-    assert len({name for name, _, _ in found}) == len(found) == made.states
+    found = list(states(machine.definition))
+    assert len({name for name, _, _ in found}) == len(found) == machine.states
     assert all(target in scope for _, state, scope in found for target in targets(state))
     assert all(len(name) <= 80 for name, _, _ in found)
-    assert made.depth == batch.graph.depth
+    assert machine.depth == batch.graph.depth
 
 
 @given(batches())
@@ -148,15 +148,15 @@ def test_batches_that_differ_only_in_order_share_one_machine(batch: Batch) -> No
 def _definition(some: Graph, map_steps: frozenset[int]) -> str:
     order = canonical_order(some, map_steps)
     try:
-        made = build_machine(some.renumbered(order), STEP_RUNNER, frozenset(order.index(i) for i in map_steps))
+        machine = build_machine(some.renumbered(order), STEP_RUNNER, frozenset(order.index(i) for i in map_steps))
     except MachineTooLarge:
         return "relay"
-    return made.definition_json
+    return machine.definition_json
 
 
 def test_every_arn_has_the_partition_of_the_step_runner() -> None:
-    made = build_machine(SHAPES["each"], STEP_RUNNER.replace("arn:aws:", "arn:aws-cn:"), FANS["each"])
-    assert set(re.findall(r"arn:[^:]*:", made.definition_json)) == {"arn:aws-cn:"}
+    machine = build_machine(SHAPES["each"], STEP_RUNNER.replace("arn:aws:", "arn:aws-cn:"), FANS["each"])
+    assert set(re.findall(r"arn:[^:]*:", machine.definition_json)) == {"arn:aws-cn:"}
 
 
 def test_a_fault_is_retried_for_longer_than_the_function_may_run() -> None:
@@ -180,7 +180,7 @@ def test_retries_last_longer_than_the_claim_of_another_execution() -> None:
 
 
 def _span(retrier: dict[str, Any]) -> float:
-    """The seconds for which a retrier tries again, at most."""
+    """Return the most seconds for which a retrier retries."""
     waits = [retrier["IntervalSeconds"] * retrier["BackoffRate"] ** k for k in range(retrier["MaxAttempts"])]
     return float(sum(min(wait, retrier["MaxDelaySeconds"]) for wait in waits))
 
@@ -207,11 +207,11 @@ def test_equal_shapes_share_one_name() -> None:
 
 
 def test_the_name_differs_by_stack_role_shape_and_function() -> None:
-    made = build_machine(SHAPES["chain"], STEP_RUNNER)
+    machine = build_machine(SHAPES["chain"], STEP_RUNNER)
     names = {
-        made.name("mcpist", ROLE),
-        made.name("mcpist-test", ROLE),
-        made.name("mcpist", f"{ROLE}2"),
+        machine.name("mcpist", ROLE),
+        machine.name("mcpist-test", ROLE),
+        machine.name("mcpist", f"{ROLE}2"),
         build_machine(SHAPES["diamond"], STEP_RUNNER).name("mcpist", ROLE),
         build_machine(SHAPES["chain"], f"{STEP_RUNNER}2").name("mcpist", ROLE),
     }
@@ -253,10 +253,10 @@ def test_the_roles_of_a_stack_with_any_name_allow_the_names_of_its_machines() ->
 
 
 def test_the_definition_is_the_same_text_for_any_order_of_its_keys() -> None:
-    made = build_machine(SHAPES["chain"], STEP_RUNNER)
-    turned = replace(made, definition=dict(reversed(made.definition.items())))
-    assert turned.definition_json == made.definition_json
-    assert json.loads(made.definition_json) == made.definition
+    machine = build_machine(SHAPES["chain"], STEP_RUNNER)
+    turned = replace(machine, definition=dict(reversed(machine.definition.items())))
+    assert turned.definition_json == machine.definition_json
+    assert json.loads(machine.definition_json) == machine.definition
 
 
 def test_a_tangle_is_refused_before_it_grows() -> None:

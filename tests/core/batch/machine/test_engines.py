@@ -1,4 +1,4 @@
-"""Our machines in the eyes of others: npm asl-validator, npm aws-local-stepfunctions, and moto's interpreter."""
+"""Our machines in third-party engines: npm asl-validator, npm aws-local-stepfunctions, and moto's interpreter."""
 
 import json
 import threading
@@ -78,21 +78,21 @@ def test_a_third_party_interpreter_runs_our_machines_correctly() -> None:
         }
         for number, batch in enumerate(batches)
     ]
-    assert any(map(any, (asked["each"] for asked in given)))
+    assert any(map(any, (sent["each"] for sent in given)))
     answers = json.loads(node(INTERPRETER, json.dumps(given)))
-    for batch, asked, found in zip(batches, given, answers, strict=True):
-        ran = sorted(batch.graph.steps.difference(asked["lost"]))
-        assert sorted(found["entries"]) == ran
-        assert sorted(found["settled"]) == sorted(batch.graph.steps)
-        assert in_order(found["settled"], batch.graph)
-        assert sorted(found["elements"]) == [[i, n] for i in ran for n in range(elements_of(batch)[i])]
+    for batch, sent, response in zip(batches, given, answers, strict=True):
+        ran = sorted(batch.graph.steps.difference(sent["lost"]))
+        assert sorted(response["entries"]) == ran
+        assert sorted(response["settled"]) == sorted(batch.graph.steps)
+        assert in_order(response["settled"], batch.graph)
+        assert sorted(response["elements"]) == [[i, n] for i in ran for n in range(elements_of(batch)[i])]
 
 
 # -- moto -------------------------------------------------------------------------------------------------
 
 
 class Runner:
-    """The step runner of one batch behind Lambda's Invoke API: it settles at once."""
+    """The step runner of one batch behind Lambda's Invoke API; it settles at once."""
 
     def __init__(self, batch: Batch) -> None:
         self.batch = batch
@@ -107,13 +107,13 @@ class Runner:
     def answer(self, payload: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
             assert {"retry", "execution", "started", "machine"} <= payload.keys()
-            found = self._settle(payload)
+            response = self._settle(payload)
         if payload.get("relay"):
-            for step in found.pop("opened"):
+            for step in response.pop("opened"):
                 self.relay(step)
         else:
-            found["go"] = {f"s{step}": True for step in found.pop("opened")}
-        return found
+            response["go"] = {f"s{step}": True for step in response.pop("opened")}
+        return response
 
     def _settle(self, payload: dict[str, Any]) -> dict[str, Any]:
         step = payload["step"]
@@ -174,17 +174,17 @@ def test_the_embedded_step_functions_run_our_machines_correctly(
 ) -> None:
     client, runners = embedded
     (batch,) = sample(range(seed, seed + 1), 9)
-    one = runners[f"b{seed}"] = Runner(batch)
+    runner = runners[f"b{seed}"] = Runner(batch)
     arn = create(client, f"m{seed}", definition(batch))
     started = client.start_execution(stateMachineArn=arn, name=f"b{seed}", input=json.dumps({"batch": f"b{seed}"}))
     assert _ended(client, started["executionArn"]) == "SUCCEEDED"
-    assert ran_once(one)
+    assert ran_once(runner)
 
 
 def test_the_embedded_step_functions_run_the_relay_correctly(embedded: tuple[Any, dict[str, Runner]]) -> None:
     client, runners = embedded
     (batch,) = sample(range(3, 4), 9)
-    one = runners["relayed"] = Runner(batch)
+    runner = runners["relayed"] = Runner(batch)
     arn = create(client, "relay", build_relay(batch.graph, STEP_RUNNER).definition)
 
     def start(step: int) -> None:
@@ -192,17 +192,17 @@ def test_the_embedded_step_functions_run_the_relay_correctly(embedded: tuple[Any
             stateMachineArn=arn, name=f"relayed-{step}", input=json.dumps({"batch": "relayed", "step": step})
         )
 
-    one.relay = start
+    runner.relay = start
     start(-1)
-    assert one.done.wait(SECONDS)
-    assert ran_once(one)
+    assert runner.done.wait(SECONDS)
+    assert ran_once(runner)
 
 
-def ran_once(one: Runner) -> bool:
-    """Whether each step was entered once, and each element, and all settled in an order that the needs allow."""
-    assert sorted(one.entries) == sorted(one.seq) == sorted(one.batch.graph.steps)
-    assert sorted(one.elements) == [(step, n) for step, count in enumerate(one.each) for n in range(count)]
-    return in_order(sorted(one.seq, key=one.seq.__getitem__), one.batch.graph)
+def ran_once(runner: Runner) -> bool:
+    """Return whether each step and element was entered once, and all settled in an order that the needs allow."""
+    assert sorted(runner.entries) == sorted(runner.seq) == sorted(runner.batch.graph.steps)
+    assert sorted(runner.elements) == [(step, n) for step, count in enumerate(runner.each) for n in range(count)]
+    return in_order(sorted(runner.seq, key=runner.seq.__getitem__), runner.batch.graph)
 
 
 def _ended(client: Any, execution: str) -> str:
