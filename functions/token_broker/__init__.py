@@ -1,1 +1,1 @@
-"""The only room that can open a stored token; it has no public route."""
+"""Token broker: the only door that can decrypt a stored token; it has no public route."""

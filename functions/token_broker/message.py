@@ -1,7 +1,7 @@
-"""What the other doors may ask of the broker: one model for each operation; anything else is refused.
+"""Messages: the broker's requests, one model for each operation; anything else is refused.
 
-Only `resolve` accepts a warrant as proof, and it accepts no browser's session. No message can name another user: a
-person's own grant is always the caller's, so somebody else's cannot even be asked for.
+Only `resolve` accepts a warrant as proof, and it accepts no browser's session. No message about personal grants names
+a user: they are always the caller's, so another user's cannot even be requested.
 """
 
 import re
@@ -43,7 +43,7 @@ OPERATIONS = (
 
 
 def _check_visible_ascii(secret: SecretStr) -> SecretStr:
-    """Visible ASCII only: what can stand in a header (RFC 6750)."""
+    """Accept visible ASCII only, which a header can contain (RFC 6750)."""
     if not all("!" <= letter <= "~" for letter in secret.get_secret_value()):
         raise ValueError("a secret is visible ASCII without spaces")
     return secret
@@ -62,7 +62,7 @@ type NonNegativeInt = Annotated[int, Field(strict=True, ge=0)]
 
 
 class StrictModel(BaseModel):
-    """Frozen, without unknown fields, and silent about what it refused."""
+    """Model without unknown fields, whose errors do not quote the refused value."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -75,14 +75,14 @@ class JwtProof(StrictModel):
 
 
 class WarrantProof(StrictModel):
-    """What the broker sealed at a batch's start."""
+    """The warrant that the broker sealed at a batch's start."""
 
     kind: Literal["warrant"]
     value: Secret
 
 
 class SessionProof(StrictModel):
-    """What the broker sealed when a person's browser had logged in."""
+    """The session that the broker sealed when a person's browser had logged in."""
 
     kind: Literal["session"]
     value: Secret
@@ -92,13 +92,14 @@ type PersonProof = Annotated[JwtProof | SessionProof, Field(discriminator="kind"
 
 
 class BaseMessage(StrictModel):
-    """What every message may say: the id of the request that it is sent in, of the door's or its caller's."""
+    """The fields of every message."""
 
     correlation: Correlation | None = None
+    """The id of the request in which the message is sent."""
 
 
 class CallerMessage(BaseMessage):
-    """Who asks, and as what."""
+    """The fields of messages that name the caller's roles."""
 
     proof: JwtProof
     organization: Id
@@ -106,7 +107,7 @@ class CallerMessage(BaseMessage):
 
 
 class Resolve(BaseMessage):
-    """The access token that a call of this service is sent with; `refused` is the version that it did not accept."""
+    """Request the access token for a call of a service."""
 
     operation: Literal["resolve"]
     proof: Annotated[JwtProof | WarrantProof, Field(discriminator="kind")]
@@ -114,10 +115,11 @@ class Resolve(BaseMessage):
     roles: Ids
     service: Service
     refused: NonNegativeInt | None = None
+    """The version of the token that the service refused."""
 
 
 class IssueWarrant(CallerMessage):
-    """A warrant that lets a batch resolve these services until then (epoch seconds)."""
+    """Request a warrant with which a batch resolves these services until `expires_at` (epoch seconds)."""
 
     operation: Literal["warrant"]
     services: Services
@@ -125,14 +127,14 @@ class IssueWarrant(CallerMessage):
 
 
 class Status(CallerMessage):
-    """Which of these services are connected for the caller, without secrets."""
+    """Request which of these services are connected for the caller, without secrets."""
 
     operation: Literal["status"]
     services: Services
 
 
 class PersonMessage(BaseMessage):
-    """What a person does about their own accounts; without `roles`, in all that they have."""
+    """The fields of messages about a person's own accounts; without `roles`, all of the person's roles count."""
 
     proof: PersonProof
     organization: Id
@@ -140,7 +142,7 @@ class PersonMessage(BaseMessage):
 
 
 class Revoke(PersonMessage):
-    """Use a grant no longer for a service: the caller's own, or (by an administrator) a role's."""
+    """Stop using a grant for a service: the caller's own or, for an administrator, a role's."""
 
     operation: Literal["revoke"]
     service: Service
@@ -148,7 +150,7 @@ class Revoke(PersonMessage):
 
 
 class AdministrationMessage(PersonMessage):
-    """What is done about many grants: of a user or a role, of a service's provider, or of the whole organization."""
+    """The fields of messages about many grants: a user's, a role's, a provider's, or all of the organization."""
 
     proof: JwtProof
     user: Id | None = None
@@ -163,14 +165,14 @@ class AdministrationMessage(PersonMessage):
 
 
 class ListGrants(AdministrationMessage):
-    """The grants, without secrets; `cursor` is where the page before ended."""
+    """List grants without secrets; `cursor` is that of the previous page."""
 
     operation: Literal["list"]
     cursor: Label = ""
 
 
 class Kill(AdministrationMessage):
-    """Forget the grants and revoke them at their providers; all of the organization's only by the word `everything`."""
+    """Delete grants and revoke them at their providers; all of the organization's only with `everything`."""
 
     operation: Literal["kill"]
     everything: Annotated[bool, Field(strict=True)] = False
@@ -183,7 +185,7 @@ class Kill(AdministrationMessage):
 
 
 class Reencrypt(PersonMessage):
-    """Seal the organization's grants anew under the present key; `cursor` is where the time before ended."""
+    """Reseal the organization's grants under the current key; `cursor` is that of the previous page."""
 
     operation: Literal["reencrypt"]
     proof: JwtProof
@@ -191,7 +193,7 @@ class Reencrypt(PersonMessage):
 
 
 class Login(PersonMessage):
-    """A session for the browser of who sends this; an organization is named by who is in several."""
+    """Request a session for the caller's browser; a caller with several organizations names one."""
 
     operation: Literal["login"]
     proof: JwtProof
@@ -199,16 +201,16 @@ class Login(PersonMessage):
 
 
 class Offer(PersonMessage):
-    """What of these services (without any: of all built in) can be connected, and what is."""
+    """Request what can be connected, and what is; without `services`, for all that the caller's roles use."""
 
     operation: Literal["offer"]
     services: Services = ()
 
 
 class Begin(PersonMessage):
-    """Begin to connect an account that serves these services, all of one provider.
+    """Begin to connect an account for these services, all of one provider.
 
-    It becomes the caller's own, or (by an administrator) a role's. `open_to` are the caller's roles that may use it.
+    It becomes the caller's own or, for an administrator, a role's. `open_to` names the caller's roles that may use it.
     """
 
     operation: Literal["begin"]
@@ -219,7 +221,7 @@ class Begin(PersonMessage):
 
 
 class Finish(PersonMessage):
-    """What the provider sent the browser back with."""
+    """The provider's redirect: its query parameters."""
 
     operation: Literal["finish"]
     proof: SessionProof
@@ -231,7 +233,7 @@ class Finish(PersonMessage):
 
 
 class Paste(PersonMessage):
-    """Store a key that the person made at the service, as `begin` would what it consents to."""
+    """Store a key that the person created at the service; owner and roles are those of `begin`."""
 
     operation: Literal["paste"]
     service: Service
@@ -241,7 +243,7 @@ class Paste(PersonMessage):
 
 
 class Confirm(PersonMessage):
-    """The answer to what `finish` or `paste` asked."""
+    """The person's answer to a question of `finish` or `paste`."""
 
     operation: Literal["confirm"]
     question: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -266,18 +268,18 @@ type Message = (
 
 _MESSAGE_ADAPTER: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discriminator="operation")])
 
-# pydantic's own words for it would quote the value.
-_PROBLEM_TEXTS = {"union_tag_invalid": "it is of no known kind"}
+# pydantic's own message would quote the value.
+_PROBLEM_TEXTS = {"union_tag_invalid": "its kind is unknown"}
 
 
 def correlation_of(event: Any) -> str:
-    """The id that a message brings, before anything else of it is believed; empty for none, or what cannot be one."""
-    found = event.get("correlation") if isinstance(event, dict) else None
-    return found if isinstance(found, str) and re.fullmatch(CORRELATION_PATTERN, found) else ""
+    """Return the correlation id of an unparsed message; empty for none or an invalid one."""
+    value = event.get("correlation") if isinstance(event, dict) else None
+    return value if isinstance(value, str) and re.fullmatch(CORRELATION_PATTERN, value) else ""
 
 
 def parse(event: Mapping[str, Any]) -> Message:
-    """The typed message, or InvalidRequest naming the field and never its value."""
+    """Return the typed message; InvalidRequest names the field and never its value."""
     try:
         return _MESSAGE_ADAPTER.validate_python(event)
     except ValidationError as error:

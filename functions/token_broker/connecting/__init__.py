@@ -1,1 +1,1 @@
-"""From a person's request to a stored grant."""
+"""Connecting: from a person's request to a stored grant."""

@@ -1,4 +1,4 @@
-"""The providers whose tokens the broker keeps: those that services declare, and OAuth servers by their parameter."""
+"""Providers: those that services declare, and OAuth servers that an administrator describes in a parameter."""
 
 import mcpist_services
 from mcpist.errors import NotConfigured

@@ -29,7 +29,7 @@ app_cache: Memory[str, App] = Memory(APP_CACHE_SECONDS, MAX_CACHED_APPS)
 
 
 def get_app(provider: str) -> App:
-    """Our client at a provider, as a minute ago at most; NotConfigured where an administrator must set it up."""
+    """Return our client at a provider, cached for a minute; NotConfigured where an administrator must register it."""
     return app_cache.get_or_make(provider, lambda: _parse(provider, _read(provider)))
 
 

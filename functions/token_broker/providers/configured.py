@@ -1,4 +1,4 @@
-"""Any OAuth 2.1 server, as an administrator describes it: with PKCE, and with RFC 7009, 9207 and OpenID's userinfo."""
+"""Any OAuth 2.1 server that an administrator describes: with PKCE, RFC 7009, RFC 9207 and OpenID's userinfo."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +8,7 @@ from mcpist.oauth.provider import Provider, ProviderAccount, ProviderRequest, To
 
 
 def provider(name: str, server: OAuthServerApp) -> Provider:
-    """The provider of the one service of this name."""
+    """Return the provider of the one service of this name."""
     resource = {"resource": server.resource} if server.resource else {}
     return Provider(
         name=name,
@@ -32,7 +32,7 @@ def _parse_account(body: Any) -> ProviderAccount | None:
 
 
 def _revocation_requests(provider: Provider, app: App, tokens: Tokens) -> Iterable[ProviderRequest]:
-    """The refresh token first: many servers end the access token with it."""
+    """Revoke the refresh token first: many servers end the access token with it."""
     headers, fields = provider.credentials(app)
     for hint, token in (("refresh_token", tokens.refresh_token), ("access_token", tokens.access_token)):
         if token is not None:

@@ -1,4 +1,4 @@
-"""OAuth: the steps of a connection's life as every provider's dialect has them.
+"""OAuth client: consent, code exchange, refresh, revocation and account, in any provider's dialect.
 
 Reference: https://datatracker.ietf.org/doc/html/draft-ietf-oauth-v2-1
 """
@@ -35,36 +35,34 @@ QUOTABLE_ERRORS = {"invalid_request", "server_error", "temporarily_unavailable"}
 _TOKEN_PATTERN = re.compile(r"[!-~]{1,16384}")  # what can stand in a header (RFC 6750)
 
 
-class GrantRejected(Exception):  # a signal to who keeps the grant, not an error of ours
-    """The provider will never take this code or refresh token again, and says so with `code`."""
+class GrantRejected(Exception):  # a signal to the caller that keeps the grant, not an error of ours
+    """The provider will never accept this code or refresh token again; `code` is its reason."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)
         self.code = code
 
 
-class AccessTokenRejected(Exception):  # a signal to who connects an account, not an error of ours
-    """The provider takes this access token for no account that a service could act as."""
+class AccessTokenRejected(Exception):  # a signal to the caller that connects an account, not an error of ours
+    """The access token reaches no account that a service could act as."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenResponse:
-    """A pair of tokens that the provider just issued.
-
-    The access token `lives` so many seconds, to `expires_at` (epoch); None where the provider does not say. Nor does
-    each say the `scopes`.
-    """
+    """A pair of tokens that the provider just issued; a field is None where the provider does not state it."""
 
     tokens: Tokens
     expires_at: int | None
+    """The end of the access token (epoch seconds)."""
     scopes: tuple[str, ...] | None
     lives: int | None
+    """The lifetime of the access token in seconds."""
 
 
 def authorize_url(
     provider: Provider, app: App, *, state: str, challenge: str, redirect_uri: str, services: Sequence[str]
 ) -> str:
-    """Where the person's browser goes to consent to these services; `challenge` is PKCE's, of the method S256."""
+    """Return the address of the consent page for these services; `challenge` is PKCE's, by the method S256."""
     scopes = " ".join(provider.scopes(services))
     query = {
         "response_type": "code",
@@ -88,7 +86,7 @@ def exchange_code(
     redirect_uri: str,
     seconds: float = PROVIDER_TIMEOUT_SECONDS,
 ) -> TokenResponse:
-    """The tokens for the code that a person's consent brought; GrantRejected where the code is no good."""
+    """Redeem an authorization code; GrantRejected where the code is used, expired or another client's."""
     params = {"grant_type": "authorization_code", "code": code.get_secret_value(), "redirect_uri": redirect_uri}
     if provider.pkce:
         params["code_verifier"] = verifier.get_secret_value()
@@ -98,9 +96,9 @@ def exchange_code(
 def refresh(
     provider: Provider, app: App, refresh_token: SecretStr, *, seconds: float = PROVIDER_TIMEOUT_SECONDS
 ) -> TokenResponse:
-    """A new pair for a refresh token, or a new access token beside the old refresh token.
+    """Redeem a refresh token for a new pair, or for a new access token beside the old refresh token.
 
-    GrantRejected only where the provider says, below status 500, that this refresh token will never work again.
+    Raises GrantRejected only where the provider answers, below status 500, that this token will never work again.
     """
     params = {"grant_type": "refresh_token", "refresh_token": refresh_token.get_secret_value()}
     token_response = _request_tokens(provider, app, params, permanent_errors=provider.permanent_errors, seconds=seconds)
@@ -112,26 +110,26 @@ def refresh(
 def revoke(
     provider: Provider, app: App | None, tokens: Tokens, *, seconds: float = PROVIDER_TIMEOUT_SECONDS
 ) -> Literal["revoked", "unsupported", "failed"]:
-    """Make the provider forget a pair; a key that a person pasted stays theirs, and nothing is raised."""
+    """Revoke a pair at the provider, without raising an error; a pasted key remains the person's."""
     if provider.revocation_requests is None or app is None or provider.accepts_key(tokens.access_token):
         return "unsupported"
     until = time.monotonic() + seconds
     try:
-        answers = [
+        responses = [
             send(_with_provider_headers(provider, request), provider.name, until - time.monotonic())
             for request in provider.revocation_requests(provider, app, tokens)
         ]
     except McpistError:
         return "failed"
-    if not answers:
+    if not responses:
         return "unsupported"
-    return "revoked" if all(map(_is_revoked, answers)) else "failed"
+    return "revoked" if all(map(_is_revoked, responses)) else "failed"
 
 
 def fetch_account(
     provider: Provider, access_token: SecretStr, *, seconds: float = PROVIDER_TIMEOUT_SECONDS
 ) -> ProviderAccount:
-    """Whose account a token is, asked at the provider's own fixed address; AccessTokenRejected where it is nobody's."""
+    """Request the account of a token; AccessTokenRejected where it has none."""
     if not provider.account_url:
         return ProviderAccount("", provider.name)
     headers = {"authorization": f"Bearer {access_token.get_secret_value()}"}
@@ -174,10 +172,10 @@ def _request_tokens(
     token = response.field("access_token")
     if not response.is_success or not isinstance(token, str) or not _TOKEN_PATTERN.fullmatch(token):
         raise UpstreamUnavailable(service=provider.name, problem=f"it answered {response.status} without a token")
-    renewed, lives = response.field("refresh_token"), _parse_lifetime(response.field("expires_in"))
-    is_token = isinstance(renewed, str) and _TOKEN_PATTERN.fullmatch(renewed)
+    rotated, lives = response.field("refresh_token"), _parse_lifetime(response.field("expires_in"))
+    is_token = isinstance(rotated, str) and _TOKEN_PATTERN.fullmatch(rotated)
     return TokenResponse(
-        tokens=Tokens(SecretStr(token), SecretStr(renewed) if is_token else None),
+        tokens=Tokens(SecretStr(token), SecretStr(rotated) if is_token else None),
         expires_at=None if lives is None else began + lives,
         scopes=_parse_scopes(response.field("scope")),
         lives=lives,
@@ -185,7 +183,7 @@ def _request_tokens(
 
 
 def _raise_for_error(provider: Provider, response: ProviderResponse, permanent_errors: frozenset[str]) -> None:
-    """Read what the body says before the status: some providers refuse with 200, some with 403."""
+    """Raise the error in the body before that of the status: some providers refuse with 200, some with 403."""
     code = response.field("error")
     code = code if isinstance(code, str) else ""
     if response.status < 500 and response.status != 429:
@@ -202,7 +200,7 @@ def _raise_for_error(provider: Provider, response: ProviderResponse, permanent_e
 
 
 def _raise_for_unavailable(provider: Provider, response: ProviderResponse) -> None:
-    """Whether it limits us, or is out of order."""
+    """Raise an error for a rate limit or an outage."""
     from mcpist.running.rate_limits import is_rate_limit, retry_after, round_up
 
     if is_rate_limit(response.status, response.headers):
@@ -228,7 +226,7 @@ def _expand_tenant(url: str, app: App) -> str:
 
 
 def _parse_lifetime(value: Any) -> int | None:
-    """A lifetime; one that cannot be is as good as none, for the tokens beside it must not be lost."""
+    """Return a lifetime in seconds; None for an impossible one, so that the tokens beside it are not lost."""
     try:
         seconds = int(value)
     except (TypeError, ValueError, OverflowError):
@@ -237,9 +235,9 @@ def _parse_lifetime(value: Any) -> int | None:
 
 
 def _parse_scopes(value: Any) -> tuple[str, ...] | None:
-    """Scopes as a list in one text, separated by spaces or commas.
+    """Return the scopes of a text that separates them by spaces or commas.
 
-    Not more of them, nor longer ones, than can be stored: the tokens beside them must not be lost.
+    Their number and length are bounded so that they can be stored: the tokens beside them must not be lost.
     """
-    found = re.split(r"[ ,]+", value) if isinstance(value, str) else []
-    return tuple(filter(None, map(printable, found)))[:MAX_SCOPES] or None
+    names = re.split(r"[ ,]+", value) if isinstance(value, str) else []
+    return tuple(filter(None, map(printable, names)))[:MAX_SCOPES] or None

@@ -1,1 +1,1 @@
-"""From a caller to an access token."""
+"""Resolving: from a caller to an access token."""

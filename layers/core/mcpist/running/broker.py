@@ -1,8 +1,8 @@
-"""The token broker as the other doors see it: messages to `token_broker:live`, and a short memory.
+"""Client of the token broker: messages to `token_broker:live`, and a short-lived cache.
 
-Every message is `{"operation", "proof": {"kind", "value"}, "organization", "roles": [...], ...}`, from a door also with
-its `correlation`; every answer is `{"result": ...}` or `{"error": {"type", "details"}}`. What comes back is one of our
-own errors, whatever happened on the way, and quotes neither the message nor the answer.
+A message is `{"operation", "proof": {"kind", "value"}, "organization", "roles": [...], ...}`, with the `correlation` id
+of the door's request; a response is `{"result": ...}` or `{"error": {"type", "details"}}`. Every failure becomes one of
+our own errors, which quotes neither the message nor the response.
 """
 
 import json
@@ -31,20 +31,21 @@ type CacheKey = tuple[str, str, tuple[str, ...], str]
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a Call is sent with, and whose account acts.
-
-    `version` is the stored grant's; `scopes` are those granted, none where they are not known; `keep_seconds` is how
-    much longer it may be remembered: in all memories together a minute.
-    """
+    """An access token, and the account that it acts as."""
 
     token: str = field(repr=False)
     account_id: str
     account_name: str
     owner: str
+    """The grant's owner: `user#ID` or `role#NAME`."""
     expires_at: int | None
+    """The end of the token (epoch seconds); None where it is unknown."""
     version: int = 0
+    """The stored grant's version."""
     scopes: tuple[str, ...] = ()
+    """The granted scopes; empty where they are unknown."""
     keep_seconds: float = CREDENTIAL_CACHE_SECONDS
+    """The seconds for which it may still be cached: a minute in all caches together."""
 
 
 credential_cache: Memory[CacheKey, Credential] = Memory(CREDENTIAL_CACHE_SECONDS, MAX_CACHED_CREDENTIALS)
@@ -52,44 +53,44 @@ status_cache: Memory[CacheKey, frozenset[str]] = Memory(CREDENTIAL_CACHE_SECONDS
 
 
 def resolve(caller: Caller, service: str, *, refused: int | None = None) -> Credential:
-    """The caller's credential for a service; `refused` is the version of the last one, where the service refused it."""
+    """Return the caller's credential for a service; `refused` is the version that the service refused."""
     key = (caller.organization, caller.user, caller.role_names, service)
-    known = credential_cache.get(key)
-    if known and known.version != refused:
-        return known
+    cached = credential_cache.get(key)
+    if cached and cached.version != refused:
+        return cached
     credential_cache.drop(lambda other, _: other == key)
     fields = {} if refused is None else {"refused": refused}
     credential = _parse_credential(request(caller, "resolve", service=service, **fields))
-    kept_until = credential_cache.clock() + credential.keep_seconds
+    cached_until = credential_cache.clock() + credential.keep_seconds
     expires_at = math.inf if credential.expires_at is None else credential.expires_at
-    return credential_cache.put(key, credential, until=min(kept_until, expires_at))
+    return credential_cache.put(key, credential, until=min(cached_until, expires_at))
 
 
 def forget(caller: Caller, service: str) -> None:
-    """Ask the broker the next time, whatever is remembered of the user, in any roles."""
+    """Drop what is cached of the user and the service, in any roles."""
     user_key = (caller.organization, caller.user)
     credential_cache.drop(lambda key, _: (*key[:2], key[3]) == (*user_key, service))
     status_cache.drop(lambda key, _: key[:2] == user_key)
 
 
 def connected(caller: Caller, services: Sequence[str]) -> frozenset[str]:
-    """Those of the services that the caller has a working grant of, as of a minute ago at most."""
+    """Return the services for which the caller has a working grant, cached for a minute."""
     key = (caller.organization, caller.user, caller.role_names, " ".join(services))
 
-    def ask() -> frozenset[str]:
+    def fetch() -> frozenset[str]:
         rows = request(caller, "status", services=list(services))["grants"]
         return frozenset(row["service"] for row in rows if row["acts"] and row["usable"])
 
-    return status_cache.get_or_make(key, ask)
+    return status_cache.get_or_make(key, fetch)
 
 
 def warrant(caller: Caller, services: Iterable[str], *, expires_at: int) -> str:
-    """The broker's sealed word that a batch of this caller may resolve these services until then, an hour at most."""
+    """Return a warrant with which a batch of this caller resolves these services until then, an hour at most."""
     return str(request(caller, "warrant", services=sorted(set(services)), expires_at=expires_at)["warrant"])
 
 
 def request(caller: Caller, operation: str, **fields: Any) -> dict[str, Any]:
-    """Send one message with the caller's proof; the broker's typed error is raised here."""
+    """Send one message with the caller's proof, and return the result or raise the broker's typed error."""
     if caller.proof is None:
         raise ValueError("a caller without proof cannot ask the broker")
     proof = {"kind": caller.proof.kind, "value": caller.proof.value}
@@ -100,7 +101,7 @@ def request(caller: Caller, operation: str, **fields: Any) -> dict[str, Any]:
 def invoke(
     message: Mapping[str, Any], *, seconds: float = INVOKE_TIMEOUT_SECONDS, attempts: int = MAX_INVOKE_ATTEMPTS
 ) -> dict[str, Any]:
-    """The broker's result; one attempt for what must not be asked twice."""
+    """Send a message and return the broker's result; use one attempt for a message that must not be repeated."""
     correlated = {"correlation": correlation()} if correlation() else {}
     with span("broker", operation=message["operation"]):
         request_id, failed, body = _invoke({**message, **correlated}, seconds, attempts)
@@ -117,7 +118,7 @@ def invoke(
 
 
 def _invoke(message: Mapping[str, Any], seconds: float, attempts: int) -> tuple[str, bool, bytes]:
-    """The request's id, whether the function failed, and what it answered."""
+    """Return the request's id, whether the function failed, and its response."""
     try:
         with store_errors("token broker"):
             answer = client("lambda", read_seconds=seconds, attempts=attempts).invoke(
@@ -132,7 +133,7 @@ def _invoke(message: Mapping[str, Any], seconds: float, attempts: int) -> tuple[
 
 
 def _parse_error(message: Any, request_id: str) -> McpistError:
-    """The broker's error; one that this release does not know is a defect."""
+    """Return the broker's error; one that this release does not know is a defect."""
     try:
         return from_message(message)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
@@ -143,4 +144,4 @@ def _parse_credential(result: dict[str, Any]) -> Credential:
     try:
         return Credential(**{**result, "scopes": tuple(result.get("scopes", ()))})
     except TypeError:
-        raise UpstreamUnavailable(service="token broker", problem="it answered in another release's words") from None
+        raise UpstreamUnavailable(service="token broker", problem="its response is of another release") from None
