@@ -51,21 +51,14 @@ class Table:
         """Read all items of a partition whose sort keys begin with the prefix, consistently."""
         condition = "pk = :pk AND begins_with(sk, :prefix)" if prefix else "pk = :pk"
         values = {":pk": pk, ":prefix": prefix} if prefix else {":pk": pk}
-        items: list[Item] = []
-        start: dict[str, Any] = {}
-        with store_errors(self.label):
-            while True:
-                page = self._client.query(
-                    TableName=self.name,
-                    KeyConditionExpression=condition,
-                    ExpressionAttributeValues=serialize(values),
-                    ConsistentRead=True,
-                    **start,
-                )
-                items += map(deserialize, page["Items"])
-                if "LastEvaluatedKey" not in page:
-                    return items
-                start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+        return list(
+            self._pages(
+                "query",
+                KeyConditionExpression=condition,
+                ExpressionAttributeValues=serialize(values),
+                ConsistentRead=True,
+            )
+        )
 
     def query_descending(
         self,
@@ -83,39 +76,36 @@ class Table:
         """
         conditions = " AND ".join(f"#{name} = :{name}" for name in filters or {})
         values = {f":{name}": wanted for name, wanted in (filters or {}).items()}
-        request: dict[str, Any] = {
-            "TableName": self.name,
-            "KeyConditionExpression": f"{key} = :key AND sk BETWEEN :low AND :high",
-            "ScanIndexForward": False,
-            "Limit": page,
-            "ExpressionAttributeValues": serialize({":key": value, ":low": between[0], ":high": between[1], **values}),
+        return self._pages(
+            "query",
+            KeyConditionExpression=f"{key} = :key AND sk BETWEEN :low AND :high",
+            ScanIndexForward=False,
+            Limit=page,
+            ExpressionAttributeValues=serialize({":key": value, ":low": between[0], ":high": between[1], **values}),
             **({"IndexName": index} if index else {}),
             **({"FilterExpression": conditions} if filters else {}),
             **({"ExpressionAttributeNames": {f"#{name}": name for name in filters}} if filters else {}),
-        }
-        while True:
-            with store_errors(self.label):
-                answer = self._client.query(**request)
-            yield from map(deserialize, answer["Items"])
-            if "LastEvaluatedKey" not in answer:
-                return
-            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+        )
 
-    def scan(self, prefix: str) -> Iterator[Item]:
+    def scan(self, prefix: str, *, keys_only: bool = False) -> Iterator[Item]:
         """Read all items whose partition keys begin with the prefix, consistently, one request a page."""
-        request: dict[str, Any] = {
-            "TableName": self.name,
-            "FilterExpression": "begins_with(pk, :prefix)",
-            "ExpressionAttributeValues": serialize({":prefix": prefix}),
-            "ConsistentRead": True,
-        }
+        return self._pages(
+            "scan",
+            FilterExpression="begins_with(pk, :prefix)",
+            ExpressionAttributeValues=serialize({":prefix": prefix}),
+            ConsistentRead=True,
+            **({"ProjectionExpression": "pk, sk"} if keys_only else {}),
+        )
+
+    def _pages(self, operation: str, **request: Any) -> Iterator[Item]:
+        """Iterate over the items of all pages; a page is requested when it is needed."""
         while True:
             with store_errors(self.label):
-                answer = self._client.scan(**request)
-            yield from map(deserialize, answer["Items"])
-            if "LastEvaluatedKey" not in answer:
+                response = getattr(self._client, operation)(TableName=self.name, **request)
+            yield from map(deserialize, response["Items"])
+            if "LastEvaluatedKey" not in response:
                 return
-            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+            request["ExclusiveStartKey"] = response["LastEvaluatedKey"]
 
     def put(self, item: Item, *, condition: str = "", values: Mapping[str, Any] | None = None) -> None:
         """Write one item; ConditionFailed if the condition does not hold."""

@@ -7,7 +7,6 @@ an account is counted and deleted, and its sealed tokens stay with the broker.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mcpist.aws import clients
 from mcpist.aws.table import Table
 from mcpist.errors import GrantsRemain
 from mcpist.people.organization import Change
@@ -58,16 +57,5 @@ def orphaned_accounts(change: Change) -> list[ConnectedAccount]:
         return []
     # The services are not known by key, upstream servers being among them: so the table is scanned, for keys alone.
     prefix = f"{change.before.id}#"
-    with clients.store_errors("grants"):
-        pages = (
-            clients.client("dynamodb")
-            .get_paginator("scan")
-            .paginate(
-                TableName=settings().grants_table,
-                FilterExpression="begins_with(pk, :prefix)",
-                ProjectionExpression="pk, sk",
-                ExpressionAttributeValues={":prefix": {"S": prefix}},
-            )
-        )
-        keys = [(item["pk"]["S"], item["sk"]["S"]) for page in pages for item in page["Items"]]
-    return [ConnectedAccount(pk.removeprefix(prefix), sk) for pk, sk in keys if sk in owners]
+    keys = Table(settings().grants_table, "grants").scan(prefix, keys_only=True)
+    return [ConnectedAccount(key["pk"].removeprefix(prefix), key["sk"]) for key in keys if key["sk"] in owners]
