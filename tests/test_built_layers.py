@@ -135,7 +135,7 @@ def test_layers_hold_what_their_folders_say_and_nothing_that_only_developers_nee
     assert [path.name for path in code(built, "CoreLayer").iterdir() if path.is_dir()] == ["mcpist"]
     assert [path.name for path in code(built, "ServicesLayer").iterdir() if path.is_dir()] == ["mcpist_services"]
     dependencies = {path.name for path in code(built, "DependenciesLayer").iterdir()}
-    assert {"boto3", "httpx", "mcp", "pydantic"} <= dependencies
+    assert {"boto3", "httpx2", "mcp", "pydantic"} <= dependencies
     assert not {"bin", "tests", "pytest", "moto", "mypy", "hypothesis"} & dependencies
 
 

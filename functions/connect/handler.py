@@ -21,7 +21,7 @@ ROUTES: dict[str, Callable[[Request], HttpResponse]] = {
 }
 
 DOOR = Door("connect")
-prepare(services=("lambda",), modules=("httpx",))
+prepare(services=("lambda",), modules=("mcpist.bounded_http.client",))
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> HttpResponse:

@@ -25,6 +25,7 @@ from connect.request import Request
 from connect.response import html_response, redirect
 from connect.texts import TEXTS
 from mcpist.aws.http_request import HttpResponse
+from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
 from mcpist.errors import AuthenticationError, NotConfigured, StaleConnection, Timeout, UpstreamUnavailable
 from mcpist.memory import Memory
 from mcpist.people.identity import METADATA_PATHS
@@ -33,7 +34,7 @@ from mcpist.settings import settings
 
 LOGIN_CALLBACK_PATH = "/connect/login"
 ISSUER_CONNECT_TIMEOUT_SECONDS = 3
-ISSUER_READ_TIMEOUT_SECONDS = 10
+ISSUER_TIMEOUT_SECONDS = 10
 METADATA_CACHE_SECONDS = 3600
 MAX_ISSUER_RESPONSE_BYTES = 1_000_000
 
@@ -139,28 +140,24 @@ def _redeem(request: Request, code: str, verifier: str) -> str:
 
 
 def _fetch(method: str, url: str, form: dict[str, str] | None = None) -> tuple[int, dict[str, Any]]:
-    """The status and the JSON object of the issuer's answer; no redirect is followed."""
-    import httpx  # a third of the import time of this door, and most requests do not need it
+    """Return the status and the JSON object of the issuer's response; no redirect is followed."""
+    from mcpist.bounded_http.client import (  # most requests do not need it, and wait for its import
+        HttpClient,
+        parse_json,
+    )
 
-    timeout = httpx.Timeout(ISSUER_READ_TIMEOUT_SECONDS, connect=ISSUER_CONNECT_TIMEOUT_SECONDS)
+    client = HttpClient(
+        max_bytes=MAX_ISSUER_RESPONSE_BYTES, connect_seconds=ISSUER_CONNECT_TIMEOUT_SECONDS, keep_alive=False
+    )
+    deadline = time.monotonic() + ISSUER_TIMEOUT_SECONDS
     try:
-        with (
-            httpx.Client(timeout=timeout) as web,
-            web.stream(method, url, data=form, headers={"accept": "application/json"}) as answer,
-        ):
-            body = b""
-            for chunk in answer.iter_bytes():
-                body += chunk
-                if len(body) > MAX_ISSUER_RESPONSE_BYTES:
-                    raise UpstreamUnavailable(service="login", problem="its answer is too long")
-            found = httpx.Response(200, content=body).json() if body else {}
-    except httpx.TimeoutException:
-        raise Timeout(service="login", seconds=ISSUER_READ_TIMEOUT_SECONDS) from None
-    except httpx.HTTPError:
+        response = client.exchange(method, url, deadline=deadline, form=form, headers={"accept": "application/json"})
+    except ExchangeTimeout:
+        raise Timeout(service="login", seconds=ISSUER_TIMEOUT_SECONDS) from None
+    except ExchangeFailed:
         raise UpstreamUnavailable(service="login", problem="it cannot be reached") from None
-    except ValueError:
-        found = {}
-    return answer.status_code, found if isinstance(found, dict) else {}
+    content = parse_json(response.body)
+    return response.status, content if isinstance(content, dict) else {}
 
 
 def _audience(request: Request) -> str:

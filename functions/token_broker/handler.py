@@ -15,7 +15,12 @@ from token_broker.operations import perform
 DOOR = Door("token_broker", counts_errors=False, logs_messages=False)
 prepare(
     services=("dynamodb", "kms", "ssm"),
-    modules=("httpx", "token_broker.connecting.flow", "token_broker.connecting.offers", *dialect_modules()),
+    modules=(
+        "mcpist.bounded_http.client",
+        "token_broker.connecting.flow",
+        "token_broker.connecting.offers",
+        *dialect_modules(),
+    ),
 )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import boto3
-import httpx
+import httpx2
 import pytest
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
@@ -105,7 +105,7 @@ class Browser:
     def decide(self, sent: dict[str, Any], **answer: str) -> str:
         """The callback's path, after the person answered the issuer's page."""
         assert sent["statusCode"] == 303, sent["body"]
-        with httpx.Client() as web:
+        with httpx2.Client() as web:
             page = web.get(sent["headers"]["location"]).headers["location"]
             request = parse_qs(urlsplit(page).query)["request"][0]
             landed = web.post(f"{self.login.issuer}/login", data={"request": request, **answer}).headers["location"]

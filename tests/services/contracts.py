@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from mcpist.errors import InvalidRequest
@@ -90,7 +90,7 @@ class Vendor:
         """Answer one Call, as the service with a token would."""
         transport = self.transports[1 if call.origin else 0]
         headers = {"authorization": "Bearer x", **self.module.headers, **call.headers}
-        with httpx.Client(transport=transport, headers=headers) as client:
+        with httpx2.Client(transport=transport, headers=headers) as client:
             path = next(
                 (call.path.removesuffix(new) + old for new, old in self.moved.items() if call.path.endswith(new)),
                 call.path,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
-import httpx
+import httpx2
 
 from tests.peers.npm import modern_node, modules
 
@@ -94,7 +94,7 @@ class AuthorizationServer:
 
     def consent(self, url: str, account: str = "uma", *, allow: bool = True) -> str:
         """The callback's URL that a person's browser ends at who opens an authorization URL and answers the page."""
-        with httpx.Client(timeout=SERVER_TIMEOUT_SECONDS) as browser:
+        with httpx2.Client(timeout=SERVER_TIMEOUT_SECONDS) as browser:
             answer = browser.get(url)
             while (place := urljoin(str(answer.url), answer.headers.get("location", ""))).startswith(f"{self.url}/"):
                 if form := re.search(r'action="(/interaction/[^"]+)"', answer.text):
@@ -109,7 +109,7 @@ class AuthorizationServer:
     def accepts(self, access_token: str) -> bool:
         """Whether an access token still opens the account."""
         headers = {"authorization": f"Bearer {access_token}"}
-        return httpx.get(f"{self.url}/me", headers=headers, timeout=SERVER_TIMEOUT_SECONDS).is_success
+        return httpx2.get(f"{self.url}/me", headers=headers, timeout=SERVER_TIMEOUT_SECONDS).is_success
 
     def steer(self, **changes: Any) -> None:
         """Change how it answers from now on, and let go of the requests that it holds.
@@ -136,7 +136,7 @@ class AuthorizationServer:
         )
 
     def _ask(self, method: str, path: str, **body: Any) -> dict[str, Any]:
-        answer = httpx.request(method, f"{self.url}{path}", json=body or None, timeout=SERVER_TIMEOUT_SECONDS)
+        answer = httpx2.request(method, f"{self.url}{path}", json=body or None, timeout=SERVER_TIMEOUT_SECONDS)
         assert answer.is_success, answer.text
         found: dict[str, Any] = answer.json()
         return found

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
-import httpx
+import httpx2
 import pytest
 
 from infra.cli.main import run
@@ -116,7 +116,7 @@ class Story:
 
     deployment: LocalDeployment
     hub: Hub
-    web: httpx.Client
+    web: httpx2.Client
     secrets: set[str] = field(default_factory=set)
     said: list[str] = field(default_factory=list)
     stored: list[str] = field(default_factory=list)
@@ -133,7 +133,7 @@ class Story:
         code = parse_qs(urlsplit(landed).query)["code"][0]
         self.secrets |= {attempt["state"], attempt["verifier"], code, session.rstrip("=")}
 
-    def post(self, service: str, **form: str) -> httpx.Response:
+    def post(self, service: str, **form: str) -> httpx2.Response:
         """What a form of a page sends."""
         told = {"organization": ORGANIZATION, "user": USER.sub, **form}
         return self.web.post(
@@ -147,12 +147,12 @@ class Story:
         self.secrets.add(state)
         return state
 
-    def come_back(self, **query: str) -> httpx.Response:
+    def come_back(self, **query: str) -> httpx2.Response:
         """What the provider sends the browser back with."""
         self.secrets |= {query[name] for name in ("state", "code") if name in query}
         return self.hear(self.web.get(f"{self.deployment.connect_url}/callback/github", params=query))
 
-    def hear(self, answer: httpx.Response) -> httpx.Response:
+    def hear(self, answer: httpx2.Response) -> httpx2.Response:
         """Keep a page, and where it leads; the cookie alone is the browser's secret."""
         headers = [f"{name}: {value}" for name, value in answer.headers.items() if name != "set-cookie"]
         self.said += [answer.text, *headers]
@@ -256,7 +256,7 @@ pytestmark = built(loud)
 @pytest.fixture(scope="module")
 def story(deployment: LocalDeployment, hub: Hub) -> Iterator[Story]:
     """The whole story: its chapters assert that they happened."""
-    with httpx.Client(timeout=60) as web:
+    with httpx2.Client(timeout=60) as web:
         story = Story(deployment, hub, web)
         story.secrets |= {CLIENT_SECRET, *KEYS, b64encode(f"Iv1.house:{CLIENT_SECRET}".encode()).decode()}
         connect(story)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
+import httpx2
 import pytest
 
 from infra.local.deployment import ADMINISTRATOR, ORGANIZATION, USER, LocalDeployment
@@ -179,7 +179,7 @@ def test_an_administrator_connects_a_persons_account_for_a_role(
 def test_of_twenty_ways_back_at_the_same_time_one_connects(
     deployment: LocalDeployment, server: AuthorizationServer
 ) -> None:
-    with httpx.Client(timeout=60) as web:
+    with httpx2.Client(timeout=60) as web:
         back = way_back(deployment, server, web)
         with ThreadPoolExecutor(20) as pool:
             answers = list(pool.map(lambda _: web.get(back), range(20)))
@@ -190,7 +190,7 @@ def test_of_twenty_ways_back_at_the_same_time_one_connects(
         assert "Connected as Uma" in stands.text
 
 
-def way_back(deployment: LocalDeployment, server: AuthorizationServer, web: httpx.Client) -> str:
+def way_back(deployment: LocalDeployment, server: AuthorizationServer, web: httpx2.Client) -> str:
     """The callback's address, of a browser that logged in and consented."""
     place = web.get(web.get(f"{deployment.connect_url}/{LINK}").headers["location"]).headers["location"]
     request = parse_qs(urlsplit(place).query)["request"][0]

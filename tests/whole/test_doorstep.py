@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from infra.local.deployment import ADMINISTRATOR, USER, LocalDeployment, run_local_deployment
@@ -147,7 +147,7 @@ def test_a_user_who_sends_too_much_at_once_is_served_the_limit_and_one_more_for_
     headers = {**SENDS, "authorization": f"Bearer {deployment.token(USER)}"}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     began = time.time()
-    with httpx.Client(headers=headers, timeout=60) as web, ThreadPoolExecutor(CLIENTS) as threads:
+    with httpx2.Client(headers=headers, timeout=60) as web, ThreadPoolExecutor(CLIENTS) as threads:
         answers = list(threads.map(lambda _: web.post(deployment.mcp_url, json=message), range(40)))
     minutes = int(time.time() // 60 - began // 60) + 1
     seen = Counter(answer.status_code for answer in answers)

@@ -3,7 +3,6 @@
 import asyncio
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
 import httpx2
 import pytest
 from mcp.client.auth import OAuthClientProvider
@@ -45,7 +44,7 @@ class Browser:
         self.landed = ""
 
     async def open(self, url: str) -> None:
-        with httpx.Client() as web:
+        with httpx2.Client() as web:
             page = web.get(url).headers["location"]
             request = parse_qs(urlsplit(page).query)["request"][0]
             login = f"{urlsplit(page).scheme}://{urlsplit(page).netloc}/login"

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
 from typing import Any
 
-import httpx
+import httpx2
 
 from tests.services.contracts import ACCOUNT, Vendor
 
@@ -51,18 +51,18 @@ class Vendors:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
-    def answer(self, name: str, method: str, rest: str, headers: dict[str, str], body: bytes) -> httpx.Response:
+    def answer(self, name: str, method: str, rest: str, headers: dict[str, str], body: bytes) -> httpx2.Response:
         """What the service answers; a request that its description does not allow is refused and kept."""
         self.tokens[name].add(headers.get("authorization", ""))
         transport = self.vendor(name).transports[0]
         del headers["host"]
-        request = httpx.Request(method, f"{HOSTS[name]}/{rest}", headers=headers, content=body or None)
+        request = httpx2.Request(method, f"{HOSTS[name]}/{rest}", headers=headers, content=body or None)
         with self._one_at_a_time:
             try:
                 return transport.handle_request(request)
             except AssertionError as refusal:
                 self.refused.append(str(refusal))
-                return httpx.Response(400, content=json.dumps({"message": str(refusal)}))
+                return httpx2.Response(400, content=json.dumps({"message": str(refusal)}))
 
     def asked(self, name: str) -> list[Any]:
         """The requests that a service got, as its description reads them."""

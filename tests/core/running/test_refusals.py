@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from mcpist.bounded_http.client import parse_json
 from mcpist.errors import RateLimitExceeded, ScopeMissing, ToolExecutionError, UnnamedScopeMissing, UpstreamUnavailable
-from mcpist.running.error_messages import parse_json
 from mcpist.running.refusals import read_refusal
 from mcpist.tools.call import CallResponse
 from mcpist.tools.refusal import Refusals, TokenRefused

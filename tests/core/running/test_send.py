@@ -311,17 +311,6 @@ def test_a_service_that_does_not_answer_in_time_is_a_timeout(service: Service, a
     assert error.text().message == "shop did not answer within 0.2 s."
 
 
-def test_the_phases_of_a_request_share_its_time() -> None:
-    deadline = time.monotonic() + 0.01
-    within = sending._shrinking_timeouts(deadline)
-    assert within["timeout"]["read"] > 0.001
-    while time.monotonic() < deadline:
-        pass
-    within["trace"]("http11.receive_response_body.started", {})
-    assert within["timeout"]["read"] == within["timeout"]["write"] == 0.001
-    assert sending._shrinking_timeouts(deadline + 20)["timeout"]["connect"] == 5
-
-
 def test_without_time_nothing_is_sent(service: Service, account: Account) -> None:
     service.reply_with(json_response({}))
     assert isinstance(failure(account, seconds=-1), Timeout)

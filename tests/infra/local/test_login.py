@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
+import httpx2
 import jwt
 import pytest
 
@@ -26,17 +26,17 @@ def login() -> Iterator[LocalLogin]:
 
 
 @pytest.fixture
-def web(login: LocalLogin) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=login.issuer) as client:
+def web(login: LocalLogin) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=login.issuer) as client:
         yield client
 
 
-def register(web: httpx.Client, redirect: str = REDIRECT) -> httpx.Response:
+def register(web: httpx2.Client, redirect: str = REDIRECT) -> httpx2.Response:
     body = {"redirect_uris": [redirect], "token_endpoint_auth_method": "none", "client_name": "Test <client>"}
     return web.post("/register", json=body)
 
 
-def authorize(web: httpx.Client, client_id: str, **more: str) -> httpx.Response:
+def authorize(web: httpx2.Client, client_id: str, **more: str) -> httpx2.Response:
     parameters = {
         "client_id": client_id,
         "redirect_uri": REDIRECT,
@@ -49,7 +49,7 @@ def authorize(web: httpx.Client, client_id: str, **more: str) -> httpx.Response:
     return web.get("/authorize", params=parameters)
 
 
-def choose(web: httpx.Client, page: str, **form: str) -> dict[str, str]:
+def choose(web: httpx2.Client, page: str, **form: str) -> dict[str, str]:
     request = parse_qs(urlsplit(page).query)["request"][0]
     answer = web.post("/login", data={"request": request, **form})
     assert answer.status_code == 303
@@ -60,7 +60,7 @@ def query(url: str) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
 
 
-def exchange(web: httpx.Client, client_id: str, **more: str) -> httpx.Response:
+def exchange(web: httpx2.Client, client_id: str, **more: str) -> httpx2.Response:
     form = {"client_id": client_id, "redirect_uri": REDIRECT, "code_verifier": VERIFIER, **more}
     return web.post("/token", data={"grant_type": "authorization_code", **form})
 
@@ -71,7 +71,7 @@ def claims(login: LocalLogin, token: str, audience: str = AUDIENCE) -> dict[str,
     return found
 
 
-def test_a_client_registers_logs_in_and_refreshes(login: LocalLogin, web: httpx.Client) -> None:
+def test_a_client_registers_logs_in_and_refreshes(login: LocalLogin, web: httpx2.Client) -> None:
     client_id = register(web).json()["client_id"]
     page = authorize(web, client_id, scope="mcp", resource=AUDIENCE).headers["location"]
     shown = web.get(page)
@@ -89,7 +89,7 @@ def test_a_client_registers_logs_in_and_refreshes(login: LocalLogin, web: httpx.
     assert web.post("/token", data=again).json()["error"] == "invalid_grant"
 
 
-def test_a_code_works_once_and_only_with_its_verifier(web: httpx.Client) -> None:
+def test_a_code_works_once_and_only_with_its_verifier(web: httpx2.Client) -> None:
     client_id = register(web).json()["client_id"]
     code = choose(web, authorize(web, client_id).headers["location"], sub="ada")["code"]
     assert exchange(web, client_id, code=code, code_verifier="w" * 64).json()["error"] == "invalid_grant"
@@ -97,50 +97,50 @@ def test_a_code_works_once_and_only_with_its_verifier(web: httpx.Client) -> None
     assert exchange(web, client_id, code=code).json()["error"] == "invalid_grant"
 
 
-def test_another_clients_code_is_refused(web: httpx.Client) -> None:
+def test_another_clients_code_is_refused(web: httpx2.Client) -> None:
     mine, other = register(web).json()["client_id"], register(web).json()["client_id"]
     code = choose(web, authorize(web, mine).headers["location"], sub="ada")["code"]
     assert exchange(web, other, code=code).json()["error"] == "invalid_grant"
 
 
-def test_a_person_may_deny(web: httpx.Client) -> None:
+def test_a_person_may_deny(web: httpx2.Client) -> None:
     client_id = register(web).json()["client_id"]
     page = authorize(web, client_id).headers["location"]
     assert choose(web, page, deny="1")["error"] == "access_denied"
     assert web.get(page).status_code == 404
 
 
-def test_an_unknown_person_cannot_be_chosen(web: httpx.Client) -> None:
+def test_an_unknown_person_cannot_be_chosen(web: httpx2.Client) -> None:
     page = authorize(web, register(web).json()["client_id"]).headers["location"]
     request = parse_qs(urlsplit(page).query)["request"][0]
     assert web.post("/login", data={"request": request, "sub": "mallory"}).status_code == 200
 
 
-def test_the_audience_is_the_resource_that_was_asked_for(login: LocalLogin, web: httpx.Client) -> None:
+def test_the_audience_is_the_resource_that_was_asked_for(login: LocalLogin, web: httpx2.Client) -> None:
     client_id = register(web).json()["client_id"]
     page = authorize(web, client_id, resource=f"{AUDIENCE}/acme").headers["location"]
     token = exchange(web, client_id, code=choose(web, page, sub="ada")["code"]).json()["access_token"]
     assert claims(login, token, f"{AUDIENCE}/acme")["aud"] == f"{AUDIENCE}/acme"
 
 
-def test_a_foreign_resource_is_refused(web: httpx.Client) -> None:
+def test_a_foreign_resource_is_refused(web: httpx2.Client) -> None:
     answer = authorize(web, register(web).json()["client_id"], resource="https://elsewhere.example/mcp")
     assert query(answer.headers["location"])["error"] == "invalid_target"
 
 
-def test_an_unknown_redirect_is_refused_without_a_redirect(web: httpx.Client) -> None:
+def test_an_unknown_redirect_is_refused_without_a_redirect(web: httpx2.Client) -> None:
     answer = authorize(web, register(web).json()["client_id"], redirect_uri="http://localhost:1/other")
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
 
 
 @pytest.mark.parametrize("redirect", ["javascript:alert(1)", "http://evil.example/callback"])
-def test_a_dangerous_redirect_cannot_be_registered(web: httpx.Client, redirect: str) -> None:
+def test_a_dangerous_redirect_cannot_be_registered(web: httpx2.Client, redirect: str) -> None:
     answer = register(web, redirect)
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_redirect_uri")
 
 
 @pytest.mark.parametrize("path", ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"])
-def test_metadata_says_what_clients_need(login: LocalLogin, web: httpx.Client, path: str) -> None:
+def test_metadata_says_what_clients_need(login: LocalLogin, web: httpx2.Client, path: str) -> None:
     metadata = web.get(path).json()
     assert metadata["issuer"] == login.issuer
     assert metadata["jwks_uri"] == login.jwks_uri
@@ -149,7 +149,7 @@ def test_metadata_says_what_clients_need(login: LocalLogin, web: httpx.Client, p
     assert metadata["registration_endpoint"] == f"{login.issuer}/register"
 
 
-def test_a_foreign_host_header_is_refused(web: httpx.Client) -> None:
+def test_a_foreign_host_header_is_refused(web: httpx2.Client) -> None:
     assert web.get("/jwks.json", headers={"Host": "rebound.example"}).status_code == 400
 
 
@@ -161,7 +161,7 @@ def test_mint_signs_any_claims(login: LocalLogin) -> None:
 
 def test_a_login_on_a_bridge_names_itself_so_and_logs_people_in() -> None:
     bridge = "127.0.0.2"  # Linux has all of 127.0.0.0/8
-    with LocalLogin([ADA], audience=AUDIENCE, host=bridge) as login, httpx.Client(base_url=login.issuer) as web:
+    with LocalLogin([ADA], audience=AUDIENCE, host=bridge) as login, httpx2.Client(base_url=login.issuer) as web:
         assert urlsplit(login.issuer).hostname == bridge
         told = web.get("/.well-known/oauth-authorization-server").json()
         assert (told["issuer"], told["token_endpoint"]) == (login.issuer, f"{login.issuer}/token")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-import httpx
+import httpx2
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
@@ -144,8 +144,8 @@ def aws(running: EmbeddedAws) -> Iterator[EmbeddedAws]:
     running.on_request = None
 
 
-def door(aws: EmbeddedAws, name: str) -> tuple[httpx.Response, Any]:
-    answer = httpx.get(f"{aws.api_url}/door/{name}", timeout=30)
+def door(aws: EmbeddedAws, name: str) -> tuple[httpx2.Response, Any]:
+    answer = httpx2.get(f"{aws.api_url}/door/{name}", timeout=30)
     return answer, answer.json()
 
 
@@ -291,8 +291,8 @@ def test_a_presigned_url_works_with_the_signature_that_encrypted_buckets_want(aw
         .generate_presigned_url("get_object", Params=wanted)
         for version in ("s3", "s3v4")
     )
-    assert httpx.get(new).content == b"x"
-    assert httpx.get(old).status_code == 403
+    assert httpx2.get(new).content == b"x"
+    assert httpx2.get(old).status_code == 403
 
 
 def test_foreign_credentials_are_refused(aws: EmbeddedAws) -> None:

@@ -9,19 +9,7 @@ import hashlib
 import json
 import logging
 import time
-from functools import cache
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import (
-    HTTPDefaultErrorHandler,
-    HTTPErrorProcessor,
-    HTTPHandler,
-    HTTPRedirectHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    ProxyHandler,
-    UnknownHandler,
-)
 
 import jwt
 
@@ -37,12 +25,17 @@ KEYS_CACHE_SECONDS = 3600
 MIN_FETCH_INTERVAL_SECONDS = 60
 FETCH_RETRY_SECONDS = 5
 FETCH_TIMEOUT_SECONDS = 5
+MAX_REDIRECTS = 3
 MAX_DOCUMENT_BYTES = 1_000_000
 TOKEN_CACHE_SECONDS = 60
 MAX_CACHED_TOKENS = 1_000
 ACCESS_TOKEN_TYPES = {"", "jwt", "at+jwt", "application/at+jwt"}
 ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash")
 METADATA_PATHS = ("/.well-known/openid-configuration", "/.well-known/oauth-authorization-server")
+
+
+class NotPublished(ValueError):
+    """An address at which the issuer publishes nothing."""
 
 
 class IssuerKeys:
@@ -87,8 +80,7 @@ class IssuerKeys:
         for path in METADATA_PATHS:
             try:
                 metadata = _read(self.issuer + path)
-            except HTTPError as error:
-                error.close()
+            except NotPublished:
                 continue
             if "jwks_uri" in metadata:
                 return str(metadata["jwks_uri"])
@@ -146,28 +138,24 @@ def _keys(uri: str) -> dict[str, jwt.PyJWK]:
 
 
 def _read(url: str) -> dict[str, Any]:
-    """Read a JSON object that the issuer publishes; with urllib, since a cold request waits for the import."""
-    if not url.startswith(("https://", "http://")):
-        raise ValueError("the URL of an issuer is not HTTP")
-    with _opener(url.partition(":")[0]).open(url, timeout=FETCH_TIMEOUT_SECONDS) as response:
-        content = response.read(MAX_DOCUMENT_BYTES + 1)
-    if len(content) > MAX_DOCUMENT_BYTES:
-        raise ValueError("an issuer's document is too large")
-    document = json.loads(content)
-    if not isinstance(document, dict):
+    """Return a JSON object that the issuer publishes, or NotPublished; a redirect is followed, but never out of TLS."""
+    # Imported here, since a sandbox without a request should not wait for it.
+    from mcpist.bounded_http.client import HttpClient, redirect_url
+
+    client = HttpClient(max_bytes=MAX_DOCUMENT_BYTES, connect_seconds=FETCH_TIMEOUT_SECONDS, keep_alive=False)
+    deadline = time.monotonic() + FETCH_TIMEOUT_SECONDS
+    for _ in range(MAX_REDIRECTS + 1):
+        response = client.exchange("GET", url, deadline=deadline)
+        target = redirect_url(url, response)
+        if target is None:
+            break
+        url = target
+    if response.status != 200:
+        raise NotPublished(f"it answered {response.status}")
+    content = json.loads(response.body)
+    if not isinstance(content, dict):
         raise ValueError("an issuer publishes something else than an object")  # noqa: TRY004 - the value is wrong
-    return document
-
-
-@cache
-def _opener(scheme: str) -> OpenerDirector:
-    """Return a client for URLs of one scheme: no redirect leaves TLS, and plain HTTP loads no certificates."""
-    opener = OpenerDirector()
-    transport = HTTPSHandler if scheme == "https" else HTTPHandler
-    outcomes = (HTTPRedirectHandler, HTTPDefaultErrorHandler, HTTPErrorProcessor, UnknownHandler)
-    for handler in (ProxyHandler, transport, *outcomes):
-        opener.add_handler(handler())
-    return opener
+    return content
 
 
 def _is_access_token(header: dict[str, Any], claims: dict[str, Any]) -> bool:

@@ -17,14 +17,6 @@ _CODE_FIELDS = ("code",)
 _LIST_FIELDS = ("errors",)
 
 
-def parse_json(body: bytes) -> Any:
-    """Return the JSON of a refusal; None where the body is none."""
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-
-
 def error_message(content: Any, secrets: Iterable[str] = (), fields: Refusals = HTTP_STANDARD) -> str:
     """Return one line for people, without secrets that the service repeats; empty where the content says nothing."""
     try:

@@ -150,7 +150,7 @@ class ServiceClient:
 
     def send(self, call: Call) -> CallResponse:
         """Send a Call with the caller's credential; a refused token is resolved afresh once."""
-        from mcpist.running.send import Unauthorized, send  # only a module that speaks HTTP waits for httpx
+        from mcpist.running.send import Unauthorized, send  # only a module that speaks HTTP waits for its import
 
         send_options: Any = {"deadline": self.deadline, "options": self.options, "reads": self.tool.reads}
         try:

@@ -1,21 +1,17 @@
-"""Sending: the only place that opens a socket for a tool."""
+"""Sending: one Call to its service, again where that is allowed, and every failure as a typed error."""
 
 import json
-import logging
 import re
 import time
-from collections.abc import Mapping
-from contextlib import closing
 from functools import cache
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from itertools import count
 from typing import Any
 
-import httpx
-
+from mcpist.bounded_http.client import ExchangeResponse, HttpClient, origin, parse_json, redirect_url
+from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout, ResponseTooLarge, UnsendableRequest
 from mcpist.errors import InvalidRequest, RateLimitExceeded, Timeout, ToolExecutionError, UpstreamUnavailable
 from mcpist.running.account import Account
-from mcpist.running.error_messages import MAX_MESSAGE_CHARACTERS, parse_json
+from mcpist.running.error_messages import MAX_MESSAGE_CHARACTERS
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.rate_limits import Key, cooldowns, round_up
 from mcpist.running.refusals import Failure, failure, read_refusal
@@ -26,11 +22,8 @@ from mcpist.tools.refusal import TokenRefused
 MAX_RESPONSE_BYTES = 10_000_000
 MAX_REDIRECTS = 3
 HTTP_CONNECT_TIMEOUT_SECONDS = 5.0
-MIN_TIMEOUT_SECONDS = 0.001  # a socket takes 0 for "do not wait at all"
 
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
-# With these the service has not heard of the request.
-_NOT_SENT_ERRORS = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 class Unauthorized(Exception):  # a signal between send and run, not an error of ours
@@ -38,16 +31,9 @@ class Unauthorized(Exception):  # a signal between send and run, not an error of
 
 
 @cache
-def http() -> httpx.Client:
-    """The sandbox's one client.
-
-    It follows no redirect itself, so a token never leaves its host, and keeps no cookie, since many callers share it.
-    """
-    # At INFO and DEBUG these print addresses and headers, which carry arguments and tokens.
-    for library in ("httpx", "httpcore"):
-        logging.getLogger(library).setLevel(logging.WARNING)
-    no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-    return httpx.Client(follow_redirects=False, cookies=no_cookies)
+def http() -> HttpClient:
+    """Return the sandbox's one client; it follows no redirect itself, so a token never leaves its host."""
+    return HttpClient(max_bytes=MAX_RESPONSE_BYTES, connect_seconds=HTTP_CONNECT_TIMEOUT_SECONDS)
 
 
 def send(
@@ -81,30 +67,40 @@ def _attempt(account: Account, call: Call, deadline: float) -> CallResponse | Fa
         return Failure(RateLimitExceeded(service=service, retry_after=round_up(held)), safe_to_retry=True, wait=held)
     if seconds <= 0:
         return Failure(Timeout(service=service, seconds=0), safe_to_retry=True)
-    request = _request(account, call, deadline)
     try:
         with span("upstream", service=service):
-            response, body = _exchange(request, service, deadline)
-    except httpx.LocalProtocolError:
-        raise InvalidRequest(field="params", problem="no request can be made of them") from None
-    except httpx.TimeoutException as error:
-        return Failure(
-            Timeout(service=service, seconds=round(seconds, 1)), safe_to_retry=isinstance(error, _NOT_SENT_ERRORS)
-        )
-    except httpx.HTTPError as error:
-        problem = f"no answer ({type(error).__name__})"
-        return Failure(
-            UpstreamUnavailable(service=service, problem=problem), safe_to_retry=isinstance(error, _NOT_SENT_ERRORS)
-        )
-    return _outcome(account, call, response, body)
+            response = _exchange(account, call, deadline)
+    except UnsendableRequest as error:
+        raise InvalidRequest(field="params", problem=f"no request can be made of them ({error.reason})") from None
+    except ResponseTooLarge as error:
+        problem = f"the answer is larger than {MAX_RESPONSE_BYTES} bytes; ask for less"
+        return Failure(ToolExecutionError(service=service, http_status=error.status, problem=problem))
+    except ExchangeTimeout as error:
+        return Failure(Timeout(service=service, seconds=round(seconds, 1)), safe_to_retry=not error.sent)
+    except ExchangeFailed as error:
+        return Failure(UpstreamUnavailable(service=service, problem=str(error)), safe_to_retry=not error.sent)
+    return _outcome(account, call, response)
 
 
-def _outcome(account: Account, call: Call, response: httpx.Response, body: bytes) -> CallResponse | Failure:
-    service, status, headers = account.module.name, response.status_code, dict(response.headers)
-    if status == httpx.codes.NOT_MODIFIED and "if-none-match" in call.headers:
+def _exchange(account: Account, call: Call, deadline: float) -> ExchangeResponse:
+    """Return the last response of a request and of the redirects that may be followed: reads, within one origin."""
+    url, query = account.url(call), call.query
+    headers = account.headers(call)
+    for redirects in count():
+        response = http().exchange(call.method, url, deadline=deadline, query=query, json=call.json, headers=headers)
+        target = redirect_url(url, response) if call.method == "GET" and redirects < MAX_REDIRECTS else None
+        if target is None or origin(target) != origin(url):
+            return response
+        url, query = target, {}
+    raise AssertionError
+
+
+def _outcome(account: Account, call: Call, response: ExchangeResponse) -> CallResponse | Failure:
+    service, status, headers = account.module.name, response.status, response.headers
+    if status == 304 and "if-none-match" in call.headers:
         return CallResponse(status, headers, None)
     try:
-        content = _parse(body, response, service) if response.is_success else parse_json(body)
+        content = _parse(call, response, service) if 200 <= status < 300 else parse_json(response.body)
     except UpstreamUnavailable as error:
         return Failure(error)
     answer, refusals = CallResponse(status, headers, content), account.module.refusals
@@ -126,80 +122,18 @@ def _cooldown_keys(account: Account, call: Call) -> tuple[Key, Key]:
     return wide, (*wide, call.path)
 
 
-def _request(account: Account, call: Call, deadline: float) -> httpx.Request:
-    url = account.url(call)
-    try:
-        headers = httpx.Headers({"user-agent": "mcpist", **account.headers(call)})
-    except ValueError:  # its text quotes the header
-        raise InvalidRequest(field="params", problem="no headers can be made of them") from None
-    try:
-        return http().build_request(
-            call.method,
-            url,
-            params=dict(call.query) or None,
-            json=call.json,
-            headers=headers,
-            extensions=_shrinking_timeouts(deadline),
-        )
-    except (httpx.InvalidURL, ValueError) as error:
-        raise InvalidRequest(field="params", problem=f"no request can be made of them ({error})") from None
-
-
-def _shrinking_timeouts(deadline: float) -> dict[str, Any]:
-    """Timeouts that shrink: httpx bounds each phase of a request by its own, and their sum must end in time."""
-    left = max(deadline - time.monotonic(), MIN_TIMEOUT_SECONDS)
-    timeouts = {"connect": min(left, HTTP_CONNECT_TIMEOUT_SECONDS), "pool": left, "read": left, "write": left}
-
-    def cut(event: str, _: Mapping[str, Any]) -> None:
-        if event.endswith(".started"):
-            timeouts["read"] = timeouts["write"] = max(deadline - time.monotonic(), MIN_TIMEOUT_SECONDS)
-
-    return {"timeout": timeouts, "trace": cut}
-
-
-def _exchange(request: httpx.Request, service: str, deadline: float) -> tuple[httpx.Response, bytes]:
-    """The last answer of a request and of the redirects that may be followed: reads, within one origin."""
-    for redirects in count():
-        with closing(http().send(request, stream=True)) as response:
-            following = response.next_request
-            own = following is not None and request.method == "GET" and _origin(following.url) == _origin(request.url)
-            if following is None or not own or redirects == MAX_REDIRECTS:
-                return response, _read(response, service, deadline)
-        request = following
-    raise AssertionError
-
-
-def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
-    return url.scheme, url.host, url.port
-
-
-def _read(response: httpx.Response, service: str, deadline: float) -> bytes:
-    """The body, in time and not too large: a service that drips a byte now and then keeps no sandbox."""
-    body = bytearray()
-    for chunk in response.iter_bytes():
-        body += chunk
-        if time.monotonic() > deadline:
-            raise httpx.ReadTimeout("the answer did not end in time")
-        if len(body) > MAX_RESPONSE_BYTES:
-            raise ToolExecutionError(
-                service=service,
-                http_status=response.status_code,
-                problem=f"the answer is larger than {MAX_RESPONSE_BYTES} bytes; ask for less",
-            )
-    return bytes(body)
-
-
-def _parse(body: bytes, response: httpx.Response, service: str) -> Any:
-    """The JSON of a success; one that answers a read with a page of HTML, or with nothing at all, is none."""
+def _parse(call: Call, response: ExchangeResponse, service: str) -> Any:
+    """Return the JSON of a success; a read that is answered with a page of HTML, or with nothing at all, is none."""
+    body = response.body
     if not body:
-        if response.request.method == "GET" and response.status_code == httpx.codes.OK:
+        if call.method == "GET" and response.status == 200:
             raise UpstreamUnavailable(service=service, problem="its answer is empty")
         return None
     try:
-        found = json.loads(body)
+        content = json.loads(body)
         if _SURROGATE_ESCAPE.search(body):  # of a title cut inside an emoji: it could be stored and sent nowhere
-            found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
+            content = json.loads(json.dumps(content, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError):
         kind = response.headers.get("content-type", "content without a type")[:MAX_MESSAGE_CHARACTERS]
         raise UpstreamUnavailable(service=service, problem=f"it answered {kind} that is no JSON") from None
-    return found
+    return content

@@ -26,7 +26,7 @@ from mcpist.telemetry import invocation
 from mcpist.telemetry.metrics import ERRORS
 
 # At DEBUG these log requests and responses with their headers, and KMS responses with data keys in the clear.
-for _library in ("boto3", "botocore", "httpcore", "httpcore2", "httpx", "httpx2", "urllib3"):
+for _library in ("boto3", "botocore", "httpcore2", "httpx2", "urllib3"):
     logging.getLogger(_library).setLevel(logging.WARNING)
 
 

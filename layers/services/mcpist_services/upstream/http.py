@@ -13,7 +13,7 @@ import httpcore2
 import httpx2
 from mcp.shared._httpx_utils import McpHttpClientFactory
 
-from mcpist.running.error_messages import parse_json
+from mcpist.bounded_http.client import parse_json
 from mcpist.running.refusals import Failure, failure, read_refusal
 from mcpist.tools.call import CallResponse
 from mcpist_services.upstream.faults import Faults

@@ -1,0 +1,1 @@
+"""One bounded HTTP exchange, for all that ask another server over HTTP."""

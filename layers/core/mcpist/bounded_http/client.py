@@ -1,0 +1,155 @@
+"""One bounded HTTP exchange: a request and its whole response, before a deadline and within a size.
+
+It follows no redirect, keeps no cookie, uses no proxy of the environment, and logs no address and no header.
+"""
+
+import logging
+import time
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cache
+from json import loads
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import httpcore2
+
+from mcpist.bounded_http.deadline import DeadlineBackend
+from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout, ResponseTooLarge, UnsendableRequest
+from mcpist.bounded_http.request import build_request
+
+KEEPALIVE_SECONDS = 5.0
+
+_REDIRECTS = {301, 302, 303, 307, 308}
+# With these the service has not received the request.
+_NOT_SENT = (
+    httpcore2.ConnectError,
+    httpcore2.ConnectTimeout,
+    httpcore2.PoolTimeout,
+    httpcore2.UnsupportedProtocol,
+    UnicodeError,  # of a host's name
+)
+_FAILED = (*_NOT_SENT, httpcore2.NetworkError, httpcore2.ProtocolError, zlib.error)
+
+# At DEBUG it prints addresses and headers, which carry arguments and tokens.
+logging.getLogger("httpcore2").setLevel(logging.WARNING)
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeResponse:
+    """The response of an exchange."""
+
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    """By lower-case names; the values of a repeated one are joined by commas."""
+    body: bytes = field(repr=False)
+    """The body, decompressed."""
+
+
+class HttpClient:
+    """Exchanges over connections that are kept for the next one, unless `keep_alive` is false."""
+
+    def __init__(
+        self,
+        *,
+        max_bytes: int,
+        connect_seconds: float,
+        keep_alive: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._max_bytes = max_bytes
+        self._connect_seconds = connect_seconds
+        self._clock = clock
+        self._pool = httpcore2.ConnectionPool(
+            ssl_context=_ssl_context(),
+            max_connections=100,
+            max_keepalive_connections=20 if keep_alive else 0,
+            keepalive_expiry=KEEPALIVE_SECONDS,
+            network_backend=DeadlineBackend(clock),
+        )
+
+    def exchange(
+        self,
+        method: str,
+        url: str,
+        *,
+        deadline: float,
+        query: Mapping[str, Any] | None = None,
+        json: Any = None,
+        form: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> ExchangeResponse:
+        """Send one request and read its response before the deadline; ExchangeFailed where there is none."""
+        now = self._clock()
+        # The streams below take moments for timeouts, so that the waits of one exchange cannot add up.
+        timeouts = {"connect": min(deadline, now + self._connect_seconds), "read": deadline, "write": deadline}
+        extensions = {"timeout": {**timeouts, "pool": max(deadline - now, 0)}}
+        request = build_request(
+            method, url, query=query, json=json, form=form, headers=headers or {}, extensions=extensions
+        )
+        try:
+            with closing(self._pool.handle_request(request)) as response:
+                found = _headers(response.headers)
+                return ExchangeResponse(response.status, found, self._body(response, found))
+        except httpcore2.LocalProtocolError:  # its text may quote a header
+            raise UnsendableRequest("HTTP cannot express it") from None
+        except httpcore2.TimeoutException as error:
+            raise ExchangeTimeout(type(error).__name__, sent=not isinstance(error, _NOT_SENT)) from None
+        except _FAILED as error:
+            raise ExchangeFailed(type(error).__name__, sent=not isinstance(error, _NOT_SENT)) from None
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+
+    def _body(self, response: httpcore2.Response, headers: Mapping[str, str]) -> bytes:
+        compressed = headers.get("content-encoding", "").lower() == "gzip"
+        decompress = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress if compressed else lambda chunk, _: chunk
+        body = bytearray()
+        for chunk in response.iter_stream():
+            body += decompress(chunk, self._max_bytes + 1 - len(body))
+            if len(body) > self._max_bytes:
+                raise ResponseTooLarge(response.status)
+        return bytes(body)
+
+
+def redirect_url(url: str, response: ExchangeResponse) -> str | None:
+    """Return the absolute address that a redirect leads to; None where it leads nowhere, or out of the scheme."""
+    location = response.headers.get("location")
+    if response.status not in _REDIRECTS or location is None:
+        return None
+    try:
+        target = urljoin(url, location)
+        return target if origin(target)[0] == origin(url)[0] else None
+    except ValueError:
+        return None
+
+
+def origin(url: str) -> tuple[str, str | None, int | None]:
+    """Return the scheme, the host and the port of an address; ValueError where they cannot be read."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def parse_json(body: bytes) -> Any:
+    """Return a body's JSON; None where it is none."""
+    try:
+        return loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+@cache
+def _ssl_context() -> Any:
+    """Return the one context of the process: reading the certificates takes longer than a request."""
+    return httpcore2.default_ssl_context()
+
+
+def _headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for name, value in pairs:
+        key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace")
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+    return headers
