@@ -57,24 +57,29 @@ def encode(value: DataclassInstance, *, omit_defaults: bool = False) -> Item:
 
 def decode[T: DataclassInstance](kind: type[T], item: Mapping[str, Any], **known: Any) -> T:
     """Return the dataclass of an item; `known` are fields whose values the item does not decide."""
-    found = dict(known)
+    values = dict(known)
     for stored in _stored_fields(kind):
         if stored.name in known:
             continue
         if stored.inline:
-            found[stored.name] = stored.decode(item)
+            values[stored.name] = stored.decode(item)
         elif stored.attribute in item:
-            found[stored.name] = stored.decode(item[stored.attribute])
+            values[stored.name] = stored.decode(item[stored.attribute])
         elif stored.default is MISSING:
             if not stored.optional:
                 raise KeyError(stored.attribute)
-            found[stored.name] = None
-    return kind(**found)
+            values[stored.name] = None
+    return kind(**values)
+
+
+def json_bytes(value: Any) -> bytes:
+    """Return a value as compact JSON text; what is no Unicode in a text becomes a question mark."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
 
 
 def pack(value: Any) -> bytes:
-    """Return a value as compressed JSON; what is no Unicode in a text becomes a question mark."""
-    return zlib.compress(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
+    """Return a value as compressed JSON."""
+    return zlib.compress(json_bytes(value))
 
 
 def unpack(packed: bytes) -> Any:

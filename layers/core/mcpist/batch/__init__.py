@@ -1,4 +1,5 @@
 """Batches: from JSONL to a machine, and the ledger of what happened."""
 
-DEFAULT_BATCH_TIMEOUT_SECONDS = 900  # of a whole batch, if its user wishes nothing else
+# Of a whole batch.
+DEFAULT_BATCH_TIMEOUT_SECONDS = 900
 MIN_BATCH_TIMEOUT_SECONDS, MAX_BATCH_TIMEOUT_SECONDS = 10, 3_000

@@ -5,11 +5,11 @@ A step is entered, ends (its item has an ending), and settles (the header has it
 and ends like a step, under a claim of its own.
 """
 
-import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
+from mcpist.aws.codec import json_bytes
 from mcpist.batch.execution.attempts import AttemptResult, StepAttempt, StepBusy, StepWork
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending, Entry, Header
@@ -55,7 +55,7 @@ def _settle(attempt: StepAttempt, head: Header, entry: Entry) -> AttemptResult:
 def _enter_map(attempt: StepAttempt, head: Header, entry: Entry) -> AttemptResult:
     """Return the elements that must run; once they have, end the step and settle it."""
     elements = ledger.get_elements(head.pk, entry)
-    pending = tuple(one.element for one in elements if one.status is None and one.element is not None)
+    pending = tuple(entry.element for entry in elements if entry.status is None and entry.element is not None)
     if pending and _needs_continuation(attempt, head, entry):
         return AttemptResult(head, must_continue=True)
     if not (attempt.gather or attempt.lost):
@@ -132,7 +132,7 @@ def _run(attempt: StepAttempt, head: Header, entry: Entry, run: Callable[[], Too
             _raise_if_retryable(attempt, error)
         return finish(Ending("failed", error=_to_message(error)))
     try:
-        content = json.dumps(result.json, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+        content = json_bytes(result.json)
     except (TypeError, ValueError, RecursionError):
         return finish(_lost_ending(attempt, entry))
     return finish(Ending("succeeded", more=result.more, account=result.account), content)

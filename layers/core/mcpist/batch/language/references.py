@@ -119,10 +119,10 @@ def resolve(value: Any, find: FindSource, field: str = "params") -> Any:
         return [resolve(inner, find, f"{field}.{index}") for index, inner in enumerate(value)]
     if not isinstance(value, str):
         return value
-    whole = _REFERENCE.fullmatch(value)
-    if whole and whole[1] is not None:
-        return resolve_reference(_parse_match(whole, field), find)
-    return _REFERENCE.sub(lambda match: _resolve_match(match, field, find), value)
+    match = _REFERENCE.fullmatch(value)
+    if match and match[1] is not None:
+        return resolve_reference(_parse_match(match, field), find)
+    return _REFERENCE.sub(lambda part: _resolve_match(part, field, find), value)
 
 
 def resolve_reference(reference: Reference, find: FindSource) -> Any:

@@ -77,11 +77,11 @@ def _step_model() -> type[BaseModel]:
     """Return the model of a line as a caller writes it: the fields of Step, with an id that may be left out."""
     hints = get_type_hints(Step, include_extras=True)
     written: dict[str, Any] = {}
-    for one in fields(Step):
-        if one.default_factory is not MISSING:
-            written[one.name] = hints[one.name], Field(default_factory=one.default_factory)
-        else:
-            written[one.name] = hints[one.name], ... if one.default is MISSING else one.default
+    for declared in fields(Step):
+        default = ... if declared.default is MISSING else declared.default
+        if declared.default_factory is not MISSING:
+            default = Field(default_factory=declared.default_factory)
+        written[declared.name] = hints[declared.name], default
     del written["line"], written["has_explicit_id"]
     written["id"] = hints["id"] | None, None
     return create_model("StepModel", __config__=ConfigDict(extra="forbid", strict=True), **written)

@@ -26,10 +26,11 @@ def gather_results(
     except PayloadTooLarge as too_large:
         count(ERRORS, by=too_large.code)
         status, error = "failed", to_message(too_large.with_details(line=entry.step.line, id=entry.step.id))
+    endings = [element.ending for element in elements if element.ending]
     ending = Ending(
         status,
         more=_notes(elements),
-        account=next((one.ending.account for one in elements if one.ending and one.ending.account), ""),
+        account=next((ending.account for ending in endings if ending.account), ""),
         error=error,
         statuses=[_element_status(element) for element in elements],
     )
@@ -76,5 +77,7 @@ def _first_error(elements: Sequence[Entry]) -> dict[str, Any] | None:
 
 def _notes(elements: Sequence[Entry]) -> str:
     """Return how to get the rest of the lists that were cut."""
-    notes = [f"element {one.element}: {one.ending.more}" for one in elements if one.ending and one.ending.more]
+    notes = [
+        f"element {entry.element}: {entry.ending.more}" for entry in elements if entry.ending and entry.ending.more
+    ]
     return "\n".join(notes[:MAX_NOTES])

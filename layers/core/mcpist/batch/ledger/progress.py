@@ -72,5 +72,5 @@ def _count_elements(head: Header, entry: Entry) -> dict[str, int]:
 def _ended_statuses(head: Header, entry: Entry) -> Sequence[str]:
     """Return the statuses of the elements that have ended; the item of a step that has ended holds them all."""
     if entry.statuses is not None:
-        return [one["status"] for one in entry.statuses]
+        return [element["status"] for element in entry.statuses]
     return [element.status for element in ledger.get_elements(head.pk, entry) if element.status is not None]

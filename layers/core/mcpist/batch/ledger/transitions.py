@@ -4,7 +4,6 @@ What is written once never changes again. A writer that comes second reads what 
 there, so retries, duplicate deliveries and second executions all see the same.
 """
 
-import json
 import time
 import zlib
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import Any
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
-from mcpist.aws.codec import encode
+from mcpist.aws.codec import encode, json_bytes
 from mcpist.batch.ledger.items import now, read_element, read_entry, read_header, sort_key, table
 from mcpist.batch.ledger.records import Claim, Ending, Entry, Header, MapItems, Status, StoredJson
 from mcpist.files import storage
@@ -75,8 +74,7 @@ def count_elements(head: Header, step: int, length: int) -> int | None:
 
 def store_list(head: Header, entry: Entry, values: list[Any]) -> Entry:
     """Store the list that a step with `each` runs over, once, and return the step as it is afterwards."""
-    content = json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-    map_items = MapItems(len(values), _store_json(head, content))
+    map_items = MapItems(len(values), _store_json(head, json_bytes(values)))
     change: Item = {"map_items": encode(map_items), "started_at": now()}
     return _update_entry(head, entry, change, "attribute_not_exists(#ending) AND attribute_not_exists(#map_items)")
 

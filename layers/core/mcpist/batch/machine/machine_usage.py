@@ -104,8 +104,8 @@ def list_machines() -> Iterator[DeployedMachine]:
     while True:
         with store_errors("Step Functions"):
             answer = client("stepfunctions").list_state_machines(maxResults=1000, **page)
-        for found in answer["stateMachines"]:
-            yield DeployedMachine(found["name"], found["stateMachineArn"], found["creationDate"].timestamp())
+        for machine in answer["stateMachines"]:
+            yield DeployedMachine(machine["name"], machine["stateMachineArn"], machine["creationDate"].timestamp())
         if "nextToken" not in answer:
             return
         page = {"nextToken": answer["nextToken"]}
