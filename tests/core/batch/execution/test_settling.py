@@ -316,7 +316,7 @@ class Returning(World):
 
 
 @pytest.mark.usefixtures("aws")
-@pytest.mark.parametrize("brought", [object, lambda: deep(100_000)])
+@pytest.mark.parametrize("result", [object, lambda: deep(100_000)])
 def test_a_result_that_is_no_json_fails_a_read_and_leaves_a_write_in_doubt(result: Callable[[], Any]) -> None:
     for writes, status in ((False, "failed"), (True, "unknown")):
         world = Returning(result(), writes=writes)
