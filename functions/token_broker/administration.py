@@ -43,30 +43,30 @@ def revoke(caller: Caller, message: Revoke, request_id: str) -> dict[str, Any]:
         _require_administrator(caller, f"the shared {message.service} account")
         owner = grants.shared_owner(message.role)
     provider = provider_name(message.service)
-    begun = pending.find(caller.organization, provider=provider)
-    _drop_all_pending([connection for connection in begun if connection.intent.owner == owner])
+    connections = pending.find(caller.organization, provider=provider)
+    _drop_all_pending([connection for connection in connections if connection.intent.owner == owner])
     for _ in range(MAX_DELETE_ATTEMPTS):
         grant = grants.read(caller.organization, provider, owner)
         if grant is None or message.service not in grant.account.services:
             return {"revoked": False, "kept": [], "proof": None}
-        kept = [service for service in grant.account.services if service != message.service]
+        remaining = [service for service in grant.account.services if service != message.service]
         try:
-            if not kept:
+            if not remaining:
                 proof = _delete_and_revoke(grant, caller, request_id, "revoke")
                 return {"revoked": True, "kept": [], "proof": proof}
-            grants.set_services(grant, kept)
+            grants.set_services(grant, remaining)
         except Conflict:
             continue
         AuditContext(caller, message.service, request_id).record("revoke", grant, "succeeded")
-        return {"revoked": True, "kept": kept, "proof": None}
+        return {"revoked": True, "kept": remaining, "proof": None}
     raise Conflict(what=f"the {message.service} connection")
 
 
 def list_grants(caller: Caller, message: ListGrants) -> dict[str, Any]:
     """Return `{grants, cursor}`, sorted by owner and provider, without secrets; `cursor` is empty on the last page."""
     _check_may_administer(caller, message)
-    found = [_grant_row(grant) for grant in _find_grants(caller, message)]
-    rows = sorted((row for row in found if _row_sort_key(row) > message.cursor), key=_row_sort_key)
+    all_rows = map(_grant_row, _find_grants(caller, message))
+    rows = sorted((row for row in all_rows if _row_sort_key(row) > message.cursor), key=_row_sort_key)
     return {
         "grants": rows[:MAX_LISTED_GRANTS],
         "cursor": _row_sort_key(rows[MAX_LISTED_GRANTS - 1]) if len(rows) > MAX_LISTED_GRANTS else "",
@@ -78,18 +78,20 @@ def kill(caller: Caller, message: Kill, request_id: str) -> dict[str, Any]:
     from concurrent.futures import ThreadPoolExecutor
 
     _check_may_administer(caller, message)
-    begun = sorted(_find_pending(caller, message), key=lambda connection: connection.has_tokens)
-    reached = begun[: sum(not connection.has_tokens for connection in begun) + MAX_KILLED_GRANTS]
-    dropped = _drop_all_pending(reached)
+    connections = sorted(_find_pending(caller, message), key=lambda connection: connection.has_tokens)
+    dropping = connections[: sum(not connection.has_tokens for connection in connections) + MAX_KILLED_GRANTS]
+    dropped = _drop_all_pending(dropping)
     with ThreadPoolExecutor(MAX_KILLED_GRANTS) as pool:
-        existing = list(islice(_find_grants(caller, message), MAX_KILLED_GRANTS + 1))
+        selected = list(islice(_find_grants(caller, message), MAX_KILLED_GRANTS + 1))
         killed = list(
             pool.map(
-                with_context(partial(_kill_grant, caller=caller, request_id=request_id)), existing[:MAX_KILLED_GRANTS]
+                with_context(partial(_kill_grant, caller=caller, request_id=request_id)), selected[:MAX_KILLED_GRANTS]
             )
         )
     more = (
-        len(begun) > len(reached) or len(existing) > MAX_KILLED_GRANTS or not all(proof["deleted"] for proof in killed)
+        len(connections) > len(dropping)
+        or len(selected) > MAX_KILLED_GRANTS
+        or not all(proof["deleted"] for proof in killed)
     )
     return {"killed": killed, "dropped": dropped, "more": more}
 
@@ -97,15 +99,12 @@ def kill(caller: Caller, message: Kill, request_id: str) -> dict[str, Any]:
 def reencrypt(caller: Caller, message: Reencrypt) -> dict[str, Any]:
     """Return `{resealed, failed, cursor}` after resealing a page of the organization's grants under the current key."""
     _require_administrator(caller, "the organization's connections")
-    found = sorted(grants.find(caller.organization), key=_grant_sort_key)
-    rest = [grant for grant in found if _grant_sort_key(grant) > message.cursor]
-    failed = [
-        {**_grant_row(grant), "code": code}
-        for grant in rest[:MAX_REENCRYPTED_GRANTS]
-        if (code := _reencrypt_grant(grant))
-    ]
-    cursor = _grant_sort_key(rest[MAX_REENCRYPTED_GRANTS - 1]) if len(rest) > MAX_REENCRYPTED_GRANTS else ""
-    return {"resealed": len(rest[:MAX_REENCRYPTED_GRANTS]) - len(failed), "failed": failed, "cursor": cursor}
+    in_order = sorted(grants.find(caller.organization), key=_grant_sort_key)
+    rest = [grant for grant in in_order if _grant_sort_key(grant) > message.cursor]
+    page = rest[:MAX_REENCRYPTED_GRANTS]
+    failed = [{**_grant_row(grant), "code": code} for grant in page if (code := _reencrypt_grant(grant))]
+    cursor = _grant_sort_key(page[-1]) if len(rest) > len(page) else ""
+    return {"resealed": len(page) - len(failed), "failed": failed, "cursor": cursor}
 
 
 def _check_may_administer(caller: Caller, message: ListGrants | Kill) -> None:
@@ -123,9 +122,9 @@ def _find_grants(caller: Caller, message: ListGrants | Kill) -> Iterable[Grant]:
 def _find_pending(caller: Caller, message: Kill) -> list[Pending]:
     """Return the pending connections that a message selects."""
     provider = provider_name(message.service) if message.service else ""
-    found = pending.find(caller.organization, user=message.user or "", provider=provider)
+    connections = pending.find(caller.organization, user=message.user or "", provider=provider)
     shared = grants.shared_owner(message.role) if message.role else None
-    return [connection for connection in found if shared in {None, connection.intent.owner}]
+    return [connection for connection in connections if shared in {None, connection.intent.owner}]
 
 
 def _owner(message: ListGrants | Kill) -> str | None:
@@ -159,29 +158,29 @@ def _delete_and_revoke(
     except McpistError:  # deleted all the same
         tokens = None
     grants.remove(grant)
-    answer = _revoke_at_provider(grant.provider, tokens, deleted_grant=grant if event == "revoke" else None)
+    revocation = _revoke_at_provider(grant.provider, tokens, deleted_grant=grant if event == "revoke" else None)
     for service in grant.account.services:
-        AuditContext(caller, service, request_id).record(event, grant, answer)
-    return _proof(grant, answer, deleted=True)
+        AuditContext(caller, service, request_id).record(event, grant, revocation)
+    return _proof(grant, revocation, deleted=True)
 
 
-def _drop_all_pending(begun: list[Pending]) -> int:
+def _drop_all_pending(connections: list[Pending]) -> int:
     """Drop pending connections in parallel, since each may wait for its provider; return how many existed."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(MAX_KILLED_GRANTS) as pool:
-        return sum(pool.map(with_context(_drop_pending), begun))
+        return sum(pool.map(with_context(_drop_pending), connections))
 
 
-def _drop_pending(begun: Pending) -> bool:
+def _drop_pending(connection: Pending) -> bool:
     """Delete a pending connection, and revoke the tokens that its provider issued."""
     try:
-        found = begun.obtained
+        obtained = connection.obtained
     except McpistError:
-        found = None
-    existed = pending.remove(begun)
-    if existed and found:
-        _revoke_at_provider(begun.intent.provider, found.tokens)
+        obtained = None
+    existed = pending.remove(connection)
+    if existed and obtained:
+        _revoke_at_provider(connection.intent.provider, obtained.tokens)
     return existed
 
 
@@ -212,7 +211,7 @@ def _reencrypt_grant(grant: Grant) -> str:
     return ""
 
 
-def _proof(grant: Grant, answer: RevocationOutcome, *, deleted: bool) -> dict[str, Any]:
+def _proof(grant: Grant, revocation: RevocationOutcome, *, deleted: bool) -> dict[str, Any]:
     """Return the proof of a grant's end; after `forgotten_by` (epoch seconds) no cache holds its token."""
     return {
         "owner": grant.owner,
@@ -220,7 +219,7 @@ def _proof(grant: Grant, answer: RevocationOutcome, *, deleted: bool) -> dict[st
         "services": list(grant.account.services),
         "account_id": grant.account.account_id,
         "account_name": grant.account.account_name,
-        "at_provider": answer,
+        "at_provider": revocation,
         "deleted": deleted,
         "forgotten_by": int(time.time()) + CREDENTIAL_CACHE_SECONDS,
     }

@@ -64,16 +64,16 @@ def begin(caller: Caller, message: Begin, request_id: str) -> dict[str, Any]:
 
 def finish(caller: Caller, message: Finish, request_id: str) -> dict[str, Any]:
     """Return the outcome: connected, declined or asks (see `outcome.store_or_ask`)."""
-    begun = pending.claim(caller.organization, message.state, browser=_browser(message), provider=message.provider)
-    with outcome.recording_failure(caller, begun.intent, request_id):
-        provider = find(begun.intent.provider)
+    connection = pending.claim(caller.organization, message.state, browser=_browser(message), provider=message.provider)
+    with outcome.recording_failure(caller, connection.intent, request_id):
+        provider = find(connection.intent.provider)
         if not provider.is_issuer(message.iss or None):
             raise StaleConnection
         if message.code is None:
-            return _declined(caller, begun, message.error, request_id)
-        _check_owner(caller, begun.intent)
-        found = _exchange_code(caller, begun, provider, message.code, request_id)
-        return outcome.store_or_ask(caller, begun, found, request_id)
+            return _declined(caller, connection, message.error, request_id)
+        _check_owner(caller, connection.intent)
+        obtained = _exchange_code(caller, connection, provider, message.code, request_id)
+        return outcome.store_or_ask(caller, connection, obtained, request_id)
 
 
 def paste(caller: Caller, message: Paste, request_id: str) -> dict[str, Any]:
@@ -98,24 +98,24 @@ def paste(caller: Caller, message: Paste, request_id: str) -> dict[str, Any]:
 
 def confirm(caller: Caller, message: Confirm, request_id: str) -> dict[str, Any]:
     """Return the outcome of an answer: connected, kept, or asks again if another account was connected meanwhile."""
-    answered = pending.answer(caller.organization, message.question, browser=_browser(message))
-    found = answered.obtained
-    if found is None:
+    connection = pending.answer(caller.organization, message.question, browser=_browser(message))
+    obtained = connection.obtained
+    if obtained is None:
         raise StaleConnection
     if message.agreed:
-        with outcome.recording_failure(caller, answered.intent, request_id):
+        with outcome.recording_failure(caller, connection.intent, request_id):
             try:
-                _check_owner(caller, answered.intent)
+                _check_owner(caller, connection.intent)
             except McpistError:
-                _discard(caller, answered, found, request_id)
+                _discard(caller, connection, obtained, request_id)
                 raise
-            return outcome.store_or_ask(caller, answered, found, request_id, agreed=True)
-    _discard(caller, answered, found, request_id)
-    return outcome.outcome("kept", answered.intent)
+            return outcome.store_or_ask(caller, connection, obtained, request_id, agreed=True)
+    _discard(caller, connection, obtained, request_id)
+    return outcome.outcome("kept", connection.intent)
 
 
 def _exchange_code(
-    caller: Caller, begun: Pending, provider: Provider, code: SecretStr, request_id: str
+    caller: Caller, connection: Pending, provider: Provider, code: SecretStr, request_id: str
 ) -> ObtainedGrant:
     """Redeem the code, and fetch the account of the tokens."""
     app, redirect_uri = get_app(provider.name), _redirect_uri(provider)
@@ -124,16 +124,16 @@ def _exchange_code(
             provider,
             app,
             code=code,
-            verifier=begun.verifier,
+            verifier=connection.verifier,
             redirect_uri=redirect_uri,
             seconds=CONNECTING_TIMEOUT_SECONDS,
         )
     except oauth.GrantRejected:
         raise StaleConnection from None
     account = Account(
-        services=begun.intent.services,
+        services=connection.intent.services,
         client_id=app.client_id,
-        open_to=begun.intent.open_to,
+        open_to=connection.intent.open_to,
         expires_at=token_response.expires_at,
         lives=token_response.lives,
     )
@@ -142,7 +142,7 @@ def _exchange_code(
             provider, token_response.tokens.access_token, seconds=CONNECTING_TIMEOUT_SECONDS
         )
     except (oauth.AccessTokenRejected, McpistError) as error:
-        outcome.revoke_if_unneeded(caller, begun.intent, ObtainedGrant(account, token_response.tokens), request_id)
+        outcome.revoke_if_unneeded(caller, connection.intent, ObtainedGrant(account, token_response.tokens), request_id)
         if isinstance(error, McpistError):
             raise
         problem = f"the consent opens nothing at {provider.name}"
@@ -152,16 +152,16 @@ def _exchange_code(
     )
 
 
-def _declined(caller: Caller, begun: Pending, error: str, request_id: str) -> dict[str, Any]:
+def _declined(caller: Caller, connection: Pending, error: str, request_id: str) -> dict[str, Any]:
     """Read the error that came instead of a code: mostly the person declined."""
-    pending.remove(begun)
+    pending.remove(connection)
     code = re.sub(r"[^A-Za-z0-9_.-]", "?", error)[:MAX_ERROR_CODE_LENGTH]
     if code in TRANSIENT_ERRORS:
-        raise UpstreamUnavailable(service=begun.intent.provider, problem=f"it answered {code}")
+        raise UpstreamUnavailable(service=connection.intent.provider, problem=f"it answered {code}")
     if code not in DECLINED_ERRORS:
-        raise NotConfigured(service=begun.intent.provider, problem=f"it answered {code}")
-    outcome.record_audit(caller, "connect", begun.intent, "", "declined", request_id)
-    return outcome.outcome("declined", begun.intent)
+        raise NotConfigured(service=connection.intent.provider, problem=f"it answered {code}")
+    outcome.record_audit(caller, "connect", connection.intent, "", "declined", request_id)
+    return outcome.outcome("declined", connection.intent)
 
 
 def _connection_intent(
@@ -182,9 +182,9 @@ def _connection_intent(
     )
 
 
-def _discard(caller: Caller, answered: Pending, found: ObtainedGrant, request_id: str) -> None:
-    pending.remove(answered)
-    outcome.revoke_if_unneeded(caller, answered.intent, found, request_id)
+def _discard(caller: Caller, connection: Pending, obtained: ObtainedGrant, request_id: str) -> None:
+    pending.remove(connection)
+    outcome.revoke_if_unneeded(caller, connection.intent, obtained, request_id)
 
 
 def _check_owner(caller: Caller, intent: ConnectionIntent) -> None:

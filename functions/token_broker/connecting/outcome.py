@@ -31,102 +31,104 @@ MAX_CLEARED_QUESTIONS = 2
 
 
 def store_or_ask(
-    caller: Caller, begun: Pending, found: ObtainedGrant, request_id: str, *, agreed: bool = False
+    caller: Caller, connection: Pending, obtained: ObtainedGrant, request_id: str, *, agreed: bool = False
 ) -> dict[str, Any]:
     """Store the account and tokens, or ask first; an agreement covers only the account that was shown as replaced."""
-    intent = begun.intent
+    intent = connection.intent
     for _ in range(MAX_STORE_ATTEMPTS):
         existing = grants.read(intent.organization, intent.provider, intent.owner)
         replaced_account_id = existing.account.account_id if existing else None
-        reasons = _confirmation_reasons(intent, found, replaced_account_id)
+        reasons = _confirmation_reasons(intent, obtained, replaced_account_id)
         if reasons and not (
-            agreed and replaced_account_id in {None, found.replaced_account_id, found.account.account_id}
+            agreed and replaced_account_id in {None, obtained.replaced_account_id, obtained.account.account_id}
         ):
             return _ask_for_confirmation(
-                begun, replace(found, replaced_account_id=replaced_account_id), existing, reasons
+                connection, replace(obtained, replaced_account_id=replaced_account_id), existing, reasons
             )
         try:
             grant = grants.save(
                 intent.organization,
                 intent.provider,
                 intent.owner,
-                account=found.account,
-                tokens=found.tokens,
+                account=obtained.account,
+                tokens=obtained.tokens,
                 replaces=existing.version if existing else 0,
             )
         except Conflict:
             continue
-        return _finish_connection(caller, begun, found, grant, existing, request_id)
-    revoke_if_unneeded(caller, intent, found, request_id)
+        return _finish_connection(caller, connection, obtained, grant, existing, request_id)
+    revoke_if_unneeded(caller, intent, obtained, request_id)
     raise Conflict(what="the connection")
 
 
 def _finish_connection(
-    caller: Caller, begun: Pending, found: ObtainedGrant, grant: Grant, replaced: Grant | None, request_id: str
+    caller: Caller, connection: Pending, obtained: ObtainedGrant, grant: Grant, replaced: Grant | None, request_id: str
 ) -> dict[str, Any]:
     """Delete the pending connection; if it was revoked meanwhile, remove the new grant as well."""
-    if not pending.remove(begun):
+    if not pending.remove(connection):
         grants.remove(grant)
-        revoke_if_unneeded(caller, begun.intent, found, request_id)
+        revoke_if_unneeded(caller, connection.intent, obtained, request_id)
         raise StaleConnection
     if replaced:
-        _revoke_replaced(caller, begun.intent, replaced, found, request_id)
-    record_audit(caller, "connect", begun.intent, found.account.account_name, "succeeded", request_id)
-    return outcome("connected", begun.intent)
+        _revoke_replaced(caller, connection.intent, replaced, obtained, request_id)
+    record_audit(caller, "connect", connection.intent, obtained.account.account_name, "succeeded", request_id)
+    return outcome("connected", connection.intent)
 
 
-def _confirmation_reasons(intent: ConnectionIntent, found: ObtainedGrant, replaced_account_id: str | None) -> list[str]:
+def _confirmation_reasons(
+    intent: ConnectionIntent, obtained: ObtainedGrant, replaced_account_id: str | None
+) -> list[str]:
     """Return why the person must confirm; empty: no confirmation is needed."""
-    replaces = replaced_account_id not in {None, found.account.account_id}
-    personal = intent.role is not None and found.account.kind == "person"
+    replaces = replaced_account_id not in {None, obtained.account.account_id}
+    personal = intent.role is not None and obtained.account.kind == "person"
     return ["replaces"] * replaces + ["personal"] * personal
 
 
 def _ask_for_confirmation(
-    begun: Pending, found: ObtainedGrant, existing: Grant | None, reasons: list[str]
+    connection: Pending, obtained: ObtainedGrant, existing: Grant | None, reasons: list[str]
 ) -> dict[str, Any]:
     """Return `{question, reasons, role, old, new}`: the question for `confirm`, and its accounts."""
     return {
-        **outcome("asks", begun.intent),
-        "question": pending.store_question(begun, found),
+        **outcome("asks", connection.intent),
+        "question": pending.store_question(connection, obtained),
         "reasons": reasons,
         "old": _account_view(existing.account) if existing and "replaces" in reasons else None,
-        "new": _account_view(found.account),
+        "new": _account_view(obtained.account),
     }
 
 
 def _revoke_replaced(
-    caller: Caller, intent: ConnectionIntent, replaced: Grant, found: ObtainedGrant, request_id: str
+    caller: Caller, intent: ConnectionIntent, replaced: Grant, obtained: ObtainedGrant, request_id: str
 ) -> None:
     """Revoke the replaced tokens, unless the provider would end the new ones of the same account with them.
 
     Replaced tokens that cannot be opened cannot be revoked; the new ones are valid all the same.
     """
-    same = replaced.account.account_id == found.account.account_id
+    same = replaced.account.account_id == obtained.account.account_id
     if same and not find(intent.provider).revokes_single_token:
         return
     try:
         tokens = replaced.tokens()
     except McpistError:
         return
-    if tokens.access_token != found.tokens.access_token:
+    if tokens.access_token != obtained.tokens.access_token:
         revoke_if_unneeded(caller, intent, ObtainedGrant(replaced.account, tokens), request_id)
 
 
-def revoke_if_unneeded(caller: Caller, intent: ConnectionIntent, found: ObtainedGrant, request_id: str) -> None:
+def revoke_if_unneeded(caller: Caller, intent: ConnectionIntent, obtained: ObtainedGrant, request_id: str) -> None:
     """Revoke tokens, unless a grant may depend on them: some providers end all of an account's tokens with one.
 
     An unknown account may be any. A pasted key has no client, and remains the person's.
     """
-    account = found.account
+    account = obtained.account
     if not account.client_id or is_account_in_use(intent.organization, intent.provider, account):
         return
     try:
         provider, app = find(intent.provider), get_app(intent.provider)
     except NotConfigured:
         return
-    answered = oauth.revoke(provider, app, found.tokens, seconds=REVOKE_TIMEOUT_SECONDS)
-    record_audit(caller, "revoke", intent, account.account_name, answered, request_id)
+    result = oauth.revoke(provider, app, obtained.tokens, seconds=REVOKE_TIMEOUT_SECONDS)
+    record_audit(caller, "revoke", intent, account.account_name, result, request_id)
 
 
 def is_account_in_use(organization: str, provider: str, account: Account) -> bool:

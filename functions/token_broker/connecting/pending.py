@@ -128,12 +128,12 @@ def store_claimed(intent: ConnectionIntent) -> Pending:
     return Pending(id_, intent, "claimed", 0, {})
 
 
-def store_question(pending: Pending, found: ObtainedGrant) -> str:
+def store_question(pending: Pending, obtained: ObtainedGrant) -> str:
     """Store the account and tokens until a question about them is answered, and return the question's id.
 
     Raises StaleConnection if the pending connection was removed meanwhile.
     """
-    secret = SecretStr(json.dumps(_to_plain(found)))
+    secret = SecretStr(json.dumps(_to_plain(obtained)))
     try:
         _store(pending.intent, pending.id, "asked", "attribute_exists(pk)", found=secret)
     except ConditionFailed:
@@ -153,8 +153,12 @@ def remove(pending: Pending) -> bool:
 
 def find(organization: str, *, user: str = "", provider: str = "") -> list[Pending]:
     """Return an organization's pending connections, or those of a user or at a provider."""
-    found = map(Pending.from_item, _table().query(*_key(organization)))
-    return [one for one in found if user in {"", one.intent.user} and provider in {"", one.intent.provider}]
+    connections = map(Pending.from_item, _table().query(*_key(organization)))
+    return [
+        connection
+        for connection in connections
+        if user in {"", connection.intent.user} and provider in {"", connection.intent.provider}
+    ]
 
 
 def _store(intent: ConnectionIntent, id_: str, phase: Phase, condition: str = "", **plain: SecretStr) -> None:
@@ -191,13 +195,13 @@ def _advance(key: tuple[str, str], before: Phase, after: Phase, browser: str, pr
     return Pending.from_item(item)
 
 
-def _to_plain(found: ObtainedGrant) -> dict[str, Any]:
-    refresh = found.tokens.refresh_token
+def _to_plain(obtained: ObtainedGrant) -> dict[str, Any]:
+    refresh = obtained.tokens.refresh_token
     return {
-        "account": encode(found.account),
-        "access_token": found.tokens.access_token.get_secret_value(),
+        "account": encode(obtained.account),
+        "access_token": obtained.tokens.access_token.get_secret_value(),
         "refresh_token": refresh and refresh.get_secret_value(),
-        "over": found.replaced_account_id,
+        "over": obtained.replaced_account_id,
     }
 
 

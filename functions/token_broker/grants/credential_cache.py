@@ -41,8 +41,8 @@ def find(caller: Caller, service: str) -> Credential | None:
 
 def keep(caller: Caller, service: str, grant: Grant, credential: Credential, *, read_at: float) -> None:
     """Cache a grant's credential, until its access token is about to expire at the latest."""
-    found = CachedCredential(credential, read_at, grant.organization, grant.provider)
-    opened.put(_key(caller, service), found, since=read_at, until=grant.refresh_at)
+    cached = CachedCredential(credential, read_at, grant.organization, grant.provider)
+    opened.put(_key(caller, service), cached, since=read_at, until=grant.refresh_at)
 
 
 def remaining_cache_seconds(read_at: float) -> float:

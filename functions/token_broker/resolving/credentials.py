@@ -37,9 +37,9 @@ def resolve(
     `refused` is the version of the credential that the service refused: then a newer version is returned, or the
     grant is refreshed; one that cannot be refreshed, or was stored within the last minute, is returned again.
     """
-    known = credential_cache.find(caller, service)
-    if known and (refused is None or known.version > refused):
-        return known
+    cached = credential_cache.find(caller, service)
+    if cached and (refused is None or cached.version > refused):
+        return cached
     for _ in range(MAX_RESOLVE_ATTEMPTS):
         read_at = credential_cache.opened.clock()
         grant = select_grant(caller, grants.fetch(caller, [service]), service)
@@ -48,9 +48,9 @@ def resolve(
 
             require_dialect(service)
             raise ConnectionRequired(service=service, url=_url(caller, service))
-        now = _refresh_if_needed(grant, AuditContext(caller, service, request_id), refused, pace)
-        if now and now.id == grant.id:
-            return _to_credential(caller, service, now, read_at)
+        current = _refresh_if_needed(grant, AuditContext(caller, service, request_id), refused, pace)
+        if current and current.id == grant.id:
+            return _to_credential(caller, service, current, read_at)
     raise Conflict(what=f"the {service} connection")
 
 

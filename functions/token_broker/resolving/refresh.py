@@ -93,9 +93,9 @@ def _refresh_with_lease(grant: Grant, audit_context: AuditContext, pace: LeaseTi
     provider, app = providers.find(grant.provider), apps.get_app(grant.provider)
     watch, until = LeaseWatch(pace), time.monotonic() + pace.wait
     for pause in chain(LEASE_POLL_SECONDS, repeat(MAX_LEASE_POLL_SECONDS)):
-        now, state = lease.read_with_grant(grant)
-        if not _is_unchanged(now, grant):
-            return now
+        current, state = lease.read_with_grant(grant)
+        if not _is_unchanged(current, grant):
+            return current
         _check_app(app, grant)
         state.raise_if_backing_off(grant)
         if watch.is_free(state) and (held := lease.acquire(grant, state, pace)):
@@ -123,28 +123,28 @@ def _refresh_under_lease(
     """Read the grant under the lease, redeem its refresh token, and store the new pair."""
     from token_broker.providers import oauth
 
-    now = grants.read(grant.organization, grant.provider, grant.owner)
-    if now is None or not _is_unchanged(now, grant):
-        return now
-    old = now.unseal_token("refresh_token")
-    data_keys = grants.generate_data_keys(now.organization, now.provider, now.owner, now.version + 1)
+    current = grants.read(grant.organization, grant.provider, grant.owner)
+    if current is None or not _is_unchanged(current, grant):
+        return current
+    old = current.unseal_token("refresh_token")
+    data_keys = grants.generate_data_keys(current.organization, current.provider, current.owner, current.version + 1)
     if not held.may_send:
         raise StoreUnavailable(store="grants")
     try:
         token_response = oauth.refresh(provider, app, old, seconds=GRANT_REFRESH_TIMEOUT_SECONDS)
-    except oauth.GrantRejected as dead:
-        return _mark_rejected(now, dead.code, audit_context)
+    except oauth.GrantRejected as rejected:
+        return _mark_rejected(current, rejected.code, audit_context)
     except McpistError as error:
         held.record_failure(error)
-        audit_context.record("failure", now, error.code)
+        audit_context.record("failure", current, error.code)
         raise
     try:
-        renewed = _store(now, data_keys, token_response, old)
+        refreshed = _store(current, data_keys, token_response, old)
     except Conflict:
-        return _resolve_conflict(now, token_response, provider, app, audit_context)
+        return _resolve_conflict(current, token_response, provider, app, audit_context)
     count(REFRESHES)
-    audit_context.record("refresh", renewed, "succeeded")
-    return renewed
+    audit_context.record("refresh", refreshed, "succeeded")
+    return refreshed
 
 
 def _store(grant: Grant, data_keys: grants.DataKeys, token_response: "TokenResponse", old: SecretStr) -> Grant:
@@ -186,12 +186,12 @@ def _resolve_conflict(
 def _mark_rejected(grant: Grant, code: str, audit_context: AuditContext) -> Grant | None:
     """Mark the version as rejected; if another version was stored meanwhile, return that one."""
     try:
-        dead = grants.mark_rejected(grant, code)
+        rejected = grants.mark_rejected(grant, code)
     except Conflict:
         return grants.read(grant.organization, grant.provider, grant.owner)
     count(REFRESH_FAILURES)
-    audit_context.record("failure", dead, code)
-    return dead
+    audit_context.record("failure", rejected, code)
+    return rejected
 
 
 @contextmanager
@@ -203,6 +203,10 @@ def _counting_failure() -> Iterator[None]:
         raise
 
 
-def _is_unchanged(now: Grant | None, before: Grant) -> bool:
+def _is_unchanged(current: Grant | None, before: Grant) -> bool:
     """Whether a version is still stored and not rejected, so that it may be refreshed."""
-    return now is not None and (now.id, now.version) == (before.id, before.version) and now.rejection is None
+    return (
+        current is not None
+        and (current.id, current.version) == (before.id, before.version)
+        and current.rejection is None
+    )
