@@ -152,7 +152,7 @@ def test_a_users_former_subject_has_no_access(uma: Subject, login: LocalLogin) -
 
 
 def test_a_subject_of_another_user_is_refused_and_nothing_changes(uma: Subject, login: LocalLogin) -> None:
-    with pytest.raises(InvalidRequest, match=r"eve\.subject: it is another user of acme already: uma"):
+    with pytest.raises(InvalidRequest, match=r"eve\.subject: another user of acme has this subject: uma"):
         directory.put_user("acme", "eve", name="Eve", subject=uma, system_role="admin", roles=["members"])
     assert now(uma).user == "uma"
     assert members("members") == ["ada", "uma"]

@@ -39,7 +39,7 @@ def test_a_user_is_created_shown_and_listed(mcpist: Mcpist, login: LocalLogin) -
         (["create", "uma", "--name", "Uma", "--sub", "2"], "already"),
         (
             ["create", "eve", "--name", "Eve", "--sub", "uma"],
-            "users.eve.subject: it is another user of acme already: uma",
+            "users.eve.subject: another user of acme has this subject: uma",
         ),
         (["create", "eve", "--name", "Eve", "--sub", "e", "--roles", "bosses"], "(roles: members)"),
         (["create", "eve", "--name", "Eve"], "--sub"),

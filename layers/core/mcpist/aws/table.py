@@ -24,10 +24,10 @@ class Table:
     def get(self, pk: str, sk: str) -> Item | None:
         """Read one item consistently."""
         with store_errors(self.label):
-            answer = self._client.get_item(
+            response = self._client.get_item(
                 TableName=self.name, Key=serialize({"pk": pk, "sk": sk}), ConsistentRead=True
             )
-        return deserialize(answer["Item"]) if "Item" in answer else None
+        return deserialize(response["Item"]) if "Item" in response else None
 
     def get_many(self, keys: list[tuple[str, str]]) -> list[Item]:
         """Read up to 100 items consistently; missing ones are left out."""
@@ -40,9 +40,9 @@ class Table:
         with store_errors(self.label):
             for pause in RETRY_DELAYS_SECONDS:
                 time.sleep(pause)
-                answer = self._client.batch_get_item(RequestItems=request)
-                items += map(deserialize, answer["Responses"].get(self.name, []))
-                request = answer.get("UnprocessedKeys", {})
+                response = self._client.batch_get_item(RequestItems=request)
+                items += map(deserialize, response["Responses"].get(self.name, []))
+                request = response.get("UnprocessedKeys", {})
                 if not request:
                     return items
         raise StoreUnavailable(store=self.label)
@@ -75,7 +75,7 @@ class Table:
         `key` is the partition key of the table or of `index`; `filters` are values that other attributes must have.
         """
         conditions = " AND ".join(f"#{name} = :{name}" for name in filters or {})
-        values = {f":{name}": wanted for name, wanted in (filters or {}).items()}
+        values = {f":{name}": expected for name, expected in (filters or {}).items()}
         return self._pages(
             "query",
             KeyConditionExpression=f"{key} = :key AND sk BETWEEN :low AND :high",
@@ -141,25 +141,25 @@ class Table:
         Attribute names are written with a `#` in the expressions, since a bare one may be a reserved word of DynamoDB.
         """
         with store_errors(self.label):
-            answer = self._client.update_item(
+            response = self._client.update_item(
                 TableName=self.name,
                 Key=serialize({"pk": pk, "sk": sk}),
                 UpdateExpression=expression,
                 ReturnValues="ALL_NEW",
                 **_condition_arguments(condition, values, f"{expression} {condition}"),
             )
-        return deserialize(answer["Attributes"])
+        return deserialize(response["Attributes"])
 
     def delete(self, pk: str, sk: str, *, condition: str = "", values: Mapping[str, Any] | None = None) -> bool:
         """Remove one item and return whether it existed; ConditionFailed if the condition does not hold."""
         with store_errors(self.label):
-            answer = self._client.delete_item(
+            response = self._client.delete_item(
                 TableName=self.name,
                 Key=serialize({"pk": pk, "sk": sk}),
                 ReturnValues="ALL_OLD",
                 **_condition_arguments(condition, values),
             )
-        return "Attributes" in answer
+        return "Attributes" in response
 
     def transact(
         self,

@@ -98,7 +98,7 @@ class Organization:
             self._check_roles(f"{place}.roles", user.roles)
             _check_subject(f"{place}.subject", user.subject)
             if owners.setdefault(user.subject, user.id) != user.id:
-                problem = f"it is another user of {self.id} already: {owners[user.subject]}"
+                problem = f"another user of {self.id} has this subject: {owners[user.subject]}"
                 raise InvalidRequest(field=f"{place}.subject", problem=problem)
         return self
 
@@ -117,19 +117,19 @@ class Organization:
     @classmethod
     def from_items(cls, organization: str, items: Iterable[Item]) -> Self | None:
         """Return the organization that is stored in these items; None if there is none."""
-        found = {item["sk"]: item for item in items}
-        if "org" not in found:
+        by_key = {item["sk"]: item for item in items}
+        if "org" not in by_key:
             return None
         members: dict[str, list[Item]] = {}
-        for key, item in found.items():
+        for key, item in by_key.items():
             if key.startswith("member#"):
                 members.setdefault(item["user"], []).append(item)
-        profiles = [item for key, item in found.items() if key.startswith("user#")]
+        profiles = [item for key, item in by_key.items() if key.startswith("user#")]
         return cls(
             organization,
-            found["org"]["name"],
-            tuple(found["org"].get("disabled", ())),
-            {item["name"]: decode(Role, item) for key, item in found.items() if key.startswith("role#")},
+            by_key["org"]["name"],
+            tuple(by_key["org"].get("disabled", ())),
+            {item["name"]: decode(Role, item) for key, item in by_key.items() if key.startswith("role#")},
             {item["user"]: _user(item, members.get(item["user"], [])) for item in profiles},
         )
 

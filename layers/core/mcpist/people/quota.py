@@ -58,9 +58,9 @@ class RequestQuota:
             self._shares[caller.organization, caller.user] = _Share(served=1)
             return
         if share.remaining < 1 and not share.is_exhausted:
-            wanted = max(1, min(limit // SHARES_PER_LIMIT, share.served)) - share.remaining
-            granted = _reserve_requests(caller, minute, wanted, limit)
-            share.remaining, share.is_exhausted = share.remaining + granted, granted < wanted
+            requested = max(1, min(limit // SHARES_PER_LIMIT, share.served)) - share.remaining
+            granted = _reserve_requests(caller, minute, requested, limit)
+            share.remaining, share.is_exhausted = share.remaining + granted, granted < requested
         if share.remaining < 1:
             raise UserLimitReached(limit=limit, retry_after=_seconds_left(now, MINUTE_SECONDS))
         share.remaining, share.served = share.remaining - 1, share.served + 1
@@ -80,7 +80,7 @@ def reserve_steps(organization: str, steps: int, now: float) -> None:
     if not limit:
         return
     if steps > limit:  # waiting for another day would not help
-        raise InvalidRequest(field="steps", problem=f"{steps} of them; an organization may run {limit} a day")
+        raise InvalidRequest(field="steps", problem=f"there are {steps}; an organization may run {limit} a day")
     day = _period(now, DAY_SECONDS)
     try:
         _add(organization, _steps(day), steps, (day + 1) * DAY_SECONDS, max_used=limit - steps)
@@ -97,15 +97,15 @@ def release_steps(organization: str, steps: int, now: float) -> None:
         _add(organization, _steps(day), -steps, (day + 1) * DAY_SECONDS)
 
 
-def _reserve_requests(caller: Caller, minute: int, wanted: int, limit: int) -> int:
-    """Return how many of the wanted requests the user still has; all of them if the counter cannot be reached."""
+def _reserve_requests(caller: Caller, minute: int, requested: int, limit: int) -> int:
+    """Return how many of these requests the user still has; all of them if the counter cannot be reached."""
     try:
         ends = (minute + 1) * MINUTE_SECONDS
-        used = _add(caller.organization, f"requests#{caller.user}#{minute}", wanted, ends)
+        used = _add(caller.organization, f"requests#{caller.user}#{minute}", requested, ends)
     except StoreUnavailable:
         logger.warning("requests not counted", extra={"organization": caller.organization, "user": caller.user})
-        return wanted
-    return min(wanted, max(0, limit - (used - wanted)))
+        return requested
+    return min(requested, max(0, limit - (used - requested)))
 
 
 def _add(organization: str, key: str, amount: int, ends: int, max_used: int | None = None) -> int:
