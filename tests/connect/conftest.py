@@ -20,6 +20,7 @@ from mcpist import settings
 from mcpist.aws import clients
 from mcpist.memory import forget_entries
 from tests.conftest import AUDIENCE, PUBLIC_URL, TEMPLATE
+from tests.moto_stores import make_once
 from token_broker.handler import handler as broker
 from token_broker.providers import apps
 
@@ -113,10 +114,13 @@ class Browser:
 
 
 @pytest.fixture
-def messages(aws: list[str], organization: str, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def messages(
+    aws: list[str], organization: str, login: LocalLogin, monkeypatch: pytest.MonkeyPatch
+) -> list[dict[str, Any]]:
     """What the broker is asked; it is the real one."""
     assert organization == "acme"
-    monkeypatch.setenv("VAULT_KEY", boto3.client("kms").create_key()["KeyMetadata"]["Arn"])
+    made = make_once(f"key beside {login.issuer}", lambda: boto3.client("kms").create_key())
+    monkeypatch.setenv("VAULT_KEY", made["KeyMetadata"]["Arn"])
     monkeypatch.setenv("CONNECT_CLIENT_ID", CLIENT)
     monkeypatch.setenv("PUBLIC_URL", PUBLIC_URL)
     settings.settings.cache_clear()
