@@ -1,1 +1,1 @@
-"""What `make bench` measures; every figure is a ratio or a count of one run."""
+"""The measurements of `make bench`; every figure is a ratio or a count of one run."""

@@ -30,12 +30,12 @@ from mcpist.tools.index import Index
 from mcpist.tools.module import Module
 
 ROUNDS = 5
-SANDBOXES = 11  # of each kind: what else a machine does weighs on some of them
+SANDBOXES = 11  # of each kind, since other work on the machine slows some of them
 CALLS = 200
 
 
 def main() -> None:
-    """Measure what is named; without a name all but the load test."""
+    """Measure the named part; without a name, everything except the load test."""
     parser = argparse.ArgumentParser(prog="python -m infra.bench", description=main.__doc__)
     named = parser.add_subparsers(dest="named")
     named.add_parser("costs", help="count what calls and batches ask of AWS, and price it")
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def inside(stub: StubDeployment) -> list[Row]:
-    """What is measured in one seeded deployment."""
+    """Measure what needs only one seeded deployment."""
     deployment, folder = stub.deployment, stub.folder
     rows = [*catalogue.rows(), *caching(stub.service), *sandboxes(deployment, folder)]
     rows += [*requests(deployment), *broker.rows(deployment, folder), *planning()]
@@ -64,7 +64,7 @@ def inside(stub: StubDeployment) -> list[Row]:
 
 
 def sandboxes(deployment: LocalDeployment, folder: Path) -> list[Row]:
-    """Cold and warm CPU of the endpoint against a bare server, alternating."""
+    """Compare cold and warm CPU of the endpoint with a bare server's, alternating."""
     events = {name: _event(deployment, folder, name) for name in ("list_tools", "call")}
     function = next(one for one in deployment.aws.template.functions if one.id == "McpEndpointFunction")
     environment = {
@@ -105,7 +105,7 @@ def sandboxes(deployment: LocalDeployment, folder: Path) -> list[Row]:
 
 
 def requests(deployment: LocalDeployment) -> list[Row]:
-    """AWS requests of a `call` that needs a grant, counted at the front: cold sandboxes, then warm ones."""
+    """Count the AWS requests of a `call` that needs a grant, in cold sandboxes and in warm ones."""
     accounts.connect(deployment, "stub-token", service="stub")
     endpoint = Endpoint(deployment.mcp_url, deployment.token(USER))
     rows: list[Row] = []
@@ -123,14 +123,14 @@ def requests(deployment: LocalDeployment) -> list[Row]:
 
 
 def caching(host: str) -> list[Row]:
-    """CPU of a read that repeats: from the sandbox's memory, against asking a service on loopback."""
+    """Compare the CPU of a repeated read with and without the response cache."""
     module = Module("stub", "A stub.", api_version="1", host=host)
     module.reads(shows("*"), cache_seconds=60)(ask)
     seen: dict[str, float] = {}
     for state in ("off", "on"):
         os.environ["RESPONSE_CACHE"] = state
         settings.cache_clear()
-        service = Known(module)
+        service = StubClient(module)
         service.request(ask())
         started = time.process_time()
         for _ in range(CALLS):
@@ -141,15 +141,15 @@ def caching(host: str) -> list[Row]:
     return [("CPU of a read that repeats, with the response cache against without", ratio, "")]
 
 
-class Known(ServiceClient):
-    """A service whose account is known without asking the broker."""
+class StubClient(ServiceClient):
+    """A service with a known account, without a broker."""
 
     def __init__(self, module: Module) -> None:
         caller = Caller(ORGANIZATION, USER.sub, Subject("bench", USER.sub), "user", ())
         super().__init__(caller, module, module.tools["ask"], time.monotonic() + 60)
 
-    def resolve_account(self, *, fresh: bool = False) -> None:  # noqa: ARG002 - it is never another one
-        """Act with the stub's account."""
+    def resolve_account(self, *, fresh: bool = False) -> None:  # noqa: ARG002 - the account never changes
+        """Use the stub's account."""
         credential = Credential("stub-token", account_id="1", account_name="stub", owner="user#uma", expires_at=None)
         self.current_account = Account(ORGANIZATION, self.module, credential)
 
@@ -160,7 +160,7 @@ def ask() -> Call:
 
 
 def planning() -> list[Row]:
-    """CPU of planning a hundred steps, each referring to one and waiting for another, with their machine."""
+    """Measure the CPU of planning a hundred steps, each of which refers to another, with their machine."""
     lines = [{"id": "s0", "module": "rag", "tool": "search_docs", "params": {"query": "batch"}}]
     for number in range(1, 100):
         path = f"${{s{number // 2}.items[0].path}}"
@@ -175,7 +175,7 @@ def planning() -> list[Row]:
 
 
 def batches(deployment: LocalDeployment) -> list[Row]:
-    """Wall time of batches against the same calls one by one."""
+    """Compare the wall time of batches with that of the same calls one by one."""
     endpoint = Endpoint(deployment.mcp_url, deployment.token(USER))
     ten = [{"id": f"s{n}", "module": "rag", "tool": "search_docs", "params": {"query": "batch"}} for n in range(10)]
     five = [{**step, "after": [f"s{n - 1}"] if n else []} for n, step in enumerate(ten[:5])]
@@ -194,7 +194,7 @@ def batches(deployment: LocalDeployment) -> list[Row]:
 
 
 def shapes(deployment: LocalDeployment) -> list[Row]:
-    """What a batch costs beside its tools' work: time for each hop, and the endpoint's requests for each step."""
+    """Measure a batch's overhead: time for each hop, and the endpoint's requests for each step."""
     endpoint = Endpoint(deployment.mcp_url, deployment.token(USER))
     idle: dict[str, Any] = {"module": "stub", "tool": "idle", "params": {}}
     chain = [{**idle, "id": f"s{n}", "after": [f"s{n - 1}"] if n else []} for n in range(30)]
@@ -207,9 +207,9 @@ def shapes(deployment: LocalDeployment) -> list[Row]:
     counts = {}
     for size in (10, 50, 100):
         steps = [{**idle, "id": f"s{n}"} for n in range(size)]
-        _to_the_end(endpoint, steps)
+        _run_to_end(endpoint, steps)
         deployment.aws.requests.clear()
-        _to_the_end(endpoint, steps)
+        _run_to_end(endpoint, steps)
         asked = [request for request in deployment.aws.requests if request.function == "McpEndpointFunction"]
         polls = sum(request.operation == "GetItem" for request in asked)
         counts[size] = f"{len(asked) - polls} + {polls} polls"
@@ -231,8 +231,8 @@ def _call(step: dict[str, Any]) -> dict[str, Any]:
     return {name: step[name] for name in ("module", "tool", "params")}
 
 
-def _to_the_end(endpoint: Endpoint, steps: list[dict[str, Any]]) -> None:
-    """Run a batch until it is done, however long that takes."""
+def _run_to_end(endpoint: Endpoint, steps: list[dict[str, Any]]) -> None:
+    """Run a batch to its end."""
     summary = endpoint.call("batch", {"commands": steps}).outputs[0]
     while ": running," in summary:
         summary = endpoint.call("batch", {"batch_id": summary.split()[1].rstrip(":")}).outputs[0]

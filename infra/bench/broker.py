@@ -23,13 +23,13 @@ SECOND_US = 1_000_000
 
 
 def rows(deployment: LocalDeployment, folder: Path) -> Iterator[Row]:
-    """What a resolve costs, in a deployment where the user has connected the stub's service."""
+    """Measure a resolve, in a deployment where the user has connected the stub's service."""
     yield from requests(deployment)
     yield from sandboxes(deployment, folder)
 
 
 def requests(deployment: LocalDeployment) -> Iterator[Row]:
-    """AWS requests of a resolve, counted at the front: in a cold sandbox, then in the same one."""
+    """Count the AWS requests of a resolve in a cold sandbox, and again in the same one."""
     ends = int(time.time()) + 600
     warrant = _ask(deployment, _message(deployment, "warrant", services=[SERVICE], expires_at=ends))["warrant"]
     by_warrant = {"proof": {"kind": "warrant", "value": warrant}}
@@ -45,7 +45,7 @@ def requests(deployment: LocalDeployment) -> Iterator[Row]:
 
 
 def sandboxes(deployment: LocalDeployment, folder: Path) -> Iterator[Row]:
-    """CPU of the handler's import against boto3's, alternating; and of warm resolves through the whole handler."""
+    """Compare the CPU of importing the handler with boto3's, alternating; and measure warm resolves."""
     message = folder / "resolve.json"
     message.write_text(json.dumps(_message(deployment, "resolve", service=SERVICE)), "utf-8")
     commands = {"ours": ("token_broker.handler", str(message)), "boto3": ("boto3",)}
@@ -61,7 +61,7 @@ def sandboxes(deployment: LocalDeployment, folder: Path) -> Iterator[Row]:
     imports = f"{ours / bare:.2f} ({ours:.0f} ms : {bare:.0f} ms)"
     yield "CPU of importing the broker's handler, against `import boto3` alone", imports, ""
     speed = f"{SECOND_US / resolve:,.0f} ({resolve:.0f} us each)"
-    yield "warm resolves for each second of CPU of one sandbox, through the whole door", speed, "1,000 or more"
+    yield "warm resolves for each second of CPU of one sandbox, through the complete handler", speed, "1,000 or more"
 
 
 def _requests(deployment: LocalDeployment, message: dict[str, Any]) -> Counter[str]:
@@ -92,7 +92,7 @@ def _measured(arguments: Iterable[str], environment: dict[str, str]) -> dict[str
 
 
 def _environment(deployment: LocalDeployment, folder: Path) -> dict[str, str]:
-    """What a sandbox of the broker has around it, and where its bytecode stands."""
+    """Return the environment of a sandbox of the broker, with a folder for bytecode."""
     function = function_of(deployment.aws)
     return {
         **os.environ,

@@ -1,7 +1,7 @@
-"""One fresh process, as a sandbox of the broker: CPU of its handler's import, then of a warm `resolve`.
+"""A fresh process as a sandbox of the broker: measures the CPU of its handler's import, then of a warm `resolve`.
 
-Run as `python -m infra.bench.broker_sandbox MODULE [MESSAGE]`; prints `{"import_ms"}`, and where a message is to be
-sent to the module's handler `{"import_ms", "resolve_us"}`. The handler's log lines stand before.
+Run as `python -m infra.bench.broker_sandbox MODULE [MESSAGE]`; prints `{"import_ms"}`, or with a message for
+the module's handler `{"import_ms", "resolve_us"}`, after the handler's log lines.
 """
 
 import json

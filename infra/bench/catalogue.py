@@ -28,7 +28,7 @@ def rows() -> Iterator[Row]:
 
 
 def recall() -> Iterator[Row]:
-    """Recall of the search."""
+    """Measure the recall of the search."""
     tools = CATALOGUE.index.tools
     names = [f"{tool.module}.{tool.name}" for tool in tools]
     tasks = [json.loads(line) for line in TASKS.read_text("utf-8").splitlines()]
@@ -50,7 +50,7 @@ def recall() -> Iterator[Row]:
 
 
 def speed() -> Iterator[Row]:
-    """Speed of the search among many tools."""
+    """Measure the speed of the search among many tools."""
     crowd = large_catalogue()
     text = crowd.dump()
     loads = [_milliseconds(lambda: Index.load(text).tools) for _ in range(ROUNDS)]
@@ -69,7 +69,7 @@ def speed() -> Iterator[Row]:
 
 
 def large_catalogue(*more: ModuleEntry) -> Index:
-    """The catalogue's index with 5,000 more tools: real ones under other names, with a word changed; then `more`."""
+    """Return the catalogue's index with 5,000 renamed copies of tools, and the modules in `more`."""
     chance = random.Random(7)  # noqa: S311 - equal in every run
     real = [tool for name in NAMES for tool in CATALOGUE.module(name).tools.values()]
     vocabulary = sorted({word for tool in real for word in tool.description.split()})

@@ -1,9 +1,9 @@
-"""Many MCP clients at once in one process, each with pauses as a person at work has them.
+"""Many MCP clients at once in one process, each with pauses like those of a person at work.
 
 Run as `python -m infra.bench.clients` with a job on stdin: `{"url", "people": [{"token", "account"}], "clients",
 "seconds", "pause_seconds", "arrival_seconds"}`; prints `{"milliseconds": {KIND: [...]}, "errors": {CODE: count},
-"examples": {CODE: text}}`. Whose `account` is empty asks no service with a grant. An answer that is not the right one
-is an error too.
+"examples": {CODE: text}}`. A person with an empty `account` calls no service that needs a grant. A wrong answer counts
+as an error.
 """
 
 import asyncio
@@ -31,12 +31,12 @@ MAX_EXAMPLE_CHARACTERS = 300
 
 
 class WrongAnswer(Exception):
-    """Something else came back than what was asked for."""
+    """An answer that does not belong to its request."""
 
 
 @dataclass
 class ClientRecord:
-    """What the clients saw."""
+    """The times and errors that the clients have seen."""
 
     milliseconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     errors: Counter[str] = field(default_factory=Counter)
@@ -44,17 +44,17 @@ class ClientRecord:
     began: float = field(default_factory=time.monotonic)
 
     async def measure(self, kind: str, work: Awaitable[None]) -> None:
-        """Wait for a piece of work, and keep how long it took or what became of it."""
+        """Wait for a piece of work, and record its time or its error."""
         started = time.perf_counter()
         try:
             await work
-        except Exception as error:  # noqa: BLE001 - each is counted by its kind
+        except Exception as error:  # noqa: BLE001 - every error is counted by its kind
             self.fail(error)
         else:
             self.milliseconds[kind].append((time.perf_counter() - started) * 1000)
 
     def fail(self, error: BaseException) -> None:
-        """Count an error by its code, or its class where it has none."""
+        """Count an error by its code or, without one, by its class."""
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         code = str(error.error.get("code")) if isinstance(error, CommandError) else type(error).__name__
@@ -65,14 +65,14 @@ class ClientRecord:
 
 @dataclass(frozen=True)
 class SimulatedUser:
-    """Somebody with a client of their own, and what they do with it."""
+    """A simulated person with an MCP client."""
 
     session: EndpointSession
     account: str
     rng: Random
 
     def next_action(self) -> tuple[str, Awaitable[None]]:
-        """What they do next: often a call, sometimes a batch, seldom a list of the tools."""
+        """Choose the next action: often a call, sometimes a batch, seldom a list of the tools."""
         kinds = {"tools/list": 1, "schema": 3, "documents": 6, "batch of 3": 2, "service": 5 if self.account else 0}
         (kind,) = self.rng.choices(list(kinds), list(kinds.values()))
         match kind:
@@ -93,7 +93,7 @@ class SimulatedUser:
             raise WrongAnswer(str(names))
 
     async def read_schema(self) -> None:
-        """Learn what a module can do."""
+        """Read a module's schema."""
         await self._call("get_module_schema", {"modules": ["rag"]}, shows=("search_docs",))
 
     async def search_documents(self) -> None:
@@ -101,19 +101,19 @@ class SimulatedUser:
         await self._call("call", self._search(), shows=(".md",))
 
     async def call_service(self) -> None:
-        """Ask a service, which says by whose account it was asked."""
+        """Call a service, whose answer names the account."""
         name = self._name()
         await self._call("call", _service_call(name), shows=(f"{name} 0", self.account))
 
     async def run_search_batch(self) -> None:
-        """Search, and read the first two documents that were found."""
+        """Search, and read the first two documents found."""
         first, second = (
             {"module": "rag", "tool": "get_doc", "params": {"path": f"${{find.items[{n}].path}}"}} for n in (0, 1)
         )
         await self._batch({**self._search(), "id": "find"}, first, second, shows=(".md",))
 
     async def run_service_batch(self) -> None:
-        """Ask a service twice at once, and about what came of it."""
+        """Call a service twice in parallel, then with the results."""
         one, two = self._name(), self._name()
         asked = ({**_service_call(name), "id": id_} for name, id_ in ((one, "one"), (two, "two")))
         last = _service_call("${one.items[0].name} and ${two.items[0].name}")
@@ -139,7 +139,7 @@ class SimulatedUser:
 
 
 async def work(job: dict[str, Any]) -> ClientRecord:
-    """Let all clients work until the time is over."""
+    """Let all clients work until the time has passed."""
     record, until = ClientRecord(), time.monotonic() + job["seconds"]
     people = job["people"]
     clients = (_client(number, people[number % len(people)], job, until, record) for number in range(job["clients"]))
@@ -154,13 +154,13 @@ async def _client(number: int, person: dict[str, str], job: dict[str, Any], unti
     try:
         async with httpx2.AsyncClient(headers=headers, timeout=HTTP_TIMEOUT_SECONDS) as http:
             transport = streamable_http_client(url, http_client=http)
-            async with Client(transport, cache=None) as client:  # each list is to be asked for
+            async with Client(transport, cache=None) as client:  # so that each list is requested
                 user = SimulatedUser(EndpointSession(client, url), person["account"], rng)
                 while time.monotonic() < until:
                     await record.measure(*user.next_action())
                     pause = rng.uniform(0.5, 1.5) * job["pause_seconds"]
                     await asyncio.sleep(min(pause, max(0.0, until - time.monotonic())))
-    except Exception as error:  # noqa: BLE001 - a client that is lost is an error like another
+    except Exception as error:  # noqa: BLE001 - the loss of a client is counted as an error
         record.fail(error)
 
 
@@ -174,7 +174,7 @@ def _expect_all(parts: tuple[str, ...], text: str) -> None:
 
 
 def main() -> None:
-    """Do the job on stdin."""
+    """Run the job on stdin."""
     record = asyncio.run(work(json.load(sys.stdin)))
     print(json.dumps({"milliseconds": record.milliseconds, "errors": record.errors, "examples": record.examples}))
 

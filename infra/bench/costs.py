@@ -1,4 +1,4 @@
-"""The cost page: what calls and batches ask of AWS, counted, and what that costs by the price table."""
+"""The cost page: counted AWS usage of calls and batches, and its price by the price table."""
 
 import json
 import re
@@ -19,29 +19,33 @@ from infra.local.deployment import ROOT, USER
 ROUNDS = 5
 CHAINS, LINKS = 5, 6
 STEPS = CHAINS * LINKS
-CACHE_EXPIRY_SECONDS = 6  # after which the directory and the listing of the documents are asked for again
+CACHE_EXPIRY_SECONDS = 6  # after which the directory and the list of documents are read again
 MONTH_SECONDS = 30 * 24 * 3600
 SCALE = {"call": 1_000_000, "step": 1_000}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A piece of work that is priced; `asked` is how often it asks a service that needs a grant."""
+    """A piece of work that is priced."""
 
     name: str
     prepare: Callable[[], object]
+    """Runs before each round and is not counted."""
     work: Callable[[], int]
+    """Runs in each round and returns the bytes of its answers."""
     service_calls: int = 0
+    """Calls of a service that needs a grant."""
     parts: int = 1
+    """The calls or steps by which the usage is divided."""
 
     @property
     def part(self) -> str:
-        """What is counted."""
+        """The counted unit."""
         return "call" if self.parts == 1 else "step"
 
 
 def measure(stub: StubDeployment) -> None:
-    """Count, price, and keep the tables in docs/costs.md."""
+    """Count and price all cases, and write the tables into docs/costs.md."""
     accounts.connect(stub.deployment, "stub-token", service="stub")
     found = {case: usage(Meter(stub.deployment), case) for case in cases(stub)}
     tables = (usage_table(found), cost_table(found), monthly_cost_table(stub), price_table())
@@ -51,7 +55,7 @@ def measure(stub: StubDeployment) -> None:
 
 
 def usage(meter: Meter, case: Case) -> Usage:
-    """What a part of a case uses, in that of some rounds in which the functions took the least time."""
+    """Return the usage of a case's part, from the round with the least time in functions."""
     rounds: list[Usage] = []
     for number in range(ROUNDS):
         say(f"{case.name}: round {number + 1} of {ROUNDS}")
@@ -62,7 +66,7 @@ def usage(meter: Meter, case: Case) -> Usage:
 
 
 def cases(stub: StubDeployment) -> Iterator[Case]:
-    """What is priced."""
+    """Yield the cases."""
 
     def calls(module: str, tool: str, **params: str) -> Callable[[], int]:
         event = _event(stub, "call", {"module": module, "tool": tool, "params": params})
@@ -78,13 +82,13 @@ def cases(stub: StubDeployment) -> Iterator[Case]:
 
 
 def with_expired_caches(work: Callable[[], int]) -> None:
-    """Warm up, then wait until what is remembered for seconds is forgotten."""
+    """Warm up, then wait until short caches have expired."""
     work()
     time.sleep(CACHE_EXPIRY_SECONDS)
 
 
 def run_batch(stub: StubDeployment) -> int:
-    """Run a batch and fetch what it had not done at first, as a client does; the bytes of the answers."""
+    """Run a batch to its end as a client does, and return the bytes of the answers."""
     answers = [Meter(stub.deployment).ask(_event(stub, "batch", {"commands": [*chains()]}))]
     while running := re.search(r"batch (b_\w+): running", answers[-1]):
         answers.append(Meter(stub.deployment).ask(_event(stub, "batch", {"batch_id": running[1]})))
@@ -92,7 +96,7 @@ def run_batch(stub: StubDeployment) -> int:
 
 
 def chains() -> Iterator[dict[str, Any]]:
-    """A batch whose steps all ask a service, most about what came of another."""
+    """Yield the steps of a batch that all call a service, most with another step's result."""
     for chain in range(CHAINS):
         for link in range(LINKS):
             name = f"${{c{chain}s{link - 1}.items[0].name}}" if link else f"n{chain}"
@@ -100,7 +104,7 @@ def chains() -> Iterator[dict[str, Any]]:
 
 
 def usage_table(found: Mapping[Case, Usage]) -> str:
-    """What one call or step asks for."""
+    """Return the table of the usage of one call or step."""
     columns = ["of one", *(f"{case.part} ({case.name})" for case in found)]
     keys = [key for key in prices() if any(key in one for one in found.values())]
     return table(
@@ -113,7 +117,7 @@ def usage_table(found: Mapping[Case, Usage]) -> str:
 
 
 def cost_table(found: Mapping[Case, Usage]) -> str:
-    """What a million calls or a thousand steps cost."""
+    """Return the table of the costs of a million calls or a thousand steps."""
     columns = ["dollars of", *(f"{SCALE[case.part]:,} {case.part}s ({case.name})" for case in found)]
     costs = [{key: part * SCALE[case.part] for key, part in dollars(one).items()} for case, one in found.items()]
     keys = [key for key in prices() if any(key in one for one in costs)]
@@ -122,7 +126,7 @@ def cost_table(found: Mapping[Case, Usage]) -> str:
 
 
 def monthly_cost_table(stub: StubDeployment) -> str:
-    """What a month costs in which nobody asks anything."""
+    """Return the table of the costs of a month without requests."""
     watch, functions = (ROOT / "infra/watch.yaml").read_text("utf-8"), stub.deployment.aws.template.functions
     kept = sum(one.memory_mb / 1024 for one in functions if one.snap_start)
     month: Usage = {
@@ -139,19 +143,19 @@ def monthly_cost_table(stub: StubDeployment) -> str:
 
 
 def metrics(logs: Path) -> set[str]:
-    """The custom metrics that functions have told in their logs, each with its dimensions."""
+    """Return the custom metrics in the functions' logs, each with its dimensions."""
     lines = [line for log in logs.iterdir() for line in log.read_text("utf-8").splitlines() if '"_aws"' in line]
     found = set()
-    for told in map(json.loads, lines):
-        for one in told["_aws"]["CloudWatchMetrics"]:
+    for entry in map(json.loads, lines):
+        for one in entry["_aws"]["CloudWatchMetrics"]:
             for dimensions in one["Dimensions"]:
-                values = [told[dimension] for dimension in dimensions]
+                values = [entry[dimension] for dimension in dimensions]
                 found |= {json.dumps([one["Namespace"], metric["Name"], values]) for metric in one["Metrics"]}
     return found
 
 
 def price_table() -> str:
-    """The prices with their sources."""
+    """Return the table of the prices and their sources."""
     rows = []
     for price in prices().values():
         seen = price.seen.isoformat() if price.seen else "none"
@@ -185,7 +189,7 @@ def _amount(amount: float) -> str:
 
 
 def _dollars(amount: float) -> str:
-    """Cents where there are dollars; below, three digits, never as a power of ten."""
+    """Return dollars with cents, or below one dollar three digits without an exponent."""
     if not amount:
         return ""
     return f"{amount:,.2f}" if amount >= 1 else f"{Decimal(f'{amount:.2e}'):f}"

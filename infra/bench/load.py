@@ -20,23 +20,23 @@ from infra.local.login_page import Person
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
 
-# With these pauses fifty clients ask about twice a second: two cores that others use as well hold it. They come one by
+# With these pauses fifty clients send about two requests a second, which two shared cores can serve. They start one by
 # one in the first eighth of the run.
 MEAN_PAUSE_SECONDS = 25.0
 SAMPLE_SECONDS = 2.0
 MAX_MEMORY_GROWTH, MAX_ADDED_HANDLES = 0.02, 3
-# Ours; moto runs in the process of the embedded AWS, keeps all that it was ever told, and grows.
+# Only our functions: moto, in the process of the embedded AWS, keeps all data and grows.
 FUNCTIONS = {"McpEndpointFunction": "endpoint", "TokenBrokerFunction": "broker", "StepRunnerFunction": "step runner"}
 EMBEDDED_AWS = "embedded AWS"
 
-# Who works: users by their roles, of which `readers` have documents alone; u1 to u3 have an account of their own.
+# The roles of each user. `readers` have only documents; u1 to u3 have accounts of their own.
 ROLES = {"readers": ("rag",), "askers": ("rag", "stub"), "both": ("rag", "stub")}
 USERS = {f"u{n}": roles for n, roles in enumerate([("readers",), ("askers",), ("both",), ("readers", "askers")] * 3)}
 
 
 @dataclass(frozen=True)
 class LoadRun:
-    """What came of a run: what the clients saw, and what the processes held from its begin to its end."""
+    """The result of a run: the clients' record, and samples of the processes."""
 
     seen: Mapping[str, Any]
     samples: Samples
@@ -45,25 +45,25 @@ class LoadRun:
 
     @property
     def minutes(self) -> float:
-        """How long it took."""
+        """The run's minutes."""
         return (self.ended - self.began) / 60
 
     @property
     def answers(self) -> int:
-        """How many answers were right."""
+        """The number of right answers."""
         return sum(map(len, self.seen["milliseconds"].values()))
 
     def sandboxes(self, function: str) -> list[list[Sample]]:
-        """The samples of each sandbox of a function."""
+        """Return the samples of each sandbox of a function."""
         return [samples for name, samples in self.samples.items() if name.rpartition("-")[0] == function]
 
     def change(self, function: str, held: Held) -> Change | None:
-        """How what a function's sandboxes hold has changed."""
+        """Return the change of a resource of a function's sandboxes."""
         return change(self.sandboxes(function), held, self.began, self.ended)
 
 
 def measure(clients: int, seconds: float) -> None:
-    """Run, keep the table in docs/benchmarks.md, and end with an error where something did not hold."""
+    """Run, write the table into docs/benchmarks.md, and fail if a bound was exceeded."""
     with run_stub_deployment() as stub:
         people = seed_users(stub.deployment)
         say(f"{clients} clients for {seconds / 60:.1f} minutes")
@@ -77,7 +77,7 @@ def measure(clients: int, seconds: float) -> None:
 
 
 def seed_users(deployment: LocalDeployment) -> list[dict[str, str]]:
-    """Users with their roles and accounts: what each of them logs in with, and whose account answers them."""
+    """Create users with roles and accounts; return each one's token and the account that must answer."""
     with operating(deployment.aws):
         for name, modules in ROLES.items():
             directory.put_role(ORGANIZATION, Role(name, modules=modules))
@@ -93,7 +93,7 @@ def seed_users(deployment: LocalDeployment) -> list[dict[str, str]]:
 
 
 def under_load(deployment: LocalDeployment, people: list[dict[str, str]], clients: int, seconds: float) -> LoadRun:
-    """Let the clients work in a process of their own, and sample ours meanwhile."""
+    """Run the clients in a process of their own, and sample ours meanwhile."""
     job = {"url": deployment.mcp_url, "people": people, "clients": clients}
     job |= {"seconds": seconds, "pause_seconds": MEAN_PAUSE_SECONDS, "arrival_seconds": seconds / 8}
     command = [sys.executable, "-m", "infra.bench.clients"]
@@ -104,7 +104,7 @@ def under_load(deployment: LocalDeployment, people: list[dict[str, str]], client
 
 
 def rows(run: LoadRun) -> Iterator[Row]:
-    """What was answered and how fast, then what the sandboxes held."""
+    """Yield the rows: answers and times, then the sandboxes' resources."""
     yield "answers, each checked", f"{run.answers:,}, {run.answers / run.minutes / 60:.1f} a second", ""
     yield "errors", _counted(run.seen["errors"]), "none"
     for kind, times in sorted(run.seen["milliseconds"].items()):
@@ -118,21 +118,25 @@ def rows(run: LoadRun) -> Iterator[Row]:
             yield f"memory of {largest}", f"{_megabytes(memory)} ({memory.growth:+.1%})", f"{MAX_MEMORY_GROWTH:+.0%}"
             yield f"open files and threads, {largest}", f"{files}, {threads}", f"+{MAX_ADDED_HANDLES}"
     aws = [one.rss_kb / 1024 for one in run.samples[EMBEDDED_AWS]]
-    yield "memory of the embedded AWS's process, in which moto keeps all", f"{aws[0]:.0f} MB to {aws[-1]:.0f} MB", ""
+    yield (
+        "memory of the embedded AWS's process, in which moto keeps all data",
+        f"{aws[0]:.0f} MB to {aws[-1]:.0f} MB",
+        "",
+    )
 
 
 def errors(run: LoadRun) -> Iterator[str]:
-    """What went wrong for the clients."""
+    """Yield the clients' errors."""
     for code, count in run.seen["errors"].items():
         yield f"{code}, {count} times: {run.seen['examples'][code]}"
 
 
 def growths(run: LoadRun) -> Iterator[str]:
-    """Which functions' sandboxes hold more and more, or were not there to be seen."""
+    """Yield the functions whose sandboxes grow, or for which no sandbox was sampled."""
     for function, name in FUNCTIONS.items():
         memory, files, threads = (run.change(function, held) for held in ("rss_kb", "files", "threads"))
         if not (memory and files and threads):
-            yield f"no sandbox of the {name} was there in both quarters"
+            yield f"no sandbox of the {name} lived in both quarters"
             continue
         if memory.growth > MAX_MEMORY_GROWTH:
             yield f"the memory of the {name} grows"
@@ -143,7 +147,7 @@ def growths(run: LoadRun) -> Iterator[str]:
 
 
 def _account(user: str, owned: set[str]) -> str:
-    """Whose account acts for a user: the own one, else the first role's that has one; empty where there is none."""
+    """Return the account that acts for a user: the user's own, else the first role's, else an empty text."""
     names = [f"user#{user}", *(f"role#{role}" for role in USERS[user])]
     if "stub" not in {module for role in USERS[user] for module in ROLES[role]}:
         return ""
@@ -151,7 +155,7 @@ def _account(user: str, owned: set[str]) -> str:
 
 
 def _pids(deployment: LocalDeployment) -> dict[str, int]:
-    """The sandboxes that live, by their ids, and this process."""
+    """Return the process ids of the live sandboxes, by their ids, and of this process."""
     live = [sandbox for function in FUNCTIONS for sandbox in deployment.aws.functions[function].sandboxes]
     return {EMBEDDED_AWS: os.getpid()} | {one.id: one.pid for one in live if one.pid is not None}
 

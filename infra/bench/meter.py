@@ -1,4 +1,4 @@
-"""What a piece of work on the embedded AWS would be billed as: its requests are counted, its functions are timed."""
+"""AWS's bill for a piece of work on the embedded AWS: requests are counted and functions are timed."""
 
 import json
 import math
@@ -14,10 +14,10 @@ from infra.local.aws_requests import AwsRequest, HookPhase
 from infra.local.deployment import LocalDeployment
 from infra.local.template import Function
 
-# Taken, not measured: what Lambda itself writes to the log for an invocation, and what a service is sent.
+# Assumed, not measured: Lambda's own log lines for an invocation, and a request to a service.
 PLATFORM_LOG_BYTES, SERVICE_REQUEST_BYTES = 700, 1024
-EXECUTION_GIGABYTES = 0.0625  # the least that an execution is billed for: ours need no more
-# An Invoke's record has its sender, not its target.
+EXECUTION_GIGABYTES = 0.0625  # the minimum that is billed for an execution, which ours do not exceed
+# The record of an Invoke has its sender and not its target.
 TARGETS = {
     "client": "McpEndpointFunction",
     "McpEndpointFunction": "TokenBrokerFunction",
@@ -28,13 +28,13 @@ TARGETS = {
 
 @dataclass
 class Stopwatch:
-    """A hook that times every invocation, for as long as its sender waits for it."""
+    """A hook that times every invocation, as its sender sees it."""
 
     began: dict[int, float] = field(default_factory=dict)
     took: list[tuple[str, float]] = field(default_factory=list)
 
     def __call__(self, request: AwsRequest, moment: HookPhase) -> None:
-        """Note when a function begins and ends."""
+        """Record when an invocation begins and ends."""
         if request.operation != "Invoke":
             return
         now = time.perf_counter()
@@ -46,12 +46,12 @@ class Stopwatch:
 
 @dataclass(frozen=True)
 class Meter:
-    """What is done in a deployment, as AWS would bill it."""
+    """Measures work in a deployment as AWS would bill it."""
 
     deployment: LocalDeployment
 
     def usage(self, work: Callable[[], int], *, service_calls: int) -> Usage:
-        """What a work uses that gives the bytes of its answers, and asks a service so often."""
+        """Return the usage of a piece of work, which returns the bytes of its answers."""
         aws = self.deployment.aws
         before, logged = set(self._sandboxes()), self._logged()
         aws.requests.clear()
@@ -76,7 +76,7 @@ class Meter:
         )
 
     def ask(self, event: dict[str, Any]) -> str:
-        """Invoke the endpoint with what the API sends it, and give the body that it answers."""
+        """Invoke the endpoint with an event of the API, and return the body of its response."""
         name = self.deployment.aws.resource("McpEndpointFunction.Alias")
         answer = self.deployment.aws.client("lambda").invoke(FunctionName=name, Payload=json.dumps(event))
         payload = json.load(answer["Payload"])
@@ -85,26 +85,26 @@ class Meter:
         return str(payload["body"])
 
     def _executions(self) -> Iterator[float]:
-        """Wait until all executions have ended, and give the seconds of each."""
+        """Wait until all executions have ended, and yield the seconds of each."""
         states = self.deployment.aws.client("stepfunctions")
         started = [one.body for one in self.deployment.aws.requests if one.operation == "StartExecution"]
-        # The first start of a new machine fails, and is repeated by the same name.
+        # The first start of a new machine fails and is repeated with the same name.
         for machine, name in {(one["stateMachineArn"], one["name"]) for one in started}:
             execution = f"{machine.replace(':stateMachine:', ':execution:')}:{name}"
             with suppress(states.exceptions.ExecutionDoesNotExist):
-                while (told := states.describe_execution(executionArn=execution))["status"] == "RUNNING":
+                while (execution_state := states.describe_execution(executionArn=execution))["status"] == "RUNNING":
                     time.sleep(0.05)
-                yield (told["stopDate"] - told["startDate"]).total_seconds()
+                yield (execution_state["stopDate"] - execution_state["startDate"]).total_seconds()
 
     def _gigabyte_seconds(self, function: str, seconds: float) -> float:
-        """The time of an invocation, which is billed by the millisecond."""
+        """Return the GB-seconds of an invocation, which is billed by the millisecond."""
         return math.ceil(seconds * 1000) / 1000 * self._functions()[function].memory_mb / 1024
 
     def _functions(self) -> dict[str, Function]:
         return {one.id: one for one in self.deployment.aws.template.functions}
 
     def _sandboxes(self) -> dict[str, Function]:
-        """The functions of the sandboxes that live."""
+        """Return the functions of the live sandboxes, by the sandboxes' ids."""
         pools = self.deployment.aws.functions.values()
         return {sandbox.id: pool.function for pool in pools for sandbox in pool.sandboxes}
 

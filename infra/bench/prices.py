@@ -1,4 +1,4 @@
-"""What AWS takes for what: one table, prices.toml, with its sources and dates."""
+"""AWS's prices: one table, prices.toml, with sources and dates."""
 
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -9,17 +9,17 @@ from pathlib import Path
 
 FILE = Path(__file__).with_name("prices.toml")
 
-# How much of what is billed, by the table's keys.
+# Billed amounts by the table's keys.
 type Usage = dict[str, float]
 
 
 class MissingPrice(Exception):
-    """Something is used that has no price: nothing is free because nobody looked."""
+    """A used unit has no price in the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """So many dollars for so many units; `seen` is the date of the source."""
+    """A price of `dollars` for `per` units; `seen` is the date of the source."""
 
     name: str
     unit: str
@@ -29,12 +29,12 @@ class Price:
     seen: date | None = None
 
     def of(self, amount: float) -> float:
-        """The dollars for an amount."""
+        """Return the dollars for an amount."""
         return amount * self.dollars / self.per
 
 
 def total(usages: Iterable[Mapping[str, float]]) -> Usage:
-    """All usages together."""
+    """Return the sum of usages."""
     found: Usage = {}
     for usage in usages:
         for key, amount in usage.items():
@@ -44,12 +44,12 @@ def total(usages: Iterable[Mapping[str, float]]) -> Usage:
 
 @cache
 def prices() -> dict[str, Price]:
-    """The table."""
+    """Read the table."""
     return {key: Price(**price) for key, price in tomllib.loads(FILE.read_text("utf-8")).items()}
 
 
 def dollars(usage: Mapping[str, float]) -> dict[str, float]:
-    """What each part of a usage costs, in the order of the table; MissingPrice where one has no price."""
+    """Return the cost of each part of a usage, in the table's order; MissingPrice if one has no price."""
     if unknown := sorted(set(usage) - set(prices())):
         raise MissingPrice(f"no price for {', '.join(unknown)}")
     return {key: price.of(usage[key]) for key, price in prices().items() if key in usage}

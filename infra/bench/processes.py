@@ -1,4 +1,4 @@
-"""What processes hold, sampled through a run: memory, open files, threads. Linux alone tells, in /proc."""
+"""Samples of processes during a run: memory, open files and threads, from Linux's /proc."""
 
 import statistics
 import threading
@@ -14,7 +14,7 @@ type Held = Literal["rss_kb", "files", "threads"]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One process at one moment, by the monotonic clock."""
+    """One process at one moment of the monotonic clock."""
 
     at: float
     rss_kb: int
@@ -27,14 +27,14 @@ type Samples = dict[str, list[Sample]]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What the process held that held most: in the run's second quarter, after what warms up, and in its last."""
+    """The largest process's value in the run's second quarter, after the warm-up, and in its last quarter."""
 
     before: float
     after: float
 
     @property
     def growth(self) -> float:
-        """By which part of itself it has grown."""
+        """The growth as a fraction of the first value."""
         return self.after / self.before - 1
 
     def __str__(self) -> str:
@@ -42,23 +42,23 @@ class Change:
 
 
 def sample(pid: int, now: float) -> Sample:
-    """A process as it is; OSError where there is none."""
+    """Sample a process; OSError if it does not exist."""
     process = Path(f"/proc/{pid}")
-    told = dict(line.split(":", 1) for line in process.joinpath("status").read_text("utf-8").splitlines())
+    status = dict(line.split(":", 1) for line in process.joinpath("status").read_text("utf-8").splitlines())
     files = sum(1 for _ in process.joinpath("fd").iterdir())
-    return Sample(now, int(told["VmRSS"].split()[0]), files, int(told["Threads"]))
+    return Sample(now, int(status["VmRSS"].split()[0]), files, int(status["Threads"]))
 
 
 @contextmanager
 def sampling(pids: Callable[[], Mapping[str, int]], every_seconds: float) -> Iterator[Samples]:
-    """Sample the processes that there are, by their names, until the context ends."""
+    """Sample the running processes, by name, until the context ends."""
     seen: Samples = {}
     over = threading.Event()
 
     def watch() -> None:
         while not over.wait(every_seconds):
             for name, pid in pids().items():
-                with suppress(OSError, KeyError):  # it has just ended: nothing is left to read, or no memory
+                with suppress(OSError, KeyError):  # the process has just ended
                     taken = sample(pid, time.monotonic())
                     seen.setdefault(name, []).append(taken)
 
@@ -72,17 +72,17 @@ def sampling(pids: Callable[[], Mapping[str, int]], every_seconds: float) -> Ite
 
 
 def change(processes: Iterable[Sequence[Sample]], held: Held, began: float, ended: float) -> Change | None:
-    """How what processes of one kind hold has changed in a run; None where none was there in one of the quarters.
+    """Return the change of a value of processes of one kind in a run; None without samples in a quarter.
 
-    The one that holds most is looked at: who warms up late comes up to the others, and only a leak goes beyond.
+    Only the largest value counts: a process that warms up late reaches the others, and only a leak exceeds them.
     """
     quarters: tuple[list[float], list[float]] = ([], [])
     for samples in processes:
         for number, medians in zip((1, 3), quarters, strict=True):
-            there = [
+            values = [
                 getattr(one, held) for one in samples if number <= 4 * (one.at - began) / (ended - began) < number + 1
             ]
-            if there:
-                medians.append(statistics.median(there))
+            if values:
+                medians.append(statistics.median(values))
     before, after = quarters
     return Change(max(before), max(after)) if before and after else None

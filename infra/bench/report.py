@@ -1,4 +1,4 @@
-"""Tables in Markdown, and the marked places of the pages where they are kept."""
+"""Tables in Markdown, and the marked places of the pages that have them."""
 
 import os
 import platform
@@ -14,19 +14,19 @@ type Row = tuple[str, str, str]
 
 
 def measured() -> str:
-    """When and on what something is measured."""
+    """Return the date and the machine of a measurement."""
     day = datetime.now(UTC).date().isoformat()
     return f"{day}, Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def keep(text: str, page: Path, name: str) -> None:
-    """Put a text between the marks of this name in a page, which must have them."""
+    """Replace the text between the marks of this name in a page."""
     begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
     before, begins, rest = page.read_text("utf-8").partition(begin)
     _, ends, after = rest.partition(end)

@@ -1,7 +1,7 @@
-"""One fresh process, as a cold sandbox: CPU to the first `tools/list`, then CPU for each `tools/call`.
+"""A fresh process as a cold sandbox: measures CPU to the first `tools/list`, then CPU for each `tools/call`.
 
 Run as `python -m infra.bench.sandbox ours|bare LIST_EVENT CALL_EVENT`; prints `{"cold_ms", "warm_us", "own_us"}`, where
-`own_us` is `warm_us` without the audit row, that is without botocore.
+`own_us` is `warm_us` without the audit row, and so without botocore.
 """
 
 import json
@@ -15,12 +15,12 @@ WARM_UP, CALLS = 50, 500
 
 
 class Context:
-    """The part of Lambda's context that a door reads."""
+    """The part of Lambda's context that a handler reads."""
 
     aws_request_id = "bench"
 
     def get_remaining_time_in_millis(self) -> int:
-        """As at the beginning of an invocation."""
+        """Return the time of the beginning of an invocation."""
         return 29_000
 
 
@@ -41,7 +41,7 @@ def main(which: str, list_event: str, call_event: str) -> None:
 
 
 def microseconds(work: Callable[[], Any]) -> float:
-    """The CPU of one run of a work."""
+    """Return the CPU of one run of a piece of work."""
     for _ in range(WARM_UP):
         work()
     started = time.process_time()
@@ -51,7 +51,7 @@ def microseconds(work: Callable[[], Any]) -> float:
 
 
 def ours() -> Callable[[Any], Any]:
-    """The endpoint's door."""
+    """Return the endpoint's handler."""
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
     from mcp_endpoint.handler import handler
@@ -60,7 +60,7 @@ def ours() -> Callable[[Any], Any]:
 
 
 def bare() -> Callable[[Any], Any]:
-    """The same SDK without anything of ours: three tools, no login, no permissions, no store."""
+    """Return a server of the same SDK without our code: three tools, no login, no permissions, no store."""
     import asyncio
 
     from mcp.server.lowlevel import Server
@@ -78,7 +78,7 @@ def bare() -> Callable[[Any], Any]:
     )
     manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
     loop = asyncio.new_event_loop()
-    running = manager.run()  # kept for as long as the process lives
+    running = manager.run()  # kept until the process ends
     loop.run_until_complete(running.__aenter__())
 
     async def exchange(event: Any) -> Any:

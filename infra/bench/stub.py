@@ -1,16 +1,16 @@
-"""A stub service: tools that answer at once, and tools that need a grant, some of them for what takes a while."""
+"""A stub service: tools that answer at once, and tools that need a grant, of which some are slow."""
 
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call, Lookup
 from mcpist.tools.module import Module
 
-HOST = "http://stub.invalid"  # the bench writes its own service's address here
+HOST = "http://stub.invalid"  # the benchmark replaces the address by that of its service
 
 stub = Module("stub", __doc__, api_version="1", host=HOST, open_store=lambda _: None)
 
 
 def nothing(_: None) -> list[str]:
-    """No rows."""
+    """Return no rows."""
     return []
 
 
@@ -21,7 +21,7 @@ def idle() -> Lookup:
 
 
 def many(_: None) -> list[dict[str, int]]:
-    """A hundred rows."""
+    """Return a hundred rows."""
     return [{"name": number} for number in range(100)]
 
 
@@ -39,11 +39,11 @@ def ask() -> Call:
 
 @stub.reads(shows("name"))
 def ask_slowly() -> Call:
-    """Ask the stub's service for what takes it a while."""
+    """Ask the stub's service for a slow answer."""
     return Call("GET", "/slow")
 
 
 @stub.reads(shows("name", "account"))
 def ask_about(name: str) -> Call:
-    """Ask the stub's service about a name, for rows that say by whose account they were asked."""
+    """Ask the stub's service about a name; its rows name the account that asked."""
     return Call("GET", "/about", query={"name": name})

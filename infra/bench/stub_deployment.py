@@ -1,4 +1,4 @@
-"""A deployment with the stub's module beside the real ones, and the stub's service on loopback."""
+"""A deployment with the stub's module besides the real ones, and the stub's service on loopback."""
 
 import http.server
 import json
@@ -15,15 +15,15 @@ from urllib.parse import parse_qs, urlsplit
 
 from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment, with_modules
 
-NO_REQUEST_LIMIT = {"UserRequests": "0"}  # one user asks more here than a minute may have
+NO_REQUEST_LIMIT = {"UserRequests": "0"}  # one user sends more requests here than the limit of a minute
 SLOW_RESPONSE_SECONDS = 0.5
-# What a service is taken to need for an answer, which is about 2 KB.
+# The assumed time of a service for an answer of about 2 KB.
 RESPONSE_DELAY_SECONDS, ANSWER_ROWS = 0.3, 20
 
 
 @dataclass(frozen=True)
 class StubDeployment:
-    """The deployment, a folder for what is measured in it, and where the stub's service answers."""
+    """The deployment, a folder for measurements, and the URL of the stub's service."""
 
     deployment: LocalDeployment
     folder: Path
@@ -45,7 +45,7 @@ def run_stub_deployment() -> Iterator[StubDeployment]:
 
 @contextmanager
 def stub_service() -> Iterator[str]:
-    """A service on loopback that answers everybody with a token: an empty list, or rows that name the token."""
+    """Run a service on loopback that answers requests with a token: an empty list, or rows that name the token."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -60,7 +60,7 @@ def stub_service() -> Iterator[str]:
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Silent."""
+            """Write no log."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -69,12 +69,12 @@ def stub_service() -> Iterator[str]:
 
 
 def say(text: str) -> None:
-    """Tell whoever waits what is being done."""
+    """Print what is being measured."""
     print(text, file=sys.stderr, flush=True)
 
 
 def _rows(name: str, token: str) -> bytes:
-    """Rows about a name, which say by whose token they were asked for."""
+    """Return rows about a name, which name the token of the request."""
     account = token.partition(" ")[2]
     rows = [{"name": f"{name} {number}", "account": account, "text": "x" * 40} for number in range(ANSWER_ROWS)]
     return json.dumps(rows).encode()

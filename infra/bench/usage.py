@@ -1,4 +1,4 @@
-"""What AWS bills for a request: the units that DynamoDB counts by size, and a request of each other service.
+"""AWS's bill for a request: DynamoDB's units by size, and one request of each other service.
 
 Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html,
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
@@ -21,7 +21,7 @@ PRICED = {
     ("kms", "Decrypt"): "kms_request",
     ("kms", "GenerateDataKey"): "kms_request",
 }
-# AWS takes nothing for machines and for parameters of the standard tier; an execution is billed, not asking for one.
+# Machines and parameters of the standard tier are free; an execution is billed, and its start is not.
 FREE = {("states", "CreateStateMachine"), ("states", "StartExecution"), ("ssm", "GetParameter")}
 S3_METHODS = {"GET": "s3_get", "HEAD": "s3_get", "PUT": "s3_put", "POST": "s3_put"}
 
@@ -30,25 +30,25 @@ type Item = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Tables:
-    """The items that stand in the tables, and how many indexes hold a copy of each, by the tables' names."""
+    """The tables' items, and the number of indexes with a copy of each, by the tables' names."""
 
     items: Mapping[str, list[Item]]
     indexes: Mapping[str, int]
 
     def at(self, table: str, key: Item) -> int:
-        """The size of the item at a key; 0 where none stands."""
+        """Return the size of the item at a key, or 0."""
         return next((size(item) for item in self.items[table] if key.items() <= item.items()), 0)
 
     def of(self, table: str, partition: Any, prefix: str) -> int:
-        """The size of all items of a partition whose sort key begins with a prefix."""
+        """Return the size of all items of a partition whose sort key begins with a prefix."""
         found = (item for item in self.items[table] if item["pk"] == partition and item["sk"]["S"].startswith(prefix))
         return sum(map(size, found))
 
 
 def billed(request: AwsRequest, tables: Tables) -> Usage:
-    """What a request is billed as; MissingPrice for an operation of which nobody has said what it costs.
+    """Return a request's usage; MissingPrice for an operation without a price.
 
-    Sizes are those of the items as they stand afterwards.
+    Sizes are those of the items afterwards.
     """
     kind = (request.service, request.operation)
     if request.service == "dynamodb":
@@ -63,7 +63,7 @@ def billed(request: AwsRequest, tables: Tables) -> Usage:
 
 
 def size(item: Item) -> int:
-    """The bytes that DynamoDB counts for an item."""
+    """Return the bytes that DynamoDB counts for an item."""
     return sum(len(name.encode()) + _size(value) for name, value in item.items())
 
 
@@ -88,19 +88,19 @@ def _of_table(operation: str, body: Any, tables: Tables) -> Usage:
 
 
 def _writes(table: str, sizes: Iterable[int], tables: Tables) -> Usage:
-    """Each kilobyte that is begun is a unit, in the table and again in each index."""
+    """Return the write units: one for each started kilobyte, in the table and in each index."""
     copies = 1 + tables.indexes[table]
     return {"dynamodb_write": copies * sum(max(1, math.ceil(one / WRITE_BYTES)) for one in sizes)}
 
 
 def _reads(sizes: Iterable[int], asked: Item) -> Usage:
-    """Each four kilobytes that are begun are a unit, or half a one where the read need not be consistent."""
+    """Return the read units: one for each four started kilobytes, or half of it without consistency."""
     weight = 1 if asked.get("ConsistentRead") else 0.5
     return {"dynamodb_read": weight * sum(max(1, math.ceil(one / READ_BYTES)) for one in sizes)}
 
 
 def _of_bucket(operation: str) -> Usage:
-    """Method and path: a path of the bucket alone is a listing, and deletions are free."""
+    """Return the usage of S3 by method and path: the bucket's path is a listing, and deletions are free."""
     method, _, path = operation.partition(" ")
     if method == "DELETE":
         return {}
@@ -111,7 +111,7 @@ def _of_bucket(operation: str) -> Usage:
 
 
 def _size(value: Any) -> int:
-    """The bytes of one typed value; a number has about half a byte for each digit."""
+    """Return the bytes of one typed value; a number takes about half a byte for each digit."""
     ((kind, inner),) = value.items()
     match kind:
         case "S":
