@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 
-from infra.bench.broker import function_of
+from infra.bench.broker import FUNCTION
 from infra.bench.report import Row
 from tests.token_broker.authorization_server import running
 from tests.token_broker.stack import BrokerProcess, BrokerStack, running_stack
@@ -16,25 +16,27 @@ REFRESH_DELAY_SECONDS = 1.0  # until the provider answers
 
 
 def rows() -> Iterator[Row]:
-    """How long sandboxes wait for a token that one of them refreshes at a real authorization server.
+    """Measure the wait of sandboxes for a token that one of them refreshes at a real authorization server.
 
-    It has an AWS of its own, and a process runs one at a time: the deployment must be closed.
+    It starts an embedded AWS, of which a process can run only one.
     """
     with running() as server, running_stack(server) as stack:
-        # The tests' stack is more patient with its stores than what is deployed.
-        patience = function_of(stack.aws).environment["STORE_SECONDS"]
-        deployed = replace(stack, environment={**stack.environment, "STORE_SECONDS": patience})
+        # The tests' stack has a longer store timeout than a deployed one.
+        broker = next(function for function in stack.aws.template.functions if function.id == FUNCTION)
+        deployed = replace(
+            stack, environment={**stack.environment, "STORE_SECONDS": broker.environment["STORE_SECONDS"]}
+        )
         deployed.connect()
         with deployed.sandboxes(SANDBOXES) as sandboxes:
-            for sandbox in sandboxes:  # each imports now what a snapshot holds
+            for sandbox in sandboxes:  # so that each imports what a snapshot would hold
                 _refresh(deployed, [sandbox], 0)
             yield _waiting([_refresh(deployed, sandboxes, REFRESH_DELAY_SECONDS) for _ in range(ROUNDS)])
 
 
 def _waiting(rounds: Iterable[list[float]]) -> Row:
-    """The waits of who did not ask the provider.
+    """Return the row of the waits of sandboxes that did not refresh.
 
-    Nobody tells who did: without the fastest of a round the others cannot look better than they were.
+    The one that refreshed is not known; leaving out the fastest of a round cannot make the others look faster.
     """
     waits = [(seconds, seconds - fastest) for fastest, *others in map(sorted, rounds) for seconds in others]
     worst, lag = (statistics.quantiles(some, n=20, method="inclusive")[-1] for some in zip(*waits, strict=True))
@@ -47,7 +49,7 @@ def _waiting(rounds: Iterable[list[float]]) -> Row:
 
 
 def _refresh(stack: BrokerStack, sandboxes: Sequence[BrokerProcess], answer: float) -> list[float]:
-    """One round: the token has ended, and all need it."""
+    """Play one round in which the token has expired and all sandboxes need it."""
     stack.server.reset()
     stack.server.steer(delay_seconds=answer)
     stack.age()

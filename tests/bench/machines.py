@@ -1,4 +1,4 @@
-"""What batches would take and cost on AWS, computed: makespans on a virtual clock, sizes, and costs by count."""
+"""Computed times and costs of batches on AWS: makespans on a virtual clock, sizes, and costs by count."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ GRAPHS = 300
 MAX_MICROSECONDS = 5_000_000
 MIN_SIZES = range(1, 61, 10)
 
-# What a step costs, by these counts: a step that reads, in a batch of 30, that asks one directory and one source.
+# The assumed usage of a step: it reads, in a batch of 30, with one source and one read of the directory.
 INVOCATION_SECONDS = 0.4
 READS = {"header and step": 2, "directory": 1, "a source's result": 1}
 WRITES = {
@@ -32,7 +32,7 @@ WRITES = {
 
 
 def rows() -> Iterator[Row]:
-    """Every number, with what it was seen on and what it may be at most."""
+    """Yield every figure with its bound."""
     batches = [timed(seeded(seed), Random(seed), max_seconds=MAX_MICROSECONDS) for seed in range(GRAPHS)]  # noqa: S311
     machines = [_machine(batch) for batch in batches]
     yield from makespans(batches, machines)
@@ -41,7 +41,7 @@ def rows() -> Iterator[Row]:
 
 
 def makespans(batches: Sequence[Batch], machines: Sequence[Machine | None]) -> Iterator[Row]:
-    """How much longer than the longest path a batch takes, when a step costs nothing but its own time."""
+    """Compare the makespan of batches with their longest paths, if steps have no overhead."""
     best = [max(ideal_times(batch.graph, batch.seconds)[1].values()) or 1 for batch in batches]
     on_machines = [
         _makespan(batch, made) / ends for batch, made, ends in zip(batches, machines, best, strict=True) if made
@@ -61,7 +61,7 @@ def makespans(batches: Sequence[Batch], machines: Sequence[Machine | None]) -> I
 
 
 def sizes(batches: Sequence[Batch], machines: Sequence[Machine | None]) -> Iterator[Row]:
-    """How large machines are, and which graphs have none."""
+    """Measure the sizes of machines, and which graphs fit one."""
     shares = []
     for min_size in MIN_SIZES:
         fit = [made is not None for batch, made in zip(batches, machines, strict=True) if _is_of(batch, min_size)]
@@ -81,7 +81,7 @@ def sizes(batches: Sequence[Batch], machines: Sequence[Machine | None]) -> Itera
 
 
 def costs(batches: Sequence[Batch]) -> Iterator[Row]:
-    """What a step without `each` asks of AWS and costs; every element is an invocation more, and a fan one besides."""
+    """Compute the usage and cost of a step without `each`; with it, each element is one more invocation."""
     plain = [Batch(batch.graph, frozenset(), (1,) * len(batch.graph.needs)) for batch in batches]
     fitting = [(batch, made) for batch in plain if (made := _machine(batch))]
     steps = sum(len(batch.graph.needs) for batch, _ in fitting)
@@ -119,7 +119,7 @@ def _makespan(batch: Batch, made: Machine | None) -> float:
 
 
 def _in_waves(batch: Batch) -> float:
-    """The time of a plan that runs level by level."""
+    """Return the time of a batch that runs level by level."""
     levels: dict[int, list[float]] = {}
     for i, level in _levels(batch.graph).items():
         levels.setdefault(level, []).append(step_seconds(batch.seconds[i]))
@@ -138,7 +138,7 @@ def _is_of(batch: Batch, min_size: int) -> bool:
 
 
 def _dollars(invocations: float, executions: float) -> float:
-    """What one step costs; its execution lasts as long as it does."""
+    """Return the cost of one step, whose execution lasts as long as the step."""
     used = {
         "lambda_request": invocations,
         "lambda_gb_second": invocations * INVOCATION_SECONDS,

@@ -1,4 +1,4 @@
-"""Tokens that the catalogue and its answers take, by a tokenizer that nobody here wrote."""
+"""Tokens of the catalogue and of its answers, counted by a tokenizer from npm."""
 
 from collections.abc import Iterator
 from statistics import geometric_mean
@@ -22,7 +22,7 @@ from tests.services.contracts import CONTRACTED, SPECS, Vendor
 
 
 def rows() -> Iterator[Row]:
-    """Measure each; a row says so where Node or the vendors' descriptions are absent."""
+    """Measure each; without Node or the vendors' descriptions, a row says so."""
     for measure in (schema_tokens, answer_tokens, document_tokens):
         try:
             yield from measure()
@@ -70,7 +70,7 @@ def document_tokens() -> Iterator[Row]:
 
 
 def _answers() -> dict[str, tuple[int, int]]:
-    """For each tool the tokens of its compact answer and of the minified JSON, on the vendors' examples."""
+    """Return each tool's tokens of the compact answer and of the minified JSON, for the vendors' examples."""
     if not SPECS.exists():
         pytest.skip(f"the vendors' API descriptions are not in {SPECS}")
     names, texts = [], []
@@ -85,7 +85,7 @@ def _answers() -> dict[str, tuple[int, int]]:
 
 
 def _issue(number: int) -> dict[str, Any]:
-    """An issue as GitHub answers it, as far as a list shows it."""
+    """Return the part of a GitHub issue that a list shows."""
     return {
         "number": number,
         "title": f"The export of report {number} stops without a message",

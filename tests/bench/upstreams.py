@@ -1,4 +1,4 @@
-"""What upstreams cost: tokens, a proxied call's time against a direct client's, cold sandboxes, many users at once."""
+"""Costs of upstreams: tokens, a proxied call against a direct one, cold sandboxes, many users at once."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ ECHO = {"message": "hello"}
 
 
 def rows() -> Iterator[Row]:
-    """Everything that is measured here; what needs node says so where it is absent."""
+    """Measure all; without Node, one row says so."""
     try:
         with ExitStack() as stack:
             stack.enter_context(_on_loopback())
@@ -45,7 +45,7 @@ def rows() -> Iterator[Row]:
 
 @contextmanager
 def _on_loopback() -> Iterator[None]:
-    """Upstreams on loopback are for a deployment on loopback: this process is one."""
+    """Set a public URL on loopback, since only such a deployment may reach upstreams on loopback."""
     os.environ["PUBLIC_URL"] = "http://127.0.0.1"
     settings.cache_clear()
     yield
@@ -77,7 +77,7 @@ def _measured(stack: ExitStack, servers: dict[str, UpstreamServer]) -> Iterator[
 
 
 def _file(servers: dict[str, UpstreamServer]) -> dict[str, Any]:
-    """Each server a category of its own; of the one that is called, a tool by its name."""
+    """Return a file with a category for each server, and one for the tool that is called."""
     echo = {"description": "Echo.", "server": "everything", "tools": {"includeNames": ["echo"]}}
     rest = {"description": "All else.", "server": "everything", "tools": {"includePatterns": ["*"]}}
     now = {"description": "The time.", "server": "time", "tools": {"includeNames": ["get_current_time"]}}
@@ -86,7 +86,7 @@ def _file(servers: dict[str, UpstreamServer]) -> dict[str, Any]:
 
 
 def _direct(servers: dict[str, UpstreamServer]) -> Row:
-    """A call by our connections against one by the SDK's client, alternating, in one process."""
+    """Compare a call by our connections with one by the SDK's client, alternating, in one process."""
     upstreams = Upstreams(servers)
     ours, direct = asyncio.run(_alternating(upstreams, servers["everything"].url))
     upstreams.close()
@@ -124,7 +124,7 @@ async def _declared(session: EndpointSession) -> list[Any]:
 
 
 def _whole(deployment: LocalDeployment) -> Row:
-    """The same call through the whole embedded stack, where each needs an audit row of the embedded DynamoDB."""
+    """Compare the same call through the embedded stack, where each writes an audit row, with one of `rag`."""
     endpoint = Endpoint(deployment.mcp_url, deployment.token(USER))
     proxied = endpoint.ask(lambda session: _timed(lambda: session.call("call", _call())))
     own = endpoint.ask(lambda session: _timed(lambda: session.call("call", {"module": "rag", "tool": "list_tags"})))
@@ -142,7 +142,7 @@ async def _timed(call: Callable[[], Awaitable[Any]]) -> float:
 
 
 def _cold(deployment: LocalDeployment) -> Row:
-    """New sandboxes, whose lists are in the table."""
+    """Measure new sandboxes, with the servers' listings in the table."""
     endpoint = Endpoint(deployment.mcp_url, deployment.token(USER))
     endpoint.call("get_module_schema", {"modules": ["echo", "time", "files", "facts"]})
     times = []
@@ -154,7 +154,7 @@ def _cold(deployment: LocalDeployment) -> Row:
 
 
 def _concurrent_users(deployment: LocalDeployment) -> Row:
-    """Many users at once, each with a client of their own; the embedded stack has ten sandboxes for them."""
+    """Measure many users at once, each with a client; the embedded stack has ten sandboxes."""
     endpoint = Endpoint(deployment.mcp_url, deployment.token(USER))
 
     def work(_: int) -> list[float]:

@@ -1,4 +1,4 @@
-"""What `make sam-local` prepares for SAM, and what it says where SAM can run nothing."""
+"""The preparation of `make sam-local`, and its messages if SAM cannot run."""
 
 import json
 import os
@@ -22,7 +22,7 @@ type Engine = Callable[[str], None]
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
-    """A `docker` that does what a shell script says; until one is written there is none."""
+    """A fake `docker`, which runs a shell script; it is missing until a test writes the script."""
     monkeypatch.setenv("PATH", str(tmp_path))
 
     def write(script: str) -> None:
@@ -49,7 +49,7 @@ def test_containers_reach_this_machine_at_their_gateway(engine: Engine, network:
     assert bridge() == address
 
 
-def test_a_gateway_that_is_not_here_is_no_way_in(engine: Engine) -> None:
+def test_a_gateway_of_another_machine_is_refused(engine: Engine) -> None:
     engine("""echo '[{"Subnet": "203.0.113.0/24"}]'""")
     with pytest.raises(MissingPrerequisite, match=r"203\.0\.113\.1 is not an address of this machine"):
         bridge()
@@ -91,7 +91,7 @@ def test_every_event_finds_its_function_and_a_token(event: Path) -> None:
     assert '"acme"' not in text
 
 
-def test_an_event_is_made_ours() -> None:
+def test_an_event_gets_our_organization_and_tokens() -> None:
     text = '{"organization": "acme", "proof": {"kind": "jwt", "value": "<access token of uma>"}}'
     made = json.loads(filled(text, lambda sub: f"token-of-{sub}"))
     assert made == {"organization": ORGANIZATION, "proof": {"kind": "jwt", "value": "token-of-uma"}}

@@ -27,7 +27,7 @@ def test_calls_are_priced_by_the_million_and_steps_by_the_thousand() -> None:
     ]
 
 
-def test_what_is_asked_stands_by_its_unit() -> None:
+def test_each_usage_has_its_unit() -> None:
     assert usage_table({case("warm"): {"kms_request": 1, "lambda_gb_second": 0.3456, "logs_byte": 1_190}}).splitlines()[
         2:
     ] == [

@@ -14,28 +14,28 @@ from infra.cli.endpoint import EndpointSession
 
 
 def run(*, last_kb: int = 100_000, last_files: int = 10, seen: dict[str, Any] | None = None) -> LoadRun:
-    """A run of eight seconds, in whose last quarter each sandbox holds this much."""
+    """A run of eight seconds, with this many resources of each sandbox in the last quarter."""
     names = [EMBEDDED_AWS, *(f"{function}-1" for function in FUNCTIONS)]
     flat = [Sample(at, 100_000, 10, 1) for at in range(6)]
     last = [Sample(at, last_kb, last_files, 1) for at in (6, 7)]
     return LoadRun(seen or {"milliseconds": {}, "errors": {}}, {name: [*flat, *last] for name in names}, 0, 8)
 
 
-def test_a_flat_run_has_no_complaint() -> None:
+def test_a_run_without_growth_has_no_error() -> None:
     assert [*growths(run(last_kb=101_500, last_files=12)), *errors(run())] == []
 
 
-def test_growing_memory_and_files_are_told_of_each_function() -> None:
+def test_growing_memory_and_files_are_reported_for_each_function() -> None:
     assert list(growths(run(last_kb=104_000))) == [f"the memory of the {name} grows" for name in FUNCTIONS.values()]
     assert "the open files of the broker grow" in list(growths(run(last_files=14)))
 
 
-def test_a_run_that_shows_nothing_is_a_complaint_too() -> None:
+def test_a_run_without_samples_is_an_error() -> None:
     nothing = LoadRun({"milliseconds": {}, "errors": {}}, {}, 0, 8)
     assert len(list(growths(nothing))) == len(FUNCTIONS)
 
 
-def test_errors_are_told_with_their_first_words() -> None:
+def test_errors_are_reported_with_their_first_text() -> None:
     seen = {"milliseconds": {}, "errors": {"TIMEOUT": 2}, "examples": {"TIMEOUT": "stub did not answer"}}
     assert list(errors(run(seen=seen))) == ["TIMEOUT, 2 times: stub did not answer"]
 
@@ -59,7 +59,7 @@ def test_the_table_counts_answers_and_their_spread() -> None:
         (BaseExceptionGroup("of a task group", [MCPError(1, "closed")]), "MCPError"),
     ],
 )
-def test_what_a_client_meets_is_counted_by_its_kind(error: BaseException, code: str) -> None:
+def test_errors_of_a_client_are_counted_by_kind(error: BaseException, code: str) -> None:
     record = ClientRecord()
 
     async def work() -> None:
@@ -85,7 +85,7 @@ def test_an_answer_is_counted_with_its_time() -> None:
 
 
 class Scripted:
-    """A session that gives these answers, one after the other."""
+    """A session that returns these answers in their order."""
 
     def __init__(self, *answers: str) -> None:
         self.answers = list(answers)

@@ -7,7 +7,7 @@ from infra.bench.prices import MissingPrice, Price, dollars, prices, total
 from infra.bench.usage import PRICED, S3_METHODS
 
 
-def test_a_usage_costs_what_a_hand_computes() -> None:
+def test_a_usage_has_the_cost_that_is_computed_by_hand() -> None:
     # One call: an HTTP request, an invocation of 0.3 s at 1 GB, three writes in DynamoDB.
     call = {"http_api_request": 1.0, "lambda_request": 1, "lambda_gb_second": 0.3, "dynamodb_write": 3}
     assert dollars({key: 1_000_000 * amount for key, amount in call.items()}) == pytest.approx(
@@ -15,7 +15,7 @@ def test_a_usage_costs_what_a_hand_computes() -> None:
     )
 
 
-def test_what_has_no_price_is_an_error_and_not_free() -> None:
+def test_a_unit_without_a_price_is_an_error() -> None:
     with pytest.raises(MissingPrice, match="no price for sqs_request"):
         dollars({"lambda_request": 1, "sqs_request": 1})
 

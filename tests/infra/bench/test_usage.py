@@ -33,7 +33,7 @@ def test_an_item_is_as_large_as_dynamodb_counts_it() -> None:
     assert size({"l": {"L": [{"S": "xy"}, {"S": "z"}]}}) == 1 + 3 + 2 + 1 + 1 + 1
 
 
-def test_each_kilobyte_that_is_begun_is_a_write_unit_and_again_in_each_index() -> None:
+def test_each_started_kilobyte_is_a_write_unit_and_another_in_each_index() -> None:
     assert of("dynamodb", "PutItem", {"TableName": "T", "Item": item("a", 900)}) == {"dynamodb_write": 1}
     assert of("dynamodb", "PutItem", {"TableName": "T", "Item": item("a", 1_024)}) == {"dynamodb_write": 2}
     assert of("dynamodb", "PutItem", {"TableName": "Indexed", "Item": item("a", 1_024)}) == {"dynamodb_write": 6}
@@ -45,7 +45,7 @@ def test_an_update_is_billed_by_the_item_that_stands_and_a_batch_by_each_of_its_
     assert of("dynamodb", "BatchWriteItem", {"RequestItems": {"T": puts}}) == {"dynamodb_write": 3}
 
 
-def test_each_four_kilobytes_that_are_begun_are_a_read_unit_or_half_a_one() -> None:
+def test_each_started_four_kilobytes_are_a_read_unit_or_half_a_unit() -> None:
     consistent = {"TableName": "T", "Key": key("a2"), "ConsistentRead": True}
     assert of("dynamodb", "GetItem", consistent) == {"dynamodb_read": 2}
     assert of("dynamodb", "GetItem", {"TableName": "T", "Key": key("a2")}) == {"dynamodb_read": 1}
@@ -78,6 +78,6 @@ def test_requests_of_other_services_are_billed_one_by_one() -> None:
         ("s3", "PATCH /bucket/file", None),
     ],
 )
-def test_an_operation_of_which_nobody_said_what_it_costs_is_an_error(service: str, operation: str, body: Any) -> None:
+def test_an_operation_without_a_price_is_an_error(service: str, operation: str, body: Any) -> None:
     with pytest.raises(MissingPrice):
         of(service, operation, body)

@@ -1,4 +1,4 @@
-"""What the commands of administration stand on: the organization acme beside an `up`, a deployed stack, or nothing."""
+"""Fixtures of the commands: the organization acme with a running `up`, a deployed stack, or no deployment."""
 
 import json
 from collections.abc import Callable
@@ -29,14 +29,14 @@ TABLE = {
 
 @pytest.fixture
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in which nothing is up."""
+    """A folder without a running `mcpist up`."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
 def deployed(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> str:  # noqa: ARG001 - the account
-    """A deployed stack with its tables, by its own name; the other variables lead nowhere, as in somebody's shell."""
+    """The name of a deployed stack with tables; other environment variables name no resource."""
     cloudformation = boto3.client("cloudformation")
     body = json.dumps({"Resources": dict.fromkeys(("Ledger", "Directory", "Grants"), TABLE)})
     made = cloudformation.create_stack(StackName="acme-mcpist", TemplateBody=body)
@@ -50,7 +50,7 @@ def deployed(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> str:  # noqa: A
 def mcpist(
     organization: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Mcpist:
-    """Runs a command as beside an `up`: its metadata, or with `fails` its error."""
+    """A function that runs a command with a running `up` and returns its metadata, or with `fails` its error."""
     monkeypatch.chdir(tmp_path)
     own = {variable: getattr(settings(), variable.lower()) for variable in TABLES}
     last = {"aws": {"AWS_DEFAULT_REGION": REGION}, "stack": own, "organization": organization}

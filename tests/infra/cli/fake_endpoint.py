@@ -1,4 +1,4 @@
-"""An endpoint whose one batch goes on from scene to scene, one each time that somebody looks."""
+"""A fake endpoint with one batch, which advances by one scene at each poll."""
 
 import json
 from collections.abc import Iterator
@@ -32,19 +32,19 @@ type Json = dict[str, Any]
 def step(
     id_: str, state: str, *needs: str, at: tuple[float, ...] = (), waits: tuple[str, ...] = (), **more: Any
 ) -> Json:
-    """A step as the endpoint tells it; `at` are its beginning and end in seconds since the start."""
+    """Return a step as the endpoint reports it; `at` is its start and end in seconds since the batch's start."""
     times = dict(zip(("started_at", "ended_at"), (START + moment for moment in at), strict=False))
     return {"id": id_, "tool": f"rag.{id_}", "state": state, "needs": needs, "waits_for": waits, **times, **more}
 
 
 def scene(now: float, *steps: Json, done: bool = False) -> Json:
-    """A batch at a moment."""
+    """Return a batch at a moment."""
     return {"batch": BATCH, "done": done, "started_at": START, "now": START + now, "steps": steps}
 
 
 @dataclass
 class FakeEndpoint:
-    """What the endpoint tells next, and what it was asked; at the last scene it stays."""
+    """The scenes and the received requests; the last scene stays."""
 
     scenes: list[Json]
     url: str = ""
@@ -81,7 +81,7 @@ class FakeEndpoint:
 
 @contextmanager
 def serving_scenes(*scenes: Json) -> Iterator[FakeEndpoint]:
-    """The stage, served on loopback."""
+    """Serve the fake endpoint on loopback."""
     stage = FakeEndpoint(list(scenes))
     server: Server[Any] = Server(
         "staged", on_list_tools=stage.list_tools, on_call_tool=stage.call_tool, on_read_resource=stage.read_resource

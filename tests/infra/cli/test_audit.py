@@ -101,13 +101,13 @@ def test_a_stack_in_an_account_has_its_own_table(
     assert "--organization" in document["error"]["hint"]
 
 
-def test_a_time_is_a_day_a_moment_or_so_long_ago() -> None:
+def test_a_time_is_a_day_a_moment_or_a_duration_before_now() -> None:
     assert parse_time("2026-11-21") == datetime(2026, 11, 21, tzinfo=UTC)
     assert parse_time("2026-11-21T14:00:00+09:00") == datetime(2026, 11, 21, 5, tzinfo=UTC)
     assert abs(datetime.now(UTC) - timedelta(minutes=90) - parse_time("90m")) < timedelta(seconds=5)
 
 
 @pytest.mark.parametrize("text", ["yesterday", "7w", "999999d", ""])
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_an_invalid_time_is_refused(text: str) -> None:
     with pytest.raises(CommandError):
         parse_time(text)

@@ -1,4 +1,4 @@
-"""`mcpist grant`: what the broker is asked, and what becomes of its answers; the broker stands on loopback."""
+"""`mcpist grant`: requests to a fake broker on loopback, and the output for its answers."""
 
 import io
 import json
@@ -61,7 +61,7 @@ def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
 
 
 def says(api: Lambda, *results: dict[str, Any]) -> None:
-    """What the broker answers, one after the other."""
+    """Set the broker's answers, in their order."""
     api.answers = [(200, {}, json.dumps({"result": result}).encode()) for result in results]
 
 
@@ -81,7 +81,7 @@ def test_a_list_asks_for_all_pages_as_the_administrator(api: Lambda, capsys: pyt
     assert api.payloads == [asked | {"cursor": ""}, asked | {"cursor": "x"}]
 
 
-def test_the_way_to_connect_is_a_page(api: Lambda, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_account_is_connected_on_a_page(api: Lambda, capsys: pytest.CaptureFixture[str]) -> None:
     code, document = command(capsys, "connect", "github", "--role", "members")
     assert code == 0
     assert document["outputs"] == ["http://127.0.0.1:3000/connect/github?organization=demo&role=members"]
@@ -106,7 +106,7 @@ def test_a_key_on_the_command_line_is_refused(api: Lambda, capsys: pytest.Captur
     assert api.payloads == []
 
 
-def test_another_account_is_replaced_only_if_that_is_meant(
+def test_another_account_is_replaced_only_with_replace(
     api: Lambda, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     says(api, QUESTION)
@@ -121,7 +121,7 @@ def test_another_account_is_replaced_only_if_that_is_meant(
     assert (api.payloads[-1]["question"], api.payloads[-1]["agreed"]) == ("0" * 64, True)
 
 
-def test_what_is_revoked_is_proved(api: Lambda, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_revocation_returns_its_proof(api: Lambda, capsys: pytest.CaptureFixture[str]) -> None:
     says(api, {"revoked": True, "kept": [], "proof": PROOF})
     code, document = command(capsys, "revoke", "github")
     assert (code, document["metadata"]["proof"]) == (0, PROOF)
@@ -130,7 +130,7 @@ def test_what_is_revoked_is_proved(api: Lambda, capsys: pytest.CaptureFixture[st
     assert (api.payloads[1]["proof"]["value"], api.payloads[1]["role"]) == ("adas", "members")
 
 
-def test_a_kill_goes_on_until_nothing_stands(api: Lambda, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kill_continues_until_no_connection_is_left(api: Lambda, capsys: pytest.CaptureFixture[str]) -> None:
     says(
         api,
         {"killed": [], "dropped": 16, "more": True},
@@ -142,7 +142,7 @@ def test_a_kill_goes_on_until_nothing_stands(api: Lambda, capsys: pytest.Capture
     assert [payload["everything"] for payload in api.payloads] == [True] * 3
 
 
-def test_a_kill_that_ends_nothing_gives_up_and_says_so(api: Lambda, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kill_without_progress_ends_with_an_error(api: Lambda, capsys: pytest.CaptureFixture[str]) -> None:
     says(
         api,
         {"killed": [PROOF, PROOF | {"deleted": False}], "dropped": 0, "more": True},
@@ -154,7 +154,9 @@ def test_a_kill_that_ends_nothing_gives_up_and_says_so(api: Lambda, capsys: pyte
     assert len(api.payloads) == 2
 
 
-def test_sealing_anew_goes_on_to_the_end_and_tells_what_failed(api: Lambda, capsys: pytest.CaptureFixture[str]) -> None:
+def test_encrypting_again_continues_to_the_end_and_reports_failures(
+    api: Lambda, capsys: pytest.CaptureFixture[str]
+) -> None:
     says(api, {"resealed": 50, "failed": [], "cursor": "x"}, {"resealed": 3, "failed": [], "cursor": ""})
     code, document = command(capsys, "reencrypt")
     assert (code, document["metadata"]["resealed"]) == (0, 53)

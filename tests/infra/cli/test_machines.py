@@ -42,7 +42,7 @@ def test_the_machines_of_a_stack_are_listed_with_their_use(
 
 
 @pytest.mark.usefixtures("aws")
-def test_a_stack_that_is_not_there_is_a_typed_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_stack_is_a_typed_error(capsys: pytest.CaptureFixture[str]) -> None:
     code, document = command(capsys, "machine", "list", "--stack", "nowhere", "--region", REGION)
     assert (code, document["error"]["code"]) == (1, "UPSTREAM_UNAVAILABLE")
     assert "--stack" in document["error"]["hint"]

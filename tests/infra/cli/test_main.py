@@ -53,7 +53,7 @@ def test_a_plan_names_the_line_that_is_wrong(capsys: pytest.CaptureFixture[str],
     assert "list_tags" in document["error"]["hint"]
 
 
-def test_errors_come_in_japanese_when_asked_for(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
+def test_errors_are_in_japanese_with_its_locale(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
     (nowhere / "batch.jsonl").write_text("")
     _, document = command(capsys, "--locale", "ja", "plan", "batch.jsonl")
     assert document["error"]["message"] == "バッチにステップがありません。"
@@ -78,7 +78,7 @@ def test_a_command_that_cannot_run_says_so(capsys: pytest.CaptureFixture[str], a
     assert document["error"]["hint"]
 
 
-def test_an_endpoint_that_is_not_there_is_a_typed_error(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
+def test_an_unreachable_endpoint_is_a_typed_error(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/mcp"
     code, document = command(capsys, "schema", "rag", "--url", url, "--token", "t")
@@ -88,7 +88,7 @@ def test_an_endpoint_that_is_not_there_is_a_typed_error(capsys: pytest.CaptureFi
 
 @contextmanager
 def up(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """`mcpist up` in a folder, as a newcomer starts it."""
+    """Run `mcpist up` in a folder."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
         [sys.executable, "-m", "infra.cli.main", "up", *arguments],

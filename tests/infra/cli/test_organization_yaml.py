@@ -23,7 +23,7 @@ users:
     system_role: admin
     roles: [members]
 """
-# What YAML gives a meaning to, what it cannot print, and words that it would take for something else.
+# Texts with a meaning in YAML, unprintable ones, and words that YAML reads as other types.
 ALPHABET = "anoyß山🦊 01.:-_?,!&*%@|>{}[]'\"\\`~\n\t\r\x00\x07\x85\u2028\ufeff"
 WORDS = st.sampled_from(
     ["", "no", "on", "null", "~", "007", "1e3", "2026-11-21", "<<", "=", "---", "- a", "a: b", "so  long a " * 20]
@@ -50,7 +50,7 @@ ORGANIZATIONS = st.builds(
 
 @settings(max_examples=60, deadline=None)
 @given(ORGANIZATIONS)
-def test_what_was_written_is_read_again(organization: Organization) -> None:
+def test_an_exported_organization_is_read_unchanged(organization: Organization) -> None:
     text = dump(plain(organization))
     again, _ = parse_organization(text)
     assert again == organization
@@ -90,7 +90,7 @@ def test_a_bad_file_is_refused_with_its_place(written: str, instead: str, line: 
     assert refused.value.details["line"] == line
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_errors_of_a_file_are_reported_at_once() -> None:
     with pytest.raises(InvalidRequest) as refused:
         parse_organization(SHEET.replace("allow", "alow").replace("admin", "boss"))
     shown = refused.value.as_dict()
@@ -99,6 +99,6 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "- acme", "acme", "\x00", "[" * 400])
-def test_what_is_no_organization_is_refused(text: str) -> None:
+def test_a_file_without_a_valid_organization_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest, match="file: "):
         parse_organization(text)

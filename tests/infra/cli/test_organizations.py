@@ -56,7 +56,7 @@ def test_a_dry_run_shows_the_same_and_changes_nothing(mcpist: Mcpist) -> None:
     assert mcpist("org", "set", "--disable", "rag.*") == {**dry, "dry_run": False}
 
 
-def test_a_mask_that_fits_nothing_is_done_with_a_warning(mcpist: Mcpist) -> None:
+def test_a_mask_that_matches_nothing_is_stored_with_a_warning(mcpist: Mcpist) -> None:
     warned = mcpist("org", "set", "--disable", "guthub.*")
     assert warned["warnings"] == ["disabled: the mask guthub.* matches no tool of this release"]
     assert mcpist("org", "set", "--name", "Other")["warnings"] == []
@@ -148,7 +148,7 @@ def test_a_stack_in_an_account_is_administered_alike(
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "UPSTREAM_UNAVAILABLE"
 
 
-def test_what_aws_refuses_is_a_typed_error(mcpist: Mcpist) -> None:
+def test_a_refusal_by_aws_is_a_typed_error(mcpist: Mcpist) -> None:
     boto3.client("dynamodb").delete_table(TableName=settings().directory_table)
     error = mcpist("org", "list", fails=True)
     assert error["code"] == "UPSTREAM_UNAVAILABLE"

@@ -34,7 +34,7 @@ def test_only_what_is_named_changes_and_an_empty_list_clears(mcpist: Mcpist) -> 
     assert "(roles: members, writers)" in mcpist("role", "set", "nobody", "--deny", "", fails=True)["message"]
 
 
-def test_a_dry_run_tells_what_would_appear_and_vanish_for_whom(mcpist: Mcpist) -> None:
+def test_a_dry_run_shows_which_tools_would_appear_and_vanish_for_which_users(mcpist: Mcpist) -> None:
     mcpist("role", "create", "readers", "--modules", "rag")
     mcpist("user", "set", "uma", "--roles", "members,readers")
     dry = mcpist("role", "set", "members", "--modules", "github", "--allow", "github.create_issue", "--dry-run")
@@ -55,7 +55,7 @@ def seen(mcpist: Mcpist, role: str, module: str) -> dict[str, str]:
     return names
 
 
-def test_a_preview_is_what_the_sieve_lets_through(mcpist: Mcpist) -> None:
+def test_a_preview_shows_the_permitted_tools(mcpist: Mcpist) -> None:
     mcpist("role", "create", "writers", "--modules", "rag", "--allow", "rag.*")
     names = seen(mcpist, "writers", "rag")
     assert (names["get_doc"], names["put_doc"]) == ("reads", "writes")
@@ -68,7 +68,7 @@ def test_a_preview_is_what_the_sieve_lets_through(mcpist: Mcpist) -> None:
     assert "put_doc" not in seen(mcpist, "writers", "rag")
 
 
-def test_modules_that_are_not_there_are_done_with_a_warning(mcpist: Mcpist) -> None:
+def test_unknown_modules_are_stored_with_a_warning(mcpist: Mcpist) -> None:
     warned = mcpist("role", "create", "writers", "--modules", "gihub", "--allow", "gihub.*")["warnings"]
     assert warned == [
         "roles.writers.modules: this release has no module gihub",

@@ -1,4 +1,4 @@
-"""The timeline of a batch: who waited for what, and why it took as long as it did."""
+"""The timeline of a batch: which step waited for which, and the critical path."""
 
 import json
 import pty
@@ -68,7 +68,7 @@ def test_the_drawing_holds_a_bar_for_each_step(finished: Progress) -> None:
     ]
 
 
-def test_a_batch_under_way_is_drawn_as_far_as_it_is() -> None:
+def test_a_running_batch_is_drawn_up_to_now() -> None:
     progress = parse_progress(
         scene(2.0, step("find", "running", at=(0.5,)), step("page", "waiting", "find", waits=("find",), at=()))
     )
@@ -106,7 +106,7 @@ def test_the_command_gives_programs_the_facts(stage: FakeEndpoint, capsys: pytes
     assert "critical path" in document["outputs"][0]
 
 
-def test_a_batch_that_is_not_there_is_a_typed_error(stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_batch_is_a_typed_error(stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["timeline", "b_none", "--url", stage.url, "--token", "t"]) == 1
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "BATCH_NOT_FOUND"
 

@@ -79,7 +79,9 @@ def test_a_files_servers_and_categories_are_listed(capsys: pytest.CaptureFixture
     assert found["categories"] == [{"name": "disk.read", "servers": ["disk"], "description": "Reading."}]
 
 
-def test_a_check_asks_the_servers_and_tells_what_leads_nowhere(capsys: pytest.CaptureFixture[str], disk: str) -> None:
+def test_a_check_lists_the_servers_tools_and_reports_unresolved_patterns(
+    capsys: pytest.CaptureFixture[str], disk: str
+) -> None:
     found = command(capsys, "check", disk)
     (server,) = found["servers"]
     assert server["answers"]
@@ -92,7 +94,7 @@ def test_a_check_asks_the_servers_and_tells_what_leads_nowhere(capsys: pytest.Ca
     assert found["counts"]["unresolved"] == 1
 
 
-def test_a_server_that_is_dead_fails_the_check_and_hides_no_other(
+def test_a_dead_server_fails_the_check_and_the_others_are_reported(
     capsys: pytest.CaptureFixture[str], nowhere: Path, programs: Path
 ) -> None:
     servers = {
@@ -129,12 +131,12 @@ def test_a_broken_file_is_refused_with_its_path_and_the_reason(
 
 
 @pytest.mark.usefixtures("nowhere")
-def test_without_a_file_the_one_that_is_deployed_is_meant(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_default_file_is_the_deployed_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert command(capsys, "check", "--deploy")["file"] == str(ROOT / "layers/config/upstreams.json")
 
 
 @pytest.mark.usefixtures("deployed")
-def test_stored_parameters_are_read_for_a_check_and_told_if_they_are_missing(
+def test_stored_parameters_are_read_for_a_check_and_missing_ones_reported(
     capsys: pytest.CaptureFixture[str], nowhere: Path, programs: Path
 ) -> None:
     server = child(programs / "mcp-server-everything", env={"X_TOKEN": "ssm:/mcpist/acme-mcpist/upstreams/x/token"})
@@ -174,7 +176,7 @@ def test_stored_parameters_are_read_for_a_check_and_told_if_they_are_missing(
         ),
     ],
 )
-def test_what_lambda_could_not_run_fails_before_a_deployment(
+def test_a_server_that_lambda_cannot_run_is_refused_before_a_deployment(
     capsys: pytest.CaptureFixture[str], nowhere: Path, server: dict[str, Any], problem: str
 ) -> None:
     packaged(nowhere)
@@ -198,7 +200,7 @@ def test_what_lambda_could_not_run_fails_before_a_deployment(
         },
     ],
 )
-def test_what_is_packaged_may_be_deployed(
+def test_packaged_servers_can_be_deployed(
     capsys: pytest.CaptureFixture[str], nowhere: Path, server: dict[str, Any]
 ) -> None:
     packaged(nowhere)
@@ -216,7 +218,7 @@ def packaged(folder: Path) -> None:
 # -- tools, approve -------------------------------------------------------------------------------------
 
 
-def test_tools_tell_what_keeps_them_from_being_shown(capsys: pytest.CaptureFixture[str], disk: str) -> None:
+def test_tools_that_are_not_shown_have_a_reason(capsys: pytest.CaptureFixture[str], disk: str) -> None:
     found = {one["tool"]: one for one in command(capsys, "tools", "--upstreams", disk)["tools"]}
     assert found["read_text_file"]["state"] == "enabled"
     assert found["list_directory"]["state"] == "new"
@@ -247,7 +249,7 @@ def test_an_approval_holds_until_the_tool_changes(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.usefixtures("deployed")
-def test_only_what_is_there_can_be_approved(capsys: pytest.CaptureFixture[str], disk: str) -> None:
+def test_only_existing_tools_can_be_approved(capsys: pytest.CaptureFixture[str], disk: str) -> None:
     forget_entries()
     assert '"nope"' in failure(capsys, "approve", "nope", "--upstreams", disk, *STACK)["message"]
     error = failure(capsys, "approve", "disk", "list_directory", "nope", "--upstreams", disk, *STACK)
@@ -330,7 +332,7 @@ def test_the_same_server_of_two_projects_is_one_and_another_of_its_name_gets_its
         ),
     ],
 )
-def test_secrets_become_references_and_it_is_said_where_they_belong(
+def test_secrets_become_references_and_notes_say_where_to_store_them(
     capsys: pytest.CaptureFixture[str], nowhere: Path, server: dict[str, Any], reference: str, where: str
 ) -> None:
     found = imported(capsys, nowhere, {"mcpServers": {"x": server}}, "--offline")
@@ -338,7 +340,7 @@ def test_secrets_become_references_and_it_is_said_where_they_belong(
     assert any(f"/mcpist/mcpist/upstreams/x/{reference}" in note for note in found["notes"]["x"])
 
 
-def test_secrets_that_have_no_place_are_left_out_and_told(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
+def test_secrets_without_a_place_are_left_out_and_noted(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
     servers = {
         "a": {"url": f"https://uma:{SECRET}@x.example.com/mcp?apiKey={SECRET}&view=all"},
         "b": {"command": "x", "args": ["run", f"API_TOKEN={SECRET}"]},
@@ -350,7 +352,7 @@ def test_secrets_that_have_no_place_are_left_out_and_told(capsys: pytest.Capture
     assert "argument 2" in found["notes"]["b"][0]
 
 
-def test_a_bridge_to_a_remote_server_is_not_taken_over(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
+def test_a_bridge_to_a_remote_server_is_replaced_by_its_url(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
     server = {"command": "npx", "args": ["-y", "mcp-remote@latest", "https://x.example.com/sse"]}
     found = imported(capsys, nowhere, {"mcpServers": {"x": server}}, "--offline")
     assert found["upstreams"]["mcpServers"]["x"] == {
@@ -360,7 +362,7 @@ def test_a_bridge_to_a_remote_server_is_not_taken_over(capsys: pytest.CaptureFix
     }
 
 
-def test_names_that_ours_may_not_have_are_changed(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
+def test_names_with_other_characters_are_changed(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
     servers = {"my notes!": {"command": "x"}, "github": {"command": "y"}, "日本": {"command": "z"}}
     found = imported(capsys, nowhere, {"mcpServers": servers}, "--offline")
     assert list(found["upstreams"]["mcpServers"]) == ["my-notes", "github-mcp", "server"]
@@ -391,7 +393,7 @@ def test_a_file_without_servers_is_a_typed_error(
     assert error["hint"]
 
 
-def test_a_server_that_cannot_be_taken_over_is_named_and_stops_no_other(
+def test_a_server_that_cannot_be_imported_is_named_and_the_others_are_imported(
     capsys: pytest.CaptureFixture[str], nowhere: Path
 ) -> None:
     broken = {"x": {"args": [SECRET]}, "y": {"type": "ws", "url": "wss://y.example.com"}}
@@ -415,7 +417,7 @@ def test_up_does_not_start_with_a_broken_file_or_none(
     assert file in error["message"]
 
 
-def test_a_file_that_is_there_is_not_written_over(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
+def test_an_existing_file_is_not_overwritten(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
     file = written(nowhere, {"mcpServers": {"x": {"command": "x"}}})
     assert "already" in failure(capsys, "import", file, "--output", file, "--offline")["message"]
 

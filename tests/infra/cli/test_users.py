@@ -50,7 +50,7 @@ def test_a_user_is_created_shown_and_listed(mcpist: Mcpist, login: LocalLogin) -
         (["remove", "eve"], "(users: ada, uma)"),
     ],
 )
-def test_what_cannot_be_is_a_typed_error(mcpist: Mcpist, arguments: list[str], problem: str) -> None:
+def test_an_impossible_change_is_a_typed_error(mcpist: Mcpist, arguments: list[str], problem: str) -> None:
     before = directory.read("acme")
     error = mcpist("user", *arguments, fails=True)
     assert error["code"] == "VALIDATION_ERROR"
@@ -74,7 +74,7 @@ def test_only_what_is_named_changes(mcpist: Mcpist, login: LocalLogin) -> None:
         directory.identify(Subject(login.issuer, "uma"))
 
 
-def test_a_preview_is_what_all_roles_of_a_user_let_through(mcpist: Mcpist) -> None:
+def test_a_preview_shows_the_tools_of_all_roles_of_a_user(mcpist: Mcpist) -> None:
     mcpist("role", "create", "writers", "--modules", "rag", "--allow", "rag.put_doc")
     before = mcpist("user", "preview", "uma")["tools"]
     dry = mcpist("user", "set", "uma", "--roles", "members,writers", "--dry-run")
@@ -112,7 +112,7 @@ def test_a_user_with_connected_accounts_is_removed_only_with_them(mcpist: Mcpist
     assert all(grants.get(*key) for key in others)
 
 
-def test_an_import_that_leaves_somebody_out_asks_for_their_accounts_too(mcpist: Mcpist, grants: Table) -> None:
+def test_an_import_that_removes_a_user_needs_with_grants_for_their_accounts(mcpist: Mcpist, grants: Table) -> None:
     mcpist("org", "export", "--file", "acme.yaml")
     mcpist("user", "create", "eve", "--name", "Eve", "--sub", "e")
     grants.put({"pk": "acme#jira", "sk": "user#eve"})

@@ -1,4 +1,4 @@
-"""What people see while a batch runs: lines in a pipe, rows on a terminal, and a way back after Ctrl-C."""
+"""The view of a running batch: lines in a pipe, a live table on a terminal, and a hint after Ctrl-C."""
 
 import fcntl
 import json
@@ -65,7 +65,7 @@ def commands(tmp_path: Path) -> str:
 
 @contextmanager
 def started(stage: FakeEndpoint, *arguments: str, **pipes: int) -> Iterator[subprocess.Popen[str]]:
-    """`mcpist batch` as somebody starts it."""
+    """Start `mcpist batch`."""
     asked = [sys.executable, "-m", "infra.cli.main", "batch", *arguments, "--url", stage.url, "--token", "t"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm"}
     process = subprocess.Popen(asked, env=environment, text=True, **pipes)
@@ -79,7 +79,7 @@ def started(stage: FakeEndpoint, *arguments: str, **pipes: int) -> Iterator[subp
 # -- in a pipe -----------------------------------------------------------------------------------------
 
 
-def test_a_pipe_gets_a_line_for_each_change_and_the_document_as_ever(
+def test_a_pipe_gets_a_line_for_each_change_and_the_usual_document(
     stage: FakeEndpoint, commands: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["batch", commands, "--watch", "--timeout", "60", "--url", stage.url, "--token", "t"]) == 0
@@ -102,7 +102,7 @@ def test_a_batch_can_be_watched_later(stage: FakeEndpoint, capsys: pytest.Captur
     assert stage.asked == [{"batch_id": BATCH}]
 
 
-def test_what_is_wrong_is_said_before_anything_is_watched(
+def test_an_invalid_batch_is_refused_before_it_is_watched(
     stage: FakeEndpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "wrong.jsonl").write_text("wrong")
@@ -113,20 +113,18 @@ def test_what_is_wrong_is_said_before_anything_is_watched(
     assert stage.reads == 0
 
 
-def test_a_batch_that_is_not_there_is_a_typed_error_with_a_way_to_go_on(
-    stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_batch_is_a_typed_error_with_a_hint(stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["batch", "--id", "b_none", "--watch", "--url", stage.url, "--token", "t"]) == 1
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "BATCH_NOT_FOUND"
 
 
-def test_a_look_that_fails_is_followed_by_another(stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_poll_is_repeated(stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
     stage.outages = 2
     assert run(["batch", "--id", BATCH, "--watch", "--url", stage.url, "--token", "t"]) == 0
     assert "done, 2 of 2 steps" in capsys.readouterr().err
 
 
-def test_an_endpoint_that_stays_away_ends_the_watching_and_not_the_batch(
+def test_a_long_outage_of_the_endpoint_ends_the_watching_and_not_the_batch(
     stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stage.outages = 1_000
@@ -148,7 +146,7 @@ def test_a_batch_is_resumed_and_confirmed_by_its_arguments(
 # -- Ctrl-C --------------------------------------------------------------------------------------------
 
 
-def test_ctrl_c_leaves_the_batch_running_and_says_how_to_go_on(endless: FakeEndpoint, commands: str) -> None:
+def test_ctrl_c_leaves_the_batch_running_and_prints_how_to_continue(endless: FakeEndpoint, commands: str) -> None:
     pipe = subprocess.PIPE
     with started(endless, commands, "--watch", stdout=pipe, stderr=pipe) as process:
         assert process.stderr
@@ -168,7 +166,7 @@ def test_ctrl_c_leaves_the_batch_running_and_says_how_to_go_on(endless: FakeEndp
 # -- on a terminal -------------------------------------------------------------------------------------
 
 
-def test_a_terminal_gets_rows_that_change(endless: FakeEndpoint, commands: str) -> None:
+def test_a_terminal_gets_a_live_table(endless: FakeEndpoint, commands: str) -> None:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
     with started(endless, commands, "--watch", stdout=subprocess.PIPE, stderr=theirs) as process:
@@ -210,7 +208,7 @@ def test_a_small_terminal_keeps_the_rows_that_matter() -> None:
     assert rows == [["s0", "rag.s0"], ["late", "rag.late"], ["slow", "rag.slow"], ["bad", "rag.bad"], ["and", "29"]]
 
 
-def test_what_is_kept_from_a_resumed_batch_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_steps_kept_from_a_resumed_batch_are_marked(capsys: pytest.CaptureFixture[str]) -> None:
     done = scene(1.0, step("find", "succeeded", kept=True), step("page", "succeeded", "find", at=(0.2, 0.9)), done=True)
     with serving_scenes(done) as stage:
         assert run(["batch", "--resume", BATCH, "--watch", "--url", stage.url, "--token", "t"]) == 0

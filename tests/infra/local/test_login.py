@@ -140,7 +140,7 @@ def test_a_dangerous_redirect_cannot_be_registered(web: httpx2.Client, redirect:
 
 
 @pytest.mark.parametrize("path", ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"])
-def test_metadata_says_what_clients_need(login: LocalLogin, web: httpx2.Client, path: str) -> None:
+def test_the_metadata_has_all_that_clients_need(login: LocalLogin, web: httpx2.Client, path: str) -> None:
     metadata = web.get(path).json()
     assert metadata["issuer"] == login.issuer
     assert metadata["jwks_uri"] == login.jwks_uri
@@ -159,7 +159,7 @@ def test_mint_signs_any_claims(login: LocalLogin) -> None:
     assert (found["sub"], found["scope"], found["exp"] - found["iat"]) == ("uma", "a b", 60)
 
 
-def test_a_login_on_a_bridge_names_itself_so_and_logs_people_in() -> None:
+def test_a_login_on_a_bridge_has_the_bridges_address_as_its_name() -> None:
     bridge = "127.0.0.2"  # Linux has all of 127.0.0.0/8
     with LocalLogin([ADA], audience=AUDIENCE, host=bridge) as login, httpx2.Client(base_url=login.issuer) as web:
         assert urlsplit(login.issuer).hostname == bridge

@@ -1,4 +1,4 @@
-"""The pool's decisions, with sandboxes that are no processes."""
+"""The pool's decisions, with fake sandboxes."""
 
 import json
 import threading
@@ -17,7 +17,7 @@ ARN = "arn:aws:lambda:us-east-1:123456789012:function:f"
 
 
 class FakeSandboxFactory:
-    """Sandboxes that a test moves by hand."""
+    """Fake sandboxes, which a test controls."""
 
     def __init__(self) -> None:
         self.born: list[Sandbox] = []
@@ -158,7 +158,7 @@ def test_a_timeout_kills_the_sandbox() -> None:
         assert not made.complete(factory.born[0], "late", InvocationResult(b""))
 
 
-def test_an_impatient_caller_leaves_and_the_invocation_goes_on() -> None:
+def test_an_invocation_continues_after_its_callers_timeout() -> None:
     with pool() as (made, factory, call):
         first = call(timeout_seconds=0.01)
         invocation = take(made, factory.born[0])
@@ -176,7 +176,7 @@ def test_a_response_over_six_megabytes_is_an_error() -> None:
         assert error(first.result(5)) == ("Unhandled", "Function.ResponseSizeTooLarge")
 
 
-def test_closing_lets_everyone_go() -> None:
+def test_closing_ends_all_that_wait() -> None:
     with pool(max_sandboxes=1) as (made, factory, call):
         call()
         take(made, factory.born[0])
@@ -188,7 +188,7 @@ def test_closing_lets_everyone_go() -> None:
         made.ended(factory.born[0], "over")
 
 
-def test_a_dead_nursery_fails_the_invocation() -> None:
+def test_a_dead_zygote_fails_the_invocation() -> None:
     with pool() as (_, factory, call):
         factory.dead = True
         assert error(call().result(5)) == ("Unhandled", "Runtime.ExitError")

@@ -1,4 +1,4 @@
-"""Who may speak to the one port, and what a hook can do to a request."""
+"""Credentials on the only port, and the effects of a hook on a request."""
 
 import json
 import socket
@@ -45,7 +45,7 @@ def test_a_request_with_issued_credentials_is_forwarded_and_recorded(harness: Ro
     assert harness.router.requests == [AwsRequest("F-1", "F", "dynamodb", "GetItem", {"TableName": "T"})]
 
 
-def test_who_has_hung_up_is_not_served_in_the_place_of_those_who_wait(harness: RouterHarness) -> None:
+def test_an_abandoned_request_is_dropped_before_it_is_served(harness: RouterHarness) -> None:
     key = harness.keyring.issue(Caller("F-1", "F")).access_key
     ours, callers = socket.socketpair()
     with ours, callers:
@@ -71,7 +71,7 @@ def test_an_unsigned_request_never_reaches_moto(harness: RouterHarness) -> None:
     assert not harness.forwarded
 
 
-def test_the_inside_wants_the_secret(harness: RouterHarness) -> None:
+def test_internal_paths_need_the_secret(harness: RouterHarness) -> None:
     inside = f"/{harness.router.secret}"
     assert harness.router(request("GET", f"{inside}/runtime/F-9/2018-06-01/runtime/invocation/next")).status == 404
     assert harness.router(request("GET", f"{inside}/nothing")).status == 404
@@ -106,7 +106,7 @@ def test_a_faulty_answer_replaces_the_real_one(harness: RouterHarness, when: Hoo
 
 
 @pytest.mark.parametrize(("when", "forwarded"), [("before", 0), ("after", 1)])
-def test_a_sandbox_killed_by_the_hook_hears_nothing(harness: RouterHarness, when: HookPhase, forwarded: int) -> None:
+def test_a_sandbox_killed_by_the_hook_gets_no_response(harness: RouterHarness, when: HookPhase, forwarded: int) -> None:
     def hook(_: AwsRequest, moment: HookPhase) -> None:
         if moment == when:
             harness.sandbox.exited.set()

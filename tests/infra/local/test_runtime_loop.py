@@ -1,4 +1,4 @@
-"""The small loop that stands in for awslambdaric where there is no wheel of it."""
+"""The small loop that replaces awslambdaric on platforms without a wheel."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ ENVIRONMENT = {
 
 
 class FakeApi:
-    """Hands out events, keeps the answers, then hangs up."""
+    """Provides events, keeps the results, then closes the connection."""
 
     def __init__(self, *events: object) -> None:
         self.events = list(events)

@@ -154,7 +154,7 @@ def test_hooks_run_once_before_the_snapshot_and_in_each_sandbox_after_it(fresh: 
     assert seen["hooks"] == [["before", seen["parent"]], ["after", seen["pid"]]]
 
 
-def test_a_sandbox_stands_where_lambda_stands(fresh: Lambdas) -> None:
+def test_a_sandbox_runs_in_the_task_root(fresh: Lambdas) -> None:
     seen = fresh()[1]
     functions = str(fresh.pool.function.code)
     environment = seen["environment"]
@@ -222,7 +222,7 @@ def handler(event, context):
 """
 
 
-def test_a_connection_that_was_opened_on_import_is_at_its_end_in_every_sandbox(tmp_path: Path) -> None:
+def test_a_connection_that_was_opened_on_import_is_closed_in_every_sandbox(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         source = CONNECTED.replace("PORT", str(server.getsockname()[1]))
         with lambdas(tmp_path, source, timeout=5) as made:
@@ -274,7 +274,7 @@ def handler(event, context):
     assert "bootstrap.py" not in files
 
 
-def test_what_a_handler_prints_is_in_its_log(tmp_path: Path) -> None:
+def test_output_of_a_handler_is_in_its_log(tmp_path: Path) -> None:
     with lambdas(tmp_path) as made:
         made()
     assert "called 1" in (tmp_path / "logs" / "F.log").read_text()

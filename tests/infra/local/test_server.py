@@ -48,7 +48,7 @@ def test_a_connection_is_kept_over_answers_of_all_kinds() -> None:
         assert connection.sock is first
 
 
-def test_an_answer_says_when_it_was_made_unless_it_says_so_itself() -> None:
+def test_a_response_has_a_date_unless_it_brings_its_own() -> None:
     with serving() as connection:
         connection.request("GET", "/")
         answer = connection.getresponse()
@@ -66,7 +66,7 @@ def test_a_chunked_body_arrives_whole() -> None:
         assert connection.getresponse().read() == b"abcd"
 
 
-def test_a_hangup_ends_the_connection_without_an_answer() -> None:
+def test_a_dropped_connection_gets_no_response() -> None:
     with serving() as connection:
         connection.request("GET", "/hangup")
         with pytest.raises(http.client.RemoteDisconnected):

@@ -240,7 +240,7 @@ def test_a_throttled_request_is_retried_by_the_sdk(aws: EmbeddedAws) -> None:
     assert [request.operation for request in aws.requests if request.table] == ["PutItem", "PutItem"]
 
 
-def test_keys_seal_and_open_under_the_arn_of_the_template(aws: EmbeddedAws) -> None:
+def test_keys_encrypt_and_decrypt_under_the_arn_of_the_template(aws: EmbeddedAws) -> None:
     kms, arn = aws.client("kms"), aws.attribute("Vault", "Arn")
     made = kms.generate_data_key(KeyId=arn, KeySpec="AES_256", EncryptionContext={"a": "1"})
     assert made["KeyId"] == arn
@@ -266,7 +266,7 @@ def test_stores_and_keys_are_kept_as_the_template_says(aws: EmbeddedAws) -> None
     assert policy["Statement"] == [{"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "kms:*", "Resource": "*"}]
 
 
-def test_a_parameter_is_kept_and_shown_in_the_clear_only_to_who_asks_for_it(aws: EmbeddedAws) -> None:
+def test_a_parameter_is_decrypted_only_on_request(aws: EmbeddedAws) -> None:
     parameters = aws.client("ssm")
     with pytest.raises(parameters.exceptions.ParameterNotFound):
         parameters.get_parameter(Name="/shop/absent", WithDecryption=True)
@@ -324,7 +324,7 @@ def test_retired_sandboxes_make_the_next_call_cold(aws: EmbeddedAws) -> None:
     assert door(aws, "warm")[1]["result"]["pid"] != warm
 
 
-def test_a_second_one_in_the_same_process_is_refused(aws: EmbeddedAws, functions: Path) -> None:  # noqa: ARG001 - runs
+def test_a_second_embedded_aws_in_the_same_process_is_refused(aws: EmbeddedAws, functions: Path) -> None:  # noqa: ARG001 - runs
     with pytest.raises(RuntimeError, match="already runs"), EmbeddedAws(functions, parameters={"PublicUrl": ""}):
         pass
 

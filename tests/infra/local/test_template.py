@@ -86,7 +86,7 @@ def test_a_missing_an_unknown_and_a_forbidden_parameter_are_named(tmp_path: Path
         read_template(ROOT / "template.yaml", {"LogLevel": "LOUD", **ISSUER})
 
 
-def test_origins_are_told_as_a_list_and_each_of_them_is_one() -> None:
+def test_allowed_origins_are_a_list_and_each_is_validated() -> None:
     def told(origins: str) -> str:
         template = read_template(ROOT / "template.yaml", {"AllowedOrigins": origins, **ISSUER})
         return next(one for one in template.functions if one.id == "McpEndpointFunction").environment["ALLOWED_ORIGINS"]
@@ -98,7 +98,7 @@ def test_origins_are_told_as_a_list_and_each_of_them_is_one() -> None:
             told(wrong)
 
 
-def test_a_user_pool_of_its_own_cannot_be_had_here() -> None:
+def test_the_embedded_aws_has_no_user_pool() -> None:
     with pytest.raises(TemplateError, match="Login"):
         read_template(ROOT / "template.yaml", {"PublicUrl": "https://mcp.example.com"})
 

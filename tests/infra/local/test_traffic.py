@@ -20,7 +20,7 @@ def test_a_presigned_request_names_them_in_its_query() -> None:
 
 
 @pytest.mark.parametrize("authorization", ["Bearer x", "AWS4-HMAC-SHA256 Credential=x"])
-def test_other_requests_name_nobody(authorization: str) -> None:
+def test_other_requests_have_no_credential(authorization: str) -> None:
     assert credential_scope(request("GET", "/", headers={"Authorization": authorization})) in {None, ("", "")}
 
 

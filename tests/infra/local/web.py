@@ -1,4 +1,4 @@
-"""Requests as the server would hand them on, without a server."""
+"""Requests as the server would make them, without a server."""
 
 import http.client
 from typing import Any
@@ -8,7 +8,7 @@ from infra.local.server import Request
 
 
 class Waiting:
-    """The connection of a caller who waits for the answer."""
+    """The connection of a client that waits for the response."""
 
     def recv(self, *_: Any) -> bytes:
         raise BlockingIOError

@@ -1,4 +1,4 @@
-"""A deployment whose parts a test replaces, and what checks say of it."""
+"""A deployment whose parts a test replaces, and its findings."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ type Made = Callable[..., Deployment]
 
 @pytest.fixture
 def made(login: LocalLogin) -> Made:
-    """Builds the deployment that stands at `url`, with these parameters besides the usual ones."""
+    """Builds a deployment at `url`, with these parameters added to the usual ones."""
 
     def build(
         url: str = PUBLIC_URL,
@@ -46,7 +46,7 @@ def made(login: LocalLogin) -> Made:
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    """An address that answers as a test wants."""
+    """A server whose responses a test sets."""
     with serving() as service:
         yield service
 
@@ -56,7 +56,7 @@ def states(findings: Iterable[Finding]) -> list[str]:
 
 
 def only(findings: Iterable[Finding]) -> Finding:
-    """The one finding; what is not right has a remedy."""
+    """Return the only finding; unless it is ok or skipped, it must have a remedy."""
     (finding,) = findings
     assert bool(finding.remedy) == (finding.state in {"warning", "problem"})
     return finding

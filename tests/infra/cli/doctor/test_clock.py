@@ -1,4 +1,4 @@
-"""This machine's clock, against an address that has its own."""
+"""This machine's clock, compared with a server's."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from tests.infra.cli.doctor.conftest import Made, only
 
 @contextmanager
 def telling(date: Callable[[], str]) -> Iterator[str]:
-    """An address whose answers have this date."""
+    """A server whose responses have this date."""
     with (
         closing(listen("127.0.0.1", 0)) as listener,
         LoopbackServer(listener, lambda _: Response(403, (("date", date()),))),
@@ -33,7 +33,9 @@ def telling(date: Callable[[], str]) -> Iterator[str]:
         (-330, "problem", "ahead of"),
     ],
 )
-def test_a_clock_that_is_wrong_is_told_and_by_minutes_a_problem(made: Made, ahead: int, state: str, side: str) -> None:
+def test_a_clock_that_differs_is_a_warning_and_by_minutes_a_problem(
+    made: Made, ahead: int, state: str, side: str
+) -> None:
     with telling(lambda: formatdate(time.time() + ahead, usegmt=True)) as url:
         found = only(clock.against_endpoint(made(url)))
     assert found.state == state
@@ -48,7 +50,7 @@ def test_aws_is_asked_without_a_signature_at_its_own_address(monkeypatch: pytest
     assert (found.state, url in found.found) == ("problem", True)
 
 
-def test_who_tells_no_time_is_no_witness(made: Made) -> None:
+def test_a_server_without_a_date_is_skipped(made: Made) -> None:
     with telling(lambda: "soon") as url:
         assert only(clock.against_endpoint(made(url))).state == "skipped"
     assert only(clock.against_endpoint(made("http://127.0.0.1:1"))).state == "skipped"

@@ -1,4 +1,4 @@
-"""`mcpist doctor` on a stack in an account: what stands in it only halfway is told, and nothing else is left out."""
+"""`mcpist doctor` on an incomplete stack in an account: every check is made and every fault reported."""
 
 import json
 import time
@@ -25,7 +25,7 @@ STACK = {
 
 
 def examined(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
-    """The exit code, and the findings by what they are about."""
+    """Run the doctor; return the exit code, and the findings by their subjects."""
     code = run(["doctor", *arguments])
     document = json.loads(capsys.readouterr().out)
     facts = document["metadata"] if document["success"] else document["error"]["details"]
@@ -37,7 +37,7 @@ def examined(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, 
 
 @pytest.fixture
 def punctual(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """AWS's time is this machine's."""
+    """Let AWS's clock agree with this machine's."""
     with telling(lambda: formatdate(time.time(), usegmt=True)) as url:
         monkeypatch.setenv("AWS_ENDPOINT_URL_STS", url)
         yield
@@ -62,7 +62,7 @@ def test_each_check_is_made_whatever_the_others_find(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.usefixtures("aws")
-def test_where_the_stack_cannot_be_asked_the_clock_is_still_told(
+def test_the_clock_is_checked_even_if_the_stack_cannot_be_read(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with telling(lambda: formatdate(time.time() + 4000, usegmt=True)) as url:
@@ -76,7 +76,7 @@ def test_where_the_stack_cannot_be_asked_the_clock_is_still_told(
     assert "--stack" in found["configuration stack"][0]["remedy"]
 
 
-def test_without_any_deployment_it_says_how_to_get_one(
+def test_without_a_deployment_the_hint_says_how_to_start_one(
     capsys: pytest.CaptureFixture[str], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

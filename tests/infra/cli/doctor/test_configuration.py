@@ -23,7 +23,7 @@ from tests.infra.cli.doctor.conftest import Made, only, states
         ("UPDATE_ROLLBACK_FAILED", "problem"),
     ],
 )
-def test_cloudformations_word_decides_about_the_stack(made: Made, status: str, state: str) -> None:
+def test_the_stack_is_judged_by_cloudformations_status(made: Made, status: str, state: str) -> None:
     stands = replace(made(embedded=False), status=status, flags=" --profile ops --region eu-west-1")
     found = only(configuration.stack(stands))
     assert found.state == state
@@ -41,7 +41,9 @@ def test_cloudformations_word_decides_about_the_stack(made: Made, status: str, s
         ("http://mcp.example.com", "PublicUrl=https://mcp.example.com:"),
     ],
 )
-def test_a_public_url_that_is_none_is_a_problem_with_the_right_one(made: Made, given: str, remedy: str) -> None:
+def test_an_invalid_public_url_is_a_problem_with_the_right_one_as_its_remedy(
+    made: Made, given: str, remedy: str
+) -> None:
     found = only(configuration.public_url(made(PublicUrl=given)))
     assert found.state == "problem"
     assert remedy in found.remedy
@@ -63,7 +65,7 @@ def test_a_public_url_is_https_or_loopback(made: Made) -> None:
         ("api://mcpist", "warning"),
     ],
 )
-def test_an_audience_that_clients_would_not_ask_for_is_told(made: Made, audience: str, state: str) -> None:
+def test_an_audience_that_clients_would_not_request_is_a_warning(made: Made, audience: str, state: str) -> None:
     assert only(configuration.audience(made(Audience=audience))).state == state
 
 
@@ -75,13 +77,13 @@ def test_pages_without_a_client_cannot_log_people_in(made: Made) -> None:
     assert only(configuration.connect_client(own_login)).found == "of the pool"
 
 
-def test_large_results_that_go_before_their_batches_are_told(made: Made) -> None:
+def test_large_results_that_end_before_their_batches_are_a_warning(made: Made) -> None:
     found = only(configuration.kept(made(FileDays="1", KeepHours="25")))
     assert (found.state, "FileDays=2" in found.remedy) == ("warning", True)
     assert only(configuration.kept(made(FileDays="1", KeepHours="24"))).state == "ok"
 
 
-def test_a_former_key_is_told_until_it_is_taken_away(made: Made) -> None:
+def test_a_former_key_is_a_warning_until_it_is_removed(made: Made) -> None:
     found = only(configuration.former_key(made(embedded=False, FormerVaultKey="arn:former")))
     assert found.state == "warning"
     assert "mcpist grant reencrypt --organization ORG --token TOKEN --stack mcpist`" in found.remedy
@@ -116,7 +118,7 @@ def test_servers_that_lambda_cannot_run_and_secrets_that_are_missing_are_problem
     )
 
 
-def test_a_function_whose_alias_stayed_behind_is_told(made: Made, aws: list[str]) -> None:  # noqa: ARG001
+def test_an_alias_on_an_old_version_is_a_warning(made: Made, aws: list[str]) -> None:  # noqa: ARG001
     lambda_, role = client("lambda"), "arn:aws:iam::123456789012:role/any"
     client("iam").create_role(RoleName="any", AssumeRolePolicyDocument="{}")
     stands = made(embedded=False)

@@ -1,4 +1,4 @@
-"""What the public address tells a client that has no token, and its certificate."""
+"""The public endpoint's responses to a client without a token, and its certificate."""
 
 import ssl
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def test_metadata_of_this_deployment_is_right_and_of_another_a_problem(
     assert "a1b2c3" in wrong.remedy
 
 
-def test_an_address_where_nothing_answers_is_a_problem(made: Made, service: Service) -> None:
+def test_an_endpoint_without_a_response_is_a_problem(made: Made, service: Service) -> None:
     service.reply_with(json_response({}, status=404))
     assert states(endpoint.resource(made(service.url))) == ["problem", "problem"]
     assert states(endpoint.resource(made("http://127.0.0.1:1"))) == ["problem", "problem"]
@@ -55,7 +55,7 @@ def test_an_address_where_nothing_answers_is_a_problem(made: Made, service: Serv
         (500, "x-other", "problem"),
     ],
 )
-def test_a_client_without_a_token_is_told_to_log_in(
+def test_a_client_without_a_token_gets_a_challenge(
     made: Made, service: Service, status: int, header: str, state: str
 ) -> None:
     service.reply_with(json_response({}, status=status, **{header: 'Bearer resource_metadata="there"'}))
@@ -77,7 +77,7 @@ def test_the_own_pools_login_is_described_by_the_endpoint(made: Made, service: S
 
 @contextmanager
 def secured(folder: Path, days: int) -> Iterator[str]:
-    """An https address whose certificate ends in so many days."""
+    """Serve https with a certificate that ends after some days."""
     key = ec.generate_private_key(ec.SECP256R1())
     name, now = x509.Name([]), datetime.now(UTC)
     built = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
@@ -104,7 +104,7 @@ def secured(folder: Path, days: int) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("days", "state"), [(90, "ok"), (13, "warning")])
-def test_a_certificate_is_told_before_it_ends(
+def test_a_certificate_that_ends_soon_is_a_warning(
     made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int, state: str
 ) -> None:
     with secured(tmp_path, days) as url:

@@ -1,4 +1,4 @@
-"""The issuer, as the local login is one and as it must not be."""
+"""Checks of the issuer: the local login passes, and faults are found."""
 
 from collections.abc import Iterator
 
@@ -18,20 +18,20 @@ PUBLIC = jwt.algorithms.RSAAlgorithm.to_jwk(rsa.generate_private_key(65537, 2048
 
 @pytest.fixture
 def own() -> Iterator[LocalLogin]:
-    """A login that knows the client of the pages."""
+    """A login with the client of the pages."""
     with LocalLogin([], audience=f"{URL}/mcp") as login:
         login.register("connect", name="MCPist", redirect_uri=f"{URL}/connect/login")
         yield login
 
 
-def test_the_local_login_is_as_an_issuer_must_be(made: Made, own: LocalLogin) -> None:
+def test_the_local_login_passes_all_checks_of_an_issuer(made: Made, own: LocalLogin) -> None:
     stands = made(URL, Issuer=own.issuer)
     for check in (issuer.discovery, issuer.keys, issuer.login, issuer.connect_client):
         assert set(states(check(stands))) == {"ok"}
 
 
 @pytest.mark.parametrize(("client", "url"), [("unknown", URL), ("connect", "http://127.0.0.1:3998")])
-def test_a_client_that_the_login_does_not_take_is_a_problem(made: Made, own: LocalLogin, client: str, url: str) -> None:
+def test_a_client_that_the_login_refuses_is_a_problem(made: Made, own: LocalLogin, client: str, url: str) -> None:
     refused = only(issuer.connect_client(made(url, Issuer=own.issuer, ConnectClientId=client)))
     assert refused.state == "problem"
     assert f"{url}/connect/login" in refused.remedy
@@ -54,7 +54,7 @@ def test_an_issuer_of_another_name_is_a_problem_with_the_right_one(made: Made, s
     assert "Issuer=https://login.example.com:" in wrong.remedy
 
 
-def test_an_issuer_that_is_not_there_is_one_problem(made: Made) -> None:
+def test_an_unreachable_issuer_is_one_problem(made: Made) -> None:
     stands = made(Issuer="http://127.0.0.1:1")
     assert only(issuer.discovery(stands)).state == "problem"
     for check in (issuer.keys, issuer.login, issuer.connect_client):
@@ -71,14 +71,14 @@ def test_an_issuer_that_is_not_there_is_one_problem(made: Made) -> None:
         ([], "problem"),
     ],
 )
-def test_only_public_keys_with_an_id_are_of_use(
+def test_only_public_keys_with_an_id_are_usable(
     made: Made, service: Service, keys: list[dict[str, str]], state: str
 ) -> None:
     service.reply_with(json_response({"jwks_uri": f"{service.url}/jwks"}), json_response({"keys": keys}))
     assert only(issuer.keys(made(Issuer=service.url))).state == state
 
 
-def test_clients_refuse_without_pkce_and_need_a_registration(made: Made, service: Service) -> None:
+def test_missing_pkce_is_a_problem_and_missing_registration_a_warning(made: Made, service: Service) -> None:
     bare = {"issuer": service.url, "jwks_uri": "x"}
     service.reply_with(json_response(bare))
     assert states(issuer.login(made(Issuer=service.url))) == ["problem", "warning"]
@@ -86,7 +86,7 @@ def test_clients_refuse_without_pkce_and_need_a_registration(made: Made, service
     assert states(issuer.login(made(Issuer=service.url))) == ["ok", "warning"]
 
 
-def test_of_the_own_pool_clients_see_what_the_endpoint_says(made: Made, service: Service) -> None:
+def test_clients_of_the_own_pool_use_the_endpoints_metadata(made: Made, service: Service) -> None:
     variables = {"LOGIN_URL": "https://login.example.com", "ISSUER": "http://127.0.0.1:1"}
     service.reply_with(json_response({"code_challenge_methods_supported": ["S256"]}))
     assert states(issuer.login(made(service.url, Issuer="", variables=variables))) == ["ok", "ok"]

@@ -1,4 +1,4 @@
-"""What an account allows."""
+"""Limits of an account."""
 
 import json
 
@@ -15,7 +15,7 @@ from tests.infra.cli.doctor.conftest import Made, only
     ("limit", "reserved", "state"),
     [(1000, "0", "ok"), (1000, "250", "ok"), (10, "0", "warning"), (300, "250", "problem"), (10, "1", "problem")],
 )
-def test_a_reservation_leaves_what_aws_wants_and_a_small_account_is_told(
+def test_a_reservation_leaves_the_minimum_of_aws_and_a_small_account_is_a_warning(
     made: Made, service: Service, monkeypatch: pytest.MonkeyPatch, aws: list[str], limit: int, reserved: str, state: str
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", service.url)
@@ -38,14 +38,14 @@ def test_machines_are_counted_against_the_limit(made: Made, limit: str, state: s
 
 
 @pytest.mark.usefixtures("aws")
-def test_machines_near_the_limit_are_told(made: Made) -> None:
+def test_machines_near_the_limit_are_a_warning(made: Made) -> None:
     for number in range(10):
         machine(f"m{number}")
     assert only(limits.machines(made(MachineLimit="11"))).state == "warning"
 
 
 def machine(name: str) -> None:
-    """A machine that does nothing."""
+    """Create a machine without any work."""
     definition = json.dumps({"StartAt": "end", "States": {"end": {"Type": "Succeed"}}})
     role = f"arn:aws:iam::{ACCOUNT}:role/machines"
     client("stepfunctions").create_state_machine(name=name, definition=definition, roleArn=role, type="EXPRESS")
