@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.bench import broker, catalogue, costs, load
+from infra.bench.broker import sandbox_environment
 from infra.bench.report import BENCHMARKS, Row, keep, measured, table
 from infra.bench.stub_deployment import SLOW_RESPONSE_SECONDS, StubDeployment, run_stub_deployment, say
 from infra.cli.endpoint import Endpoint
@@ -66,32 +67,13 @@ def inside(stub: StubDeployment) -> list[Row]:
 def sandboxes(deployment: LocalDeployment, folder: Path) -> list[Row]:
     """Compare cold and warm CPU of the endpoint with a bare server's, alternating."""
     events = {name: _event(deployment, folder, name) for name in ("list_tools", "call")}
-    function = next(one for one in deployment.aws.template.functions if one.id == "McpEndpointFunction")
-    environment = {
-        **os.environ,
-        **deployment.aws.environment,
-        **function.environment,
-        "PYTHONPATH": os.pathsep.join(map(str, (function.code, *function.layers, ROOT))),
-        "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
-        "PYTHONDONTWRITEBYTECODE": "",
-        "LOG_LEVEL": "ERROR",
-    }
+    environment = sandbox_environment(deployment.aws, "McpEndpointFunction", folder) | {"LOG_LEVEL": "ERROR"}
     crowd = with_modules(folder / "crowd", ROOT / "infra/bench/stub.py") / "layers/services"
     index = crowd / "mcpist_services" / INDEX_FILE
     stub = Index.load(index.read_text("utf-8")).modules["stub"]
     index.write_text(catalogue.large_catalogue(stub).dump(), "utf-8")
     paths = {"crowd": os.pathsep.join([str(crowd), environment["PYTHONPATH"]])}
-    found: dict[str, list[dict[str, float]]] = {"ours": [], "bare": [], "crowd": []}
-    pipe = subprocess.PIPE
-    for number in range(SANDBOXES + 1):  # the first round writes the bytecode and does not count
-        say(f"sandboxes: round {number} of {SANDBOXES}")
-        for which, values in found.items():
-            server = "bare" if which == "bare" else "ours"
-            command = [sys.executable, "-m", "infra.bench.sandbox", server, events["list_tools"], events["call"]]
-            path = {"PYTHONPATH": paths.get(which, environment["PYTHONPATH"])}
-            done = subprocess.run(command, env=environment | path, cwd=ROOT, stdout=pipe, text=True, check=True)  # noqa: S603
-            if number:
-                values.append(json.loads(done.stdout.splitlines()[-1]))
+    found = _sandbox_rounds(environment, paths, [events["list_tools"], events["call"]])
     cold, bare_cold = (_median(found[which], "cold_ms") for which in ("ours", "bare"))
     warm, bare_warm = (_median(found[which], "warm_us") for which in ("ours", "bare"))
     own = _median(found["ours"], "own_us")
@@ -102,6 +84,24 @@ def sandboxes(deployment: LocalDeployment, folder: Path) -> list[Row]:
         ("warm CPU of a `tools/call` of a stub tool, against the bare server", _ratio(own, bare_warm, "us"), "2"),
         ("the same with its audit row, which is one PutItem of botocore's", _ratio(warm, bare_warm, "us"), "10"),
     ]
+
+
+def _sandbox_rounds(
+    environment: dict[str, str], paths: dict[str, str], events: list[str]
+) -> dict[str, list[dict[str, float]]]:
+    """Measure fresh processes of each kind in turn; a kind in `paths` has another PYTHONPATH."""
+    found: dict[str, list[dict[str, float]]] = {"ours": [], "bare": [], "crowd": []}
+    pipe = subprocess.PIPE
+    for number in range(SANDBOXES + 1):  # the first round writes the bytecode and does not count
+        say(f"sandboxes: round {number} of {SANDBOXES}")
+        for which, values in found.items():
+            server = "bare" if which == "bare" else "ours"
+            command = [sys.executable, "-m", "infra.bench.sandbox", server, *events]
+            path = {"PYTHONPATH": paths.get(which, environment["PYTHONPATH"])}
+            process = subprocess.run(command, env=environment | path, cwd=ROOT, stdout=pipe, text=True, check=True)  # noqa: S603
+            if number:
+                values.append(json.loads(process.stdout.splitlines()[-1]))
+    return found
 
 
 def requests(deployment: LocalDeployment) -> list[Row]:

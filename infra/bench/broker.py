@@ -14,7 +14,6 @@ from typing import Any
 from infra.bench.report import Row
 from infra.local.deployment import ORGANIZATION, ROLE, ROOT, USER, LocalDeployment
 from infra.local.stack import EmbeddedAws
-from infra.local.template import Function
 
 ROUNDS = 10
 SERVICE = "stub"
@@ -49,7 +48,7 @@ def sandboxes(deployment: LocalDeployment, folder: Path) -> Iterator[Row]:
     message = folder / "resolve.json"
     message.write_text(json.dumps(_message(deployment, "resolve", service=SERVICE)), "utf-8")
     commands = {"ours": ("token_broker.handler", str(message)), "boto3": ("boto3",)}
-    environment = _environment(deployment, folder)
+    environment = sandbox_environment(deployment.aws, FUNCTION, folder)
     seen: dict[str, list[dict[str, float]]] = {which: [] for which in commands}
     for number in range(ROUNDS + 1):  # the first round writes the bytecode and does not count
         for which, arguments in commands.items():
@@ -91,19 +90,14 @@ def _measured(arguments: Iterable[str], environment: dict[str, str]) -> dict[str
     return seen
 
 
-def _environment(deployment: LocalDeployment, folder: Path) -> dict[str, str]:
-    """Return the environment of a sandbox of the broker, with a folder for bytecode."""
-    function = function_of(deployment.aws)
+def sandbox_environment(aws: EmbeddedAws, id_: str, folder: Path) -> dict[str, str]:
+    """Return the environment of a function's sandbox, whose bytecode is kept in a folder."""
+    function = next(one for one in aws.template.functions if one.id == id_)
     return {
         **os.environ,
-        **deployment.aws.environment,
+        **aws.environment,
         **function.environment,
         "PYTHONPATH": os.pathsep.join(map(str, (function.code, *function.layers, ROOT))),
         "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
         "PYTHONDONTWRITEBYTECODE": "",
     }
-
-
-def function_of(aws: EmbeddedAws) -> Function:
-    """Return the broker's function in the template."""
-    return next(one for one in aws.template.functions if one.id == FUNCTION)

@@ -7,6 +7,8 @@ from ipaddress import ip_address
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
+from infra.cli.document import CommandResult
+from mcpist.errors import InvalidConfiguration
 from mcpist_services.upstream.configuration import Configuration, UpstreamServer
 
 CONFIG_LAYER = PurePosixPath("/opt/config")
@@ -17,6 +19,15 @@ PYTHONS = frozenset({"python", "python3", "python3.13"})
 READABLE_PARAMETERS = "/mcpist/{stack}/upstreams"
 _READABLE_PARAMETER = re.compile(READABLE_PARAMETERS.format(stack=r"[A-Za-z][A-Za-z0-9-]*") + "/.")
 HINT = "put it into layers/config and name it /opt/config/..."
+
+
+def check_deployable(file: Path, configured: Configuration) -> CommandResult:
+    """Check that Lambda could run a file's servers; InvalidConfiguration with all problems if it could not."""
+    problems = [{"field": field, "problem": problem} for field, problem in undeployable(configured, file.parent)]
+    if problems:
+        raise InvalidConfiguration(path=str(file), **problems[0]).with_details(problems=problems)
+    sizes = {"servers": len(configured.servers), "categories": len(configured.all_categories)}
+    return CommandResult(metadata={"file": str(file), **sizes})
 
 
 def undeployable(configuration: Configuration, folder: Path) -> Iterator[tuple[str, str]]:

@@ -1,19 +1,19 @@
 """`mcpist up`: run everything on this machine, until Ctrl-C."""
 
-import contextlib
 import json
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 from typer import Option
 
-from infra.cli.document import CommandError, CommandResult
+from infra.cli.document import CommandError, CommandResult, Document
 from infra.cli.last_up import LAST_UP
 from infra.cli.target import TABLES
 from infra.local.deployment import ADMINISTRATOR, ORGANIZATION, ROOT, USER, LocalDeployment, run_local_deployment
@@ -43,30 +43,18 @@ def up(
     ] = None,
 ) -> NoReturn:
     """Run everything on this machine until Ctrl-C; print one line when ready."""
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
     folder = (docs or ROOT / "docs").resolve()
     if not folder.is_dir():
         raise _not_found(f"{folder} is not a folder", "Name a folder with --docs.")
     if upstreams and not upstreams.is_file():
-        raise _not_found(
-            f"{upstreams} is not a file", "Name a file like layers/config/upstreams.json with --upstreams."
-        )
+        hint = "Name a file like layers/config/upstreams.json with --upstreams."
+        raise _not_found(f"{upstreams} is not a file", hint)
+    origins = {"AllowedOrigins": ",".join(allow_origin or ())}
     starting = run_local_deployment(
-        host=host,
-        port=port,
-        docs=folder,
-        upstreams=upstreams,
-        parameters={"AllowedOrigins": ",".join(allow_origin or ())},
-        report=_print_progress,
+        host=host, port=port, docs=folder, upstreams=upstreams, parameters=origins, report=_print_progress
     )
     try:
-        with starting as deployment, _recorded(deployment):
-            ctx.obj.succeed(CommandResult(metadata=_facts(deployment)))
-            _print_progress(READY_MESSAGE.format(mcp_url=deployment.mcp_url, connect_url=deployment.connect_url))
-            stop.wait()
-            _print_progress("stopping")
+        _serve(starting, ctx.obj)
     except PortInUse as error:
         hint = "Stop what uses the port, or choose another with --port."
         raise CommandError({"code": "VALIDATION_ERROR", "message": str(error), "hint": hint}) from None
@@ -74,6 +62,18 @@ def up(
         hint = "Correct it and start again."
         raise CommandError({"code": "INTERNAL_ERROR", "message": str(error), "hint": hint}) from None
     sys.exit(0)
+
+
+def _serve(starting: AbstractContextManager[LocalDeployment], document: Document) -> None:
+    """Start a deployment, and serve until SIGINT or SIGTERM."""
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    with starting as deployment, _recorded(deployment):
+        document.succeed(CommandResult(metadata=_facts(deployment)))
+        _print_progress(READY_MESSAGE.format(mcp_url=deployment.mcp_url, connect_url=deployment.connect_url))
+        stop.wait()
+        _print_progress("stopping")
 
 
 def _not_found(message: str, hint: str) -> CommandError:
@@ -116,7 +116,7 @@ def _deployment(deployment: LocalDeployment) -> dict[str, object]:
     }
 
 
-@contextlib.contextmanager
+@contextmanager
 def _recorded(deployment: LocalDeployment) -> Iterator[None]:
     """Keep the facts for the other commands while the deployment runs, in a file that only its owner can read."""
     LAST_UP.parent.mkdir(exist_ok=True)

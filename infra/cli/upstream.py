@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from infra.cli.deployable import undeployable
+from infra.cli.deployable import check_deployable
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.last_up import LAST_UP, last_up
 from infra.cli.options import Target, UpstreamsFile, command_group, with_target
@@ -16,7 +16,6 @@ from infra.cli.target import opened
 from infra.cli.upstream_import import import_client_config
 from infra.cli.upstream_listings import ListingResult, ToolRow, fetch_listings, resolve_categories, rows
 from mcpist.aws import clients
-from mcpist.errors import InvalidConfiguration
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import counts
 from mcpist_services.upstream.configuration import Configuration, load
@@ -135,15 +134,6 @@ def import_upstreams(
 ) -> CommandResult:
     """Propose a file from the servers in an MCP client's configuration."""
     return import_client_config(client, output, stack, offline=offline)
-
-
-def check_deployable(file: Path, configured: Configuration) -> CommandResult:
-    """Check that Lambda could run a file's servers; InvalidConfiguration with all problems if it could not."""
-    problems = [{"field": field, "problem": problem} for field, problem in undeployable(configured, file.parent)]
-    if problems:
-        raise InvalidConfiguration(path=str(file), **problems[0]).with_details(problems=problems)
-    sizes = {"servers": len(configured.servers), "categories": len(configured.all_categories)}
-    return CommandResult(metadata={"file": str(file), **sizes})
 
 
 # -- servers and their stack ----------------------------------------------------------------------------------
