@@ -1,4 +1,4 @@
-"""The account that acts: as whom, and where, a module's Calls are sent."""
+"""The account that acts: the credential and the address that a module's Calls are sent with."""
 
 import re
 from collections.abc import Iterator
@@ -16,20 +16,21 @@ _SECRET_HEADER = re.compile(r"auth|cookie|key|secret|token", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Account:
-    """A module's service as one account of an organization reaches it; without a credential it is nobody's."""
+    """A module's service as one account of an organization reaches it."""
 
     organization: str
     module: Module
     credential: Credential | None
+    """None for a service that needs no account."""
 
     @cached_property
     def key(self) -> tuple[str, ...]:
-        """What tells this account from every other, in memory that many share; a new token changes nothing."""
+        """The account's key in memory that accounts share; a new token does not change it."""
         owner = (self.credential.owner, self.credential.account_id) if self.credential else ()
         return self.organization, self.module.name, *owner
 
     def url(self, call: Call) -> str:
-        """Where a Call goes; ValueError for an origin that the module does not allow."""
+        """Return the address of a Call; ValueError for an origin that the module does not allow."""
         if call.origin:
             if not re.fullmatch(self.module.origins, call.origin):
                 raise ValueError(f"{self.module.name} has no origin {call.origin}")
@@ -37,18 +38,18 @@ class Account:
         return self._host() + call.path
 
     def token(self, call: Call) -> str:
-        """The grant's token, for the module's own host alone."""
+        """Return the grant's token; empty for any other host than the module's own."""
         return "" if call.origin or self.credential is None else self.credential.token
 
     def headers(self, call: Call) -> dict[str, str]:
-        """What a Call is sent with: no module and no tool can replace the token."""
+        """Return the headers of a Call's request; no module and no tool can replace the token."""
         headers = {} if call.origin else dict(self.module.headers)
         headers = {name.lower(): value for name, value in {**headers, **call.headers}.items()}
         token = self.token(call)
         return headers | ({"authorization": f"Bearer {token}"} if token else {})
 
     def secrets(self, call: Call) -> Iterator[str]:
-        """What of a Call's headers nobody may read in an error, should the service repeat it."""
+        """Yield the secrets in a Call's headers, which an error must not show if the service repeats them."""
         for name, value in self.headers(call).items():
             if _SECRET_HEADER.search(name):
                 yield from (value, value.rpartition(" ")[2])

@@ -1,6 +1,6 @@
-"""The response cache: answers to reads that repeat, kept for a while in the sandbox's memory.
+"""The response cache: responses to repeated reads, in the sandbox's memory.
 
-It is off unless the setting says otherwise, and keeps only what a tool declares that it may.
+It is off unless the setting turns it on, and holds only responses of tools that declare `cache_seconds`.
 """
 
 import hashlib
@@ -21,25 +21,28 @@ type Key = tuple[str, ...]
 
 @dataclass(slots=True)
 class CachedResponse:
-    """An answer as text, so that whoever changes what was made of it changes no other's; times by the wall clock."""
+    """A response as text, so that each caller gets its own copy."""
 
     headers: dict[str, str]
     text: str
+    """The JSON."""
     cached_at: float
+    """Seconds since 1970."""
     seconds: float
+    """How long it is fresh."""
 
     def answer(self) -> CallResponse:
-        """The answer, made anew."""
+        """Return a copy of the response."""
         return CallResponse(200, dict(self.headers), json.loads(self.text))
 
     def conditional(self, call: Call) -> Call:
-        """The Call that asks whether the answer still holds, where the service gave it a tag."""
+        """Return the Call with the response's ETag, if it has one, so that the service may answer 304."""
         tag = self.headers.get("etag")
         return replace(call, headers={**call.headers, "if-none-match": tag}) if tag and call.method == "GET" else call
 
 
 class ResponseCache:
-    """Some answers, the least recently used of which go first."""
+    """A bounded number of responses; the least recently used are dropped first."""
 
     def __init__(self, clock: Clock = wall_clock) -> None:
         self._clock = clock
@@ -47,37 +50,37 @@ class ResponseCache:
         self._size_bytes = 0
 
     def find(self, account: Account, call: Call) -> CachedResponse | None:
-        """What is kept for exactly this Call of this account, alive or not."""
+        """Return the cached response to exactly this Call of this account, fresh or not."""
         key = _key(account, call)
-        kept = self._entries.pop(key, None)
-        if kept:
-            self._entries[key] = kept  # now the most recently used
-        return kept
+        cached = self._entries.pop(key, None)
+        if cached:
+            self._entries[key] = cached  # now the most recently used
+        return cached
 
-    def is_fresh(self, kept: CachedResponse) -> bool:
-        """Whether an answer may be given without asking the service."""
-        return 0 <= self._clock() - kept.cached_at < kept.seconds
+    def is_fresh(self, cached: CachedResponse) -> bool:
+        """Whether a response may be used without a request."""
+        return 0 <= self._clock() - cached.cached_at < cached.seconds
 
-    def store(self, account: Account, call: Call, answer: CallResponse, seconds: float) -> None:
-        """Keep a complete answer that fits; the last one for the same Call goes."""
+    def store(self, account: Account, call: Call, response: CallResponse, seconds: float) -> None:
+        """Store a complete response that is not too large, in place of the last one for the same Call."""
         key = _key(account, call)
         self._drop(key)
-        text = json.dumps(answer.json)
-        if answer.status != 200 or len(text) > MAX_CACHE_BYTES:
+        text = json.dumps(response.json)
+        if response.status != 200 or len(text) > MAX_CACHE_BYTES:
             return
-        self._entries[key] = CachedResponse(dict(answer.headers), text, self._clock(), seconds)
+        self._entries[key] = CachedResponse(dict(response.headers), text, self._clock(), seconds)
         self._size_bytes += len(text)
         while len(self._entries) > MAX_CACHED_RESPONSES or self._size_bytes > MAX_CACHE_BYTES:
             self._drop(next(iter(self._entries)))
 
-    def renew(self, kept: CachedResponse, seconds: float) -> CallResponse:
-        """The answer that the service has just confirmed."""
-        kept.cached_at, kept.seconds = self._clock(), seconds
-        return kept.answer()
+    def renew(self, cached: CachedResponse, seconds: float) -> CallResponse:
+        """Return a response that the service has just confirmed, fresh again."""
+        cached.cached_at, cached.seconds = self._clock(), seconds
+        return cached.answer()
 
     @contextmanager
     def invalidating(self, account: Key) -> Iterator[None]:
-        """Forget what an organization knows of a module, before and after something in it changes."""
+        """Drop an organization's responses of a module, before and after something in it changes."""
         self.forget(account)
         try:
             yield
@@ -85,13 +88,13 @@ class ResponseCache:
             self.forget(account)
 
     def forget(self, prefix: Key = ()) -> None:
-        """Drop the answers whose keys begin so: with an organization, and a module."""
+        """Drop the responses whose keys have a prefix: an organization, or an organization and a module."""
         for key in [key for key in self._entries if key[: len(prefix)] == prefix]:
             self._drop(key)
 
     def _drop(self, key: Key) -> None:
-        kept = self._entries.pop(key, None)
-        self._size_bytes -= len(kept.text) if kept else 0
+        cached = self._entries.pop(key, None)
+        self._size_bytes -= len(cached.text) if cached else 0
 
 
 response_cache = ResponseCache()
@@ -99,6 +102,6 @@ on_forget(response_cache.forget)
 
 
 def _key(account: Account, call: Call) -> Key:
-    """The account and the whole Call; as a digest, since headers may be secret."""
-    whole = [call.method, call.origin, call.path, dict(call.query), call.json, dict(call.headers)]
-    return *account.key, hashlib.sha256(json.dumps(whole, sort_keys=True, default=repr).encode()).hexdigest()
+    """Return the account's key and a digest of the Call, since its headers may be secret."""
+    parts = [call.method, call.origin, call.path, dict(call.query), call.json, dict(call.headers)]
+    return *account.key, hashlib.sha256(json.dumps(parts, sort_keys=True, default=repr).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Options: how patiently one tool is run."""
+"""Options of one call of a tool: timeout and retries."""
 
 from random import SystemRandom
 from typing import Annotated
@@ -13,16 +13,19 @@ _random = SystemRandom()
 
 
 class RunOptions(BaseModel):
-    """Seconds for each request, how often a failed one is sent again, and the seconds before that."""
+    """Timeout and retries of the requests of one call."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    # Seconds for each request.
     timeout: Annotated[float, Field(ge=1, le=30)] = 30
+    # How often a failed request is sent again.
     retry: Annotated[int, Field(ge=0, le=3)] = 0
+    # Seconds before the first retry; each next one waits longer.
     retry_delay: Annotated[float, Field(ge=0, le=10)] = 1
 
     def backoff(self, retries: int) -> float:
-        """The seconds before one more request after so many retries: each longer, no two sandboxes in step."""
+        """Return the seconds before the next request: longer after each retry, and partly random."""
         return self.retry_delay * BACKOFF_FACTOR**retries * _random.uniform(1, 1 + JITTER)
 
 

@@ -1,4 +1,4 @@
-"""Failures: a service's refusal as the error that says who must act."""
+"""Refusals: read from a response, and turned into the error that says who must act."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ from mcpist.tools.refusal import HTTP_STANDARD, MissingScope, RateLimited, Refus
 
 # Where a service limits without saying for how long.
 RETRY_AFTER_SECONDS = 30
-# Not wrong, but too early or too slow.
+# The request is not wrong: it came too early or took too long.
 _TRANSIENT_STATUSES = {408, 425}
 # An overloaded service names the seconds; 529 is not registered, but common.
 _OVERLOADED_STATUSES = {503, 529}
@@ -32,7 +32,7 @@ _SCOPE = re.compile(r'\bscope="([^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a request brought nothing."""
+    """A request that failed."""
 
     error: McpistError
     safe_to_retry: bool = False
@@ -72,7 +72,7 @@ def failure(
 
 
 def _http_refusal(response: CallResponse) -> Refusal | None:
-    """Return what a status means that is no success."""
+    """Return the refusal that a status means; None for a success."""
     status, headers = response.status, response.headers
     if 200 <= status < 300:
         return None

@@ -1,4 +1,4 @@
-"""Running one tool for a caller: from checked arguments to the service's JSON."""
+"""Run one tool for a caller: from checked arguments to the service's JSON."""
 
 import logging
 import time
@@ -38,15 +38,15 @@ MAX_RUN_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool brought: its JSON, of a list that was cut how to go on, the name of the account that acted.
-
-    Of a proxied tool, also the server's own result.
-    """
+    """The result of a tool."""
 
     json: Any
     more: str = ""
+    """How to read the rest of a list that was cut, for the model."""
     account: str = ""
+    """The name of the account that acted."""
     result: Mapping[str, Any] | None = None
+    """An upstream tool's own result."""
 
 
 def run(
@@ -60,9 +60,9 @@ def run(
     seconds: float = MAX_RUN_SECONDS,
     options: RunOptions = DEFAULT_OPTIONS,
 ) -> ToolResult:
-    """What the tool brought within some seconds, written into the audit table whatever the outcome.
+    """Return the tool's result within some seconds, and write every outcome into the audit table.
 
-    A tool that writes has an intent row before anything is sent: without a trail nothing is changed.
+    For a tool that writes, a row is written before anything is sent: nothing changes without an audit trail.
     """
     used = {"module": tool.module, "tool": tool.name, "request": request, "batch": batch}
     work = tool.describe_work(tool.validate(arguments))
@@ -73,7 +73,7 @@ def run(
     changing = nullcontext() if tool.reads else response_cache.invalidating((caller.organization, module.name))
     try:
         with changing, span("tool", tool=f"{tool.module}.{tool.name}"):
-            brought = perform(service, work)
+            returned = perform(service, work)
         outcome = "succeeded"
     except McpistError as error:
         outcome = error.code
@@ -81,7 +81,7 @@ def run(
             _add_connect_url(caller, error)
         raise
     else:
-        return _tool_result(brought, service.account_name)
+        return _tool_result(returned, service.account_name)
     finally:
         invocation.count(CALLS)
         invocation.count(LATENCY, round((time.monotonic() - began) * 1000))
@@ -90,7 +90,7 @@ def run(
 
 @contextmanager
 def audited(caller: Caller, module: str, what: str, request: str) -> Iterator[None]:
-    """Write a row for a use of a module that is no tool's and changes nothing."""
+    """Write an audit row for a use of a module without a tool, which changes nothing."""
     outcome = InternalError.code
     try:
         yield
@@ -104,12 +104,12 @@ def audited(caller: Caller, module: str, what: str, request: str) -> Iterator[No
         _record_outcome(caller, module=module, tool=what, outcome=outcome, request=request)
 
 
-def _tool_result(found: Any, account: str) -> ToolResult:
-    """What a tool returned; a service that answers a write with nothing has done it."""
-    if isinstance(found, ProxiedResponse):
-        return replace(_tool_result(found.json, account), result=found.result)
-    cut = found if isinstance(found, PartialList) else PartialList(found, "")
-    return ToolResult({"done": True} if cut.json is None else cut.json, cut.more, account)
+def _tool_result(returned: Any, account: str) -> ToolResult:
+    """Return a tool's result; a service that answers a write with an empty body has done it."""
+    if isinstance(returned, ProxiedResponse):
+        return replace(_tool_result(returned.json, account), result=returned.result)
+    partial = returned if isinstance(returned, PartialList) else PartialList(returned, "")
+    return ToolResult({"done": True} if partial.json is None else partial.json, partial.more, account)
 
 
 class ServiceClient:
@@ -134,19 +134,19 @@ class ServiceClient:
         return self.current_account.credential.account_name if self.current_account.credential else ""
 
     def request(self, call: Call) -> CallResponse:
-        """The answer to a Call, from the service or, for a tool that allows it, from the cache."""
+        """Return the response to a Call, from the service or, for a tool that allows it, from the cache."""
         self.resolve_account()
         seconds = self.tool.cache_seconds
         if not (settings().response_cache and seconds and self.tool.reads and not self.tool.reveals):
             return self.send(call)
-        kept = response_cache.find(self.current_account, call)
-        if kept and response_cache.is_fresh(kept):
-            return kept.answer()
-        answer = self.send(kept.conditional(call) if kept else call)
-        if kept and answer.status == 304:
-            return response_cache.renew(kept, seconds)
-        response_cache.store(self.current_account, call, answer, seconds)
-        return answer
+        cached = response_cache.find(self.current_account, call)
+        if cached and response_cache.is_fresh(cached):
+            return cached.answer()
+        response = self.send(cached.conditional(call) if cached else call)
+        if cached and response.status == 304:
+            return response_cache.renew(cached, seconds)
+        response_cache.store(self.current_account, call, response, seconds)
+        return response
 
     def send(self, call: Call) -> CallResponse:
         """Send a Call with the caller's credential; a refused token is resolved afresh once."""
@@ -164,9 +164,9 @@ class ServiceClient:
             raise ReconnectRequired(service=self.module.name, url=url, problem=str(refused)) from None
 
     def resolve_account(self, *, fresh: bool = False) -> None:
-        """Learn which account acts, for a service that needs one; `fresh` where the service refused its token.
+        """Resolve the account that acts, for a service that needs one; `fresh` where the service refused its token.
 
-        ScopeMissing if it was not granted what the tool needs: the service is not asked.
+        ScopeMissing if it lacks a scope that the tool needs: no request is sent.
         """
         if self.module.service is not None:
             held = self.current_account.credential
@@ -184,9 +184,9 @@ class ServiceClient:
         return lookup.function(self.module.open_store(self.caller.organization), **lookup.arguments)
 
     def proxy(self, work: ProxiedCall) -> ProxiedResponse:
-        """What a server behind ours brought; a tool that reads is asked again as often as the options say."""
+        """Return an upstream tool's response; a tool that reads is retried as often as the options say."""
         if self.module.upstream is None:
-            raise TypeError(f"the module {self.module.name} stands for no server")
+            raise TypeError(f"the module {self.module.name} has no upstream server")
         if work.service is not None:
             credential = broker.resolve(self.caller, work.service)
             self.current_account = Account(self.caller.organization, self.module, credential)
@@ -205,7 +205,7 @@ class ServiceClient:
 
 
 def perform(service: ServiceClient, work: Work) -> Any:
-    """Do what a tool described."""
+    """Perform the work that a tool described."""
     if isinstance(work, Call):
         return service.request(work).json
     if isinstance(work, Lookup):
@@ -221,19 +221,19 @@ def _run_generator(service: ServiceClient, calls: Calls) -> Any:
         call = next(calls)
         while True:
             try:
-                answer = service.request(call)
+                response = service.request(call)
             except McpistError as error:
                 call = calls.throw(error)
             else:
-                call = _resume(service, calls, answer)
+                call = _resume(service, calls, response)
     except StopIteration as end:
         return end.value
 
 
-def _resume(service: ServiceClient, calls: Calls, answer: CallResponse) -> Call:
-    """Hand the generator a CallResponse; where it stumbles over what it reads there, the service has changed."""
+def _resume(service: ServiceClient, calls: Calls, response: CallResponse) -> Call:
+    """Send the generator a CallResponse; an error while it reads the JSON means that the service has changed."""
     try:
-        return calls.send(answer)
+        return calls.send(response)
     except (AttributeError, LookupError, TypeError) as error:
         logger.exception("answer of another shape", extra={"tool": f"{service.tool.module}.{service.tool.name}"})
         problem = "it answered JSON of another shape than this tool reads"
@@ -241,13 +241,13 @@ def _resume(service: ServiceClient, calls: Calls, answer: CallResponse) -> Call:
 
 
 def _add_connect_url(caller: Caller, error: AccountError) -> None:
-    """Give the error a link for this caller alone, and forget the account, so that a new one is seen."""
+    """Add a link for this caller to the error, and forget the account, so that a new one is found."""
     service = error.details["service"]
     error.details["url"] = settings().connect_url(service, caller.organization, caller.user)
     broker.forget(caller, service)
 
 
 def _record_outcome(caller: Caller, **row: str) -> None:
-    """The row after the fact; the answer goes without it, too."""
+    """Write the row of an outcome; a failure to write it does not fail the call."""
     with audit.best_effort():
         audit.record_use(caller, **row)

@@ -27,7 +27,7 @@ _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class Unauthorized(Exception):  # a signal between send and run, not an error of ours
-    """The service refused the token, in these words; perhaps another process has just refreshed it."""
+    """The service refused the token, with this message; another process may just have refreshed it."""
 
 
 @cache
@@ -41,8 +41,8 @@ def send(
 ) -> CallResponse:
     """Perform one Call before a moment on the monotonic clock; every failure is a typed error.
 
-    As often as the options say, it is sent again: after a failure that changed nothing, and for a tool that `reads`
-    after any that may pass.
+    It is retried as often as the options say: after a failure that changed nothing and, for a tool that `reads`, after
+    any failure that may be temporary.
     """
     for retries in count():
         outcome = _attempt(account, call, min(deadline, time.monotonic() + options.timeout))
@@ -60,7 +60,7 @@ def send(
 
 
 def _attempt(account: Account, call: Call, deadline: float) -> CallResponse | Failure:
-    """One request, unless its time is over or the service has asked for none."""
+    """Send one request, unless its time is over or the service wants none now."""
     service, seconds = account.module.name, deadline - time.monotonic()
     held = cooldowns.remaining(*_cooldown_keys(account, call))
     if held:
@@ -117,7 +117,7 @@ def _outcome(account: Account, call: Call, response: ExchangeResponse) -> CallRe
 
 
 def _cooldown_keys(account: Account, call: Call) -> tuple[Key, Key]:
-    """The names of an account at an origin, and of one path there."""
+    """Return the keys of an account at an origin, and of one path there."""
     wide = (*account.key, call.origin)
     return wide, (*wide, call.path)
 
@@ -131,7 +131,7 @@ def _parse(call: Call, response: ExchangeResponse, service: str) -> Any:
         return None
     try:
         content = json.loads(body)
-        if _SURROGATE_ESCAPE.search(body):  # of a title cut inside an emoji: it could be stored and sent nowhere
+        if _SURROGATE_ESCAPE.search(body):  # half an emoji of a title that was cut: it could be neither stored nor sent
             content = json.loads(json.dumps(content, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError):
         kind = response.headers.get("content-type", "content without a type")[:MAX_MESSAGE_CHARACTERS]

@@ -1,4 +1,4 @@
-"""What a tool returns: the description of its work, performed elsewhere."""
+"""The work that a tool describes; `running` performs it."""
 
 import re
 from collections.abc import Callable, Generator, Mapping
@@ -15,18 +15,19 @@ type Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One HTTP request to the module's service; `path` begins with a slash and is escaped already.
-
-    `origin` is another origin of the service, one that the module allows. The grant's token never goes there: such a
-    Call brings its own headers, which are secret.
-    """
+    """One HTTP request to the module's service."""
 
     method: Method
     path: str
+    """It begins with a slash and is escaped already."""
     query: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters by their names; a list is sent as a repeated parameter."""
     json: Any = None
+    """The body; None sends none."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Headers besides the module's; they may be secret."""
     origin: str = ""
+    """Another origin of the service that the module allows; the grant's token is never sent there."""
 
     def __post_init__(self) -> None:
         """Refuse a path that would become part of the host: it must begin with a slash."""
@@ -36,7 +37,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class CallResponse:
-    """What a Call brought; header names are lower-case."""
+    """The response to a Call; header names are lower-case."""
 
     status: int
     headers: Mapping[str, str]
@@ -45,14 +46,15 @@ class CallResponse:
 
 @dataclass(frozen=True, slots=True)
 class PartialList:
-    """A list that ends before the service's own end: its JSON, and how to go on."""
+    """A list that ends before the service's own end."""
 
     json: Any
     more: str
+    """How to read the rest, for the model."""
 
 
 class Lookup:
-    """One question to a store of our own, for modules that do not speak HTTP.
+    """One query to a store of our own, for modules that do not use HTTP.
 
     `function` receives the store that the module opens for the caller's organization, then the arguments.
     """
@@ -66,20 +68,19 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class ProxiedCall:
-    """One use of a tool of an MCP server behind ours, by the server's own names.
-
-    `service` is the one whose grant the server is asked with, if it needs one.
-    """
+    """One call of a tool of an upstream MCP server."""
 
     server: str
     tool: str
+    """The server's own name of the tool."""
     arguments: Mapping[str, Any]
     service: str | None = None
+    """The service whose grant is sent to the server; None sends none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProxiedResponse:
-    """What a proxied tool brought: its JSON, and the server's `result` as it came."""
+    """The response to a ProxiedCall: its JSON, and the server's `result` unchanged."""
 
     json: Any
     result: Mapping[str, Any]
@@ -90,7 +91,7 @@ type Work = Call | Lookup | ProxiedCall | Calls
 
 
 def path(template: str, **parts: str | int | list[str]) -> str:
-    """The template with every part percent-escaped, so that no id can leave its place; a list is several segments.
+    """Return the template with every part percent-escaped, so no id can change the path; a list is several segments.
 
     InvalidRequest for a part that is empty, or has a segment `.` or `..`: services resolve these escaped too.
     """
@@ -98,20 +99,20 @@ def path(template: str, **parts: str | int | list[str]) -> str:
 
 
 def given(**fields: Any) -> dict[str, Any]:
-    """The fields that have a value."""
+    """Return the fields that have a value."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def changes(**fields: Any) -> dict[str, Any]:
-    """The fields that have a value, for an update; InvalidRequest if there is none."""
-    found = given(**fields)
-    if not found:
-        raise InvalidRequest(field=" or ".join(fields), problem="say at least one thing to change")
-    return found
+    """Return the fields that have a value, for an update; InvalidRequest if there is none."""
+    changed = given(**fields)
+    if not changed:
+        raise InvalidRequest(field=" or ".join(fields), problem="give at least one field to change")
+    return changed
 
 
 def _part(name: str, value: str | int | list[str]) -> str:
     texts = value if isinstance(value, list) else [str(value)]
     if value == "" or any(segment in {".", ".."} for text in texts for segment in _SLASHES.split(text)):
-        raise InvalidRequest(field=name, problem="it may not be empty, nor lead to another place by . or ..")
+        raise InvalidRequest(field=name, problem="it may not be empty, and no segment of it may be . or ..")
     return "/".join(quote(text, safe="") for text in texts)

@@ -19,27 +19,27 @@ INDEX_FILE = "index.json"
 
 
 class CatalogueView(Protocol):
-    """Modules as one request finds them: what it has seen once, it sees to its end."""
+    """The modules as one request sees them: they do not change until its end."""
 
     @property
     def index(self) -> Index:
-        """What is listed, and what is searched."""
+        """The index that is listed and searched."""
 
     def module(self, name: str) -> Module:
-        """A module by its name."""
+        """Return a module by its name."""
 
     def shows(self, module: str, tool: str) -> Shows:
-        """What a tool's answers hold, also where it is there no more."""
+        """Return the fields of a tool's answers, also of a tool that no longer exists."""
 
     def load_tools(self, names: Collection[str]) -> None:
-        """Read the tools of these modules where they are not known yet, or no longer as they are now."""
+        """Read the tools of these modules where they are not known yet, or have changed."""
 
     def missing_reason(self, module: str, tool: str = "") -> McpistError | None:
-        """Why nothing is known of a module's tools, or why one of them is not there, where that can be said."""
+        """Return why a module's tools are not known, or why one of them is missing; None where no reason is known."""
 
 
 class Catalogue:
-    """Modules of one package; each stands in a file of its own name, under its own name.
+    """The modules of one package; each is in a folder of its own name, under its own name.
 
     `extra_modules` gives a caller's further modules, which are not files: the categories of upstream servers, if any.
     """
@@ -56,30 +56,30 @@ class Catalogue:
         self.module = cache(self._module)
 
     def of(self, caller: Caller) -> CatalogueView:
-        """The catalogue as one request of a caller finds it."""
+        """Return the catalogue as one request of a caller sees it."""
         others = self.extra_modules(caller)
         return self if others is None else _JoinedCatalogue(self, others)
 
     def shows(self, module: str, tool: str) -> Shows:
-        """What a tool's answers hold; a tool that is none of these modules' is an upstream's."""
+        """Return the fields of a tool's answers; a tool of no module here is an upstream's."""
         return self.module(module).tools[tool].shows if module in self.names else UNKNOWN_COLUMNS
 
     def load_tools(self, names: Collection[str]) -> None:
-        """Nothing: files are always there."""
+        """Do nothing: files are always there."""
 
     def missing_reason(self, module: str, tool: str = "") -> McpistError | None:  # noqa: ARG002 - files are there or not
-        """None: what is not there has never been."""
+        """Return None: a module or a tool that is not there never was."""
         return None
 
     @cached_property
     def index(self) -> Index:
-        """What the build wrote down of the modules; where none was made, what they say themselves."""
+        """The index that the build wrote; read from the modules themselves where there is none."""
         file = self.folder / INDEX_FILE
         return Index.load(file.read_text("utf-8")) if file.exists() else self.read()
 
     @property
     def folder(self) -> Path:
-        """Where the package is."""
+        """The folder of the package."""
         spec = find_spec(self.package)
         if spec is None or spec.origin is None:
             raise ImportError(f"{self.package} is no package")
@@ -96,7 +96,7 @@ class Catalogue:
         return Index.of(map(self.module, self.names))
 
     def write(self) -> None:
-        """Write down the index, as the build does."""
+        """Write the index, as the build does."""
         (self.folder / INDEX_FILE).write_text(self.read().dump(), "utf-8")
 
     def _module(self, name: str) -> Module:
@@ -136,7 +136,7 @@ class _JoinedCatalogue:
 
 
 def nearest(word: str, words: Iterable[str], most: int = 5) -> str:
-    """The words that were perhaps meant, nearest first, as text for a hint."""
+    """Return the words that were perhaps meant, nearest first, as text for a hint."""
     words = list(words)
     close = get_close_matches(word, words, n=most, cutoff=0.5)
     return ", ".join(close or words[:most]) or "none"

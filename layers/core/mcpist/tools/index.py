@@ -1,4 +1,4 @@
-"""The index: what is known of every module without importing it, written by the build and read at the first use."""
+"""The index of all modules: written by the build, and read without importing any module."""
 
 import json
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ MAX_DESCRIPTION_CHARACTERS = 200  # of a description in a line; the full schema 
 
 @dataclass(frozen=True, slots=True)
 class ToolEntry:
-    """A tool as it is listed: one line for the model, and what the sieve asks."""
+    """A tool as it is listed: one line for the model, and the facts that permissions depend on."""
 
     module: str
     name: str
@@ -33,7 +33,7 @@ class ToolEntry:
 
     @classmethod
     def of(cls, tool: Tool) -> Self:
-        """The entry of a tool."""
+        """Return the entry of a tool."""
         mark = "" if tool.reads else f"[{tool.effect}] "
         first = tool.description.partition("\n")[0]
         first = first if len(first) <= MAX_DESCRIPTION_CHARACTERS else f"{first[: MAX_DESCRIPTION_CHARACTERS - 1]}…"
@@ -53,7 +53,7 @@ class ResourceEntry:
 
     @classmethod
     def of(cls, resource: Resource) -> Self:
-        """The entry of a resource."""
+        """Return the entry of a resource."""
         return cls(
             resource.name,
             resource.template,
@@ -75,7 +75,7 @@ class PromptEntry:
 
     @classmethod
     def of(cls, prompt: Prompt) -> Self:
-        """The entry of a prompt."""
+        """Return the entry of a prompt."""
         schema = prompt.input_schema
         arguments = [
             {"name": name, "required": name in schema.get("required", [])}
@@ -87,25 +87,25 @@ class PromptEntry:
 
 @dataclass(frozen=True, slots=True)
 class ModuleEntry:
-    """A module as it is listed; `service` is the one whose grant its tools need.
-
-    `notes` come back with its schemas. One that is not `listed` is a category whose tools nobody has been able to read.
-    """
+    """A module as it is listed."""
 
     name: str
     description: str
     api_version: str
     service: str | None
+    """The service whose grant the tools need."""
     about: dict[str, Any]
     tools: dict[str, ToolEntry] = field(default_factory=dict)
     resources: dict[str, ResourceEntry] = field(default_factory=dict)
     prompts: dict[str, PromptEntry] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
+    """Fields that are added to the module's schemas."""
     listed: bool = True
+    """False for a category whose tools could not be read yet."""
 
     @classmethod
     def of(cls, module: Module) -> Self:
-        """The entry of a module."""
+        """Return the entry of a module."""
         return cls(
             module.name,
             module.description,
@@ -119,7 +119,7 @@ class ModuleEntry:
 
 
 class Index:
-    """The entries of all modules, and the words that their tools are found by."""
+    """The entries of all modules, and the words that a search finds their tools by."""
 
     def __init__(self, modules: Iterable[ModuleEntry], words: WordIndex) -> None:
         self.modules = {module.name: module for module in modules}
@@ -127,19 +127,19 @@ class Index:
 
     @cached_property
     def tools(self) -> list[ToolEntry]:
-        """All tools in their order, which is the order that the words count them in."""
+        """All tools, numbered as in the words."""
         return [tool for module in self.modules.values() for tool in module.tools.values()]
 
     @classmethod
     def of(cls, modules: Iterable[Module]) -> Self:
-        """The index as the code is now."""
+        """Return the index of modules."""
         modules = list(modules)
         texts = (tool.words for module in modules for tool in module.tools.values())
         words = WordIndex.of(texts, "".join(module.synonyms for module in modules))
         return cls(map(ModuleEntry.of, modules), words)
 
     def dump(self) -> str:
-        """The index as one line of JSON."""
+        """Return the index as one line of JSON."""
         modules = [asdict(module) for module in self.modules.values()]
         for module in modules:
             module["tools"] = [list(tool.values())[1:] for tool in module["tools"].values()]
@@ -148,14 +148,14 @@ class Index:
 
     @classmethod
     def load(cls, text: str) -> Self:
-        """The index that `dump` wrote."""
+        """Return the index that `dump` wrote."""
         content = json.loads(text)
         return cls(map(_module, content["modules"]), WordIndex(content["words"], content["synonyms"]))
 
 
 @lru_cache(MAX_CACHED_JOINS)
 def join_indexes(first: Index, second: Index) -> Index:
-    """One index of two: made once for as long as neither of them changes."""
+    """Return one index of two; it is made once, until one of them changes."""
     words = JoinedWordIndex(first.words, len(first.tools), second.words, len(second.tools))
     return Index([*first.modules.values(), *second.modules.values()], words)
 

@@ -22,48 +22,44 @@ type PromptFunction = Callable[..., str]
 
 
 class UpstreamClient(Protocol):
-    """The MCP servers behind a module, as a caller reaches them before a moment on the monotonic clock."""
+    """The MCP servers of a module's category; a deadline is a moment on the monotonic clock."""
 
     def call(self, caller: Caller, work: ProxiedCall, *, deadline: float, reads: bool) -> ProxiedResponse:
-        """What a tool brings; what `reads` may be sent twice."""
+        """Return a tool's response; a tool that `reads` may be sent twice."""
 
     def read(self, caller: Caller, uri: str, *, deadline: float) -> "ReadResourceResult":
-        """What a resource holds, by the address that it has here."""
+        """Return the contents of a resource, by its address here."""
 
     def get_prompt(
         self, caller: Caller, prompt: str, arguments: Mapping[str, str], *, deadline: float
     ) -> "GetPromptResult":
-        """What a prompt says to the model."""
+        """Return a prompt's messages."""
 
 
 class ToolMetadata(ModuleMetadata, total=False):
-    """What may be said of a single tool besides."""
+    """Metadata of a single tool, besides its module's."""
 
     cache_seconds: int
+    """How long a response may be reused, in seconds."""
     uses: tuple[Mapping[str, Any], ...]
+    """Optional arguments, each set of which makes an example."""
     scopes: tuple[str, ...]
+    """The scopes that the tool needs instead of its effect's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scopes:
-    """The permissions that an account needs for tools that read, write and destroy; wider ones: `implied_by`."""
+    """The scopes that an account needs for a module's tools, by their effect."""
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     destroys: tuple[str, ...] = ()
     implied_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For a scope: the wider ones, each of which includes it."""
 
 
 class Module:
-    """A service: where it is, how it is spoken to, and what it offers.
-
-    `host` is the fixed origin that its Calls and its tokens go to, with a base path if it has one; `{account}` in it
-    is the connected account's id. `origins` is a pattern of the service's other origins, which get no token.
-    `open_store` gives the store of an organization to its Lookups; `upstream` are the MCP servers behind a category.
-    A module with a host needs a grant of the service of its own name, with these `scopes`; `scopes_by_tool` are those
-    of each tool. `refusals` read a response that is no success though HTTP says so, or means more than HTTP says. What
-    `about` says holds for every tool that says nothing else.
-    """
+    """A service: its address, its rules, and its tools, resources and prompts."""
 
     def __init__(
         self,
@@ -85,31 +81,43 @@ class Module:
         self.name = name
         self.description = (doc or "").strip().partition("\n")[0]
         self.api_version = api_version
+        # The fixed origin, with a base path if it has one, that Calls and tokens are sent to; `{account}` is the
+        # connected account's id. A module with a host needs a grant of the service of its own name.
         self.host = host
+        # A pattern of the service's other origins, which get no token.
         self.origins = origins
+        # Headers of every Call.
         self.headers = dict(headers or {})
+        # How its lists are paged, unless a tool says otherwise.
         self.paging = paging
+        # Returns the store of an organization, for Lookups.
         self.open_store = open_store
         self.scopes = scopes
-        self.refusals = refusals
-        self.synonyms = synonyms
+        # By the tools' names.
         self.scopes_by_tool: dict[str, tuple[str, ...]] = {}
+        # How the service refuses where that differs from the HTTP standards.
+        self.refusals = refusals
+        # Lines of `synonyms.py` that only this module needs.
+        self.synonyms = synonyms
+        # The MCP servers behind a category.
         self.upstream = upstream
+        # Metadata of every tool that declares no other.
         self.about = ModuleMetadata(version="1.0.0", category="productivity", author="MCPist", tags=())
         self.about.update(about)
         self.tools: dict[str, Tool] = {}
         self.resources: dict[str, Resource] = {}
         self.prompts: dict[str, Prompt] = {}
+        # For an argument: the tool that lists its values, and the column that they are in.
         self.completions: dict[str, tuple[Tool, str]] = {}
 
     @property
     def service(self) -> str | None:
-        """The service whose grant its tools need."""
+        """The service whose grant the tools need."""
         return next(iter(self.services), None)
 
     @property
     def services(self) -> tuple[str, ...]:
-        """All services whose grants its tools need: only categories have more than one."""
+        """All services whose grants the tools need: only categories have more than one."""
         return (self.name,) if self.host else ()
 
     def missing_scope(self, tool: str, granted: Collection[str]) -> str | None:
@@ -130,7 +138,7 @@ class Module:
         """Declare a tool that reads a list: its function describes the first page, `paging` does the rest."""
         paging = paging or self.paging
         if paging is None:
-            raise ValueError(f"{self.name} does not say how it pages")
+            raise ValueError(f"{self.name} declares no paging")
         return self._declare("reads", shows, operation, more, idempotent=True, paging=paging)
 
     def writes(
@@ -158,10 +166,10 @@ class Module:
     def prompt(self, *functions: ToolFunction) -> Callable[[PromptFunction], PromptFunction]:
         """Declare a prompt with the tools that it needs."""
 
-        def declare(saying: PromptFunction) -> PromptFunction:
-            prompt = Prompt(self.name, saying, tuple(map(self._tool, functions)))
+        def declare(function: PromptFunction) -> PromptFunction:
+            prompt = Prompt(self.name, function, tuple(map(self._tool, functions)))
             _register(self.prompts, prompt.name, prompt, self.name)
-            return saying
+            return function
 
         return declare
 
@@ -196,7 +204,7 @@ class Module:
         return declare
 
     def _tool(self, function: ToolFunction) -> Tool:
-        """The tool that a function of this module declares."""
+        """Return the tool that a function of this module declares."""
         return self.tools[function.__name__]
 
 

@@ -1,4 +1,4 @@
-"""The sieve: what a caller may see, plan and call."""
+"""Permissions: the tools that a caller may see, plan and call."""
 
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
@@ -15,19 +15,19 @@ MAX_CACHED_VIEWS = 256
 
 
 class ListedTool(Protocol):
-    """What the sieve asks of a tool, whether it is imported or only listed."""
+    """The facts of a tool that permissions depend on, whether it is imported or only listed."""
 
     @property
     def module(self) -> str:
-        """Its module's name."""
+        """The module's name."""
 
     @property
     def name(self) -> str:
-        """Its own name."""
+        """The tool's name."""
 
     @property
     def effect(self) -> Effect:
-        """What it does."""
+        """Whether it reads, writes or destroys."""
 
     @property
     def reveals(self) -> bool:
@@ -35,18 +35,18 @@ class ListedTool(Protocol):
 
 
 class Permissions:
-    """The catalogue as one caller has it."""
+    """The catalogue as one caller may use it."""
 
     def __init__(self, caller: Caller, catalogue: Catalogue) -> None:
         self.caller = caller
         self.catalogue: CatalogueView = catalogue.of(caller)
 
     def modules(self) -> Iterator[ModuleEntry]:
-        """The modules with at least one tool for this caller, and those of which that is not known yet."""
+        """Yield the modules with a tool for this caller, and those of which that is not known yet."""
         return (one for one in self.catalogue.index.modules.values() if self.tools(one) or self._may_get_tools(one))
 
     def module(self, name: str) -> ModuleEntry:
-        """A module by its name, or the error that says why not."""
+        """Return a module by its name, or raise the error that says why not."""
         if any(name in role.modules for role in self.caller.roles):
             self.catalogue.load_tools((name,))
             if absence := self.catalogue.missing_reason(name):
@@ -63,27 +63,27 @@ class Permissions:
         return module
 
     def tools(self, module: ModuleEntry) -> list[ToolEntry]:
-        """The module's tools for this caller, in their order."""
+        """Return the module's tools for this caller, in their order."""
         tools = self.catalogue.index.tools
         return [tools[number] for number in self._view.get(module.name, ())]
 
     def resources(self, module: ModuleEntry) -> list[ResourceEntry]:
-        """The module's resources whose tool this caller may use; one without a tool comes with the module."""
+        """Return the module's resources whose tool this caller may use; one without a tool comes with the module."""
         return [one for one in module.resources.values() if not one.tool or self.allows(module.tools[one.tool])]
 
     def prompts(self, module: ModuleEntry) -> list[PromptEntry]:
-        """The module's prompts all of whose tools this caller may use."""
+        """Return the module's prompts all of whose tools this caller may use."""
         return [one for one in module.prompts.values() if all(self.allows(module.tools[tool]) for tool in one.tools)]
 
     def search(self, query: str) -> list[ToolEntry]:
-        """The caller's tools that fit a task, best first."""
+        """Return the caller's tools that fit a task, best first."""
         self.catalogue.load_tools({name for role in self.caller.roles for name in role.modules})
         index = self.catalogue.index
         allowed = {number for numbers in self._view.values() for number in numbers}
         return [index.tools[number] for number in index.words.rank(query, allowed)]
 
     def tool(self, module_name: str, name: str) -> Tool:
-        """A tool by its names, or the error that says why not; of a module that is not theirs it tells nothing."""
+        """Return a tool by its names, or raise why not; the error reveals nothing of a module of other roles."""
         full_name = f"{module_name}.{name}"
         try:
             module = self.module(module_name)
@@ -102,7 +102,7 @@ class Permissions:
         return self.catalogue.module(module_name).tools[name]
 
     def split_name(self, name: str) -> tuple[str, str]:
-        """The module and the tool of a full name; both may have dots, and the module is empty where none is named."""
+        """Split a full name into module and tool; both may have dots, and the module is empty where none is named."""
         modules = self.catalogue.index.modules
         dots = [place for place, character in enumerate(name) if character == "."]
         known = next((dot for dot in reversed(dots) if name[:dot] in modules), None)
@@ -131,7 +131,7 @@ class Permissions:
 
 
 def role_permits(role: Role, tool: ListedTool) -> bool:
-    """Whether a role's pattern lets a tool through: deny wins, and reading without secrets needs no allow."""
+    """Whether a role permits a tool: deny wins, and reading without secrets needs no allow."""
     name = f"{tool.module}.{tool.name}"
     harmless = tool.effect == "reads" and not tool.reveals
     return (
@@ -144,7 +144,7 @@ def role_permits(role: Role, tool: ListedTool) -> bool:
 
 @lru_cache(MAX_CACHED_VIEWS)
 def _view(index: Index, roles: tuple[Role, ...], disabled: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
-    """The numbers of the tools that callers with these roles may use, by their modules."""
+    """Return the numbers of the tools that callers with these roles may use, by module."""
     view: dict[str, list[int]] = {}
     for number, tool in enumerate(index.tools):
         if _allows(roles, disabled, tool):

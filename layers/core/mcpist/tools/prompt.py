@@ -1,4 +1,4 @@
-"""A prompt: a task that people often give, with the tools that it needs."""
+"""Prompts: tasks that people often give, with the tools that they need."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -15,9 +15,9 @@ from mcpist.validation import parse_model
 
 @dataclass(frozen=True, eq=False)
 class Prompt:
-    """A function from arguments, which the protocol sends as text, to what is said to the model.
+    """A function from arguments, which the protocol sends as text, to the text for the model.
 
-    Whoever may use all its tools may use the prompt.
+    A caller who may use all its tools may use the prompt.
     """
 
     module: str
@@ -45,5 +45,5 @@ class Prompt:
         return schema_of(self.model)
 
     def render(self, arguments: Mapping[str, str]) -> str:
-        """The text for the model, or InvalidRequest naming the argument that is wrong."""
+        """Return the text for the model; InvalidRequest names the argument that is wrong."""
         return self.function(**values_of(parse_model(self.model, arguments)))

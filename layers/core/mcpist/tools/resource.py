@@ -1,4 +1,4 @@
-"""A resource: an address that stands for a reading tool with certain arguments."""
+"""Resources: addresses, each of which means a reading tool with certain arguments."""
 
 import inspect
 import re
@@ -17,7 +17,7 @@ _VARIABLE = re.compile(r"\{(\+?)(\w+)\}")
 class Resource:
     """An address template (RFC 6570, `{name}` and `{+path}`), and the function from its variables to arguments.
 
-    Whoever may use the tool may read the resource.
+    A caller who may use the tool may read the resource.
     """
 
     template: str
@@ -36,7 +36,7 @@ class Resource:
 
     @property
     def mime_type(self) -> str:
-        """What reading it brings: a document, or compact rows."""
+        """The type of its content: a document, or compact rows."""
         return "text/markdown" if self.tool.shows.text else "text/plain"
 
     @property
@@ -45,7 +45,7 @@ class Resource:
         return [name for _, name in _VARIABLE.findall(self.template)]
 
     def arguments(self, uri: str) -> Mapping[str, Any] | None:
-        """The tool's arguments that an address stands for; None if it is not one of these."""
+        """Return the tool's arguments for an address; None if it does not match the template."""
         found = self._pattern.fullmatch(uri)
         if found is None:
             return None

@@ -17,7 +17,7 @@ def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def model_of(parameters: Iterable[inspect.Parameter], name: str) -> type[BaseModel]:
-    """The model of arguments; a plain string in `Annotated` is the parameter's description.
+    """Return the model of arguments; a plain string in `Annotated` is the parameter's description.
 
     A field is named after its place and has the parameter's name as alias, since a model knows some names already
     (`schema`, `copy`).
@@ -27,26 +27,26 @@ def model_of(parameters: Iterable[inspect.Parameter], name: str) -> type[BaseMod
 
 
 def values_of(arguments: BaseModel) -> dict[str, Any]:
-    """Checked arguments, with defaults, under their own names."""
+    """Return checked arguments, with defaults, under their own names."""
     return {str(field.alias): getattr(arguments, name) for name, field in type(arguments).model_fields.items()}
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """The model's JSON Schema, without titles and null alternatives: an optional argument is left out, not null."""
+    """Return the model's JSON Schema, without titles and null alternatives: an optional argument is not nullable."""
     slim: dict[str, Any] = without_null(model.model_json_schema())
     slim.pop("description", None)
     return slim
 
 
 def parameter_lines(schema: Mapping[str, Any], *, leave_out: Collection[str] = ()) -> list[str]:
-    """`owner`, `number: integer`, `state?: open|closed = open`; plain strings stand without a type."""
+    """Return `owner`, `number: integer`, `state?: open|closed = open`; plain strings have no type."""
     required = schema.get("required", [])
     properties = schema.get("properties", {})
     return [_parameter(name, spec, name in required) for name, spec in properties.items() if name not in leave_out]
 
 
 def example_of(spec: Mapping[str, Any]) -> Any:
-    """A value for a parameter: what its description ends with after `e.g.`, else the first that its schema names.
+    """Return a value for a parameter: the end of its description after `e.g.`, else the first in its schema.
 
     A list is written with commas, an object as JSON.
     """
@@ -98,7 +98,7 @@ def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
 
 
 def _described(annotation: Any) -> Any:
-    """A type whose plain strings in `Annotated`, also inside unions and lists, are descriptions."""
+    """Return a type in which plain strings in `Annotated`, also inside unions and lists, are descriptions."""
     kind = get_origin(annotation)
     if kind is Annotated:
         inner, *notes = get_args(annotation)
@@ -110,7 +110,7 @@ def _described(annotation: Any) -> Any:
 
 
 def without_null(schema: Any) -> Any:
-    """A schema without titles and null alternatives."""
+    """Return a schema without titles and null alternatives."""
     if isinstance(schema, list):
         return [without_null(item) for item in schema]
     if not isinstance(schema, dict):

@@ -22,8 +22,8 @@ WEIGHTS: Mapping[Field, float] = {"name": 3.0, "service": 2.0, "description": 1.
 SATURATION = 1.2
 LENGTH_NORMALIZATION = 0.4
 SYNONYM_WEIGHT = 0.8
-PLURAL_WEIGHT = 0.4  # who names several things wants a list of them
-SERVICE_WEIGHT = 2.0  # who names a service means that one
+PLURAL_WEIGHT = 0.4  # a query that names several things asks for a list of them
+SERVICE_WEIGHT = 2.0  # a query that names a service asks for that one
 MIN_RELATIVE_SCORE = 0.3
 MAX_QUERY_CHARACTERS = 1000
 IMPACT_SCALE = 1000  # impacts are kept as integers
@@ -32,7 +32,7 @@ _WORD = re.compile(r"[A-Za-z]+|[0-9]+|[^\x00-\x7f]+")
 _CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _PLURAL = re.compile(r"\b(?!does\b|this\b|says\b)[a-z]{2,}[^su\W\d_]s\b")
 _FILE = re.compile(r"\w\.(?:css|csv|html?|js|json|md|py|sql|toml|ts|txt|ya?ml)\b", re.IGNORECASE)
-# What is only to be written: it tells nothing of the task.
+# Text that the task only writes: it says nothing of the tool.
 _QUOTED = re.compile(
     r"\b(?:(?:called|named|titled) (?=[A-Z'\"])|saying\b|that says\b).*|'[^']{3,}'|\"[^\"]+\"|「[^」]+」"
 )
@@ -49,7 +49,7 @@ _WRITE_STEMS = frozenset(("add", "creat", "delet", "move", "remov", "updat", "me
 
 
 class WordIndex:
-    """The stems of all tools' words: for each one the tools that have it, by number, and how much it says of each.
+    """The stems of all tools' words: for each, the numbers of the tools that have it and its weight in each.
 
     These pairs are kept packed, so that reading an index costs little: a search unpacks those of its own stems.
     """
@@ -73,7 +73,7 @@ class WordIndex:
         return cls({stem: _posting(known, len(counted)) for stem, known in sorted(impacts.items())}, synonyms)
 
     def rank(self, query: str, allowed: Collection[int], limit: int = 10) -> list[int]:
-        """The numbers of the tools that fit a task, best first; what fits much less than the best is left out."""
+        """Return the numbers of the tools that fit a task, best first, without any that fits much less."""
         scores: dict[int, float] = defaultdict(float)
         for stem, weight in query_weights(query, self.synonyms).items():
             for number, impact in self.postings(stem):
@@ -82,7 +82,7 @@ class WordIndex:
         return [-number for score, number in best if score >= best[0][0] * MIN_RELATIVE_SCORE]
 
     def postings(self, stem: str) -> Iterator[tuple[int, ...]]:
-        """The tools that have a stem, each as (number, impact)."""
+        """Yield the tools that have a stem, each as (number, impact)."""
         values = memoryview(b64decode(self.packed.get(stem, ""))).cast("I")
         return batched(values, 2, strict=True)
 
@@ -95,7 +95,7 @@ class JoinedWordIndex(WordIndex):
         self._parts = ((first, first_count, 0), (second, second_count, first_count))
 
     def postings(self, stem: str) -> Iterator[tuple[int, ...]]:
-        """The tools that have a stem, which is as rare as it is in both together."""
+        """Yield the tools that have a stem, with its rarity in both collections together."""
         found = [(list(words.postings(stem)), count, offset) for words, count, offset in self._parts]
         rarity = _inverse_document_frequency(
             sum(count for _, count, _ in found), sum(len(known) for known, _, _ in found)
@@ -117,9 +117,9 @@ def query_weights(query: str, synonym_lines: str = "") -> dict[str, float]:
 
 
 def stems(text: str) -> list[str]:
-    """The stems of a text's words that mean something.
+    """Return the stems of a text's words, without stop words.
 
-    Text without spaces between words falls apart in pairs of characters.
+    Text without spaces between words is divided into pairs of characters.
     """
     words = [part for word in _WORD.findall(text) for part in _parts(word)]
     stemmed: list[str] = _stemmer().stemWords([word for word in words if word not in _STOP_WORDS])
@@ -140,9 +140,9 @@ def _stemmer() -> Any:
 
 
 def _frequencies(fields: Mapping[Field, Counter[str]], mean_lengths: Mapping[Field, float]) -> dict[str, float]:
-    """How often a tool has each stem, weighted by the fields, which count less the longer they are.
+    """Return how often a tool has each stem, weighted by the fields, which count less the longer they are.
 
-    A text that names its own service says nothing by that.
+    The name of its own service in a text does not count.
     """
     found: dict[str, float] = defaultdict(float)
     for field, counter in fields.items():
@@ -160,7 +160,7 @@ def _posting(known: list[tuple[int, float]], count: int) -> str:
 
 
 def _inverse_document_frequency(count: int, known: int) -> float:
-    """How much a stem tells that so many of these tools have."""
+    """Return the weight of a stem that `known` of `count` tools have."""
     return log(1 + (count - known + 0.5) / (known + 0.5))
 
 

@@ -24,7 +24,7 @@ PAGING_PARAMETERS = tuple(inspect.signature(paging_parameters).parameters)
 
 
 class ModuleMetadata(TypedDict, total=False):
-    """What is said of a whole module, and of a tool only where it differs."""
+    """Metadata of a whole module, and of a tool where it differs."""
 
     version: str
     category: str
@@ -33,7 +33,7 @@ class ModuleMetadata(TypedDict, total=False):
 
 
 class Example(TypedDict):
-    """One use of a tool."""
+    """An example call of a tool."""
 
     description: str
     parameters: dict[str, Any]
@@ -42,31 +42,34 @@ class Example(TypedDict):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tool(ABC):
-    """What every tool has; `shows` is what its answers hold.
-
-    `operation` is the vendor's name of what it stands for. A tool with `paging` describes the first page of a list. A
-    tool that `reveals` shows secrets. Its answers may be kept for `cache_seconds`.
-    """
+    """One operation of a module."""
 
     module: str
+    """The module's name."""
     effect: Effect
     shows: Shows
+    """The fields of the compact answer."""
     about: ModuleMetadata
     operation: str = ""
+    """The operation's id in the vendor's API description."""
     idempotent: bool = False
+    """Whether a second equal call changes nothing more."""
     reveals: bool = False
+    """Whether the answer shows secrets."""
     paging: Paging | None = None
+    """How the list is paged whose first page the tool describes."""
     cache_seconds: int = 0
+    """How long a response may be reused, in seconds."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """What it is called by, in its module."""
+        """The name in the module."""
 
     @property
     @abstractmethod
     def description(self) -> str:
-        """What it does, as the model reads it."""
+        """The description that the model reads."""
 
     @property
     @abstractmethod
@@ -76,11 +79,11 @@ class Tool(ABC):
     @property
     @abstractmethod
     def signature(self) -> str:
-        """Its name, parameters and answer in one line."""
+        """The name, the parameters and the answer in one line."""
 
     @property
     def output_schema(self) -> dict[str, Any]:
-        """What the compact answer holds: `{format, fields}`."""
+        """The fields of the compact answer: `{format, fields}`."""
         return {"format": self.shows.format, "fields": self.shows.fields}
 
     @property
@@ -90,7 +93,7 @@ class Tool(ABC):
 
     @property
     def words(self) -> dict[Field, str]:
-        """What it is found by."""
+        """The words that a search finds the tool by."""
         names = [*self.input_schema.get("properties", {}), *self.shows.fields, *self.about.get("tags", ())]
         return {
             "name": self.name,
@@ -101,23 +104,23 @@ class Tool(ABC):
 
     @property
     def examples(self) -> list[Example]:
-        """Uses of it, where any are known."""
+        """Example calls, where any are known."""
         return []
 
     @abstractmethod
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments with defaults, or InvalidArguments with the tool's schema for the next try."""
+        """Return the arguments with defaults; InvalidArguments with the tool's schema for the next try."""
 
     @abstractmethod
     def check(self, arguments: Mapping[str, Any], unresolved: Collection[str]) -> None:
-        """Refuse what is wrong already, while the values of the `unresolved` fields are not known yet."""
+        """Refuse arguments that are wrong already, while the values of the `unresolved` fields are not known yet."""
 
     @abstractmethod
     def describe_work(self, arguments: Mapping[str, Any]) -> Work:
-        """The work that these arguments, once validated, stand for."""
+        """Return the work for arguments that have been validated."""
 
     def invalid(self, field: str, problem: str) -> InvalidArguments:
-        """What is wrong with its arguments, with the schema."""
+        """Return the error for an argument, with the schema."""
         return InvalidArguments(
             module=self.module, tool=self.name, field=field, problem=problem, schema=self.input_schema
         )
@@ -125,13 +128,11 @@ class Tool(ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DeclaredTool(Tool):
-    """A function's signature is the schema, its docstring the description; each is unique.
-
-    `uses` are optional arguments that make an example, for a tool that needs one of several.
-    """
+    """A tool declared by a function: the signature is the schema, the docstring the description."""
 
     function: Callable[..., Work]
     uses: tuple[Mapping[str, Any], ...] = ()
+    """Optional arguments, each set of which makes an example, for a tool that needs one of several."""
 
     @property
     def name(self) -> str:
@@ -163,7 +164,7 @@ class DeclaredTool(Tool):
 
     @cached_property
     def examples(self) -> list[Example]:
-        """The least call; where the declaration gives `uses`, that with each of them instead."""
+        """The call with the required arguments alone; with each of `uses` added, where the declaration gives any."""
         properties, required = self.input_schema["properties"], self.input_schema.get("required", [])
         least = {name: example_of(properties[name]) for name in required}
         brings = f"{self.shows.format}: {', '.join(self.shows.fields)}"
@@ -172,7 +173,7 @@ class DeclaredTool(Tool):
         return [Example(description=first, parameters=use, expectedResult=brings) for use in uses]
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments with defaults, or InvalidArguments with the tool's schema for the next try."""
+        """Return the arguments with defaults; InvalidArguments with the tool's schema for the next try."""
         try:
             model = self.arguments.model_validate(arguments)
         except ValidationError as error:
@@ -180,7 +181,7 @@ class DeclaredTool(Tool):
         return values_of(model)
 
     def check(self, arguments: Mapping[str, Any], unresolved: Collection[str]) -> None:
-        """Refuse what is wrong already, while the values of the `unresolved` fields are not known yet."""
+        """Refuse arguments that are wrong already, while the values of the `unresolved` fields are not known yet."""
         known = {name: value for name, value in arguments.items() if name not in unresolved}
         unknown = {name: None for name in unresolved if name not in self.input_schema["properties"]}
         try:
@@ -197,12 +198,12 @@ class DeclaredTool(Tool):
         )
 
     def describe_work(self, arguments: Mapping[str, Any]) -> Work:
-        """The work that these arguments, once validated, stand for."""
+        """Return the work for arguments that have been validated."""
         if self.paging is None:
             return self.function(**arguments)
         own = {name: value for name, value in arguments.items() if name not in PAGING_PARAMETERS}
         page_request = PageRequest(**{name: arguments[name] for name in PAGING_PARAMETERS})
         first = self.function(**own)
         if not isinstance(first, Call):
-            raise TypeError(f"{self.module}.{self.name} is a list, and describes no first page")
+            raise TypeError(f"{self.module}.{self.name} is declared as a list, but does not return a Call")
         return pages(self.module, first, self.paging, self.shows.rows, page_request)

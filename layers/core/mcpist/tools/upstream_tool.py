@@ -1,4 +1,4 @@
-"""A given tool: one of an MCP server behind ours, with the schema and the description that it came with."""
+"""Upstream tools: those of other MCP servers, with the schemas and descriptions that the servers give."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -16,9 +16,9 @@ from mcpist.tools.tool import Effect, ModuleMetadata, Tool
 if TYPE_CHECKING:
     import mcp_types
 
-UNKNOWN_COLUMNS = shows("*")  # nobody knows the columns of its answers before
+UNKNOWN_COLUMNS = shows("*")  # the columns of its answers are known only when they come
 MAX_PROBLEM_CHARACTERS = 300
-# What of a schema still holds while some fields are not known: the rest could ask for one of these.
+# The keywords that hold while some fields are not known: others could depend on one of these.
 _LOCAL_KEYWORDS = (
     "$schema",
     "$id",
@@ -33,11 +33,13 @@ _LOCAL_KEYWORDS = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UpstreamTool(Tool):
-    """A tool as its `server` gives it; `service` is the one whose grant the server is asked with."""
+    """A tool of an MCP server."""
 
     given: "mcp_types.Tool"
+    """The tool as the server describes it."""
     server: str
     service: str | None = None
+    """The service whose grant is sent to the server; None sends none."""
     shows: Shows = UNKNOWN_COLUMNS
     about: ModuleMetadata = field(default_factory=ModuleMetadata)
 
@@ -48,7 +50,7 @@ class UpstreamTool(Tool):
 
     @property
     def description(self) -> str:
-        """What the server says of it."""
+        """The server's description."""
         return (self.given.description or self.given.title or "").strip()
 
     @property
@@ -70,7 +72,7 @@ class UpstreamTool(Tool):
 
     @property
     def words(self) -> dict[Field, str]:
-        """What it is found by: the server's name counts as its module's does."""
+        """The words that a search finds the tool by: the server's name counts as the module's does."""
         return {
             "name": self.name,
             "service": f"{self.module} {self.server}",
@@ -79,12 +81,12 @@ class UpstreamTool(Tool):
         }
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments as they are, or InvalidArguments; the server fills in its own defaults."""
+        """Return the arguments unchanged, or raise InvalidArguments; the server fills in its own defaults."""
         self._raise_if_invalid(self._validator(self.input_schema), arguments)
         return dict(arguments)
 
     def check(self, arguments: Mapping[str, Any], unresolved: Collection[str]) -> None:
-        """Refuse what is wrong already, while the values of the `unresolved` fields are not known yet."""
+        """Refuse arguments that are wrong already, while the values of the `unresolved` fields are not known yet."""
         if not unresolved:
             self.validate(arguments)
             return
@@ -100,13 +102,13 @@ class UpstreamTool(Tool):
         self._raise_if_invalid(self._validator(loose), known)
 
     def describe_work(self, arguments: Mapping[str, Any]) -> ProxiedCall:
-        """The use of it that these arguments stand for."""
+        """Return the call of the server's tool."""
         return ProxiedCall(self.server, self.name, arguments, self.service)
 
     def _validator(self, schema: Mapping[str, Any]) -> Any:
-        """What checks arguments; None where the server's schema is broken: then the server checks them alone.
+        """Return a validator; None where the server's schema is broken: then only the server validates.
 
-        References lead to nothing outside the schema: a server's schema makes us fetch no address.
+        References outside the schema are not followed, so no schema makes us fetch an address.
         """
         from jsonschema.exceptions import SchemaError
         from jsonschema.validators import Draft202012Validator, validator_for
@@ -134,7 +136,7 @@ class UpstreamTool(Tool):
 
 
 def effect_of(given: "mcp_types.Tool") -> Effect:
-    """What a tool does by the hints of its server; one that says nothing is taken for one that destroys."""
+    """Return a tool's effect by the server's hints; without hints it is assumed to destroy."""
     hints = given.annotations
     if hints is not None and hints.read_only_hint:
         return "reads"
@@ -142,7 +144,7 @@ def effect_of(given: "mcp_types.Tool") -> Effect:
 
 
 def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The properties of a schema that nobody has checked."""
+    """Return the properties of a schema that may be broken."""
     found = schema.get("properties")
     if not isinstance(found, dict):
         return {}
@@ -150,7 +152,7 @@ def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _describe_error(error: Any, arguments: Mapping[str, Any]) -> tuple[str, str]:
-    """The field and the problem, in the words of the schema: the value itself is not repeated."""
+    """Return the field and the problem, without the value itself."""
     path = [str(part) for part in error.absolute_path]
     wanted = error.validator_value
     match error.validator:
