@@ -40,6 +40,11 @@ def test_a_clock_that_was_put_back_keeps_nothing_for_longer() -> None:
     kept.put("a", "x")
     CLOCK.advance(-300)
     assert kept.get("a") is None
+    kept.put("old", "x")
+    CLOCK.advance(50)
+    kept.put("new", "x")
+    CLOCK.advance(-30)
+    assert (kept.get("old"), kept.get("new")) == ("x", None)
 
 
 def test_a_value_without_a_time_limit_stays() -> None:

@@ -62,6 +62,21 @@ def test_a_valid_token_is_verified_to_its_subject(issuer: Service) -> None:
     assert check(issuer, token(issuer, aud=["other", AUDIENCE])) == Subject(issuer.url, "uma")
 
 
+def test_a_token_is_cached_for_a_minute_but_not_beyond_its_expiry(
+    issuer: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(time.time())
+    monkeypatch.setattr(identity.verified_tokens, "clock", clock)
+    identity.verified_tokens.clear()
+    for expires_in, cached in ((30, 30), (300, 60)):
+        check(issuer, token(issuer, exp=clock.now + expires_in))
+        (key,) = identity.verified_tokens
+        clock.advance(cached - 1)
+        assert identity.verified_tokens.get(key) == Subject(issuer.url, "uma")
+        clock.advance(1)
+        assert identity.verified_tokens.get(key) is None
+
+
 def test_an_issuer_with_a_slash_at_its_end_is_the_same(issuer: Service) -> None:
     assert check(issuer, token(issuer, iss=f"{issuer.url}/")) == Subject(issuer.url, "uma")
 
