@@ -121,7 +121,7 @@ def test_of_two_services_of_one_consent_the_other_stays(door: Broker) -> None:
     assert standing(door) == set()
 
 
-def test_an_account_that_another_grant_stands_on_is_not_revoked_at_its_provider(
+def test_an_account_that_another_grant_uses_is_not_revoked_at_its_provider(
     door: Broker, provider: tuple[AuthorizationServer, Client]
 ) -> None:
     own, shared = (connect(door, provider, owner) for owner in ("user#ada", "role#engineering"))
@@ -159,7 +159,7 @@ def test_where_one_token_is_revoked_alone_another_grant_keeps_nothing_alive(door
     assert done(door, "ada", "revoke", service="github")["proof"]["at_provider"] == "failed", "GitHub was to be asked"
 
 
-def test_who_revokes_drops_what_they_have_begun_to_connect(door: Broker) -> None:
+def test_a_revocation_drops_the_user_s_pending_connections(door: Broker) -> None:
     pending.begin(wish("user#ada", "ada", "github"))
     pending.begin(wish("user#bob", "bob", "github"))
     pending.begin(wish("user#ada", "ada", "notion"))
@@ -170,7 +170,7 @@ def test_who_revokes_drops_what_they_have_begun_to_connect(door: Broker) -> None
     }
 
 
-def test_a_roles_grant_is_its_administrators_to_revoke(door: Broker) -> None:
+def test_only_an_administrator_revokes_a_role_s_grant(door: Broker) -> None:
     door.store("role#engineering")
     assert error_of(ask(door, "ada", "revoke", service="github", role="engineering")) == "AuthorizationError"
     assert standing(door)
@@ -178,7 +178,7 @@ def test_a_roles_grant_is_its_administrators_to_revoke(door: Broker) -> None:
     assert standing(door) == set()
 
 
-def test_what_a_refresh_renewed_under_our_hands_is_revoked_all_the_same(
+def test_a_grant_that_is_refreshed_meanwhile_is_revoked_all_the_same(
     door: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grant = door.store(refresh_token="ghr_1")
@@ -247,7 +247,7 @@ def test_another_organizations_administrator_reaches_nothing(door: Broker) -> No
 
 
 @pytest.mark.parametrize("fields", [{}, {"everything": False}, {"user": "ada", "everything": True}, EVERYONE])
-def test_a_kill_says_what_it_means(door: Broker, fields: dict[str, Any]) -> None:
+def test_a_kill_names_its_selection(door: Broker, fields: dict[str, Any]) -> None:
     door.store()
     assert error_of(ask(door, "grace", "kill", **fields)) == "InvalidRequest"
     assert standing(door)
@@ -280,7 +280,7 @@ def populate(door: Broker) -> None:
         ),
     ],
 )
-def test_a_kill_ends_just_what_it_names(door: Broker, fields: dict[str, Any], killed: set[str]) -> None:
+def test_a_kill_ends_only_its_selection(door: Broker, fields: dict[str, Any], killed: set[str]) -> None:
     populate(door)
     before = standing(door)
     result = done(door, "grace", "kill", **fields)
@@ -292,7 +292,7 @@ def test_a_kill_ends_just_what_it_names(door: Broker, fields: dict[str, Any], ki
     assert sorted(row[:2] for row in events()) == sorted(("kill", service) for service in services)
 
 
-def test_a_kill_reaches_the_provider_and_ends_what_is_remembered_here(
+def test_a_kill_revokes_at_the_provider_and_drops_cached_credentials(
     door: Broker, provider: tuple[AuthorizationServer, Client]
 ) -> None:
     tokens = [connect(door, provider, owner).access_token.get_secret_value() for owner in ("user#ada", "user#bob")]
@@ -304,7 +304,7 @@ def test_a_kill_reaches_the_provider_and_ends_what_is_remembered_here(
     assert len(events("grace")) == 2
 
 
-def test_a_provider_that_cannot_be_asked_keeps_nothing_alive_here(door: Broker) -> None:
+def test_a_grant_is_deleted_even_if_its_provider_is_down(door: Broker) -> None:
     door.store(refresh_token="ghr_1")
     (proof,) = done(door, "grace", "kill", service="github")["killed"]
     assert (proof["at_provider"], proof["deleted"]) == ("failed", True)
@@ -312,7 +312,7 @@ def test_a_provider_that_cannot_be_asked_keeps_nothing_alive_here(door: Broker) 
 
 
 @pytest.mark.parametrize("changed", [{"access_token": {"B": b"garbage"}}, {"version": {"N": "9"}}])
-def test_what_cannot_be_opened_goes_all_the_same_and_the_alarm_hears_of_it(
+def test_a_grant_that_cannot_be_opened_is_deleted_and_raises_the_alarm(
     door: Broker, capsys: pytest.CaptureFixture[str], changed: dict[str, Any]
 ) -> None:
     door.store()
@@ -324,7 +324,7 @@ def test_what_cannot_be_opened_goes_all_the_same_and_the_alarm_hears_of_it(
     assert INTEGRITY_FAILURES.name in {one.name for one in emf.seen(capsys.readouterr().out)}
 
 
-def test_many_are_killed_in_turns(door: Broker) -> None:
+def test_many_grants_are_killed_in_several_requests(door: Broker) -> None:
     for number in range(20):
         door.store(f"user#u{number}")
     first = done(door, "grace", "kill", service="github")
@@ -333,9 +333,7 @@ def test_many_are_killed_in_turns(door: Broker) -> None:
     assert standing(door) == set()
 
 
-def test_what_changes_under_our_hands_for_ever_is_not_called_dead(
-    door: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_grant_that_keeps_changing_is_not_reported_as_deleted(door: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     door.store()
 
     def never(_: Grant) -> bool:
@@ -358,7 +356,7 @@ def test_what_changes_under_our_hands_for_ever_is_not_called_dead(
         ({"service": "jira"}, 0),
     ],
 )
-def test_connections_that_are_under_way_are_dropped(door: Broker, fields: dict[str, Any], dropped: int) -> None:
+def test_pending_connections_are_dropped(door: Broker, fields: dict[str, Any], dropped: int) -> None:
     pending.begin(wish("user#ada", "ada", "github"))
     pending.begin(wish("role#support", "grace", "notion"))
     pending.begin(wish("user#hal", "hal", "github", organization="globex"))
@@ -367,7 +365,7 @@ def test_connections_that_are_under_way_are_dropped(door: Broker, fields: dict[s
     assert len(pending.find("globex")) == 1
 
 
-def test_what_a_provider_has_given_to_one_under_way_is_revoked(
+def test_the_tokens_of_a_pending_connection_are_revoked(
     door: Broker, provider: tuple[AuthorizationServer, Client]
 ) -> None:
     server, client = provider
@@ -381,7 +379,7 @@ def test_what_a_provider_has_given_to_one_under_way_is_revoked(
     assert pending.find("acme") == []
 
 
-def test_a_flood_of_begun_connections_keeps_no_kill_from_the_grants(door: Broker) -> None:
+def test_a_flood_of_pending_connections_keeps_no_kill_from_the_grants(door: Broker) -> None:
     door.store("user#ada")
     for _ in range(40):
         pending.begin(wish("user#bob", "bob", "github"))
@@ -430,7 +428,7 @@ def test_a_list_shows_whose_account_is_connected_and_no_secret(door: Broker) -> 
     assert len(done(door, "grace", "list", cursor="user#ada atlassian")["grants"]) == 2
 
 
-def test_all_are_sealed_anew_and_open_as_before(door: Broker) -> None:
+def test_all_grants_are_resealed_and_open_as_before(door: Broker) -> None:
     populate(door)
     before = {(item["pk"]["S"], item["sk"]["S"]): item["access_token"]["B"] for item in door.items()}
     assert done(door, "grace", "reencrypt") == {"resealed": 5, "failed": [], "cursor": ""}
@@ -440,7 +438,7 @@ def test_all_are_sealed_anew_and_open_as_before(door: Broker) -> None:
     assert done(door, "ada", "resolve", roles=["engineering"], service="github")["version"] == 1
 
 
-def test_sealing_anew_goes_on_where_it_ended_and_tells_what_it_could_not_open(door: Broker) -> None:
+def test_resealing_continues_at_its_cursor_and_reports_what_it_could_not_open(door: Broker) -> None:
     for number in range(52):
         door.store(f"user#u{number:02}")
     item = next(item for item in door.items() if item["sk"]["S"] == "user#u00")
@@ -451,5 +449,5 @@ def test_sealing_anew_goes_on_where_it_ended_and_tells_what_it_could_not_open(do
     assert done(door, "grace", "reencrypt", cursor=first["cursor"]) == {"resealed": 2, "failed": [], "cursor": ""}
 
 
-def test_sealing_anew_is_an_administrators(door: Broker) -> None:
+def test_only_an_administrator_reseals(door: Broker) -> None:
     assert error_of(ask(door, "ada", "reencrypt")) == "AuthorizationError"

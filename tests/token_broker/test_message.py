@@ -29,7 +29,7 @@ ALONE = [path for path in EVENTS if path.stem.split("_")[2] not in CONNECTING]
 
 
 @pytest.mark.parametrize("path", ALONE, ids=lambda path: path.stem)
-def test_every_event_is_answered_with_a_result_when_its_grants_stand(door: Broker, path: Path) -> None:
+def test_every_event_is_answered_with_a_result_when_its_grants_exist(door: Broker, path: Path) -> None:
     door.store()
     door.store("role#engineering")
     assert "result" in door.ask(path.stem.removeprefix("token_broker_"))
@@ -85,7 +85,7 @@ def test_a_wrong_message_is_refused_with_its_field(change: dict[str, Any], field
         ({"user": "ada"}, "user"),
     ],
 )
-def test_what_a_browser_begins_needs_its_session(change: dict[str, Any], field: str) -> None:
+def test_a_browser_s_operations_need_its_session(change: dict[str, Any], field: str) -> None:
     begin = {"operation": "begin", "proof": {"kind": "session", "value": "x"}, "organization": "acme"}
     with pytest.raises(InvalidRequest) as refusal:
         parse({**begin, "services": ["github"], **change})
@@ -101,13 +101,13 @@ def test_a_browsers_session_is_no_proof_for_anything_else(operation: str) -> Non
 
 
 @pytest.mark.parametrize("number", ["1", 1.0, True, -1])
-def test_a_version_is_a_number_and_nothing_like_it(number: object) -> None:
+def test_a_version_is_an_integer_and_no_other_type(number: object) -> None:
     with pytest.raises(InvalidRequest):
         parse(RESOLVE | {"refused": number})
 
 
 @pytest.mark.parametrize("event", [None, [], "resolve", 7, {}])
-def test_what_is_no_message_is_answered_too(door: Broker, event: object) -> None:
+def test_a_value_that_is_no_message_is_answered_too(door: Broker, event: object) -> None:
     assert door.send(event)["error"]["type"] == "InvalidRequest"
 
 
@@ -138,7 +138,7 @@ def test_no_message_crashes_the_parser(event: Any, operation: str, field: str) -
         (["correlation"], ""),
     ],
 )
-def test_an_id_is_believed_only_if_it_can_be_one(event: Any, correlation: str) -> None:
+def test_a_correlation_id_is_accepted_only_in_its_form(event: Any, correlation: str) -> None:
     assert correlation_of(event) == correlation
 
 
@@ -146,7 +146,7 @@ def test_an_id_is_believed_only_if_it_can_be_one(event: Any, correlation: str) -
     ("sent", "written"),
     [({"correlation": "asker-1"}, "asker-1"), ({}, "request-1"), ({"correlation": "{}"}, "request-1")],
 )
-def test_the_lines_of_a_message_go_by_the_id_that_it_brings(
+def test_the_log_lines_of_a_message_have_its_correlation_id(
     door: Broker,
     capsys: pytest.CaptureFixture[str],
     sent: dict[str, str],

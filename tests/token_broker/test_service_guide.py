@@ -156,7 +156,7 @@ def test_a_service_is_added_as_the_guide_says(deployment: Deployment) -> None:
     assert deployment.call("get_note", note_id="n7") == {"id": "n7"}
 
 
-def test_its_refusals_are_its_own(deployment: Deployment) -> None:
+def test_the_guide_s_service_reads_its_own_refusals(deployment: Deployment) -> None:
     deployment.connect()
     deployment.vendor.reply_with(json_response({"ok": False, "error": "missing_scope", "needed": "write"}))
     with pytest.raises(ScopeMissing):
@@ -166,7 +166,7 @@ def test_its_refusals_are_its_own(deployment: Deployment) -> None:
         deployment.call("list_notes")
 
 
-def test_its_page_and_requests_are_those_of_the_guide(deployment: Deployment) -> None:
+def test_the_guide_s_service_has_the_page_and_requests_of_the_guide(deployment: Deployment) -> None:
     module = deployment.catalogue.module("jotter")
     (written,) = re.findall(r"then run `make test`:\n\n   ```\n(.*?)   ```", GUIDE, re.DOTALL)
     first_uses = [line for line in requests(module) if " use 1: " in line]
@@ -177,7 +177,7 @@ def test_its_page_and_requests_are_those_of_the_guide(deployment: Deployment) ->
     assert [*entry.resources, *entry.prompts] == ["note", "summarize"]
 
 
-def test_it_is_offered_to_the_people_whose_roles_use_it(deployment: Deployment) -> None:
+def test_the_guide_s_service_is_offered_to_people_whose_roles_use_it(deployment: Deployment) -> None:
     message = {"operation": "offer", "proof": deployment.door.session("ada"), "organization": "acme"}
     (entry,) = deployment.door.send(message)["result"]["services"]
     assert (entry["service"], entry["provider"], entry["consent"]) == ("jotter", "jotter", True)

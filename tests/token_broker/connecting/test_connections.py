@@ -26,7 +26,7 @@ def test_only_an_administrator_forgets_a_shared_grant(door: Broker) -> None:
     assert door.items() == before
 
 
-def test_what_is_revoked_no_longer_resolves(door: Broker) -> None:
+def test_a_revoked_grant_no_longer_resolves(door: Broker) -> None:
     door.store()
     door.store("role#engineering")
     assert "result" in door.ask("revoke_personal")
@@ -60,7 +60,9 @@ def test_status_lists_what_the_caller_sees_and_whether_it_works(door: Broker) ->
 
 
 @pytest.mark.parametrize(("refresh_token", "usable"), [(None, False), ("ghr_refresh", True)])
-def test_what_can_be_refreshed_works(door: Broker, refresh_token: str | None, usable: bool) -> None:
+def test_an_expired_grant_with_a_refresh_token_is_shown_as_working(
+    door: Broker, refresh_token: str | None, usable: bool
+) -> None:
     door.store(expires_at=1, refresh_token=refresh_token)
     [row] = door.ask("status")["result"]["grants"]
     assert row["usable"] is usable

@@ -141,7 +141,7 @@ def test_an_account_that_was_consented_to_acts_for_its_user(ada: Journey) -> Non
     assert len(ada.door.items()) == 1, "nothing pending is left"
 
 
-def test_the_way_to_the_provider_says_what_it_must_and_no_secret(ada: Journey) -> None:
+def test_the_authorization_request_has_the_required_parameters_and_no_secret(ada: Journey) -> None:
     asked = parse_qs(urlsplit(ada.begin()).query)
     assert asked["redirect_uri"] == [f"{HOME}/connect/callback/tracker"]
     assert asked["code_challenge_method"] == ["S256"]
@@ -157,7 +157,7 @@ def test_the_way_to_the_provider_says_what_it_must_and_no_secret(ada: Journey) -
     }
 
 
-def test_both_of_atlassians_services_are_asked_for_at_once(ada: Journey) -> None:
+def test_both_services_of_atlassian_are_requested_at_once(ada: Journey) -> None:
     put_parameter("atlassian", json.dumps({"client_id": "a", "client_secret": "b"}))
     asked = ada.door.event("begin", proof=ada.proof)
     url = ada.door.send(asked)["result"]["url"]
@@ -165,7 +165,7 @@ def test_both_of_atlassians_services_are_asked_for_at_once(ada: Journey) -> None
     assert {"read:jira-work", "read:page:confluence", "offline_access"} <= set(scopes)
 
 
-def test_each_event_of_the_way_is_answered(ada: Journey, grace: Journey, service: Service) -> None:
+def test_each_event_of_the_flow_is_answered(ada: Journey, grace: Journey, service: Service) -> None:
     put_parameter("notion", json.dumps({"client_id": "a", "client_secret": "b"}))
     assert "url" in ada.door.send(ada.door.event("begin_shared", proof=grace.proof))["result"]
     service.replies = [octocat()]
@@ -186,7 +186,7 @@ def test_a_state_that_comes_back_twice_connects_once(ada: Journey) -> None:
     assert ada.server.accepts(ada.token()), "the replayed code reached nobody"
 
 
-def test_who_stole_the_way_back_gets_nothing_and_spoils_nothing(ada: Journey) -> None:
+def test_a_stolen_callback_connects_nothing_and_the_owner_can_still_finish(ada: Journey) -> None:
     back = ada.consent()
     bob = Journey(ada.door, ada.server, ada.client, "bob")
     assert error_of(bob.finish(back)) == "StaleConnection"
@@ -196,13 +196,13 @@ def test_who_stole_the_way_back_gets_nothing_and_spoils_nothing(ada: Journey) ->
     assert ada.finish(back)["result"]["outcome"] == "connected"
 
 
-def test_a_state_of_another_provider_is_none(ada: Journey) -> None:
+def test_a_state_of_another_provider_is_refused(ada: Journey) -> None:
     back = ada.consent()
     assert error_of(ada.finish(back, provider="github")) == "StaleConnection"
 
 
 @pytest.mark.parametrize("iss", ["https://attacker.example.com", ""])
-def test_an_answer_of_another_authorization_server_is_refused(ada: Journey, iss: str) -> None:
+def test_a_response_of_another_authorization_server_is_refused(ada: Journey, iss: str) -> None:
     back = ada.consent()
     assert back["iss"] == ada.server.url
     assert error_of(ada.finish(back, iss=iss)) == "StaleConnection"
@@ -210,7 +210,7 @@ def test_an_answer_of_another_authorization_server_is_refused(ada: Journey, iss:
     assert ada.alive == set(), "the code was not even redeemed"
 
 
-def test_who_does_not_allow_it_connects_nothing(ada: Journey) -> None:
+def test_a_declined_consent_connects_nothing(ada: Journey) -> None:
     landed = ada.server.consent(ada.begin(), allow=False)
     back = {name: values[0] for name, values in parse_qs(urlsplit(landed).query).items()}
     back.pop("error_description")
@@ -231,7 +231,7 @@ def test_other_refusals_of_a_provider_are_typed(ada: Journey, code: str, error: 
     assert [row[1] for row in audited(ada.door)] == ["failure"]
 
 
-def test_a_code_that_the_provider_does_not_take_is_no_grant(ada: Journey) -> None:
+def test_a_code_that_the_provider_refuses_creates_no_grant(ada: Journey) -> None:
     back = ada.consent()
     assert error_of(ada.finish(back, code="made-up")) == "StaleConnection"
     assert owners(ada.door) == []
@@ -245,7 +245,7 @@ def test_tokens_whose_account_cannot_be_read_are_revoked(ada: Journey) -> None:
     assert owners(ada.door) == []
 
 
-def test_a_service_that_nobody_set_up_says_so(ada: Journey) -> None:
+def test_a_service_without_an_app_is_reported_as_not_configured(ada: Journey) -> None:
     assert error_of(ada.tell("begin", services=["unheard-of"])) == "NotConfigured"
     (entry,) = ada.tell("offer", services=["unheard-of"])["result"]["services"]
     assert (entry["consent"], entry["keys"]) == (False, False)
@@ -276,7 +276,7 @@ def test_an_own_account_is_open_to_the_roles_that_were_chosen(ada: Journey) -> N
     assert row["open_to"] == ["support"]
 
 
-def test_a_persons_account_becomes_a_roles_only_when_that_is_meant(ada: Journey, grace: Journey) -> None:
+def test_a_persons_account_becomes_a_roles_only_after_a_confirmation(ada: Journey, grace: Journey) -> None:
     asked = grace.connect(role="engineering")
     assert (asked["outcome"], asked["reasons"], asked["role"]) == ("asks", ["personal"], "engineering")
     assert (asked["old"], asked["new"]) == (None, {"id": "uma", "name": "Uma"})
@@ -287,7 +287,7 @@ def test_a_persons_account_becomes_a_roles_only_when_that_is_meant(ada: Journey,
     assert ada.server.accepts(ada.token()), "whoever has the role acts with it"
 
 
-def test_who_does_not_mean_it_keeps_nothing_and_the_tokens_are_revoked(grace: Journey) -> None:
+def test_a_declined_question_stores_nothing_and_revokes_the_tokens(grace: Journey) -> None:
     asked = grace.connect(role="engineering")
     assert len(grace.alive) == 1
     kept = grace.tell("confirm", question=asked["question"], agreed=False)["result"]
@@ -306,7 +306,7 @@ def test_tokens_of_an_account_that_acts_elsewhere_are_not_revoked(grace: Journey
     assert grace.server.state.revoked == 0
 
 
-def test_only_who_was_asked_answers_and_only_once(ada: Journey, grace: Journey) -> None:
+def test_only_the_browser_that_was_asked_can_answer_and_only_once(ada: Journey, grace: Journey) -> None:
     question = grace.connect(role="engineering")["question"]
     assert error_of(ada.tell("confirm", question=question, agreed=True)) == "StaleConnection"
     assert "result" in grace.tell("confirm", question=question, agreed=True)
@@ -325,9 +325,7 @@ def demoted(door: Broker) -> Callable[[], None]:
     return demote
 
 
-def test_who_is_no_administrator_any_more_finishes_nothing_for_a_role(
-    grace: Journey, demoted: Callable[[], None]
-) -> None:
+def test_a_former_administrator_finishes_no_connection_of_a_role(grace: Journey, demoted: Callable[[], None]) -> None:
     back = grace.consent(role="engineering")
     demoted()
     assert error_of(grace.finish(back)) == "AuthorizationError"
@@ -336,9 +334,7 @@ def test_who_is_no_administrator_any_more_finishes_nothing_for_a_role(
     assert [row[1] for row in audited(grace.door)] == ["failure"]
 
 
-def test_who_is_no_administrator_any_more_confirms_nothing_for_a_role(
-    grace: Journey, demoted: Callable[[], None]
-) -> None:
+def test_a_former_administrator_confirms_no_connection_of_a_role(grace: Journey, demoted: Callable[[], None]) -> None:
     asked = grace.connect(role="engineering")
     assert len(grace.alive) == 1
     demoted()
@@ -347,7 +343,7 @@ def test_who_is_no_administrator_any_more_confirms_nothing_for_a_role(
     assert grace.door.items() == []
 
 
-def test_who_has_lost_a_role_opens_nothing_to_it(ada: Journey) -> None:
+def test_a_grant_is_not_opened_to_a_role_that_its_user_has_lost(ada: Journey) -> None:
     back = ada.consent(open_to=["support"])
     put_person(ada.door.login, "ada", roles=["engineering"])
     directory.access_cache.clear()
@@ -355,7 +351,7 @@ def test_who_has_lost_a_role_opens_nothing_to_it(ada: Journey) -> None:
     assert owners(ada.door) == []
 
 
-def test_of_too_many_that_a_person_has_begun_the_oldest_go(
+def test_the_oldest_of_too_many_pending_connections_are_removed(
     ada: Journey, grace: Journey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grace.begin()
@@ -371,7 +367,7 @@ def test_of_too_many_that_a_person_has_begun_the_oldest_go(
     assert ada.finish(last)["result"]["outcome"] == "connected"
 
 
-def test_questions_about_pasted_keys_are_no_more_than_that(ada: Journey, service: Service) -> None:
+def test_questions_about_pasted_keys_count_as_pending_connections(ada: Journey, service: Service) -> None:
     service.replies = [octocat(), octocat(id=2, login="other")]
     assert ada.tell("paste", service="github", key=KEY)["result"]["outcome"] == "connected"
     for _ in range(outcome.MAX_PENDING_CONNECTIONS + 2):
@@ -379,7 +375,7 @@ def test_questions_about_pasted_keys_are_no_more_than_that(ada: Journey, service
     assert len(pending.find("acme", user="ada")) == outcome.MAX_PENDING_CONNECTIONS
 
 
-def test_what_was_never_answered_is_given_up_when_its_person_comes_back(
+def test_an_unanswered_question_is_discarded_when_its_person_returns(
     grace: Journey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     question = grace.connect(role="engineering")["question"]
@@ -403,7 +399,7 @@ def test_the_same_account_connects_again_without_a_question(ada: Journey) -> Non
     assert ada.door.items()[0]["version"] == {"N": "2"}
 
 
-def test_another_account_takes_the_place_only_when_that_is_meant(ada: Journey) -> None:
+def test_another_account_replaces_the_connected_one_only_after_a_confirmation(ada: Journey) -> None:
     ada.connect("uma")
     old = ada.token()
     asked = ada.connect("otto")
@@ -419,7 +415,7 @@ def test_another_account_takes_the_place_only_when_that_is_meant(ada: Journey) -
     ]
 
 
-def test_who_keeps_the_old_account_still_has_it(ada: Journey) -> None:
+def test_a_person_who_declines_keeps_the_old_account(ada: Journey) -> None:
     ada.connect("uma")
     asked = ada.connect("otto")
     ada.tell("confirm", question=asked["question"], agreed=False)
@@ -427,7 +423,7 @@ def test_who_keeps_the_old_account_still_has_it(ada: Journey) -> None:
     assert len(ada.alive) == 1
 
 
-def test_who_agreed_to_one_change_did_not_agree_to_another(ada: Journey) -> None:
+def test_an_agreement_covers_only_the_account_that_was_shown(ada: Journey) -> None:
     """Between the question and its answer, yet another account was connected in another window."""
     ada.connect("uma")
     asked = ada.connect("otto")
@@ -465,7 +461,7 @@ def test_the_same_account_again_revokes_nothing_where_the_new_tokens_might_end_t
 # -- meanwhile ----------------------------------------------------------------------------------------
 
 
-def test_what_was_taken_away_meanwhile_is_not_stored_and_its_tokens_are_revoked(ada: Journey) -> None:
+def test_a_connection_that_was_revoked_meanwhile_is_not_stored_and_its_tokens_are_revoked(ada: Journey) -> None:
     """An administrator ends all connections while the provider makes up its mind."""
     back = ada.consent()
     ada.server.steer(hold="answered")
@@ -504,7 +500,7 @@ def test_a_command_line_pastes_with_the_persons_own_token(ada: Journey, service:
 
 
 @pytest.mark.parametrize("key", ["ghp_classic00000000000000000000000000000", "x", "github_pat_"])
-def test_what_is_no_key_is_sent_nowhere(ada: Journey, service: Service, key: str) -> None:
+def test_a_text_that_is_no_key_is_not_sent(ada: Journey, service: Service, key: str) -> None:
     answer = ada.tell("paste", service="github", key=key)
     assert answer["error"]["details"]["field"] == "key"
     assert service.received == []
@@ -520,7 +516,7 @@ def test_a_key_that_the_service_refuses_is_not_stored(ada: Journey, service: Ser
     assert audited(ada.door) == [("ada", "failure", "", "VALIDATION_ERROR")]
 
 
-def test_another_accounts_key_asks_first_and_nobody_revokes_a_persons_key(ada: Journey, service: Service) -> None:
+def test_a_key_of_another_account_needs_a_confirmation_and_no_key_is_revoked(ada: Journey, service: Service) -> None:
     service.replies = [octocat(), octocat(id=2, login="other")]
     ada.tell("paste", service="github", key=KEY)
     asked = ada.tell("paste", service="github", key=f"{KEY}0")["result"]

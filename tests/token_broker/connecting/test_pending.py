@@ -30,7 +30,7 @@ def claim(state: SecretStr, browser: str = WISH.browser, provider: str = WISH.pr
     return pending.claim(WISH.organization, state, browser=browser, provider=provider)
 
 
-def test_what_was_begun_comes_back_with_its_verifier() -> None:
+def test_a_claimed_connection_has_its_verifier() -> None:
     state, verifier = pending.begin(WISH)
     claimed = claim(state)
     assert claimed.intent == WISH
@@ -44,7 +44,7 @@ def test_states_and_verifiers_are_random_and_long() -> None:
     assert all(len(value) == 43 for value in values)  # 256 bits; PKCE wants at least 43 letters (RFC 7636)
 
 
-def test_a_state_counts_once() -> None:
+def test_a_state_is_valid_once() -> None:
     state, _ = pending.begin(WISH)
     claim(state)
     with pytest.raises(StaleConnection):
@@ -52,7 +52,7 @@ def test_a_state_counts_once() -> None:
 
 
 @pytest.mark.parametrize("other", [{"browser": "bob's browser"}, {"provider": "github"}], ids=str)
-def test_another_browser_or_provider_neither_gets_it_nor_uses_it_up(other: dict[str, str]) -> None:
+def test_a_claim_by_another_browser_or_provider_fails_and_leaves_the_state_valid(other: dict[str, str]) -> None:
     state, _ = pending.begin(WISH)
     with pytest.raises(StaleConnection):
         claim(state, **other)
@@ -85,13 +85,13 @@ def test_an_organization_reads_only_its_own_of_all_that_are_pending() -> None:
     assert read == [1]
 
 
-def test_nobody_began_an_unknown_state(door: Broker) -> None:
+def test_an_unknown_state_is_refused(door: Broker) -> None:
     with pytest.raises(StaleConnection):
         claim(SecretStr("x" * 43))
     assert door.items() == []
 
 
-def test_after_ten_minutes_it_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pending_connection_expires_after_ten_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
     state, _ = pending.begin(WISH)
     later = time.time() + pending.PENDING_SECONDS + 1
     monkeypatch.setattr(time, "time", lambda: later)
@@ -99,7 +99,7 @@ def test_after_ten_minutes_it_has_ended(monkeypatch: pytest.MonkeyPatch) -> None
         claim(state)
 
 
-def test_a_claim_whose_first_answer_was_lost_succeeds(door: Broker) -> None:
+def test_a_claim_whose_first_response_was_lost_succeeds(door: Broker) -> None:
     state, _ = pending.begin(WISH)
     events = client("dynamodb").meta.events
 
@@ -113,7 +113,7 @@ def test_a_claim_whose_first_answer_was_lost_succeeds(door: Broker) -> None:
     assert claimed.intent == WISH
 
 
-def test_a_question_keeps_what_was_found_for_one_answer() -> None:
+def test_a_question_keeps_the_obtained_grant_for_one_answer() -> None:
     state, _ = pending.begin(WISH)
     question = pending.store_question(claim(state), FOUND)
     with pytest.raises(StaleConnection):
@@ -133,7 +133,7 @@ def test_a_question_is_no_state_and_a_state_no_question() -> None:
         claim(state)
 
 
-def test_what_was_taken_away_meanwhile_asks_nothing(door: Broker) -> None:
+def test_a_connection_that_was_removed_meanwhile_asks_nothing(door: Broker) -> None:
     claimed = pending.store_claimed(WISH)
     assert pending.remove(claimed)
     assert not pending.remove(claimed)
@@ -142,7 +142,7 @@ def test_what_was_taken_away_meanwhile_asks_nothing(door: Broker) -> None:
     assert door.items() == []
 
 
-def test_the_items_hold_no_secret_in_the_clear_and_go_by_themselves(door: Broker) -> None:
+def test_the_items_hold_no_plain_secret_and_expire(door: Broker) -> None:
     state, verifier = pending.begin(WISH)
     pending.store_question(pending.store_claimed(WISH), FOUND)
     items = door.items()

@@ -16,14 +16,14 @@ def offer(door: Broker, proof: dict[str, str], organization: str = "acme") -> di
     return door.send({"operation": "offer", "proof": proof, "organization": organization, "services": ["github"]})
 
 
-def test_a_login_gives_a_session_that_says_whose_it_is(door: Broker) -> None:
+def test_a_login_returns_a_session_that_names_its_user(door: Broker) -> None:
     made = door.ask("login")["result"]
     assert {name: made[name] for name in ("organization", "user")} == {"organization": "acme", "user": "ada"}
     shown = offer(door, {"kind": "session", "value": made["session"]})["result"]
     assert (shown["user"], shown["roles"], shown["all_roles"]) == ("ada", ["engineering", "support"], [])
 
 
-def test_an_administrator_is_told_all_roles(door: Broker) -> None:
+def test_an_administrator_sees_all_roles(door: Broker) -> None:
     assert offer(door, door.session("grace"))["result"]["all_roles"] == ["engineering", "support"]
 
 
@@ -35,7 +35,7 @@ def test_a_login_needs_a_member_with_a_valid_token(door: Broker) -> None:
     )
 
 
-def test_who_is_in_several_organizations_names_one(door: Broker) -> None:
+def test_a_user_of_several_organizations_names_one(door: Broker) -> None:
     directory.put_user("globex", "ada", name="Ada", subject=Subject(door.login.issuer, "ada"), roles=["support"])
     directory.access_cache.clear()
     answer = door.ask("login")
@@ -57,7 +57,7 @@ def test_a_session_opens_only_its_own_organization(door: Broker) -> None:
     assert error_of(offer(door, door.session("hal"), "acme")) == "AuthenticationError"
 
 
-def test_who_is_no_member_any_more_has_no_session(door: Broker) -> None:
+def test_a_former_member_has_no_session(door: Broker) -> None:
     proof = door.session("bob")
     elsewhere = Subject(door.login.issuer, "somebody-else")
     directory.put_user("acme", "bob", name="Bob", subject=elsewhere, roles=["engineering"])
@@ -74,7 +74,7 @@ def test_a_subject_that_became_another_user_does_not_act_as_the_new_one(door: Br
 
 
 @pytest.mark.parametrize("forged", ["x", base64.b64encode(b"\x01\x00\x10" + b"x" * 60).decode(), "<warrant>"])
-def test_nothing_else_passes_for_a_session_and_no_alarm_is_raised(
+def test_no_other_value_is_accepted_as_a_session_and_no_alarm_is_raised(
     door: Broker, forged: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if forged == "<warrant>":

@@ -27,14 +27,14 @@ def test_a_new_version_replaces_the_one_it_names_and_keeps_its_id(door: Broker) 
 
 
 @pytest.mark.parametrize("replaces", [0, 2])
-def test_a_version_that_does_not_stand_there_is_not_replaced(door: Broker, replaces: int) -> None:
+def test_a_version_that_is_not_stored_is_not_replaced(door: Broker, replaces: int) -> None:
     door.store()
     with pytest.raises(Conflict):
         door.store(access_token="ghu_late", replaces=replaces)
     assert door.ask("resolve")["result"]["token"] == ACCESS
 
 
-def test_nothing_is_replaced_where_nothing_stands(door: Broker) -> None:
+def test_nothing_is_replaced_where_nothing_is_stored(door: Broker) -> None:
     with pytest.raises(Conflict):
         door.store(replaces=1)
     assert door.items() == []
@@ -54,7 +54,7 @@ def lose_first_answer(operation: str) -> None:
     events.register_first(name, again)
 
 
-def test_a_write_whose_first_answer_was_lost_succeeds(door: Broker) -> None:
+def test_a_write_whose_first_response_was_lost_succeeds(door: Broker) -> None:
     lose_first_answer("UpdateItem")
     grant = door.store(refresh_token=REFRESH)
     assert door.requests.count("UpdateItem") == 2
@@ -128,7 +128,7 @@ def test_no_change_reaches_the_same_version_of_a_grant_that_was_made_anew(door: 
 
 
 @pytest.mark.parametrize("how", CHANGES[:-1])
-def test_nothing_is_changed_where_nothing_stands(door: Broker, how: str) -> None:
+def test_nothing_is_changed_where_nothing_is_stored(door: Broker, how: str) -> None:
     old = door.store(service="jira")
     assert grants.remove(old)
     with pytest.raises(Conflict):

@@ -130,7 +130,7 @@ def test_a_wrong_parameter_says_where_and_quotes_nothing(value: Any, words: str)
     assert SECRET not in problem("microsoft")
 
 
-def test_a_provider_that_is_not_built_in_is_described_by_its_parameter() -> None:
+def test_a_provider_that_no_service_declares_is_described_by_its_parameter() -> None:
     put("vault", {**SERVER, "client_secret": SECRET, "issuer": "https://login.example.com", "scopes": ["read"]})
     provider = providers.find("vault")
     assert isinstance(get_app("vault"), OAuthServerApp)
@@ -181,20 +181,20 @@ def test_an_address_that_is_not_of_the_internet_is_refused(url: str) -> None:
 
 
 @pytest.mark.usefixtures("at_home")
-def test_a_machine_that_serves_only_itself_may_have_its_own_server() -> None:
+def test_a_local_deployment_may_use_a_server_on_loopback() -> None:
     put("vault", {**SERVER, "token_url": "http://127.0.0.1:9/token"})
     assert providers.find("vault").token_url == "http://127.0.0.1:9/token"
 
 
 @pytest.mark.usefixtures("at_home")
 @pytest.mark.parametrize("url", ["http://10.1.2.3/token", "http://login.example.com/token", "https://127.0.0.1/t"])
-def test_and_nothing_else_inside(url: str) -> None:
+def test_other_internal_addresses_are_refused(url: str) -> None:
     put("vault", {**SERVER, "token_url": url})
     assert "token_url: " in problem("vault")
 
 
 @pytest.mark.parametrize("provider", mcpist_services.providers())
-def test_a_built_in_provider_stays_what_it_is(provider: str) -> None:
+def test_the_parameter_of_a_declared_provider_cannot_change_its_addresses(provider: str) -> None:
     put(provider, SERVER)
     assert "Extra inputs" in problem(provider)
     put(provider, {"client_id": "ours"})

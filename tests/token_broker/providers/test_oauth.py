@@ -92,7 +92,7 @@ def alive(tokens: Tokens, server: AuthorizationServer) -> tuple[bool, bool]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_consent_brings_a_pair_that_refreshes(server: AuthorizationServer, way: str) -> None:
+def test_a_consent_returns_a_pair_that_refreshes(server: AuthorizationServer, way: str) -> None:
     ours = register(server, way)
     first = ours.connect()
     assert first.lives == 300
@@ -115,13 +115,13 @@ def test_the_answer_to_a_consent_names_its_state_and_its_issuer(server: Authoriz
     assert not ours.provider.is_issuer(None)
 
 
-def test_a_person_who_says_no_brings_no_code(server: AuthorizationServer) -> None:
+def test_a_declined_consent_returns_no_code(server: AuthorizationServer) -> None:
     answer, _ = register(server).consent(allow=False)
     assert answer["error"] == "access_denied"
     assert "code" not in answer
 
 
-def test_a_code_is_good_once_and_only_with_its_own_verifier(server: AuthorizationServer) -> None:
+def test_a_code_is_valid_once_and_only_with_its_own_verifier(server: AuthorizationServer) -> None:
     ours = register(server)
     answer, verifier = ours.consent()
     with pytest.raises(GrantRejected, match="invalid_grant"):

@@ -31,7 +31,7 @@ def test_a_pair_is_taken_as_it_comes(fake: FakeProvider) -> None:
     assert CANARY not in repr(redeemed)
 
 
-def test_what_is_not_said_keeps_the_old_refresh_token_and_knows_no_end(fake: FakeProvider) -> None:
+def test_a_response_without_refresh_token_and_lifetime_keeps_the_old_token_and_has_no_end(fake: FakeProvider) -> None:
     fake.reply_with(json_response(NEW))
     assert fake.refresh() == TokenResponse(Tokens(SecretStr(NEW["access_token"]), REFRESH), None, None, None)
     assert fake.redeem().tokens.refresh_token is None
@@ -144,7 +144,7 @@ HARMLESS: dict[str, tuple[Reply, type[McpistError]]] = {
 
 
 @pytest.mark.parametrize("code", ["incorrect_client_credentials", "application_suspended", "redirect_uri_mismatch"])
-def test_github_s_words_about_our_app_kill_no_grant(fake_of: Callable[[str], FakeProvider], code: str) -> None:
+def test_github_s_errors_about_our_app_reject_no_grant(fake_of: Callable[[str], FakeProvider], code: str) -> None:
     fake = fake_of("github")
     fake.reply_with(json_response({"error": code}))
     with pytest.raises(NotConfigured, match=code):
@@ -165,7 +165,7 @@ def test_no_other_answer_kills_a_grant(fake: FakeProvider, case: str, caplog: py
     assert len(fake.service.received) == 1
 
 
-def test_a_limit_says_for_how_long(fake_of: Callable[[str], FakeProvider]) -> None:
+def test_a_rate_limit_names_its_seconds(fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of("notion")
     for reply, seconds in ((Reply(b"", 429, {"retry-after": "7"}), 7), (Reply(b"", 429), 30)):
         fake.reply_with(reply)
@@ -190,7 +190,7 @@ DRIPS = {
 
 
 @pytest.mark.parametrize("what", DRIPS)
-def test_an_answer_that_drips_is_a_timeout(fake_of: Callable[[str], FakeProvider], what: str) -> None:
+def test_a_response_that_arrives_byte_by_byte_is_a_timeout(fake_of: Callable[[str], FakeProvider], what: str) -> None:
     """Each of its bytes comes in time."""
     first, drop = DRIPS[what]
     gone = threading.Event()
@@ -217,7 +217,7 @@ def test_an_answer_that_drips_is_a_timeout(fake_of: Callable[[str], FakeProvider
         dripping.result()
 
 
-def test_nobody_at_the_address_is_an_outage(fake_of: Callable[[str], FakeProvider]) -> None:
+def test_an_address_without_a_server_is_an_outage(fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of("google")
     nobody = replace(fake.provider, token_url="http://127.0.0.1:1/token")
     with pytest.raises(UpstreamUnavailable, match="ConnectError"):

@@ -79,7 +79,7 @@ def test_a_token_is_refreshed_as_the_provider_wants_it(name: str, fake_of: Calla
     }
 
 
-def test_notion_is_told_the_version_of_its_api(fake_of: Callable[[str], FakeProvider]) -> None:
+def test_requests_to_notion_name_the_version_of_its_api(fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of("notion")
     fake.reply_with(json_response(NEW))
     fake.refresh()
@@ -138,7 +138,7 @@ def test_one_consent_serves_both_services_of_atlassian() -> None:
     assert both.count("offline_access") == 1
 
 
-def test_every_service_is_its_provider_s() -> None:
+def test_every_service_has_its_provider() -> None:
     issued = {service: name for name in BUILT_IN for service in find(name).services}
     assert (
         issued.items()
@@ -173,7 +173,7 @@ def test_a_client_id_is_escaped_in_the_header(fake_of: Callable[[str], FakeProvi
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_an_app_without_its_secret_is_the_operator_s_fault(name: str, fake_of: Callable[[str], FakeProvider]) -> None:
+def test_an_app_without_its_secret_is_not_configured(name: str, fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of(name)
     with pytest.raises(NotConfigured, match="secret is missing"):
         oauth.refresh(fake.provider, App(client_id="ours"), REFRESH, seconds=5)
@@ -232,7 +232,7 @@ ACCOUNTS: list[tuple[str, str, Any, ProviderAccount]] = [
 
 
 @pytest.mark.parametrize(("name", "path", "body", "linked"), ACCOUNTS)
-def test_an_account_is_asked_for_at_the_provider(
+def test_an_account_is_requested_at_the_provider(
     name: str, path: str, body: Any, linked: ProviderAccount, fake_of: Callable[[str], FakeProvider]
 ) -> None:
     fake = fake_of(name)
@@ -243,7 +243,7 @@ def test_an_account_is_asked_for_at_the_provider(
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-def test_a_token_that_the_provider_refuses_is_nobody_s(fake: FakeProvider, status: int) -> None:
+def test_a_token_that_the_provider_refuses_has_no_account(fake: FakeProvider, status: int) -> None:
     fake.reply_with(json_response({"message": CANARY}, status))
     with pytest.raises(AccessTokenRejected) as raised:
         fake.account()
@@ -259,7 +259,7 @@ def test_an_account_that_cannot_be_read_is_an_outage(fake: FakeProvider, body: A
 
 
 @pytest.mark.parametrize("name", ["atlassian", "supabase"])
-def test_a_token_that_reaches_no_site_is_nobody_s(name: str, fake_of: Callable[[str], FakeProvider]) -> None:
+def test_a_token_that_reaches_no_site_has_no_account(name: str, fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of(name)
     fake.reply_with(json_response([]))
     with pytest.raises(AccessTokenRejected):
@@ -273,7 +273,7 @@ def test_an_outage_says_nothing_about_the_token(fake: FakeProvider) -> None:
             fake.account()
 
 
-def test_github_says_an_oauth_app_s_scopes_in_a_header(fake_of: Callable[[str], FakeProvider]) -> None:
+def test_github_names_an_oauth_app_s_scopes_in_a_header(fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of("github")
     fake.reply_with(json_response({"id": 1, "login": "octocat"}, x_oauth_scopes="repo, read:user"))
     assert fake.account().scopes == ("repo", "read:user")
@@ -283,7 +283,7 @@ KEYS = {"github": f"github_pat_{'A1_' * 10}", "supabase": f"sbp_{'0af' * 13}b"}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_only_keys_of_the_provider_s_form_are_taken(name: str) -> None:
+def test_only_keys_of_the_provider_s_form_are_accepted(name: str) -> None:
     provider = provider_of(name)
     for owner, key in KEYS.items():
         assert provider.accepts_key(SecretStr(key)) is (owner == name)
@@ -331,14 +331,16 @@ def test_both_tokens_of_a_configured_server_are_revoked(fake_of: Callable[[str],
 
 
 @pytest.mark.parametrize("name", ["atlassian", "microsoft"])
-def test_where_nothing_revokes_it_is_said(name: str, fake_of: Callable[[str], FakeProvider]) -> None:
+def test_a_provider_without_revocation_is_reported_as_unsupported(
+    name: str, fake_of: Callable[[str], FakeProvider]
+) -> None:
     fake = fake_of(name)
     assert fake.revoke() == "unsupported"
     assert not fake.service.received
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_a_pasted_key_stays_its_person_s(name: str, fake_of: Callable[[str], FakeProvider]) -> None:
+def test_a_pasted_key_is_never_revoked(name: str, fake_of: Callable[[str], FakeProvider]) -> None:
     fake = fake_of(name)
     assert fake.revoke(Tokens(SecretStr(KEYS[name]))) == "unsupported"
     assert oauth.revoke(fake.provider, None, Tokens(ACCESS)) == "unsupported"
@@ -346,7 +348,9 @@ def test_a_pasted_key_stays_its_person_s(name: str, fake_of: Callable[[str], Fak
 
 
 @pytest.mark.parametrize("name", [*REVOKED, "vault"])
-def test_a_revocation_that_fails_says_so_and_raises_nothing(name: str, fake_of: Callable[[str], FakeProvider]) -> None:
+def test_a_revocation_that_fails_is_reported_and_raises_nothing(
+    name: str, fake_of: Callable[[str], FakeProvider]
+) -> None:
     fake = fake_of(name)
     for reply in (Reply(b"", 500), Reply(b"", 404), json_response({"error": "invalid_client"}, 401), Reply(b"", 307)):
         fake.reply_with(reply)

@@ -199,7 +199,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("state", ENDS)
 @pytest.mark.parametrize("answer", KEEPS)
-def test_trouble_changes_nothing_stored_and_is_not_asked_for_again_at_once(
+def test_a_failed_refresh_changes_nothing_stored_and_is_not_retried_at_once(
     door: Broker, provider: Provider, answer: str, state: str
 ) -> None:
     provider.says, code = KEEPS[answer]
@@ -216,7 +216,7 @@ def test_trouble_changes_nothing_stored_and_is_not_asked_for_again_at_once(
 
 @pytest.mark.parametrize("state", ENDS)
 @pytest.mark.parametrize("answer", BURIES)
-def test_a_dead_grant_is_marked_and_never_asked_for_again(
+def test_a_rejected_grant_is_marked_and_never_refreshed_again(
     door: Broker, provider: Provider, answer: str, state: str
 ) -> None:
     provider.says = BURIES[answer]
@@ -243,7 +243,7 @@ def test_a_new_pair_replaces_the_old_one(door: Broker, provider: Provider, state
     assert stored(door, "lease#") == {}
 
 
-def test_where_no_refresh_token_comes_the_old_one_stays(provider: Provider) -> None:
+def test_the_old_refresh_token_stays_where_the_provider_returns_none(provider: Provider) -> None:
     provider.says = Said(body={"access_token": NEW_ACCESS})
     connect()
     assert outcome() == NEW_ACCESS
@@ -254,7 +254,7 @@ def test_where_no_refresh_token_comes_the_old_one_stays(provider: Provider) -> N
 
 
 @pytest.mark.parametrize("state", ENDS)
-def test_another_app_in_the_parameter_asks_nothing_and_changes_nothing_stored(
+def test_another_app_in_the_parameter_sends_nothing_and_changes_nothing_stored(
     door: Broker, provider: Provider, state: str
 ) -> None:
     """The provider would say that the grant is dead; it works again when the operator has named the right app."""
@@ -333,7 +333,7 @@ def test_a_clock_that_is_five_minutes_wrong_does_no_harm(
 
 
 @pytest.mark.parametrize("skew", [-300, 300])
-def test_the_lease_asks_no_clock_on_the_wall(provider: Provider, monkeypatch: pytest.MonkeyPatch, skew: int) -> None:
+def test_the_lease_uses_no_wall_clock(provider: Provider, monkeypatch: pytest.MonkeyPatch, skew: int) -> None:
     grant = connect()
     assert lease.acquire(grant, LeaseState(), LeaseTiming()) is not None  # by somebody who never beats
     right = time.time
@@ -347,7 +347,7 @@ def test_the_lease_asks_no_clock_on_the_wall(provider: Provider, monkeypatch: py
 # -- a service that refuses the token -----------------------------------------------------------------
 
 
-def test_a_refused_token_is_refreshed_once_and_a_newer_one_is_answered(provider: Provider) -> None:
+def test_a_refused_token_is_refreshed_once_and_a_newer_one_is_returned(provider: Provider) -> None:
     connect(expires_at=None)
     assert outcome() == OLD_ACCESS
     assert outcome(refused=1) == NEW_ACCESS
@@ -357,7 +357,7 @@ def test_a_refused_token_is_refreshed_once_and_a_newer_one_is_answered(provider:
 
 
 @pytest.mark.usefixtures("provider")
-def test_a_refused_token_that_is_remembered_is_not_answered_again() -> None:
+def test_a_refused_token_that_is_cached_is_not_returned_again() -> None:
     connect(expires_at=None)
     assert resolve().token == resolve().token == OLD_ACCESS
     assert resolve(refused=1).token == NEW_ACCESS
@@ -377,14 +377,14 @@ def test_a_service_that_refuses_every_token_makes_us_refresh_once_a_minute(
     assert len(provider.redeems) == 2
 
 
-def test_a_refused_token_is_not_answered_because_the_provider_is_down(provider: Provider) -> None:
+def test_a_refused_token_is_not_returned_when_the_provider_is_down(provider: Provider) -> None:
     provider.says = Said(500, "boom")
     connect(expires_at=None)
     assert outcome(refused=1) == "UPSTREAM_UNAVAILABLE"
     assert outcome() == OLD_ACCESS
 
 
-def test_a_refused_key_that_cannot_be_refreshed_is_answered_again(door: Broker, provider: Provider) -> None:
+def test_a_refused_key_that_cannot_be_refreshed_is_returned_again(door: Broker, provider: Provider) -> None:
     door.store(service="example", expires_at=None, access_token="pasted")
     assert outcome(refused=1) == "pasted"
     assert provider.asked == []
@@ -394,7 +394,7 @@ def test_a_refused_key_that_cannot_be_refreshed_is_answered_again(door: Broker, 
 
 
 @pytest.mark.usefixtures("provider")
-def test_pauses_grow_differ_and_end_at_five_minutes() -> None:
+def test_the_backoff_grows_with_jitter_up_to_five_minutes() -> None:
     grant = connect()
     held = lease.Lease(grant, "me", 0.0, None, LeaseTiming())
     pauses = []
@@ -408,7 +408,7 @@ def test_pauses_grow_differ_and_end_at_five_minutes() -> None:
     assert pauses[-1] > 200
 
 
-def test_a_provider_that_says_when_is_not_asked_before(provider: Provider) -> None:
+def test_a_provider_that_names_a_retry_time_is_not_asked_before(provider: Provider) -> None:
     provider.says = Said(429, "", {"retry-after": "120"})
     connect()
     assert outcome() == "RATE_LIMIT_EXCEEDED"
@@ -417,7 +417,7 @@ def test_a_provider_that_says_when_is_not_asked_before(provider: Provider) -> No
     assert 110 < limited.value.details["retry_after"] <= 120
 
 
-def test_after_the_pause_it_is_tried_again_and_success_ends_it(
+def test_a_refresh_is_retried_after_the_backoff_and_success_ends_it(
     door: Broker, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     provider.says = Said(500, "boom")
@@ -433,14 +433,14 @@ def test_after_the_pause_it_is_tried_again_and_success_ends_it(
 
 
 @pytest.mark.usefixtures("provider")
-def test_a_pause_from_a_clock_that_is_far_ahead_keeps_nobody_out() -> None:
+def test_a_backoff_from_a_clock_that_is_far_ahead_is_ignored() -> None:
     grant = connect()
     trouble = RefreshFailure(grant.version, 3, time.time() + 86_400, {"type": "Timeout", "details": {}})
     LeaseState(trouble=trouble).raise_if_backing_off(grant)
 
 
 @pytest.mark.usefixtures("provider")
-def test_trouble_that_another_release_noted_is_an_outage() -> None:
+def test_a_failure_that_another_release_recorded_is_an_outage() -> None:
     grant = connect()
     trouble = RefreshFailure(grant.version, 1, time.time() + 60, {"type": "InventedLater", "details": {}})
     with pytest.raises(UpstreamUnavailable):
@@ -448,7 +448,7 @@ def test_trouble_that_another_release_noted_is_an_outage() -> None:
 
 
 @pytest.mark.usefixtures("provider")
-def test_without_our_app_the_living_token_still_serves() -> None:
+def test_a_valid_token_still_serves_while_our_app_is_not_configured() -> None:
     boto3.client("ssm").delete_parameter(Name=f"{settings.settings().oauth_parameters}/example")
     connect("alive")
     assert outcome() == OLD_ACCESS
@@ -466,7 +466,7 @@ def take_away() -> None:
     grants.remove(now)
 
 
-def test_a_pair_for_a_grant_that_was_taken_away_meanwhile_is_revoked_and_not_stored(
+def test_a_pair_for_a_grant_that_was_removed_meanwhile_is_revoked_and_not_stored(
     door: Broker, provider: Provider
 ) -> None:
     connect()
@@ -508,7 +508,7 @@ def test_a_connection_made_anew_meanwhile_keeps_its_own_tokens(provider: Provide
         ({"client_id": "another"}, False, True),
     ],
 )
-def test_a_pair_that_nobody_wants_is_not_revoked_where_that_could_end_another_grant(
+def test_an_unneeded_pair_is_not_revoked_where_that_could_end_another_grant(
     provider: Provider, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], *, one_by_one: bool, revokes: bool
 ) -> None:
     """As another one's on the same account, unless the provider revokes tokens one by one."""
@@ -531,7 +531,7 @@ def test_a_service_taken_out_meanwhile_stays_out(provider: Provider) -> None:
     assert now.account.services == ("example",)
 
 
-def test_who_lost_the_lease_still_stores(door: Broker, provider: Provider) -> None:
+def test_a_holder_that_lost_the_lease_still_stores_the_new_pair(door: Broker, provider: Provider) -> None:
     def take_over() -> None:
         key = {"pk": {"S": "acme#example"}, "sk": {"S": "lease#user#ada"}}
         item = stored(door, "lease#") | key | {"holder": {"S": "another"}}
@@ -543,7 +543,7 @@ def test_who_lost_the_lease_still_stores(door: Broker, provider: Provider) -> No
     assert stored(door, "lease#")["holder"] == {"S": "another"}
 
 
-def test_a_dead_answer_to_a_version_that_was_replaced_meanwhile_marks_nothing(provider: Provider) -> None:
+def test_the_rejection_of_a_version_that_was_replaced_meanwhile_marks_nothing(provider: Provider) -> None:
     grant = connect()
 
     def another_stores() -> None:
@@ -651,7 +651,7 @@ def test_a_refresh_leaves_one_row_and_no_secret_anywhere(
         (Said(200, {"no": "token"}), "RefreshFailures"),
     ],
 )
-def test_each_refresh_is_counted_as_what_it_came_to(
+def test_each_refresh_is_counted_by_its_outcome(
     provider: Provider, capsys: pytest.CaptureFixture[str], said: Said, counted: str
 ) -> None:
     provider.says = said
@@ -679,7 +679,7 @@ def test_a_lost_row_is_counted_and_loses_no_token(provider: Provider, capsys: py
     assert '"AuditRowsLost":[1.0]' in capsys.readouterr().out.replace(" ", "")
 
 
-def test_a_reconnect_error_names_where_to_go(provider: Provider) -> None:
+def test_a_reconnect_error_has_the_url_to_open(provider: Provider) -> None:
     provider.says = Said(400, {"error": "invalid_grant"})
     connect()
     with pytest.raises(ReconnectRequired) as needed:

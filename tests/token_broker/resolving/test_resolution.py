@@ -44,7 +44,7 @@ def expected(own: str, shared: dict[str, str], roles: tuple[str, ...]) -> str:
     roles=st.lists(st.sampled_from(ROLES), unique=True).map(tuple),
     others=st.booleans(),
 )
-def test_the_first_grant_that_stands_decides_and_no_other_ever_acts(
+def test_the_first_existing_grant_decides_and_no_other_ever_acts(
     door: Broker, own: str, shared: dict[str, str], roles: tuple[str, ...], others: bool
 ) -> None:
     for grant in (*grants.find("acme"), *grants.find("globex")):

@@ -69,7 +69,7 @@ def test_the_own_grant_comes_first_and_a_broken_one_never_becomes_the_shared_one
         ("for support", "alive", ["role#engineering"]),
     ],
 )
-def test_status_says_of_which_grant_resolve_makes_use(door: Broker, own: str, shared: str, acts: list[str]) -> None:
+def test_status_marks_the_grant_that_resolve_uses(door: Broker, own: str, shared: str, acts: list[str]) -> None:
     connect(door, own=own, shared=shared)
     rows = door.ask("status", roles=["engineering"])["result"]["grants"]
     assert [row["owner"] for row in rows if row["acts"]] == acts
@@ -117,13 +117,13 @@ def test_a_credential_is_what_core_expects_and_no_more(door: Broker) -> None:
     assert Credential(**answer["result"]).token == ACCESS
 
 
-def test_a_token_without_a_known_end_does_not_expire(door: Broker) -> None:
+def test_a_token_without_a_known_end_never_expires(door: Broker) -> None:
     door.store(expires_at=None)
     assert door.ask("resolve")["result"]["expires_at"] is None
 
 
 @pytest.mark.parametrize(("own", "error"), [("none", "ConnectionRequired"), ("expired", "ReconnectRequired")])
-def test_the_user_is_told_where_to_connect(door: Broker, own: str, error: str) -> None:
+def test_a_missing_connection_has_the_url_to_open(door: Broker, own: str, error: str) -> None:
     connect(door, own=own)
     assert door.ask("resolve")["error"] == {
         "type": error,
@@ -178,7 +178,7 @@ def test_without_proof_nothing_is_resolved(door: Broker) -> None:
         {"nonce": "an ID token's"},
     ],
 )
-def test_a_token_that_is_not_for_us_now_is_refused(door: Broker, claims: dict[str, Any]) -> None:
+def test_a_token_of_another_audience_or_time_is_refused(door: Broker, claims: dict[str, Any]) -> None:
     connect(door, own="alive")
     assert error_of(door.ask("resolve", proof=door.jwt("ada", **claims))) == "AuthenticationError"
 
@@ -237,7 +237,7 @@ def test_a_warrant_opens_in_its_own_organization_only(door: Broker) -> None:
     assert error_of(own) == "ConnectionRequired"
 
 
-def test_a_warrant_speaks_for_its_own_user_only(door: Broker) -> None:
+def test_a_warrant_is_valid_for_its_own_user_only(door: Broker) -> None:
     connect(door, own="alive")
     proof = warrant_of(door, "bob", roles=["engineering"])
     assert outcome(door.ask("resolve", proof=proof, roles=["engineering"])) == "ConnectionRequired"
@@ -290,14 +290,14 @@ def test_the_warrant_of_a_subject_who_became_another_user_is_refused(door: Broke
 
 
 @pytest.mark.parametrize("operation", ["warrant", "revoke_personal", "status"])
-def test_a_warrant_is_good_for_resolving_only(door: Broker, operation: str) -> None:
+def test_a_warrant_is_valid_for_resolving_only(door: Broker, operation: str) -> None:
     answer = door.ask(operation, proof=warrant_of(door, "ada"))
     assert answer["error"]["type"] == "InvalidRequest"
     assert answer["error"]["details"]["field"] in {"proof", "proof.kind"}
 
 
 @pytest.mark.parametrize("value", ["x", "####", "AAAA", "AQAA", "A" * 400])
-def test_what_is_no_warrant_is_refused(door: Broker, value: str) -> None:
+def test_a_value_that_is_no_warrant_is_refused(door: Broker, value: str) -> None:
     assert error_of(door.ask("resolve", proof={"kind": "warrant", "value": value})) == "AuthenticationError"
 
 
@@ -320,7 +320,7 @@ def test_a_cold_resolve_sends_three_requests(door: Broker) -> None:
     assert door.requests == ["Query", "BatchGetItem", "Decrypt"]
 
 
-def test_a_cold_resolve_by_warrant_opens_the_warrant_besides(door: Broker) -> None:
+def test_a_cold_resolve_by_warrant_sends_one_more_to_open_the_warrant(door: Broker) -> None:
     connect(door, own="alive")
     event = door.event("resolve_by_warrant")
     door.reset_sandbox()
@@ -339,7 +339,7 @@ def test_a_warm_resolve_sends_none(door: Broker) -> None:
     assert warm == cold
 
 
-def test_what_all_memories_keep_together_is_a_minute(door: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_caches_together_keep_a_credential_for_a_minute(door: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     connect(door, own="alive")
     event = door.event("resolve")
     clock = Clock(time.time())
@@ -352,7 +352,7 @@ def test_what_all_memories_keep_together_is_a_minute(door: Broker, monkeypatch: 
     assert kept == [(60, True), (50, False), (31, False), (60, True)]
 
 
-def test_a_sandbox_forgets_what_it_changes_at_once(door: Broker) -> None:
+def test_a_sandbox_drops_what_it_changes_at_once(door: Broker) -> None:
     connect(door, shared="alive")
     assert outcome(door.ask("resolve")) == "role#engineering"
     grant = door.store()
@@ -361,7 +361,7 @@ def test_a_sandbox_forgets_what_it_changes_at_once(door: Broker) -> None:
     assert outcome(door.ask("resolve")) == "role#engineering"
 
 
-def test_a_sandbox_remembers_a_bounded_number(door: Broker) -> None:
+def test_the_cache_of_a_sandbox_is_bounded(door: Broker) -> None:
     connect(door, own="alive")
     caller, [grant] = caller_of("ada"), list(grants.find("acme"))
     credential = Credential("token", "1", "octocat", "user#ada", None)

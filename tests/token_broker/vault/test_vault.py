@@ -164,7 +164,7 @@ def test_each_refusal_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("under_way")
-def test_what_somebody_brings_raises_no_alarm(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_secret_that_a_client_sends_raises_no_alarm(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(IntegrityError):
         unseal_proof(seal(SECRET, PLACE), replace(PLACE, version=4))
     assert "IntegrityFailures" not in capsys.readouterr().out
@@ -179,7 +179,7 @@ def asked(aws: list[str]) -> list[str]:
     return aws
 
 
-def test_a_data_key_is_asked_for_once_in_five_minutes(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_data_key_is_requested_once_in_five_minutes(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     sealed, clock = seal(SECRET, PLACE), Clock()
     monkeypatch.setattr(vault.data_keys, "clock", clock)
     for seconds in (0, 100, 199, 2):
@@ -200,7 +200,7 @@ def test_no_data_key_stays_beyond_its_time_or_the_limit(monkeypatch: pytest.Monk
     assert [place for place, _ in vault.data_keys] == [PLACE]
 
 
-def test_a_remembered_data_key_opens_nothing_in_another_place() -> None:
+def test_a_cached_data_key_opens_nothing_in_another_place() -> None:
     sealed = vault.seal(SECRET, PLACE)
     for move in MOVES:
         with pytest.raises(IntegrityError):
