@@ -44,7 +44,7 @@ def test_the_request_is_allowed_and_the_answer_is_shown(name: str, tool: Tool, a
 
 
 @for_each_tool
-def test_a_tool_asks_for_the_operation_that_it_stands_for(name: str, tool: Tool) -> None:
+def test_a_tool_requests_the_operation_that_it_declares(name: str, tool: Tool) -> None:
     service = vendor(name)
     service.forget()
     for _, arguments in uses(tool):

@@ -26,13 +26,13 @@ TOOLS = [
 for_every_tool = pytest.mark.parametrize("tool", TOOLS)
 
 
-def test_module_names_are_sorted_and_each_module_bears_its_own() -> None:
+def test_module_names_are_sorted_and_each_module_has_its_own() -> None:
     assert list(NAMES) == sorted(NAMES)
     assert [CATALOGUE.module(name).name for name in NAMES] == list(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_module_says_what_it_is_in_one_line(name: str) -> None:
+def test_a_module_is_described_in_one_line(name: str) -> None:
     module = CATALOGUE.module(name)
     assert module.description.endswith(".")
     assert module.api_version
@@ -95,12 +95,12 @@ def test_a_tool_does_what_its_verb_says(tool: Tool) -> None:
 
 
 @for_every_tool
-def test_a_tool_of_a_service_names_the_operation_that_it_stands_for(tool: Tool) -> None:
+def test_a_tool_of_a_service_names_its_operation(tool: Tool) -> None:
     assert bool(tool.operation) == bool(CATALOGUE.module(tool.module).host)
 
 
 @for_every_tool
-def test_every_example_is_one_that_the_tool_takes(tool: Tool) -> None:
+def test_every_example_is_valid(tool: Tool) -> None:
     for example in tool.examples:
         tool.validate(example["parameters"])
         assert example["description"]
@@ -108,18 +108,18 @@ def test_every_example_is_one_that_the_tool_takes(tool: Tool) -> None:
 
 
 @for_every_tool
-def test_every_tool_says_who_made_it_and_what_it_belongs_to(tool: Tool) -> None:
+def test_every_tool_has_complete_metadata(tool: Tool) -> None:
     assert all(tool.about[word] for word in ("version", "category", "author", "tags"))
 
 
 @for_every_tool
-def test_a_tool_that_shows_secrets_is_off_until_somebody_allows_it(tool: Tool) -> None:
+def test_a_tool_that_shows_secrets_is_off_until_a_role_allows_it(tool: Tool) -> None:
     role = Role("members", modules=(tool.module,))
     assert role_permits(role, tool) == (tool.reads and not tool.reveals)
 
 
 @for_every_tool
-def test_describing_the_work_of_the_least_arguments_does_nothing_else(tool: Tool) -> None:
+def test_describing_the_work_of_minimal_arguments_has_no_side_effects(tool: Tool) -> None:
     arguments = tool.validate(tool.examples[0]["parameters"])
     assert isinstance(_first(tool.describe_work(arguments)), Call | Lookup)
 
@@ -134,7 +134,7 @@ def test_no_argument_leaves_its_place_in_the_path(tool: Tool) -> None:
 
 
 @for_every_tool
-def test_no_argument_climbs_out_of_its_place(tool: Tool) -> None:
+def test_no_argument_leaves_its_place_by_dots(tool: Tool) -> None:
     call = _hostile(tool, "../../user")
     assert ".." not in unquote(call.path if isinstance(call, Call) else "")
 
@@ -162,7 +162,7 @@ def test_every_module_offers_resources_and_prompts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_completed_argument_is_one_of_a_prompt_or_an_address(name: str) -> None:
+def test_every_completed_argument_belongs_to_a_prompt_or_a_resource(name: str) -> None:
     module = CATALOGUE.module(name)
     known = {variable for resource in module.resources.values() for variable in resource.variables}
     known |= {word for prompt in module.prompts.values() for word in prompt.input_schema["properties"]}

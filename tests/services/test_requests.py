@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent / "requests"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_tool_sends_exactly_what_is_written_down(name: str) -> None:
+def test_every_tool_sends_exactly_its_recorded_requests(name: str) -> None:
     assert list(requests(CATALOGUE.module(name))) == (FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
 
 

@@ -38,7 +38,7 @@ def _scopes(security: list[dict[str, Any]]) -> set[str]:
     [one for one in TOOLS if one[0] in DESCRIBED],
     ids=[one for one in IDS if one.partition(".")[0] in DESCRIBED],
 )
-def test_what_a_tool_needs_is_what_its_operation_takes(name: str, tool: Tool) -> None:
+def test_the_scopes_of_a_tool_are_those_of_its_operation(name: str, tool: Tool) -> None:
     module, takes = CATALOGUE.module(name), accepted(name)[tool.operation]
     own = module.scopes_by_tool[tool.name][-1]  # those before it are of what the tool reads first
     wanted = {own, *module.scopes.implied_by.get(own, ())}

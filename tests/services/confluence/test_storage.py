@@ -84,7 +84,7 @@ def well_formed(source: str) -> ET.Element:
         (f"<ac:task-list>{task(f'a<ac:task-list>{task("b")}</ac:task-list>')}</ac:task-list>", "- [ ] a\n  - [ ] b"),
     ],
 )
-def test_what_markdown_knows_is_markdown(source: str, expected: str) -> None:
+def test_elements_that_markdown_can_express_become_markdown(source: str, expected: str) -> None:
     assert markdown(source) == expected
 
 
@@ -116,7 +116,7 @@ def link(inner: str, text: str = "see", anchor: str = "") -> str:
         ),
     ],
 )
-def test_links_to_other_things_than_addresses_are_links(source: str, expected: str) -> None:
+def test_links_without_a_url_become_links(source: str, expected: str) -> None:
     assert markdown(source) == expected
 
 
@@ -180,7 +180,7 @@ def test_links_to_other_things_than_addresses_are_links(source: str, expected: s
         ("<iframe>a</iframe>", "<!-- not carried: iframe -->a"),
     ],
 )
-def test_what_markdown_does_not_know_is_named_and_its_words_are_kept(source: str, expected: str) -> None:
+def test_elements_that_markdown_cannot_express_are_named_and_keep_their_text(source: str, expected: str) -> None:
     assert markdown(source) == expected
 
 
@@ -194,7 +194,7 @@ def test_a_panel_is_a_quote_that_becomes_the_panel_again(kind: str) -> None:
     assert markdown(again) == markdown(source)
 
 
-def test_a_panel_of_a_look_that_is_lost_says_so() -> None:
+def test_lost_parameters_of_a_panel_are_named() -> None:
     source = macro("panel", body("<p>a</p>"), bgColor="#ABF", icon="false")
     assert markdown(source) == "> [!panel] <!-- not carried: panel macro: bgColor=#ABF -->\n>\n> a"
 
@@ -207,7 +207,7 @@ def test_code_keeps_its_text_and_its_language() -> None:
     assert markdown(macro("noformat", plain("a"))) == "```\na\n```"
 
 
-def test_codes_title_is_lost_and_its_look_is_left_out() -> None:
+def test_the_title_of_code_is_named_as_lost_and_its_looks_are_dropped() -> None:
     text = plain("a")
     assert markdown(macro("code", text, title="x.py", theme="Midnight")) == (
         "<!-- not carried: code macro: title=x.py -->\n\n```\na\n```"
@@ -280,7 +280,7 @@ def test_markdown_becomes_storage_format(text: str, expected: str) -> None:
     "text",
     ["<!-- not carried: toc macro -->", "a <!-- not carried: toc macro --> b", "- > | <!-- not carried: toc macro -->"],
 )
-def test_what_was_not_carried_is_not_written_over(text: str) -> None:
+def test_content_that_was_not_carried_is_not_overwritten(text: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         storage(text)
     assert refused.value.details["field"] == "body"
@@ -292,7 +292,7 @@ def test_what_was_not_carried_is_not_written_over(text: str) -> None:
 
 @given(trees)
 @MANY
-def test_a_tree_comes_back_as_confluence_can_hold_it(tree: Blocks) -> None:
+def test_a_tree_is_read_back_as_confluence_can_hold_it(tree: Blocks) -> None:
     known = tuple(without_lost(tree))
     source = to_storage(known, "body")
     well_formed(source)
@@ -306,7 +306,7 @@ LINKED = st.builds(Text, words, marks, LINKS) | st.builds(Image, LINKS, words)
 
 @given(st.lists(LINKED, max_size=6))
 @MANY
-def test_links_come_back_as_confluence_can_hold_them(runs: list[Run]) -> None:
+def test_links_are_read_back_as_confluence_can_hold_them(runs: list[Run]) -> None:
     tree = (Paragraph(tuple(runs)),)
     source = to_storage(tree, "body")
     well_formed(source)
@@ -348,7 +348,7 @@ PIECES += [
 
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join) | st.text())
 @MANY
-def test_all_markup_is_read_and_what_is_known_of_it_is_stable(source: str) -> None:
+def test_any_markup_is_read_and_its_known_part_is_stable(source: str) -> None:
     tree = from_storage(source)
     assert normalize(tree) == tree
     known = markdown(to_storage(tuple(without_lost(tree)), "body"))
@@ -362,24 +362,24 @@ def test_all_markup_is_read_and_what_is_known_of_it_is_stable(source: str) -> No
      "<ul><li>", "<table><tr><td>", "<tr><td>a</td></tr>", "<td>a</td>", "<a" + "b" * 50, "a=", "<p a" + " " * 50,
      "<strong>a ", '<a href="b">', "<td rowspan='99999' colspan='99999'>", "<ac:task>"],
 )  # fmt: skip
-def test_broken_markup_takes_no_more_time_than_its_length(piece: str) -> None:
+def test_broken_markup_is_read_in_linear_time(piece: str) -> None:
     before = process_time()
     markdown(piece * (50_000 // len(piece)))
     assert process_time() - before < 10
 
 
-def test_no_entity_is_defined_by_a_document() -> None:
+def test_a_document_cannot_define_entities() -> None:
     bomb = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><p>&b;</p>'
     assert "haha" not in markdown(bomb)
     assert from_storage("<p>&b;</p>") == (Paragraph((Text("&b;"),)),)
 
 
-def test_elements_in_more_elements_than_any_page_has_keep_their_text() -> None:
+def test_elements_nested_too_deeply_keep_their_text() -> None:
     assert "deep" in markdown("<div>" * 5000 + "deep" + "</div>" * 5000 + "<p>behind</p>")
     assert markdown("<div>" * 5000 + "</div>" * 5000 + "<p>behind</p>") == "behind"
 
 
-def test_a_row_longer_than_any_page_has_keeps_its_text_and_makes_no_other_row_as_long() -> None:
+def test_a_very_long_row_keeps_its_text_and_does_not_lengthen_other_rows() -> None:
     (table,) = from_storage(f"<table><tr><th>a</th></tr><tr>{'<td>b</td>' * 150}</tr></table>")
     assert isinstance(table, Table)
     assert {len(row) for row in table.rows} == {100}
@@ -397,7 +397,7 @@ def test_halves_of_characters_in_names_are_replaced() -> None:
     assert paragraph == Paragraph((Text("a\ufffd", link="page:a%3F"),))
 
 
-def test_what_is_no_tag_is_text() -> None:
+def test_markup_that_is_not_a_tag_is_text() -> None:
     assert parse("a < b <1> <p class='x>y'>c</p>").children == [
         "a ",
         "<",

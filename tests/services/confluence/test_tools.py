@@ -39,7 +39,7 @@ def test_a_page_without_text_is_an_empty_document() -> None:
     assert converse(work("get_page", page_id="65551"), empty)[1]["markdown"] == ""
 
 
-def test_an_update_sends_the_next_version_and_keeps_what_is_not_given() -> None:
+def test_an_update_sends_the_next_version_and_keeps_fields_that_are_left_out() -> None:
     sent, made = converse(work("update_page", page_id="65551", title="Plan B"), PAGE, PAGE | {"title": "Plan B"})
     assert sent[0] == Call("GET", "/wiki/api/v2/pages/65551", {"body-format": "storage"})
     new = {"id": "65551", "status": "current", "title": "Plan B", "body": PAGE["body"]["storage"]}
@@ -69,7 +69,7 @@ def test_a_draft_has_only_one_version(status: str, change: dict[str, str]) -> No
     assert write.json["version"] == {"number": 1}
 
 
-def test_a_page_that_somebody_else_changed_meanwhile_is_not_written_over() -> None:
+def test_a_page_that_somebody_else_changed_meanwhile_is_not_overwritten() -> None:
     calls = work("update_page", page_id="65551", title="Plan B")
     next(calls)
     calls.send(CallResponse(200, {}, PAGE))
@@ -92,7 +92,7 @@ def test_a_change_of_nothing_is_refused() -> None:
         ("add_comment", {"page_id": "65551"}),
     ],
 )
-def test_a_text_that_would_destroy_what_it_names_is_refused_before_anything_is_sent(
+def test_a_text_that_would_delete_lost_parts_is_refused_before_any_request(
     tool: str, arguments: dict[str, str]
 ) -> None:
     with pytest.raises(InvalidRequest) as refused:
@@ -117,7 +117,7 @@ def test_a_pages_id_is_a_number(page_id: str) -> None:
 # -- lists --------------------------------------------------------------------------------------------
 
 
-def test_pages_go_on_at_the_cursor_of_the_next_link() -> None:
+def test_pages_continue_at_the_cursor_of_the_next_link() -> None:
     following = "https://evil.example/wiki/api/v2/pages?limit=9&cursor=eyJpZCI6IjEifQ%3D%3D&title=x&space-id=2"
     calls = work("list_pages", space_id="98306", limit=300)
     sent, listed = converse(calls, page_of([{"id": "1"}] * 150, following), page_of([{"id": "2"}] * 150))
@@ -127,7 +127,7 @@ def test_pages_go_on_at_the_cursor_of_the_next_link() -> None:
     )
 
 
-def test_a_cut_list_says_how_to_go_on() -> None:
+def test_a_cut_list_says_how_to_continue() -> None:
     calls = work("list_spaces", limit=1)
     _, cut = converse(calls, page_of([{"id": "1"}], "/wiki/api/v2/spaces?cursor=a+b%2Bc%3D&limit=1"))
     assert isinstance(cut, PartialList)
@@ -136,7 +136,7 @@ def test_a_cut_list_says_how_to_go_on() -> None:
     assert again.query["cursor"] == "a+b+c="
 
 
-def test_a_search_goes_on_at_its_cursor_and_asks_the_same() -> None:
+def test_a_search_continues_at_its_cursor_with_the_same_query() -> None:
     calls = work("search", cql="type = page", limit=2)
     sent, found = converse(calls, ANSWERS["searchByCQL"], page_of([FOUND]))
     query = {"cql": "type = page", "expand": "content.space", "limit": 2}
@@ -147,7 +147,7 @@ def test_a_search_goes_on_at_its_cursor_and_asks_the_same() -> None:
     assert len(found["results"]) == 2
 
 
-def test_what_is_found_is_said_in_words_without_marks() -> None:
+def test_search_results_are_plain_text() -> None:
     shows = confluence.tools["search"].shows
     space = {"title": "R &amp; D", "entityType": "space", "url": "/spaces/RD", "excerpt": "", "lastModified": "2026"}
     _, found = converse(work("search", cql="text ~ release"), page_of([FOUND, space]))
@@ -173,7 +173,7 @@ def test_comments_and_tasks_are_markdown() -> None:
     assert [task["markdown"] for task in tasks["results"]] == ["a **b**", ""]
 
 
-def test_files_have_whole_addresses() -> None:
+def test_files_have_complete_urls() -> None:
     file = {"id": "att1", "title": "a.pdf", "downloadLink": "/download/attachments/65551/a.pdf?version=1"}
     _, listed = converse(work("list_attachments", page_id="65551"), page_of([file, {"id": "att2"}]))
     assert [each["url"] for each in listed["results"]] == [f"{SITE}/download/attachments/65551/a.pdf?version=1", None]
@@ -188,7 +188,7 @@ def test_replies_are_listed_by_the_comment() -> None:
 
 
 @pytest.mark.parametrize("place", [{}, {"page_id": "1", "comment_id": "2"}])
-def test_comments_are_those_of_one_thing(place: dict[str, str]) -> None:
+def test_comments_are_listed_for_exactly_one_parent(place: dict[str, str]) -> None:
     with pytest.raises(InvalidRequest):
         work("list_comments", **place)
 
@@ -210,12 +210,12 @@ def test_a_label_stays_one_part_of_the_path() -> None:
     assert call == Call("DELETE", "/wiki/rest/api/content/1/label/a%2Fb%3Fc")
 
 
-def test_times_are_counted_as_confluence_does() -> None:
+def test_times_are_sent_in_milliseconds() -> None:
     call = next(work("list_tasks", due_at_from="1970-01-02T00:00:00Z"))
     assert call.query["due-at-from"] == 86_400_000
 
 
-def test_a_day_that_is_in_no_calendar_is_refused() -> None:
+def test_a_day_that_does_not_exist_is_refused() -> None:
     with pytest.raises(InvalidRequest) as refused:
         work("list_tasks", due_at_to="2026-02-30T00:00:00Z")
     assert refused.value.details["field"] == "due_at_to"

@@ -24,7 +24,7 @@ def test_a_403_may_be_a_rate_limit(content: Any, headers: dict[str, str]) -> Non
 
 @pytest.mark.parametrize(("resource", "path_only"), [("core", False), ("search", True), ("graphql", True)])
 @pytest.mark.parametrize("status", [403, 429])
-def test_a_limit_of_one_resource_is_about_its_path_alone(status: int, resource: str, path_only: bool) -> None:
+def test_a_limit_of_one_resource_affects_only_its_path(status: int, resource: str, path_only: bool) -> None:
     assert refused(status, {}, REFUSALS, x_ratelimit_resource=resource, retry_after="60").path_only is path_only
     assert not refused(status, {}, REFUSALS, retry_after="60").path_only
 
@@ -64,5 +64,5 @@ def test_a_missing_scope_is_named(status: int, message: str, headers: dict[str, 
         (422, {"x_oauth_scopes": "gist", "x_accepted_oauth_scopes": "repo"}),
     ],
 )
-def test_a_refusal_for_another_reason_is_no_missing_scope(status: int, headers: dict[str, str]) -> None:
+def test_a_refusal_for_another_reason_is_not_a_missing_scope(status: int, headers: dict[str, str]) -> None:
     assert isinstance(refused(status, {"message": "no"}, REFUSALS, **headers).error, ToolExecutionError)

@@ -31,11 +31,11 @@ def page(items: Any, following: str = "") -> CallResponse:
         ("a?x=1#y", "/repos/a%3Fx%3D1%23y/app"),
     ],
 )
-def test_an_owner_cannot_leave_its_place(owner: str, path: str) -> None:
+def test_an_owner_cannot_leave_its_place_in_the_path(owner: str, path: str) -> None:
     assert github.tools["get_repo"].function(owner=owner, repo="app") == Call("GET", path)
 
 
-def test_a_file_in_a_folder_with_a_name_of_many_kinds_stays_one_path() -> None:
+def test_a_file_path_with_special_characters_stays_one_path() -> None:
     call = next(work("get_file", **REPOSITORY, path="a b/..c/d?e#f.md"))
     assert call.path == "/repos/octo/app/contents/a%20b/..c/d%3Fe%23f.md"
 
@@ -46,13 +46,13 @@ def test_a_file_cannot_leave_its_repository(path: str) -> None:
         next(work("get_file", **REPOSITORY, path=path))
 
 
-def test_an_owner_cannot_climb() -> None:
+def test_an_owner_cannot_leave_its_place_by_dots() -> None:
     with pytest.raises(InvalidRequest):
         work("get_repo", owner="..", repo="app")
 
 
 @pytest.mark.parametrize("owner", ["octo/app", "", "a b"])
-def test_an_owner_with_a_slash_is_refused_before_anything_is_sent(owner: str) -> None:
+def test_an_owner_with_a_slash_is_refused_before_any_request(owner: str) -> None:
     with pytest.raises(InvalidArguments) as refused:
         work("get_repo", owner=owner, repo="app")
     assert refused.value.details["field"] == "owner"
@@ -119,7 +119,7 @@ def test_a_file_is_read_as_text() -> None:
     ],
     ids=["binary", "broken", "too large", "submodule"],
 )
-def test_what_is_no_text_has_no_content(answer: dict[str, Any]) -> None:
+def test_a_binary_file_has_no_content(answer: dict[str, Any]) -> None:
     assert read_file(answer) is None
 
 
@@ -127,6 +127,6 @@ def test_an_empty_file_has_an_empty_text() -> None:
     assert read_file({"type": "file", "encoding": "base64", "content": ""}) == ""
 
 
-def test_a_folder_is_read_as_the_list_of_its_names() -> None:
+def test_a_folder_is_shown_as_the_list_of_its_names() -> None:
     entries = [{"name": "src", "type": "dir"}, {"name": "a.md", "type": "file"}]
     assert read_file({"type": "dir", "entries": entries}) == "- src/\n- a.md"

@@ -38,7 +38,7 @@ def test_a_missing_scope_is_named_where_the_challenge_names_it(content: Any) -> 
     assert unnamed.details["problem"]
 
 
-def test_a_service_that_is_used_without_permission_is_no_rate_limit() -> None:
+def test_a_disabled_service_is_not_a_rate_limit() -> None:
     assert isinstance(refused(403, reason("accessNotConfigured"), REFUSALS).error, ToolExecutionError)
 
 

@@ -51,7 +51,7 @@ def test_a_date_makes_an_event_all_day() -> None:
     assert (made["start"], made["end"]) == ({"date": "2026-01-31"}, {"date": "2026-02-02"})
 
 
-def test_a_time_without_an_offset_is_in_the_time_zone() -> None:
+def test_a_time_without_an_offset_is_in_the_given_time_zone() -> None:
     made = create(start="2026-01-31T09:00:00", end="2026-01-31T10:00:00", timezone="Europe/Zurich")
     assert made["start"] == {"dateTime": "2026-01-31T09:00:00", "timeZone": "Europe/Zurich"}
     assert made["end"] == {"dateTime": "2026-01-31T10:00:00", "timeZone": "Europe/Zurich"}
@@ -78,7 +78,7 @@ def test_an_all_day_event_repeats_without_a_time_zone() -> None:
 
 
 @pytest.mark.parametrize("start", ["31.1.2026", "2026-01-31 09:00", "2026-01-31T09:00", "tomorrow"])
-def test_a_time_of_another_shape_is_refused_before_anything_is_sent(start: str) -> None:
+def test_a_time_of_another_format_is_refused_before_any_request(start: str) -> None:
     with pytest.raises(InvalidArguments) as refused:
         create(start=start)
     assert refused.value.details["field"] == "start"
@@ -93,7 +93,7 @@ def test_a_bound_without_an_offset_is_refused(time: str) -> None:
 # -- changes ------------------------------------------------------------------------------------------
 
 
-def test_a_change_of_words_is_one_request() -> None:
+def test_a_change_of_texts_is_one_request() -> None:
     made = call("update_event", event_id="e1", summary="Dinner", location="", send_updates="none")
     assert made == Call(
         "PATCH", "/calendars/primary/events/e1", {"sendUpdates": "none"}, {"summary": "Dinner", "location": ""}
@@ -125,7 +125,7 @@ def test_guests_who_stay_keep_their_answers() -> None:
     assert changed == {"attendees": [ada, {"email": "eve@example.com"}]}
 
 
-def test_the_first_guests_of_an_event_are_invited_and_all_can_be_taken_away() -> None:
+def test_the_first_guests_of_an_event_are_invited_and_all_can_be_removed() -> None:
     assert update(TIMED, attendees=["ada@example.com"]) == {"attendees": [{"email": "ada@example.com"}]}
     assert update(TIMED | {"attendees": [{"email": "ada@example.com"}]}, attendees=[]) == {"attendees": []}
 
@@ -151,7 +151,7 @@ def meet(**arguments: Any) -> str:
     return asked
 
 
-def test_the_wish_for_a_meet_link_is_the_same_for_the_same_event_and_another_for_another() -> None:
+def test_the_request_for_a_meet_link_has_the_same_id_for_the_same_event_only() -> None:
     assert meet() == meet()
     assert len({meet(), meet(summary="Dinner"), meet(calendar_id="team@example.com"), meet(location="Room 4")}) == 4
 
@@ -159,7 +159,7 @@ def test_the_wish_for_a_meet_link_is_the_same_for_the_same_event_and_another_for
 # -- lists and answers --------------------------------------------------------------------------------
 
 
-def test_pages_follow_the_token_and_keep_the_question() -> None:
+def test_pages_follow_the_token_and_keep_the_query() -> None:
     first, second = {"items": [{"id": "a"}] * 150, "nextPageToken": "t2"}, {"items": [{"id": "b"}] * 150}
     sent, events = converse(work("list_events", q="budget", limit=300), first, second)
     assert [one["id"] for one in events["items"]] == ["a"] * 150 + ["b"] * 150
@@ -167,7 +167,7 @@ def test_pages_follow_the_token_and_keep_the_question() -> None:
     assert [one.query for one in sent] == [question, {**question, "pageToken": "t2"}]
 
 
-def test_series_are_listed_in_no_order_of_start() -> None:
+def test_series_are_not_sorted_by_start() -> None:
     first = next(work("list_events", single_events=False))
     assert first.query == {"singleEvents": False, "maxResults": 50}
     with pytest.raises(InvalidRequest):
@@ -215,12 +215,12 @@ def test_the_time_is_the_services_in_the_accounts_zone() -> None:
     assert told == {"time": "2026-02-01T00:30:00+09:00", "weekday": "Sunday", "timezone": "Asia/Tokyo"}
 
 
-def test_a_zone_that_the_machine_does_not_know_is_told_in_utc() -> None:
+def test_a_time_in_an_unknown_zone_is_shown_in_utc() -> None:
     told = now("Mars/Olympus", {"date": "Sat, 31 Jan 2026 15:30:00 GMT"})
     assert told == {"time": "2026-01-31T15:30:00+00:00", "weekday": "Saturday", "timezone": "Mars/Olympus"}
 
 
-def test_without_the_services_clock_ours_tells_the_time() -> None:
+def test_without_the_services_time_ours_is_used() -> None:
     told = datetime.fromisoformat(now("Europe/Zurich", {})["time"])
     assert abs(told - datetime.now(UTC)) < timedelta(minutes=1)
 
@@ -236,19 +236,19 @@ def test_without_the_services_clock_ours_tells_the_time() -> None:
         ("google-calendar://primary/2026-12-31%2B09:00", "2026-12-31T00:00:00+09:00", "2027-01-01T00:00:00+09:00"),
     ],
 )
-def test_the_address_of_a_day_is_its_events(uri: str, first: str, last: str) -> None:
+def test_the_resource_of_a_day_is_its_events(uri: str, first: str, last: str) -> None:
     arguments = google_calendar.resources["day"].arguments(uri)
     assert arguments == {"calendar_id": "primary", "time_min": first, "time_max": last}
     google_calendar.tools["list_events"].validate(arguments)
 
 
 @pytest.mark.parametrize("day", ["today", "2026-02-30", "9999-12-31"])
-def test_an_address_of_no_day_is_refused(day: str) -> None:
+def test_an_invalid_day_in_a_resource_address_is_refused(day: str) -> None:
     with pytest.raises(InvalidRequest):
         google_calendar.resources["day"].arguments(f"google-calendar://primary/{day}")
 
 
-def test_the_address_of_an_event_is_that_of_no_day() -> None:
+def test_the_resource_address_of_an_event_is_not_that_of_a_day() -> None:
     uri = "google-calendar://ada%40example.com/events/e1"
     assert google_calendar.resources["event"].arguments(uri) == {"calendar_id": "ada@example.com", "event_id": "e1"}
     assert google_calendar.resources["day"].arguments(uri) is None

@@ -115,7 +115,7 @@ def tasks(node: dict[str, Any]) -> list[str]:
 
 @given(documents)
 @PATIENT
-def test_a_tree_becomes_a_valid_document_that_reads_back_as_the_same(blocks: Blocks) -> None:
+def test_a_tree_becomes_a_valid_document_and_is_read_back_unchanged(blocks: Blocks) -> None:
     blocks = carried(blocks)
     document = to_adf(blocks, "body")
     assert not list(faults(document))
@@ -192,11 +192,11 @@ def names_of(text: str) -> list[Any]:
         ("[@Mia](mention:5b)\\\nb", [["paragraph", "mention", "hardBreak"]]),
     ],
 )
-def test_what_jira_cannot_hold_takes_the_nearest_form(text: str, outline: list[Any]) -> None:
+def test_content_that_jira_cannot_hold_is_converted_to_the_nearest_form(text: str, outline: list[Any]) -> None:
     assert names_of(text) == outline
 
 
-def test_a_numbered_list_goes_on_counting_behind_what_it_cannot_hold() -> None:
+def test_a_numbered_list_continues_its_numbers_after_content_that_it_cannot_hold() -> None:
     first, table, after, second = content("3. a\n\n   | b |\n   |---|\n\n   c\n4. d")
     assert [first["type"], table["type"], after["type"], second["type"]] == [
         "orderedList",
@@ -207,7 +207,7 @@ def test_a_numbered_list_goes_on_counting_behind_what_it_cannot_hold() -> None:
     assert (first["attrs"], second["attrs"]) == ({"order": 3}, {"order": 4})
 
 
-def test_code_in_a_line_keeps_its_link_and_no_other_mark() -> None:
+def test_inline_code_keeps_its_link_and_no_other_mark() -> None:
     (paragraph,) = content("**[`a`](https://b.c)** ~~*d*~~")
     assert [text.get("marks") for text in paragraph["content"]] == [
         [{"type": "link", "attrs": {"href": "https://b.c"}}, {"type": "code"}],
@@ -216,14 +216,14 @@ def test_code_in_a_line_keeps_its_link_and_no_other_mark() -> None:
     ]
 
 
-def test_tasks_have_ids_that_no_other_text_has() -> None:
+def test_the_ids_of_tasks_differ_between_texts() -> None:
     one, other = adf("- [ ] a", "body"), adf("- [ ] b", "body")
     assert not set(tasks(one)) & set(tasks(other))
     assert adf("- [ ] a", "body") == one
     assert [task["attrs"]["state"] for task in content("- [ ] a\n- [x] b")[0]["content"]] == ["TODO", "DONE"]
 
 
-def test_a_table_without_a_head_stays_one() -> None:
+def test_a_table_without_a_header_gets_none() -> None:
     cells = [{"type": "tableCell", "content": [text_node("a")]}, {"type": "tableCell", "content": [text_node("b")]}]
     document = {
         "type": "doc",
@@ -242,7 +242,7 @@ def test_a_table_without_a_head_stays_one() -> None:
         "- | <!-- not carried: status --> |\n  |---|",
     ],
 )
-def test_what_was_not_carried_is_not_written_over(text: str) -> None:
+def test_content_that_was_not_carried_is_not_overwritten(text: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         adf(text, "description")
     assert refused.value.details["field"] == "description"
@@ -296,11 +296,11 @@ def node(name: str, *inner: dict[str, Any], **attrs: Any) -> dict[str, Any]:
         (node("paragraph"), ""),
     ],
 )  # fmt: skip
-def test_what_is_read_keeps_its_words_and_names_the_rest(found: dict[str, Any], text: str) -> None:
+def test_reading_keeps_the_text_and_names_the_lost_parts(found: dict[str, Any], text: str) -> None:
     assert markdown({"type": "doc", "version": 1, "content": [found]}) == text
 
 
-def test_a_style_is_named_once_behind_its_paragraph() -> None:
+def test_a_lost_style_is_named_once_after_its_paragraph() -> None:
     red = {"type": "textColor", "attrs": {"color": "#ff0000"}}
     texts = [
         {"type": "text", "text": f"{word} ", "marks": marks} for word, marks in (("a", [red]), ("b", []), ("c", [red]))
@@ -308,7 +308,7 @@ def test_a_style_is_named_once_behind_its_paragraph() -> None:
     assert markdown({"content": [{"type": "paragraph", "content": texts}]}) == "a b c <!-- not carried: textColor -->"
 
 
-def test_merged_cells_keep_their_places() -> None:
+def test_merged_cells_keep_their_positions() -> None:
     def row(*cells: dict[str, Any]) -> dict[str, Any]:
         return node("tableRow", *cells)
 
@@ -327,14 +327,14 @@ def test_merged_cells_keep_their_places() -> None:
     ]
 
 
-def test_a_cell_that_claims_to_be_endless_is_cut() -> None:
+def test_the_span_of_a_cell_is_limited() -> None:
     table = node("table", node("tableRow", node("tableCell", text_node("a"), colspan=10**9, rowspan=10**9)))
     (found,) = from_adf({"content": [table]})
     assert isinstance(found, Table)
     assert len(found.rows[1]) == 100
 
 
-def test_blocks_in_a_cell_become_lines_and_are_named() -> None:
+def test_blocks_in_a_cell_become_lines_and_are_marked_as_lost() -> None:
     items = node("bulletList", node("listItem", text_node("b")), node("listItem", text_node("c")))
     cell = node("tableHeader", text_node("a"), items, node("codeBlock", {"type": "text", "text": "d"}))
     (found,) = from_adf({"content": [node("table", node("tableRow", cell))]})
@@ -346,5 +346,5 @@ def test_blocks_in_a_cell_become_lines_and_are_named() -> None:
 
 
 @pytest.mark.parametrize(("document", "text"), [(None, ""), ("as it is", "as it is"), ({"type": "doc"}, "")])
-def test_what_is_no_document_is_read_too(document: Any, text: str) -> None:
+def test_a_value_that_is_not_a_document_is_read_too(document: Any, text: str) -> None:
     assert markdown(document) == text

@@ -42,18 +42,18 @@ def test_a_search_follows_the_token_and_asks_for_the_same_fields() -> None:
     assert {call.json["maxResults"] for call in sent} == {75}
 
 
-def test_a_search_that_is_at_its_end_does_not_go_on_though_there_is_a_token() -> None:
+def test_the_last_page_of_a_search_ends_it_even_if_it_has_a_token() -> None:
     _, found = converse(work("search", jql="a = 1"), {"isLast": True, "nextPageToken": "a", "issues": []})
     assert not isinstance(found, PartialList)
 
 
-def test_a_search_that_turns_in_a_circle_is_stopped() -> None:
+def test_a_search_that_repeats_a_page_is_stopped() -> None:
     page = {"nextPageToken": "a", "issues": [issue("ENG-1")]}
     with pytest.raises(UpstreamUnavailable):
         converse(work("search", jql="a = 1", fetch_all=True), page, dict(page))
 
 
-def test_a_cut_search_goes_on_where_it_ended() -> None:
+def test_a_cut_search_continues_at_its_cursor() -> None:
     _, found = converse(
         work("search", jql="a = 1", limit=1), {"isLast": False, "nextPageToken": "a+/==", "issues": [issue("ENG-1")]}
     )
@@ -74,7 +74,7 @@ def test_a_cut_search_goes_on_where_it_ended() -> None:
         ("list_sprints", {"board_id": 5}, "values", {"isLast": False}, {"isLast": True}),
     ],
 )
-def test_a_list_goes_on_behind_the_items_read(tool: str, arguments: Any, rows: str, first: Any, last: Any) -> None:
+def test_a_list_continues_after_the_items_read(tool: str, arguments: Any, rows: str, first: Any, last: Any) -> None:
     sent, found = converse(
         work(tool, **arguments), {**first, rows: [{"id": 1}, {"id": 2}]}, {**last, rows: [{"id": 3}]}
     )
@@ -82,7 +82,7 @@ def test_a_list_goes_on_behind_the_items_read(tool: str, arguments: Any, rows: s
     assert [item["id"] for item in found[rows]] == [1, 2, 3]
 
 
-def test_a_list_without_any_word_of_its_end_is_one_page() -> None:
+def test_a_list_that_does_not_mark_its_end_is_one_page() -> None:
     sent, _ = converse(work("list_comments", **KEY), {"comments": [{"id": "1"}]})
     assert len(sent) == 1
 
@@ -101,7 +101,7 @@ def test_people_are_read_until_a_page_is_not_full() -> None:
 # -- what stands beside ------------------------------------------------------------------------------
 
 
-def test_issues_show_the_fields_that_were_asked_for_besides() -> None:
+def test_issues_show_the_additional_fields_that_were_requested() -> None:
     fields = {
         "customfield_10016": 3.0,
         "customfield_10020": [{"id": 37, "name": "Sprint 9"}],
@@ -121,7 +121,7 @@ def test_issues_show_the_fields_that_were_asked_for_besides() -> None:
     assert found["issues"][0]["fields"]["customfield_10050"] == paragraph("Why")
 
 
-def test_an_issue_reads_as_a_document_with_its_comments_behind() -> None:
+def test_an_issue_is_a_document_followed_by_its_comments() -> None:
     comments = [
         {"author": {"displayName": "Mia"}, "created": "2026-01-18", "body": paragraph("*Fixed*")},
         {"author": {"displayName": "Bo"}, "created": "2026-01-17", "body": paragraph("Mine.")},
@@ -162,7 +162,7 @@ def test_an_issue_reads_as_a_document_with_its_comments_behind() -> None:
     ]
 
 
-def test_an_issue_without_a_text_is_its_fields() -> None:
+def test_an_issue_without_a_description_shows_its_fields() -> None:
     _, raw = converse(work("get_issue", **KEY), issue("ENG-42", description=None))
     assert show("get_issue", raw).endswith("updated: 2026-01-18T23:45:00.000+0000")
 
@@ -174,7 +174,7 @@ def test_comments_and_worklogs_are_read_as_markdown_beside_their_own_json() -> N
     assert [log["markdown"] for log in logs["worklogs"]] == ["B", ""]
 
 
-def test_a_change_is_one_text_a_field() -> None:
+def test_a_change_is_one_text_for_each_field() -> None:
     items = [
         {"field": "status", "fromString": "To Do", "toString": "Done"},
         {"field": "assignee", "fromString": None, "toString": "Mia"},
@@ -205,7 +205,7 @@ def test_the_issue_types_of_a_project_are_those_that_can_be_created_there() -> N
 
 
 @pytest.mark.parametrize("wanted", ["31", "close", "Close", "DONE"])
-def test_a_transition_is_meant_by_its_id_its_name_or_its_status(wanted: str) -> None:
+def test_a_transition_is_found_by_its_id_its_name_or_its_status(wanted: str) -> None:
     sent, moved = converse(work("transition_issue", **KEY, transition=wanted), {"transitions": [START, CLOSE]}, None)
     place = "/rest/api/3/issue/ENG-42/transitions"
     assert sent == [Call("GET", place), Call("POST", place, json={"transition": {"id": "31"}})]
@@ -213,14 +213,14 @@ def test_a_transition_is_meant_by_its_id_its_name_or_its_status(wanted: str) -> 
 
 
 @pytest.mark.parametrize("known", [[START], [CLOSE, CLOSE | {"id": "32"}], []])
-def test_a_transition_that_is_not_there_or_there_twice_is_refused_with_the_choices(known: list[Any]) -> None:
+def test_a_missing_or_ambiguous_transition_is_refused_with_the_choices(known: list[Any]) -> None:
     with pytest.raises(InvalidRequest) as refused:
         converse(work("transition_issue", **KEY, transition="Done"), {"transitions": known})
     assert refused.value.details["field"] == "transition"
     assert all(found["id"] in refused.value.details["problem"] for found in known)
 
 
-def test_a_comment_goes_with_a_transition_that_has_a_screen() -> None:
+def test_a_comment_is_part_of_a_transition_that_has_a_screen() -> None:
     calls = work("transition_issue", **KEY, transition="31", comment="A", fields={"resolution": {"name": "Done"}})
     sent, moved = converse(calls, {"transitions": [CLOSE]}, None)
     assert sent[1].json == {
@@ -239,7 +239,7 @@ def test_a_comment_follows_a_transition_without_a_screen_which_would_drop_it() -
     assert moved == {"status": "In Progress", "comment": None}
 
 
-def test_a_comment_that_cannot_be_written_is_refused_before_anything_is_asked() -> None:
+def test_a_comment_that_cannot_be_written_is_refused_before_any_request() -> None:
     with pytest.raises(InvalidRequest) as refused:
         next(work("transition_issue", **KEY, transition="21", comment="<!-- not carried: expand -->"))
     assert refused.value.details["field"] == "comment"
@@ -257,7 +257,7 @@ def test_a_comment_that_fails_after_the_transition_does_not_hide_that_it_happene
 # -- writing ------------------------------------------------------------------------------------------
 
 
-def test_ids_and_names_are_told_apart() -> None:
+def test_ids_and_names_are_distinguished() -> None:
     call = work("create_issue", project="10000", issue_type="10001", summary="A", priority="2", parent="10002")
     fields = call.json["fields"]
     assert [fields[name] for name in ("project", "issuetype", "priority", "parent")] == [
@@ -268,7 +268,7 @@ def test_ids_and_names_are_told_apart() -> None:
     ]
 
 
-def test_a_field_of_its_own_kind_is_written_as_it_is_but_for_markdown() -> None:
+def test_a_custom_field_is_sent_as_it_is_except_for_markdown() -> None:
     fields = {"customfield_1": {"markdown": "A"}, "customfield_2": {"value": "red"}, "duedate": None}
     call = work("update_issue", **KEY, fields=fields)
     assert call.json == {
@@ -276,7 +276,7 @@ def test_a_field_of_its_own_kind_is_written_as_it_is_but_for_markdown() -> None:
     }
 
 
-def test_an_empty_description_empties_it() -> None:
+def test_an_empty_description_clears_it() -> None:
     call = work("update_issue", **KEY, description="")
     assert call.json == {"fields": {"description": {"type": "doc", "version": 1, "content": []}}}
 
@@ -308,7 +308,7 @@ def test_a_change_of_nothing_is_refused() -> None:
         ),
     ],
 )
-def test_what_was_not_carried_is_refused_by_the_name_of_its_field(tool: str, arguments: Any, field: str) -> None:
+def test_a_refusal_of_content_that_was_not_carried_names_the_field(tool: str, arguments: Any, field: str) -> None:
     def lost(value: Any) -> Any:
         if isinstance(value, dict):
             return {name: lost(inner) for name, inner in value.items()}
@@ -320,18 +320,18 @@ def test_what_was_not_carried_is_refused_by_the_name_of_its_field(tool: str, arg
 
 
 @pytest.mark.parametrize(("account", "sent"), [("5b10", "5b10"), ("-1", "-1"), ("none", None), (None, None)])
-def test_an_issue_is_given_to_somebody_to_the_default_or_to_nobody(account: str | None, sent: str | None) -> None:
+def test_an_issue_is_assigned_to_a_person_to_the_default_or_to_nobody(account: str | None, sent: str | None) -> None:
     assert work("assign_issue", **KEY, account_id=account) == Call(
         "PUT", "/rest/api/3/issue/ENG-42/assignee", json={"accountId": sent}
     )
 
 
-def test_nobody_takes_an_issue_from_everybody_by_forgetting_an_argument() -> None:
+def test_a_forgotten_argument_does_not_unassign_an_issue() -> None:
     with pytest.raises(InvalidArguments):
         work("assign_issue", **KEY)
 
 
-def test_an_internal_comment_is_closed_to_customers() -> None:
+def test_an_internal_comment_is_hidden_from_customers() -> None:
     call = work("add_comment", **KEY, body="A", internal=True)
     assert call.json["properties"] == [{"key": "sd.public.comment", "value": {"internal": True}}]
 
@@ -344,19 +344,19 @@ def test_an_internal_comment_is_closed_to_customers() -> None:
         ("2026-01-31T09:00:00.25-0330", "2026-01-31T09:00:00.250-0330"),
     ],
 )
-def test_a_worklog_says_its_time_as_jira_takes_it(time: str, started: str) -> None:
+def test_the_time_of_a_worklog_is_in_jiras_format(time: str, started: str) -> None:
     assert work("add_worklog", **KEY, time_spent="1h", started=time).json["started"] == started
 
 
 @pytest.mark.parametrize("time", ["2026-01-31", "2026-01-31T09:00:00", "2026-13-31T09:00:00Z"])
-def test_a_time_without_an_offset_or_of_no_calendar_is_refused(time: str) -> None:
+def test_a_time_that_has_no_offset_or_does_not_exist_is_refused(time: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         work("list_worklogs", **KEY, started_after=time)
     assert refused.value.details["field"] == "started_after"
 
 
 @pytest.mark.parametrize("duration", ["3h 20m", "1.5d", "2w 1d", "30m"])
-def test_a_duration_is_said_in_weeks_days_hours_and_minutes(duration: str) -> None:
+def test_a_duration_is_in_weeks_days_hours_and_minutes(duration: str) -> None:
     assert work("add_worklog", **KEY, time_spent=duration).json == {"timeSpent": duration}
 
 
@@ -367,12 +367,12 @@ def test_another_duration_is_refused(duration: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["ENG-42", "eng-42", "A2_B-1", "10002"])
-def test_an_issue_is_meant_by_its_key_or_its_id(key: str) -> None:
+def test_an_issue_is_named_by_its_key_or_its_id(key: str) -> None:
     assert next(work("get_issue", issue_key=key)).path == f"/rest/api/3/issue/{key}"
 
 
 @pytest.mark.parametrize("key", ["", "ENG", "ENG-", "ENG-42/comment", "../myself", "ENG-42\n"])
-def test_what_is_no_key_is_refused_before_anything_is_sent(key: str) -> None:
+def test_an_invalid_key_is_refused_before_any_request(key: str) -> None:
     with pytest.raises(InvalidArguments) as refused:
         work("get_issue", issue_key=key)
     assert refused.value.details["field"] == "issue_key"
@@ -383,10 +383,10 @@ def test_a_sprint_takes_at_most_fifty_issues_at_once() -> None:
         work("move_to_sprint", sprint_id=1, issues=[f"ENG-{number}" for number in range(1, 52)])
 
 
-def test_several_states_of_sprints_are_asked_for_together() -> None:
+def test_several_states_of_sprints_are_one_parameter() -> None:
     assert next(work("list_sprints", board_id=5, state=["active", "future"])).query["state"] == "active,future"
 
 
-def test_addresses_stand_for_tools_with_numbers() -> None:
+def test_resource_addresses_with_numbers_call_their_tools() -> None:
     assert jira.resources["sprint"].arguments("jira://sprints/37") == {"sprint_id": "37"}
     assert next(work("list_sprint_issues", sprint_id="37")).json["jql"] == "sprint = 37 ORDER BY rank"

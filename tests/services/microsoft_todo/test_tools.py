@@ -42,7 +42,7 @@ def test_a_day_is_due_at_its_beginning(due: str) -> None:
     assert create(due=due)["dueDateTime"] == {"dateTime": "2026-01-31T00:00:00", "timeZone": "UTC"}
 
 
-def test_times_are_in_the_time_zone() -> None:
+def test_times_are_in_the_given_time_zone() -> None:
     assert create(due="2026-01-31", reminder="2026-01-30T09:00:00", timezone="Tokyo Standard Time") == {
         "title": "Pay",
         "dueDateTime": {"dateTime": "2026-01-31T00:00:00", "timeZone": "Tokyo Standard Time"},
@@ -51,7 +51,7 @@ def test_times_are_in_the_time_zone() -> None:
     }
 
 
-def test_a_task_without_a_reminder_says_nothing_of_it() -> None:
+def test_a_task_without_a_reminder_has_no_reminder_fields() -> None:
     assert create() == {"title": "Pay"}
 
 
@@ -65,7 +65,7 @@ def test_a_task_without_a_reminder_says_nothing_of_it() -> None:
         ("reminder", "09:00"),
     ],
 )
-def test_a_time_of_another_shape_is_refused_before_anything_is_sent(field: str, time: str) -> None:
+def test_a_time_of_another_format_is_refused_before_any_request(field: str, time: str) -> None:
     with pytest.raises(InvalidArguments) as refused:
         create(**{field: time})
     assert refused.value.details["field"] == field
@@ -85,7 +85,7 @@ def test_a_task_that_repeats_without_being_due_is_refused() -> None:
 
 
 @pytest.mark.parametrize("tool", ["list_tasks", "get_task"])
-def test_times_are_answered_in_the_time_zone_that_was_asked_for(tool: str) -> None:
+def test_times_in_the_answer_are_in_the_requested_time_zone(tool: str) -> None:
     arguments = TASK if tool == "get_task" else {"list_id": LIST}
     asked = next(work(tool, **arguments, timezone="Asia/Tokyo"))
     assert asked.headers == {"prefer": 'outlook.timezone="Asia/Tokyo"'}
@@ -100,7 +100,7 @@ def test_a_time_zone_cannot_leave_its_header() -> None:
 # -- changes ------------------------------------------------------------------------------------------
 
 
-def test_what_is_cleared_is_sent_as_null() -> None:
+def test_cleared_fields_are_sent_as_null() -> None:
     assert update(title="Pay", due="none", reminder="none", recurrence={}) == {
         "title": "Pay",
         "dueDateTime": None,
@@ -109,7 +109,7 @@ def test_what_is_cleared_is_sent_as_null() -> None:
     }
 
 
-def test_an_empty_text_and_no_categories_take_away_what_was_there() -> None:
+def test_an_empty_text_and_an_empty_list_clear_their_fields() -> None:
     assert update(body="", categories=[]) == {"body": {"content": "", "contentType": "text"}, "categories": []}
 
 
@@ -119,13 +119,13 @@ def test_a_change_of_nothing_is_refused(arguments: dict[str, Any]) -> None:
         update(**arguments)
 
 
-def test_a_step_that_nothing_is_said_of_is_refused() -> None:
+def test_a_step_without_any_change_is_refused() -> None:
     with pytest.raises(InvalidRequest):
         work("update_checklist_item", **TASK, checklist_item_id="1")
 
 
 @pytest.mark.parametrize("list_id", ["../lists", "a/b", "a b", ""])
-def test_an_id_that_is_none_is_refused_before_anything_is_sent(list_id: str) -> None:
+def test_an_invalid_id_is_refused_before_any_request(list_id: str) -> None:
     with pytest.raises(InvalidArguments):
         work("get_list", list_id=list_id)
 
@@ -134,7 +134,7 @@ def test_an_id_that_is_none_is_refused_before_anything_is_sent(list_id: str) -> 
 
 
 @pytest.mark.parametrize("word", ["$skip", "$skiptoken"])
-def test_pages_follow_the_link_and_keep_the_question(word: str) -> None:
+def test_pages_follow_the_link_and_keep_the_query(word: str) -> None:
     link = f"{HOST}/me/todo/lists/x/tasks?%24top=75&{word.replace('$', '%24')}=75"
     first = {"value": [{"id": "a"}] * 75, "@odata.nextLink": link}
     calls = work("list_tasks", list_id=LIST, filter="status ne 'completed'", limit=150)
@@ -146,7 +146,7 @@ def test_pages_follow_the_link_and_keep_the_question(word: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["$skip", "$skiptoken"])
-def test_a_cut_list_goes_on_where_it_ended(word: str) -> None:
+def test_a_cut_list_continues_where_it_ended(word: str) -> None:
     link = f"{HOST}/me/todo/lists?%24top=2&{word.replace('$', '%24')}=2"
     _, cut = converse(work("list_lists", limit=2), {"value": [{}] * 2, "@odata.nextLink": link})
     cursor = cut.more.partition("cursor=")[2].rstrip(".")
@@ -165,7 +165,7 @@ def read(task: dict[str, Any]) -> str:
     return compact(told, microsoft_todo.tools["get_task"].shows)
 
 
-def test_a_task_is_read_as_its_text_with_its_steps() -> None:
+def test_a_task_is_shown_as_its_text_with_its_steps() -> None:
     steps = [{"displayName": "Find the bill", "isChecked": True}, {"displayName": "Pay it", "isChecked": False}]
     links = [{"webUrl": "https://example.com/bill"}]
     text = read({"body": {"content": "By card.\r\n"}, "checklistItems": steps, "linkedResources": links})
@@ -177,7 +177,7 @@ def test_a_task_without_text_and_steps_is_its_title(body: dict[str, Any]) -> Non
     assert read(body) == "title: Pay"
 
 
-def test_the_address_of_a_list_is_its_open_tasks() -> None:
+def test_the_resource_of_a_list_is_its_open_tasks() -> None:
     resource = microsoft_todo.resources["open_tasks"]
     arguments = resource.arguments(f"microsoft-todo://lists/{LIST}")
     assert arguments == {"list_id": LIST, "filter": "status ne 'completed'"}

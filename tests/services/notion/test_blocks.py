@@ -62,14 +62,14 @@ def _addressed(run: Run) -> Run:
 
 @given(trees)
 @settings(deadline=None)
-def test_notion_holds_a_tree_in_the_form_that_is_described(tree: Blocks) -> None:
+def test_a_tree_in_notion_has_the_documented_form(tree: Blocks) -> None:
     whole = normalize(found(normalize(tree)))
     assert carried(whole) == held(whole)
 
 
 @given(trees)
 @settings(deadline=None)
-def test_what_notion_holds_comes_back_the_same(tree: Blocks) -> None:
+def test_a_tree_that_notion_can_hold_is_read_back_unchanged(tree: Blocks) -> None:
     first = carried(normalize(found(normalize(tree))))
     assert normalize(carried(normalize(first))) == normalize(first)
 
@@ -77,7 +77,7 @@ def test_what_notion_holds_comes_back_the_same(tree: Blocks) -> None:
 @given(markdown)
 @example("- a\n\n  ![b](https://c.d) e\n- [ ] f\n\n1. g\n")
 @settings(deadline=None)
-def test_markdown_that_has_been_in_notion_stays_as_it_is(source: str) -> None:
+def test_markdown_is_stable_after_it_was_in_notion_once(source: str) -> None:
     once = write(carried(normalize(found(read(source)))))
     assert write(carried(read(once))) == once
 
@@ -99,7 +99,7 @@ def test_a_document_becomes_blocks() -> None:
     assert write(carried(read(source))) == source.replace("```py\n", "```python\n")
 
 
-def test_a_table_keeps_its_head_and_one_without_a_head_stays_so() -> None:
+def test_a_table_keeps_its_header_and_one_without_a_header_gets_none() -> None:
     headed = blocks_of(read("| a | b |\n|---|---|\n| 1 | 2 |"))[0]["table"]
     bare = blocks_of(read("|  |  |\n|---|---|\n| 1 | 2 |"))[0]["table"]
     assert (headed["table_width"], headed["has_column_header"], len(headed["children"])) == (2, True, 2)
@@ -107,7 +107,7 @@ def test_a_table_keeps_its_head_and_one_without_a_head_stays_so() -> None:
     assert write(carried(read("|  |  |\n|---|---|\n| 1 | 2 |"))).startswith("|  |  |\n")
 
 
-def test_a_picture_stands_alone_and_elsewhere_is_a_link() -> None:
+def test_an_image_is_a_block_where_it_is_alone_and_elsewhere_a_link() -> None:
     made = blocks_of(read("see ![a map](https://a.b/m.png) here"))
     assert [each["type"] for each in made] == ["paragraph", "image", "paragraph"]
     assert made[1]["image"]["external"] == {"url": "https://a.b/m.png"}
@@ -121,25 +121,25 @@ def test_a_picture_stands_alone_and_elsewhere_is_a_link() -> None:
 @pytest.mark.parametrize(
     "source", ["[a](b.md)", "![a](b.png)", "# ![](b.png)", "![]()", f"[a](https://b/{'c' * 2000})"]
 )
-def test_an_address_that_notion_refuses_is_named(source: str) -> None:
+def test_the_error_for_a_link_that_notion_refuses_names_it(source: str) -> None:
     with pytest.raises(InvalidRequest, match="complete URL"):
         blocks_of(read(source))
 
 
 @pytest.mark.parametrize("link", ["https://a.b", "mailto:a@b.c", f"/{PAGE_ID.replace('-', '')}"])
-def test_an_address_that_notion_takes_is_a_link(link: str) -> None:
+def test_an_address_that_notion_accepts_is_a_link(link: str) -> None:
     [made] = blocks_of(read(f"[a]({link})"))
     assert made["paragraph"]["rich_text"][0]["text"]["link"] == {"url": link}
 
 
-def test_a_mention_is_one_of_a_person() -> None:
+def test_a_mention_is_of_a_person() -> None:
     [made] = blocks_of(read(f"[@Ada](mention:{USER_ID}) knows"))
     mention = {"type": "mention", "mention": {"type": "user", "user": {"id": USER_ID}}}
     assert made["paragraph"]["rich_text"][0] == mention
 
 
 @pytest.mark.parametrize("place", ["{}", "a {} b", "- {}", "> a\n>\n> {}", "| {} |\n|---|\n| a |", "# {}"])
-def test_what_is_only_named_is_refused_wherever_it_stands(place: str) -> None:
+def test_a_lost_part_is_refused_wherever_it_is(place: str) -> None:
     with pytest.raises(InvalidRequest, match="callout"):
         blocks_of(read(place.format("<!-- not carried: callout -->")))
 
@@ -206,16 +206,16 @@ READ: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("kind", "own", "said"), READ, ids=[kind for kind, *_ in READ])
-def test_a_block_says_what_is_written_in_it(kind: str, own: dict[str, Any], said: str) -> None:
+def test_every_kind_of_block_is_read_with_its_text(kind: str, own: dict[str, Any], said: str) -> None:
     assert said in write(tree_of([block(kind, **own)]))
 
 
-def test_what_was_not_read_is_named() -> None:
+def test_blocks_that_were_not_read_are_named() -> None:
     [unread] = tree_of([block("synced_block", 7, inside=True, synced_from=None)])[1:]
     assert unread == Unsupported("what is inside c02fc1d3-db8b-45c5-a222-000000000007")
 
 
-def test_what_markdown_has_no_word_for_inside_a_text_is_shown_and_named() -> None:
+def test_inline_content_that_markdown_cannot_express_is_shown_and_named() -> None:
     date = {**text("2026-01-31"), "type": "mention", "mention": {"type": "date", "date": {"start": "2026-01-31"}}}
     sum_ = {**text("x^2"), "type": "equation", "equation": {"expression": "x^2"}}
     page = {**text("Plan", "https://www.notion.so/1"), "type": "mention", "mention": {"type": "page", "page": {}}}
@@ -228,7 +228,7 @@ def test_a_block_that_is_not_shared_is_named() -> None:
     assert tree_of([{"object": "block", "id": PAGE_ID}]) == (Unsupported("block that is not shared"),)
 
 
-def test_markdown_is_a_tenth_of_a_pages_blocks() -> None:
+def test_markdown_has_a_tenth_of_the_size_of_a_pages_blocks() -> None:
     raw = json.dumps(SMALL_PAGE, separators=(",", ":"))
     said = write(tree_of(SMALL_PAGE))
     assert said == "## Release\n\nWe ship every second Monday, after the tests of **all** teams."
@@ -254,18 +254,20 @@ def test_markdown_is_a_tenth_of_a_pages_blocks() -> None:
         ),
     ],
 )
-def test_a_block_is_changed_by_one_of_its_kind_or_by_text(kind: str, said: str, change: dict[str, Any]) -> None:
+def test_a_block_can_be_changed_to_one_of_its_kind_or_to_plain_text(
+    kind: str, said: str, change: dict[str, Any]
+) -> None:
     assert block_changes(block(kind, rich_text=[]), single_block(read(said))) == change
 
 
 @pytest.mark.parametrize(("kind", "said"), [("paragraph", "# New"), ("code", "New"), ("heading_1", "## New")])
-def test_a_block_does_not_become_another(kind: str, said: str) -> None:
+def test_a_block_cannot_become_another_kind(kind: str, said: str) -> None:
     with pytest.raises(InvalidRequest, match="delete it"):
         block_changes(block(kind, rich_text=[]), single_block(read(said)))
 
 
 @pytest.mark.parametrize("said", ["a\n\nb", "- a\n  - b", "![](https://a.b) c", "| a |\n|---|\n| b |", " "])
-def test_more_than_one_block_takes_no_blocks_place(said: str) -> None:
+def test_several_blocks_cannot_replace_one(said: str) -> None:
     with pytest.raises(InvalidRequest, match="one block"):
         single_block(read(said))
 

@@ -76,21 +76,21 @@ def nested(levels: int) -> str:
     return "\n".join(f"{'  ' * level}- level {level}" for level in range(levels))
 
 
-def test_a_hundred_blocks_a_request() -> None:
+def test_a_request_has_at_most_a_hundred_blocks() -> None:
     made = blocks_of(read("\n\n".join(f"line {n}" for n in range(250))))
     page, sent = appended(made)
     assert [len(call.json["children"]) for call in sent] == [100, 100, 50]
     assert page.blocks() == made
 
 
-def test_two_levels_below_a_block_go_with_it_and_a_deeper_block_takes_its_levels_one_by_one() -> None:
+def test_two_nested_levels_are_sent_with_a_block_and_deeper_ones_level_by_level() -> None:
     for levels, requests in {1: 1, 3: 1, 4: 2, 7: 5}.items():
         page, sent = appended(blocks_of(read(nested(levels))))
         assert page.blocks() == blocks_of(read(nested(levels)))
         assert len(sent) == requests, levels
 
 
-def test_a_table_never_goes_without_rows() -> None:
+def test_a_table_is_never_sent_without_rows() -> None:
     made = blocks_of(read("| a |\n|---|\n" + "| b |\n" * 250))
     page, sent = appended(made)
     assert [len(call.json["children"]) for call in sent] == [1, 100, 51]
@@ -112,7 +112,7 @@ def test_a_request_stays_below_notions_size() -> None:
 
 
 @pytest.mark.parametrize("position", [{"type": "start"}, {"type": "after_block", "after_block": {"id": "old-1"}}])
-def test_what_is_put_at_a_place_keeps_its_order(position: Json) -> None:
+def test_blocks_inserted_at_a_position_keep_their_order(position: Json) -> None:
     made = blocks_of(read("\n\n".join(f"line {n}" for n in range(250))))
     page = Page()
     page.inside[PAGE_ID] = [(id_, {"is": "divider"}) for id_ in ("old-1", "old-2")]
@@ -125,7 +125,7 @@ def test_what_is_put_at_a_place_keeps_its_order(position: Json) -> None:
 
 @given(trees)
 @settings(deadline=None)
-def test_every_tree_arrives_whole_in_requests_that_are_allowed(tree: Blocks) -> None:
+def test_every_tree_arrives_complete_in_requests_that_are_allowed(tree: Blocks) -> None:
     made = blocks_of(normalize(found(normalize(tree))))
     page, sent = appended(made)
     assert page.blocks() == made
@@ -152,7 +152,7 @@ def _all(made: list[BlockChunk]) -> Iterator[BlockChunk]:
             yield from _all(later)
 
 
-def test_too_much_is_refused_before_anything_is_sent() -> None:
+def test_too_many_blocks_are_refused_before_any_request() -> None:
     with pytest.raises(InvalidRequest, match="30 requests"):
         check_size(portions(blocks_of(read("\n\n".join(["line"] * 3001)))))
     with pytest.raises(InvalidRequest, match="nothing"):
@@ -170,13 +170,13 @@ def failing(made: list[Json], after: int) -> RateLimitExceeded:
     return raised.value
 
 
-def test_what_was_refused_at_once_may_be_tried_again() -> None:
+def test_a_refused_first_request_may_be_retried() -> None:
     error = failing(blocks_of(read("a")), 0)
     assert error.as_dict()["details"]["retryable"]
 
 
 @pytest.mark.parametrize("source", ["\n\n".join(["line"] * 101), nested(7)], ids=["wide", "deep"])
-def test_what_was_refused_on_the_way_says_what_is_there_already(source: str) -> None:
+def test_the_error_of_a_later_request_says_how_much_was_appended(source: str) -> None:
     error = failing(blocks_of(read(source)), 1)
     assert "retryable" not in error.as_dict()["details"]
     assert error.details["appended"] in {1, 100}

@@ -33,7 +33,7 @@ def test_nested_blocks_are_read_level_by_level() -> None:
     assert said["markdown"] == "- a\n  - a1\n    - a1x\n- b\n  - b1"
 
 
-def test_each_block_says_its_id_if_that_is_wished() -> None:
+def test_each_block_shows_its_id_on_request() -> None:
     _, said = converse(work("list_blocks", block_id=PAGE_ID, ids=True), listed(item(1, "a"), item(2, "b")))
     assert (
         said["markdown"]
@@ -61,7 +61,7 @@ def test_first_level_pages_are_followed_up_to_the_limit() -> None:
     assert len(said.json["results"]) == 150
 
 
-def test_what_is_too_much_to_open_is_named() -> None:
+def test_blocks_beyond_the_limit_are_named() -> None:
     first = listed(*(item(n, "a", inside=True) for n in range(32)))
     _, said = converse(work("list_blocks", block_id=PAGE_ID), first, *[listed(item(99, "b"))] * 30)
     assert isinstance(said, PartialList)
@@ -69,7 +69,7 @@ def test_what_is_too_much_to_open_is_named() -> None:
     assert f"- a\n\n  <!-- not carried: what is inside {IDS[31]} -->" in said.json["markdown"]
 
 
-def test_what_was_read_before_a_failure_is_kept() -> None:
+def test_blocks_read_before_a_failure_are_kept() -> None:
     late = RateLimitExceeded(service="notion", retry_after=1)
     _, said = converse(work("list_blocks", block_id=PAGE_ID), listed(item(1, "a", inside=True)), late)
     assert isinstance(said, PartialList)
@@ -92,7 +92,7 @@ def unknown(number: int) -> str:
     return f'<unknown url="https://www.notion.so/x#{IDS[number].replace("-", "")}" alt="toggle"/>'
 
 
-def test_a_page_that_is_whole_is_its_markdown() -> None:
+def test_a_complete_page_is_its_markdown() -> None:
     sent, said = converse(work("get_page_content", page_id=PAGE_ID), content("# Plan"))
     assert sent == [Call("GET", f"/v1/pages/{PAGE_ID}/markdown")]
     assert said["markdown"] == "# Plan"
@@ -107,7 +107,7 @@ def test_a_page_that_notion_cut_says_so() -> None:
     assert said.json["unknown_block_ids"] == [IDS[1]]
 
 
-def test_what_notion_left_out_is_put_in_its_place() -> None:
+def test_content_that_notion_left_out_is_inserted_in_its_place() -> None:
     sent, said = converse(
         work("get_page_content", page_id=PAGE_ID, fetch_all=True, include_transcript=True),
         content(f"# Plan\n- a\n\t{unknown(1)}\nend", IDS[1]),
@@ -120,12 +120,12 @@ def test_what_notion_left_out_is_put_in_its_place() -> None:
     assert (said["truncated"], said["unknown_block_ids"]) == (False, [])
 
 
-def test_a_part_without_a_mark_goes_to_the_end() -> None:
+def test_a_part_without_a_marker_is_added_at_the_end() -> None:
     _, said = converse(work("get_page_content", page_id=PAGE_ID, fetch_all=True), content("a", IDS[1]), content("b"))
     assert said["markdown"] == "a\n\nb"
 
 
-def test_what_is_not_shared_stays_marked() -> None:
+def test_content_that_is_not_shared_stays_marked() -> None:
     refused = ToolExecutionError(service="notion", http_status=404, problem="not shared")
     _, said = converse(
         work("get_page_content", page_id=PAGE_ID, fetch_all=True),
@@ -138,7 +138,7 @@ def test_what_is_not_shared_stays_marked() -> None:
     assert said.json["unknown_block_ids"] == [IDS[1]]
 
 
-def test_a_part_that_comes_too_late_ends_the_reading() -> None:
+def test_a_timeout_of_a_part_ends_the_reading() -> None:
     _, said = converse(
         work("get_page_content", page_id=PAGE_ID, fetch_all=True),
         content(f"{unknown(1)}\n{unknown(2)}", IDS[1], IDS[2]),

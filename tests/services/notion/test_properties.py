@@ -75,7 +75,7 @@ def answers(kind: str, own: Any, *pages: list[dict[str, Any]]) -> list[dict[str,
     return [{"object": "list", "results": results, "property_item": {"type": kind, kind: own}} for results in pages]
 
 
-def test_a_whole_property_of_several_pages_is_one_value() -> None:
+def test_a_property_of_several_pages_is_one_value() -> None:
     people = answers("people", {}, [item("people", ADA)], [item("people", {"id": USER_ID})])
     assert whole(people) == {"type": "people", "value": ["Ada", USER_ID]}
     words = answers("rich_text", {}, [item("rich_text", text("a "))], [item("rich_text", text("b"))])
@@ -83,7 +83,7 @@ def test_a_whole_property_of_several_pages_is_one_value() -> None:
     assert whole([item("number", 2)]) == {"type": "number", "value": 2}
 
 
-def test_a_whole_rollup_is_its_result_or_its_items() -> None:
+def test_a_complete_rollup_is_its_result_or_its_items() -> None:
     unfinished, finished = {"type": "incomplete", "incomplete": {}}, {"type": "number", "number": 9}
     [first], [last] = answers("rollup", unfinished, []), answers("rollup", finished, [])
     assert whole([first, last]) == {"type": "rollup", "value": 9}
@@ -92,7 +92,7 @@ def test_a_whole_rollup_is_its_result_or_its_items() -> None:
     assert whole(array) == {"type": "rollup", "value": ["A", "B", ["Ada"], []]}
 
 
-def test_a_data_source_says_what_it_asks_for() -> None:
+def test_a_data_source_shows_its_types_and_options() -> None:
     assert outline(SOURCE["properties"]) == {
         "Name": "title",
         "Status": "status: In progress, Done",
@@ -132,7 +132,7 @@ def test_a_value_is_written_by_its_propertys_type(name: str, said: object, sent:
 
 
 @pytest.mark.parametrize(("name", "problem"), [("Statsu", "there are: Name, Notes"), ("Days", "computes")])
-def test_what_cannot_be_written_is_refused_with_the_reason(name: str, problem: str) -> None:
+def test_a_value_that_cannot_be_written_is_refused_with_the_reason(name: str, problem: str) -> None:
     with pytest.raises(InvalidRequest, match=problem):
         written({name: "Done"}, PROPERTIES)
 
@@ -164,7 +164,7 @@ def test_notions_description_allows_every_value_and_every_type() -> None:
     vendor.send(Call("POST", "/v1/databases", json=body))
 
 
-def test_a_schema_is_said_by_types_and_options() -> None:
+def test_a_schema_is_given_by_types_and_options() -> None:
     assert schema({}) == {"Name": {"title": {}}}
     assert schema({"Task": "title", "Stage": ["A"]}) == {
         "Task": {"title": {}},

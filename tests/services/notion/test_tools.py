@@ -37,17 +37,17 @@ def row(tool: str, raw: Any) -> str:
     return compact(raw, notion.tools[tool].shows)
 
 
-def test_every_request_says_the_version() -> None:
+def test_every_request_has_the_version_header() -> None:
     assert notion.headers == {"notion-version": "2026-03-11"}
 
 
 @pytest.mark.parametrize("page_id", [PAGE_ID, PAGE_ID.replace("-", ""), PAGE_ID.upper()])
-def test_ids_are_taken_with_and_without_dashes(page_id: str) -> None:
+def test_ids_are_accepted_with_and_without_dashes(page_id: str) -> None:
     assert work("trash_page", page_id=page_id) == Call("PATCH", f"/v1/pages/{page_id}", json={"in_trash": True})
 
 
 @pytest.mark.parametrize("page_id", ["Roadmap", f"{PAGE_ID}/x", "", f"{PAGE_ID}\n", f"x{PAGE_ID}"])
-def test_what_is_no_id_is_refused_before_anything_is_sent(page_id: str) -> None:
+def test_an_invalid_id_is_refused_before_any_request(page_id: str) -> None:
     with pytest.raises(InvalidArguments):
         work("trash_page", page_id=page_id)
 
@@ -55,7 +55,7 @@ def test_what_is_no_id_is_refused_before_anything_is_sent(page_id: str) -> None:
 # -- lists --------------------------------------------------------------------------------------------
 
 
-def test_a_search_goes_on_by_the_cursor_in_the_body_and_reads_as_rows() -> None:
+def test_a_search_continues_by_the_cursor_in_the_body_and_is_shown_as_rows() -> None:
     sent, found = converse(
         work("search", query="Road", limit=150),
         listed(deepcopy(PAGE), following=NEXT),
@@ -69,17 +69,17 @@ def test_a_search_goes_on_by_the_cursor_in_the_body_and_reads_as_rows() -> None:
     assert found["results"][0]["properties"] == PROPERTIES
 
 
-def test_a_list_that_is_read_goes_on_by_the_cursor_in_the_query() -> None:
+def test_a_list_continues_by_the_cursor_in_the_query() -> None:
     sent, _ = converse(work("list_users", fetch_all=True), listed(following=NEXT), listed())
     assert [call.query for call in sent] == [{"page_size": 100}, {"page_size": 100, "start_cursor": NEXT}]
 
 
-def test_a_cursor_without_more_behind_it_ends_a_list() -> None:
+def test_a_list_ends_where_the_answer_says_that_there_is_no_more() -> None:
     sent, _ = converse(work("list_users"), {**listed(), "next_cursor": NEXT})
     assert len(sent) == 1
 
 
-def test_a_cut_list_goes_on_where_it_says() -> None:
+def test_a_cut_list_continues_at_its_cursor() -> None:
     _, found = converse(work("search", limit=1), listed(deepcopy(PAGE), following=NEXT))
     assert isinstance(found, PartialList)
     assert f"cursor=start_cursor={NEXT}" in found.more
@@ -109,7 +109,7 @@ def test_a_page_reads_without_what_is_empty() -> None:
     assert "Phone" not in shown
 
 
-def test_a_property_is_asked_for_by_its_id_whichever_way_it_was_said() -> None:
+def test_a_property_is_requested_by_its_id_also_if_its_name_was_given() -> None:
     answer = {"object": "property_item", "id": "f%3A", "type": "status", "status": {"name": "Done"}}
     for said_as in ("Status", "f%3A"):
         sent, found = converse(work("get_page_property", page_id=PAGE_ID, property_id=said_as), PAGE, answer)
@@ -144,7 +144,7 @@ def test_simple_values_are_written_by_the_types_of_the_data_source() -> None:
     }
 
 
-def test_values_as_notion_writes_them_need_no_question() -> None:
+def test_values_in_notions_format_need_no_further_request() -> None:
     fields = {"Status": {"status": {"name": "Done"}}}
     changed = work("update_page", page_id=PAGE_ID, properties=fields, restore=True)
     assert changed == Call("PATCH", PAGE_PATH, json={"in_trash": False, "properties": fields})
@@ -184,18 +184,18 @@ def test_simple_values_of_a_page_are_written_by_its_own_types() -> None:
         ("create_database", {"parent_page_id": PAGE_ID, "title": "a", "properties": {"Sum": "formula"}}),
     ],
 )
-def test_what_notion_would_misread_is_refused_before_anything_is_sent(tool: str, arguments: dict[str, Any]) -> None:
+def test_ambiguous_arguments_are_refused_before_any_request(tool: str, arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):
         work(tool, **arguments)
 
 
-def test_a_mention_is_said_in_notions_own_way_where_notion_reads_the_markdown() -> None:
+def test_a_mention_is_in_notions_dialect_where_notion_reads_the_markdown() -> None:
     call = work("create_page", title="a", parent_page_id=PAGE_ID, markdown=f"Ask [@Ada](mention:{USER_ID}).")
     assert isinstance(call, Call)
     assert call.json["markdown"] == f'Ask <mention-user url="user://{USER_ID}"/>.'
 
 
-def test_pages_inside_are_deleted_only_if_that_was_said() -> None:
+def test_child_pages_are_deleted_only_if_that_is_allowed() -> None:
     for said_so in (True, False):
         call = work("update_page_content", page_id=PAGE_ID, markdown="a", replace=True, allow_deleting_content=said_so)
         assert isinstance(call, Call)
@@ -208,7 +208,7 @@ def test_pages_inside_are_deleted_only_if_that_was_said() -> None:
 # -- databases ----------------------------------------------------------------------------------------
 
 
-def test_a_data_source_reads_as_its_questions() -> None:
+def test_a_data_source_is_shown_as_its_properties() -> None:
     _, source = converse(work("get_data_source", data_source_id=SOURCE_ID), SOURCE)
     assert "status: In progress, Done" in row("get_data_source", source)
 
@@ -224,7 +224,7 @@ def test_a_database_reads_with_its_data_sources() -> None:
 # -- blocks -------------------------------------------------------------------------------------------
 
 
-def test_appended_markdown_says_how_many_blocks_and_the_last() -> None:
+def test_the_answer_to_appended_markdown_has_the_number_of_blocks_and_the_last_id() -> None:
     results = [{"id": "a"}, {"id": "b"}]
     _, made = converse(work("append_blocks", block_id=PAGE_ID, markdown="# a\n\nb"), {"results": results})
     assert made == {"id": PAGE_ID, "appended": 2, "last_id": "b"}
@@ -248,7 +248,7 @@ def test_a_comment_keeps_its_lines_and_mentions() -> None:
     assert made[-1]["annotations"] == {"code": True}
 
 
-def test_a_comment_that_has_been_in_notion_stays_as_it_is() -> None:
+def test_a_comment_is_stable_after_it_was_in_notion_once() -> None:
     source = "# Plan\n\n- one **two**\n\n| a |\n|---|\n| b |\n\n---"
     once = said([text(each["text"]["content"], **each.get("annotations", {})) for each in comment(source)])
     again = said([text(each["text"]["content"], **each.get("annotations", {})) for each in comment(once)])

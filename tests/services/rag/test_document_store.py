@@ -42,7 +42,7 @@ def test_a_search_answers_with_rows() -> None:
 
 
 @pytest.mark.usefixtures("documents")
-def test_a_search_keeps_to_tags_and_limit() -> None:
+def test_a_search_respects_tags_and_limit() -> None:
     assert [row["path"] for row in rows("search_docs", query="deploy")] == ["guides/deploy.md", "design.md"]
     assert [row["path"] for row in rows("search_docs", query="deploy", tags=["運用", "OPS"])] == ["guides/deploy.md"]
     assert [row["path"] for row in rows("search_docs", query="deploy", limit=1)] == ["guides/deploy.md"]
@@ -50,14 +50,14 @@ def test_a_search_keeps_to_tags_and_limit() -> None:
 
 
 @pytest.mark.usefixtures("documents")
-def test_a_document_is_read_whole() -> None:
+def test_a_document_is_read_completely() -> None:
     document = answer("get_doc", path="guides/deploy.md")
     assert document["title"] == "Deploying"
     assert document["content"].endswith("---\nHow to deploy.")
 
 
 @pytest.mark.usefixtures("documents")
-def test_a_missing_document_names_the_nearest() -> None:
+def test_the_error_for_a_missing_document_names_similar_paths() -> None:
     with pytest.raises(FileNotFound) as missing:
         answer("get_doc", path="guides/deplyo.md")
     assert missing.value.details["path"] == "guides/deplyo.md"
@@ -106,7 +106,7 @@ def test_dates_are_listed_newest_first() -> None:
         ("list_docs_by_date", {}),
     ],
 )
-def test_a_list_that_is_cut_says_so_and_one_that_is_whole_does_not(tool: str, arguments: dict[str, Any]) -> None:
+def test_only_a_cut_list_has_a_hint_to_continue(tool: str, arguments: dict[str, Any]) -> None:
     whole = answer(tool, **arguments)
     assert len(whole) > 1
     cut = answer(tool, **arguments, limit=len(whole) - 1)
@@ -135,14 +135,16 @@ def test_an_empty_bucket_gives_empty_lists(sent: list[str]) -> None:
 # -- what is sent -------------------------------------------------------------------------------------
 
 
-def test_a_cold_shelf_lists_and_fetches_the_index(shelf: DocumentStore, sent: list[str], clock: Clock) -> None:
+def test_a_cold_store_lists_the_bucket_and_fetches_the_index(
+    shelf: DocumentStore, sent: list[str], clock: Clock
+) -> None:
     shelf.index()
     sent.clear()
     assert len(paths(DocumentStore("acme", clock))) == 4
     assert sent == [LIST, GET]
 
 
-def test_a_warm_shelf_asks_nothing_for_some_seconds_and_then_lists_once(
+def test_a_warm_store_sends_no_request_for_some_seconds_and_then_lists_once(
     shelf: DocumentStore, sent: list[str], clock: Clock
 ) -> None:
     shelf.index()
@@ -167,7 +169,7 @@ def test_a_changed_document_is_the_only_one_read_again(shelf: DocumentStore, sen
     assert stored_index().entries["plain.md"]["title"] == "Plain"
 
 
-def test_a_change_does_not_disturb_who_is_reading(shelf: DocumentStore, clock: Clock) -> None:
+def test_a_change_does_not_disturb_a_reader(shelf: DocumentStore, clock: Clock) -> None:
     reading = shelf.index()
     store("new.md")
     delete("docs/plain.md")
@@ -184,7 +186,7 @@ def test_a_removed_document_is_forgotten(shelf: DocumentStore, clock: Clock) -> 
     assert "plain.md" not in stored_index().entries
 
 
-def test_a_newer_index_of_another_sandbox_is_taken_over(shelf: DocumentStore, sent: list[str], clock: Clock) -> None:
+def test_a_newer_index_of_another_sandbox_is_loaded(shelf: DocumentStore, sent: list[str], clock: Clock) -> None:
     other = DocumentStore("acme", clock)
     other.index()
     store("new.md")
@@ -196,13 +198,13 @@ def test_a_newer_index_of_another_sandbox_is_taken_over(shelf: DocumentStore, se
 
 
 @pytest.mark.usefixtures("sent")
-def test_other_files_and_a_folders_own_key_are_no_documents() -> None:
+def test_other_files_and_the_key_of_a_folder_are_not_documents() -> None:
     for path in ("", "image.png", "notes.txt", "a.MD"):
         store(path)
     assert paths(DocumentStore("acme")) == ["a.MD"]
 
 
-def test_a_long_listing_is_read_to_its_end_and_asked_for_less_often(
+def test_a_long_listing_is_read_to_its_end_and_less_often(
     sent: list[str], clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "2")  # AWS answers with a thousand
@@ -231,7 +233,7 @@ def test_many_new_documents_are_read_over_several_calls(documents: str, sent: li
 # -- races and damage ---------------------------------------------------------------------------------
 
 
-def test_who_loses_the_first_race_answers_right_and_takes_the_winners_index(
+def test_the_loser_of_the_first_race_answers_correctly_and_loads_the_winners_index(
     shelf: DocumentStore, sent: list[str], clock: Clock
 ) -> None:
     winner = DocumentStore("acme", clock)
@@ -244,7 +246,7 @@ def test_who_loses_the_first_race_answers_right_and_takes_the_winners_index(
     assert sent == [LIST, GET]
 
 
-def test_who_loses_a_later_race_overwrites_nothing(shelf: DocumentStore, clock: Clock) -> None:
+def test_the_loser_of_a_later_race_overwrites_nothing(shelf: DocumentStore, clock: Clock) -> None:
     winner = DocumentStore("acme", clock)
     shelf.index()
     winner.index()
@@ -290,7 +292,7 @@ def test_a_deleted_index_is_built_again(shelf: DocumentStore, clock: Clock) -> N
 
 
 @pytest.mark.usefixtures("sent")
-def test_a_refusal_of_the_bucket_is_no_empty_answer() -> None:
+def test_a_refusal_of_the_bucket_is_an_error_and_not_an_empty_answer() -> None:
     client("s3").delete_bucket(Bucket=settings().files_bucket)
     with pytest.raises(AwsError, match="NoSuchBucket"):
         DocumentStore("acme").index()
@@ -346,6 +348,6 @@ def test_loading_removes_nothing(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("sent")
-def test_names_that_macos_takes_apart_are_put_together(tmp_path: Path) -> None:
+def test_names_that_macos_decomposes_are_composed(tmp_path: Path) -> None:
     (tmp_path / "カ\u3099イト\u3099.md").write_text("# x")
     assert load("acme", tmp_path) == ["ガイド.md"]

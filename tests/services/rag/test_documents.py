@@ -30,7 +30,7 @@ def test_front_matter_gives_title_tags_and_date() -> None:
     )
 
 
-def test_the_text_keeps_the_front_matter_and_the_body_leaves_it_out() -> None:
+def test_the_text_has_the_front_matter_and_the_body_has_not() -> None:
     assert "status: draft" in read("a.md", FULL.encode()).text
     assert body(FULL) == "# Another heading\n\nText.\n"
 
@@ -57,7 +57,7 @@ def test_the_text_keeps_the_front_matter_and_the_body_leaves_it_out() -> None:
         ("---\ntitle: >\n  Two\n  lines\n...\n", "Two lines"),
     ],
 )
-def test_the_title_is_the_front_matters_else_the_first_headings_else_the_files(text: str, title: str) -> None:
+def test_the_title_comes_from_the_front_matter_the_first_heading_or_the_file_name(text: str, title: str) -> None:
     assert read("folder/the-file.md", text.encode()).title == title
 
 
@@ -116,12 +116,12 @@ def test_front_matter_that_never_ends_is_text() -> None:
     assert document.title == "Heading"
 
 
-def test_bytes_that_are_no_text_are_marked() -> None:
+def test_invalid_bytes_become_replacement_characters() -> None:
     assert read("a.md", b"# caf\xe9\n").title == "caf\ufffd"
 
 
 @given(st.binary(max_size=300), st.sampled_from([b"", b"---\n", b"---\ntitle: x\ntags: "]))
-def test_any_bytes_are_a_document(content: bytes, start: bytes) -> None:
+def test_any_bytes_can_be_read_as_a_document(content: bytes, start: bytes) -> None:
     document = read("folder/name.md", start + content)
     assert document.title
     assert document.size_bytes == len(start + content)

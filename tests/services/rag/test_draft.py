@@ -60,14 +60,14 @@ def test_a_path_of_a_document_may_be_written(path: str) -> None:
         "設" * 300 + ".md",
     ],
 )
-def test_a_path_that_leads_elsewhere_or_is_no_documents_is_refused(path: str) -> None:
+def test_a_path_that_leads_elsewhere_or_is_not_of_a_document_is_refused(path: str) -> None:
     for new in (True, False):
         with pytest.raises(InvalidRequest) as refused:
             checked_path(path, new=new)
         assert refused.value.details["field"] == "path"
 
 
-def test_a_new_paths_letters_are_put_together_and_an_old_one_keeps_its_own() -> None:
+def test_the_characters_of_a_new_path_are_composed_and_an_old_path_is_kept() -> None:
     apart = unicodedata.normalize("NFD", "ガイド.md")
     assert checked_path(apart, new=True) == "ガイド.md"
     assert checked_path(apart, new=False) == apart
@@ -82,12 +82,12 @@ def test_a_text_without_front_matter_gets_one() -> None:
     )
 
 
-def test_a_text_of_which_nothing_is_said_is_kept_to_the_letter() -> None:
+def test_a_text_without_changed_fields_is_kept_exactly() -> None:
     for text in ("# Deploy", "---\ntitle: [broken\n---\ntext", "---\ntitle:   x\n...\ntext", "---\nno end"):
         assert compose_text(text, None, None, None) == text
 
 
-def test_fields_take_the_place_of_the_texts_own_and_the_others_stay_to_the_letter() -> None:
+def test_fields_are_replaced_and_the_others_are_kept_exactly() -> None:
     text = "# ours\nstatus: draft  # not yet\ntitle: >\n  Old\n  title\nno: no\ntags:\n- a\nowner: {name: Uma}\n"
     assert compose_text(f"---\n{text}---\nText", "New", ["b"], None) == (
         "---\ntitle: New\ntags:\n- b\n# ours\nstatus: draft  # not yet\nno: no\nowner: {name: Uma}\n---\nText"
@@ -100,16 +100,16 @@ def test_comments_and_empty_lines_after_a_field_stay() -> None:
     assert compose_text(once, "b", None, "2026-01-31") == once
 
 
-def test_a_field_that_stands_twice_is_replaced_twice() -> None:
+def test_a_duplicate_field_is_replaced_twice() -> None:
     assert compose_text("---\ntitle: a\nx: y\ntitle: b\n---\n", "c", None, None) == "---\ntitle: c\nx: y\n---\n"
 
 
-def test_no_tags_take_the_tags_away() -> None:
+def test_an_empty_list_removes_the_tags() -> None:
     assert compose_text("---\ntags: [a]\nx: y\n---\nText", None, [], None) == "---\nx: y\n---\nText"
     assert compose_text("Text", None, [], None) == "Text"
 
 
-def test_titles_and_tags_are_one_line_each_and_tags_stand_once() -> None:
+def test_titles_and_tags_are_single_lines_and_tags_are_unique() -> None:
     document = read("a.md", compose_text("Text", "a\n b", ["x", " x ", " ", "y  z"], None).encode())
     assert (document.title, document.tags) == ("a b", ("x", "y z"))
 
@@ -156,12 +156,12 @@ def test_a_document_over_the_limit_is_refused_with_both_sizes() -> None:
     assert refused.value.details == {"size_bytes": 3 * MAX_DOCUMENT_BYTES, "limit_bytes": MAX_DOCUMENT_BYTES}
 
 
-def test_lines_end_in_one_way_and_no_mark_is_hidden_in_the_text() -> None:
+def test_line_endings_are_normalized_and_byte_order_marks_removed() -> None:
     assert compose_text("\ufeff---\r\nx: y\r\n---\r\nText\r\n", "T", None, None) == "---\ntitle: T\nx: y\n---\nText\n"
 
 
 @given(CONTENTS, st.none() | LINES, st.none() | TAGS, st.none() | DAYS)
-def test_what_is_said_is_read_back_and_nothing_else_changes(
+def test_changed_fields_are_read_back_and_nothing_else_changes(
     content: str, title: str | None, tags: list[str] | None, day: str | None
 ) -> None:
     before = read("a.md", content.encode())

@@ -45,12 +45,12 @@ def test_two_japanese_characters_alone_are_found(library: Index) -> None:
     assert set(paths(library, "設計")) == {"design", "review", "mixed"}
 
 
-def test_one_japanese_character_is_found_wherever_it_stands(library: Index) -> None:
+def test_one_japanese_character_is_found_in_any_position(library: Index) -> None:
     assert paths(library, "鍵") == ["design"]
     assert paths(library, "税") == ["accounts"]
 
 
-def test_a_longer_japanese_word_is_found_whole_before_its_parts(library: Index) -> None:
+def test_matches_of_a_complete_japanese_word_come_before_those_of_its_parts(library: Index) -> None:
     assert paths(library, "設計書")[0] == "review"
     assert "accounts" in paths(library, "設計書")[1:]
 
@@ -111,7 +111,7 @@ def test_an_operators_name_is_a_word() -> None:
     assert paths(index, "OR") == ["a"]
 
 
-def test_a_very_long_query_is_answered_by_its_beginning(library: Index) -> None:
+def test_only_the_beginning_of_a_very_long_query_counts(library: Index) -> None:
     assert paths(library, "rotate " + " ".join(f"w{n}" for n in range(400))) == ["rotate"]
     assert paths(library, "認証基盤" * 250)[0] == "design"
 
@@ -145,7 +145,7 @@ def test_a_snippet_leaves_out_the_front_matter() -> None:
     assert list(index.search("deploy")) == [("a.md", "How to deploy.")]
 
 
-def test_a_snippet_of_a_word_that_stands_only_in_the_title_is_the_beginning() -> None:
+def test_the_snippet_for_a_word_only_in_the_title_is_the_beginning() -> None:
     assert snippet("Begin here. " * 100, ["absent"]).startswith("Begin here.")
 
 
@@ -159,11 +159,11 @@ def test_an_index_survives_as_bytes(library: Index) -> None:
 
 
 @pytest.mark.parametrize("content", [b"no database", b"SQLite format 3\0" + b"\xff" * 500, b"x" * 5000])
-def test_bytes_that_are_no_index_are_none(content: bytes) -> None:
+def test_bytes_that_are_not_an_index_load_as_none(content: bytes) -> None:
     assert Index.load(content) is None
 
 
-def test_an_index_of_another_format_is_none() -> None:
+def test_an_index_of_another_format_loads_as_none() -> None:
     other = sqlite3.connect(":memory:")
     other.execute("PRAGMA user_version = 99")
     other.execute("CREATE TABLE t (a)")
@@ -180,7 +180,7 @@ def test_a_replaced_document_is_found_by_its_new_words_only() -> None:
     assert index.etags() == {"a.md": "2", "b.md": "b"}
 
 
-def test_a_removed_document_is_gone() -> None:
+def test_a_removed_document_is_not_found() -> None:
     index = index_of(a="設計 one", b="設計 two")
     index.remove("a.md")
     index.remove("never-there.md")
@@ -188,7 +188,7 @@ def test_a_removed_document_is_gone() -> None:
     assert list(index.entries) == ["b.md"]
 
 
-def test_a_copy_changes_alone() -> None:
+def test_changing_a_copy_does_not_change_the_original() -> None:
     index = index_of(a="one")
     copy = index.copy()
     copy.put(read("b.md", b"two"), etag="b")

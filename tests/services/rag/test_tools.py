@@ -34,7 +34,7 @@ def read(tool: str, **arguments: Any) -> str:
     return compact(brought(tool, **arguments).json, rag.tools[tool].shows)
 
 
-def test_a_document_is_written_read_and_removed_with_a_trail() -> None:
+def test_a_document_is_written_read_and_removed_with_audit_rows() -> None:
     made = brought("put_doc", path="guides/deploy.md", content="# Deploy\n\nPress the button.", tags=["ops"]).json
     assert read("put_doc", path="guides/deploy.md", content="# Deploy\n\nPress the button.", tags=["ops"]) == (
         f"path: guides/deploy.md\ntitle: Deploy\nversion: {made['version']}\nstate: unchanged"
@@ -66,7 +66,7 @@ def test_each_organization_has_documents_of_its_own() -> None:
     assert brought("get_doc", path="a.md").json["content"] == "Ours."
 
 
-def test_a_cut_list_tells_the_reader_how_to_go_on() -> None:
+def test_a_cut_list_tells_the_reader_how_to_continue() -> None:
     for name in ("a", "b", "c"):
         brought("put_doc", path=f"{name}.md", content=name)
     cut = brought("list_docs", limit=2)
@@ -75,19 +75,19 @@ def test_a_cut_list_tells_the_reader_how_to_go_on() -> None:
     assert brought("list_docs", limit=3).more == ""
 
 
-def test_a_path_that_leads_elsewhere_is_refused_before_anything_is_sent(bucket: list[str]) -> None:
+def test_a_path_that_leads_elsewhere_is_refused_before_any_request(bucket: list[str]) -> None:
     bucket.clear()
     with pytest.raises(InvalidRequest):
         brought("put_doc", path="../../other/docs/a.md", content="x")
     assert bucket == []
 
 
-def test_who_may_only_read_neither_writes_nor_deletes() -> None:
+def test_a_role_that_may_only_read_can_neither_write_nor_delete() -> None:
     allowed = {name for name, tool in rag.tools.items() if role_permits(Role("readers", modules=("rag",)), tool)}
     assert allowed == set(rag.tools) - {"put_doc", "delete_doc"}
 
 
-def test_addresses_stand_for_documents_and_tags() -> None:
+def test_resource_addresses_read_documents_and_tags() -> None:
     document, tagged = rag.resources["document"], rag.resources["tagged"]
     assert document.arguments("rag://docs/guides/%E8%A8%AD%E8%A8%88.md") == {"path": "guides/設計.md"}
     assert document.mime_type == "text/markdown"

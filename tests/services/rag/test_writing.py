@@ -55,7 +55,7 @@ def test_a_document_is_created_and_found_at_once(sent: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("documents")
-def test_a_document_is_replaced_by_who_read_it() -> None:
+def test_a_document_is_replaced_with_the_version_that_was_read() -> None:
     version = answer("get_doc", path="plain.md")["version"]
     brought = answer("put_doc", path="plain.md", content="Okapi.", title="Okapi", replaces=version)
     assert (brought["state"], brought["title"]) == ("replaced", "Okapi")
@@ -68,7 +68,7 @@ def test_a_document_is_replaced_by_who_read_it() -> None:
 
 
 @pytest.mark.usefixtures("documents")
-def test_a_document_that_is_there_is_not_overwritten_unless_its_version_is_said() -> None:
+def test_an_existing_document_is_not_overwritten_without_its_version() -> None:
     with pytest.raises(InvalidRequest, match="read it") as refused:
         answer("put_doc", path="plain.md", content="Okapi.")
     assert refused.value.details["field"] == "replaces"
@@ -76,7 +76,7 @@ def test_a_document_that_is_there_is_not_overwritten_unless_its_version_is_said(
 
 
 @pytest.mark.usefixtures("documents")
-def test_what_somebody_else_changed_since_is_not_overwritten_and_can_be_read_at_once() -> None:
+def test_a_document_changed_meanwhile_is_not_overwritten_and_can_be_read_at_once() -> None:
     version = answer("get_doc", path="plain.md")["version"]
     store("plain.md", "Changed by hand.")
     with pytest.raises(InvalidRequest, match="changed since") as refused:
@@ -88,7 +88,7 @@ def test_what_somebody_else_changed_since_is_not_overwritten_and_can_be_read_at_
 
 
 @pytest.mark.usefixtures("documents")
-def test_what_is_gone_cannot_be_replaced() -> None:
+def test_a_removed_document_cannot_be_replaced() -> None:
     version = answer("get_doc", path="plain.md")["version"]
     delete("docs/plain.md")
     with pytest.raises(FileNotFound):
@@ -97,7 +97,7 @@ def test_what_is_gone_cannot_be_replaced() -> None:
 
 
 @pytest.mark.usefixtures("documents")
-def test_doing_it_twice_is_doing_it_once() -> None:
+def test_writing_the_same_document_twice_is_idempotent() -> None:
     first = answer("put_doc", path="new.md", content="Okapi.", date="2026-01-31")
     assert answer("put_doc", path="new.md", content="Okapi.", date="2026-01-31") == first | {"state": "unchanged"}
     second = answer("put_doc", path="new.md", content="Zebra.", replaces=first["version"])
@@ -106,7 +106,7 @@ def test_doing_it_twice_is_doing_it_once() -> None:
 
 
 @pytest.mark.usefixtures("sent")
-def test_an_answer_that_was_lost_is_no_conflict() -> None:
+def test_retrying_after_a_lost_answer_is_not_a_conflict() -> None:
     """botocore sends a request again whose answer it did not get; the first one may have been heard."""
 
     def hear_and_lose(**_: Any) -> None:
@@ -138,7 +138,7 @@ def test_of_two_that_replace_the_same_version_one_wins() -> None:
 
 @pytest.mark.usefixtures("sent")
 @pytest.mark.parametrize("there", [True, False])
-def test_a_conflict_at_the_very_moment_is_one_to_try_again(monkeypatch: pytest.MonkeyPatch, *, there: bool) -> None:
+def test_a_conflict_at_the_same_moment_is_retryable(monkeypatch: pytest.MonkeyPatch, *, there: bool) -> None:
     """S3 answers 409 while another change of the same object is under way; moto does not."""
     version = answer("put_doc", path="a.md", content="Okapi.")["version"] if there else None
     conflict = ClientError({"Error": {"Code": "ConditionalRequestConflict", "Message": ""}}, PUT)
@@ -180,7 +180,7 @@ def test_another_sandbox_reads_a_new_document_at_once_and_finds_it_in_seconds(
     assert "newer.md" in paths(other)
 
 
-def test_a_change_that_comes_while_others_look_is_seen_by_the_next_question(shelf: DocumentStore) -> None:
+def test_a_change_during_a_refresh_is_seen_by_the_next_query(shelf: DocumentStore) -> None:
     writer = Thread(target=shelf.write, args=("new.md", "Okapi.", None))
     before_the_next(PUT, writer.start)  # the index's: the listing is over
     shelf.index()
@@ -217,7 +217,7 @@ def test_another_organizations_documents_are_neither_written_nor_removed(
         {"path": "a.md", "content": "\ud800"},
     ],
 )
-def test_wrong_arguments_are_refused_before_anything_is_sent(sent: list[str], wrong: dict[str, Any]) -> None:
+def test_wrong_arguments_are_refused_before_any_request(sent: list[str], wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidArguments):
         answer("put_doc", **wrong)
     assert sent == []
@@ -239,7 +239,7 @@ def test_a_document_is_removed_and_found_no_longer(documents: str, sent: list[st
 
 
 @pytest.mark.usefixtures("documents")
-def test_what_is_not_there_cannot_be_removed_and_the_nearest_is_named() -> None:
+def test_the_error_for_removing_a_missing_document_names_similar_paths() -> None:
     with pytest.raises(FileNotFound) as missing:
         answer("delete_doc", path="plane.md")
     assert missing.value.details["path"] == "plane.md"
@@ -261,7 +261,7 @@ def test_only_the_version_that_was_read_is_removed() -> None:
 
 
 @pytest.mark.usefixtures("documents")
-def test_what_is_changed_at_the_very_moment_is_not_removed() -> None:
+def test_a_document_changed_at_the_same_moment_is_not_removed() -> None:
     before_the_next(DELETE, lambda: store("plain.md", "Changed by hand."))
     with pytest.raises(InvalidRequest, match="changed since"):
         answer("delete_doc", path="plain.md")
@@ -269,13 +269,13 @@ def test_what_is_changed_at_the_very_moment_is_not_removed() -> None:
 
 
 @pytest.mark.usefixtures("documents")
-def test_who_removes_what_another_just_removed_has_removed_it() -> None:
+def test_removing_a_document_that_was_just_removed_succeeds() -> None:
     before_the_next(DELETE, lambda: delete("docs/plain.md"))
     assert answer("delete_doc", path="plain.md")["state"] == "deleted"
 
 
 @pytest.mark.usefixtures("documents")
-def test_an_old_version_of_what_was_removed_stays_in_the_bucket() -> None:
+def test_an_old_version_of_a_removed_document_stays_in_the_bucket() -> None:
     answer("delete_doc", path="plain.md")
     listing = client("s3").list_object_versions(Bucket=settings().files_bucket, Prefix="rag/acme/docs/plain.md")
     assert [marker["IsLatest"] for marker in listing["DeleteMarkers"]] == [True]
@@ -283,7 +283,9 @@ def test_an_old_version_of_what_was_removed_stays_in_the_bucket() -> None:
 
 
 @pytest.mark.parametrize("path", ["../index.sqlite", "../../other/docs/a.md", "a/../b.md", "image.png"])
-def test_what_is_no_document_is_neither_removed_nor_asked_for(shelf: DocumentStore, sent: list[str], path: str) -> None:
+def test_a_file_that_is_not_a_document_is_neither_read_nor_removed(
+    shelf: DocumentStore, sent: list[str], path: str
+) -> None:
     shelf.index()
     store("image.png")
     sent.clear()
@@ -294,7 +296,7 @@ def test_what_is_no_document_is_neither_removed_nor_asked_for(shelf: DocumentSto
 
 
 @pytest.mark.usefixtures("sent")
-def test_a_refusal_of_the_bucket_is_no_missing_document() -> None:
+def test_a_refusal_of_the_bucket_is_not_reported_as_a_missing_document() -> None:
     client("s3").delete_bucket(Bucket=settings().files_bucket)
     with pytest.raises(AwsError):
         answer("put_doc", path="a.md", content="x")

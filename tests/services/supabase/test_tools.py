@@ -45,7 +45,7 @@ def brought(tool: str, answer: Any, **arguments: Any) -> Any:
 # -- the key ------------------------------------------------------------------------------------------
 
 
-def test_the_data_api_is_asked_with_the_key_that_the_management_api_tells() -> None:
+def test_the_data_api_gets_the_key_that_the_management_api_returns() -> None:
     arguments = {"columns": ["id", "customer(name)"], "filters": {"status": "eq.open"}, "order": "id.desc", "limit": 9}
     sent, rows = converse(work("select", table="orders", offset=20, schema="shop", **arguments), KEYS, ROWS)
     query = {"status": "eq.open", "select": "id,customer(name)", "order": "id.desc", "limit": 10, "offset": 20}
@@ -72,14 +72,14 @@ def test_only_a_legacy_key_is_sent_as_a_token_too() -> None:
     ],
     ids=["none", "service role", "secret", "a secret key called anon", "hidden", "masked"],
 )
-def test_no_key_that_passes_the_policies_is_used_and_none_is_told(keys: list[Any]) -> None:
+def test_a_key_that_bypasses_policies_is_neither_used_nor_shown(keys: list[Any]) -> None:
     with pytest.raises(InvalidRequest) as refused:
         converse(work("select", table="orders"), keys, ROWS)
     assert refused.value.details["field"] == "project_ref"
     assert not [key for key in keys if (key["api_key"] or "-") in json.dumps(refused.value.as_dict())]
 
 
-def test_no_key_is_in_what_a_tool_brings() -> None:
+def test_no_answer_of_a_tool_contains_a_key() -> None:
     for tool, arguments in TOOLS.items():
         found = json.dumps(brought(tool, ROWS, table="orders", **arguments))
         assert not [key for key in KEYS if key["api_key"] in found]
@@ -102,12 +102,12 @@ def test_no_other_origin_is_allowed(origin: str) -> None:
 
 
 @pytest.mark.parametrize("ref", ["abc", "ABCDEFGHIJKLMNOPQRST", "abcdefghijklmnopqrs.", "abcdefghijklmnopqrst\n", ""])
-def test_a_ref_that_is_none_is_refused(ref: str) -> None:
+def test_an_invalid_ref_is_refused(ref: str) -> None:
     with pytest.raises(InvalidArguments):
         work("select", table="orders", project_ref=ref)
 
 
-def test_keys_are_shown_by_their_first_characters_alone() -> None:
+def test_only_the_first_characters_of_keys_are_shown() -> None:
     _, keys = converse(work("get_api_keys"), KEYS)
     assert [key["api_key"] for key in keys] == ["eyJh…", "eyJh…", "sb_secret_0123…", "sb_publishable_0123…"]
     assert [key["name"] for key in keys] == ["service_role", "anon", "default", "default"]
@@ -120,7 +120,7 @@ def test_a_key_without_a_value_is_shown_without_one() -> None:
     assert [key["api_key"] for key in keys] == ["…", "…"]
 
 
-def test_of_secrets_only_the_names_are_shown() -> None:
+def test_only_the_names_of_secrets_are_shown() -> None:
     _, secrets = converse(work("list_secrets"), [{"name": "SMTP", "value": "5f1e", "updated_at": "2026-01-31"}])
     assert secrets == [{"name": "SMTP", "updated_at": "2026-01-31"}]
 
@@ -128,7 +128,7 @@ def test_of_secrets_only_the_names_are_shown() -> None:
 # -- pages --------------------------------------------------------------------------------------------
 
 
-def test_a_list_that_goes_on_says_where() -> None:
+def test_a_cut_list_says_where_it_continues() -> None:
     found = brought("select", ROWS, table="orders", limit=4, offset=8)
     assert found == PartialList(ROWS[:4], "Cut after 4 rows (there are more): go on with offset=12.")
 
@@ -163,13 +163,13 @@ OPERATORS = [
 
 @pytest.mark.parametrize("condition", OPERATORS)
 @pytest.mark.parametrize("tool", ["select", "update", "delete"])
-def test_the_apis_own_operators_are_taken_as_they_are(tool: str, condition: str) -> None:
+def test_operators_of_the_api_are_sent_unchanged(tool: str, condition: str) -> None:
     assert asked(tool, filters={"status": condition}).query["status"] == condition
 
 
 @pytest.mark.parametrize("condition", ["open", "", "eq", "=.a", "drop.a", "eq(all.a", "EQ.a", "not.open", []])
 @pytest.mark.parametrize("tool", ["select", "update", "delete"])
-def test_what_is_no_operator_is_refused(tool: str, condition: Any) -> None:
+def test_an_unknown_operator_is_refused(tool: str, condition: Any) -> None:
     with pytest.raises(InvalidRequest) as refused:
         work(tool, **TOOLS[tool] | {"table": "orders", "filters": {"status": condition}})
     assert refused.value.details["field"] == "filters.status"
@@ -195,25 +195,25 @@ def test_a_change_of_all_rows_is_refused(tool: str) -> None:
     ["select", "columns", "on_conflict", "order", "limit", "offset", "apikey", "apiKey", "", "customer.order"],
 )
 @pytest.mark.parametrize("tool", ["select", "update", "delete"])
-def test_a_word_that_the_api_would_not_take_for_a_column_is_refused(tool: str, column: str) -> None:
+def test_a_reserved_name_is_refused_as_a_column(tool: str, column: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         work(tool, **TOOLS[tool] | {"table": "orders", "filters": {column: "eq.1"}})
     assert refused.value.details["field"] == f"filters.{column}"
 
 
 @pytest.mark.parametrize("column", ['"order"', '"a.b"', "data->>order", "Größe"])
-def test_a_column_of_such_a_name_can_be_quoted(column: str) -> None:
+def test_a_column_with_a_reserved_name_can_be_quoted(column: str) -> None:
     assert asked("delete", filters={column: "eq.1"}).query == {column: "eq.1"}
 
 
 @pytest.mark.parametrize("column", ["and", "or"])
 @pytest.mark.parametrize("condition", ["eq.1", "()", "(a.eq.1", ""])
-def test_alternatives_stand_in_brackets(column: str, condition: str) -> None:
+def test_alternatives_need_parentheses(column: str, condition: str) -> None:
     with pytest.raises(InvalidRequest):
         work("delete", table="orders", filters={column: condition})
 
 
-def test_rows_of_another_table_filter_what_is_read_but_no_change() -> None:
+def test_rows_of_another_table_can_filter_reads_but_not_changes() -> None:
     assert asked("select", filters={"customer.name": "eq.Ada"}).query["customer.name"] == "eq.Ada"
     with pytest.raises(InvalidRequest):
         work("delete", table="orders", filters={"customer.name": "eq.Ada"})
@@ -222,7 +222,7 @@ def test_rows_of_another_table_filter_what_is_read_but_no_change() -> None:
 @pytest.mark.parametrize(
     ("table", "path"), [("a b", "a%20b"), ("../auth", None), ("a/b?x=1#y", "a%2Fb%3Fx%3D1%23y"), ("..", None)]
 )
-def test_a_table_cannot_leave_its_place(table: str, path: str | None) -> None:
+def test_a_table_cannot_leave_its_place_in_the_path(table: str, path: str | None) -> None:
     if path:
         assert asked("select", table=table).path == f"/rest/v1/{path}"
         return
@@ -230,7 +230,7 @@ def test_a_table_cannot_leave_its_place(table: str, path: str | None) -> None:
         work("select", table=table)
 
 
-def test_a_schema_is_no_way_to_write_headers() -> None:
+def test_a_schema_cannot_inject_headers() -> None:
     with pytest.raises(InvalidArguments):
         work("select", table="orders", schema="a\r\nauthorization: x")
 
@@ -244,7 +244,7 @@ def test_rows_are_inserted_as_they_are() -> None:
     assert call == Call("POST", "/rest/v1/orders", {}, [{"name": "Ada"}, {"name": "Bob"}], headers, ORIGIN)
 
 
-def test_rows_with_different_columns_name_them_all_so_that_defaults_hold() -> None:
+def test_rows_with_different_columns_list_them_all_so_that_defaults_apply() -> None:
     call = asked("insert", rows=[{"name": "Ada"}, {"name": "Bob", 'a "b", c': 1}])
     assert call.query == {"columns": '"name","a \\"b\\", c"'}
     assert call.headers["prefer"] == "return=representation, missing=default"
@@ -258,7 +258,7 @@ def test_rows_are_replaced_by_their_key_or_by_other_columns() -> None:
         work("insert", table="orders", rows=[{"a": 1}], on_conflict=["a"])
 
 
-def test_what_was_written_is_shown_only_where_it_is_wanted() -> None:
+def test_written_rows_are_returned_only_on_request() -> None:
     assert asked("update", returning=["id", "name"]).query == {"id": "eq.7", "select": "id,name"}
     silent = asked("update", None, returning=[])
     assert (silent.query, silent.headers["prefer"]) == ({"id": "eq.7"}, "return=minimal")
@@ -266,7 +266,7 @@ def test_what_was_written_is_shown_only_where_it_is_wanted() -> None:
 
 
 @pytest.mark.parametrize(("tool", "method", "body"), [("update", "PATCH", {"a": 1}), ("delete", "DELETE", None)])
-def test_a_change_reaches_no_more_rows_than_it_may(tool: str, method: str, body: Any) -> None:
+def test_a_change_affects_at_most_the_allowed_number_of_rows(tool: str, method: str, body: Any) -> None:
     call = asked(tool, max_affected=3, schema="shop")
     prefer = "return=representation, handling=strict, max-affected=3"
     headers = {"content-profile": "shop", "prefer": prefer, "apikey": PUBLISHABLE}
@@ -325,18 +325,18 @@ def test_logs_are_read_of_the_hour_before_an_end() -> None:
     ],
     ids=["empty", "backwards", "too long", "no such end", "no such start", "until now"],
 )
-def test_a_time_that_the_logs_would_not_be_whole_of_is_refused(start: str, end: str | None) -> None:
+def test_a_period_for_which_logs_would_be_incomplete_is_refused(start: str, end: str | None) -> None:
     with pytest.raises(InvalidRequest):
         logs(iso_timestamp_start=start, **({"iso_timestamp_end": end} if end else {}))
 
 
 @pytest.mark.parametrize("error", ["Backend error! Retry your query.", {"message": "Backend error!", "code": 500}])
-def test_logs_that_failed_in_a_success_are_an_error(error: Any) -> None:
+def test_a_failure_of_the_logs_in_a_successful_answer_is_an_error(error: Any) -> None:
     with pytest.raises(ToolExecutionError, match="Backend error!"):
         converse(work("get_logs", service="api"), {"result": None, "error": error})
 
 
-def test_logs_that_go_on_say_so() -> None:
+def test_cut_logs_say_so() -> None:
     lines = {"result": [{"message": "a"}, {"message": "b"}], "error": None}
     _, found = converse(work("get_logs", service="api", limit=2), lines)
     assert found == PartialList(lines, "Cut after 2 lines: raise limit, or end before the last one shown.")
