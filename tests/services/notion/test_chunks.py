@@ -14,7 +14,7 @@ from mcpist.markdown.tree import Blocks
 from mcpist.tools.call import Call, CallResponse
 from mcpist_services.notion.block_requests import append, check_size
 from mcpist_services.notion.blocks import blocks_of, inside
-from mcpist_services.notion.chunks import MAX_REQUEST_BYTES, BlockChunk, portions
+from mcpist_services.notion.chunks import MAX_REQUEST_BYTES, BlockChunk, chunks_of
 from mcpist_services.notion.rich_text import Json
 from tests.core.markdown.trees import trees
 from tests.services.answers.notion import PAGE_ID
@@ -63,7 +63,7 @@ class Page:
 
 def appended(made: list[Json], position: Json | None = None, page: Page | None = None) -> tuple[Page, list[Call]]:
     page, sent, answer = page or Page(), list[Call](), None
-    calls = append(PAGE_ID, portions(made), position)
+    calls = append(PAGE_ID, chunks_of(made), position)
     try:
         while True:
             sent.append(calls.send(answer) if answer else next(calls))
@@ -129,14 +129,14 @@ def test_every_tree_arrives_complete_in_requests_that_are_allowed(tree: Blocks) 
     made = blocks_of(normalize(found(normalize(tree))))
     page, sent = appended(made)
     assert page.blocks() == made
-    assert len(sent) == sum(portion.requests for portion in portions(made))
+    assert len(sent) == sum(portion.requests for portion in chunks_of(made))
 
 
 @needs_descriptions
 @given(trees)
 @settings(deadline=None, max_examples=50)
 def test_notions_description_allows_the_blocks_of_every_tree(tree: Blocks) -> None:
-    for portion in _all(portions(blocks_of(normalize(found(normalize(tree)))))):
+    for portion in _all(chunks_of(blocks_of(normalize(found(normalize(tree)))))):
         _vendor().send(Call("PATCH", f"/v1/blocks/{PAGE_ID}/children", json={"children": portion.blocks}))
 
 
@@ -154,14 +154,14 @@ def _all(made: list[BlockChunk]) -> Iterator[BlockChunk]:
 
 def test_too_many_blocks_are_refused_before_any_request() -> None:
     with pytest.raises(InvalidRequest, match="30 requests"):
-        check_size(portions(blocks_of(read("\n\n".join(["line"] * 3001)))))
+        check_size(chunks_of(blocks_of(read("\n\n".join(["line"] * 3001)))))
     with pytest.raises(InvalidRequest, match="nothing"):
         check_size([])
 
 
 def failing(made: list[Json], after: int) -> RateLimitExceeded:
     """The error of a tool whose request after some others is refused."""
-    calls: Any = append(PAGE_ID, portions(made), None)
+    calls: Any = append(PAGE_ID, chunks_of(made), None)
     page, call = Page(), next(calls)
     for _ in range(after):
         call = calls.send(page.take(call))

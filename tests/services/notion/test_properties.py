@@ -6,7 +6,7 @@ import pytest
 
 from mcpist.errors import InvalidRequest
 from mcpist.tools.call import Call
-from mcpist_services.notion.properties import _BARE_TYPES, outline, row, schema, value, whole, written
+from mcpist_services.notion.properties import _BARE_TYPES, full_property, outline, row, schema, value, written
 from tests.services.answers.notion import ADA, PAGE, PAGE_ID, PROPERTIES, SOURCE, SOURCE_ID, TIME, USER_ID, text
 from tests.services.contracts import Vendor, needs_descriptions
 
@@ -77,19 +77,19 @@ def answers(kind: str, own: Any, *pages: list[dict[str, Any]]) -> list[dict[str,
 
 def test_a_property_of_several_pages_is_one_value() -> None:
     people = answers("people", {}, [item("people", ADA)], [item("people", {"id": USER_ID})])
-    assert whole(people) == {"type": "people", "value": ["Ada", USER_ID]}
+    assert full_property(people) == {"type": "people", "value": ["Ada", USER_ID]}
     words = answers("rich_text", {}, [item("rich_text", text("a "))], [item("rich_text", text("b"))])
-    assert whole(words) == {"type": "rich_text", "value": "a b"}
-    assert whole([item("number", 2)]) == {"type": "number", "value": 2}
+    assert full_property(words) == {"type": "rich_text", "value": "a b"}
+    assert full_property([item("number", 2)]) == {"type": "number", "value": 2}
 
 
 def test_a_complete_rollup_is_its_result_or_its_items() -> None:
     unfinished, finished = {"type": "incomplete", "incomplete": {}}, {"type": "number", "number": 9}
     [first], [last] = answers("rollup", unfinished, []), answers("rollup", finished, [])
-    assert whole([first, last]) == {"type": "rollup", "value": 9}
+    assert full_property([first, last]) == {"type": "rollup", "value": 9}
     shown = [item("title", text("A")), item("select", {"name": "B"}), item("people", ADA), item("multi_select", [])]
     array = answers("rollup", {"type": "array", "array": []}, shown)
-    assert whole(array) == {"type": "rollup", "value": ["A", "B", ["Ada"], []]}
+    assert full_property(array) == {"type": "rollup", "value": ["A", "B", ["Ada"], []]}
 
 
 def test_a_data_source_shows_its_types_and_options() -> None:

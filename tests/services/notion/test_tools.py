@@ -10,7 +10,7 @@ from mcpist.errors import InvalidArguments, InvalidRequest
 from mcpist.markdown.reader import read
 from mcpist.render.answer import compact
 from mcpist.tools.call import Call, PartialList
-from mcpist_services.notion.comments import comment, said
+from mcpist_services.notion.comments import comment, comment_markdown
 from mcpist_services.notion.tools import notion
 from tests.services.answers.notion import (
     COMMENT,
@@ -250,8 +250,8 @@ def test_a_comment_keeps_its_lines_and_mentions() -> None:
 
 def test_a_comment_is_stable_after_it_was_in_notion_once() -> None:
     source = "# Plan\n\n- one **two**\n\n| a |\n|---|\n| b |\n\n---"
-    once = said([text(each["text"]["content"], **each.get("annotations", {})) for each in comment(source)])
-    again = said([text(each["text"]["content"], **each.get("annotations", {})) for each in comment(once)])
+    once = comment_markdown([text(each["text"]["content"], **each.get("annotations", {})) for each in comment(source)])
+    again = comment_markdown([text(each["text"]["content"], **each.get("annotations", {})) for each in comment(once)])
     assert once == again
     assert len(read(once)) == 1
 

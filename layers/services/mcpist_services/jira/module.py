@@ -79,5 +79,5 @@ def issue_path(issue_key: str, rest: str = "", **parts: str) -> str:
 
 def search_call(jql: str, fields: list[str] | None) -> Call:
     """Search by POST, since a query may be too long for a URL, and with fields, since Jira else returns only ids."""
-    wanted = list(dict.fromkeys([*LIST_FIELDS, *(fields or [])]))
-    return Call("POST", "/rest/api/3/search/jql", json={"jql": jql, "fields": wanted})
+    names = list(dict.fromkeys([*LIST_FIELDS, *(fields or [])]))
+    return Call("POST", "/rest/api/3/search/jql", json={"jql": jql, "fields": names})

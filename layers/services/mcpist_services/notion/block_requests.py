@@ -34,37 +34,39 @@ def read_blocks(block_id: str, limit: int, cursor: str | None, *, ids: bool) -> 
     return PartialList(json, f"Cut after {len(first)} blocks; {'; '.join(notes)}.") if notes else json
 
 
-def append(block_id: str, portions: Iterable[BlockChunk], position: Json | None) -> RequestGenerator[list[str]]:
+def append(block_id: str, chunks: Iterable[BlockChunk], position: Json | None) -> RequestGenerator[list[str]]:
     """Append chunks in their order, and return the ids of the new blocks.
 
     If Notion refuses one of them, those before it stay appended: the error says so.
     """
-    made: list[str] = []
-    for portion in portions:
-        body = given(children=portion.blocks, position=position)
-        answer = yield from _send_after(made, Call("PATCH", path("/v1/blocks/{id}/children", id=block_id), json=body))
+    appended: list[str] = []
+    for chunk in chunks:
+        body = given(children=chunk.blocks, position=position)
+        answer = yield from _send_after(
+            appended, Call("PATCH", path("/v1/blocks/{id}/children", id=block_id), json=body)
+        )
         new = [block["id"] for block in answer.json["results"]]
-        made += new
-        for place, later in portion.nested.items():
+        appended += new
+        for place, later in chunk.nested.items():
             try:
                 yield from append(new[place], later, None)
             except McpistError as error:
-                raise _partial_append(error, made) from None
+                raise _partial_append(error, appended) from None
         position = position and {"type": "after_block", "after_block": {"id": new[-1]}}
-    return made
+    return appended
 
 
-def check_size(portions: Sequence[BlockChunk]) -> None:
-    """InvalidRequest for nothing, and for what takes too many requests, before the first of them."""
-    if not portions:
+def check_size(chunks: Sequence[BlockChunk]) -> None:
+    """Refuse, before the first request, an empty text and one that needs too many requests."""
+    if not chunks:
         raise InvalidRequest(field="markdown", problem="there is nothing in it")
-    if sum(portion.requests for portion in portions) > MAX_WRITE_REQUESTS:
+    if sum(chunk.requests for chunk in chunks) > MAX_WRITE_REQUESTS:
         problem = f"it takes more than {MAX_WRITE_REQUESTS} requests: append it in parts, or use update_page_content"
         raise InvalidRequest(field="markdown", problem=problem)
 
 
 def read_page(page_id: str, query: Json, *, fetch_all: bool) -> Calls:
-    """A page in Notion's Markdown; with `fetch_all` also the parts that Notion leaves out of long pages."""
+    """Read a page in Notion's Markdown; with `fetch_all` also the parts that Notion leaves out of long pages."""
     place = "/v1/pages/{id}/markdown"
     page: Json = (yield Call("GET", path(place, id=page_id), query)).json
     queue, unread = deque(page["unknown_block_ids"]), list[str]()
@@ -76,38 +78,38 @@ def read_page(page_id: str, query: Json, *, fetch_all: bool) -> Calls:
             continue
         left -= 1
         try:
-            found = (yield Call("GET", path(place, id=part), query)).json
+            content = (yield Call("GET", path(place, id=part), query)).json
         except ToolExecutionError:  # not shared with this account
             unread.append(part)
-        except McpistError:  # it is too late, or too much
+        except McpistError:  # a timeout, or a limit
             unread.append(part)
             left = 0
         else:
-            page["markdown"] = _replace_unknown(page["markdown"], part, found["markdown"])
-            queue.extend(id_ for id_ in found["unknown_block_ids"] if id_ != part)
+            page["markdown"] = _replace_unknown(page["markdown"], part, content["markdown"])
+            queue.extend(id_ for id_ in content["unknown_block_ids"] if id_ != part)
     page |= {"unknown_block_ids": unread, "truncated": bool(unread) or (page["truncated"] and not fetch_all)}
     if not page["truncated"]:
         return page
-    on = "they are not shared, or too many" if fetch_all else "fetch_all reads those that are shared"
+    hint = "they are not shared, or too many" if fetch_all else "fetch_all reads those that are shared"
     return PartialList(
-        page, f"Notion left out parts of the page ({len(unread) or 'some'}, marked <unknown> in the text): {on}."
+        page, f"Notion left out parts of the page ({len(unread) or 'some'}, marked <unknown> in the text): {hint}."
     )
 
 
 def _children(block_id: str, limit: int, cursor: str | None = None) -> RequestGenerator[tuple[list[Json], str | None]]:
-    """A block's children, and the cursor of those that are left."""
-    found: list[Json] = []
+    """Read a block's children, and return them with the cursor of the rest."""
+    children: list[Json] = []
     while True:
-        query = given(page_size=min(limit - len(found), MAX_LIST_ITEMS), start_cursor=cursor)
+        query = given(page_size=min(limit - len(children), MAX_LIST_ITEMS), start_cursor=cursor)
         answer = yield Call("GET", path("/v1/blocks/{id}/children", id=block_id), query)
-        found += answer.json["results"]
+        children += answer.json["results"]
         cursor = answer.json["next_cursor"] if answer.json["has_more"] else None
-        if not cursor or len(found) >= limit:
-            return found, cursor
+        if not cursor or len(children) >= limit:
+            return children, cursor
 
 
 def _read_descendants(blocks: Iterable[Json]) -> RequestGenerator[list[str]]:
-    """Read what is inside blocks, the outer ones first, into their `children`; the ids of those that are left."""
+    """Read nested blocks, level by level, into `children`; return the ids of blocks whose children are incomplete."""
     queue, unread, left = deque(filter(has_nested_blocks, blocks)), list[str](), MAX_READ_REQUESTS
     while queue:
         block = queue.popleft()
@@ -117,7 +119,7 @@ def _read_descendants(blocks: Iterable[Json]) -> RequestGenerator[list[str]]:
         left -= 1
         try:
             block["children"], more = yield from _children(block["id"], MAX_LIST_ITEMS)
-        except McpistError:  # what has been read already is worth more than the error
+        except McpistError:  # the blocks read so far are worth more than the error
             unread.append(block["id"])
             left = 0
         else:
@@ -126,24 +128,24 @@ def _read_descendants(blocks: Iterable[Json]) -> RequestGenerator[list[str]]:
     return unread
 
 
-def _send_after(made: list[str], call: Call) -> RequestGenerator[CallResponse]:
+def _send_after(appended: list[str], call: Call) -> RequestGenerator[CallResponse]:
     try:
         return (yield call)
     except McpistError as error:
-        raise _partial_append(error, made) from None
+        raise _partial_append(error, appended) from None
 
 
-def _partial_append(error: McpistError, made: list[Any]) -> McpistError:
+def _partial_append(error: McpistError, appended: list[Any]) -> McpistError:
     """Mark the error of a later request: retrying all of them would append the first blocks twice."""
-    return error.with_details(appended=len(made), may_have_happened=True) if made else error
+    return error.with_details(appended=len(appended), may_have_happened=True) if appended else error
 
 
-def _replace_unknown(text: str, part: str, found: str) -> str:
+def _replace_unknown(text: str, part: str, content: str) -> str:
     """Insert a part where Notion marked its place, with the same indentation; at the end if it marked none."""
     marked = re.compile(rf"^([\t ]*)(.*?)<unknown\b[^<>]*{part.replace('-', '-?')}[^<>]*>", re.MULTILINE)
 
     def put(mark: re.Match[str]) -> str:
-        return f"{mark[1]}{mark[2]}{indent(found, mark[1]).lstrip()}"
+        return f"{mark[1]}{mark[2]}{indent(content, mark[1]).lstrip()}"
 
     filled, times = marked.subn(put, text, count=1)
-    return filled if times else f"{text}\n\n{found}"
+    return filled if times else f"{text}\n\n{content}"

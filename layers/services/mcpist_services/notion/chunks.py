@@ -26,10 +26,10 @@ class BlockChunk:
     @property
     def requests(self) -> int:
         """The number of requests that it takes."""
-        return 1 + sum(portion.requests for portions in self.nested.values() for portion in portions)
+        return 1 + sum(chunk.requests for chunks in self.nested.values() for chunk in chunks)
 
 
-def portions(blocks: Iterable[Json]) -> list[BlockChunk]:
+def chunks_of(blocks: Iterable[Json]) -> list[BlockChunk]:
     """Divide blocks with their children, of any number and depth, into chunks that Notion accepts."""
     done: list[BlockChunk] = []
     count = size = 0
@@ -43,7 +43,7 @@ def portions(blocks: Iterable[Json]) -> list[BlockChunk]:
         count, size = count + block_count, size + block_size
         done[-1].blocks.append(sent)
         if rest:
-            done[-1].nested[len(done[-1].blocks) - 1] = portions(rest)
+            done[-1].nested[len(done[-1].blocks) - 1] = chunks_of(rest)
     return done
 
 

@@ -18,7 +18,7 @@ def comment(markdown: str) -> list[Json]:
     return rich_text(runs)
 
 
-def said(texts: Iterable[Json]) -> str:
+def comment_markdown(texts: Iterable[Json]) -> str:
     """Convert a comment to Markdown."""
     return write((Paragraph(runs_of(texts)),))
 

@@ -52,5 +52,5 @@ LANGUAGES = {**_ALIASES, **{name: name for name in _ONE_WORD_NAMES.split()}, **{
 
 def language_of(name: str) -> str:
     """Return Notion's name of a language; plain text for one that it does not know."""
-    whole = name.strip().lower()
-    return LANGUAGES.get(whole) or LANGUAGES.get(whole.partition(" ")[0], PLAIN)
+    words = name.strip().lower()
+    return LANGUAGES.get(words) or LANGUAGES.get(words.partition(" ")[0], PLAIN)

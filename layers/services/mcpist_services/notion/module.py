@@ -12,7 +12,7 @@ from mcpist.tools.call import given, path
 from mcpist.tools.module import Module
 from mcpist.tools.paging import Paging, by_field
 from mcpist_services.notion import properties as values
-from mcpist_services.notion.comments import said
+from mcpist_services.notion.comments import comment_markdown
 from mcpist_services.notion.rich_text import Json, plain
 from mcpist_services.notion.synonyms import SYNONYMS
 
@@ -25,7 +25,7 @@ def row(item: Json, _: Json | None = None) -> Json:
         case "database" | "data_source":
             return {"row": {"title": plain(item.get("title")), "description": plain(item.get("description"))}}
         case "comment":
-            return {"row": {"text": said(item["rich_text"])}}
+            return {"row": {"text": comment_markdown(item["rich_text"])}}
         case _:
             return {}
 

@@ -52,11 +52,11 @@ def value(each: Json) -> Any:
     kind = each["type"]
     read = _READERS.get(kind)
     own = each.get(kind)
-    found = own if read is None or own is None else read(own)
-    return [*found, "..."] if each.get("has_more") and isinstance(found, list) else found
+    readable = own if read is None or own is None else read(own)
+    return [*readable, "..."] if each.get("has_more") and isinstance(readable, list) else readable
 
 
-def whole(answers: Sequence[Json]) -> Json:
+def full_property(answers: Sequence[Json]) -> Json:
     """Return a property's `type` and `value` from all the pages of Notion's answer."""
     first = answers[0]
     if first["object"] != "list":
@@ -95,8 +95,8 @@ def _names(own: Iterable[Json]) -> list[str]:
 
 
 def _rollup(own: Json) -> Any:
-    found = own.get(own["type"])
-    return [value(each) for each in found] if own["type"] == "array" and found is not None else value(own)
+    result = own.get(own["type"])
+    return [value(each) for each in result] if own["type"] == "array" and result is not None else value(own)
 
 
 def _unique_id(own: Json) -> str:

@@ -128,12 +128,12 @@ class DocumentStore:
 
     def _existing_etag(self, path: str, content: bytes, expected: str) -> str:
         """Return the ETag of the document that exists at this path, if its content is the same."""
-        found = self._folder.get(_DOCUMENTS + path)
-        if found and found[0] == content:
-            return found[1]
-        if found and found[1] != expected:
+        stored, etag = self._folder.get(_DOCUMENTS + path) or (None, "")
+        if stored == content:
+            return etag
+        if stored is not None and etag != expected:
             raise InvalidRequest(field="replaces", problem=_CHANGED if expected else _ALREADY_EXISTS)
-        if expected and not found:
+        if expected and stored is None:
             raise _not_found(path, self.index(refresh=True))
         raise StoreUnavailable(store="documents")  # changed by somebody else at the same moment
 
@@ -207,8 +207,8 @@ class DocumentStore:
                     return
 
     def _read(self, path: str) -> tuple[Document, str] | None:
-        found = self._folder.get(_DOCUMENTS + path)
-        return (read(path, found[0]), found[1]) if found else None
+        stored = self._folder.get(_DOCUMENTS + path)
+        return (read(path, stored[0]), stored[1]) if stored else None
 
     def _update_index(self, added: Iterable[tuple[Document, str]], removed: Iterable[str]) -> None:
         """Change a copy of the index, since another thread may be reading this one, and store it.
@@ -226,9 +226,9 @@ class DocumentStore:
 on_forget(DocumentStore.of.cache_clear)
 
 
-def _limited(found: Iterable[Row], limit: int) -> Rows:
+def _limited(items: Iterable[Row], limit: int) -> Rows:
     """Return the first rows, with a hint for the reader where there are more."""
-    rows = list(islice(found, limit + 1))
+    rows = list(islice(items, limit + 1))
     if len(rows) <= limit:
         return rows
     more = f"raise limit (at most {MAX_ITEMS}) or " if limit < MAX_ITEMS else ""

@@ -56,8 +56,8 @@ def body(text: str) -> str:
 
 def front_matter(text: str) -> str | None:
     """Return the YAML of a text's front matter; None where it has none."""
-    found = _FRONT_MATTER.match(text)
-    return (found[1] or "") if found else None
+    front = _FRONT_MATTER.match(text)
+    return (front[1] or "") if front else None
 
 
 def fields(text: str) -> dict[str, Any]:
@@ -70,10 +70,10 @@ def fields(text: str) -> dict[str, Any]:
     try:
         # BaseLoader returns only text: a tag `no` stays a word, and a day 32 is not an error.
         # The C loader is not used, since deep nesting crashes it with the whole process.
-        found = yaml.load(front, Loader=yaml.BaseLoader)  # noqa: S506
+        parsed = yaml.load(front, Loader=yaml.BaseLoader)  # noqa: S506
     except (yaml.YAMLError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
 def normal(text: str) -> str:
@@ -92,8 +92,8 @@ def line(value: Any) -> str:
 
 
 def _heading(text: str) -> str:
-    found = _HEADING.search(_FENCED.sub("", body(text)))
-    return line(_CLOSING.sub("", (found[1] or found[2] or "").strip())) if found else ""
+    heading = _HEADING.search(_FENCED.sub("", body(text)))
+    return line(_CLOSING.sub("", (heading[1] or heading[2] or "").strip())) if heading else ""
 
 
 def _tags(value: Any) -> Iterator[str]:
@@ -104,8 +104,8 @@ def _tags(value: Any) -> Iterator[str]:
 
 def _date(value: Any) -> str | None:
     """Return a day as `2026-01-31`, also from a time or from `2026/1/31`; None if it is not a day."""
-    found = _DATE.match(line(value))
+    parts = _DATE.match(line(value))
     try:
-        return date(*map(int, found.groups())).isoformat() if found else None
+        return date(*map(int, parts.groups())).isoformat() if parts else None
     except ValueError:
         return None

@@ -24,7 +24,7 @@ class BucketFolder:
         while True:
             page = self._request("list_objects_v2", Prefix=self.prefix, **start)
             requests += 1
-            etags |= {found["Key"].removeprefix(self.prefix): found["ETag"] for found in page.get("Contents", ())}
+            etags |= {item["Key"].removeprefix(self.prefix): item["ETag"] for item in page.get("Contents", ())}
             if not page["IsTruncated"]:
                 return etags, requests
             start = {"ContinuationToken": page["NextContinuationToken"]}

@@ -54,10 +54,10 @@ class Index:
         """Load an index from bytes, or return None if they are not of this format."""
         try:
             index = cls(database)
-            (found,) = index._connection.execute("PRAGMA user_version").fetchone()
+            (version,) = index._connection.execute("PRAGMA user_version").fetchone()
         except sqlite3.DatabaseError:
             return None
-        return index if found == FORMAT_VERSION else None
+        return index if version == FORMAT_VERSION else None
 
     def dump(self) -> bytes:
         """Return the index as bytes."""

@@ -19,12 +19,12 @@ type ApiKey = Mapping[str, Any]
 
 def public_key(keys: Iterable[ApiKey]) -> str:
     """Return the key with the fewest rights: the publishable one or the legacy `anon`, never one above all policies."""
-    kinds = {_kind(key): key["api_key"] for key in keys if _UNMASKED_KEY.fullmatch(key.get("api_key") or "")}
-    found: str | None = kinds.get("publishable") or kinds.get("anon")
-    if found is None:
+    kinds = {_kind(each): each["api_key"] for each in keys if _UNMASKED_KEY.fullmatch(each.get("api_key") or "")}
+    key: str | None = kinds.get("publishable") or kinds.get("anon")
+    if key is None:
         problem = "the project has no publishable key: create one in its settings, or read with supabase.query"
         raise InvalidRequest(field="project_ref", problem=problem)
-    return found
+    return key
 
 
 def headers(key: str) -> dict[str, str]:

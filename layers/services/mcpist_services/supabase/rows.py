@@ -79,20 +79,20 @@ def write_rows(project_ref: str, call: Call) -> Calls:
 
 def call_function(project_ref: str, call: Call) -> Calls:
     """Call a function of the database, and return rows, an object, or one value as `result`."""
-    found = yield from send_with_key(project_ref, call)
-    return found if isinstance(found, list | dict) else {"result": found}
+    result = yield from send_with_key(project_ref, call)
+    return result if isinstance(result, list | dict) else {"result": result}
 
 
 def _condition(column: str, values: str | Sequence[str], changing: bool) -> str | Sequence[str]:
     field = f"filters.{column}"
-    wanted = _LOGICAL_CONDITION if column in _LOGICAL_OPERATORS else _OPERATOR
+    pattern = _LOGICAL_CONDITION if column in _LOGICAL_OPERATORS else _OPERATOR
     bare = _QUOTED.sub("", column)
     if column not in _LOGICAL_OPERATORS and (not column or bare.lower().rpartition(".")[2] in _RESERVED_NAMES):
         raise InvalidRequest(field=field, problem=f'the API takes this for no column; write "\\"{column}\\"" for one')
     if changing and column not in _LOGICAL_OPERATORS and "." in bare:
         raise InvalidRequest(field=field, problem="a change can be filtered by the table's own columns only")
     for value in [values] if isinstance(values, str) else values or [""]:
-        if not wanted.fullmatch(value):
+        if not pattern.fullmatch(value):
             problem = f"{value!r} is not a filter: write operator.value such as eq.open, or (a.eq.1,b.eq.2) for and, or"
             raise InvalidRequest(field=field, problem=problem)
     return values

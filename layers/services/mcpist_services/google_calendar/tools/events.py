@@ -134,7 +134,7 @@ def free_busy(
     items = [{"id": calendar} for calendar in calendar_ids or ["primary"]]
     body = given(timeMin=time_min, timeMax=time_max, timeZone=timezone, items=items)
     answer = yield Call("POST", "/freeBusy", json=body)
-    return [row for calendar, found in answer.json["calendars"].items() for row in _busy(calendar, found)]
+    return [row for calendar, times in answer.json["calendars"].items() for row in _busy(calendar, times)]
 
 
 @google_calendar.writes(WRITTEN, "calendar.events.insert", uses=NEW_EVENTS)
@@ -223,8 +223,8 @@ def _event_path(calendar_id: str, event_id: str, rest: str = "") -> str:
     return path(f"/calendars/{{calendar_id}}/events/{{event_id}}{rest}", calendar_id=calendar_id, event_id=event_id)
 
 
-def _busy(calendar: str, found: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for span in found.get("busy", []):
+def _busy(calendar: str, times: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for span in times.get("busy", []):
         yield {"calendar": calendar, "start": span["start"], "end": span["end"], "error": None}
-    for error in found.get("errors", []):
+    for error in times.get("errors", []):
         yield {"calendar": calendar, "start": None, "end": None, "error": error["reason"]}

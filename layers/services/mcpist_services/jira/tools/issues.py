@@ -95,8 +95,8 @@ def get_issue(
     fields: FieldIds | None = None,
 ) -> Calls:
     """Read one issue: its fields, its links, its description as Markdown."""
-    wanted = ",".join(dict.fromkeys([*LIST_FIELDS, *_DETAIL_FIELDS, *(fields or [])]))
-    issue = (yield Call("GET", issue_path(issue_key), {"fields": wanted})).json
+    names = ",".join(dict.fromkeys([*LIST_FIELDS, *_DETAIL_FIELDS, *(fields or [])]))
+    issue = (yield Call("GET", issue_path(issue_key), {"fields": names})).json
     newest: list[dict[str, Any]] = []
     if comments:
         query = {"orderBy": "-created", "maxResults": MAX_COMMENTS}

@@ -10,7 +10,7 @@ from mcpist.render.shows import shows
 from mcpist.tools.call import Call, Calls, path
 from mcpist_services.notion.block_requests import append, check_size, read_blocks
 from mcpist_services.notion.blocks import block_changes, blocks_of, single_block
-from mcpist_services.notion.chunks import BlockChunk, portions
+from mcpist_services.notion.chunks import BlockChunk, chunks_of
 from mcpist_services.notion.module import BLOCK_EXAMPLE, PAGE_EXAMPLE, Id, Markdown, notion
 from mcpist_services.notion.rich_text import Json
 
@@ -48,7 +48,7 @@ def append_blocks(
     """Append Markdown to a page or a block, as blocks."""
     if after_block and position == "start":
         raise InvalidRequest(field="after_block", problem="it cannot be combined with the position start")
-    chunks = portions(blocks_of(read(markdown)))
+    chunks = chunks_of(blocks_of(read(markdown)))
     check_size(chunks)
     at: Json | None = {"type": "after_block", "after_block": {"id": after_block}} if after_block else None
     return _append(block_id, chunks, {"type": "start"} if position == "start" else at)

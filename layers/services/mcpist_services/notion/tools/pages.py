@@ -115,7 +115,7 @@ def get_page_property(
     while not answers or (cursor and len(answers) < MAX_PROPERTY_PAGES):
         answers.append((yield Call("GET", place, cursor)).json)
         cursor = {"start_cursor": answers[-1]["next_cursor"]} if answers[-1].get("has_more") else {}
-    return {"property": name, **values.whole(answers)}
+    return {"property": name, **values.full_property(answers)}
 
 
 @notion.writes(WRITTEN, "post-page", uses=NEW_PAGES)
