@@ -45,6 +45,7 @@ def contract() -> ModuleType:
     """The module that reads the descriptions."""
     monkeypatch = pytest.MonkeyPatch()
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setitem(sys.modules, "httpx", httpx2)  # it offers its transport only where it finds httpx
     spec = importlib.util.spec_from_file_location("contract", SPECS / "contract.py")
     assert spec
     assert spec.loader
