@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -40,9 +41,17 @@ needs_descriptions = pytest.mark.skipif(
 )
 
 
-@cache
+_loading = threading.Lock()
+
+
 def contract() -> ModuleType:
-    """The module that reads the descriptions."""
+    """The module that reads the descriptions; the threads of a server may need it at the same moment."""
+    with _loading:
+        return _load_contract()
+
+
+@cache
+def _load_contract() -> ModuleType:
     monkeypatch = pytest.MonkeyPatch()
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setitem(sys.modules, "httpx", httpx2)  # it offers its transport only where it finds httpx
