@@ -60,6 +60,24 @@ def test_a_live_claim_is_busy(write: Write) -> None:
         enter("lost")
 
 
+def test_of_sandboxes_that_claim_a_step_at_once_the_first_has_it(write: Write) -> None:
+    write(("list_tags", {}, ()))
+    unclaimed = entry()
+    first, second = claim_by("first", unclaimed), claim_by("second", unclaimed)
+    assert first.claim
+    assert second.claim
+    assert (first.claim.owner, second.claim.owner, entry().claim) == ("first", "first", first.claim)
+
+
+def test_of_sandboxes_that_take_a_dead_claim_at_once_the_first_has_it(write: Write) -> None:
+    write(("list_tags", {}, ()))
+    dead = claim_by("dead", ttl_seconds=-1)
+    claim_by("first", dead)
+    second = claim_by("second", dead).claim
+    assert second
+    assert second.owner == "first"
+
+
 @pytest.mark.parametrize("dead", [{"ttl_seconds": -1}, {"execution": EXECUTION, "retry": 0}])
 def test_a_dead_claim_lets_a_read_run_again_and_leaves_a_write_unknown(write: Write, dead: dict[str, Any]) -> None:
     write(("list_tags", {}, set()))
