@@ -1,1 +1,1 @@
-"""What is around the functions: the command line, AWS on one machine, benchmarks."""
+"""Everything around the functions: the command line, AWS on one machine, benchmarks."""

@@ -14,7 +14,8 @@ from mcpist.markdown.writer import write
 from mcpist.render.answer import compact, compact_json
 from mcpist.render.project import project
 from mcpist.tools.permissions import Permissions
-from mcpist_services import CATALOGUE, NAMES
+from mcpist_services import NAMES
+from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.notion.block_reading import tree_of
 from tests.peers.tokens import o200k
 from tests.services.answers.notion import SMALL_PAGE

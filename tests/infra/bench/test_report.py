@@ -1,3 +1,4 @@
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -30,3 +31,8 @@ def test_a_page_without_the_marks_is_left_alone(tmp_path: Path) -> None:
 def test_each_page_has_the_marks_of_its_tables(page: Path, name: str) -> None:
     assert page.read_text("utf-8").count(f"<!-- {name} -->\n") == 1
     assert page.read_text("utf-8").count(f"<!-- /{name} -->\n") == 1
+
+
+@pytest.mark.parametrize("name", ["contention", "machines", "tokens", "upstreams"])
+def test_every_measurement_with_the_tests_peers_can_be_imported(name: str) -> None:
+    assert import_module(f"tests.bench.{name}").rows
