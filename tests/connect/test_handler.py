@@ -46,7 +46,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
         ("login", 400),
     ],
 )
-def test_each_event_is_answered_with_a_page_that_nothing_can_be_added_to(
+def test_each_event_is_answered_with_a_page_whose_policy_allows_no_additions(
     ada: Browser, service: Service, name: str, status: int
 ) -> None:
     put_app()
@@ -72,7 +72,7 @@ def test_every_route_of_the_door_has_an_event() -> None:
 # -- looking ------------------------------------------------------------------------------------------
 
 
-def test_the_overview_shows_the_services_of_ones_roles(uma: Browser) -> None:
+def test_the_overview_shows_the_services_of_the_persons_roles(uma: Browser) -> None:
     page = uma.get("/connect")["body"]
     assert page.count("Not connected") == len(services_with_accounts())
     assert "Google Calendar" in page
@@ -97,7 +97,7 @@ def test_only_an_administrator_can_choose_a_role(uma: Browser) -> None:
     assert '<input type="radio" name="whom" value="role" checked>' in page
 
 
-def test_a_link_for_somebody_else_binds_nothing(uma: Browser, messages: list[dict[str, Any]]) -> None:
+def test_a_link_for_another_person_connects_nothing(uma: Browser, messages: list[dict[str, Any]]) -> None:
     answer = uma.get("/connect/github?organization=acme&user=ada")
     assert answer["statusCode"] == 403
     assert "It is for ada, and you are logged in as uma." in answer["body"]
@@ -117,7 +117,7 @@ def test_names_are_text_and_never_markup(uma: Browser) -> None:
         assert "onclick" in page
 
 
-def test_the_pages_speak_japanese_to_who_reads_it(uma: Browser) -> None:
+def test_the_pages_are_in_japanese_if_the_browser_asks_for_it(uma: Browser) -> None:
     uma.language = "ja,en-US;q=0.7"
     put_app()
     page = uma.get("/connect/github")["body"]
@@ -128,7 +128,7 @@ def test_the_pages_speak_japanese_to_who_reads_it(uma: Browser) -> None:
 # -- beginning and coming back ------------------------------------------------------------------------
 
 
-def test_the_button_leads_to_the_provider_with_nothing_of_the_session(uma: Browser) -> None:
+def test_the_button_leads_to_the_provider_without_session_data(uma: Browser) -> None:
     put_app()
     form = Form(uma.get("/connect/github")["body"], having="begin")
     page = uma.post(form.action, form.fields)["body"]
@@ -141,7 +141,7 @@ def test_the_button_leads_to_the_provider_with_nothing_of_the_session(uma: Brows
     assert f'<a class="button wide" href="{place[1]}">' in page
 
 
-def test_who_declined_at_the_provider_is_told_so_at_a_clean_address(uma: Browser) -> None:
+def test_a_person_who_declined_at_the_provider_is_told_at_an_address_without_its_code(uma: Browser) -> None:
     put_app()
     form = Form(uma.get("/connect/github")["body"], having="begin")
     page = uma.post(form.action, form.fields)["body"]
@@ -152,7 +152,7 @@ def test_who_declined_at_the_provider_is_told_so_at_a_clean_address(uma: Browser
     assert "Nothing was connected" in uma.get("/connect/github?done=declined")["body"]
 
 
-def test_a_key_is_pasted_shown_as_connected_and_ended(uma: Browser, service: Service) -> None:
+def test_a_key_is_pasted_shown_as_connected_and_disconnected(uma: Browser, service: Service) -> None:
     form = Form(uma.get("/connect/github")["body"], having="paste")
     fields = [(name, KEY if name == "key" else value) for name, value in form.fields]
     assert uma.post(form.action, fields)["headers"]["location"] == f"{PUBLIC_URL}/connect/github?done=connected"
@@ -166,7 +166,7 @@ def test_a_key_is_pasted_shown_as_connected_and_ended(uma: Browser, service: Ser
     assert len(service.received) == 1
 
 
-def test_a_person_s_key_for_a_role_is_asked_about_and_kept_or_not(ada: Browser, service: Service) -> None:
+def test_a_persons_key_for_a_role_needs_a_confirmation(ada: Browser, service: Service) -> None:
     form = [("organization", "acme"), ("user", "ada"), ("action", "paste"), ("key", KEY)]
     form += [("whom", "role"), ("role", "members")]
     for answer, done in (("no", "kept"), ("yes", "connected")):
@@ -181,7 +181,7 @@ def test_a_person_s_key_for_a_role_is_asked_about_and_kept_or_not(ada: Browser, 
     assert len(service.received) == 2
 
 
-def test_all_roles_chosen_means_later_ones_too(uma: Browser, messages: list[dict[str, Any]]) -> None:
+def test_choosing_all_roles_includes_later_ones(uma: Browser, messages: list[dict[str, Any]]) -> None:
     put_app()
     directory.put_role("acme", Role("support", modules=NAMES))
     directory.put_user(
@@ -203,14 +203,14 @@ def test_all_roles_chosen_means_later_ones_too(uma: Browser, messages: list[dict
 
 
 @pytest.mark.parametrize("origin", ["https://attacker.example.com", "null", ""])
-def test_a_form_of_another_page_does_nothing(uma: Browser, messages: list[dict[str, Any]], origin: str) -> None:
+def test_a_form_of_another_site_does_nothing(uma: Browser, messages: list[dict[str, Any]], origin: str) -> None:
     answer = uma.post("/connect/github", [*NAMED, ("action", "disconnect"), ("role", "")], origin=origin)
     assert answer["statusCode"] == 400
     assert uma.post("/connect/confirm", [*NAMED, ("agreed", "yes")], origin=origin)["statusCode"] == 400
     assert messages == []
 
 
-def test_a_form_that_was_made_for_somebody_else_does_nothing(uma: Browser, messages: list[dict[str, Any]]) -> None:
+def test_a_form_made_for_another_person_does_nothing(uma: Browser, messages: list[dict[str, Any]]) -> None:
     """Ada's page is still open, and Uma logged in meanwhile."""
     form = [("organization", "acme"), ("user", "ada"), ("action", "disconnect"), ("role", "")]
     answer = uma.post("/connect/github", form)
@@ -227,7 +227,7 @@ def test_a_forged_session_leads_to_the_login(browser: Browser) -> None:
     assert browser.get("/connect/callback/github?state=x&code=y")["statusCode"] == 401
 
 
-def test_a_session_cookie_that_claims_another_user_acts_as_its_own(uma: Browser) -> None:
+def test_a_session_cookie_that_claims_another_user_acts_as_its_own_user(uma: Browser) -> None:
     name = "__Host-mcpist-session"
     uma.cookies[name] = uma.cookies[name].replace("user=uma", "user=ada")
     assert "uma · acme" in uma.get("/connect")["body"]
@@ -244,14 +244,16 @@ def test_a_session_cookie_that_claims_another_user_acts_as_its_own(uma: Browser)
     ],
     ids=str,
 )
-def test_a_wrong_form_is_a_page_that_names_the_field(uma: Browser, form: list[tuple[str, str]]) -> None:
+def test_an_invalid_form_is_answered_with_a_page_that_names_the_field(
+    uma: Browser, form: list[tuple[str, str]]
+) -> None:
     answer = uma.post("/connect/github", form)
     assert answer["statusCode"] == 400
     assert 'href="/connect/github"' in answer["body"]
 
 
 @pytest.mark.parametrize("body", ["%%%", base64.b64encode(b"\xff").decode(), "A" * 65_000])
-def test_a_body_that_is_no_form_is_refused(uma: Browser, body: str) -> None:
+def test_a_body_that_is_not_a_form_is_refused(uma: Browser, body: str) -> None:
     assert uma.send("begin", body=body)["statusCode"] in {400, 401, 413}
 
 

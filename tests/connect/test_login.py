@@ -17,7 +17,7 @@ def asked(sent: dict[str, Any]) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(urlsplit(sent["headers"]["location"]).query).items()}
 
 
-def test_who_is_not_logged_in_is_sent_to_the_issuer_with_pkce_and_the_resource(browser: Browser) -> None:
+def test_a_person_without_a_session_is_sent_to_the_issuer_with_pkce_and_the_resource(browser: Browser) -> None:
     sent = browser.get("/connect/github?organization=acme&user=uma")
     assert sent["statusCode"] == 303
     assert sent["headers"]["location"].startswith(f"{browser.login.issuer}/authorize?")
@@ -35,7 +35,7 @@ def test_who_is_not_logged_in_is_sent_to_the_issuer_with_pkce_and_the_resource(b
     assert cookie.endswith(f"; Path=/; Max-Age={cookies.LOGIN_SECONDS}{FLAGS}")
 
 
-def test_after_the_login_one_is_where_one_wanted_to_be(browser: Browser) -> None:
+def test_the_login_leads_back_to_the_requested_page(browser: Browser) -> None:
     back = browser.decide(browser.get("/connect/github?organization=acme&user=uma"), sub="uma")
     landed = browser.get(back)
     assert landed["headers"]["location"] == f"{PUBLIC_URL}/connect/github?organization=acme&user=uma"
@@ -57,7 +57,7 @@ def test_on_a_loopback_address_without_tls_the_cookies_have_plain_names(
     assert "Secure" not in cookie
 
 
-def test_another_browsers_way_back_logs_nobody_in(browser: Browser, messages: list[dict[str, Any]]) -> None:
+def test_a_response_for_another_browser_logs_nobody_in(browser: Browser, messages: list[dict[str, Any]]) -> None:
     """Else an attacker could log a victim's browser in as the attacker, who then gets the victim's accounts."""
     attacker = Browser(browser.login)
     back = attacker.decide(attacker.get("/connect"), sub="uma")
@@ -68,14 +68,14 @@ def test_another_browsers_way_back_logs_nobody_in(browser: Browser, messages: li
     assert messages == []
 
 
-def test_a_way_back_counts_once(browser: Browser) -> None:
+def test_a_login_response_is_accepted_once(browser: Browser) -> None:
     back = browser.decide(browser.get("/connect"), sub="uma")
     assert browser.get(back)["statusCode"] == 303
     assert browser.get(back)["statusCode"] == 400
 
 
 @pytest.mark.parametrize("iss", ["iss=https%3A%2F%2Fattacker.example.com", ""])
-def test_another_issuers_answer_is_refused(browser: Browser, messages: list[dict[str, Any]], iss: str) -> None:
+def test_another_issuers_response_is_refused(browser: Browser, messages: list[dict[str, Any]], iss: str) -> None:
     back = browser.decide(browser.get("/connect"), sub="uma")
     ours = next(part for part in back.partition("?")[2].split("&") if part.startswith("iss="))
     assert browser.get(back.replace(ours, iss))["statusCode"] == 401
@@ -89,7 +89,7 @@ def test_a_code_that_the_issuer_does_not_know_is_refused(browser: Browser, messa
     assert messages == []
 
 
-def test_who_denies_the_login_can_start_again(browser: Browser) -> None:
+def test_a_person_who_denies_the_login_can_start_again(browser: Browser) -> None:
     back = browser.decide(browser.get("/connect/github"), deny="1")
     denied = browser.get(back)
     assert denied["statusCode"] == 403
@@ -97,7 +97,7 @@ def test_who_denies_the_login_can_start_again(browser: Browser) -> None:
     assert browser.cookies == {}
 
 
-def test_who_is_nobodys_member_is_told_so(browser: Browser) -> None:
+def test_a_person_without_an_organization_is_told_so(browser: Browser) -> None:
     page = browser.get(browser.decide(browser.get("/connect"), sub="eve"))
     assert page["statusCode"] == 403
     assert "You are not a member of an organization here." in page["body"]
@@ -105,7 +105,7 @@ def test_who_is_nobodys_member_is_told_so(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("target", ["https://attacker.example.com/", "//attacker.example.com", "/mcp", "/connect\r\nx"])
-def test_a_login_leads_to_no_other_place(browser: Browser, target: str) -> None:
+def test_a_login_never_redirects_to_another_site(browser: Browser, target: str) -> None:
     back = browser.decide(browser.get("/connect"), sub="uma")
     name = "__Host-mcpist-login"
     browser.cookies[name] = browser.cookies[name].replace("%2Fconnect", target.replace("\r\n", "%0D%0A"))
@@ -119,7 +119,7 @@ def test_the_link_of_another_organization_begins_a_login_for_it(uma: Browser) ->
     assert (page["statusCode"], "not a member" in page["body"]) == (403, True)
 
 
-def test_somebody_else_can_log_in_instead(uma: Browser) -> None:
+def test_another_person_can_log_in_instead(uma: Browser) -> None:
     sent = uma.get("/connect/github?again=1")
     assert asked(sent)["prompt"] == "login"
     landed = uma.get(uma.decide(sent, sub="ada"))
@@ -135,7 +135,7 @@ def test_without_a_client_id_the_page_says_what_is_missing(browser: Browser, mon
     assert "ConnectClientId" in page["body"]
 
 
-def test_an_issuer_that_cannot_be_reached_is_nobodys_fault(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_issuer_is_answered_with_status_503(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ISSUER", "http://127.0.0.1:9")
     settings.settings.cache_clear()
     assert browser.get("/connect")["statusCode"] == 503

@@ -52,6 +52,6 @@ def offer(**grant: Any) -> dict[str, Any]:
     ],
     ids=["overview", "service", "unnamed", "role", "question", "leaving"],
 )
-def test_an_accounts_name_is_text_and_never_markup(page: str) -> None:
+def test_an_accounts_name_is_escaped_on_every_page(page: str) -> None:
     assert EVIL not in page
     assert "onclick" in page

@@ -45,7 +45,9 @@ def begun(door: EndpointClient, lines: str = LINES) -> LedgerDriver:
         ({}, "commands"),
     ],
 )
-def test_arguments_that_make_no_sense_are_refused(door: EndpointClient, arguments: dict[str, Any], field: str) -> None:
+def test_arguments_that_exclude_each_other_are_refused(
+    door: EndpointClient, arguments: dict[str, Any], field: str
+) -> None:
     error = door.error("batch", **arguments)
     assert (error["code"], error["details"]["field"]) == ("VALIDATION_ERROR", field)
 
@@ -96,7 +98,7 @@ def test_the_rows_of_all_elements_are_one_table(door: EndpointClient) -> None:
     assert all(name in block for name in "xyz")
 
 
-def test_when_all_elements_fail_the_first_error_comes_whole_and_the_others_by_name(door: EndpointClient) -> None:
+def test_if_all_elements_fail_the_first_error_is_complete_and_the_others_are_named(door: EndpointClient) -> None:
     driver = begun(door, EACH)
     driver.finish("find", raw=[])
     url = "https://mcp.example.com/connect/rag"
@@ -109,7 +111,7 @@ def test_when_all_elements_fail_the_first_error_comes_whole_and_the_others_by_na
     assert tags.splitlines() == ["tags: succeeded (no elements)", "[]"]
 
 
-def test_a_step_whose_condition_does_not_hold_says_so(door: EndpointClient) -> None:
+def test_a_step_whose_condition_is_false_is_reported_as_skipped(door: EndpointClient) -> None:
     lines = (
         '{"id":"find","module":"rag","tool":"list_docs"}\n{"module":"rag","tool":"list_tags","when":"${find.items}"}'
     )
@@ -130,7 +132,7 @@ def finished(door: EndpointClient) -> LedgerDriver:
     return driver
 
 
-def test_resume_runs_again_what_did_not_succeed(door: EndpointClient) -> None:
+def test_resume_reruns_the_steps_that_did_not_succeed(door: EndpointClient) -> None:
     old = finished(door)
     _, (summary, *_) = door.call("batch", resume=old.head.batch)
     new = LedgerDriver(summary.split()[1].rstrip(":"))
@@ -140,13 +142,13 @@ def test_resume_runs_again_what_did_not_succeed(door: EndpointClient) -> None:
     assert "running, 1 of 3 steps: last open, find succeeded, tags open" in summary
 
 
-def test_the_plan_of_a_resumption_says_what_runs(door: EndpointClient) -> None:
+def test_the_plan_of_a_resumption_names_the_steps_that_run(door: EndpointClient) -> None:
     old = finished(door)
     plan = json.loads(door.call("batch", resume=old.head.batch, dry_run=True)[1][0])
     assert plan["runs"] == ["last"]
 
 
-def test_somebody_elses_batch_cannot_be_resumed_not_even_by_an_administrator(door: EndpointClient) -> None:
+def test_another_persons_batch_cannot_be_resumed_even_by_an_administrator(door: EndpointClient) -> None:
     batch = finished(door).head.batch
     assert door.of("ada").call("batch", batch_id=batch)[0] is False
     assert door.of("ada").error("batch", resume=batch)["code"] == "BATCH_NOT_FOUND"
@@ -155,10 +157,10 @@ def test_somebody_elses_batch_cannot_be_resumed_not_even_by_an_administrator(doo
 
 
 @pytest.mark.parametrize("again", ["find", "nothing"])
-def test_again_names_only_what_is_in_doubt(door: EndpointClient, again: str) -> None:
+def test_again_accepts_only_steps_whose_outcome_is_unknown(door: EndpointClient, again: str) -> None:
     error = door.error("batch", resume=finished(door).head.batch, again=[again])
     assert error["details"]["field"] == "again"
 
 
-def test_what_still_runs_is_not_resumed(door: EndpointClient) -> None:
+def test_a_running_batch_cannot_be_resumed(door: EndpointClient) -> None:
     assert door.error("batch", resume=begun(door).head.batch)["details"]["field"] == "resume"

@@ -75,7 +75,7 @@ def schemas(door: EndpointClient, category: str = "serena.fs", **more: Any) -> d
     return answer
 
 
-def test_a_client_of_the_proxy_tools_gets_exactly_these_with_the_categories_named(classic: EndpointClient) -> None:
+def test_a_client_of_the_proxy_tools_sees_only_these_two_with_its_categories(classic: EndpointClient) -> None:
     listed = tools(classic)
     assert list(listed) == ["get-category-tools", "call-category-tool"]
     assert "- serena.fs: Files of the project\n- serena.shell: Commands" in listed["get-category-tools"]["description"]
@@ -84,7 +84,7 @@ def test_a_client_of_the_proxy_tools_gets_exactly_these_with_the_categories_name
     assert "error" in classic.request("resources/list")
 
 
-def test_only_enabled_tools_schemas_come_back(classic: EndpointClient) -> None:
+def test_only_schemas_of_enabled_tools_are_returned(classic: EndpointClient) -> None:
     answer = schemas(classic)
     assert list(answer["tools"]) == ["read_file", "screenshot", "fail"]
     assert answer["tools"]["read_file"] == {
@@ -103,7 +103,7 @@ def test_only_enabled_tools_schemas_come_back(classic: EndpointClient) -> None:
     assert asked["meta"]["unavailableTools"] == ["wipe", "nothing"]
 
 
-def test_a_call_before_its_schema_was_loaded_brings_the_servers_result_unchanged(classic: EndpointClient) -> None:
+def test_a_call_before_its_schema_was_loaded_returns_the_servers_result_unchanged(classic: EndpointClient) -> None:
     result = classic.result("call-category-tool", category="serena.fs", name="read_file", args={"path": "a.md"})
     assert result["content"] == ANSWERS["read_file"]["content"]
     assert result["_meta"]["example.com/took"] == 3
@@ -111,7 +111,7 @@ def test_a_call_before_its_schema_was_loaded_brings_the_servers_result_unchanged
     assert result["content"] == ANSWERS["screenshot"]["content"]
 
 
-def test_what_a_tool_says_of_its_failure_is_its_own_result_too(classic: EndpointClient) -> None:
+def test_a_failed_tools_result_is_returned_unchanged(classic: EndpointClient) -> None:
     result = classic.result("call-category-tool", category="serena.fs", name="fail")
     assert (result["isError"], result["content"]) == (True, ANSWERS["fail"]["content"])
 
@@ -130,16 +130,16 @@ def test_what_a_tool_says_of_its_failure_is_its_own_result_too(classic: Endpoint
         ({"category": "serena.fs"}, "ValidationError"),
     ],
 )
-def test_errors_have_the_names_that_they_have_here(classic: EndpointClient, asked: dict[str, Any], code: str) -> None:
+def test_errors_have_the_names_of_this_interface(classic: EndpointClient, asked: dict[str, Any], code: str) -> None:
     assert classic.error("call-category-tool", **asked)["code"] == code
 
 
-def test_arguments_as_a_text_of_json_are_taken(classic: EndpointClient) -> None:
+def test_arguments_as_json_text_are_accepted(classic: EndpointClient) -> None:
     failed, _ = classic.call("call-category-tool", category="serena.fs", name="read_file", args='{"path": "a"}')
     assert not failed
 
 
-def test_every_code_of_an_upstreams_failure_has_a_name_here() -> None:
+def test_every_error_code_of_an_upstream_has_a_name_in_this_interface() -> None:
     assert set(proxy.ERROR_NAMES.values()) == {
         "ValidationError",
         "ToolDisabled",
@@ -151,7 +151,7 @@ def test_every_code_of_an_upstreams_failure_has_a_name_here() -> None:
     }
 
 
-def test_with_the_server_down_the_descriptions_are_there_and_a_call_says_so(
+def test_while_the_server_is_down_descriptions_are_listed_and_a_call_reports_it(
     classic: EndpointClient, upstreams: Upstreams
 ) -> None:
     upstreams.break_server("serena")
@@ -163,7 +163,9 @@ def test_with_the_server_down_the_descriptions_are_there_and_a_call_says_so(
         assert classic.error(name, category="serena.fs", **more)["code"] == "UpstreamUnavailable"
 
 
-def test_with_the_server_down_known_schemas_are_still_there(classic: EndpointClient, upstreams: Upstreams) -> None:
+def test_while_the_server_is_down_known_schemas_are_still_returned(
+    classic: EndpointClient, upstreams: Upstreams
+) -> None:
     known = schemas(classic)
     upstreams.break_server("serena")
     assert schemas(classic) == known
@@ -185,7 +187,7 @@ def test_the_list_of_categories_is_bounded_in_lines_and_characters(
     assert description.splitlines()[-1].startswith("and ")
 
 
-def test_the_proxy_tools_stand_beside_the_meta_tools_by_setting(
+def test_a_setting_lists_the_proxy_tools_beside_the_meta_tools(
     endpoint: EndpointClient, upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert list(tools(endpoint)) == ["get_module_schema", "call", "batch"]
@@ -211,7 +213,7 @@ def test_a_category_is_listed_and_its_schema_loads(endpoint: EndpointClient) -> 
 
 
 @pytest.mark.usefixtures("upstreams")
-def test_a_call_is_compact_and_brings_blocks_as_they_are(endpoint: EndpointClient) -> None:
+def test_a_call_returns_compact_text_and_other_blocks_unchanged(endpoint: EndpointClient) -> None:
     _, texts = endpoint.call("call", module="serena.fs", tool="read_file", params={"path": "a.md"})
     assert texts == ["[1]{line,text}:\n  1,hello"]
     content = endpoint.result("call", module="serena.fs", tool="screenshot")["content"]
@@ -221,20 +223,20 @@ def test_a_call_is_compact_and_brings_blocks_as_they_are(endpoint: EndpointClien
 
 
 @pytest.mark.usefixtures("upstreams")
-def test_a_failure_of_the_tool_is_its_own_words(endpoint: EndpointClient) -> None:
+def test_a_failed_call_has_the_tools_own_message(endpoint: EndpointClient) -> None:
     error = endpoint.error("call", module="serena.fs", tool="fail")
     assert (error["code"], error["message"]) == ("TOOL_EXECUTION_ERROR", "serena answered: There is no disk")
 
 
 @pytest.mark.usefixtures("upstreams")
-def test_disabled_tools_run_nowhere(endpoint: EndpointClient) -> None:
+def test_disabled_tools_cannot_be_run_by_any_interface(endpoint: EndpointClient) -> None:
     assert endpoint.error("call", module="serena.fs", tool="wipe")["code"] == "TOOL_DISABLED"
     step = {"id": "a", "module": "serena.fs", "tool": "wipe"}
     assert endpoint.error("batch", commands=[step])["code"] == "TOOL_DISABLED"
 
 
 @pytest.mark.usefixtures("upstreams")
-def test_a_use_is_in_the_audit_table_under_its_category(endpoint: EndpointClient) -> None:
+def test_a_call_is_recorded_in_the_audit_under_its_category(endpoint: EndpointClient) -> None:
     endpoint.call("call", module="serena.fs", tool="read_file", params={"path": "a.md"})
     endpoint.call("call", module="serena.fs", tool="fail")
     rows = boto3.resource("dynamodb").Table(settings().audit_table).scan()["Items"]
@@ -269,7 +271,7 @@ def test_resources_and_prompts_of_the_server_are_offered_under_its_first_categor
 
 
 @pytest.mark.usefixtures("upstreams")
-def test_nobody_reads_a_resource_of_a_category_that_is_not_theirs(endpoint: EndpointClient) -> None:
+def test_a_resource_of_another_roles_category_cannot_be_read(endpoint: EndpointClient) -> None:
     directory.put_role("acme", Role("members", ("rag",)))
     directory.access_cache.clear()
     uri = "mcpist://categories/serena.fs/serena/file:///notes.md"
@@ -277,7 +279,7 @@ def test_nobody_reads_a_resource_of_a_category_that_is_not_theirs(endpoint: Endp
 
 
 @pytest.mark.usefixtures("upstreams")
-def test_a_new_sandbox_needs_no_server_to_show_a_schema(endpoint: EndpointClient, upstreams: Upstreams) -> None:
+def test_a_new_sandbox_returns_a_schema_without_the_server(endpoint: EndpointClient, upstreams: Upstreams) -> None:
     endpoint.call("get_module_schema", modules=["serena.fs"])
     upstreams.break_server("serena")
     reset_upstreams()

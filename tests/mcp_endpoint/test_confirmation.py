@@ -54,7 +54,7 @@ def batch_of(answer: dict[str, Any]) -> str:
 # -- clients that cannot ask ----------------------------------------------------------------------------
 
 
-def test_a_dry_run_lists_what_destroys_with_its_targets(door: EndpointClient, aws: list[str]) -> None:
+def test_a_dry_run_lists_destructive_steps_with_their_targets(door: EndpointClient, aws: list[str]) -> None:
     _, (text,) = door.call("batch", commands=LINES, dry_run=True)
     plan = json.loads(text)
     assert plan["destructive"] == [
@@ -72,7 +72,7 @@ def test_a_dry_run_lists_what_destroys_with_its_targets(door: EndpointClient, aw
     assert not {"BatchWriteItem", "StartExecution", "UpdateItem"} & set(aws)
 
 
-def test_without_a_form_the_batch_must_say_that_the_user_agreed(door: EndpointClient, aws: list[str]) -> None:
+def test_without_forms_a_destructive_batch_needs_confirm(door: EndpointClient, aws: list[str]) -> None:
     error = door.error("batch", commands=LINES)
     assert error["code"] == "CONFIRMATION_REQUIRED"
     assert 'line 2, drop: rag.delete_doc {"path":"notes/old.md"}' in error["message"]
@@ -84,16 +84,16 @@ def test_without_a_form_the_batch_must_say_that_the_user_agreed(door: EndpointCl
     assert "running, 0 of 3 steps" in summary
 
 
-def test_a_batch_that_destroys_nothing_needs_no_word(door: EndpointClient) -> None:
+def test_a_batch_that_destroys_nothing_needs_no_confirmation(door: EndpointClient) -> None:
     assert not door.call("batch", commands='{"module":"rag","tool":"list_tags"}')[0]
 
 
 @pytest.mark.parametrize("capabilities", [{"elicitation": {"url": {}}}, {"sampling": {}}])
-def test_a_client_with_other_abilities_is_not_asked(door: EndpointClient, capabilities: dict[str, Any]) -> None:
+def test_a_client_without_forms_is_not_asked(door: EndpointClient, capabilities: dict[str, Any]) -> None:
     assert door.with_capabilities(**capabilities).error("batch", commands=LINES)["code"] == "CONFIRMATION_REQUIRED"
 
 
-def test_an_older_protocol_cannot_be_asked(asker: EndpointClient) -> None:
+def test_a_client_of_an_older_protocol_is_not_asked(asker: EndpointClient) -> None:
     event = asker.event("destructive_batch", mcp_protocol_version="2025-11-25")
     text = asker.send(event)[2]["result"]["content"][0]["text"]
     assert json.loads(text)["code"] == "CONFIRMATION_REQUIRED"
@@ -102,7 +102,7 @@ def test_an_older_protocol_cannot_be_asked(asker: EndpointClient) -> None:
 # -- clients that can -----------------------------------------------------------------------------------
 
 
-def test_who_can_be_asked_is_asked_once_before_anything_runs(asker: EndpointClient, aws: list[str]) -> None:
+def test_a_client_with_forms_is_asked_once_before_anything_runs(asker: EndpointClient, aws: list[str]) -> None:
     question = asker.send(asker.event("destructive_batch"))[2]["result"]
     assert question["resultType"] == "input_required"
     asked = question["inputRequests"]["confirm"]
@@ -112,20 +112,20 @@ def test_who_can_be_asked_is_asked_once_before_anything_runs(asker: EndpointClie
     assert not {"BatchWriteItem", "StartExecution"} & set(aws)
 
 
-def test_an_empty_capability_means_forms(door: EndpointClient) -> None:
+def test_an_empty_elicitation_capability_means_forms(door: EndpointClient) -> None:
     assert door.with_capabilities(elicitation={}).result("batch", commands=LINES)["resultType"] == "input_required"
 
 
-def test_the_models_word_is_not_the_persons(asker: EndpointClient) -> None:
+def test_confirm_does_not_replace_the_question_to_the_person(asker: EndpointClient) -> None:
     assert asker.result("batch", commands=LINES, confirm=True)["resultType"] == "input_required"
 
 
-def test_an_accepted_answer_runs_the_batch_that_was_asked_about(asker: EndpointClient) -> None:
+def test_a_yes_runs_the_batch_that_was_asked_about(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     assert batch_of(answered(asker, question, YES)) == question["requestState"]
 
 
-def test_an_answer_that_is_sent_again_runs_nothing_again(asker: EndpointClient, aws: list[str]) -> None:
+def test_an_answer_that_is_sent_twice_starts_one_batch(asker: EndpointClient, aws: list[str]) -> None:
     question = asker.result("batch", commands=LINES)
     first = answered(asker, question, YES)
     table().update(f"acme#{question['requestState']}", SORT_KEY, "SET #until = :past", values={":past": 1})
@@ -150,7 +150,7 @@ def test_of_two_answers_at_once_one_starts_the_batch(asker: EndpointClient) -> N
         {"action": "accept", "content": {"confirm": "yes"}},
     ],
 )
-def test_whatever_is_no_yes_is_a_no(asker: EndpointClient, aws: list[str], reply: dict[str, Any]) -> None:
+def test_every_answer_but_a_yes_is_a_no(asker: EndpointClient, aws: list[str], reply: dict[str, Any]) -> None:
     question = asker.result("batch", commands=LINES)
     aws.clear()
     result = answered(asker, question, reply)["result"]
@@ -160,7 +160,7 @@ def test_whatever_is_no_yes_is_a_no(asker: EndpointClient, aws: list[str], reply
     assert not {"BatchWriteItem", "StartExecution"} & set(aws)
 
 
-def test_no_answer_at_all_is_asked_for_again(asker: EndpointClient) -> None:
+def test_a_retry_without_an_answer_is_asked_again(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     again = asker.result("batch", commands=LINES, more={"requestState": question["requestState"]})
     assert again["resultType"] == "input_required"
@@ -176,7 +176,9 @@ def test_no_answer_at_all_is_asked_for_again(asker: EndpointClient) -> None:
     ],
     ids=["another target", "another name", "a longer time", "a further step"],
 )
-def test_an_answer_is_for_one_batch_alone(asker: EndpointClient, aws: list[str], arguments: dict[str, Any]) -> None:
+def test_an_answer_is_not_valid_for_another_batch(
+    asker: EndpointClient, aws: list[str], arguments: dict[str, Any]
+) -> None:
     question = asker.result("batch", commands=LINES)
     aws.clear()
     error = answered(asker, question, YES, arguments=arguments)["error"]
@@ -184,12 +186,12 @@ def test_an_answer_is_for_one_batch_alone(asker: EndpointClient, aws: list[str],
     assert not {"BatchWriteItem", "StartExecution"} & set(aws)
 
 
-def test_an_answer_is_for_one_person_alone(asker: EndpointClient) -> None:
+def test_an_answer_is_not_valid_for_another_person(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     assert answered(asker.of("ada"), question, YES)["error"]["code"] == -32602
 
 
-def test_an_answer_is_for_the_roles_that_were_asked(asker: EndpointClient) -> None:
+def test_an_answer_is_not_valid_for_other_roles(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     more = Role("more", modules=NAMES, allow=("rag.*",), destructive=True)
     directory.put_role("acme", more)
@@ -200,37 +202,37 @@ def test_an_answer_is_for_the_roles_that_were_asked(asker: EndpointClient) -> No
 
 
 @pytest.mark.parametrize("state", ["b_0123456789abcdef", "made up", "x" * 5_000])
-def test_a_state_that_nobody_made_is_refused(asker: EndpointClient, aws: list[str], state: str) -> None:
+def test_an_unknown_state_is_refused(asker: EndpointClient, aws: list[str], state: str) -> None:
     assert answered(asker, {"requestState": state}, YES)["error"]["code"] == -32602
     assert not {"BatchWriteItem", "StartExecution"} & set(aws)
 
 
 @pytest.mark.parametrize("state", ["made up", "x" * 5_000])
-def test_what_cannot_be_a_state_becomes_part_of_no_key(asker: EndpointClient, aws: list[str], state: str) -> None:
+def test_a_malformed_state_is_not_looked_up(asker: EndpointClient, aws: list[str], state: str) -> None:
     answered(asker, {"requestState": state}, YES)
     assert "GetItem" not in aws
 
 
-def test_a_yes_without_a_question_is_asked(asker: EndpointClient) -> None:
+def test_a_yes_without_a_state_is_asked(asker: EndpointClient) -> None:
     more = {"inputResponses": {"confirm": YES}}
     assert asker.result("batch", commands=LINES, more=more)["resultType"] == "input_required"
 
 
-def test_an_answer_may_come_too_late(asker: EndpointClient) -> None:
+def test_an_answer_after_ten_minutes_is_refused(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     pk = f"acme#{question['requestState']}"
     table().update(pk, SORT_KEY, "SET #until = :past", values={":past": 1})
     assert answered(asker, question, YES)["error"]["code"] == -32602
 
 
-def test_an_answer_whose_batch_did_not_start_is_used_up(asker: EndpointClient) -> None:
+def test_an_answer_whose_batch_failed_to_start_cannot_be_used_again(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     pk = f"acme#{question['requestState']}"
     table().update(pk, SORT_KEY, "SET #accepted_at = :past", values={":past": 1})
     assert answered(asker, question, YES)["error"]["code"] == -32602
 
 
-def test_a_batch_that_was_agreed_to_may_go_on_as_a_task(asker: EndpointClient) -> None:
+def test_a_confirmed_batch_can_continue_as_a_task(asker: EndpointClient) -> None:
     follower = asker.with_capabilities(extensions={"io.modelcontextprotocol/tasks": {}})
     question = follower.result("batch", commands=LINES)
     assert question["resultType"] == "input_required"
@@ -239,7 +241,7 @@ def test_a_batch_that_was_agreed_to_may_go_on_as_a_task(asker: EndpointClient) -
     assert "requestState" not in task
 
 
-def test_only_what_runs_again_is_asked_about(asker: EndpointClient, door: EndpointClient) -> None:
+def test_resume_asks_only_about_steps_that_run_again(asker: EndpointClient, door: EndpointClient) -> None:
     lines = f'{DROP}\n{{"id":"tags","module":"rag","tool":"list_tags","after":["drop"]}}'
     _, (summary, *_) = door.call("batch", commands=lines, confirm=True)
     driver = LedgerDriver(summary.split()[1].rstrip(":"))
@@ -248,7 +250,7 @@ def test_only_what_runs_again_is_asked_about(asker: EndpointClient, door: Endpoi
     assert "content" in asker.result("batch", resume=driver.head.batch)
 
 
-def test_the_question_comes_in_japanese_to_those_who_read_it(asker: EndpointClient) -> None:
+def test_the_question_is_in_japanese_if_the_request_asks_for_it(asker: EndpointClient) -> None:
     event = asker.event("destructive_batch", accept_language="ja")
     message = asker.send(event)[2]["result"]["inputRequests"]["confirm"]["params"]["message"]
     assert "実行しますか" in message
@@ -257,7 +259,7 @@ def test_the_question_comes_in_japanese_to_those_who_read_it(asker: EndpointClie
 # -- whose account ------------------------------------------------------------------------------------
 
 
-def test_long_targets_are_cut_and_the_account_is_named() -> None:
+def test_long_targets_are_truncated_and_the_account_is_named() -> None:
     step = DestructiveStep(2, "drop", "github", "delete_label", {"name": "x" * 1_000}, "")
     text = replace(step, account="uma-at-github").as_text()
     assert text.endswith("… (account: uma-at-github)")

@@ -54,7 +54,7 @@ def refused(door: EndpointClient, version: str) -> Any:
 # -- who is asked, and how ------------------------------------------------------------------------------
 
 
-def test_who_can_open_an_address_is_asked_to(asker: EndpointClient, accounts: FakeBroker) -> None:
+def test_a_client_that_opens_addresses_is_asked_to_connect(asker: EndpointClient, accounts: FakeBroker) -> None:
     question = asker.result("call", **GET_ME)
     assert question["resultType"] == "input_required"
     asked = question["inputRequests"]["connect"]
@@ -66,7 +66,7 @@ def test_who_can_open_an_address_is_asked_to(asker: EndpointClient, accounts: Fa
 
 @pytest.mark.parametrize("capabilities", [{}, {"elicitation": {}}, {"elicitation": {"form": {}}}])
 @pytest.mark.usefixtures("accounts")
-def test_a_client_that_opens_none_gets_an_error_with_the_link(
+def test_a_client_that_opens_no_addresses_gets_an_error_with_the_link(
     endpoint: EndpointClient, capabilities: dict[str, Any]
 ) -> None:
     error = endpoint.with_capabilities(**capabilities).error("call", **GET_ME)
@@ -75,7 +75,7 @@ def test_a_client_that_opens_none_gets_an_error_with_the_link(
 
 
 @pytest.mark.usefixtures("accounts")
-def test_the_protocol_before_has_an_error_of_its_own(endpoint: EndpointClient) -> None:
+def test_the_protocol_of_2025_11_25_gets_its_own_error(endpoint: EndpointClient) -> None:
     error = refused(endpoint, "2025-11-25")["error"]
     (asked,) = error["data"]["elicitations"]
     assert (error["code"], asked["mode"], asked["url"]) == (-32042, "url", URL)
@@ -84,14 +84,14 @@ def test_the_protocol_before_has_an_error_of_its_own(endpoint: EndpointClient) -
 
 
 @pytest.mark.usefixtures("accounts")
-def test_older_ones_get_an_error_with_the_link(endpoint: EndpointClient) -> None:
+def test_older_protocols_get_an_error_with_the_link(endpoint: EndpointClient) -> None:
     result = refused(endpoint, "2025-06-18")["result"]
     assert result["isError"]
     assert URL in json.loads(result["content"][0]["text"])["hint"]
 
 
 @pytest.mark.usefixtures("accounts")
-def test_the_question_comes_in_japanese_to_those_who_read_it(asker: EndpointClient) -> None:
+def test_the_question_is_in_japanese_if_the_request_asks_for_it(asker: EndpointClient) -> None:
     event = asker.event("call", accept_language="ja")
     message = json.loads(event["body"])
     message["params"]["arguments"] = GET_ME
@@ -103,7 +103,7 @@ def test_the_question_comes_in_japanese_to_those_who_read_it(asker: EndpointClie
 # -- what an answer brings ------------------------------------------------------------------------------
 
 
-def test_the_call_runs_once_the_account_stands(asker: EndpointClient, accounts: FakeBroker) -> None:
+def test_the_call_runs_as_soon_as_the_account_is_connected(asker: EndpointClient, accounts: FakeBroker) -> None:
     question = asker.result("call", **GET_ME)
     accounts.acting = grant()
     result = answered(asker, question)["result"]
@@ -111,14 +111,14 @@ def test_the_call_runs_once_the_account_stands(asker: EndpointClient, accounts: 
     assert result["_meta"]["mcpist/account"] == "octocat"
 
 
-def test_a_person_who_is_still_at_it_is_waited_for(asker: EndpointClient, accounts: FakeBroker) -> None:
+def test_the_call_waits_while_the_person_connects(asker: EndpointClient, accounts: FakeBroker) -> None:
     question = asker.result("call", **GET_ME)
     accounts.later = (1, grant())
     assert "octocat" in answered(asker, question)["result"]["content"][0]["text"]
     assert accounts.operations[-3:] == ["status", "status", "resolve"]
 
 
-def test_who_is_not_done_in_time_is_asked_again_under_the_same_state(
+def test_a_person_who_needs_longer_is_asked_again_under_the_same_state(
     asker: EndpointClient, accounts: FakeBroker
 ) -> None:
     question = asker.result("call", **GET_ME)
@@ -130,7 +130,9 @@ def test_who_is_not_done_in_time_is_asked_again_under_the_same_state(
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-def test_who_says_no_gets_the_error_with_the_link(asker: EndpointClient, accounts: FakeBroker, action: str) -> None:
+def test_a_person_who_declines_gets_the_error_with_the_link(
+    asker: EndpointClient, accounts: FakeBroker, action: str
+) -> None:
     question = asker.result("call", **GET_ME)
     accounts.acting = grant()
     result = answered(asker, question, {"action": action})["result"]
@@ -140,14 +142,14 @@ def test_who_says_no_gets_the_error_with_the_link(asker: EndpointClient, account
     assert accounts.service.received == []
 
 
-def test_an_answer_without_a_word_is_not_waited_for(asker: EndpointClient, accounts: FakeBroker) -> None:
+def test_a_retry_without_an_answer_does_not_wait(asker: EndpointClient, accounts: FakeBroker) -> None:
     question = asker.result("call", **GET_ME)
     accounts.asked.clear()
     assert answered(asker, question, None)["result"]["requestState"] == question["requestState"]
     assert accounts.operations == ["resolve"]
 
 
-def test_an_account_to_be_connected_again_is_told_from_the_one_that_stood(
+def test_a_reconnected_account_is_distinguished_from_the_broken_one(
     asker: EndpointClient, accounts: FakeBroker
 ) -> None:
     accounts.acting = grant(3, usable=False)
@@ -171,13 +173,15 @@ def test_a_token_that_the_service_refuses_asks_to_connect_again(asker: EndpointC
 
 
 @pytest.mark.parametrize("state", ["b_0123456789abcdef", "made up", "x" * 5_000])
-def test_a_state_that_nobody_made_is_refused(asker: EndpointClient, accounts: FakeBroker, state: str) -> None:
+def test_an_unknown_state_is_refused(asker: EndpointClient, accounts: FakeBroker, state: str) -> None:
     accounts.acting = grant()
     assert answered(asker, {"requestState": state})["error"]["code"] == -32602
     assert accounts.asked == []
 
 
-def test_a_state_is_for_one_call_of_one_person_for_ten_minutes(asker: EndpointClient, accounts: FakeBroker) -> None:
+def test_a_state_is_valid_for_one_call_of_one_person_for_ten_minutes(
+    asker: EndpointClient, accounts: FakeBroker
+) -> None:
     question = asker.result("call", **GET_ME)
     accounts.acting = grant()
     other = {"module": "github", "tool": "get_me", "params": {"other": 1}}
@@ -188,7 +192,7 @@ def test_a_state_is_for_one_call_of_one_person_for_ten_minutes(asker: EndpointCl
     assert accounts.service.received == []
 
 
-def test_no_secret_stands_beside_the_state(asker: EndpointClient, accounts: FakeBroker) -> None:
+def test_no_secret_is_stored_with_a_question(asker: EndpointClient, accounts: FakeBroker) -> None:
     accounts.acting = grant(3, usable=False)
     question = asker.result("call", **GET_ME)
     (item,) = table().query(f"acme#{question['requestState']}")
@@ -201,7 +205,7 @@ def test_no_secret_stands_beside_the_state(asker: EndpointClient, accounts: Fake
 # -- batches --------------------------------------------------------------------------------------------
 
 
-def test_a_state_of_a_call_is_no_leave_for_a_batch(asker: EndpointClient, accounts: FakeBroker) -> None:
+def test_a_calls_state_gives_a_batch_no_permission(asker: EndpointClient, accounts: FakeBroker) -> None:
     question = asker.result("call", **GET_ME)
     accounts.acting = grant()
     hasty = asker.with_timeout(2)  # nobody runs the batch

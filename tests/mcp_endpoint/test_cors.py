@@ -37,7 +37,7 @@ def asked(endpoint: EndpointClient, name: str, origin: str, method: str = "") ->
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_every_answer_lets_an_allowed_page_read_it_with_its_challenge(allowing: EndpointClient, name: str) -> None:
+def test_an_allowed_page_can_read_every_response_with_its_challenge(allowing: EndpointClient, name: str) -> None:
     headers = asked(allowing, name, APP)["headers"]
     assert headers["access-control-allow-origin"] == APP
     assert {"www-authenticate", "retry-after"} <= set(headers["access-control-expose-headers"].split(", "))
@@ -46,14 +46,14 @@ def test_every_answer_lets_an_allowed_page_read_it_with_its_challenge(allowing: 
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_a_foreign_page_can_read_nothing(allowing: EndpointClient, name: str) -> None:
+def test_a_page_of_another_origin_can_read_nothing(allowing: EndpointClient, name: str) -> None:
     for origin in (FOREIGN, "null", f"{APP}.evil.example.com", APP.upper(), ""):
         headers = asked(allowing, name, origin)["headers"]
         assert not {header for header in headers if header.startswith("access-control-")}
         assert headers["vary"] == "origin"
 
 
-def test_errors_can_be_read_too(allowing: EndpointClient, login: LocalLogin) -> None:
+def test_an_allowed_page_can_read_errors_too(allowing: EndpointClient, login: LocalLogin) -> None:
     refused = allowing.event("list_tools", token=login.mint("stranger"), origin=APP)
     large = allowing.event("list_tools", origin=APP) | {"body": " " * 1_000_001}
     broken = allowing.event("list_tools", origin=APP) | {"requestContext": {"domainName": "mcp.example.com"}}
@@ -69,7 +69,7 @@ def test_the_origins_that_may_ask_are_the_own_one_and_those_allowed(allowing: En
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_a_browser_that_asks_first_learns_what_the_page_may_send(allowing: EndpointClient, name: str) -> None:
+def test_a_preflight_names_the_allowed_methods_and_headers(allowing: EndpointClient, name: str) -> None:
     response = asked(allowing, name, APP, "OPTIONS")
     assert (response["statusCode"], response["body"]) == (204, "")
     assert response["headers"]["access-control-allow-origin"] == APP
@@ -78,7 +78,7 @@ def test_a_browser_that_asks_first_learns_what_the_page_may_send(allowing: Endpo
     assert asked(allowing, name, FOREIGN, "OPTIONS")["statusCode"] == 405
 
 
-def test_a_page_may_send_all_that_clients_send_and_the_endpoint_reads() -> None:
+def test_an_allowed_page_may_send_every_header_that_the_endpoint_reads() -> None:
     may = set(ALLOWED_HEADERS.split(", "))
     events = [json.loads(file.read_text("utf-8")) for file in EVENTS.glob("mcp_endpoint_*.json")]
     sent = {name for event in events for name in event["headers"] if not name.startswith("x-forwarded-")} - UNASKED
@@ -93,7 +93,7 @@ def test_header_names_of_any_case_are_understood(allowing: EndpointClient) -> No
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_without_the_setting_no_page_is_told_anything(endpoint: EndpointClient, name: str) -> None:
+def test_without_allowed_origins_there_are_no_cors_headers(endpoint: EndpointClient, name: str) -> None:
     for method in ("", "OPTIONS"):
         response = asked(endpoint, name, APP, method)
         assert not {header for header in response["headers"] if header.startswith(("access-control-", "vary"))}
@@ -101,6 +101,6 @@ def test_without_the_setting_no_page_is_told_anything(endpoint: EndpointClient, 
 
 
 @pytest.mark.parametrize("name", ["resource_metadata", "login_metadata"])
-def test_what_describes_the_login_is_only_read(endpoint: EndpointClient, name: str) -> None:
+def test_the_login_metadata_can_only_be_read(endpoint: EndpointClient, name: str) -> None:
     response = asked(endpoint, name, "", "POST")
     assert (response["statusCode"], response["headers"]["allow"]) == (405, "GET")

@@ -28,7 +28,7 @@ def test_the_three_meta_tools_are_listed_with_the_callers_modules(endpoint: Endp
     assert answer["result"]["cacheScope"] == "private"
 
 
-def test_the_hints_are_as_honest_as_the_callers_sieve(endpoint: EndpointClient) -> None:
+def test_the_hints_match_the_tools_that_the_caller_may_run(endpoint: EndpointClient) -> None:
     _, _, answer = endpoint.ask("list_tools")
     hints = {tool["name"]: tool["annotations"] for tool in answer["result"]["tools"]}
     assert hints["call"] == {
@@ -39,7 +39,7 @@ def test_the_hints_are_as_honest_as_the_callers_sieve(endpoint: EndpointClient) 
     }
 
 
-def test_a_handshake_era_client_is_served_on_the_same_path(endpoint: EndpointClient) -> None:
+def test_a_client_with_the_older_handshake_is_served_on_the_same_path(endpoint: EndpointClient) -> None:
     status, _, answer = endpoint.ask("initialize")
     assert status == 200
     assert answer["result"]["protocolVersion"] == "2025-11-25"
@@ -70,7 +70,7 @@ def test_an_unknown_meta_tool_is_a_protocol_error(endpoint: EndpointClient) -> N
     assert endpoint.send(event)[2]["error"]["code"] == -32602
 
 
-def test_a_body_that_is_no_json_is_a_protocol_error_and_the_door_stays_open(endpoint: EndpointClient) -> None:
+def test_a_body_that_is_not_json_is_a_protocol_error_and_later_requests_work(endpoint: EndpointClient) -> None:
     event = endpoint.event("list_tools")
     assert endpoint.send(event | {"body": "{"})[2]["error"]["code"] == -32700
     assert endpoint.ask("list_tools")[0] == 200
@@ -102,7 +102,7 @@ def test_the_metadata_names_the_resource_and_its_issuer(endpoint: EndpointClient
     assert answer["authorization_servers"] == [login.issuer]
 
 
-def test_no_token_is_challenged_with_the_way_to_the_metadata(endpoint: EndpointClient) -> None:
+def test_a_request_without_a_token_gets_a_challenge_with_the_metadatas_address(endpoint: EndpointClient) -> None:
     status, headers, answer = endpoint.ask("no_token")
     assert (status, answer["error"]["code"]) == (401, "AUTHENTICATION_ERROR")
     place = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"
@@ -128,7 +128,7 @@ def refused_tokens(login: LocalLogin) -> dict[str, str]:
 
 
 @pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
-def test_tokens_that_prove_nothing_are_refused_each(endpoint: EndpointClient, login: LocalLogin) -> None:
+def test_every_invalid_token_is_refused(endpoint: EndpointClient, login: LocalLogin) -> None:
     for kind, token in refused_tokens(login).items():
         status, headers, answer = endpoint.ask("list_tools", token=token)
         assert (status, answer["error"]["code"]) == (401, "AUTHENTICATION_ERROR"), kind
@@ -153,7 +153,7 @@ def test_a_member_of_two_organizations_names_one_in_the_path(endpoint: EndpointC
     assert endpoint.send(foreign)[0] == 403
 
 
-def test_a_role_may_be_named_by_header(endpoint: EndpointClient) -> None:
+def test_a_header_can_select_a_role(endpoint: EndpointClient) -> None:
     assert endpoint.ask("list_tools", x_mcpist_role="members")[0] == 200
     assert endpoint.ask("list_tools", x_mcpist_role="owners")[0] == 403
 
@@ -161,7 +161,7 @@ def test_a_role_may_be_named_by_header(endpoint: EndpointClient) -> None:
 # -- resources, prompts, completions --------------------------------------------------------------------
 
 
-def test_resources_are_offered_under_the_sieve(endpoint: EndpointClient) -> None:
+def test_only_resources_that_the_caller_may_read_are_listed(endpoint: EndpointClient) -> None:
     offered = endpoint.request("resources/templates/list")["result"]
     assert offered["cacheScope"] == "private"
     templates = {one["name"]: one for one in offered["resourceTemplates"]}
@@ -184,9 +184,7 @@ def test_resources_are_offered_under_the_sieve(endpoint: EndpointClient) -> None
         ("mcpist://batches/b_0123456789abcdef", "BATCH_NOT_FOUND"),
     ],
 )
-def test_an_address_that_stands_for_nothing_is_a_typed_error_that_names_it(
-    endpoint: EndpointClient, uri: str, code: str
-) -> None:
+def test_an_unknown_address_is_a_typed_error_that_names_it(endpoint: EndpointClient, uri: str, code: str) -> None:
     error = endpoint.request("resources/read", uri=uri)["error"]
     assert error["code"] == -32602
     assert (error["data"]["code"], error["data"]["uri"]) == (code, uri)
@@ -198,7 +196,7 @@ def test_a_resource_of_a_service_that_is_not_connected_says_how_to_connect_it(en
     assert error["data"]["code"] in {"CONNECTION_REQUIRED", "UPSTREAM_UNAVAILABLE"}
 
 
-def test_prompts_are_offered_with_their_arguments_and_say_what_to_do(endpoint: EndpointClient) -> None:
+def test_prompts_are_listed_with_their_arguments_and_can_be_read(endpoint: EndpointClient) -> None:
     prompts = {one["name"]: one for one in endpoint.request("prompts/list")["result"]["prompts"]}
     assert [argument["name"] for argument in prompts["github.triage_issues"]["arguments"]] == ["owner", "repo"]
     said = endpoint.request(
@@ -216,14 +214,14 @@ def test_prompts_are_offered_with_their_arguments_and_say_what_to_do(endpoint: E
         ("github.review_pull", {"owner": "a", "repo": "x", "pull_number": "many"}, "pull_number"),
     ],
 )
-def test_a_wrong_question_about_prompts_is_a_typed_error(
+def test_a_wrong_request_for_a_prompt_is_a_typed_error(
     endpoint: EndpointClient, name: str, arguments: dict[str, str], field: str
 ) -> None:
     error = endpoint.request("prompts/get", name=name, arguments=arguments)["error"]
     assert (error["code"], error["data"]["details"]["field"]) == (-32602, field)
 
 
-def test_a_prompt_is_only_for_those_who_may_use_all_its_tools(endpoint: EndpointClient) -> None:
+def test_a_prompt_is_listed_only_for_callers_that_may_use_all_its_tools(endpoint: EndpointClient) -> None:
     directory.put_role("acme", Role("members", modules=("github",), deny=("github.list_labels",)))
     directory.access_cache.clear()
     names = {one["name"] for one in endpoint.request("prompts/list")["result"]["prompts"]}
@@ -243,7 +241,7 @@ def test_an_argument_that_cannot_be_completed_has_no_values(endpoint: EndpointCl
         assert answer["result"]["completion"]["values"] == []
 
 
-def test_completing_what_does_not_exist_is_a_typed_error(endpoint: EndpointClient) -> None:
+def test_completing_an_unknown_reference_is_a_typed_error(endpoint: EndpointClient) -> None:
     for reference in ({"type": "ref/prompt", "name": "no.such"}, {"type": "ref/resource", "uri": "no://such"}):
         error = endpoint.request("completion/complete", ref=reference, argument={"name": "a", "value": ""})["error"]
         assert error["data"]["code"] == "VALIDATION_ERROR"
@@ -279,7 +277,7 @@ def test_a_query_finds_the_tools_for_a_task(endpoint: EndpointClient) -> None:
         ({"modules": ["rag"], "nope": 1}, "VALIDATION_ERROR", "nope"),
     ],
 )
-def test_a_wrong_question_about_modules_is_a_typed_error(
+def test_a_wrong_request_for_modules_is_a_typed_error(
     endpoint: EndpointClient, arguments: dict[str, Any], code: str, field: str | None
 ) -> None:
     error = endpoint.error("get_module_schema", **arguments)
@@ -298,7 +296,7 @@ def test_a_defect_in_a_tool_is_a_typed_error_with_the_requests_id(
     assert "bucket" not in json.dumps(error)
 
 
-def test_a_call_refused_for_its_arguments_brings_the_tools_schema(endpoint: EndpointClient) -> None:
+def test_an_error_about_arguments_includes_the_tools_schema(endpoint: EndpointClient) -> None:
     error = endpoint.error("call", module="rag", tool="search_docs", params={"query": "x", "limit": "many"})
     assert (error["code"], error["details"]["field"]) == ("VALIDATION_ERROR", "limit")
     assert error["details"]["schema"]["required"] == ["query"]
@@ -317,7 +315,7 @@ def test_a_role_without_the_module_neither_sees_nor_calls_it(endpoint: EndpointC
         assert error["code"] == "AUTHORIZATION_ERROR"
 
 
-def test_errors_come_in_japanese_to_those_who_read_it(endpoint: EndpointClient) -> None:
+def test_errors_are_in_japanese_if_the_request_asks_for_it(endpoint: EndpointClient) -> None:
     event = endpoint.event("call", accept_language="ja,en;q=0.5")
     event["body"] = event["body"].replace("list_tags", "list_tagz")
     result = endpoint.send(event)[2]["result"]
@@ -339,7 +337,7 @@ def test_errors_come_in_japanese_to_those_who_read_it(endpoint: EndpointClient) 
     ],
     ids=["broken", "duplicate", "cycle", "unknown", "self", "tool", "field", "101 steps", "empty"],
 )
-def test_a_bad_batch_is_refused_whole_with_its_line(
+def test_an_invalid_batch_is_refused_as_a_whole_and_its_line_is_named(
     endpoint: EndpointClient, aws: list[str], commands: str, code: str, line: int | None
 ) -> None:
     endpoint.ask("list_tools")

@@ -28,7 +28,7 @@ def over(door: EndpointClient, **changes: Any) -> tuple[int, dict[str, str], Any
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/categories"])
-def test_who_sends_too_much_is_told_when_to_go_on(given: Given, path: str) -> None:
+def test_a_caller_beyond_the_limit_is_told_when_to_retry(given: Given, path: str) -> None:
     status, headers, answer = over(given(USER_REQUESTS="1").at(path))
     assert (status, answer["error"]["code"]) == (429, "RATE_LIMIT_EXCEEDED")
     assert 1 <= int(headers["retry-after"]) <= 60
@@ -36,20 +36,18 @@ def test_who_sends_too_much_is_told_when_to_go_on(given: Given, path: str) -> No
     assert "www-authenticate" not in headers
 
 
-def test_the_refusal_is_in_the_readers_language(given: Given) -> None:
+def test_the_limits_error_is_in_the_callers_language(given: Given) -> None:
     _, _, answer = over(given(USER_REQUESTS="1"), accept_language="ja")
     assert answer["error"]["message"].startswith("1 分間に")
 
 
-def test_one_user_does_not_use_up_what_another_has(given: Given) -> None:
+def test_the_limit_of_one_user_does_not_affect_another(given: Given) -> None:
     door = given(USER_REQUESTS="1")
     over(door)
     assert door.of("ada").ask("list_tools")[0] == 200
 
 
-def test_what_needs_no_token_or_has_no_valid_one_is_not_counted(
-    given: Given, login: LocalLogin, aws: list[str]
-) -> None:
+def test_requests_without_a_valid_token_are_not_counted(given: Given, login: LocalLogin, aws: list[str]) -> None:
     door = given(USER_REQUESTS="1")
     for _ in range(2):
         for name in ("resource_metadata", "login_metadata", "get", "no_token"):
@@ -109,7 +107,7 @@ def test_the_limit_costs_a_batch_one_request(given: Given, aws: list[str]) -> No
     assert counts[1] - counts[0] == {"UpdateItem": 1}
 
 
-def test_a_resumed_batch_counts_what_runs_again_with_the_elements_that_are_known(given: Given) -> None:
+def test_a_resumed_batch_counts_the_steps_and_known_elements_that_run_again(given: Given) -> None:
     door = given(BATCH_STEPS="13").with_timeout(3.6)
     driver = begun(door)
     driver.finish("find", raw=[{"path": "a.md"}])

@@ -24,9 +24,7 @@ def own_login(endpoint: EndpointClient, monkeypatch: pytest.MonkeyPatch) -> Iter
     settings.cache_clear()
 
 
-def test_a_client_that_begins_at_the_resource_finds_the_login_and_its_pkce(
-    own_login: EndpointClient, login: LocalLogin
-) -> None:
+def test_a_client_finds_the_login_and_its_pkce_from_the_resource(own_login: EndpointClient, login: LocalLogin) -> None:
     (server,) = own_login.ask("resource_metadata")[2]["authorization_servers"]
     status, _, answer = own_login.ask("login_metadata")
     first = build_oauth_authorization_server_metadata_discovery_urls(server, server_url=f"{PUBLIC_URL}/mcp")[0]
@@ -45,7 +43,7 @@ def test_tokens_are_still_the_issuers_own(own_login: EndpointClient) -> None:
     assert own_login.ask("list_tools")[0] == 200
 
 
-def test_any_other_issuer_describes_itself(endpoint: EndpointClient, login: LocalLogin) -> None:
+def test_no_metadata_is_served_for_an_issuer_that_serves_its_own(endpoint: EndpointClient, login: LocalLogin) -> None:
     status, _, answer = endpoint.ask("login_metadata")
     assert (status, set(answer)) == (404, {"error"})
     metadata: dict[str, Any] = endpoint.ask("resource_metadata")[2]

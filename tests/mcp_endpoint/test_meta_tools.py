@@ -42,7 +42,7 @@ def test_the_three_meta_tools_with_ten_modules_stay_under_900_tokens(organizatio
     assert tokens < 900
 
 
-def test_no_argument_is_declared_to_come_in_a_header_so_no_call_is_searched_for_one() -> None:
+def test_no_argument_is_declared_to_come_in_a_header() -> None:
     assert "x-mcp-header" not in json.dumps([INPUT_SCHEMAS, categories.INPUT_SCHEMAS])
 
 
@@ -73,7 +73,7 @@ def branches(exchange: Exchange, **more: Any) -> Any:
     return told.parts
 
 
-def test_a_cut_list_has_a_second_text_so_that_raw_output_stays_json(github: Service, exchange: Exchange) -> None:
+def test_a_truncated_list_has_a_second_text_so_that_raw_output_stays_json(github: Service, exchange: Exchange) -> None:
     page = json_response([{"name": "main"}], link=f'<{github.url}/x?page=2>; rel="next"')
     github.reply_with(page)
     text, more = branches(exchange, params={"limit": 1}, raw_output=True)
@@ -115,7 +115,7 @@ def found(exchange: Exchange, query: str) -> dict[str, Any]:
     return {module["module"]: module for module in json.loads(text)["modules"]}
 
 
-def test_a_hit_says_whether_its_account_is_connected(exchange: Exchange) -> None:
+def test_a_search_result_says_whether_its_account_is_connected(exchange: Exchange) -> None:
     caller = exchange.caller
     services = tuple(module for module in found(exchange, "list pull requests on GitHub") if module != "rag")
     key = (caller.organization, caller.user, caller.role_names, " ".join(services))
@@ -124,5 +124,5 @@ def test_a_hit_says_whether_its_account_is_connected(exchange: Exchange) -> None
     broker.status_cache.clear()
 
 
-def test_where_the_broker_cannot_say_a_hit_says_nothing_of_its_account(exchange: Exchange) -> None:
+def test_a_search_result_omits_the_account_if_the_broker_fails(exchange: Exchange) -> None:
     assert "connected" not in found(exchange, "list pull requests on GitHub")["github"]

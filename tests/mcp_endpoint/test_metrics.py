@@ -26,7 +26,7 @@ def test_a_call_and_its_tokens_are_counted(endpoint: EndpointClient, capsys: pyt
     assert counts(capsys) == {"Calls": 1, "TokensBefore": 1, "TokensAfter": 1}
 
 
-def test_what_is_asked_for_raw_is_not_rendered(endpoint: EndpointClient, capsys: pytest.CaptureFixture[str]) -> None:
+def test_raw_output_is_not_rendered(endpoint: EndpointClient, capsys: pytest.CaptureFixture[str]) -> None:
     endpoint.call("call", module="rag", tool="list_tags", raw_output=True)
     assert counts(capsys) == {"Calls": 1}
 
@@ -38,7 +38,7 @@ def test_a_tools_error_is_counted_once_by_its_code(
     assert counts(capsys) == {"Calls": 1, "Errors FILE_NOT_FOUND": 1}
 
 
-def test_what_never_ran_is_no_call(endpoint: EndpointClient, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refused_call_is_not_counted_as_a_call(endpoint: EndpointClient, capsys: pytest.CaptureFixture[str]) -> None:
     endpoint.error("call", module="rag", tool="nope")
     assert counts(capsys) == {"Errors TOOL_NOT_FOUND": 1}
     endpoint.request("resources/read", uri="rag://docs/nothing.md")
@@ -47,7 +47,7 @@ def test_what_never_ran_is_no_call(endpoint: EndpointClient, capsys: pytest.Capt
     assert counts(capsys) == {"Errors MODULE_NOT_FOUND": 1}
 
 
-def test_who_has_no_token_is_an_error_and_who_only_looks_counts_nothing(
+def test_a_missing_token_is_counted_as_an_error_and_a_list_is_not_counted(
     endpoint: EndpointClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     endpoint.ask("no_token")

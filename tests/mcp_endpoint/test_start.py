@@ -25,13 +25,13 @@ def started(file: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("file", [Path("/nowhere.json"), ROOT / "layers/config/upstreams.json"])
-def test_what_a_list_of_the_tools_does_not_need_is_not_imported(file: Path) -> None:
+def test_the_function_starts_without_the_imports_that_tools_list_does_not_need(file: Path) -> None:
     done = started(file)
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.split()) <= {"mcpist_services.upstream.jsonc"}
 
 
-def test_a_broken_file_keeps_the_function_from_starting_and_says_where(tmp_path: Path) -> None:
+def test_an_invalid_file_prevents_the_start_and_names_the_place(tmp_path: Path) -> None:
     file = tmp_path / "upstreams.json"
     file.write_text('{"mcpServers": {"a": {"command": "a"}}}')
     done = started(file)

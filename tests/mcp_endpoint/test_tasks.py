@@ -40,7 +40,7 @@ def asked(door: EndpointClient, method: str, batch: str, **params: Any) -> dict[
     return door.request(f"tasks/{method}", taskId=batch, **params)
 
 
-def test_a_batch_that_is_asked_for_as_a_task_is_one_at_once(follower: EndpointClient) -> None:
+def test_a_client_that_prefers_a_task_gets_one_at_once(follower: EndpointClient) -> None:
     created = follower.send(follower.event("batch_as_task"))[2]["result"]
     assert (created["resultType"], created["status"]) == ("task", "working")
     assert created["statusMessage"] == "running: 0 of 2 steps"
@@ -49,7 +49,7 @@ def test_a_batch_that_is_asked_for_as_a_task_is_one_at_once(follower: EndpointCl
     assert "content" not in created
 
 
-def test_a_task_tells_its_progress_and_brings_its_answer_when_done(follower: EndpointClient) -> None:
+def test_a_task_has_its_progress_and_its_result_when_done(follower: EndpointClient) -> None:
     batch = begun(follower)
     LedgerDriver(batch).finish("tags", raw=[{"tag": "guide", "docs": 2}])
     task = asked(follower, "get", batch)["result"]
@@ -80,7 +80,7 @@ def test_a_batch_with_failed_steps_is_a_completed_task(follower: EndpointClient)
     assert "RATE_LIMIT_EXCEEDED" in failure
 
 
-def test_a_batch_that_outlives_the_answers_time_becomes_a_task(follower: EndpointClient) -> None:
+def test_a_batch_that_takes_longer_than_the_request_becomes_a_task(follower: EndpointClient) -> None:
     created = follower.with_timeout(SHORT).result("batch", commands=LINES)
     assert created["resultType"] == "task"
     again = follower.with_timeout(SHORT).result("batch", batch_id=created["taskId"])
@@ -99,7 +99,7 @@ def test_a_client_without_tasks_gets_the_batchs_id_and_a_link(endpoint: Endpoint
     assert (link["type"], link["uri"]) == ("resource_link", f"mcpist://batches/{batch}")
 
 
-def test_a_client_from_before_links_gets_the_text_alone(endpoint: EndpointClient) -> None:
+def test_a_client_without_resource_links_gets_only_the_text(endpoint: EndpointClient) -> None:
     event = endpoint.with_timeout(SHORT).event("call", mcp_protocol_version="2025-03-26")
     params = {"name": "batch", "arguments": {"commands": LINES}}
     event["body"] = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
@@ -107,7 +107,7 @@ def test_a_client_from_before_links_gets_the_text_alone(endpoint: EndpointClient
     assert "running, 0 of 2 steps" in text["text"]
 
 
-def test_a_task_is_shown_to_who_started_it_and_to_administrators(follower: EndpointClient) -> None:
+def test_a_task_is_visible_to_its_starter_and_to_administrators(follower: EndpointClient) -> None:
     batch = begun(follower.of("ada"))
     for method in ("get", "update", "cancel"):
         error = asked(follower, method, batch)["error"]
@@ -121,7 +121,7 @@ def test_a_task_that_does_not_exist_is_invalid(follower: EndpointClient, batch: 
         assert asked(follower, method, batch)["error"]["code"] == -32602
 
 
-def test_who_does_not_declare_tasks_is_told_what_to_declare(endpoint: EndpointClient) -> None:
+def test_a_client_without_tasks_is_told_which_capability_to_declare(endpoint: EndpointClient) -> None:
     batch = begun(endpoint)
     for method in ("get", "update", "cancel"):
         error = asked(endpoint, method, batch)["error"]
@@ -139,7 +139,7 @@ def test_the_extension_is_announced(endpoint: EndpointClient) -> None:
     assert endpoint.request("server/discover")["result"]["capabilities"]["extensions"] == TASKS
 
 
-def test_an_older_protocol_has_no_such_methods(follower: EndpointClient) -> None:
+def test_older_protocols_do_not_have_the_methods(follower: EndpointClient) -> None:
     event = follower.event("get_task", mcp_protocol_version="2025-11-25")
     event["body"] = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"taskId": "b_1"}})
     assert follower.send(event)[2]["error"]["code"] == -32601
@@ -158,7 +158,7 @@ def test_a_cancelled_batch_starts_no_further_step(follower: EndpointClient) -> N
     assert "guide" in tags
 
 
-def test_cancelling_what_is_done_changes_nothing(follower: EndpointClient) -> None:
+def test_cancelling_a_finished_batch_changes_nothing(follower: EndpointClient) -> None:
     batch = begun(follower)
     for step in ("tags", "docs"):
         LedgerDriver(batch).finish(step, raw=[])
@@ -167,7 +167,7 @@ def test_cancelling_what_is_done_changes_nothing(follower: EndpointClient) -> No
     assert asked(follower, "get", batch)["result"] | {"pollIntervalMs": 0} == before | {"pollIntervalMs": 0}
 
 
-def test_a_batch_whose_time_is_over_is_closed_by_who_asks_for_it(follower: EndpointClient) -> None:
+def test_reading_a_batch_after_its_deadline_closes_it(follower: EndpointClient) -> None:
     batch = begun(follower)
     LedgerDriver(batch).expire()
     task = asked(follower, "get", batch)["result"]
@@ -175,14 +175,14 @@ def test_a_batch_whose_time_is_over_is_closed_by_who_asks_for_it(follower: Endpo
     assert "tags cancelled, docs cancelled" in task["result"]["content"][0]["text"]
 
 
-def test_an_answer_that_nobody_asked_for_is_passed_over(follower: EndpointClient) -> None:
+def test_an_unexpected_answer_is_ignored(follower: EndpointClient) -> None:
     batch = begun(follower)
     replies = {"confirm": {"action": "accept", "content": {"confirm": True}}}
     assert asked(follower, "update", batch, inputResponses=replies)["result"]["resultType"] == "complete"
     assert asked(follower, "get", batch)["result"]["status"] == "working"
 
 
-def test_the_older_a_batch_the_seldomer_it_is_asked_for() -> None:
+def test_the_poll_interval_grows_with_the_age_of_a_batch() -> None:
     def poll_after(age: float) -> float:
         now = time.time()
         head = Header(
@@ -225,7 +225,7 @@ def test_a_batchs_progress_can_be_read_by_programs(endpoint: EndpointClient) -> 
 
 
 @pytest.mark.parametrize("path", ["{batch}", "{batch}/progress", "b_0000000000000000", "x#y"])
-def test_somebody_elses_batch_is_no_resource(endpoint: EndpointClient, path: str) -> None:
+def test_another_persons_batch_cannot_be_read_as_a_resource(endpoint: EndpointClient, path: str) -> None:
     uri = f"mcpist://batches/{path.format(batch=begun(endpoint.of('ada')))}"
     assert endpoint.request("resources/read", uri=uri)["error"]["data"]["code"] == "BATCH_NOT_FOUND"
 
