@@ -1,4 +1,4 @@
-"""The pages' surroundings: an issuer on loopback, and the real broker where Lambda would be asked."""
+"""Fixtures of the pages: an issuer on loopback, and the real broker in place of its Lambda function."""
 
 import base64
 import io
@@ -29,7 +29,7 @@ EVENTS = TEMPLATE.parent / "events"
 
 
 class Form(HTMLParser):
-    """The first form of a page that has a given field."""
+    """The first form of a page that has a field with a given value."""
 
     def __init__(self, page: str, having: str) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Form(HTMLParser):
 
 @dataclass
 class Browser:
-    """A browser, as API Gateway hands its requests on: it keeps cookies."""
+    """A browser that keeps cookies; its requests are API Gateway's events."""
 
     login: LocalLogin
     cookies: dict[str, str] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Browser:
         return self.send(name, rawPath=path, body=body, parameters=parameters, headers=headers)
 
     def send(self, name: str, **changes: Any) -> dict[str, Any]:
-        """The answer to one of events/connect_*.json, with what this browser brings."""
+        """Send one of events/connect_*.json with this browser's cookies and return the response."""
         event = json.loads((EVENTS / f"connect_{name}.json").read_text("utf-8"))
         if "query" in changes:
             found = changes.pop("query")
@@ -97,14 +97,14 @@ class Browser:
         return answer
 
     def log_in(self, sub: str, path: str = "/connect") -> dict[str, Any]:
-        """The page behind a login at the issuer."""
+        """Log in at the issuer and return the requested page."""
         back = self.decide(self.get(path), sub=sub)
         target = self.get(back)["headers"]["location"]
         assert target.startswith(PUBLIC_URL)
         return self.get(target.removeprefix(PUBLIC_URL))
 
     def decide(self, sent: dict[str, Any], **answer: str) -> str:
-        """The callback's path, after the person answered the issuer's page."""
+        """Answer the issuer's page and return the path of the callback."""
         assert sent["statusCode"] == 303, sent["body"]
         with httpx2.Client() as web:
             page = web.get(sent["headers"]["location"]).headers["location"]
@@ -117,7 +117,7 @@ class Browser:
 def messages(
     aws: list[str], organization: str, login: LocalLogin, monkeypatch: pytest.MonkeyPatch
 ) -> list[dict[str, Any]]:
-    """What the broker is asked; it is the real one."""
+    """The messages that the real broker receives."""
     assert organization == "acme"
     made = make_once(f"key beside {login.issuer}", lambda: boto3.client("kms").create_key())
     monkeypatch.setenv("VAULT_KEY", made["KeyMetadata"]["Arn"])
@@ -141,7 +141,7 @@ def messages(
 
 @pytest.fixture(scope="session")
 def login() -> Iterator[LocalLogin]:
-    """The issuer that the pages log people in at."""
+    """The issuer of the pages' logins."""
     people = [Person("ada", "Ada", "ada@example.com", "admin"), Person("uma", "Uma", "uma@example.com", "user")]
     people.append(Person("eve", "Eve", "eve@example.com", "nobody"))
     with LocalLogin(people, audience=AUDIENCE) as login:

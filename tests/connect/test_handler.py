@@ -1,4 +1,4 @@
-"""The pages' door: what a browser sees, and what nobody can make it do."""
+"""The pages' handler: what a browser shows, and which attacks fail."""
 
 import base64
 import hashlib
@@ -25,7 +25,7 @@ NAMED = [("organization", "acme"), ("user", "uma")]
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """GitHub's own address, on loopback."""
+    """GitHub's API on loopback."""
     with serving() as service:
         service.replies = [json_response({"id": 583231, "login": "octocat", "type": "User"})]
         github = replace(providers()["github"], account_url=f"{service.url}/user")
@@ -69,7 +69,7 @@ def test_every_route_of_the_door_has_an_event() -> None:
     assert keys == set(ROUTES)
 
 
-# -- looking ------------------------------------------------------------------------------------------
+# -- pages --------------------------------------------------------------------------------------------
 
 
 def test_the_overview_shows_the_services_of_the_persons_roles(uma: Browser) -> None:
@@ -125,7 +125,7 @@ def test_the_pages_are_in_japanese_if_the_browser_asks_for_it(uma: Browser) -> N
     assert "GitHub で接続" in page
 
 
-# -- beginning and coming back ------------------------------------------------------------------------
+# -- connecting ---------------------------------------------------------------------------------------
 
 
 def test_the_button_leads_to_the_provider_without_session_data(uma: Browser) -> None:
@@ -199,7 +199,7 @@ def test_choosing_all_roles_includes_later_ones(uma: Browser, messages: list[dic
     assert "choose at least one role" in uma.post(form.action, none)["body"]
 
 
-# -- what nobody can make it do -----------------------------------------------------------------------
+# -- attacks ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("origin", ["https://attacker.example.com", "null", ""])
@@ -211,7 +211,7 @@ def test_a_form_of_another_site_does_nothing(uma: Browser, messages: list[dict[s
 
 
 def test_a_form_made_for_another_person_does_nothing(uma: Browser, messages: list[dict[str, Any]]) -> None:
-    """Ada's page is still open, and Uma logged in meanwhile."""
+    """Ada's page is still open when Uma logs in."""
     form = [("organization", "acme"), ("user", "ada"), ("action", "disconnect"), ("role", "")]
     answer = uma.post("/connect/github", form)
     assert answer["statusCode"] == 401

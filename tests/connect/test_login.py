@@ -1,4 +1,4 @@
-"""The pages' login: at the issuer, for this browser, once."""
+"""The pages' login at the issuer."""
 
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -58,7 +58,7 @@ def test_on_a_loopback_address_without_tls_the_cookies_have_plain_names(
 
 
 def test_a_response_for_another_browser_logs_nobody_in(browser: Browser, messages: list[dict[str, Any]]) -> None:
-    """Else an attacker could log a victim's browser in as the attacker, who then gets the victim's accounts."""
+    """Otherwise an attacker could log in a victim's browser as the attacker, and get the victim's accounts."""
     attacker = Browser(browser.login)
     back = attacker.decide(attacker.get("/connect"), sub="uma")
     assert browser.get(back)["statusCode"] == 400

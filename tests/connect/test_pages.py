@@ -1,4 +1,4 @@
-"""What providers call an account is text on every page that shows it."""
+"""Account names from providers are escaped on every page."""
 
 from typing import Any
 

@@ -10,7 +10,7 @@ from tests.mcp_endpoint.endpoint_client import PUBLIC_URL, EndpointClient
 
 @pytest.fixture(scope="module", autouse=True)
 def sandbox() -> Iterator[None]:
-    """One sandbox for a file's tests, closed at the end as Lambda never does."""
+    """Share one sandbox among a file's tests, and close it at the end."""
     yield
     close()
 
@@ -22,7 +22,7 @@ def endpoint(organization: str, login: LocalLogin) -> EndpointClient:  # noqa: A
 
 @pytest.fixture
 def given(endpoint: EndpointClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., EndpointClient]]:
-    """The endpoint as another deployment's variables make it."""
+    """Return the endpoint with other environment variables."""
 
     def given(**variables: str) -> EndpointClient:
         for name, value in variables.items():
@@ -36,7 +36,7 @@ def given(endpoint: EndpointClient, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 def close() -> None:
-    """End the sandbox's servers, if it has begun any."""
+    """Stop the sandbox's servers, if there are any."""
     if routes.protocol.cache_info().currsize:
         for proxy in (False, True):
             routes.protocol(PUBLIC_URL, proxy=proxy).close()

@@ -1,4 +1,4 @@
-"""The endpoint as API Gateway reaches it, with its events."""
+"""A client of the endpoint's handler, with API Gateway's events."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
 
 class Context:
-    """The part of Lambda's context that the door reads."""
+    """The part of Lambda's context that the handler reads."""
 
     aws_request_id = "request-1"
 
@@ -27,7 +27,7 @@ class Context:
 
 @dataclass(frozen=True)
 class EndpointClient:
-    """The endpoint as one person's client reaches it, with what the client can do and how long Lambda lets it wait."""
+    """One person's client, with its capabilities and the seconds that a request may take."""
 
     login: LocalLogin
     user: str = "uma"
@@ -36,19 +36,19 @@ class EndpointClient:
     path: str = ""
 
     def of(self, user: str) -> "EndpointClient":
-        """Somebody else's client."""
+        """Return the client of another person."""
         return replace(self, user=user)
 
     def with_capabilities(self, **capabilities: Any) -> "EndpointClient":
-        """A client that declares more."""
+        """Return a client with more capabilities."""
         return replace(self, capabilities=self.capabilities | capabilities)
 
     def with_timeout(self, seconds: float) -> "EndpointClient":
-        """A door that must answer within some seconds."""
+        """Return a client whose requests must be answered within some seconds."""
         return replace(self, seconds=seconds)
 
     def at(self, path: str) -> "EndpointClient":
-        """Another door of the same house."""
+        """Return a client of another path."""
         return replace(self, path=path)
 
     def event(self, name: str, *, token: str | None = None, **headers: str) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class EndpointClient:
         return self.send(self.event(name, **changes))
 
     def request(self, method: str, **params: Any) -> dict[str, Any]:
-        """The whole answer to any request of the protocol."""
+        """Send any request of the protocol and return its response."""
         name = params.get("name") or params.get("uri") or params.get("taskId", "")
         event = self.event("call", mcp_method=method, mcp_name=name)
         if not name:
@@ -79,20 +79,20 @@ class EndpointClient:
         return answer
 
     def result(self, name: str, /, *, more: dict[str, Any] | None = None, **arguments: Any) -> dict[str, Any]:
-        """A meta-tool's result as it is; `more` are params of the request beside its arguments."""
+        """Call a meta-tool and return its result; `more` are params of the request beside its arguments."""
         answer = self.request("tools/call", name=name, arguments=arguments, **(more or {}))
         assert "result" in answer, answer
         result: dict[str, Any] = answer["result"]
         return result
 
     def call(self, name: str, /, **arguments: Any) -> tuple[bool, list[str]]:
-        """Whether a meta-tool failed, and the texts of its answer."""
+        """Call a meta-tool and return whether it failed, and the texts of its result."""
         result = self.result(name, **arguments)
         texts = [block["text"] for block in result["content"] if block["type"] == "text"]
         return result.get("isError", False), texts
 
     def error(self, name: str, /, **arguments: Any) -> dict[str, Any]:
-        """The error that a meta-tool answers with."""
+        """Call a meta-tool and return its error."""
         failed, (text,) = self.call(name, **arguments)
         assert failed, text
         error: dict[str, Any] = json.loads(text)

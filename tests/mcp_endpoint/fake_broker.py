@@ -1,4 +1,4 @@
-"""The broker and a service as the endpoint's tests need them: what is connected is a list that a test changes."""
+"""A fake broker and a fake service for the endpoint's tests; a test decides which account is connected."""
 
 import io
 import json
@@ -10,7 +10,7 @@ from tests.core.loopback import Reply, Service
 
 
 class FakeBroker:
-    """The broker's answers: by the grant that acts, if one does; `later` acts after so many further messages."""
+    """A broker with the grant `acting`; after so many further messages that of `later` acts."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -49,5 +49,5 @@ class FakeBroker:
 
 
 def grant(version: int = 1, *, usable: bool = True, scopes: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Uma's own grant as the broker tells of it."""
+    """Return Uma's personal grant as the broker describes it."""
     return {"owner": "user#uma", "version": version, "usable": usable, "scopes": scopes}

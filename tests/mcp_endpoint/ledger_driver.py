@@ -1,4 +1,4 @@
-"""A hand that ends the steps of a batch in the ledger, as the step runner would."""
+"""Settle the steps of a batch in the ledger, in place of the step runner."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from mcpist.settings import settings
 
 
 class LedgerDriver:
-    """Ends the steps of one batch."""
+    """Settles the steps of one batch."""
 
     def __init__(self, batch: str, organization: str = "acme") -> None:
         self.pk = ledger.partition_key(organization, batch)
@@ -26,12 +26,12 @@ class LedgerDriver:
     def finish(
         self, id_: str, status: Status = "succeeded", *, raw: Any = None, error: McpistError | None = None
     ) -> None:
-        """One step ends, with its JSON or its error."""
+        """Settle a step with its JSON or its error."""
         entry = self._finish(self.step(id_), status, raw, error)
         transitions.settle(self.pk, entry.index, entry.status or status)
 
     def finish_each(self, id_: str, raws: list[Any]) -> None:
-        """A step with `each` runs, and ends: each element with its JSON, or with the error that stands in its place."""
+        """Settle a step with `each`: every element with its JSON or its error."""
         entry = transitions.store_list(self.head, self.step(id_), list(range(len(raws))))
         transitions.count_elements(self.head, entry.index, len(raws))
         for element, raw in zip(ledger.get_elements(self.pk, entry), raws, strict=True):
@@ -41,7 +41,7 @@ class LedgerDriver:
         transitions.settle(self.pk, entry.index, entry.status or "failed")
 
     def expire(self) -> None:
-        """The moment at which the batch closes has passed."""
+        """Move the deadline of the batch into the past."""
         Table(settings().ledger_table, "ledger").update(self.pk, "batch", "SET #closes_at = :past", values={":past": 1})
 
     def _finish(self, entry: Entry, status: Status, raw: Any, error: McpistError | None) -> Entry:

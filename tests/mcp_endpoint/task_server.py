@@ -1,4 +1,4 @@
-"""A server with the tools that the conformance suite asks for, its tasks served by the endpoint's own handlers."""
+"""A server with the tools that the conformance suite needs; the endpoint's code serves its tasks."""
 
 import secrets
 import time
@@ -26,7 +26,7 @@ TOOLS = (
 
 @dataclass
 class Job:
-    """Work that ends by the clock, once its questions are answered."""
+    """Work that ends after some time, once its questions are answered."""
 
     seconds: float
     outcome: dict[str, Any]
@@ -37,7 +37,7 @@ class Job:
 
     @property
     def status(self) -> Status:
-        """What its clock and its questions say."""
+        """Return the status by the time and the open questions."""
         if self.cancelled:
             return "cancelled"
         if self.questions:
@@ -47,7 +47,7 @@ class Job:
         return "failed" if "error" in self.outcome else "completed"
 
     def task(self) -> Task:
-        """The job as its client sees it."""
+        """Return the job as a task."""
         outcomes = {"input_required": {"inputRequests": self.questions}, "working": {}, "cancelled": {}}
         return Task(
             id=self.id,
@@ -72,7 +72,7 @@ def question(field: str) -> dict[str, Any]:
 
 
 class TaskServer:
-    """The tools, and the jobs that they began."""
+    """The tools, and the jobs that they started."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, Job] = {}
@@ -105,7 +105,7 @@ class TaskServer:
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}")
 
     def with_name(self, context: Context, params: CallToolRequestParams) -> dict[str, Any]:
-        """Ask first, and only then make a task."""
+        """Ask a question before creating a task."""
         reply = (params.input_responses or {}).get("user_name")
         if reply is None:
             return {"resultType": "input_required", "inputRequests": {"user_name": question("name")}}

@@ -1,4 +1,4 @@
-"""The arguments of `batch`, and how its answer looks."""
+"""The arguments of `batch`, and the form of its result."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ EACH = """\
 
 @pytest.fixture
 def door(endpoint: EndpointClient) -> EndpointClient:
-    """A client that must have its answer soon."""
+    """A client whose requests have little time."""
     return endpoint.with_timeout(SHORT)
 
 

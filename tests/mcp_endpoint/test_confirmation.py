@@ -1,4 +1,4 @@
-"""Batches that destroy something: who is asked, what about, and what an answer lets run."""
+"""Destructive batches: which clients are asked, and what an answer permits."""
 
 import json
 from dataclasses import replace
@@ -26,7 +26,7 @@ SHORT = 3.6
 
 @pytest.fixture
 def door(endpoint: EndpointClient, aws: list[str]) -> EndpointClient:
-    """A client whose person may destroy, and which must have its answer soon."""
+    """A client whose person may use destructive tools, with little time for requests."""
     directory.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
     directory.access_cache.clear()
     aws.clear()
@@ -35,12 +35,12 @@ def door(endpoint: EndpointClient, aws: list[str]) -> EndpointClient:
 
 @pytest.fixture
 def asker(door: EndpointClient) -> EndpointClient:
-    """One that shows its person a form."""
+    """A client that can show its person a form."""
     return door.with_capabilities(elicitation={"form": {}})
 
 
 def answered(door: EndpointClient, question: dict[str, Any], reply: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    """The answer to a batch that is sent again with what the person said."""
+    """Send a batch again with the person's answer and return the response."""
     params = {"name": "batch", "arguments": {"commands": LINES}} | changes
     replies = {"requestState": question["requestState"], "inputResponses": {"confirm": reply}}
     return door.request("tools/call", **{**replies, **params})
@@ -51,7 +51,7 @@ def batch_of(answer: dict[str, Any]) -> str:
     return text.split()[1].rstrip(":")
 
 
-# -- clients that cannot ask ----------------------------------------------------------------------------
+# -- clients without forms ------------------------------------------------------------------------------
 
 
 def test_a_dry_run_lists_destructive_steps_with_their_targets(door: EndpointClient, aws: list[str]) -> None:
@@ -99,7 +99,7 @@ def test_a_client_of_an_older_protocol_is_not_asked(asker: EndpointClient) -> No
     assert json.loads(text)["code"] == "CONFIRMATION_REQUIRED"
 
 
-# -- clients that can -----------------------------------------------------------------------------------
+# -- clients with forms ---------------------------------------------------------------------------------
 
 
 def test_a_client_with_forms_is_asked_once_before_anything_runs(asker: EndpointClient, aws: list[str]) -> None:
@@ -256,7 +256,7 @@ def test_the_question_is_in_japanese_if_the_request_asks_for_it(asker: EndpointC
     assert "実行しますか" in message
 
 
-# -- whose account ------------------------------------------------------------------------------------
+# -- the account that acts ----------------------------------------------------------------------------
 
 
 def test_long_targets_are_truncated_and_the_account_is_named() -> None:

@@ -1,4 +1,4 @@
-"""The conformance suite's scenarios of the Tasks extension, against a server with our own task handlers."""
+"""The conformance suite's scenarios of the Tasks extension, against a server with our task handlers."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Calls that lack an account: who is asked to connect one, how, and what an answer brings."""
+"""Calls without an account: which clients are asked to connect one, and what happens after the answer."""
 
 import json
 from collections.abc import Iterator
@@ -30,19 +30,19 @@ def accounts(endpoint: EndpointClient, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 @pytest.fixture
 def asker(endpoint: EndpointClient) -> EndpointClient:
-    """A client that has its person open an address."""
+    """A client that can have its person open an address."""
     return endpoint.with_capabilities(elicitation={"url": {}}).with_timeout(SHORT)
 
 
 def answered(door: EndpointClient, question: dict[str, Any], reply: Any = OPENED, **changes: Any) -> dict[str, Any]:
-    """The answer to the same call, sent again with what the person said."""
+    """Send the same call again with the person's answer and return the response."""
     replies = {} if reply is None else {"inputResponses": {"connect": reply}}
     params = {"name": "call", "arguments": GET_ME, "requestState": question["requestState"], **replies, **changes}
     return door.request("tools/call", **params)
 
 
 def refused(door: EndpointClient, version: str) -> Any:
-    """What the call answers to a client of an older protocol."""
+    """Return the response to a client of an older protocol."""
     event = door.event("call", mcp_protocol_version=version)
     message = json.loads(event["body"])
     message["params"] = {"name": "call", "arguments": GET_ME}
@@ -51,7 +51,7 @@ def refused(door: EndpointClient, version: str) -> Any:
     return door.send(event | {"body": json.dumps(message)})[2]
 
 
-# -- who is asked, and how ------------------------------------------------------------------------------
+# -- which clients are asked ----------------------------------------------------------------------------
 
 
 def test_a_client_that_opens_addresses_is_asked_to_connect(asker: EndpointClient, accounts: FakeBroker) -> None:
@@ -100,7 +100,7 @@ def test_the_question_is_in_japanese_if_the_request_asks_for_it(asker: EndpointC
     assert "接続されていません" in asked["params"]["message"]
 
 
-# -- what an answer brings ------------------------------------------------------------------------------
+# -- after the answer -----------------------------------------------------------------------------------
 
 
 def test_the_call_runs_as_soon_as_the_account_is_connected(asker: EndpointClient, accounts: FakeBroker) -> None:
@@ -169,7 +169,7 @@ def test_a_token_that_the_service_refuses_asks_to_connect_again(asker: EndpointC
     assert "octocat" in answered(asker, question)["result"]["content"][0]["text"]
 
 
-# -- what a state is good for ---------------------------------------------------------------------------
+# -- states ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("state", ["b_0123456789abcdef", "made up", "x" * 5_000])

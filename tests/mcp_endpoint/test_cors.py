@@ -1,4 +1,4 @@
-"""Web pages of other origins, as their browsers ask for them."""
+"""Requests from web pages of other origins."""
 
 import json
 from collections.abc import Callable
@@ -25,7 +25,7 @@ ASKED = ("list_tools", "call", "get", "no_token", "resource_metadata", "resource
 
 @pytest.fixture
 def allowing(given: Given) -> EndpointClient:
-    """An endpoint for two other origins."""
+    """An endpoint that allows two other origins."""
     return given(ALLOWED_ORIGINS=f"http://127.0.0.1:6274,{APP}")
 
 

@@ -1,4 +1,4 @@
-"""The endpoint's door, with API Gateway's events."""
+"""The endpoint's handler, with API Gateway's events."""
 
 import base64
 import json
@@ -91,7 +91,7 @@ def test_a_defect_is_answered_without_a_stack_trace(endpoint: EndpointClient) ->
     assert "Traceback" not in json.dumps(answer)
 
 
-# -- who may ask ----------------------------------------------------------------------------------------
+# -- authorization --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["resource_metadata", "resource_metadata_of_path"])

@@ -1,4 +1,4 @@
-"""What a user may send and an organization may run, at the endpoint's door."""
+"""The limits of requests per user and of runs per organization."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -20,7 +20,7 @@ THREE = """\
 
 
 def over(door: EndpointClient, **changes: Any) -> tuple[int, dict[str, str], Any]:
-    """The refusal of one more request than a minute may have; of three, a minute's end is between two at most."""
+    """Return the error of a request beyond a minute's limit; three requests span at most two minutes."""
     answers = [door.ask("list_tools", **changes) for _ in range(3)]
     assert answers[0][0] == 200
     (refusal, *_) = [answer for answer in answers if answer[0] != 200]

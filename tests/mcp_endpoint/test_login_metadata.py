@@ -1,4 +1,4 @@
-"""The login's metadata, which the endpoint serves where the issuer's own lacks what clients must see."""
+"""The login's metadata, which the endpoint serves if the issuer's own is incomplete."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +16,7 @@ LOGIN_URL = "https://mcpist-1.auth.eu-west-1.amazoncognito.com"
 
 @pytest.fixture
 def own_login(endpoint: EndpointClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[EndpointClient]:
-    """A stack with a user pool of its own."""
+    """A stack with its own user pool."""
     monkeypatch.setenv("LOGIN_URL", LOGIN_URL)
     settings.cache_clear()
     yield endpoint

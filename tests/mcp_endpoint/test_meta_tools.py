@@ -1,4 +1,4 @@
-"""What the three meta-tools cost a client's context, and what `call` does with its options and with cut lists."""
+"""The tokens of the three meta-tools, and how `call` handles options and truncated lists."""
 
 import json
 import time
@@ -54,7 +54,7 @@ def exchange(organization: str, login: LocalLogin) -> Exchange:
 
 @pytest.fixture
 def github(exchange: Exchange, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """GitHub on loopback, and uma's account there."""
+    """GitHub on loopback, with an account of Uma's."""
     caller = exchange.caller
     credential = Credential("t", account_id="7", account_name="uma", owner="user#uma", expires_at=None)
     broker.credential_cache.put((caller.organization, caller.user, caller.role_names, "github"), credential)

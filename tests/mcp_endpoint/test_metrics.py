@@ -1,4 +1,4 @@
-"""What the endpoint counts of a request, once."""
+"""The metrics of a request."""
 
 import json
 
@@ -11,7 +11,7 @@ type Counts = dict[str, float]
 
 
 def counts(capsys: pytest.CaptureFixture[str]) -> Counts:
-    """What was counted since the last look: `Errors TIMEOUT` where a dimension divides it; not how long it took."""
+    """Return the metrics since the last call, e.g. `Errors TIMEOUT` for one with a dimension, without latencies."""
     found: Counts = {}
     for one in emf.seen(capsys.readouterr().out):
         by = [value for name, value in one.dimensions if name != "service"]

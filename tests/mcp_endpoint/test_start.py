@@ -1,4 +1,4 @@
-"""What a sandbox imports before its first request."""
+"""The imports of a sandbox before its first request."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Batches as tasks of the protocol, and for clients without tasks as resources."""
+"""Batches as MCP tasks, and as resources for clients without tasks."""
 
 import json
 import time
@@ -25,12 +25,12 @@ SHORT = 3.6  # the door keeps 3 s for the answer
 
 @pytest.fixture
 def follower(endpoint: EndpointClient) -> EndpointClient:
-    """A client that takes tasks."""
+    """A client that accepts tasks."""
     return endpoint.with_capabilities(extensions=TASKS)
 
 
 def begun(endpoint: EndpointClient, lines: str = LINES) -> str:
-    """A batch under way."""
+    """A running batch."""
     created = endpoint.with_capabilities(extensions=TASKS).result("batch", commands=lines, more={"task": {}})
     batch: str = created["taskId"]
     return batch
