@@ -168,7 +168,7 @@ def test_a_credential_is_remembered_for_its_caller_service_and_roles(api: Lambda
     assert len(api.payloads) == 5
 
 
-def test_a_version_that_was_refused_is_told_and_replaced(api: Lambda) -> None:
+def test_a_refused_version_is_named_to_the_broker_and_replaced(api: Lambda) -> None:
     broker.resolve(CALLER, "github")
     api.answer({"result": CREDENTIAL | {"token": "renewed", "version": 4}})
     assert broker.resolve(CALLER, "github", refused=3).token == "renewed"
@@ -177,13 +177,13 @@ def test_a_version_that_was_refused_is_told_and_replaced(api: Lambda) -> None:
     assert len(api.payloads) == 2
 
 
-def test_a_version_that_was_refused_before_another_was_learnt_asks_nobody(api: Lambda) -> None:
+def test_a_version_refused_before_the_cached_one_causes_no_request(api: Lambda) -> None:
     broker.resolve(CALLER, "github")
     assert broker.resolve(CALLER, "github", refused=2).version == 3
     assert len(api.payloads) == 1
 
 
-def test_what_is_forgotten_is_asked_for_again(api: Lambda) -> None:
+def test_a_forgotten_credential_is_resolved_again(api: Lambda) -> None:
     broker.resolve(CALLER, "github")
     broker.resolve(CALLER, "notion")
     api.answer({"result": {"grants": []}})
@@ -334,9 +334,7 @@ def test_an_unreachable_lambda_is_a_typed_error(monkeypatch: pytest.MonkeyPatch)
         broker.resolve(CALLER, "github")
 
 
-def test_no_secret_stands_in_a_repr_an_error_or_a_log_line_at_debug(
-    api: Lambda, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_secret_is_in_a_repr_an_error_or_a_debug_log(api: Lambda, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     credential = broker.resolve(CALLER, "github")
     api.answer({"errorMessage": TOKEN}, X_Amz_Function_Error="Unhandled")

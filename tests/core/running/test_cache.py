@@ -114,7 +114,7 @@ def test_a_read_that_repeats_is_answered_from_memory(shop: Shop, arguments: dict
     assert shop.asked == 1
 
 
-def test_each_request_of_a_tool_is_kept_for_itself(shop: Shop) -> None:
+def test_each_request_of_a_tool_is_cached_apart(shop: Shop) -> None:
     shop.service.reply_with(json_response({"id": 1}), json_response({"id": 2}))
     shop.run("get_item")
     assert shop.run("two_items") == shop.run("two_items") == [{"id": 1}, {"id": 2}]
@@ -160,7 +160,7 @@ def test_people_who_act_by_the_same_shared_account_share_its_answers(shop: Shop)
     assert shop.asked == 1
 
 
-def test_whose_grant_is_gone_gets_nothing_from_memory(shop: Shop) -> None:
+def test_a_user_without_a_grant_gets_nothing_from_the_cache(shop: Shop) -> None:
     shop.run("get_item")
     shop.credentials["uma"] = ReconnectRequired(service="shop", url="https://x")
     broker.credential_cache.clear()  # as after its minute
@@ -168,7 +168,7 @@ def test_whose_grant_is_gone_gets_nothing_from_memory(shop: Shop) -> None:
         shop.run("get_item")
 
 
-def test_an_answer_that_another_account_brought_is_kept_for_that_one(shop: Shop) -> None:
+def test_a_response_is_cached_for_the_account_that_got_it(shop: Shop) -> None:
     shop.service.reply_with(Reply(b"", 401), json_response({"of": "shared"}), json_response({"of": "uma"}))
     broker.resolve(UMA, "shop")
     shop.credentials["uma"] = replace(OWN, token="t3", owner="role#members")
@@ -195,7 +195,7 @@ def test_a_tool_that_changes_something_empties_its_module_even_if_it_fails(shop:
     assert shop.asked == 1
 
 
-def test_a_failure_is_not_kept(shop: Shop) -> None:
+def test_a_failure_is_not_cached(shop: Shop) -> None:
     shop.service.reply_with(json_response({"message": "no"}, 404), json_response({"id": 1}))
     with pytest.raises(McpistError):
         shop.run("get_item")
@@ -220,7 +220,7 @@ def test_an_expired_answer_is_confirmed_by_its_tag_and_lives_again(shop: Shop) -
     assert shop.service.received[0].headers["if-none-match"] == 'W/"b"'
 
 
-def test_an_expired_answer_without_a_tag_and_one_to_a_post_are_asked_for_again(shop: Shop) -> None:
+def test_an_expired_response_without_a_tag_or_to_a_post_is_requested_again(shop: Shop) -> None:
     shop.service.reply_with(json_response({"id": 1}), json_response({"id": 2}, etag='"a"'))
     shop.run("get_item")
     expire()
@@ -339,7 +339,7 @@ def test_the_least_recently_used_answers_go_first() -> None:
     assert len(memory._entries) == MAX_CACHED_RESPONSES
 
 
-def test_no_more_than_sixteen_megabytes_are_kept() -> None:
+def test_no_more_than_sixteen_megabytes_are_cached() -> None:
     memory = ResponseCache()
     part = "x" * (MAX_CACHE_BYTES // 4)
     for number in range(4):
@@ -355,7 +355,7 @@ def test_no_more_than_sixteen_megabytes_are_kept() -> None:
 
 
 @pytest.mark.parametrize("status", [201, 202, 204])
-def test_an_answer_that_is_not_complete_is_not_kept(status: int) -> None:
+def test_an_incomplete_response_is_not_cached(status: int) -> None:
     memory = ResponseCache()
     memory.store(ACCOUNT, ITEM, CallResponse(status, {}, "a"), 30)
     assert found(memory) is None

@@ -4,7 +4,7 @@ from pydantic import ValidationError
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 
 
-def test_a_call_waits_half_a_minute_and_is_not_repeated_unless_asked() -> None:
+def test_by_default_a_request_has_thirty_seconds_and_no_retry() -> None:
     assert (DEFAULT_OPTIONS.timeout, DEFAULT_OPTIONS.retry, DEFAULT_OPTIONS.retry_delay) == (30, 0, 1)
 
 

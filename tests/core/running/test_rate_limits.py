@@ -52,7 +52,7 @@ class Clock:
         return self.now
 
 
-def test_a_hold_lasts_until_its_moment_and_for_its_key_alone() -> None:
+def test_a_cooldown_ends_at_its_moment_and_holds_for_its_key_alone() -> None:
     clock = Clock()
     cooldowns = Cooldowns(clock)
     cooldowns.start(("acme", "shop"), 60)
@@ -63,7 +63,7 @@ def test_a_hold_lasts_until_its_moment_and_for_its_key_alone() -> None:
     assert cooldowns.remaining(("acme", "shop")) == 0
 
 
-def test_nobody_is_held_longer_than_an_hour_whatever_a_service_or_a_clock_says() -> None:
+def test_a_cooldown_lasts_an_hour_at_most_whatever_a_service_or_a_clock_says() -> None:
     clock = Clock()
     cooldowns = Cooldowns(clock)
     cooldowns.start(("acme",), 10**6)
@@ -74,7 +74,7 @@ def test_nobody_is_held_longer_than_an_hour_whatever_a_service_or_a_clock_says()
     assert cooldowns.remaining(("acme",)) == 0
 
 
-def test_the_oldest_hold_makes_room_for_the_newest() -> None:
+def test_the_oldest_cooldown_makes_room_for_the_newest() -> None:
     cooldowns = Cooldowns(Clock())
     for number in range(MAX_COOLDOWNS + 1):
         cooldowns.start((str(number),), 60)

@@ -198,7 +198,7 @@ def test_a_lost_row_does_not_hide_why_the_call_failed(vendor: Vendor) -> None:
         vendor.run("get_item", item_id="1")
 
 
-def test_a_failure_stands_in_the_row(vendor: Vendor) -> None:
+def test_a_failure_is_written_into_the_row(vendor: Vendor) -> None:
     vendor.service.reply_with(json_response({"message": "no"}, 404))
     with pytest.raises(ToolExecutionError):
         vendor.run("get_item", item_id="1")
@@ -229,7 +229,7 @@ def test_wrong_arguments_send_nothing(vendor: Vendor) -> None:
     assert vendor.service.received == []
 
 
-def test_a_refused_token_is_asked_for_again_once(vendor: Vendor) -> None:
+def test_a_refused_token_is_resolved_again_once(vendor: Vendor) -> None:
     vendor.service.reply_with(Reply(b"", 401), json_response({"id": 1}))
     assert vendor.run("get_item", item_id="1") == {"id": 1}
     assert [asked.headers["authorization"] for asked in vendor.service.received] == ["Bearer t1", "Bearer t2"]
@@ -268,7 +268,7 @@ def test_what_was_not_granted_is_missing_before_anything_is_sent(
     assert vendor.rows()[-1]["account"] == "uma@shop"
 
 
-def test_after_a_missing_permission_the_account_is_asked_for_anew(vendor: Vendor) -> None:
+def test_after_a_missing_scope_the_account_is_resolved_again(vendor: Vendor) -> None:
     vendor.scopes = ["read"]
     with pytest.raises(ScopeMissing):
         vendor.run("create_item", name="x")
@@ -302,7 +302,7 @@ def test_a_token_that_is_refused_in_a_200_is_resolved_afresh_once(vendor: Vendor
     assert error.value.details["problem"] == "not_authed"
 
 
-def test_an_account_is_asked_for_in_the_roles_that_allow_the_tool(vendor: Vendor) -> None:
+def test_an_account_is_resolved_in_the_roles_that_allow_the_tool(vendor: Vendor) -> None:
     readers, writers = Role("readers", modules=("shop",)), Role("writers", modules=("shop",), allow=("shop.create_*",))
     both = replace(UMA, roles=(readers, writers))
     vendor.service.reply_with(json_response({"id": 1}), json_response({"id": 2}))
@@ -318,7 +318,7 @@ def test_several_calls_are_one_conversation(vendor: Vendor) -> None:
     assert [asked.path for asked in vendor.service.received] == ["/items", "/items?page=b"]
 
 
-def test_a_list_that_ends_early_is_brought_with_how_to_go_on(vendor: Vendor) -> None:
+def test_a_list_that_ends_early_says_how_to_read_the_rest(vendor: Vendor) -> None:
     vendor.service.reply_with(json_response({"items": [1]}), json_response({"message": "no"}, 404))
     assert vendor.brought("patient") == ToolResult([1], "TOOL_EXECUTION_ERROR: go on with page=2", "uma@shop")
     assert vendor.outcomes() == ["succeeded"]

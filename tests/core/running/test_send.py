@@ -393,7 +393,7 @@ def test_no_more_is_sent_than_the_caller_asked_for(service: Service, account: Ac
     assert len(service.received) == 3
 
 
-def test_a_write_that_found_nobody_is_sent_again() -> None:
+def test_a_write_that_could_not_connect_is_sent_again() -> None:
     door = socket.socket()
     door.settimeout(2)
     door.bind(("127.0.0.1", 0))  # bound but deaf: it refuses until it listens
@@ -414,7 +414,7 @@ def test_a_write_that_found_nobody_is_sent_again() -> None:
     door.close()
 
 
-def test_a_service_that_nobody_hears_is_unavailable_and_did_nothing() -> None:
+def test_a_service_that_refuses_connections_is_unavailable_and_did_nothing() -> None:
     with serving() as gone:
         pass
     account = Account("acme", Module("shop", "A shop.", api_version="1", host=gone.url), None)
@@ -430,7 +430,7 @@ def test_a_service_that_nobody_hears_is_unavailable_and_did_nothing() -> None:
         (OUTAGE, RunOptions(retry=3, retry_delay=10)),
     ],
 )
-def test_nobody_sleeps_longer_than_the_time_that_is_left(
+def test_no_retry_waits_longer_than_the_time_that_is_left(
     service: Service, account: Account, reply: Reply, options: RunOptions
 ) -> None:
     service.reply_with(reply)
@@ -468,7 +468,7 @@ def test_an_account_that_a_service_put_off_sends_nothing_until_then(
     assert ask(replace(account, organization="globex")).json == {"id": 1}
 
 
-def test_a_limit_without_a_time_holds_nobody(service: Service, account: Account) -> None:
+def test_a_limit_without_a_time_starts_no_cooldown(service: Service, account: Account) -> None:
     service.reply_with(json_response({}, 429), json_response({"id": 1}))
     assert failure(account).details["retry_after"] == 30
     assert ask(account).json == {"id": 1}

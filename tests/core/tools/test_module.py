@@ -18,7 +18,7 @@ def test_a_module_is_described_by_the_first_line_of_its_docstring() -> None:
     assert Module("empty", None, api_version="1").description == ""
 
 
-def test_tools_stand_in_the_order_of_their_declaration() -> None:
+def test_tools_are_in_the_order_of_their_declaration() -> None:
     assert list(shop.tools) == ["list_items", "get_item", "get_key", "create_item", "delete_item"]
 
 
@@ -66,7 +66,7 @@ def test_the_first_scope_that_no_granted_one_includes_is_missing(
     assert module.missing_scope("ping", granted) == missing
 
 
-def test_a_catalogue_imports_a_module_once_when_it_is_asked_for() -> None:
+def test_a_catalogue_imports_a_module_once_at_its_first_use() -> None:
     assert CATALOGUE.module("shop") is shop
     assert CATALOGUE.module("shop") is shop
 

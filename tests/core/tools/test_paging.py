@@ -104,7 +104,7 @@ def test_fetch_all_ends_at_its_ceiling_of_bytes() -> None:
     assert isinstance(found, PartialList)
 
 
-def test_what_was_read_is_kept_when_a_later_page_fails() -> None:
+def test_the_items_read_so_far_are_returned_when_a_later_page_fails() -> None:
     answers = iter([{"items": [1, 2], "next": "t2"}, RateLimitExceeded(service="shop", retry_after=9)])
     _, found = read(GET, TOKENS, answers, limit=300)
     assert found == PartialList(
