@@ -71,6 +71,7 @@ AnswerTimezone = Annotated[Timezone, "For the times in the answer; the calendar'
 Attendees = Annotated[
     list[Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")]], "Guests' e-mail addresses, e.g. ada@example.com"
 ]
+NewAttendees = Annotated[Attendees, "All guests; those already invited keep their answer, e.g. ada@example.com"]
 Recurrence = Annotated[
     list[Annotated[str, Field(pattern=r"^(RRULE|EXRULE|RDATE|EXDATE)[:;].+$")]],
     'RFC 5545 lines without DTSTART, e.g. ["RRULE:FREQ=WEEKLY;BYDAY=MO"]',
@@ -179,9 +180,7 @@ def update_event(
     timezone: NewTimezone | None = None,
     description: Annotated[Text | None, "Replaces the text; may hold HTML, e.g. Agenda: ..."] = None,
     location: Place | None = None,
-    attendees: Annotated[
-        Attendees | None, "All guests; those already invited keep their answer, e.g. ada@example.com"
-    ] = None,
+    attendees: NewAttendees | None = None,
     recurrence: NewRecurrence | None = None,
     **options: Unpack[EventOptions],
 ) -> Work:
