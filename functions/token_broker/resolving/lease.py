@@ -175,8 +175,8 @@ class Lease:
 
 def read_with_grant(grant: Grant) -> tuple[Grant | None, LeaseState]:
     """Return the grant and its lease by one consistent request."""
-    found = {item["sk"]: item for item in _table().get_many([grant.key, _key(grant)])}
-    item, lease = found.get(grant.owner), found.get(_key(grant)[1])
+    items = {item["sk"]: item for item in _table().get_many([grant.key, _key(grant)])}
+    item, lease = items.get(grant.owner), items.get(_key(grant)[1])
     return grants.grant_from_item(item) if item else None, LeaseState.from_item(lease) if lease else LeaseState()
 
 

@@ -41,7 +41,7 @@ def _upstream_categories(caller: "Caller") -> "CatalogueView | None":
 
 
 def upstream_preloads() -> tuple[str, ...]:
-    """What a snapshot should hold besides, where upstreams are configured; raises where they are so wrongly."""
+    """Return the modules of configured upstreams for a snapshot to hold; raises for a wrong configuration."""
     return ("mcpist_services.upstream.modules", "jsonschema") if has_upstreams() else ()
 
 

@@ -59,7 +59,7 @@ class Provider:
     """The fixed facts of a provider: its addresses, its dialect, and how to read its responses."""
 
     name: str
-    """The part of keys and addresses that names it; also its title where `title` is empty."""
+    """The name in keys, parameters and addresses of ours."""
     authorize_url: str
     """The consent page; `{tenant}` in this and the next address is the app's tenant."""
     token_url: str
@@ -68,7 +68,7 @@ class Provider:
     parse_account: Callable[[Any], ProviderAccount | None]
     """Read the account from the JSON of `account_url`; None where the token reaches no account."""
     title: str = ""
-    """The name that people know it by."""
+    """The name that people know it by; empty: its service's title."""
     scopes_by_service: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Per service the scopes that its tools need; gathered from the services' `CONSENT`."""
     extra_scopes: tuple[str, ...] = ()
