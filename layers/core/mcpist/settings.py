@@ -29,7 +29,7 @@ class Settings:
     audit_table: str = ""
     """The name of the audit table."""
     files_bucket: str = ""
-    """The name of the bucket of large results and of the rag module's documents."""
+    """The name of the bucket of large results and of the organizations' documents."""
     vault_key: str = ""
     """The ARN of the KMS key that seals stored tokens."""
     former_vault_key: str = ""
