@@ -20,6 +20,7 @@ from mcpist.caller import Role, Subject
 from mcpist.memory import forget_all
 from mcpist.people import directory
 from mcpist_services import NAMES
+from tests.examples import ALL_EXAMPLES
 from tests.internet import trust_nobody
 from tests.moto_stores import make_once
 from tests.token_broker.authorization_server import AuthorizationServer, running
@@ -103,6 +104,12 @@ def build(template: Template) -> None:
         dynamodb.create_table(TableName=table.name, **table.definition)
     for bucket in template.buckets:
         s3.create_bucket(Bucket=bucket.name)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try properties on all their examples where the slow tests run."""
+    if not config.option.markexpr:
+        os.environ[ALL_EXAMPLES] = "yes"
 
 
 @pytest.hookimpl(trylast=True)

@@ -23,8 +23,9 @@ from mcpist.markdown.tree import (
 )
 from mcpist.markdown.writer import write
 from tests.core.markdown.trees import markdown, runs, trees
+from tests.examples import examples
 
-MANY = settings(max_examples=150, deadline=None)
+MANY = settings(max_examples=examples(150), deadline=None)
 
 
 def text(text: str, *marks: Mark, link: str = "") -> Text:

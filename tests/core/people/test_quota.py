@@ -21,6 +21,7 @@ from mcpist.errors import InvalidRequest, StepLimitReached, StoreUnavailable, Us
 from mcpist.people.quota import RequestQuota, release_steps, reserve_steps
 from mcpist.settings import settings
 from tests.core.sample import caller
+from tests.examples import examples
 
 MORNING = 1_800_000_000.0  # 2027-01-15T08:00:00Z, where a minute begins
 UMA = caller()
@@ -109,7 +110,9 @@ def test_without_a_limit_nothing_is_counted(aws: list[str]) -> None:
     assert aws == []
 
 
-@hypothesis_settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     maximum=st.integers(1, 40),
     sandboxes=st.integers(1, 6),

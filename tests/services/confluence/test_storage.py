@@ -16,9 +16,10 @@ from mcpist_services.confluence.storage import markdown, storage
 from mcpist_services.confluence.writing import to_storage
 from tests.core.markdown.trees import markdown as texts
 from tests.core.markdown.trees import marks, trees, words
+from tests.examples import examples
 from tests.services.confluence.form import held, without_lost
 
-MANY = settings(max_examples=100, deadline=None)
+MANY = settings(max_examples=examples(100), deadline=None)
 
 
 def macro(name: str, inner: str = "", **parameters: str) -> str:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import McpistError
+from tests.examples import examples
 from tests.token_broker.conftest import Broker
 from token_broker.grants import credential_cache, grants
 from token_broker.resolving import credentials
@@ -37,7 +38,7 @@ def expected(own: str, shared: dict[str, str], roles: tuple[str, ...]) -> str:
     return owner if state == "alive" else "RECONNECT_REQUIRED"
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     own=st.sampled_from(STATES),
     shared=st.fixed_dictionaries({role: st.sampled_from(STATES[:-1]) for role in ROLES}),

@@ -20,6 +20,7 @@ from mcpist.aws import clients
 from mcpist.aws.clients import AwsError
 from mcpist.errors import IntegrityError, StoreUnavailable
 from tests.clock import Clock
+from tests.examples import examples
 from tests.token_broker.conftest import forget
 from token_broker.vault import vault
 from token_broker.vault.vault import HEADER, SecretPlace, unseal, unseal_proof
@@ -29,7 +30,7 @@ SECRET = SecretStr("ghu_canary_of_the_vault")
 
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 places = st.builds(SecretPlace, organization=text, owner=text, service=text, field=text, version=st.integers(1, 10**9))
-quick = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 pytestmark = pytest.mark.usefixtures("aws")
 

@@ -14,8 +14,9 @@ from tests.core.batch.graphs import Batch, batches, timed
 from tests.core.batch.machine.test_definition import FUNCTION_TIMEOUT_SECONDS, SHAPES, STEP_RUNNER
 from tests.core.batch.shapes import seeded
 from tests.core.batch.stub_runner import StepRunner, ideal_times
+from tests.examples import examples
 
-A_FEW_SECONDS = settings(max_examples=60, deadline=None)
+A_FEW_SECONDS = settings(max_examples=examples(60), deadline=None)
 A_DAY_OF_MICROSECONDS = 86_400_000_000
 FAN = frozenset({1})
 

@@ -26,6 +26,7 @@ from mcpist.caller import Subject
 from mcpist.errors import StoreUnavailable
 from mcpist.running.run import ToolResult
 from mcpist.settings import settings as stack
+from tests.examples import examples
 
 type Happening = Literal["killed", "outage", "delivered twice", "executed twice", "cancelled"]
 
@@ -266,7 +267,9 @@ HAPPENINGS = st.dictionaries(
 
 @pytest.mark.usefixtures("aws")
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(shape=st.sampled_from(SHAPES), happenings=HAPPENINGS)
 def test_every_step_happens_once_with_any_fault_at_any_moment(shape: Shape, happenings: dict[int, Happening]) -> None:

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from mcpist.batch.language.graph import Graph, canonical_order, components, find_cycle, opened, series
 from tests.core.batch.graphs import graphs
+from tests.examples import examples
 
-ONE_SECOND = settings(max_examples=80, deadline=None)
+ONE_SECOND = settings(max_examples=examples(80), deadline=None)
 
 
 def sets(*parts: Sequence[int]) -> tuple[frozenset[int], ...]:

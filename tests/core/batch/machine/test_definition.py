@@ -15,6 +15,7 @@ from mcpist.batch.language.graph import Graph, canonical_order
 from mcpist.batch.machine.definition import Machine, build_machine, build_relay, stack_prefix
 from mcpist.batch.machine.layout import MAX_STATES, MachineTooLarge
 from tests.core.batch.graphs import Batch, batches
+from tests.examples import examples
 
 MACHINES = Path(__file__).parent / "machines"
 TEMPLATE = Path(__file__).parents[4] / "template.yaml"
@@ -22,7 +23,7 @@ STEP_RUNNER = "arn:aws:lambda:eu-central-1:123456789012:function:mcpist-step-run
 ROLE = "arn:aws:iam::123456789012:role/mcpist-machines"
 FUNCTION_TIMEOUT_SECONDS = 60
 CLAIM_MARGIN_SECONDS = 2
-A_FEW_SECONDS = settings(max_examples=60, deadline=None)
+A_FEW_SECONDS = settings(max_examples=examples(60), deadline=None)
 
 
 def graph(*needs: Iterable[int]) -> Graph:
