@@ -1,1 +1,1 @@
-"""What every door of MCPist shares."""
+"""The core that every function shares."""

@@ -1,1 +1,1 @@
-"""What Atlassian's products share: Jira and Confluence."""
+"""Atlassian: the dialect and the refusals that Jira and Confluence share."""

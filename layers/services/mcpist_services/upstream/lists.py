@@ -51,7 +51,7 @@ _LISTING_MODELS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class CachedListing:
-    """What a server offered when it was last asked; valid `until` a time by the wall clock."""
+    """A server's listing and when it was read; valid `until` a time by the wall clock."""
 
     listing: Listing
     digest: str
@@ -65,7 +65,7 @@ class CachedListing:
 
 @dataclass(frozen=True)
 class ServerState:
-    """What is known of a server for a caller: its list, if it ever answered, and its approved tools by name.
+    """A server as one caller sees it: its listing, if it ever answered, and its approved tools by name.
 
     After a `failure` it is asked again at `retry_at`, by the wall clock.
     """

@@ -49,7 +49,7 @@ class StepAttempt:
 
 @dataclass(frozen=True, slots=True)
 class AttemptResult:
-    """What an attempt changed."""
+    """The batch after an attempt."""
 
     head: Header
     """The header afterwards; it says which steps the attempt opened."""

@@ -129,13 +129,13 @@ class MapItems:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a step or an element ended."""
+    """The ending of a step or an element."""
 
     status: Status
     result: StoredJson | None = None
     """The tool's JSON; of a step with `each` the list of its elements' JSON."""
     more: str = ""
-    """How to get the rest of a result that is a list and was cut."""
+    """For a list that was cut: the way to get the rest."""
     account: str = ""
     """The name of the account that acted."""
     error: Mapping[str, Any] | None = None
@@ -168,7 +168,7 @@ class Entry:
 
     @property
     def status(self) -> Status | None:
-        """How it ended; None before that."""
+        """The status with which it ended; None before that."""
         return self.ending.status if self.ending else None
 
     @property
@@ -183,5 +183,5 @@ class Entry:
 
     @property
     def statuses(self) -> Sequence[Mapping[str, Any]] | None:
-        """How its elements ended; None where it has none, or has not ended."""
+        """The counts of its elements' endings; None where it has no elements, or has not ended."""
         return self.ending.statuses if self.ending else None
