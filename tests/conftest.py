@@ -1,4 +1,4 @@
-"""What tests of every room share: an issuer on loopback, AWS on moto, and one organization with its people."""
+"""Fixtures for the tests of every room: an issuer on loopback, AWS on moto, and one organization with its people."""
 
 import os
 from collections import Counter

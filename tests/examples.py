@@ -1,4 +1,4 @@
-"""How many examples a property is tried on: all by `make test-all`, a third of them by `make test`."""
+"""The number of examples that a property is tried on: all by `make test-all`, a third of them by `make test`."""
 
 import os
 

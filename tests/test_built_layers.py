@@ -1,4 +1,4 @@
-"""What `make build` makes is what Lambda would run: handlers import from the built folders alone, without compiling."""
+"""The output of `make build` is what Lambda would run: handlers import from it alone, without compiling."""
 
 import json
 import os
@@ -82,7 +82,7 @@ def make_build(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `make build` makes: one folder for each function and layer."""
+    """The output of `make build`: one folder for each function and layer."""
     return make_build(tmp_path_factory.mktemp("build") / "built")
 
 

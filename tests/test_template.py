@@ -1,4 +1,4 @@
-"""What the template may give to whom, read as CloudFormation would see it: translated by SAM's own translator."""
+"""The rights that the template gives, read as CloudFormation sees it: translated by SAM's own translator."""
 
 import json
 import os
@@ -56,7 +56,7 @@ def listed(value: Any) -> list[Any]:
 
 
 def statements(resources: Json, role: str) -> Iterator[Statement]:
-    """What a role may, whatever the parameters say; but sending traces, of which a test of its own speaks."""
+    """Yield the statements of a role under any parameters, but for those of tracing, which has a test of its own."""
     for policy in resources[role]["Properties"]["Policies"]:
         if "Fn::If" not in policy:
             yield from policy["PolicyDocument"]["Statement"]

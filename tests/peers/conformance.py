@@ -14,7 +14,7 @@ _FOLDER = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
 
 
 def outcomes(url: str, scenario: str, folder: Path) -> dict[str, str]:
-    """How each check of a scenario ended, with what the suite says of those that did not succeed."""
+    """Return the outcome of each check of a scenario, with the suite's message for those that failed."""
     suite = modules() / "@modelcontextprotocol/conformance/dist/index.js"
     done = subprocess.run(
         [modern_node(), suite, "server", "--url", url, "--scenario", scenario, "--output-dir", folder],
@@ -30,7 +30,7 @@ def outcomes(url: str, scenario: str, folder: Path) -> dict[str, str]:
 
 
 def failures(url: str, revision: str, folder: Path) -> tuple[set[str], dict[str, str]]:
-    """What a revision of the protocol requires: the checks that passed, and those that failed, with their messages.
+    """Run the checks of a protocol revision: those that passed, and those that failed with their messages.
 
     What a server only should do counts, too: the suite warns of it.
     """

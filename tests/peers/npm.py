@@ -20,7 +20,7 @@ MIN_NODE_VERSION = 22
 
 
 def node(script: str, stdin: str = "") -> str:
-    """What a CommonJS script prints; it can `require` every package of package.json."""
+    """Run a CommonJS script and return its output; it can `require` every package of package.json."""
     modules()
     done = subprocess.run(
         ["node", "-e", script],

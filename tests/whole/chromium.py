@@ -132,7 +132,7 @@ class Page:
 
     @property
     def text(self) -> str:
-        """What a person reads."""
+        """Return the text that a person reads."""
         return str(self.find("document.body.innerText"))
 
     def wait_for_text(self, text: str) -> str:
@@ -173,7 +173,7 @@ def running(folder: Path) -> Iterator[Chromium]:
 
 
 def _high(number: int) -> int:
-    """The same file under a number that the browser's own 3 and 4 cannot clash with."""
+    """Duplicate a file under a number that the browser's own 3 and 4 cannot clash with."""
     moved = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 10)
     os.close(number)
     return moved

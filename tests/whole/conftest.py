@@ -48,22 +48,22 @@ class McpUser:
     path: str = ""
 
     def call(self, name: str, /, **arguments: Any) -> CallToolResult:
-        """What a meta-tool answers."""
+        """Call a meta-tool and return its result."""
         return asyncio.run(self._ask(lambda client: client.call_tool(name, arguments)))
 
     def texts(self, name: str, /, **arguments: Any) -> list[str]:
-        """The texts that a meta-tool answers without an error."""
+        """Call a meta-tool that must succeed, and return the texts of its result."""
         result = self.call(name, **arguments)
         texts = [block.text for block in result.content if isinstance(block, TextContent)]
         assert not result.is_error, texts
         return texts
 
     def tools(self) -> list[Any]:
-        """The tools as the endpoint lists them."""
+        """Return the tools that the endpoint lists."""
         return self.ask(lambda client: client.list_tools()).tools
 
     def ask(self, question: Any) -> Any:
-        """What the endpoint answers to anything that a client can ask."""
+        """Return the endpoint's answer to any question that a client can ask."""
         return asyncio.run(self._ask(question))
 
     async def _ask(self, question: Any) -> Any:

@@ -15,14 +15,14 @@ S3_ACTIONS = {"GET": "GetObject", "HEAD": "GetObject", "PUT": "PutObject", "DELE
 
 
 def missing_rights(aws: EmbeddedAws, requests: Iterable[AwsRequest]) -> set[tuple[str, str, str]]:
-    """What functions asked of AWS that their roles do not allow: function, action, resource."""
+    """Return the rights that functions used and their roles do not allow: function, action, resource."""
     resources = read_yaml(ROOT / "template.yaml")["Resources"]
     asked = {(request.function, *right) for request in requests if request.function for right in rights(aws, request)}
     return {(function, *right) for function, *right in asked if tuple(right) not in granted(resources, function)}
 
 
 def rights(aws: EmbeddedAws, request: AwsRequest) -> Iterator[Right]:
-    """What one request needs."""
+    """Yield the rights that one request needs."""
     match request.service:
         case "dynamodb":
             tables = {table.name: table.id for table in aws.template.tables}
@@ -47,7 +47,7 @@ def rights(aws: EmbeddedAws, request: AwsRequest) -> Iterator[Right]:
 
 
 def granted(resources: dict[str, Any], function: str) -> set[Right]:
-    """What a function's role allows, and VaultKey's policy allows the role."""
+    """Return the rights that a function's role allows, and those that VaultKey's policy allows the role."""
     role = _name(resources[function]["Properties"]["Role"])
     statements = [
         statement

@@ -39,7 +39,7 @@ def mcpist(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any
 
 
 def offered(deployment: LocalDeployment, sub: str) -> str:
-    """What the module rag offers somebody, from a sandbox that remembers nothing."""
+    """Return the tools of the module rag that a sandbox with empty caches offers a user."""
     deployment.aws.functions["McpEndpointFunction"].stop_idle()
     result = McpUser(deployment, deployment.login.mint(sub, expires_in=600)).call("get_module_schema", modules=["rag"])
     return json.dumps([block.model_dump() for block in result.content])

@@ -122,7 +122,7 @@ class Story:
     stored: list[str] = field(default_factory=list)
 
     def log_in(self) -> None:
-        """As a browser does that follows the link of a call."""
+        """Follow the link of a call as a browser does."""
         place = self.web.get(f"{self.deployment.connect_url}/github").headers["location"]
         attempt = dict(parse_qsl(self.web.cookies["mcpist-login"]))
         request = parse_qs(urlsplit(self.web.get(place).headers["location"]).query)["request"][0]
@@ -134,7 +134,7 @@ class Story:
         self.secrets |= {attempt["state"], attempt["verifier"], code, session.rstrip("=")}
 
     def post(self, service: str, **form: str) -> httpx2.Response:
-        """What a form of a page sends."""
+        """Send a form of a page."""
         told = {"organization": ORGANIZATION, "user": USER.sub, **form}
         return self.web.post(
             f"{self.deployment.connect_url}/{service}", data=told, headers={"origin": self.deployment.aws.api_url}
@@ -148,7 +148,7 @@ class Story:
         return state
 
     def come_back(self, **query: str) -> httpx2.Response:
-        """What the provider sends the browser back with."""
+        """Open the callback to which the provider sends the browser back."""
         self.secrets |= {query[name] for name in ("state", "code") if name in query}
         return self.hear(self.web.get(f"{self.deployment.connect_url}/callback/github", params=query))
 
@@ -159,7 +159,7 @@ class Story:
         return answer
 
     def call(self, name: str = "call", **arguments: Any) -> str:
-        """What a meta-tool answers, whatever it is."""
+        """Return a meta-tool's answer, errors included."""
         token = self.deployment.token(USER)
         self.secrets.add(token)
         answer = str(McpUser(self.deployment, token).call(name, **arguments))
@@ -387,7 +387,7 @@ def change_version(story: Story, version: str) -> str:
 
 @pytest.fixture(scope="module")
 def told(story: Story, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What the command line says at the end of the story: all is taken away, and the provider fails."""
+    """Return the command line's output at the end of the story: all grants are revoked, and the provider fails."""
     folder = tmp_path_factory.mktemp("shell")
     (folder / ".mcpist").mkdir()
     facts = _facts(story.deployment)

@@ -59,7 +59,7 @@ def test_the_inspector_uses_each_meta_tool(deployment: LocalDeployment, era: str
 
 
 def run(command: list[Any], *, stdin: str = "", home: Path | None = None) -> str:
-    """What a program of Node prints."""
+    """Run a program with Node and return its output."""
     environment = os.environ | ({"HOME": str(home)} if home else {})
     done = subprocess.run(
         [modern_node(), *command],

@@ -74,7 +74,7 @@ def allow(page: Page, account: str) -> None:
 
 
 def resolve(visitor: McpUser) -> dict[str, Any]:
-    """What the broker would send this person's calls with."""
+    """Return the credential that the broker gives for this person's calls."""
     message = {
         "operation": "resolve",
         "proof": {"kind": "jwt", "value": visitor.token},

@@ -207,7 +207,7 @@ def test_only_what_the_broker_can_read_is_of_use(deployment: LocalDeployment, ex
 
 @pytest.fixture
 def guests(deployment: LocalDeployment) -> Iterator[None]:
-    """Whatever organizations a test makes besides are gone afterwards."""
+    """Remove the organizations that a test creates."""
     with operating(deployment.aws):
         yield
         table = Table(settings().directory_table, "directory")

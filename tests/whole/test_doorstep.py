@@ -78,7 +78,7 @@ def page(chromium: Chromium) -> Page:
 
 
 def fetched(page: Page, url: str, **options: Any) -> dict[str, Any]:
-    """What the page's own script can read of an answer, or the error that it gets."""
+    """Return the parts of an answer that the page's own script can read, or the error that it gets."""
     reading = "({status: answer.status, headers: Object.fromEntries(answer.headers), text: await answer.text()})"
     page.find(
         f"window.read = null; fetch({json.dumps(url)}, {json.dumps(options)})"

@@ -144,7 +144,7 @@ def each(trace: Path) -> str:
 
 
 def traces(trace: Path) -> list[int]:
-    """How often each of the three traces was left."""
+    """Count how often each of the three traces was written."""
     return [count(trace, name) for name in DOCUMENTS]
 
 

@@ -1,4 +1,4 @@
-"""What a newcomer sees: a real client, a schema, a call, a batch, and its machine in Step Functions."""
+"""The first steps of a new user: a real client, a schema, a call, a batch, and its machine in Step Functions."""
 
 import json
 

@@ -18,7 +18,7 @@ REDIRECT = "http://localhost:8787/callback"
 
 
 class Memory:
-    """What the client keeps."""
+    """The tokens and the registration that the client stores."""
 
     def __init__(self) -> None:
         self.tokens: OAuthToken | None = None

@@ -36,7 +36,7 @@ def names() -> set[str]:
 
 
 def tidy(visitor: McpUser) -> Any:
-    """What the janitor's schedule brings."""
+    """Invoke the janitor as its schedule does."""
     function = visitor.deployment.aws.resource("JanitorFunction.Alias")
     answer = visitor.deployment.aws.client("lambda").invoke(FunctionName=function, Payload=b"{}")
     told = json.loads(answer["Payload"].read())

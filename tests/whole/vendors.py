@@ -52,7 +52,7 @@ class Vendors:
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
     def answer(self, name: str, method: str, rest: str, headers: dict[str, str], body: bytes) -> httpx2.Response:
-        """What the service answers; a request that its description does not allow is refused and kept."""
+        """Answer as the service does; refuse and record a request that its description does not allow."""
         self.tokens[name].add(headers.get("authorization", ""))
         transport = self.vendor(name).transports[0]
         del headers["host"]
