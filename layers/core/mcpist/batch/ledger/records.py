@@ -183,5 +183,5 @@ class Entry:
 
     @property
     def statuses(self) -> Sequence[Mapping[str, Any]] | None:
-        """The counts of its elements' endings; None where it has no elements, or has not ended."""
+        """The ending of each of its elements; None where it has none, or has not ended."""
         return self.ending.statuses if self.ending else None
