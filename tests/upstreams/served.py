@@ -25,6 +25,7 @@ def served(server: Server[Any]) -> Iterator[str]:
     app = Starlette(routes=[Mount("/mcp", app=manager.handle_request)], lifespan=running)
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", ws="none")
     socket = config.bind_socket()
+    socket.listen()  # a client that comes before the server has started waits
     web = uvicorn.Server(config)
     thread = Thread(target=web.run, args=([socket],))
     thread.start()
