@@ -15,27 +15,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from urllib.parse import unquote
 
+from mcpist.markdown import tree
 from mcpist.markdown.flanking import SPACES
-from mcpist.markdown.tree import (
-    Block,
-    Blocks,
-    Break,
-    Code,
-    Heading,
-    Image,
-    Item,
-    List,
-    Mark,
-    Mention,
-    Paragraph,
-    Quote,
-    Rule,
-    Run,
-    Runs,
-    Table,
-    Text,
-    Unsupported,
-)
 
 MAX_NESTING = 32  # the parser recurses, and counts a quote as one level, a list as two
 MENTION = "mention:"
@@ -48,142 +29,146 @@ _NOT_IN_CODE = re.compile(r"[\0\ud800-\udfff]")
 _UNENCODABLE = re.compile(rf"[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef{_NONCHARACTERS}]")
 
 
-def normalize(blocks: Blocks) -> Blocks:
+def normalize(blocks: tree.Blocks) -> tree.Blocks:
     """Return the tree as Markdown can hold it; a tree from `read` is normal already."""
     return tuple(_blocks(blocks, 0))
 
 
-def _blocks(blocks: Iterable[Block], level: int) -> Iterator[Block]:
+def _blocks(blocks: Iterable[tree.Block], level: int) -> Iterator[tree.Block]:
     for block in blocks:
-        if isinstance(block, Quote | List) and level >= MAX_NESTING:
+        if isinstance(block, tree.Quote | tree.List) and level >= MAX_NESTING:
             yield from _blocks(_leaves(block), level)
         else:
             yield from _block(block, level)
 
 
-def _block(block: Block, level: int) -> Iterator[Block]:
+def _block(block: tree.Block, level: int) -> Iterator[tree.Block]:
     match block:
-        case Paragraph(runs):
+        case tree.Paragraph(runs):
             yield from _paragraph(_runs(runs))
-        case Heading(depth, runs):
-            yield Heading(min(max(depth, 1), 6), _runs(runs))
-        case Code(text, language):
-            yield Code(_NOT_IN_CODE.sub("\ufffd", _LINE_END.sub("\n", text)), single_line(language))
-        case Quote(blocks):
-            yield Quote(tuple(_blocks(blocks, level + 1)))
-        case List(items, start) if items:
-            kept = tuple(Item(tuple(_blocks(item.blocks, level + 2)), item.done) for item in items)
-            yield List(kept, None if start is None else min(max(start, 0), MAX_LIST_NUMBER))
-        case Table(rows) if any(rows):
+        case tree.Heading(depth, runs):
+            yield tree.Heading(min(max(depth, 1), 6), _runs(runs))
+        case tree.Code(text, language):
+            yield tree.Code(_NOT_IN_CODE.sub("\ufffd", _LINE_END.sub("\n", text)), single_line(language))
+        case tree.Quote(blocks):
+            yield tree.Quote(tuple(_blocks(blocks, level + 1)))
+        case tree.List(items, start) if items:
+            kept = tuple(tree.Item(tuple(_blocks(item.blocks, level + 2)), item.done) for item in items)
+            yield tree.List(kept, None if start is None else min(max(start, 0), MAX_LIST_NUMBER))
+        case tree.Table(rows) if any(rows):
             width = max(map(len, rows))
-            yield Table(tuple(tuple(map(_runs, row)) + ((),) * (width - len(row)) for row in rows))
-        case Unsupported():
+            yield tree.Table(tuple(tuple(map(_runs, row)) + ((),) * (width - len(row)) for row in rows))
+        case tree.Unsupported():
             yield _lost(block)
-        case Rule():
+        case tree.Rule():
             yield block
 
 
-def _paragraph(runs: Runs) -> Iterator[Block]:
+def _paragraph(runs: tree.Runs) -> Iterator[tree.Block]:
     match runs:
         case ():
             pass
-        case (Unsupported() as lost,):
+        case (tree.Unsupported() as lost,):
             yield lost
         case _:
-            yield Paragraph(runs)
+            yield tree.Paragraph(runs)
 
 
-def _leaves(block: Block) -> Iterator[Block]:
+def _leaves(block: tree.Block) -> Iterator[tree.Block]:
     """Return the blocks inside quotes and lists, however deep, in their order."""
     waiting = [block]
     while waiting:
         match waiting.pop():
-            case Quote(blocks):
+            case tree.Quote(blocks):
                 waiting.extend(reversed(blocks))
-            case List(items):
+            case tree.List(items):
                 waiting.extend(inner for item in reversed(items) for inner in reversed(item.blocks))
             case leaf:
                 yield leaf
 
 
-def _runs(runs: Runs) -> Runs:
+def _runs(runs: tree.Runs) -> tree.Runs:
     pieces = _trim_spaces(piece for run in runs for piece in _pieces(run))
     return tuple(_join_runs(_restrict_spaces(_restrict_spaces(pieces)[::-1])[::-1]))
 
 
-def _pieces(run: Run) -> Iterator[Run]:
+def _pieces(run: tree.Run) -> Iterator[tree.Run]:
     """Split a run into pieces that are all spaces or have none at their ends."""
     match run:
-        case Text(text, marks, link):
+        case tree.Text(text, marks, link):
             yield from _text(text, marks, _address(link))
-        case Image(source, alt):
-            yield Image(_address(source), single_line(alt))
-        case Mention(id_, name):
-            yield Mention(_replace_unencodable(id_), single_line(name)) if id_ else Text(f"@{single_line(name)}")
-        case Unsupported():
+        case tree.Image(source, alt):
+            yield tree.Image(_address(source), single_line(alt))
+        case tree.Mention("", name):
+            yield tree.Text(f"@{single_line(name)}")
+        case tree.Mention(id_, name):
+            yield tree.Mention(_replace_unencodable(id_), single_line(name))
+        case tree.Unsupported():
             yield _lost(run)
-        case Break():
+        case tree.Break():
             yield run
 
 
-def _text(text: str, marks: frozenset[Mark], link: str) -> Iterator[Run]:
+def _text(text: str, marks: frozenset[tree.Mark], link: str) -> Iterator[tree.Run]:
     if text and link.startswith(MENTION) and link != MENTION:
         name = "" if text == link else text.removeprefix("@")
-        yield Mention(_replace_unencodable(unquote(link.removeprefix(MENTION))), single_line(name))
+        yield tree.Mention(_replace_unencodable(unquote(link.removeprefix(MENTION))), single_line(name))
         return
     for position, line in enumerate(_LINE_END.split(_replace_unencodable(text))):
         if position:
-            yield Break()
+            yield tree.Break()
         bare = line if "code" in marks else line.strip(SPACES)
         start = line.index(bare)
         pieces = (line[:start], bare, line[start + len(bare) :])
-        yield from (Text(piece, marks, link) for piece in pieces if piece)
+        yield from (tree.Text(piece, marks, link) for piece in pieces if piece)
 
 
-def _trim_spaces(pieces: Iterable[Run]) -> list[Run]:
+def _trim_spaces(pieces: Iterable[tree.Run]) -> list[tree.Run]:
     """Remove spaces around breaks, and spaces and breaks at the ends."""
-    kept: list[Run] = []
+    kept: list[tree.Run] = []
     for piece in pieces:
-        if isinstance(piece, Break):
+        if isinstance(piece, tree.Break):
             while kept and _is_blank(kept[-1]):
                 kept.pop()
-        at_start = not kept or isinstance(kept[-1], Break)
-        if kept if isinstance(piece, Break) else not (at_start and _is_blank(piece)):
+        at_start = not kept or isinstance(kept[-1], tree.Break)
+        if kept if isinstance(piece, tree.Break) else not (at_start and _is_blank(piece)):
             kept.append(piece)
-    while kept and (_is_blank(kept[-1]) or isinstance(kept[-1], Break)):
+    while kept and (_is_blank(kept[-1]) or isinstance(kept[-1], tree.Break)):
         kept.pop()
     return kept
 
 
-def _restrict_spaces(pieces: list[Run]) -> list[Run]:
+def _restrict_spaces(pieces: list[tree.Run]) -> list[tree.Run]:
     """Keep on spaces only the marks and the link that the piece before them has."""
-    before = Text("")
-    shared: list[Run] = []
+    before = tree.Text("")
+    shared: list[tree.Run] = []
     for piece in pieces:
-        if isinstance(piece, Text) and _is_blank(piece):
-            before = Text(piece.text, piece.marks & before.marks, piece.link if piece.link == before.link else "")
+        if isinstance(piece, tree.Text) and _is_blank(piece):
+            before = tree.Text(piece.text, piece.marks & before.marks, piece.link if piece.link == before.link else "")
             shared.append(before)
         else:
-            before = piece if isinstance(piece, Text) else Text("")
+            before = piece if isinstance(piece, tree.Text) else tree.Text("")
             shared.append(piece)
     return shared
 
 
-def _join_runs(pieces: list[Run]) -> Iterator[Run]:
-    for style, alike in groupby(pieces, lambda piece: (piece.marks, piece.link) if isinstance(piece, Text) else None):
+def _join_runs(pieces: list[tree.Run]) -> Iterator[tree.Run]:
+    for style, alike in groupby(
+        pieces, lambda piece: (piece.marks, piece.link) if isinstance(piece, tree.Text) else None
+    ):
         if style is None:
             yield from alike
         else:
-            yield Text("".join(piece.text for piece in alike if isinstance(piece, Text)), *style)
+            yield tree.Text("".join(piece.text for piece in alike if isinstance(piece, tree.Text)), *style)
 
 
-def _is_blank(run: Run) -> bool:
-    return isinstance(run, Text) and "code" not in run.marks and not run.text.strip(SPACES)
+def _is_blank(run: tree.Run) -> bool:
+    return isinstance(run, tree.Text) and "code" not in run.marks and not run.text.strip(SPACES)
 
 
-def _lost(lost: Unsupported) -> Unsupported:
+def _lost(lost: tree.Unsupported) -> tree.Unsupported:
     """Remove `<` and `>`, which would end the comment that represents an unsupported element."""
-    return Unsupported(single_line(re.sub("[<>]", " ", lost.name)))
+    return tree.Unsupported(single_line(re.sub("[<>]", " ", lost.name)))
 
 
 def _address(text: str) -> str:

@@ -11,34 +11,16 @@ from collections.abc import Iterable, Iterator
 from markdown_it.common.utils import unescapeAll
 from markdown_it.token import Token
 
+from mcpist.markdown import tree
 from mcpist.markdown.dialect import dialect
 from mcpist.markdown.flanking import SPACES
 from mcpist.markdown.normal_form import MENTION, normalize, single_line
-from mcpist.markdown.tree import (
-    Block,
-    Blocks,
-    Break,
-    Code,
-    Heading,
-    Image,
-    Item,
-    List,
-    Mark,
-    Paragraph,
-    Quote,
-    Rule,
-    Run,
-    Runs,
-    Table,
-    Text,
-    Unsupported,
-)
 
-_MARKS: dict[str, Mark] = {"strong": "strong", "em": "emphasis", "s": "strike"}
+_MARKS: dict[str, tree.Mark] = {"strong": "strong", "em": "emphasis", "s": "strike"}
 _MAX_REPEATED_CHARACTERS = 100_000  # characters that uses of link definitions may add to the text's own length
 
 
-def read(text: str) -> Blocks:
+def read(text: str) -> tree.Blocks:
     """Return the tree of a Markdown text, in its normal form; every text has one."""
     tokens = dialect(definitions=True).parse(text)
     referring = list(_referring(tokens))
@@ -68,49 +50,49 @@ def _without_used_definitions(tokens: Iterable[Token], labels: set[str]) -> Iter
             yield token
 
 
-def _blocks(tokens: Iterator[Token]) -> Blocks:
+def _blocks(tokens: Iterator[Token]) -> tree.Blocks:
     """Read blocks up to the end of their container."""
     return tuple(_blocks_until_closed(tokens))
 
 
-def _blocks_until_closed(tokens: Iterator[Token]) -> Iterator[Block]:
+def _blocks_until_closed(tokens: Iterator[Token]) -> Iterator[tree.Block]:
     for token in tokens:
         if token.nesting < 0:
             return
         yield _block(token, tokens)
 
 
-def _block(token: Token, tokens: Iterator[Token]) -> Block:
+def _block(token: Token, tokens: Iterator[Token]) -> tree.Block:
     match token.type:
         case "paragraph_open":
-            return Paragraph(_runs(tokens))
+            return tree.Paragraph(_runs(tokens))
         case "heading_open":
-            return Heading(int(token.tag[1:]), _runs(tokens))
+            return tree.Heading(int(token.tag[1:]), _runs(tokens))
         case "fence" | "code_block":
-            return Code(token.content.removesuffix("\n"), unescapeAll(token.info))
+            return tree.Code(token.content.removesuffix("\n"), unescapeAll(token.info))
         case "blockquote_open":
-            return Quote(_blocks(tokens))
+            return tree.Quote(_blocks(tokens))
         case "bullet_list_open":
-            return List(tuple(_items(tokens)))
+            return tree.List(tuple(_items(tokens)))
         case "ordered_list_open":
-            return List(tuple(_items(tokens)), int(token.attrs.get("start", 1)))
+            return tree.List(tuple(_items(tokens)), int(token.attrs.get("start", 1)))
         case "table_open":
-            return Table(tuple(_rows(tokens)))
+            return tree.Table(tuple(_rows(tokens)))
         case "definition":
-            return Paragraph((Text(_definition(token)),))
+            return tree.Paragraph((tree.Text(_definition(token)),))
         case _:
-            return Rule()
+            return tree.Rule()
 
 
-def _items(tokens: Iterator[Token]) -> Iterator[Item]:
+def _items(tokens: Iterator[Token]) -> Iterator[tree.Item]:
     for token in tokens:
         if token.type != "list_item_open":
             return
-        yield Item(_blocks(tokens), token.meta.get("done"))
+        yield tree.Item(_blocks(tokens), token.meta.get("done"))
 
 
-def _rows(tokens: Iterator[Token]) -> Iterator[tuple[Runs, ...]]:
-    cells: list[Runs] = []
+def _rows(tokens: Iterator[Token]) -> Iterator[tuple[tree.Runs, ...]]:
+    cells: list[tree.Runs] = []
     for token in tokens:
         match token.type:
             case "th_open" | "td_open":
@@ -127,11 +109,11 @@ def _definition(token: Token) -> str:
     return single_line(f"[{token.meta['label']}]: {token.meta['url']}{title}")
 
 
-def _runs(tokens: Iterator[Token]) -> Runs:
+def _runs(tokens: Iterator[Token]) -> tree.Runs:
     """Read the runs of the block that was just opened, and its end."""
     inline, _ = next(tokens), next(tokens)
-    runs: list[Run] = []
-    marks: Counter[Mark] = Counter()
+    runs: list[tree.Run] = []
+    marks: Counter[tree.Mark] = Counter()
     links: list[Token] = []  # more than one is an autolink inside a link's text, which is text there
     begin = 0
     for token in inline.children or ():
@@ -149,35 +131,36 @@ def _runs(tokens: Iterator[Token]) -> Runs:
     return tuple(runs)
 
 
-def _leaf(token: Token, marks: frozenset[Mark], link: str) -> list[Run]:
+def _leaf(token: Token, marks: frozenset[tree.Mark], link: str) -> list[tree.Run]:
     match token.type:
         case "code_inline":
-            return [Text(token.content, marks | {"code"}, link)]
+            return [tree.Text(token.content, marks | {"code"}, link)]
         case "softbreak":
-            return [Text(" ", marks, link)]
+            return [tree.Text(" ", marks, link)]
         case "hardbreak":
-            return [Break()]
+            return [tree.Break()]
         case "lost":
-            return [Unsupported(token.content)]
+            return [tree.Unsupported(token.content)]
         case "image":
-            return [Image(str(token.attrs["src"]), _alt(token.children or ())), *_title(token)]
+            return [tree.Image(str(token.attrs["src"]), _alt(token.children or ())), *_title(token)]
         case _:
-            return [Text(token.content, marks, link)]
+            return [tree.Text(token.content, marks, link)]
 
 
-def _link(runs: list[Run], link: Token) -> list[Run]:
+def _link(runs: list[tree.Run], link: Token) -> list[tree.Run]:
     """Return a link's runs: a mention's text as one run, and the address where a link has no text."""
     address = str(link.attrs["href"])
-    texts = [run for run in runs if isinstance(run, Text) and ("code" in run.marks or run.text.strip(SPACES))]
+    texts = [run for run in runs if isinstance(run, tree.Text) and ("code" in run.marks or run.text.strip(SPACES))]
     if address.startswith(MENTION):
-        name = "".join(run.text for run in runs if isinstance(run, Text))
-        runs = [run for run in runs if not isinstance(run, Text)] + ([Text(name, link=address)] if texts else [])
-    return [*runs, *([] if texts else [Text(address, link=address)]), *_title(link)]
+        name = "".join(run.text for run in runs if isinstance(run, tree.Text))
+        others = [run for run in runs if not isinstance(run, tree.Text)]
+        runs = [*others, *([tree.Text(name, link=address)] if texts else [])]
+    return [*runs, *([] if texts else [tree.Text(address, link=address)]), *_title(link)]
 
 
-def _title(token: Token) -> list[Run]:
+def _title(token: Token) -> list[tree.Run]:
     title = single_line(str(token.attrs.get("title", "")))
-    return [Text(f" ({title})")] if title else []
+    return [tree.Text(f" ({title})")] if title else []
 
 
 def _alt(tokens: Iterable[Token]) -> str:

@@ -6,27 +6,9 @@ several ways to write an element it takes the one that models use: `-`, `1.`, `-
 
 import re
 
+from mcpist.markdown import tree
 from mcpist.markdown.inline import escape_plain, inline
 from mcpist.markdown.normal_form import MAX_LIST_NUMBER, normalize
-from mcpist.markdown.tree import (
-    Block,
-    Blocks,
-    Break,
-    Code,
-    Heading,
-    Image,
-    Item,
-    List,
-    Mention,
-    Paragraph,
-    Quote,
-    Rule,
-    Run,
-    Runs,
-    Table,
-    Text,
-    Unsupported,
-)
 
 # A list after a list would continue it, and directly after a marker `- - -` and `- ---` are rules.
 _RULE = "---"
@@ -34,39 +16,39 @@ _ALTERNATIVE = {"-": "*", ".": ")", _RULE: "***"}
 _BREAK_IN_LINE = "<br>"
 
 
-def write(blocks: Blocks) -> str:
+def write(blocks: tree.Blocks) -> str:
     """Return the tree as Markdown, which `read` turns into the tree in its normal form."""
     return _blocks(normalize(blocks))
 
 
-def plain_text(runs: Runs) -> str:
+def plain_text(runs: tree.Runs) -> str:
     """Return runs as text without marks, e.g. for a title."""
     return "".join(map(_plain, runs))
 
 
-def _plain(run: Run) -> str:
+def _plain(run: tree.Run) -> str:
     match run:
-        case Text(text):
+        case tree.Text(text):
             return text
-        case Image(_, alt):
+        case tree.Image(_, alt):
             return alt
-        case Mention(_, name):
+        case tree.Mention(_, name):
             return f"@{name}"
-        case Break():
+        case tree.Break():
             return "\n"
-        case Unsupported():
+        case tree.Unsupported():
             return ""
 
 
-def _blocks(blocks: Blocks, marker: str = "") -> str:
+def _blocks(blocks: tree.Blocks, marker: str = "") -> str:
     """Write blocks one after another; `marker` is that of the list item that contains them, if any."""
     parts: list[str] = []
-    before: Block | None = None
+    before: tree.Block | None = None
     taken = marker
     for block in blocks:
         if before is not None:
-            parts.append("\n" if marker and isinstance(before, Paragraph) and _interrupts(block) else "\n\n")
-        if isinstance(block, List):
+            parts.append("\n" if marker and isinstance(before, tree.Paragraph) and _interrupts(block) else "\n\n")
+        if isinstance(block, tree.List):
             own = "-" if block.start is None else "."
             taken = _ALTERNATIVE[own] if own == taken else own
             parts.append(_list(block, taken))
@@ -78,34 +60,36 @@ def _blocks(blocks: Blocks, marker: str = "") -> str:
     return "".join(parts)
 
 
-def _interrupts(block: Block) -> bool:
+def _interrupts(block: tree.Block) -> bool:
     """Whether a list may follow a paragraph without an empty line: text could not be read as its marker."""
-    if not isinstance(block, List) or block.start not in (None, 1):
+    if not isinstance(block, tree.List) or block.start not in (None, 1):
         return False
     first = block.items[0]
     return bool(first.blocks) or first.done is not None
 
 
-def _block(block: Paragraph | Heading | Code | Quote | Table | Rule | Unsupported) -> str:
+def _block(
+    block: tree.Paragraph | tree.Heading | tree.Code | tree.Quote | tree.Table | tree.Rule | tree.Unsupported,
+) -> str:
     match block:
-        case Paragraph(runs):
+        case tree.Paragraph(runs):
             return inline(runs)
-        case Heading(level, runs):
+        case tree.Heading(level, runs):
             text = re.sub(r"(?:\A|(?<=[ \t]))#+\Z", r"\\\g<0>", inline(runs, _BREAK_IN_LINE))
             return f"{'#' * level} {text}" if text else "#" * level
-        case Code(text, language):
+        case tree.Code(text, language):
             return _code(text, language)
-        case Quote(blocks):
+        case tree.Quote(blocks):
             return _prefix_lines("> ", "> ", _blocks(blocks))
-        case Table(rows):
+        case tree.Table(rows):
             return _table(rows)
-        case Unsupported(name):
+        case tree.Unsupported(name):
             return f"<!-- not carried: {name} -->"
-        case Rule():
+        case tree.Rule():
             return _RULE
 
 
-def _list(block: List, mark: str) -> str:
+def _list(block: tree.List, mark: str) -> str:
     lines = []
     for position, item in enumerate(block.items):
         number = "" if block.start is None else str(min(block.start + position, MAX_LIST_NUMBER))
@@ -114,14 +98,14 @@ def _list(block: List, mark: str) -> str:
     return "\n".join(lines)
 
 
-def _item(item: Item, mark: str) -> str:
+def _item(item: tree.Item, mark: str) -> str:
     text = _blocks(item.blocks, mark)
     if item.done is None:
         return text
     box = "[x]" if item.done else "[ ]"
     if not text:
         return box
-    return f"{box} {text}" if isinstance(item.blocks[0], Paragraph) else f"{box}\n\n{text}"
+    return f"{box} {text}" if isinstance(item.blocks[0], tree.Paragraph) else f"{box}\n\n{text}"
 
 
 def _prefix_lines(first: str, others: str, text: str) -> str:
@@ -140,7 +124,7 @@ def _code(text: str, language: str) -> str:
     return "\n".join([opening, *([text] if text else []), fence])
 
 
-def _table(rows: tuple[tuple[Runs, ...], ...]) -> str:
+def _table(rows: tuple[tuple[tree.Runs, ...], ...]) -> str:
     lines = [[inline(cell, _BREAK_IN_LINE).replace("|", r"\|") for cell in row] for row in rows]
     lines.insert(1, ["---"] * len(rows[0]))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

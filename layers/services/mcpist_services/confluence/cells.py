@@ -3,34 +3,18 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mcpist.markdown.tree import (
-    Block,
-    Blocks,
-    Break,
-    Code,
-    Heading,
-    Item,
-    List,
-    Paragraph,
-    Quote,
-    Rule,
-    Run,
-    Runs,
-    Table,
-    Text,
-    Unsupported,
-)
+from mcpist.markdown import tree
 from mcpist_services.confluence.markup import Element
 
 MAX_COLUMNS = 100  # so that one long row cannot lengthen all others
 
-_NAMES: dict[type[Block], str] = {
-    Code: "code block",
-    Heading: "heading",
-    List: "list",
-    Quote: "quote",
-    Rule: "rule",
-    Table: "table",
+_NAMES: dict[type[tree.Block], str] = {
+    tree.Code: "code block",
+    tree.Heading: "heading",
+    tree.List: "list",
+    tree.Quote: "quote",
+    tree.Rule: "rule",
+    tree.Table: "table",
 }
 
 
@@ -38,15 +22,15 @@ _NAMES: dict[type[Block], str] = {
 class Cell:
     """A cell, and the number of columns and rows that it spans."""
 
-    runs: Runs
+    runs: tree.Runs
     columns: int = 1
     rows: int = 1
 
     @property
-    def runs_with_spans(self) -> Runs:
+    def runs_with_spans(self) -> tree.Runs:
         """Its text, followed by its spans, which Markdown cannot express."""
         spans = {"colspan": self.columns, "rowspan": self.rows}
-        return (*self.runs, *(Unsupported(f"{name} {size}") for name, size in spans.items() if size > 1))
+        return (*self.runs, *(tree.Unsupported(f"{name} {size}") for name, size in spans.items() if size > 1))
 
 
 def rows_of(table: Element) -> tuple[list[list[Element]], list[Element | str]]:
@@ -67,16 +51,16 @@ def rows_of(table: Element) -> tuple[list[list[Element]], list[Element | str]]:
     return rows, rest
 
 
-def grid(rows: Iterable[list[Cell]]) -> Iterator[tuple[Runs, ...]]:
+def grid(rows: Iterable[list[Cell]]) -> Iterator[tuple[tree.Runs, ...]]:
     """Yield rows of texts; a cell with spans fills the first of its places and leaves the others empty."""
     covered: dict[int, int] = {}
     for row in rows:
-        texts: list[Runs] = []
-        overflow: list[Run] = []
+        texts: list[tree.Runs] = []
+        overflow: list[tree.Run] = []
         for cell in row:
             texts += _covered(covered, len(texts))
             if len(texts) >= MAX_COLUMNS:
-                overflow += [Break(), *cell.runs_with_spans, Unsupported(f"more than {MAX_COLUMNS} columns")]
+                overflow += [tree.Break(), *cell.runs_with_spans, tree.Unsupported(f"more than {MAX_COLUMNS} columns")]
                 continue
             end = min(len(texts) + cell.columns, MAX_COLUMNS)
             covered |= dict.fromkeys(range(len(texts), end), cell.rows - 1)
@@ -85,7 +69,7 @@ def grid(rows: Iterable[list[Cell]]) -> Iterator[tuple[Runs, ...]]:
         yield (*texts, *_covered(covered, len(texts)))
 
 
-def _covered(covered: dict[int, int], column: int) -> Iterator[Runs]:
+def _covered(covered: dict[int, int], column: int) -> Iterator[tree.Runs]:
     """Yield the empty places from this column on that cells of the rows above cover."""
     while covered.get(column, 0) > 0:
         covered[column] -= 1
@@ -93,37 +77,37 @@ def _covered(covered: dict[int, int], column: int) -> Iterator[Runs]:
         yield ()
 
 
-def lines(blocks: Blocks, place: str) -> Runs:
+def lines(blocks: tree.Blocks, place: str) -> tree.Runs:
     """Return blocks as lines; a block that is not a paragraph is named after its text as lost in this place."""
-    runs: list[Run] = []
+    runs: list[tree.Run] = []
     for block in blocks:
-        runs += [Break()] if runs else []
+        runs += [tree.Break()] if runs else []
         runs += _line(block, place)
-        runs += [Unsupported(f"{_NAMES[type(block)]} in a {place}")] if type(block) in _NAMES else []
+        runs += [tree.Unsupported(f"{_NAMES[type(block)]} in a {place}")] if type(block) in _NAMES else []
     return tuple(runs)
 
 
-def _line(block: Block, place: str) -> Runs:
+def _line(block: tree.Block, place: str) -> tree.Runs:
     match block:
-        case Paragraph(runs) | Heading(_, runs):
+        case tree.Paragraph(runs) | tree.Heading(_, runs):
             return runs
-        case Code(text):
-            return _joined([(Text(line, frozenset({"code"})),) for line in text.split("\n")])
-        case Quote(blocks):
+        case tree.Code(text):
+            return _joined([(tree.Text(line, frozenset({"code"})),) for line in text.split("\n")])
+        case tree.Quote(blocks):
             return lines(blocks, place)
-        case List(items):
-            return _joined([(Text(f"{_bullet(item)} "), *lines(item.blocks, place)) for item in items])
-        case Table(rows):
-            return _joined([tuple(run for cell in row for run in (*cell, Text(" | "))) for row in rows])
-        case Unsupported():
+        case tree.List(items):
+            return _joined([(tree.Text(f"{_bullet(item)} "), *lines(item.blocks, place)) for item in items])
+        case tree.Table(rows):
+            return _joined([tuple(run for cell in row for run in (*cell, tree.Text(" | "))) for row in rows])
+        case tree.Unsupported():
             return (block,)
-        case Rule():
+        case tree.Rule():
             return ()
 
 
-def _bullet(item: Item) -> str:
+def _bullet(item: tree.Item) -> str:
     return "-" if item.done is None else "[x]" if item.done else "[ ]"
 
 
-def _joined(parts: list[Runs]) -> Runs:
-    return tuple(run for position, part in enumerate(parts) for run in ((Break(),) if position else ()) + part)
+def _joined(parts: list[tree.Runs]) -> tree.Runs:
+    return tuple(run for position, part in enumerate(parts) for run in ((tree.Break(),) if position else ()) + part)

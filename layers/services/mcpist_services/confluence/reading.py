@@ -12,23 +12,8 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from mcpist.markdown import tree
 from mcpist.markdown.normal_form import normalize
-from mcpist.markdown.tree import (
-    Blocks,
-    Break,
-    Code,
-    Heading,
-    Image,
-    Item,
-    List,
-    Mark,
-    Mention,
-    Quote,
-    Rule,
-    Table,
-    Text,
-    Unsupported,
-)
 from mcpist_services.confluence.block_builder import PLAIN, BlockBuilder, Style, is_blank
 from mcpist_services.confluence.cells import MAX_COLUMNS, Cell, grid, lines, rows_of
 from mcpist_services.confluence.links import DATE, address
@@ -44,7 +29,7 @@ from mcpist_services.confluence.vocabulary import (
     words,
 )
 
-_MARKS: dict[str, Mark] = {
+_MARKS: dict[str, tree.Mark] = {
     "strong": "strong",
     "b": "strong",
     "em": "emphasis",
@@ -79,12 +64,12 @@ _BLOCK_ELEMENTS |= {"ac:rich-text-body", "ac:adf-content", "ac:adf-fallback"}
 _PLAIN_ELEMENTS = {"a", "abbr", "caption", "cite", "font", "q", "span", "tbody", "tfoot", "thead", "var"}
 
 
-def from_storage(source: str) -> Blocks:
+def from_storage(source: str) -> tree.Blocks:
     """Return the tree of a page or a comment, in its normal form; any markup is accepted."""
     return normalize(_blocks(parse(source), PLAIN))
 
 
-def _blocks(element: Element | None, style: Style) -> Blocks:
+def _blocks(element: Element | None, style: Style) -> tree.Blocks:
     flow = BlockBuilder()
     if element:
         _fill(flow, element, style)
@@ -104,17 +89,17 @@ def _element(flow: BlockBuilder, element: Element, style: Style) -> None:
     name = element.name
     match name:
         case "h1" | "h2" | "h3" | "h4" | "h5" | "h6":
-            flow.add_blocks(Heading(int(name[1]), lines(_blocks(element, style), "heading")))
+            flow.add_blocks(tree.Heading(int(name[1]), lines(_blocks(element, style), "heading")))
         case "ol":
-            flow.add_blocks(List(_items(element, style), _number(element, "start", 0)))
+            flow.add_blocks(tree.List(_items(element, style), _number(element, "start", 0)))
         case "ul" | "ac:task-list" | "ac:task":
-            flow.add_blocks(List(_items(element, style)))
+            flow.add_blocks(tree.List(_items(element, style)))
         case "blockquote":
-            flow.add_blocks(*([Quote(blocks)] if (blocks := _blocks(element, style)) else []))
+            flow.add_blocks(*([tree.Quote(blocks)] if (blocks := _blocks(element, style)) else []))
         case "pre":
-            flow.add_blocks(Code(element.text))
+            flow.add_blocks(tree.Code(element.text))
         case "hr":
-            flow.add_blocks(Rule())
+            flow.add_blocks(tree.Rule())
         case _ if name in _BLOCK_ELEMENTS:
             flow.end_paragraph()
             _fill(flow, element, style)
@@ -130,17 +115,17 @@ def _styled(flow: BlockBuilder, element: Element, style: Style) -> None:
     css = {word.strip(): value for word, value in css.items()}
     mark = _MARKS.get(name) or ("strike" if "line-through" in css.get("text-decoration", "") else None)
     if not (name in _MARKS or name in _STYLES or name in _PLAIN_ELEMENTS):
-        flow.add_runs(Unsupported(name))
+        flow.add_runs(tree.Unsupported(name))
     _fill(flow, element, replace(style, marks=style.marks | {mark}) if mark else style)
     lost = [_STYLES.get(name, ""), *(word for known, word in _CSS.items() if known in css)]
-    flow.lost |= {Unsupported(word): None for word in lost if word}
+    flow.lost |= {tree.Unsupported(word): None for word in lost if word}
 
 
 # -- inline -------------------------------------------------------------------------------------------
 
 
 def _break(flow: BlockBuilder, _: Element, __: Style) -> None:
-    flow.add_runs(Break())
+    flow.add_runs(tree.Break())
 
 
 def _anchor(flow: BlockBuilder, element: Element, style: Style) -> None:
@@ -163,17 +148,17 @@ def _resource_link(flow: BlockBuilder, element: Element, style: Style) -> None:
     body = element.first("ac:link-body", "ac:plain-text-link-body")
     target = next((inner for inner in element.elements if inner.name.startswith("ri:")), None)
     if target and (account := target.attributes.get("ri:account-id")):
-        flow.add_runs(Mention(account, body.text if body else ""))
+        flow.add_runs(tree.Mention(account, body.text if body else ""))
         return
     link, name = address(target, element.attributes.get("ac:anchor", ""))
     _link(flow, body, replace(style, link=link) if link else style, name)
     if not link or (target and target.children):
-        flow.add_runs(Unsupported(words("link", [text_or_names(target)] if target else [])))
+        flow.add_runs(tree.Unsupported(words("link", [text_or_names(target)] if target else [])))
 
 
 def _mention(flow: BlockBuilder, element: Element, _: Style) -> None:
     account = element.attributes.get("ri:account-id", "")
-    flow.add_runs(Mention(account) if account else Unsupported(words("mention", [text_or_names(element)])))
+    flow.add_runs(tree.Mention(account) if account else tree.Unsupported(words("mention", [text_or_names(element)])))
 
 
 def _image(flow: BlockBuilder, element: Element, style: Style) -> None:
@@ -181,13 +166,13 @@ def _image(flow: BlockBuilder, element: Element, style: Style) -> None:
     target = element.first("ri:url", "ri:attachment")
     source = target.attributes.get("ri:value") or address(target, "")[0] if target else attributes.get("src", "")
     alt = attributes.get("ac:alt") or attributes.get("alt") or attributes.get("ac:title") or ""
-    flow.add_runs(Image(source, alt) if source else Unsupported(words("image", [alt])))
+    flow.add_runs(tree.Image(source, alt) if source else tree.Unsupported(words("image", [alt])))
     if target and target.children:
-        flow.add_runs(Unsupported(words("image", [text_or_names(target)])))
+        flow.add_runs(tree.Unsupported(words("image", [text_or_names(target)])))
     if style.link:
-        flow.add_runs(Text(" "), Text(style.link, link=style.link))
+        flow.add_runs(tree.Text(" "), tree.Text(style.link, link=style.link))
     if caption := element.first("ac:caption"):
-        flow.add_runs(Unsupported("caption"), Break(), *lines(_blocks(caption, style), "caption"))
+        flow.add_runs(tree.Unsupported("caption"), tree.Break(), *lines(_blocks(caption, style), "caption"))
 
 
 def _date(flow: BlockBuilder, element: Element, style: Style) -> None:
@@ -199,24 +184,24 @@ def _date(flow: BlockBuilder, element: Element, style: Style) -> None:
 def _emoticon(flow: BlockBuilder, element: Element, _: Style) -> None:
     name = element.attributes.get("ac:name", "")
     emoji = element.attributes.get("ac:emoji-fallback") or EMOTICONS.get(name, f":{name}:")
-    flow.add_runs(Unsupported(f"emoticon {emoji}") if emoji.startswith(":") else Text(emoji))
+    flow.add_runs(tree.Unsupported(f"emoticon {emoji}") if emoji.startswith(":") else tree.Text(emoji))
 
 
 # -- lists and tables ---------------------------------------------------------------------------------
 
 
-def _items(element: Element, style: Style) -> tuple[Item, ...]:
+def _items(element: Element, style: Style) -> tuple[tree.Item, ...]:
     """Return the items of a list; content between items is added to the one before."""
-    items: list[Item] = []
+    items: list[tree.Item] = []
     for child in [element] if element.name == "ac:task" else element.children:
         if isinstance(child, Element) and child.name == "ac:task":
             status = child.first("ac:task-status")
             done = status is not None and status.text.strip() == "complete"
-            items.append(Item(_blocks(child.first("ac:task-body"), style), done))
+            items.append(tree.Item(_blocks(child.first("ac:task-body"), style), done))
         elif isinstance(child, Element) and child.name == "li":
-            items.append(Item(_blocks(child, style)))
+            items.append(tree.Item(_blocks(child, style)))
         elif blocks := _blocks(Element("", children=[child]), style):
-            above = items.pop() if items else Item(())
+            above = items.pop() if items else tree.Item(())
             items.append(replace(above, blocks=above.blocks + blocks))
     return tuple(items)
 
@@ -228,7 +213,7 @@ def _table(flow: BlockBuilder, element: Element, style: Style) -> None:
     if rows:
         texts = tuple(grid([_cell(cell, style) for cell in row] for row in rows))
         headed = all(cell.name == "th" for cell in rows[0])
-        flow.add_blocks(Table(texts if headed else ((), *texts)))
+        flow.add_blocks(tree.Table(texts if headed else ((), *texts)))
 
 
 def _cell(cell: Element, style: Style) -> Cell:
@@ -249,15 +234,15 @@ def _macro(flow: BlockBuilder, element: Element, style: Style) -> None:
     name, parameters = element.attributes.get("ac:name", "").lower(), parameters_of(element)
     body, text = element.first("ac:rich-text-body"), element.first("ac:plain-text-body")
     if name in PANELS:
-        flow.add_blocks(Quote((panel(name, parameters), *_blocks(body, style))))
+        flow.add_blocks(tree.Quote((panel(name, parameters), *_blocks(body, style))))
         return
     is_code = name in ("code", "noformat")
     language = parameters.pop("language", "") if is_code else ""
-    flow.add_runs(*(lost_of(name, parameters) if is_code else [Unsupported(named(f"{name} macro", parameters))]))
+    flow.add_runs(*(lost_of(name, parameters) if is_code else [tree.Unsupported(named(f"{name} macro", parameters))]))
     if body:
         _element(flow, body, style)
     if text or is_code:
-        flow.add_blocks(Code(text.text if text else "", language))
+        flow.add_blocks(tree.Code(text.text if text else "", language))
 
 
 def _extension(flow: BlockBuilder, element: Element, style: Style) -> None:
@@ -265,7 +250,7 @@ def _extension(flow: BlockBuilder, element: Element, style: Style) -> None:
     node = element.first("ac:adf-node") or element
     inner = [attribute for attribute in node.elements if attribute.name == "ac:adf-attribute"]
     parameters = {attribute.attributes.get("key", ""): attribute.text for attribute in inner}
-    flow.add_runs(Unsupported(named(node.attributes.get("type", "extension"), parameters)))
+    flow.add_runs(tree.Unsupported(named(node.attributes.get("type", "extension"), parameters)))
     contents = node.first("ac:adf-content")
     if contents_or_fallback := contents if contents and contents.children else element.first("ac:adf-fallback"):
         _element(flow, contents_or_fallback, style)
@@ -273,12 +258,12 @@ def _extension(flow: BlockBuilder, element: Element, style: Style) -> None:
 
 def _layout(flow: BlockBuilder, element: Element, style: Style) -> None:
     columns = sum(inner.name == "ac:layout-cell" for inner in element.elements)
-    flow.add_blocks(*([Unsupported(f"layout of {columns} columns")] if columns > 1 else []))
+    flow.add_blocks(*([tree.Unsupported(f"layout of {columns} columns")] if columns > 1 else []))
     _fill(flow, element, style)
 
 
 def _placeholder(flow: BlockBuilder, element: Element, _: Style) -> None:
-    flow.add_runs(Unsupported(words("placeholder", [element.text])))
+    flow.add_runs(tree.Unsupported(words("placeholder", [element.text])))
 
 
 def _ignore(_: BlockBuilder, __: Element, ___: Style) -> None:

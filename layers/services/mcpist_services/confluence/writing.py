@@ -12,37 +12,18 @@ from collections.abc import Iterator, Mapping
 from itertools import count, groupby
 
 from mcpist.errors import InvalidRequest
+from mcpist.markdown import tree
 from mcpist.markdown.normal_form import normalize
-from mcpist.markdown.tree import (
-    Block,
-    Blocks,
-    Break,
-    Code,
-    Heading,
-    Image,
-    Item,
-    List,
-    Mark,
-    Mention,
-    Paragraph,
-    Quote,
-    Rule,
-    Run,
-    Runs,
-    Table,
-    Text,
-    Unsupported,
-)
 from mcpist_services.confluence.links import DATE, resource
 from mcpist_services.confluence.vocabulary import PANELS
 
-_TAGS: dict[Mark, str] = {"strong": "strong", "emphasis": "em", "strike": "del", "code": "code"}
+_TAGS: dict[tree.Mark, str] = {"strong": "strong", "emphasis": "em", "strike": "del", "code": "code"}
 _PANEL = re.compile(r"\[!(\w+)\](?:\s+(.*))?", re.DOTALL)
 _ALERTS = {"important": "info", "caution": "warning"}  # other names in GitHub
 _INVALID_XML_CHARACTERS = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def to_storage(blocks: Blocks, field: str) -> str:
+def to_storage(blocks: tree.Blocks, field: str) -> str:
     """Convert the tree to storage format; InvalidRequest, naming the field, for Confluence parts that it only names."""
     return _Writer(field).blocks(normalize(blocks))
 
@@ -52,50 +33,50 @@ class _Writer:
         self.field = field
         self.task_ids: Iterator[int] = count(1)
 
-    def blocks(self, blocks: Blocks) -> str:
+    def blocks(self, blocks: tree.Blocks) -> str:
         return "".join(map(self.block, blocks))
 
-    def block(self, block: Block) -> str:
+    def block(self, block: tree.Block) -> str:
         match block:
-            case Paragraph(runs):
+            case tree.Paragraph(runs):
                 return _element("p", self.runs(runs))
-            case Heading(level, runs):
+            case tree.Heading(level, runs):
                 return _element(f"h{level}", self.runs(runs))
-            case Code(text, language):
+            case tree.Code(text, language):
                 return _macro("code", _cdata(text), "plain-text", language=language)
-            case Quote(blocks):
+            case tree.Quote(blocks):
                 return self.panel(blocks) or _element("blockquote", self.blocks(blocks))
-            case List():
+            case tree.List():
                 return self.list(block)
-            case Table(rows):
+            case tree.Table(rows):
                 return self.table(rows)
-            case Rule():
+            case tree.Rule():
                 return "<hr />"
-            case Unsupported(name):
+            case tree.Unsupported(name):
                 raise self.lost_error(name)
 
     def lost_error(self, name: str) -> InvalidRequest:
         problem = f"{name} would be deleted by the new text: to accept that, remove its marker"
         return InvalidRequest(field=self.field, problem=problem)
 
-    def panel(self, blocks: Blocks) -> str:
+    def panel(self, blocks: tree.Blocks) -> str:
         """Return the panel that a quote represents, or nothing if it does not begin like one."""
         match blocks:
-            case (Paragraph((Text(text, marks, ""), *rest)), *others) if not marks and (
+            case (tree.Paragraph((tree.Text(text, marks, ""), *rest)), *others) if not marks and (
                 match_ := _PANEL.fullmatch(text)
             ):
                 name = _ALERTS.get(match_[1].lower(), match_[1].lower())
-                first = normalize((Paragraph((Text(match_[2] or ""), *rest)),))
+                first = normalize((tree.Paragraph((tree.Text(match_[2] or ""), *rest)),))
             case _:
                 return ""
         if name not in PANELS:
             return ""
         match first:
-            case (Paragraph((Text(title, marks, ""),)),) if marks == {"strong"}:
+            case (tree.Paragraph((tree.Text(title, marks, ""),)),) if marks == {"strong"}:
                 return _macro(name, self.blocks(tuple(others)), "rich-text", title=title)
         return _macro(name, self.blocks((*first, *others)), "rich-text")
 
-    def list(self, block: List) -> str:
+    def list(self, block: tree.List) -> str:
         """Return a list, or several where it mixes tasks and other items."""
         parts = []
         for is_tasks, group in groupby(enumerate(block.items), lambda entry: entry[1].done is not None):
@@ -112,14 +93,14 @@ class _Writer:
                 parts.append(_element("ol", inner, {"start": "" if start == 1 else str(start)}))
         return "".join(parts)
 
-    def task(self, item: Item) -> str:
+    def task(self, item: tree.Item) -> str:
         """Return a task; lists of subtasks at its end follow it, as in Confluence itself."""
         body = list(item.blocks)
-        subtasks: list[Block] = []
+        subtasks: list[tree.Block] = []
         while len(body) > 1 and _is_tasks(body[-1]):
             subtasks.insert(0, body.pop())
         text = ""
-        if body and isinstance(first := body[0], Paragraph):
+        if body and isinstance(first := body[0], tree.Paragraph):
             text = self.runs(first.runs)
             del body[0]
         parts = [
@@ -129,39 +110,39 @@ class _Writer:
         ]
         return _element("ac:task", "".join(parts)) + self.blocks(tuple(subtasks))
 
-    def table(self, rows: tuple[tuple[Runs, ...], ...]) -> str:
+    def table(self, rows: tuple[tuple[tree.Runs, ...], ...]) -> str:
         """Return a table; a header row without text is dropped."""
         headed = len(rows) == 1 or any(rows[0])
         lines = [self.row(rows[0], "th")] if headed else []
         lines += [self.row(row, "td") for row in rows[1:]]
         return _element("table", _element("tbody", "".join(lines)))
 
-    def row(self, cells: tuple[Runs, ...], name: str) -> str:
+    def row(self, cells: tuple[tree.Runs, ...], name: str) -> str:
         return _element("tr", "".join(_element(name, _element("p", self.runs(cell))) for cell in cells))
 
-    def runs(self, runs: Runs) -> str:
-        groups = groupby(runs, lambda run: run.link if isinstance(run, Text) else "")
+    def runs(self, runs: tree.Runs) -> str:
+        groups = groupby(runs, lambda run: run.link if isinstance(run, tree.Text) else "")
         return "".join(_link(link, "".join(map(self.run, group))) for link, group in groups)
 
-    def run(self, run: Run) -> str:
+    def run(self, run: tree.Run) -> str:
         match run:
-            case Text(text, marks):
+            case tree.Text(text, marks):
                 markup = _escaped(text)
                 for mark in sorted(marks):
                     markup = _element(_TAGS[mark], markup)
                 return markup
-            case Image(source, alt):
+            case tree.Image(source, alt):
                 return _image(source, alt)
-            case Mention(id_):
+            case tree.Mention(id_):
                 return _element("ac:link", _element("ri:user", "", {"ri:account-id": id_}))
-            case Break():
+            case tree.Break():
                 return "<br />"
-            case Unsupported(name):
+            case tree.Unsupported(name):
                 raise self.lost_error(name)
 
 
-def _is_tasks(block: Block) -> bool:
-    return isinstance(block, List) and all(item.done is not None for item in block.items)
+def _is_tasks(block: tree.Block) -> bool:
+    return isinstance(block, tree.List) and all(item.done is not None for item in block.items)
 
 
 def _link(link: str, body: str) -> str:

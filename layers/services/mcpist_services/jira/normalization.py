@@ -15,69 +15,57 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby, takewhile
 
+from mcpist.markdown import tree
 from mcpist.markdown.normal_form import normalize
-from mcpist.markdown.tree import (
-    Block,
-    Blocks,
-    Code,
-    Heading,
-    Image,
-    Item,
-    List,
-    Paragraph,
-    Quote,
-    Run,
-    Runs,
-    Table,
-    Text,
-)
 
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 
 
-def shaped(blocks: Blocks) -> Blocks:
+def shaped(blocks: tree.Blocks) -> tree.Blocks:
     """Return the tree as a Jira document can hold it; writing and reading it again changes nothing."""
     return normalize(tuple(_fit_blocks(normalize(blocks), top=True)))
 
 
-def is_picture(block: Block) -> bool:
+def is_picture(block: tree.Block) -> bool:
     """Whether a block is an image that Jira shows as one."""
-    return isinstance(block, Paragraph) and len(block.runs) == 1 and _is_web_image(block.runs[0])
+    return isinstance(block, tree.Paragraph) and len(block.runs) == 1 and _is_web_image(block.runs[0])
 
 
-def is_tasks(block: Block) -> bool:
+def is_tasks(block: tree.Block) -> bool:
     """Whether a block is a list of tasks."""
-    return isinstance(block, List) and block.items[0].done is not None
+    return isinstance(block, tree.List) and block.items[0].done is not None
 
 
-def _fit_blocks(blocks: Blocks, *, top: bool = False) -> Iterator[Block]:
+def _fit_blocks(blocks: tree.Blocks, *, top: bool = False) -> Iterator[tree.Block]:
     for block in blocks:
         match block:
-            case Paragraph(runs):
-                yield from (block,) if is_picture(block) else normalize((Paragraph(_line(runs)),))
-            case Heading(level, runs):
+            case tree.Paragraph(runs):
+                yield from (block,) if is_picture(block) else normalize((tree.Paragraph(_line(runs)),))
+            case tree.Heading(level, runs):
                 line = _line(runs)
-                yield from (Heading(level, line),) if top else normalize((Paragraph(tuple(map(_strong, line))),))
-            case Quote(inner):
+                yield from (
+                    (tree.Heading(level, line),) if top else normalize((tree.Paragraph(tuple(map(_strong, line))),))
+                )
+            case tree.Quote(inner):
                 yield from _quote(tuple(_fit_blocks(inner)))
-            case List():
+            case tree.List():
                 yield from _list(block)
-            case Table(rows):
-                yield Table(tuple(tuple(map(_line, row)) for row in rows))
+            case tree.Table(rows):
+                yield tree.Table(tuple(tuple(map(_line, row)) for row in rows))
             case _:
                 yield block
 
 
-def _quote(blocks: Blocks) -> Iterator[Block]:
-    flat = [inner for block in blocks for inner in (block.blocks if isinstance(block, Quote) else (block,))]
+def _quote(blocks: tree.Blocks) -> Iterator[tree.Block]:
+    flat = [inner for block in blocks for inner in (block.blocks if isinstance(block, tree.Quote) else (block,))]
     for held, group in groupby(flat, lambda block: _fits_in_item(block) and not is_tasks(block)):
         together = tuple(group)
-        yield from (Quote(together),) if held else together
+        yield from (tree.Quote(together),) if held else together
 
 
-def _list(block: List) -> Iterator[Block]:
+def _list(block: tree.List) -> Iterator[tree.Block]:
     """Yield a list, split where something follows an item, and where tasks begin or end."""
-    waiting: list[Item] = []
+    waiting: list[tree.Item] = []
     number = block.start
     for position, item in enumerate(block.items):
         if waiting and (waiting[0].done is None) != (item.done is None):
@@ -87,7 +75,7 @@ def _list(block: List) -> Iterator[Block]:
             number = block.start + position
         blocks = tuple(_fit_blocks(item.blocks))
         fitting = _entry(blocks) if item.done is None else _task(blocks)
-        waiting.append(Item(fitting, item.done))
+        waiting.append(tree.Item(fitting, item.done))
         if len(fitting) < len(blocks):
             yield _list_of(waiting, number)
             waiting = []
@@ -96,42 +84,42 @@ def _list(block: List) -> Iterator[Block]:
         yield _list_of(waiting, number)
 
 
-def _list_of(items: list[Item], number: int | None) -> List:
-    return List(tuple(items), number if items[0].done is None else None)
+def _list_of(items: list[tree.Item], number: int | None) -> tree.List:
+    return tree.List(tuple(items), number if items[0].done is None else None)
 
 
-def _entry(blocks: Blocks) -> Blocks:
+def _entry(blocks: tree.Blocks) -> tree.Blocks:
     return tuple(takewhile(_fits_in_item, blocks))
 
 
-def _task(blocks: Blocks) -> Blocks:
+def _task(blocks: tree.Blocks) -> tree.Blocks:
     """Return the line of a task and its subtasks."""
-    line = tuple(block for block in blocks[:1] if isinstance(block, Paragraph) and not is_picture(block))
+    line = tuple(block for block in blocks[:1] if isinstance(block, tree.Paragraph) and not is_picture(block))
     return line + tuple(takewhile(is_tasks, blocks[len(line) :]))
 
 
-def _fits_in_item(block: Block) -> bool:
+def _fits_in_item(block: tree.Block) -> bool:
     """Whether a list item can hold a block."""
-    return isinstance(block, Paragraph | List | Code)
+    return isinstance(block, tree.Paragraph | tree.List | tree.Code)
 
 
-def _line(runs: Runs) -> Runs:
+def _line(runs: tree.Runs) -> tree.Runs:
     return tuple(map(_run, runs))
 
 
-def _run(run: Run) -> Run:
+def _run(run: tree.Run) -> tree.Run:
     match run:
-        case Text(_, marks) if "code" in marks:
+        case tree.Text(_, marks) if "code" in marks:
             return replace(run, marks=frozenset({"code"}))
-        case Image(source, alt):
-            return Text(alt or source, link=source)
+        case tree.Image(source, alt):
+            return tree.Text(alt or source, link=source)
         case _:
             return run
 
 
-def _strong(run: Run) -> Run:
-    return replace(run, marks=run.marks | {"strong"}) if isinstance(run, Text) and "code" not in run.marks else run
+def _strong(run: tree.Run) -> tree.Run:
+    return replace(run, marks=run.marks | {"strong"}) if isinstance(run, tree.Text) and "code" not in run.marks else run
 
 
-def _is_web_image(run: Run) -> bool:
-    return isinstance(run, Image) and bool(_WEB.match(run.source))
+def _is_web_image(run: tree.Run) -> bool:
+    return isinstance(run, tree.Image) and bool(_WEB.match(run.source))

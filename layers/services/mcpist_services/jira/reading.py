@@ -11,26 +11,8 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import groupby
 
+from mcpist.markdown import tree
 from mcpist.markdown.normal_form import normalize
-from mcpist.markdown.tree import (
-    Block,
-    Blocks,
-    Break,
-    Code,
-    Heading,
-    Image,
-    Item,
-    List,
-    Mention,
-    Paragraph,
-    Quote,
-    Rule,
-    Run,
-    Runs,
-    Table,
-    Text,
-    Unsupported,
-)
 from mcpist_services.jira.writing import MARKS, Node
 
 MAX_SPAN = 100  # of a merged cell: a document may claim any number
@@ -40,115 +22,115 @@ _INLINE = {"date", "emoji", "hardBreak", "inlineCard", "inlineExtension", "media
 _INLINE |= {"status", "text"}
 
 
-def from_adf(document: Node) -> Blocks:
+def from_adf(document: Node) -> tree.Blocks:
     """Return the tree of a document, in its normal form."""
     return normalize(tuple(_blocks(_content(document))))
 
 
-def _blocks(nodes: Iterable[Node]) -> Iterator[Block]:
+def _blocks(nodes: Iterable[Node]) -> Iterator[tree.Block]:
     for inline, group in groupby(nodes, lambda node: node.get("type") in _INLINE):
         if inline:
-            yield Paragraph(_runs(list(group)))
+            yield tree.Paragraph(_runs(list(group)))
         else:
             for node in group:
                 yield from _block(node)
 
 
-def _block(node: Node) -> Iterator[Block]:
+def _block(node: Node) -> Iterator[tree.Block]:
     attrs, content = _attrs(node), _content(node)
     match node.get("type"):
         case "paragraph":
-            yield Paragraph(_runs(content, node))
+            yield tree.Paragraph(_runs(content, node))
         case "heading":
-            yield Heading(attrs.get("level", 1), _runs(content, node))
+            yield tree.Heading(attrs.get("level", 1), _runs(content, node))
         case "codeBlock":
-            yield Code("".join(text.get("text", "") for text in content), attrs.get("language") or "")
+            yield tree.Code("".join(text.get("text", "") for text in content), attrs.get("language") or "")
         case "blockquote":
-            yield Quote(tuple(_blocks(content)))
+            yield tree.Quote(tuple(_blocks(content)))
         case "bulletList" | "decisionList":
             yield from _lost_name(node)
-            yield List(_entries(content))
+            yield tree.List(_entries(content))
         case "orderedList":
-            yield List(_entries(content), int(attrs.get("order", 1)))
+            yield tree.List(_entries(content), int(attrs.get("order", 1)))
         case "taskList":
-            yield List(_tasks(content))
+            yield tree.List(_tasks(content))
         case "table":
             yield _table(content)
         case "rule":
-            yield Rule()
+            yield tree.Rule()
         case _:
             yield from _lost_name(node)
             yield from _contents_of(node)
 
 
-def _lost_name(node: Node) -> Iterator[Unsupported]:
+def _lost_name(node: Node) -> Iterator[tree.Unsupported]:
     """Yield the name of a node of which the tree keeps only the contents."""
     match node.get("type"):
         case "bulletList" | "mediaSingle" | "mediaGroup" | "media" | "caption" | "blockCard" | "embedCard":
             return
         case "panel":
-            yield Unsupported(f"{_attrs(node).get('panelType', '')} panel")
+            yield tree.Unsupported(f"{_attrs(node).get('panelType', '')} panel")
         case "decisionList":
-            yield Unsupported("decisions")
+            yield tree.Unsupported("decisions")
         case "nestedExpand":
-            yield Unsupported("expand")
+            yield tree.Unsupported("expand")
         case name:
-            yield Unsupported(name or "a nameless part")
+            yield tree.Unsupported(name or "a nameless part")
 
 
-def _contents_of(node: Node) -> Iterator[Block]:
+def _contents_of(node: Node) -> Iterator[tree.Block]:
     attrs, content = _attrs(node), _content(node)
     match node.get("type"):
         case "media":
-            yield Paragraph((_picture(attrs),))
+            yield tree.Paragraph((_picture(attrs),))
         case "blockCard" | "embedCard" as name:
-            yield Paragraph((_card(name, attrs),))
+            yield tree.Paragraph((_card(name, attrs),))
         case "panel":
-            yield Quote(tuple(_blocks(content)))
+            yield tree.Quote(tuple(_blocks(content)))
         case _:
-            yield Paragraph((Text(attrs.get("title") or "", frozenset({"strong"})),))
+            yield tree.Paragraph((tree.Text(attrs.get("title") or "", frozenset({"strong"})),))
             yield from _blocks(content)
 
 
-def _entries(nodes: list[Node]) -> tuple[Item, ...]:
-    return tuple(Item(tuple(_blocks(_content(node)))) for node in nodes)
+def _entries(nodes: list[Node]) -> tuple[tree.Item, ...]:
+    return tuple(tree.Item(tuple(_blocks(_content(node)))) for node in nodes)
 
 
-def _tasks(nodes: list[Node]) -> tuple[Item, ...]:
+def _tasks(nodes: list[Node]) -> tuple[tree.Item, ...]:
     """Return tasks; the subtasks of one are a nested list in it."""
-    items: list[Item] = []
+    items: list[tree.Item] = []
     for node in nodes:
         if node.get("type") == "taskList":
-            above = items.pop() if items else Item((), done=False)
-            items.append(Item((*above.blocks, *_block(node)), above.done))
+            above = items.pop() if items else tree.Item((), done=False)
+            items.append(tree.Item((*above.blocks, *_block(node)), above.done))
         else:
             done = _attrs(node).get("state") == "DONE"
-            items.append(Item(tuple(_blocks(_content(node))), done))
+            items.append(tree.Item(tuple(_blocks(_content(node))), done))
     return tuple(items)
 
 
-def _table(rows: list[Node]) -> Table:
+def _table(rows: list[Node]) -> tree.Table:
     head = bool(rows) and all(cell.get("type") == "tableHeader" for cell in _content(rows[0]))
     cells = tuple(_grid(rows))
-    return Table(cells if head else ((), *cells))
+    return tree.Table(cells if head else ((), *cells))
 
 
-def _grid(rows: list[Node]) -> Iterator[tuple[Runs, ...]]:
+def _grid(rows: list[Node]) -> Iterator[tuple[tree.Runs, ...]]:
     """Yield rows of cells; a merged cell fills the first of its places and leaves the others empty."""
     covered: dict[int, int] = {}
     for row in rows:
-        cells: list[Runs] = []
+        cells: list[tree.Runs] = []
         for cell in _content(row):
             cells += _covered(covered, len(cells))
             attrs = _attrs(cell)
             wide, high = (min(max(int(attrs.get(span) or 1), 1), MAX_SPAN) for span in ("colspan", "rowspan"))
-            merged = (Unsupported("merged cells"),) if wide * high > 1 else ()
+            merged = (tree.Unsupported("merged cells"),) if wide * high > 1 else ()
             covered |= dict.fromkeys(range(len(cells), len(cells) + wide), high - 1)
             cells += [(*_lines(tuple(_blocks(_content(cell)))), *merged), *[()] * (wide - 1)]
         yield (*cells, *_covered(covered, len(cells)))
 
 
-def _covered(covered: dict[int, int], place: int) -> Iterator[Runs]:
+def _covered(covered: dict[int, int], place: int) -> Iterator[tree.Runs]:
     """Yield the empty places from this column on that cells of the rows above cover."""
     while covered.get(place, 0) > 0:
         covered[place] -= 1
@@ -156,80 +138,83 @@ def _covered(covered: dict[int, int], place: int) -> Iterator[Runs]:
         yield ()
 
 
-def _lines(blocks: Blocks) -> Runs:
+def _lines(blocks: tree.Blocks) -> tree.Runs:
     """Return blocks as the lines of a cell; anything else than lines is marked as lost."""
     lines = [tuple(_flat(block)) for block in blocks]
-    return tuple(run for place, line in enumerate(lines) for run in ((Break(),) if place else ()) + line)
+    return tuple(run for place, line in enumerate(lines) for run in ((tree.Break(),) if place else ()) + line)
 
 
-def _flat(block: Block) -> Iterator[Run]:
+def _flat(block: tree.Block) -> Iterator[tree.Run]:
     match block:
-        case Paragraph(runs):
+        case tree.Paragraph(runs):
             yield from runs
-        case Heading(_, runs):
-            yield from (*runs, Unsupported("heading"))
-        case Code(text):
-            yield from (Text(text, frozenset({"code"})), Unsupported("code block"))
-        case Quote(blocks):
-            yield from (*_lines(blocks), Unsupported("quote"))
-        case List(items):
+        case tree.Heading(_, runs):
+            yield from (*runs, tree.Unsupported("heading"))
+        case tree.Code(text):
+            yield from (tree.Text(text, frozenset({"code"})), tree.Unsupported("code block"))
+        case tree.Quote(blocks):
+            yield from (*_lines(blocks), tree.Unsupported("quote"))
+        case tree.List(items):
             for place, item in enumerate(items):
-                yield from ((Break(),) if place else ()) + (Text("• "), *_lines(item.blocks))
-            yield Unsupported("list")
-        case Unsupported():
+                yield from ((tree.Break(),) if place else ()) + (tree.Text("• "), *_lines(item.blocks))
+            yield tree.Unsupported("list")
+        case tree.Unsupported():
             yield block
-        case Rule() | Table():
-            yield Unsupported(type(block).__name__.lower())
+        case tree.Rule() | tree.Table():
+            yield tree.Unsupported(type(block).__name__.lower())
 
 
-def _runs(nodes: list[Node], block: Node | None = None) -> Runs:
+def _runs(nodes: list[Node], block: Node | None = None) -> tree.Runs:
     """Return inline text, followed by the names of its styles that the tree cannot hold."""
     runs = [_run(node) for node in nodes]
     styles = [
         mark.get("type", "") for node in (*([block] if block else ()), *nodes) for mark in node.get("marks") or ()
     ]
-    return (*runs, *(Unsupported(style) for style in dict.fromkeys(styles) if style not in _STYLES and style != "link"))
+    return (
+        *runs,
+        *(tree.Unsupported(style) for style in dict.fromkeys(styles) if style not in _STYLES and style != "link"),
+    )
 
 
-def _run(node: Node) -> Run:
+def _run(node: Node) -> tree.Run:
     attrs = _attrs(node)
     match node.get("type"):
         case "text":
             marks = {mark.get("type", ""): mark.get("attrs") or {} for mark in node.get("marks") or ()}
             style = frozenset(_STYLES[name] for name in marks if name in _STYLES)
-            return Text(node.get("text", ""), style, marks.get("link", {}).get("href", ""))
+            return tree.Text(node.get("text", ""), style, marks.get("link", {}).get("href", ""))
         case "hardBreak":
-            return Break()
+            return tree.Break()
         case "mention":
-            return Mention(attrs.get("id", ""), (attrs.get("text") or "").removeprefix("@"))
+            return tree.Mention(attrs.get("id", ""), (attrs.get("text") or "").removeprefix("@"))
         case "emoji":
-            return Text(attrs.get("text") or attrs.get("shortName", ""))
+            return tree.Text(attrs.get("text") or attrs.get("shortName", ""))
         case "status":
-            return Text(attrs.get("text", ""))
+            return tree.Text(attrs.get("text", ""))
         case "date":
             return _date(attrs)
         case "inlineCard" as name:
             return _card(name, attrs)
         case name:
-            return Unsupported(name or "a nameless part")
+            return tree.Unsupported(name or "a nameless part")
 
 
-def _date(attrs: Node) -> Run:
+def _date(attrs: Node) -> tree.Run:
     try:
-        return Text(datetime.fromtimestamp(int(attrs["timestamp"]) / 1000, UTC).date().isoformat())
+        return tree.Text(datetime.fromtimestamp(int(attrs["timestamp"]) / 1000, UTC).date().isoformat())
     except (KeyError, OSError, OverflowError, ValueError):
-        return Unsupported("date")
+        return tree.Unsupported("date")
 
 
-def _card(name: str, attrs: Node) -> Run:
+def _card(name: str, attrs: Node) -> tree.Run:
     url = attrs.get("url") or (attrs.get("data") or {}).get("url")
-    return Text(url, link=url) if url else Unsupported(name)
+    return tree.Text(url, link=url) if url else tree.Unsupported(name)
 
 
-def _picture(attrs: Node) -> Run:
+def _picture(attrs: Node) -> tree.Run:
     if attrs.get("type") == "external":
-        return Image(attrs.get("url", ""), attrs.get("alt") or "")
-    return Unsupported(f"attached file {attrs.get('alt') or ''}")
+        return tree.Image(attrs.get("url", ""), attrs.get("alt") or "")
+    return tree.Unsupported(f"attached file {attrs.get('alt') or ''}")
 
 
 def _content(node: Node) -> list[Node]:

@@ -9,35 +9,16 @@ from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
 from mcpist.errors import InvalidRequest
-from mcpist.markdown.tree import (
-    Block,
-    Blocks,
-    Break,
-    Code,
-    Heading,
-    Image,
-    Item,
-    List,
-    Mark,
-    Mention,
-    Paragraph,
-    Quote,
-    Rule,
-    Run,
-    Runs,
-    Table,
-    Text,
-    Unsupported,
-)
+from mcpist.markdown import tree
 from mcpist_services.jira.normalization import is_picture, is_tasks, shaped
 
-MARKS: dict[Mark, str] = {"strong": "strong", "emphasis": "em", "strike": "strike", "code": "code"}
+MARKS: dict[tree.Mark, str] = {"strong": "strong", "emphasis": "em", "strike": "strike", "code": "code"}
 
 type Node = dict[str, Any]
 type Ids = Iterator[str]
 
 
-def to_adf(blocks: Blocks, field: str, seed: str = "") -> Node:
+def to_adf(blocks: tree.Blocks, field: str, seed: str = "") -> Node:
     """Return the document; InvalidRequest for parts that the tree only names. The ids of tasks derive from `seed`."""
     for name in _lost_names(blocks):
         problem = f"{name} would be deleted by the new text: to accept that, remove its marker"
@@ -48,41 +29,48 @@ def to_adf(blocks: Blocks, field: str, seed: str = "") -> Node:
 
 def _lost_names(part: Any) -> Iterator[str]:
     match part:
-        case Unsupported(name):
+        case tree.Unsupported(name):
             yield name
         case tuple():
             for inner in part:
                 yield from _lost_names(inner)
-        case Paragraph(inner) | Heading(_, inner) | Quote(inner) | List(inner) | Item(inner) | Table(inner):
+        case (
+            tree.Paragraph(inner)
+            | tree.Heading(_, inner)
+            | tree.Quote(inner)
+            | tree.List(inner)
+            | tree.Item(inner)
+            | tree.Table(inner)
+        ):
             yield from _lost_names(inner)
 
 
-def _node(block: Block, ids: Ids) -> Node:
+def _node(block: tree.Block, ids: Ids) -> Node:
     match block:
-        case Paragraph((Image(source, alt),)) if is_picture(block):
+        case tree.Paragraph((tree.Image(source, alt),)) if is_picture(block):
             attrs = {"type": "external", "url": source} | ({"alt": alt} if alt else {})
             return _with_content([{"type": "media", "attrs": attrs}], "mediaSingle", layout="center")
-        case Paragraph(runs):
+        case tree.Paragraph(runs):
             return _with_content(_inline(runs), "paragraph")
-        case Heading(level, runs):
+        case tree.Heading(level, runs):
             return _with_content(_inline(runs), "heading", level=level)
-        case Code(text, language):
+        case tree.Code(text, language):
             return _with_content(
                 [{"type": "text", "text": text}] if text else [], "codeBlock", language=language or None
             )
-        case Quote(blocks):
+        case tree.Quote(blocks):
             return _with_content([_node(inner, ids) for inner in blocks], "blockquote")
-        case List():
+        case tree.List():
             return _list(block, ids)
-        case Table(rows):
+        case tree.Table(rows):
             return _table(rows)
-        case Rule():
+        case tree.Rule():
             return {"type": "rule"}
-        case Unsupported(name):
+        case tree.Unsupported(name):
             raise TypeError(f"{name} should have been refused")
 
 
-def _list(block: List, ids: Ids) -> Node:
+def _list(block: tree.List, ids: Ids) -> Node:
     if is_tasks(block):
         own = next(ids)
         return _with_content([node for item in block.items for node in _task(item, ids)], "taskList", localId=own)
@@ -91,7 +79,7 @@ def _list(block: List, ids: Ids) -> Node:
     return _with_content([_list_item(item, ids) for item in block.items], name, order=order)
 
 
-def _table(rows: tuple[tuple[Runs, ...], ...]) -> Node:
+def _table(rows: tuple[tuple[tree.Runs, ...], ...]) -> Node:
     """Return a table; a header row of empty cells means that there is no header."""
     head, *others = rows
     heads = [_row(head, "tableHeader")] if any(head) or not others else []
@@ -103,41 +91,41 @@ def _with_content(content: list[Node], name: str, **attrs: Any) -> Node:
     return {"type": name, **({"attrs": present} if present else {}), "content": content}
 
 
-def _list_item(item: Item, ids: Ids) -> Node:
+def _list_item(item: tree.Item, ids: Ids) -> Node:
     """Return a list item, which must begin with a paragraph or code, even an empty one."""
     content = [_node(block, ids) for block in item.blocks]
-    if not item.blocks or isinstance(item.blocks[0], List):
+    if not item.blocks or isinstance(item.blocks[0], tree.List):
         content = [_with_content([], "paragraph"), *content]
     return _with_content(content, "listItem")
 
 
-def _task(item: Item, ids: Ids) -> Iterator[Node]:
+def _task(item: tree.Item, ids: Ids) -> Iterator[Node]:
     """Yield a task, then its subtasks as its siblings."""
     line, subtasks = item.blocks[:1], item.blocks[1:]
-    runs = line[0].runs if line and isinstance(line[0], Paragraph) else ()
+    runs = line[0].runs if line and isinstance(line[0], tree.Paragraph) else ()
     yield _with_content(_inline(runs), "taskItem", localId=next(ids), state="DONE" if item.done else "TODO")
     yield from (_node(block, ids) for block in (subtasks if runs else item.blocks))
 
 
-def _row(cells: tuple[Runs, ...], name: str) -> Node:
+def _row(cells: tuple[tree.Runs, ...], name: str) -> Node:
     return _with_content(
         [_with_content([_with_content(_inline(runs), "paragraph")], name) for runs in cells], "tableRow"
     )
 
 
-def _inline(runs: Runs) -> list[Node]:
+def _inline(runs: tree.Runs) -> list[Node]:
     return [_run_node(run) for run in runs]
 
 
-def _run_node(run: Run) -> Node:
+def _run_node(run: tree.Run) -> Node:
     match run:
-        case Text(text, marks, link):
+        case tree.Text(text, marks, link):
             styles = [{"type": "link", "attrs": {"href": link}}] if link else []
             styles += [{"type": name} for mark, name in MARKS.items() if mark in marks]
             return {"type": "text", "text": text} | ({"marks": styles} if styles else {})
-        case Mention(id_, name):
+        case tree.Mention(id_, name):
             return {"type": "mention", "attrs": {"id": id_} | ({"text": f"@{name}"} if name else {})}
-        case Break():
+        case tree.Break():
             return {"type": "hardBreak"}
-        case Image() | Unsupported():
+        case tree.Image() | tree.Unsupported():
             raise TypeError(f"{run} should have become a link, or been refused")

@@ -9,22 +9,7 @@ Unsupported with its name: so it can be read, but is never written back as somet
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 
-from mcpist.markdown.tree import (
-    Block,
-    Blocks,
-    Code,
-    Heading,
-    Image,
-    Item,
-    List,
-    Paragraph,
-    Quote,
-    Rule,
-    Run,
-    Table,
-    Text,
-    Unsupported,
-)
+from mcpist.markdown import tree
 from mcpist_services.notion.languages import PLAIN
 from mcpist_services.notion.rich_text import Json, plain, runs_of
 
@@ -38,10 +23,10 @@ _GROUPED_TYPES: Mapping[str, str] = {
 # Their contents are pages of their own, with their own ids.
 _SEPARATE_PAGES = {"child_page", "child_database"}
 
-type BlockReader = Callable[[Json, Json], Iterator[Block]]
+type BlockReader = Callable[[Json, Json], Iterator[tree.Block]]
 
 
-def tree_of(blocks: Iterable[Json]) -> Blocks:
+def tree_of(blocks: Iterable[Json]) -> tree.Blocks:
     """Convert blocks from Notion, each with its `children` if these were read, to a tree."""
     return tuple(_tree(blocks))
 
@@ -51,7 +36,7 @@ def has_nested_blocks(block: Json) -> bool:
     return bool(block.get("has_children")) and block.get("type") not in _SEPARATE_PAGES
 
 
-def _tree(blocks: Iterable[Json]) -> Iterator[Block]:
+def _tree(blocks: Iterable[Json]) -> Iterator[tree.Block]:
     for mark, alike in groupby(blocks, lambda block: _GROUPED_TYPES.get(block.get("type", ""))):
         group = list(alike)
         if mark is None:
@@ -61,131 +46,134 @@ def _tree(blocks: Iterable[Json]) -> Iterator[Block]:
             yield _rows(group)
         else:
             start = group[0][group[0]["type"]].get("list_start_index", 1)
-            yield List(tuple(map(_item, group)), None if mark == "-" else start)
+            yield tree.List(tuple(map(_item, group)), None if mark == "-" else start)
 
 
-def _item(block: Json) -> Item:
-    return Item(_text_and_children(block), block[block["type"]].get("checked"))
+def _item(block: Json) -> tree.Item:
+    return tree.Item(_text_and_children(block), block[block["type"]].get("checked"))
 
 
-def _read(block: Json) -> Iterator[Block]:
+def _read(block: Json) -> Iterator[tree.Block]:
     kind = block.get("type", "block that is not shared")
     return _READERS.get(kind, _other)(block, block.get(kind, {}))
 
 
-def _text_and_children(block: Json) -> Blocks:
+def _text_and_children(block: Json) -> tree.Blocks:
     """Return a block's own text, then its nested blocks."""
     return (*_text(block.get(block.get("type", ""), {})), *_children(block))
 
 
-def _text(own: Json) -> Iterator[Block]:
+def _text(own: Json) -> Iterator[tree.Block]:
     runs = runs_of(own.get("rich_text") or own.get("title") or [])
     if runs:
-        yield Paragraph(runs)
+        yield tree.Paragraph(runs)
 
 
-def _children(block: Json) -> Blocks:
+def _children(block: Json) -> tree.Blocks:
     if has_nested_blocks(block) and "children" not in block:
-        return (Unsupported(f"what is inside {block['id']}"),)
+        return (tree.Unsupported(f"what is inside {block['id']}"),)
     return tree_of(block.get("children", []))
 
 
-def _paragraph(block: Json, own: Json) -> Iterator[Block]:
+def _paragraph(block: Json, own: Json) -> Iterator[tree.Block]:
     yield from _text(own)
     if has_nested_blocks(block):
-        yield Unsupported("indentation")
+        yield tree.Unsupported("indentation")
         yield from _children(block)
 
 
-def _heading(block: Json, own: Json) -> Iterator[Block]:
+def _heading(block: Json, own: Json) -> Iterator[tree.Block]:
     if own.get("is_toggleable") or has_nested_blocks(block):
-        yield Unsupported("toggle")
-    yield Heading(int(block["type"][-1]), runs_of(own["rich_text"]))
+        yield tree.Unsupported("toggle")
+    yield tree.Heading(int(block["type"][-1]), runs_of(own["rich_text"]))
     yield from _children(block)
 
 
-def _code(_: Json, own: Json) -> Iterator[Block]:
-    yield Code(plain(own["rich_text"]), "" if own["language"] == PLAIN else own["language"])
+def _code(_: Json, own: Json) -> Iterator[tree.Block]:
+    yield tree.Code(plain(own["rich_text"]), "" if own["language"] == PLAIN else own["language"])
     caption = runs_of(own.get("caption", []))
     if caption:
-        yield Paragraph((*caption, Unsupported("caption")))
+        yield tree.Paragraph((*caption, tree.Unsupported("caption")))
 
 
-def _equation(_: Json, own: Json) -> Iterator[Block]:
-    yield Code(own["expression"], "math")
+def _equation(_: Json, own: Json) -> Iterator[tree.Block]:
+    yield tree.Code(own["expression"], "math")
 
 
-def _divider(_: Json, __: Json) -> Iterator[Block]:
-    yield Rule()
+def _divider(_: Json, __: Json) -> Iterator[tree.Block]:
+    yield tree.Rule()
 
 
-def _quote(block: Json, _: Json) -> Iterator[Block]:
-    yield Quote(_text_and_children(block))
+def _quote(block: Json, _: Json) -> Iterator[tree.Block]:
+    yield tree.Quote(_text_and_children(block))
 
 
-def _table(block: Json, own: Json) -> Iterator[Block]:
+def _table(block: Json, own: Json) -> Iterator[tree.Block]:
     if "children" not in block:
         yield from _other(block, own)
         return
     head = () if own["has_column_header"] else (((),) * own["table_width"],)
-    yield Table((*head, *_rows(block["children"]).rows))
+    yield tree.Table((*head, *_rows(block["children"]).rows))
 
 
-def _rows(rows: Iterable[Json]) -> Table:
-    return Table(tuple(tuple(map(runs_of, row["table_row"]["cells"])) for row in rows))
+def _rows(rows: Iterable[Json]) -> tree.Table:
+    return tree.Table(tuple(tuple(map(runs_of, row["table_row"]["cells"])) for row in rows))
 
 
-def _toggle(block: Json, _: Json) -> Iterator[Block]:
-    yield from (Unsupported("toggle"), List((Item(_text_and_children(block)),)))
+def _toggle(block: Json, _: Json) -> Iterator[tree.Block]:
+    yield from (tree.Unsupported("toggle"), tree.List((tree.Item(_text_and_children(block)),)))
 
 
-def _callout(block: Json, own: Json) -> Iterator[Block]:
+def _callout(block: Json, own: Json) -> Iterator[tree.Block]:
     icon = (own.get("icon") or {}).get("emoji")
     words = _text_and_children(block)
-    yield from (Unsupported("callout"), Quote((Paragraph((Text(icon),)), *words) if icon else words))
+    yield from (
+        tree.Unsupported("callout"),
+        tree.Quote((tree.Paragraph((tree.Text(icon),)), *words) if icon else words),
+    )
 
 
-def _columns(block: Json, _: Json) -> Iterator[Block]:
-    yield Unsupported("columns")
+def _columns(block: Json, _: Json) -> Iterator[tree.Block]:
+    yield tree.Unsupported("columns")
     yield from _children(block)
 
 
-def _column(block: Json, _: Json) -> Iterator[Block]:
+def _column(block: Json, _: Json) -> Iterator[tree.Block]:
     yield from _children(block)
 
 
-def _image(_: Json, own: Json) -> Iterator[Block]:
-    picture = Image(own[own["type"]]["url"], plain(own.get("caption")))
+def _image(_: Json, own: Json) -> Iterator[tree.Block]:
+    picture = tree.Image(own[own["type"]]["url"], plain(own.get("caption")))
     # The URL of an uploaded image expires within an hour, so it must not be written back.
-    yield Paragraph((picture,) if own["type"] == "external" else (picture, Unsupported("uploaded image")))
+    yield tree.Paragraph((picture,) if own["type"] == "external" else (picture, tree.Unsupported("uploaded image")))
 
 
-def _file(block: Json, own: Json) -> Iterator[Block]:
+def _file(block: Json, own: Json) -> Iterator[tree.Block]:
     url = own[own["type"]]["url"]
     yield _link(plain(own.get("caption")) or own.get("name") or url, url, block["type"])
 
 
-def _address(block: Json, own: Json) -> Iterator[Block]:
+def _address(block: Json, own: Json) -> Iterator[tree.Block]:
     yield _link(plain(own.get("caption")) or own["url"], own["url"], block["type"])
 
 
-def _place(block: Json, own: Json) -> Iterator[Block]:
+def _place(block: Json, own: Json) -> Iterator[tree.Block]:
     yield _link(own["title"] or "Untitled", _at(block["id"]), block["type"])
 
 
-def _to_page(block: Json, own: Json) -> Iterator[Block]:
+def _to_page(block: Json, own: Json) -> Iterator[tree.Block]:
     url = _at(own[own["type"]])
     yield _link(url, url, block["type"])
 
 
-def _other(block: Json, own: Json) -> Iterator[Block]:
-    yield Unsupported(_named(own.get("block_type") or block.get("type") or "block that is not shared"))
+def _other(block: Json, own: Json) -> Iterator[tree.Block]:
+    yield tree.Unsupported(_named(own.get("block_type") or block.get("type") or "block that is not shared"))
     yield from _text_and_children(block)
 
 
-def _link(text: str, url: str, kind: str) -> Block:
-    runs: tuple[Run, ...] = (Text(text, link=url), Unsupported(_named(kind)))
-    return Paragraph(runs)
+def _link(text: str, url: str, kind: str) -> tree.Block:
+    runs: tuple[tree.Run, ...] = (tree.Text(text, link=url), tree.Unsupported(_named(kind)))
+    return tree.Paragraph(runs)
 
 
 def _at(id_: str) -> str:

@@ -12,24 +12,7 @@ from itertools import batched, groupby
 from typing import Any
 
 from mcpist.errors import InvalidRequest
-from mcpist.markdown.tree import (
-    Block,
-    Blocks,
-    Break,
-    Code,
-    Heading,
-    Image,
-    Item,
-    List,
-    Paragraph,
-    Quote,
-    Rule,
-    Run,
-    Runs,
-    Table,
-    Text,
-    Unsupported,
-)
+from mcpist.markdown import tree
 from mcpist_services.notion.languages import language_of
 from mcpist_services.notion.rich_text import (
     MAX_TEXT_OBJECTS,
@@ -45,9 +28,9 @@ from mcpist_services.notion.rich_text import (
 MAX_EXPRESSION_CHARACTERS = 1000
 
 
-def blocks_of(tree: Iterable[Block]) -> list[Json]:
+def blocks_of(top_level: Iterable[tree.Block]) -> list[Json]:
     """Convert a tree to blocks with their nested blocks; InvalidRequest for what would be lost."""
-    return [converted for block in tree for converted in _blocks(block)]
+    return [converted for block in top_level for converted in _blocks(block)]
 
 
 def inside(block: Json) -> list[Json]:
@@ -56,9 +39,9 @@ def inside(block: Json) -> list[Json]:
     return children
 
 
-def single_block(tree: Iterable[Block]) -> Json:
+def single_block(top_level: Iterable[tree.Block]) -> Json:
     """Convert a tree to the one block that replaces another; InvalidRequest if it is not one, or has nested blocks."""
-    blocks = blocks_of(tree)
+    blocks = blocks_of(top_level)
     if len(blocks) == 1 and blocks[0]["type"] == "table":
         blocks = inside(blocks[0])
     if len(blocks) != 1 or inside(blocks[0]):
@@ -78,33 +61,33 @@ def block_changes(block: Json, new: Json) -> Json:
     raise InvalidRequest(field="markdown", problem=problem)
 
 
-def _blocks(block: Block) -> Iterator[Json]:
+def _blocks(block: tree.Block) -> Iterator[Json]:
     match block:
-        case Paragraph(runs):
+        case tree.Paragraph(runs):
             yield from _paragraph(runs)
-        case Heading(level, runs):
+        case tree.Heading(level, runs):
             yield _block(f"heading_{min(level, 4)}", rich_text=rich_text(runs))
-        case Code(text, "math") if len(text) <= MAX_EXPRESSION_CHARACTERS:
+        case tree.Code(text, "math") if len(text) <= MAX_EXPRESSION_CHARACTERS:
             yield _block("equation", expression=text)
-        case Code(text, language):
+        case tree.Code(text, language):
             yield _block("code", rich_text=_code(text), language=language_of(language))
-        case Quote(blocks):
+        case tree.Quote(blocks):
             yield _with_text("quote", blocks)
-        case List(items, start):
+        case tree.List(items, start):
             yield from (_item(item, start) for item in items)
-        case Table(rows):
+        case tree.Table(rows):
             yield _table(rows)
-        case Rule():
+        case tree.Rule():
             yield _block("divider")
-        case Unsupported():
+        case tree.Unsupported():
             raise lost_error(block)
 
 
-def _paragraph(runs: Runs) -> Iterator[Json]:
+def _paragraph(runs: tree.Runs) -> Iterator[Json]:
     """Yield a paragraph, or several where an image or Notion's limit divides it."""
-    for pictures, part in groupby(runs, lambda run: isinstance(run, Image)):
+    for pictures, part in groupby(runs, lambda run: isinstance(run, tree.Image)):
         if pictures:
-            yield from (_picture(run) for run in part if isinstance(run, Image))
+            yield from (_picture(run) for run in part if isinstance(run, tree.Image))
         else:
             texts = long_rich_text(_trimmed(tuple(part)))
             yield from (
@@ -112,8 +95,8 @@ def _paragraph(runs: Runs) -> Iterator[Json]:
             )
 
 
-def _picture(image: Image) -> Json:
-    caption = {"caption": rich_text([Text(image.alt)])} if image.alt else {}
+def _picture(image: tree.Image) -> Json:
+    caption = {"caption": rich_text([tree.Text(image.alt)])} if image.alt else {}
     return _block("image", type="external", external=address(image.source), **caption)
 
 
@@ -124,20 +107,20 @@ def _code(text: str) -> list[Json]:
     return texts
 
 
-def _item(item: Item, start: int | None) -> Json:
+def _item(item: tree.Item, start: int | None) -> Json:
     if item.done is not None:
         return _with_text("to_do", item.blocks, checked=item.done)
     return _with_text("bulleted_list_item" if start is None else "numbered_list_item", item.blocks)
 
 
-def _with_text(kind: str, blocks: Blocks, **more: Any) -> Json:
+def _with_text(kind: str, blocks: tree.Blocks, **more: Any) -> Json:
     """Return a block whose text is the first paragraph of these blocks, and which nests the others."""
     children = blocks_of(blocks)
     own = children.pop(0)["paragraph"]["rich_text"] if children and children[0]["type"] == "paragraph" else []
     return _block(kind, rich_text=own, **more, **({"children": children} if children else {}))
 
 
-def _table(rows: Sequence[Sequence[Runs]]) -> Json:
+def _table(rows: Sequence[Sequence[tree.Runs]]) -> Json:
     headed = any(rows[0])
     children = [_block("table_row", cells=[rich_text(cell) for cell in row]) for row in rows[not headed :]]
     if not children:
@@ -149,11 +132,11 @@ def _block(kind: str, **fields: Any) -> Json:
     return {"type": kind, kind: fields}
 
 
-def _trimmed(runs: Runs) -> Sequence[Run]:
+def _trimmed(runs: tree.Runs) -> Sequence[tree.Run]:
     """Drop the line breaks that divided a text from an image."""
     trimmed = list(runs)
-    while trimmed and isinstance(trimmed[0], Break):
+    while trimmed and isinstance(trimmed[0], tree.Break):
         trimmed.pop(0)
-    while trimmed and isinstance(trimmed[-1], Break):
+    while trimmed and isinstance(trimmed[-1], tree.Break):
         trimmed.pop()
     return trimmed
