@@ -6,16 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mcpist.errors import (
-    AccountError,
-    AdministratorError,
-    CallerError,
-    DefectError,
-    McpistError,
-    ToolExecutionError,
-    TransientError,
-    concrete_errors,
-)
+from mcpist import errors
 from mcpist.tools.module import Module
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
 from mcpist_services import NAMES
@@ -28,13 +19,13 @@ ERRORS = ROOT / "docs/errors.md"
 UPSTREAMS_SCHEMA = ROOT / "layers/config/upstreams.schema.json"
 EFFECTS = {"reads": "", "writes": " (writes)", "destroys": " (destroys)"}
 BOUND_KEYWORDS = ("enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "default")
-WHO_ACTS: dict[type[McpistError], str] = {
-    CallerError: "the caller",
-    AdministratorError: "an administrator",
-    AccountError: "the user",
-    TransientError: "nobody: try again",
-    ToolExecutionError: "as the message says",
-    DefectError: "the operator",
+WHO_ACTS: dict[type[errors.McpistError], str] = {
+    errors.CallerError: "the caller",
+    errors.AdministratorError: "an administrator",
+    errors.AccountError: "the user",
+    errors.TransientError: "nobody: try again",
+    errors.ToolExecutionError: "as the message says",
+    errors.DefectError: "the operator",
 }
 
 
@@ -69,7 +60,7 @@ def upstreams_schema() -> str:
 def error_page() -> str:
     """Return the page of all error codes, with one row for each code and each kind of person who must act."""
     rows: dict[tuple[str, str], str] = {}
-    for kind in concrete_errors():
+    for kind in errors.concrete_errors():
         who = next(who for branch, who in WHO_ACTS.items() if issubclass(kind, branch))
         row = f"| `{kind.code}` | {kind.status} | {who} | {kind.__doc__} |"
         rows.setdefault((kind.code, who), row)

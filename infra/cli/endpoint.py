@@ -7,19 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import httpx2
+import mcp_types
 from mcp.client.client import Client
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    CallToolRequest,
-    CallToolRequestParams,
-    CallToolResult,
-    Result,
-    TaskMetadata,
-    TextContent,
-    TextResourceContents,
-)
 from pydantic import TypeAdapter
 
 from infra.cli.document import CommandError, CommandResult
@@ -28,7 +20,7 @@ from infra.cli.last_up import last_up
 HTTP_TIMEOUT_SECONDS = 60
 
 
-class TaskResult(Result):
+class TaskResult(mcp_types.Result):
     """A task instead of a result: https://modelcontextprotocol.io/seps/2663-tasks-extension."""
 
     result_type: Literal["task"] = "task"
@@ -43,13 +35,13 @@ class TasksExtension(ClientExtension):
     def claims(self) -> Sequence[ResultClaim[Any]]:
         """Never wait for a task here: `EndpointSession.begin` returns it."""
 
-        async def resolve(task: TaskResult, _: ClaimContext) -> CallToolResult:
+        async def resolve(task: TaskResult, _: ClaimContext) -> mcp_types.CallToolResult:
             raise CommandError({"message": f"{task.task_id} became a task, which was not requested."})
 
         return [ResultClaim(result_type="task", model=TaskResult, resolve=resolve)]
 
 
-_ANSWER: TypeAdapter[TaskResult | CallToolResult] = TypeAdapter(TaskResult | CallToolResult)
+_ANSWER: TypeAdapter[TaskResult | mcp_types.CallToolResult] = TypeAdapter(TaskResult | mcp_types.CallToolResult)
 
 
 @dataclass(frozen=True)
@@ -65,18 +57,18 @@ class EndpointSession:
 
     async def begin(self, tool: str, arguments: dict[str, Any]) -> str | CommandResult:
         """Call one of the meta-tools as a task and return its id, or the result if it comes at once."""
-        params = CallToolRequestParams(name=tool, arguments=arguments, task=TaskMetadata())
-        answer = await self.client.session.send_request(CallToolRequest(params=params), _ANSWER)
+        params = mcp_types.CallToolRequestParams(name=tool, arguments=arguments, task=mcp_types.TaskMetadata())
+        answer = await self.client.session.send_request(mcp_types.CallToolRequest(params=params), _ANSWER)
         return answer.task_id if isinstance(answer, TaskResult) else self._to_result(answer)
 
     async def read(self, uri: str) -> Any:
         """Read a resource's JSON without a cache."""
         (content,) = (await self.client.read_resource(uri, cache_mode="bypass")).contents
-        assert isinstance(content, TextResourceContents)
+        assert isinstance(content, mcp_types.TextResourceContents)
         return json.loads(content.text)
 
-    def _to_result(self, result: CallToolResult) -> CommandResult:
-        texts = [block.text for block in result.content if isinstance(block, TextContent)]
+    def _to_result(self, result: mcp_types.CallToolResult) -> CommandResult:
+        texts = [block.text for block in result.content if isinstance(block, mcp_types.TextContent)]
         if result.is_error:
             raise CommandError(json.loads(texts[0]))
         return CommandResult(

@@ -119,13 +119,7 @@ def plain(organization: Organization) -> dict[str, Any]:
 
 def plain_user(user: User) -> dict[str, Any]:
     """Return a user as mappings, lists and texts."""
-    return {
-        "name": user.name,
-        "subject": {"issuer": user.subject.issuer, "sub": user.subject.sub},
-        "system_role": user.system_role,
-        "roles": list(user.roles),
-        "locale": user.locale,
-    }
+    return _without("id", encode(user))
 
 
 def dump(value: Any) -> str:

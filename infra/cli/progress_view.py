@@ -1,7 +1,6 @@
 """The view of a running batch: a live table on a terminal, and a log of lines anywhere else."""
 
 import time
-from types import TracebackType
 from typing import Protocol, Self, TextIO
 
 from rich.console import Console, Group
@@ -37,9 +36,7 @@ class ProgressView(Protocol):
     def __enter__(self) -> Self:
         """Begin."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End, and leave the last state on the screen."""
 
 
@@ -103,10 +100,8 @@ class LiveTable:
         self._live.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._live.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
 
     def show(self, progress: Progress) -> None:
         """Draw this progress from now on."""

@@ -6,15 +6,7 @@ import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from infra.local.aws_requests import (
-    AwsRequest,
-    Caller,
-    InjectedResponse,
-    Keyring,
-    RequestHook,
-    credential_scope,
-    to_aws_request,
-)
+from infra.local import aws_requests
 from infra.local.http_api import HttpApi
 from infra.local.lambda_api import LambdaApi, RuntimeApi, is_invoke
 from infra.local.pool import Pool, Sandbox
@@ -24,16 +16,16 @@ ZYGOTE_CREDENTIALS_SECONDS = 300
 SANDBOX_CREDENTIALS_SECONDS = 6 * 3600
 MAX_RECORDED_REQUESTS = 50_000
 # moto's Step Functions sign with a well-known key; so their endpoint has the secret in its path.
-STEP_FUNCTIONS = Caller("states")
+STEP_FUNCTIONS = aws_requests.Caller("states")
 
 
 class RequestRouter:
     """Dispatches every request on the port; `moto` serves all AWS requests except Lambda's Invoke."""
 
-    def __init__(self, keyring: Keyring, sandboxes: Mapping[str, tuple[Sandbox, Pool]]) -> None:
+    def __init__(self, keyring: aws_requests.Keyring, sandboxes: Mapping[str, tuple[Sandbox, Pool]]) -> None:
         self.secret = secrets.token_hex(16)
-        self.requests: list[AwsRequest] = []
-        self.on_request: RequestHook | None = None
+        self.requests: list[aws_requests.AwsRequest] = []
+        self.on_request: aws_requests.RequestHook | None = None
         self.lambda_api: LambdaApi | None = None
         self.http_api: HttpApi | None = None
         self.moto: App | None = None
@@ -47,7 +39,7 @@ class RequestRouter:
         prefix, _, rest = request.path.removeprefix("/").partition("/")
         if secrets.compare_digest(prefix.encode(), self.secret.encode()):
             return self._internal(request, rest)
-        scope = credential_scope(request)
+        scope = aws_requests.credential_scope(request)
         if scope is not None:
             access_key, service = scope
             caller = self._keyring.caller(access_key)
@@ -83,10 +75,10 @@ class RequestRouter:
         }
         return Response(200, (("content-type", "application/json"),), json.dumps(body).encode())
 
-    def _aws(self, request: Request, caller: Caller, service: str) -> Response:
+    def _aws(self, request: Request, caller: aws_requests.Caller, service: str) -> Response:
         sandbox = self._sandboxes[caller.id][0] if caller.id in self._sandboxes else None
         current = sandbox.current if sandbox else None
-        recorded = to_aws_request(request, caller, service, current.id if current else None)
+        recorded = aws_requests.to_aws_request(request, caller, service, current.id if current else None)
         self.requests.append(recorded)
         if len(self.requests) > 2 * MAX_RECORDED_REQUESTS:
             del self.requests[:-MAX_RECORDED_REQUESTS]
@@ -99,7 +91,7 @@ class RequestRouter:
             response = self._forward(request, service)
             hook(recorded, "after")
             _require_running(sandbox)
-        except InjectedResponse as fault:
+        except aws_requests.InjectedResponse as fault:
             return fault.response
         return response
 

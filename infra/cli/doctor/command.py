@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import partial
 from typing import Annotated
 
@@ -52,14 +53,7 @@ def _clock(target: Target) -> list[CheckResult]:
 
 
 def _shown(line: CheckResult) -> dict[str, str]:
-    finding = line.finding
-    return {
-        "area": line.area,
-        "about": line.about,
-        "state": finding.state,
-        "found": finding.found,
-        "remedy": finding.remedy,
-    }
+    return {"area": line.area, "about": line.about, **asdict(line.finding)}
 
 
 def _render(lines: list[CheckResult], counts: Mapping[State, int]) -> str:

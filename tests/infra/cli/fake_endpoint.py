@@ -6,20 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import mcp_types
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    ReadResourceRequestParams,
-    ReadResourceResult,
-    TextContent,
-    TextResourceContents,
-    Tool,
-)
 
 from tests.upstreams.served import served
 
@@ -52,31 +41,35 @@ class FakeEndpoint:
     reads: int = 0
     outages: int = 0
 
-    async def list_tools(self, *_: Any) -> ListToolsResult:
-        return ListToolsResult(tools=[Tool(name="batch", input_schema={"type": "object"})])
+    async def list_tools(self, *_: Any) -> mcp_types.ListToolsResult:
+        return mcp_types.ListToolsResult(tools=[mcp_types.Tool(name="batch", input_schema={"type": "object"})])
 
-    async def call_tool(self, _: Any, params: CallToolRequestParams) -> Any:
+    async def call_tool(self, _: Any, params: mcp_types.CallToolRequestParams) -> Any:
         arguments = params.arguments or {}
         self.asked.append(arguments)
         if arguments.get("commands") == "wrong":
             error = {"code": "VALIDATION_ERROR", "message": "wrong", "hint": "right", "details": {}}
-            return CallToolResult(content=[TextContent(type="text", text=json.dumps(error))], is_error=True)
+            return mcp_types.CallToolResult(
+                content=[mcp_types.TextContent(type="text", text=json.dumps(error))], is_error=True
+            )
         if params.task is not None:
             moment = "2026-11-21T00:00:00Z"
             times = {"createdAt": moment, "lastUpdatedAt": moment, "ttlMs": 60_000}
             return {"resultType": "task", "taskId": BATCH, "status": "working", **times}
-        return CallToolResult(content=[TextContent(type="text", text=f"batch {BATCH}: the end")])
+        return mcp_types.CallToolResult(content=[mcp_types.TextContent(type="text", text=f"batch {BATCH}: the end")])
 
-    async def read_resource(self, _: Any, params: ReadResourceRequestParams) -> ReadResourceResult:
+    async def read_resource(self, _: Any, params: mcp_types.ReadResourceRequestParams) -> mcp_types.ReadResourceResult:
         if params.uri != f"mcpist://batches/{BATCH}/progress":
             error = {"code": "BATCH_NOT_FOUND", "message": "There is no such batch.", "hint": "", "details": {}}
-            raise MCPError(INVALID_PARAMS, "There is no such batch.", error)
+            raise MCPError(mcp_types.INVALID_PARAMS, "There is no such batch.", error)
         if self.outages:
             self.outages -= 1
-            raise MCPError(INTERNAL_ERROR, "Service Unavailable")
+            raise MCPError(mcp_types.INTERNAL_ERROR, "Service Unavailable")
         told = self.scenes[min(self.reads, len(self.scenes) - 1)]
         self.reads += 1
-        return ReadResourceResult(contents=[TextResourceContents(uri=params.uri, text=json.dumps(told))])
+        return mcp_types.ReadResourceResult(
+            contents=[mcp_types.TextResourceContents(uri=params.uri, text=json.dumps(told))]
+        )
 
 
 @contextmanager
