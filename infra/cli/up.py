@@ -17,8 +17,10 @@ from infra.cli.document import CommandError, CommandResult, Document
 from infra.cli.last_up import LAST_UP
 from infra.cli.target import TABLES
 from infra.local.deployment import ADMINISTRATOR, ORGANIZATION, ROOT, USER, LocalDeployment, run_local_deployment
+from infra.local.intrinsics import TemplateError
 from infra.local.names import PSEUDO, STACK
-from infra.local.stack import HandlerImportError, PortInUse, TemplateError
+from infra.local.sandbox import HandlerImportError
+from infra.local.server import PortInUse
 from mcpist.batch.machine.definition import stack_prefix
 
 READY_MESSAGE = """\

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from infra.local.environment import operating
-from infra.local.login import LocalLogin, Person
+from infra.local.login import LocalLogin
+from infra.local.login_page import Person
 from infra.local.stack import EmbeddedAws
 from mcpist.caller import Role, Subject
 from mcpist.people import directory

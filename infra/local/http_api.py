@@ -9,7 +9,7 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -31,14 +31,12 @@ _REMAPPED = frozenset({"www-authenticate", "date", "server", "connection"})
 class HttpApi:
     """Serves the routes of the template."""
 
-    def __init__(
-        self, routes: Sequence[Route], pools: Mapping[str, Pool], *, domain: str, hosts: Collection[str] = ()
-    ) -> None:
+    def __init__(self, routes: Sequence[Route], pools: Mapping[str, Pool], *, domain: str) -> None:
         self._routes = [(route, _pattern(route.path)) for route in sorted(routes, key=_precedence)]
         self._pools = pools
         self._domain = domain
         # API Gateway accepts only its domains; here that also prevents DNS rebinding from web pages.
-        self._hosts = {domain, "localhost", "127.0.0.1", *hosts}
+        self._hosts = {domain, "localhost", "127.0.0.1"}
 
     def handle(self, request: Request) -> Response:
         """Respond to a request from outside."""

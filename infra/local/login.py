@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -29,12 +28,10 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from infra.local.login_page import Person, expired_page, login_page
-from infra.local.login_provider import LoginProvider
+from infra.local.login_provider import ACCESS_TOKEN_SECONDS, LoginProvider
 from infra.local.server import listen
 
-__all__ = ["LocalLogin", "Person"]
-
-ACCESS_TOKEN_SECONDS = 3600
+SCOPES = ["mcp"]
 SHUTDOWN_TIMEOUT_SECONDS = 1  # a client's open connection must not delay the end
 # The SDK accepts no other plain http issuer. It uses it only in the metadata, which we serve ourselves.
 _LOOPBACK = AnyHttpUrl("http://127.0.0.1")
@@ -58,14 +55,11 @@ class LocalLogin:
         *,
         audience: str,
         host: str = "127.0.0.1",
-        port: int = 0,
         resources: Iterable[str] = (),
-        scopes: Sequence[str] = ("mcp",),
     ) -> None:
         self.people = tuple(people)
         self.issuer = ""
-        self._host, self._port = host, port
-        self._scopes = list(scopes)
+        self._host = host
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self._key_id = secrets.token_hex(8)
         self._provider = LoginProvider(self.mint, lambda pending: f"{self.issuer}/login?request={pending}")
@@ -76,7 +70,7 @@ class LocalLogin:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            listener = stack.enter_context(closing(listen(self._host, self._port)))
+            listener = stack.enter_context(closing(listen(self._host, 0)))
             self.issuer = f"http://{self._host}:{listener.getsockname()[1]}"
             config = uvicorn.Config(
                 self._app(),
@@ -97,9 +91,7 @@ class LocalLogin:
             self._exit = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._exit.close()
 
     @property
@@ -128,19 +120,19 @@ class LocalLogin:
             "iat": now,
             "jti": secrets.token_hex(16),
             "client_id": "local",
-            "scope": " ".join(self._scopes),
+            "scope": " ".join(SCOPES),
         }
         return jwt.encode({**usual, **claims}, self._key, "RS256", {"typ": "at+jwt", "kid": self._key_id})
 
     def _app(self) -> Starlette:
         # AuthSettings keeps the URL as it is; AnyHttpUrl would add a slash, and it would not equal `iss`.
         issuer = AuthSettings(issuer_url=self.issuer, resource_server_url=None).issuer_url
-        registration = ClientRegistrationOptions(enabled=True, default_scopes=self._scopes)
+        registration = ClientRegistrationOptions(enabled=True, default_scopes=SCOPES)
         revocation = RevocationOptions(enabled=True)
         metadata = build_metadata(issuer, None, registration, revocation).model_dump(mode="json", exclude_none=True)
         metadata |= {
             "jwks_uri": self.jwks_uri,
-            "scopes_supported": self._scopes,
+            "scopes_supported": SCOPES,
             "token_endpoint_auth_methods_supported": ["none", "client_secret_post", "client_secret_basic"],
             "authorization_response_iss_parameter_supported": True,
             "subject_types_supported": ["public"],

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from email.utils import formatdate
 from functools import cached_property
 from io import BytesIO
-from types import TracebackType
 from typing import Any, Self, cast
 from urllib.parse import urlsplit
 
@@ -188,9 +187,7 @@ class LoopbackServer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._thread.join()
         self._server.close_connections()

@@ -6,30 +6,17 @@ import threading
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
-from infra.local.aws_requests import AwsRequest, Caller, HookPhase, InjectedResponse, Keyring, RequestHook
+from infra.local.aws_requests import AwsRequest, Caller, Keyring, RequestHook
 from infra.local.http_api import HttpApi
-from infra.local.intrinsics import TemplateError
 from infra.local.lambda_api import LambdaApi
 from infra.local.names import REGION
 from infra.local.pool import Pool, Sandbox
 from infra.local.router import RequestRouter
-from infra.local.sandbox import HandlerImportError, RunContext, ZygoteProcess
-from infra.local.server import LoopbackServer, PortInUse, listen
+from infra.local.sandbox import RunContext, ZygoteProcess
+from infra.local.server import LoopbackServer, listen
 from infra.local.template import Bucket, Function, Table, Template, read_template
-
-__all__ = [
-    "AwsRequest",
-    "EmbeddedAws",
-    "HandlerImportError",
-    "HookPhase",
-    "InjectedResponse",
-    "PortInUse",
-    "RequestHook",
-    "TemplateError",
-]
 
 # The concurrent executions of a new AWS account.
 MAX_SANDBOXES = 10
@@ -40,9 +27,9 @@ class EmbeddedAws:
     """AWS on one machine, for one stack.
 
     `parameters` are the template's, in whose values `{api_url}` becomes the address. `functions` replaces the
-    functions' folder, `only` starts no other functions, `extra` is added to each function's environment.
-    `hosts` are further host names of the HTTP API, like custom domains. At the address `bridge` the same port serves
-    containers. Entering raises `PortInUse`, `TemplateError` or `HandlerImportError`.
+    functions' folder, `only` starts no other functions, `extra` is added to each function's environment. At the
+    address `bridge` the same port serves containers. Entering raises `PortInUse`, `TemplateError` or
+    `HandlerImportError`.
     """
 
     def __init__(
@@ -53,30 +40,21 @@ class EmbeddedAws:
         port: int = 0,
         bridge: str = "",
         parameters: Mapping[str, str] | None = None,
-        template: Path | None = None,
         functions: Path | None = None,
         only: Collection[str] | None = None,
         extra: Mapping[str, str] | None = None,
-        logs: Path | None = None,
-        sandboxes: int = MAX_SANDBOXES,
-        max_queued: int = MAX_QUEUED,
-        hosts: Collection[str] = (),
     ) -> None:
         self._root = root.resolve()
         self._host, self._port, self._bridge = host, port, bridge
         self._parameters = parameters or {}
-        self._template_path = template or self._root / "template.yaml"
         self._code = functions
         self._only = only
         self._extra = extra or {}
-        self._logs = logs or self._root / ".mcpist" / "logs"
-        self._max_sandboxes, self._max_queued = sandboxes, max_queued
         self._keyring = Keyring()
         self._sandboxes: dict[str, tuple[Sandbox, Pool]] = {}
         self._zygotes: dict[str, ZygoteProcess] = {}
         self._exit = ExitStack()
         self._router = RequestRouter(self._keyring, self._sandboxes)
-        self._hosts = frozenset(hosts)
         self._credentials = self._keyring.issue(Caller("client"))
         self._session: Any = None
         self._session_lock = threading.Lock()
@@ -90,9 +68,7 @@ class EmbeddedAws:
             self._exit = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._exit.close()
 
     @property
@@ -155,12 +131,14 @@ class EmbeddedAws:
         address = f"{reachable_host}:{listener.getsockname()[1]}"
         self.endpoint_url = f"http://{address}"
         parameters = {name: value.replace("{api_url}", self.api_url) for name, value in self._parameters.items()}
-        self.template = read_template(self._template_path, parameters, code=self._code)
+        self.template = read_template(self._root / "template.yaml", parameters, code=self._code)
         stack.enter_context(LoopbackServer(listener, self._router))
         if self._bridge:
             stack.enter_context(LoopbackServer(listen(self._bridge, listener.getsockname()[1]), self._router))
         secret_address = f"{address}/{self._router.secret}"
-        context = RunContext(self.endpoint_url, secret_address, self._logs, self._keyring, self._sandboxes)
+        context = RunContext(
+            self.endpoint_url, secret_address, self._root / ".mcpist/logs", self._keyring, self._sandboxes
+        )
         # The handlers are imported in their own processes while this process imports moto.
         for function in self.template.functions:
             if self._only is None or function.id in self._only:
@@ -175,13 +153,13 @@ class EmbeddedAws:
         self._create_stores()
         for zygote in self._zygotes.values():
             zygote.wait_until_ready()
-        self._router.http_api = HttpApi(self.template.routes, self.functions, domain=reachable_host, hosts=self._hosts)
+        self._router.http_api = HttpApi(self.template.routes, self.functions, domain=reachable_host)
         self._router.requests.clear()
 
     def _start(self, function: Function, context: RunContext, stack: ExitStack) -> None:
         zygote = ZygoteProcess(function, context, self._extra)
         stack.callback(zygote.close)
-        pool = Pool(function, zygote, max_sandboxes=self._max_sandboxes, max_queued=self._max_queued)
+        pool = Pool(function, zygote, max_sandboxes=MAX_SANDBOXES, max_queued=MAX_QUEUED)
         stack.callback(pool.close)
         zygote.pool = pool
         self._zygotes[function.id] = zygote

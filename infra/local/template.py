@@ -116,8 +116,7 @@ class Template:
 
 def read_template(path: Path, parameters: Mapping[str, str], *, code: Path | None = None) -> Template:
     """Read the template at `path`; `code` replaces every function's CodeUri."""
-    reader = _TemplateReader(path, read_yaml(path), parameters, code)
-    return reader.template()
+    return _TemplateReader(path, read_yaml(path), parameters, code).template()
 
 
 class _TemplateReader:

@@ -15,7 +15,8 @@ import pytest
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from connect.handler import handler
-from infra.local.login import LocalLogin, Person
+from infra.local.login import LocalLogin
+from infra.local.login_page import Person
 from mcpist import settings
 from mcpist.aws import clients
 from mcpist.memory import forget_entries

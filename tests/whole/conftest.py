@@ -16,6 +16,7 @@ from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
+from infra.local.aws_requests import AwsRequest
 from infra.local.deployment import (
     ADMINISTRATOR,
     ORGANIZATION,
@@ -26,7 +27,6 @@ from infra.local.deployment import (
     with_modules,
 )
 from infra.local.environment import operating
-from infra.local.stack import AwsRequest
 from mcpist.caller import Role
 from mcpist.people import directory
 from tests.core.loopback import listening

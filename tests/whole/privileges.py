@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from infra.local.aws_requests import AwsRequest
 from infra.local.deployment import ROOT
 from infra.local.intrinsics import read_yaml
 from infra.local.names import STACK
-from infra.local.stack import AwsRequest, EmbeddedAws
+from infra.local.stack import EmbeddedAws
 
 type Right = tuple[str, str]
 """An action, and the logical id of what it is done to."""

@@ -30,8 +30,8 @@ import pytest
 from infra.cli.main import run
 from infra.cli.up import _facts
 from infra.local.accounts import OWN, forget
+from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
 from infra.local.deployment import ORGANIZATION, ROOT, USER, LocalDeployment, run_local_deployment, with_modules
-from infra.local.stack import AwsRequest, HookPhase, InjectedResponse
 from tests import emf, watch
 from tests.core.loopback import listening
 from tests.token_broker.vault.test_secrets import assert_silent

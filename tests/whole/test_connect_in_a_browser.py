@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from infra.local.deployment import ADMINISTRATOR, ORGANIZATION, USER, LocalDeployment
-from infra.local.login import Person
+from infra.local.login_page import Person
 from tests.token_broker.authorization_server import AuthorizationServer
 from tests.whole.chromium import Chromium, Page, running
 from tests.whole.conftest import McpUser

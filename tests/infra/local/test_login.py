@@ -10,7 +10,8 @@ import httpx2
 import jwt
 import pytest
 
-from infra.local.login import LocalLogin, Person
+from infra.local.login import LocalLogin
+from infra.local.login_page import Person
 
 AUDIENCE = "http://127.0.0.1:3000/mcp"
 REDIRECT = "http://localhost:8787/callback"

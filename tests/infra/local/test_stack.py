@@ -13,7 +13,9 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from infra.local.stack import AwsRequest, EmbeddedAws, HookPhase, InjectedResponse, PortInUse
+from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
+from infra.local.server import PortInUse
+from infra.local.stack import EmbeddedAws
 
 TEMPLATE = """
 Transform: AWS::Serverless-2016-10-31

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.stack import AwsRequest, HookPhase, InjectedResponse
+from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
 from tests.token_broker.stack import OWNER, PACE, BrokerProcess, BrokerStack
 
 # Takeovers within a moment: here nothing but a killed process is late.
