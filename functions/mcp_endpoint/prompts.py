@@ -43,7 +43,7 @@ def get(exchange: Exchange, permissions: Permissions, name: str, arguments: Mapp
     module, entry = _find(permissions, name)
     home = permissions.catalogue.module(module.name)
     if home.upstream:
-        with audited(exchange.caller, module.name, "prompts/get", exchange.request_id):
+        with audited(exchange.caller, module=module.name, tool="prompts/get", request=exchange.request_id):
             deadline = time.monotonic() + exchange.remaining
             return home.upstream.get_prompt(exchange.caller, entry.name, arguments, deadline=deadline)
     prompt = home.prompts[entry.name]

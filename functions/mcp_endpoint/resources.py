@@ -83,7 +83,7 @@ def _read_upstream(exchange: Exchange, permissions: Permissions, uri: str, categ
     upstream = permissions.catalogue.module(permissions.module(category).name).upstream
     if upstream is None:
         raise FileNotFound(path=uri)
-    with audited(exchange.caller, category, "resources/read", exchange.request_id):
+    with audited(exchange.caller, module=category, tool="resources/read", request=exchange.request_id):
         result = upstream.read(exchange.caller, uri, deadline=time.monotonic() + exchange.remaining)
     return limit_contents(exchange.caller.organization, result)
 

@@ -2,21 +2,14 @@
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
 from mcpist.caller import Caller
-from mcpist.errors import (
-    AccountError,
-    InternalError,
-    McpistError,
-    ReconnectRequired,
-    ScopeMissing,
-    UpstreamUnavailable,
-)
+from mcpist.errors import AccountError, InternalError, McpistError, ReconnectRequired, ScopeMissing, UpstreamUnavailable
 from mcpist.running import broker
 from mcpist.running.account import Account
 from mcpist.running.cache import response_cache
@@ -31,7 +24,6 @@ from mcpist.tools.permissions import role_permits
 from mcpist.tools.tool import Tool
 
 logger = logging.getLogger(__name__)
-
 
 MAX_RUN_SECONDS = 20.0
 
@@ -69,28 +61,24 @@ def run(
     service = ServiceClient(caller, module, tool, time.monotonic() + seconds, options)
     if not tool.reads:
         audit.record_use(caller, outcome="started", **used)
-    outcome, began = InternalError.code, time.monotonic()
     changing = nullcontext() if tool.reads else response_cache.invalidating((caller.organization, module.name))
-    try:
-        with changing, span("tool", tool=f"{tool.module}.{tool.name}"):
-            returned = perform(service, work)
-        outcome = "succeeded"
-    except McpistError as error:
-        outcome = error.code
-        if isinstance(error, AccountError):
-            _add_connect_url(caller, error)
-        raise
-    else:
-        return _tool_result(returned, service.account_name)
-    finally:
-        invocation.count(CALLS)
-        invocation.count(LATENCY, round((time.monotonic() - began) * 1000))
-        _record_outcome(caller, outcome=outcome, account=service.account_name, **used)
+    with audited(caller, lambda: service.account_name, **used):
+        began = time.monotonic()
+        try:
+            with changing, span("tool", tool=f"{tool.module}.{tool.name}"):
+                returned = perform(service, work)
+        finally:
+            invocation.count(CALLS)
+            invocation.count(LATENCY, round((time.monotonic() - began) * 1000))
+    return _tool_result(returned, service.account_name)
 
 
 @contextmanager
-def audited(caller: Caller, module: str, what: str, request: str) -> Iterator[None]:
-    """Write an audit row for a use of a module without a tool, which changes nothing."""
+def audited(caller: Caller, account: Callable[[], str] = lambda: "", **use: str) -> Iterator[None]:
+    """Write an audit row for the outcome of a use; a failure to write it does not fail the use.
+
+    An AccountError gets a link for this caller, and the account is forgotten, so that a new one is found.
+    """
     outcome = InternalError.code
     try:
         yield
@@ -98,10 +86,13 @@ def audited(caller: Caller, module: str, what: str, request: str) -> Iterator[No
     except McpistError as error:
         outcome = error.code
         if isinstance(error, AccountError):
-            _add_connect_url(caller, error)
+            service = error.details["service"]
+            error.details["url"] = settings().connect_url(service, caller.organization, caller.user)
+            broker.forget(caller, service)
         raise
     finally:
-        _record_outcome(caller, module=module, tool=what, outcome=outcome, request=request)
+        with audit.best_effort():
+            audit.record_use(caller, outcome=outcome, account=account(), **use)
 
 
 def _tool_result(returned: Any, account: str) -> ToolResult:
@@ -238,16 +229,3 @@ def _resume(service: ServiceClient, calls: Calls, response: CallResponse) -> Cal
         logger.exception("answer of another shape", extra={"tool": f"{service.tool.module}.{service.tool.name}"})
         problem = "it answered JSON of another shape than this tool reads"
         raise UpstreamUnavailable(service=service.module.name, problem=problem) from error
-
-
-def _add_connect_url(caller: Caller, error: AccountError) -> None:
-    """Add a link for this caller to the error, and forget the account, so that a new one is found."""
-    service = error.details["service"]
-    error.details["url"] = settings().connect_url(service, caller.organization, caller.user)
-    broker.forget(caller, service)
-
-
-def _record_outcome(caller: Caller, **row: str) -> None:
-    """Write the row of an outcome; a failure to write it does not fail the call."""
-    with audit.best_effort():
-        audit.record_use(caller, **row)
