@@ -9,9 +9,11 @@ import pytest
 from infra.local.intrinsics import read_yaml
 from mcpist.batch.ledger.records import Status
 from mcpist.errors import InternalError
-from mcpist.telemetry.metrics import METRICS, Metric
+from mcpist.telemetry import metrics
+from mcpist.telemetry.metrics import Metric
 from tests import watch
 
+METRICS = [value for value in vars(metrics).values() if isinstance(value, Metric)]
 OWN = {metric.name: metric for metric in METRICS}
 NAMESPACE = next(iter(watch.template().functions)).environment["POWERTOOLS_METRICS_NAMESPACE"]
 LAMBDAS = {

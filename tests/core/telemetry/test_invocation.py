@@ -109,10 +109,8 @@ def test_nothing_is_counted_outside_of_an_invocation_or_in_another_thread(
 
 
 def test_the_names_of_metrics_are_unique() -> None:
-    names = [metric.name for metric in metrics.METRICS]
-    assert len(names) == len(set(names))
-    own = [value for value in vars(metrics).values() if isinstance(value, metrics.Metric)]
-    assert list(metrics.METRICS) == own
+    names = [value.name for value in vars(metrics).values() if isinstance(value, metrics.Metric)]
+    assert len(names) == len(set(names)) > 1
 
 
 def test_a_thread_that_works_for_an_invocation_counts_for_it_and_has_its_correlation_id(

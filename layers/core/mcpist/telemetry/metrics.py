@@ -30,20 +30,6 @@ CONNECT_FAILURES = Metric("ConnectFailures", "Count", "failed attempts to connec
 INTEGRITY_FAILURES = Metric("IntegrityFailures", "Count", "stored tokens that failed their integrity check")
 AUDIT_ROWS_LOST = Metric("AuditRowsLost", "Count", "audit rows that could not be written after the fact")
 
-METRICS = (
-    CALLS,
-    LATENCY,
-    ERRORS,
-    TOKENS_BEFORE,
-    TOKENS_AFTER,
-    BATCH_STEPS,
-    REFRESHES,
-    REFRESH_FAILURES,
-    CONNECT_FAILURES,
-    INTEGRITY_FAILURES,
-    AUDIT_ROWS_LOST,
-)
-
 type MetricTotals = dict[tuple[Metric, str], float]
 """The total of each metric and value of its dimension."""
 
