@@ -3,35 +3,17 @@
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Protocol
 
 from mcpist.caller import Caller, Role
 from mcpist.errors import AdministratorError, AuthorizationError, ModuleNotFound, ToolDisabled, ToolNotFound
 from mcpist.tools.catalogue import Catalogue, CatalogueView, nearest
 from mcpist.tools.index import Index, ModuleEntry, PromptEntry, ResourceEntry, ToolEntry
-from mcpist.tools.tool import Effect, Tool
+from mcpist.tools.tool import Tool
 
 MAX_CACHED_VIEWS = 256
 
-
-class ListedTool(Protocol):
-    """The facts of a tool that permissions depend on, whether it is imported or only listed."""
-
-    @property
-    def module(self) -> str:
-        """The module's name."""
-
-    @property
-    def name(self) -> str:
-        """The tool's name."""
-
-    @property
-    def effect(self) -> Effect:
-        """Whether it reads, writes or destroys."""
-
-    @property
-    def reveals(self) -> bool:
-        """Whether it shows secrets."""
+type ListedTool = ToolEntry | Tool
+"""A tool, only listed or imported: permissions depend on facts that both have."""
 
 
 class Permissions:
