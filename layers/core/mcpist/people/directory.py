@@ -20,20 +20,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NoReturn
 
+from mcpist import errors
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.codec import decode
 from mcpist.aws.table import Table
 from mcpist.caller import Caller, Proof, Role, Subject, SystemRole
-from mcpist.errors import (
-    AuthorizationError,
-    InvalidRequest,
-    LastAdministrator,
-    Locale,
-    MembershipRequired,
-    OrganizationAmbiguous,
-    StoreUnavailable,
-)
 from mcpist.memory import Memory
 from mcpist.people.organization import Change, Organization, User
 from mcpist.settings import settings
@@ -46,11 +38,7 @@ access_cache: Memory[Subject, list[Item]] = Memory(ACCESS_CACHE_SECONDS, MAX_CAC
 
 
 def identify(
-    subject: Subject,
-    *,
-    organization: str = "",
-    roles: Collection[str] = (),
-    proof: Proof | None = None,
+    subject: Subject, *, organization: str = "", roles: Collection[str] = (), proof: Proof | None = None
 ) -> Caller:
     """Return the caller that a subject is, in the given roles, or in all of its roles in their order.
 
@@ -60,14 +48,14 @@ def identify(
     accesses = _access_items(subject)
     matching = [access for access in accesses if not organization or access["organization"] == organization]
     if not matching:
-        raise MembershipRequired(organization=organization)
+        raise errors.MembershipRequired(organization=organization)
     if len(matching) > 1:
-        raise OrganizationAmbiguous(known=", ".join(access["organization"] for access in matching))
+        raise errors.OrganizationAmbiguous(known=", ".join(access["organization"] for access in matching))
     access = matching[0]
     held = tuple(decode(Role, role) for role in access["roles"])
     for name in roles:
         if all(role.name != name for role in held):
-            raise AuthorizationError(name=f"role {name}")
+            raise errors.AuthorizationError(name=f"role {name}")
     return Caller(
         organization=access["organization"],
         user=access["user"],
@@ -107,7 +95,8 @@ def create(organization: Organization, *, dry_run: bool = False) -> Change:
 
     def new(before: Organization | None) -> Organization:
         if before is not None:
-            raise InvalidRequest(field="organization", problem=f'there is an organization "{organization.id}" already')
+            problem = f'there is an organization "{organization.id}" already'
+            raise errors.InvalidRequest(field="organization", problem=problem)
         return organization
 
     return _apply_edit(organization.id, new, dry_run=dry_run)
@@ -120,7 +109,7 @@ def replace_organization(organization: Organization, *, dry_run: bool = False) -
     first. Repeating a replacement that was interrupted completes it.
     """
     if not organization.administrators:
-        raise LastAdministrator(field="users", organization=organization.id)
+        raise errors.LastAdministrator(field="users", organization=organization.id)
     return _apply_edit(organization.id, lambda _: organization, dry_run=dry_run, publish_all=True)
 
 
@@ -143,7 +132,7 @@ def put_user(
     subject: Subject,
     system_role: SystemRole = "user",
     roles: Iterable[str] = (),
-    locale: Locale = "en",
+    locale: errors.Locale = "en",
 ) -> None:
     """Create or change a user with its roles, in their order."""
     new = User(user, name, subject, system_role, tuple(dict.fromkeys(roles)), locale)
@@ -166,14 +155,14 @@ def _apply_edit(
         version, before = _read(organization)
         change = Change(before or Organization(organization, ""), edit(before).validated())
         if change.before.administrators and not change.after.administrators:
-            raise LastAdministrator(field="users", organization=organization)
+            raise errors.LastAdministrator(field="users", organization=organization)
         if dry_run:
             return change
         written = version if before == change.after else _write(version, change)
         if written is not None:
             _publish(written, change.after, set(change.after.users) if publish_all else change.affected_users())
             return change
-    raise StoreUnavailable(store="directory")
+    raise errors.StoreUnavailable(store="directory")
 
 
 def _read(organization: str) -> tuple[int, Organization | None]:
@@ -224,7 +213,7 @@ def _replace_access_item(access: Item) -> None:
 def _raise_unknown(organization: str) -> NoReturn:
     known = ", ".join(organizations()) or "none"
     problem = f'there is no organization "{organization}" (organizations: {known})'
-    raise InvalidRequest(field="organization", problem=problem)
+    raise errors.InvalidRequest(field="organization", problem=problem)
 
 
 def _access_items(subject: Subject) -> list[Item]:

@@ -5,14 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from mcpist.errors import (
-    McpistError,
-    RateLimitExceeded,
-    ScopeMissing,
-    ToolExecutionError,
-    UnnamedScopeMissing,
-    UpstreamUnavailable,
-)
+from mcpist import errors
 from mcpist.running.error_messages import MAX_MESSAGE_CHARACTERS, error_message
 from mcpist.running.rate_limits import is_rate_limit, rate_limit_reset, retry_after, round_up
 from mcpist.settings import settings
@@ -34,7 +27,7 @@ _SCOPE = re.compile(r'\bscope="([^"]*)"')
 class Failure:
     """A request that failed."""
 
-    error: McpistError
+    error: errors.McpistError
     safe_to_retry: bool = False
     """Whether the service surely did nothing."""
     wait: float | None = None
@@ -65,10 +58,10 @@ def failure(
         case Unavailable(retry_after=wait):
             problem = f"it answered {response.status}" + (f": {problem}" if problem else "")
             seconds = None if wait is None else round_up(wait)
-            error = UpstreamUnavailable(service=service, problem=problem, **given(retry_after=seconds))
+            error = errors.UpstreamUnavailable(service=service, problem=problem, **given(retry_after=seconds))
             return Failure(error, safe_to_retry=wait is not None, wait=wait)
     problem = problem or "no readable message"
-    return Failure(ToolExecutionError(service=service, http_status=response.status, problem=problem))
+    return Failure(errors.ToolExecutionError(service=service, http_status=response.status, problem=problem))
 
 
 def _http_refusal(response: CallResponse) -> Refusal | None:
@@ -91,15 +84,15 @@ def _rate_limited(service: str, headers: Mapping[str, str], refusal: RateLimited
     waits = (refusal.retry_after, retry_after(headers), rate_limit_reset(headers))
     wait = next((seconds for seconds in waits if seconds is not None), None)
     seconds = RETRY_AFTER_SECONDS if wait is None else round_up(wait)
-    error = RateLimitExceeded(service=service, retry_after=seconds, **given(problem=problem or None))
+    error = errors.RateLimitExceeded(service=service, retry_after=seconds, **given(problem=problem or None))
     return Failure(error, safe_to_retry=wait is not None, wait=wait, path_only=refusal.path_only)
 
 
-def _missing_scope(service: str, scope: str, problem: str) -> McpistError:
+def _missing_scope(service: str, scope: str, problem: str) -> errors.McpistError:
     url = settings().connect_url(service)
     if not scope:
-        return UnnamedScopeMissing(service=service, url=url, problem=problem)
-    return ScopeMissing(service=service, scope=scope, url=url, **given(problem=problem or None))
+        return errors.UnnamedScopeMissing(service=service, url=url, problem=problem)
+    return errors.ScopeMissing(service=service, scope=scope, url=url, **given(problem=problem or None))
 
 
 def _challenged_scope(headers: Mapping[str, str]) -> str | None:

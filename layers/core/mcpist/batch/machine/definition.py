@@ -22,25 +22,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mcpist.batch.language.graph import Graph, Steps
-from mcpist.batch.machine.layout import (
-    STATES_PER_MAP,
-    EnterStep,
-    Fork,
-    Layout,
-    MachineTooLarge,
-    arrange,
-    count_states,
-)
-from mcpist.batch.machine.states import (
-    COLLECT_GO,
-    EXECUTION_CONTEXT,
-    PAYLOAD_OUTPUT,
-    RETRY,
-    RETRY_LOST,
-    STOP_STATE,
-    Asl,
-    catch,
-)
+from mcpist.batch.machine import states
+from mcpist.batch.machine.layout import STATES_PER_MAP, EnterStep, Fork, Layout, MachineTooLarge, arrange, count_states
+from mcpist.batch.machine.states import PAYLOAD_OUTPUT, Asl
 
 MAX_DEFINITION_BYTES = 1_000_000
 MAX_MACHINE_NAME_CHARACTERS = 80
@@ -131,7 +115,7 @@ class _AslWriter:
                     asl_states[name] = {
                         "Type": "Parallel",
                         "Branches": [self.write_scope(branch, go_paths) for branch in branches],
-                        **COLLECT_GO,
+                        **states.COLLECT_GO,
                         **transition,
                     }
                 case EnterStep(step, guarded):
@@ -140,14 +124,14 @@ class _AslWriter:
                     asl_states |= self._step({"step": step}, name, transition, stop, is_map=step in self._map_steps)
             go_paths = _find_go_paths(part)
         if stop:
-            asl_states[stop] = STOP_STATE
+            asl_states[stop] = states.STOP_STATE
         return {"StartAt": starts[0], "States": asl_states}
 
     def write_relay(self) -> Asl:
         """Write the machine of one step, whose number is in the execution's input."""
         step = {"step.$": "$$.Execution.Input.step", "relay": True}
         asl_states = self._step(step, "step", {"End": True}, "stop", is_map=True)
-        return {"StartAt": "step", "States": {**asl_states, "stop": STOP_STATE}}
+        return {"StartAt": "step", "States": {**asl_states, "stop": states.STOP_STATE}}
 
     def _step(self, step: Asl, name: str, transition: Asl, stop: str, *, is_map: bool) -> Asl:
         """Write the states of one step; the one that ends it returns the steps that it opened.
@@ -175,7 +159,7 @@ class _AslWriter:
             "ItemSelector": {"batch.$": "$.batch", **step, "element.$": "$$.Map.Item.Value"},
             "ItemProcessor": self._element(step, f"{name} element"),
             "ResultPath": "$.each",
-            "Catch": [catch(f"{name} lost")],
+            "Catch": [states.catch(f"{name} lost")],
             "Next": f"{name} gather",
         }
         return {
@@ -209,10 +193,10 @@ class _AslWriter:
             "Resource": self._invoke,
             "Parameters": {
                 "FunctionName": self._step_runner,
-                "Payload": {"batch.$": "$.batch", **payload, **EXECUTION_CONTEXT},
+                "Payload": {"batch.$": "$.batch", **payload, **states.EXECUTION_CONTEXT},
             },
-            "Retry": RETRY_LOST if "lost" in payload else RETRY,
-            "Catch": [catch(default_state)],
+            "Retry": states.RETRY_LOST if "lost" in payload else states.RETRY,
+            "Catch": [states.catch(default_state)],
             **ending,
         }
 
