@@ -1,14 +1,11 @@
 """Memory of a process: values that may be reused for a while, and one way to forget all of them."""
 
+import functools
 import time
 from collections.abc import Callable, Hashable, Iterator
-from functools import cache
 from math import inf
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from functools import _lru_cache_wrapper
+from typing import NamedTuple
 
 type Clock = Callable[[], float]
 
@@ -93,9 +90,9 @@ class Memory[Key: Hashable, Value]:
             del self._entries[oldest]
 
 
-def cached[Result](function: Callable[..., Result]) -> "_lru_cache_wrapper[Result]":
+def cached[Result](function: Callable[..., Result]) -> "functools._lru_cache_wrapper[Result]":
     """Keep a function's results as functools.cache does, until `forget_all`; for what is made of the environment."""
-    wrapper = cache(function)
+    wrapper = functools.cache(function)
     _clear_results.append(wrapper.cache_clear)
     return wrapper
 

@@ -20,17 +20,14 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache, partial
-from typing import Annotated, Any, ClassVar, Protocol, TypeAliasType, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeAliasType, Union, get_args, get_origin, get_type_hints
 
 from mcpist.aws.attributes import Item
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 type Convert = Callable[[Any], Any]
-
-
-class DataclassInstance(Protocol):
-    """A value of some dataclass."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +42,7 @@ INLINE = Attribute(inline=True)
 """Annotate a field whose dataclass has no attribute of its own: its fields are stored beside the others."""
 
 
-def encode(value: DataclassInstance, *, omit_defaults: bool = False) -> Item:
+def encode(value: "DataclassInstance", *, omit_defaults: bool = False) -> Item:
     """Return the attributes of a dataclass."""
     item: Item = {}
     for stored in _stored_fields(type(value)):
@@ -101,7 +98,7 @@ class _StoredField:
 
 
 @cache
-def _stored_fields(kind: type[DataclassInstance]) -> tuple[_StoredField, ...]:
+def _stored_fields(kind: "type[DataclassInstance]") -> tuple[_StoredField, ...]:
     hints = get_type_hints(kind, include_extras=True)
     return tuple(_stored_field(field, hints[field.name]) for field in fields(kind))
 

@@ -127,15 +127,7 @@ class Table:
                     return
         raise StoreUnavailable(store=self.label)
 
-    def update(
-        self,
-        pk: str,
-        sk: str,
-        expression: str,
-        *,
-        values: Mapping[str, Any],
-        condition: str = "",
-    ) -> Item:
+    def update(self, pk: str, sk: str, expression: str, *, values: Mapping[str, Any], condition: str = "") -> Item:
         """Change one item and return its new state; ConditionFailed if the condition does not hold.
 
         Attribute names are written with a `#` in the expressions, since a bare one may be a reserved word of DynamoDB.

@@ -123,7 +123,11 @@ def find(
         raise InvalidRequest(field="limit", problem=f"it is at least 1 and at most {MAX_ROWS}")
     first, last = _timestamp(since), cursor or _timestamp(until)
     items = list(islice(_query_rows(organization, user, service, (first, last), limit + 1), limit + 1))
-    return Page([_as_row(item) for item in items[:limit]], items[limit]["sk"] if len(items) > limit else "")
+    rows = [
+        {"time": item["sk"].partition("#")[0], **{name: item.get(name, "") for name in ROW_FIELDS}}
+        for item in items[:limit]
+    ]
+    return Page(rows, items[limit]["sk"] if len(items) > limit else "")
 
 
 def _query_rows(organization: str, user: str, service: str, times: tuple[str, str], page: int) -> Iterator[Item]:
@@ -146,10 +150,6 @@ def _days(first: str, last: str) -> Iterator[str]:
     while day >= end:
         yield day.isoformat()
         day -= timedelta(days=1)
-
-
-def _as_row(item: Item) -> dict[str, Any]:
-    return {"time": item["sk"].partition("#")[0], **{name: item.get(name, "") for name in ROW_FIELDS}}
 
 
 def _timestamp(moment: datetime) -> str:

@@ -44,7 +44,6 @@ _STOP_WORDS = frozenset(
     )
 )
 
-
 _WRITE_STEMS = frozenset(("add", "creat", "delet", "move", "remov", "updat", "merg", "run"))
 
 

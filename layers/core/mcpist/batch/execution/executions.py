@@ -7,6 +7,7 @@ to start a continuation.
 
 import json
 import re
+from contextlib import suppress
 from typing import Any, Literal
 
 from mcpist.aws.clients import ConditionFailed, ResourceExists, ResourceMissing, client, store_errors
@@ -19,10 +20,8 @@ START_LEASE_SECONDS = 10
 def start_execution(machine: str, name: str, payload: dict[str, Any]) -> bool:
     """Start an execution; return False where the machine does not exist, or not yet."""
     try:
-        with store_errors("Step Functions"):
+        with suppress(ResourceExists), store_errors("Step Functions"):
             client("stepfunctions").start_execution(stateMachineArn=machine, name=name, input=json.dumps(payload))
-    except ResourceExists:
-        return True
     except ResourceMissing:
         return False
     return True

@@ -127,20 +127,17 @@ def resolve(value: Any, find: FindSource, field: str = "params") -> Any:
 
 def resolve_reference(reference: Reference, find: FindSource) -> Any:
     """Return the value of a reference, or raise UnresolvedReference."""
-    source = find(reference.step)
-    match source:
+    match find(reference.step):
         case EachElement(value):
             return _walk(value, reference.keys, reference)
         case NoResult():
             return [] if reference.keys in {("items",), ("elements",)} or "*" in reference.keys else None
-        case StepResult():
+        case StepResult() as source:
             return _follow_in_result(reference, source)
 
 
 def _follow_in_result(reference: Reference, source: StepResult) -> Any:
     match reference.keys:
-        case ():
-            return source.raw
         case ("items", *rest):
             return _walk(source.rows, tuple(rest), reference)
         case ("raw", *rest):

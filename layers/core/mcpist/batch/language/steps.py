@@ -89,7 +89,6 @@ def _step_model() -> type[BaseModel]:
 
 _StepModel = _step_model()
 
-
 _ERROR_MESSAGES = {
     "extra_forbidden": f"there is no such field (fields: {', '.join(_StepModel.model_fields)})",
     "missing": "it is missing",
