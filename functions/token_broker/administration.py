@@ -19,6 +19,7 @@ from mcpist.running.broker import CREDENTIAL_CACHE_SECONDS
 from mcpist.telemetry.invocation import with_context
 from mcpist_services import provider_name
 from token_broker.connecting import pending
+from token_broker.connecting.connections import grant_owner
 from token_broker.connecting.pending import Pending
 from token_broker.grants import grants
 from token_broker.grants.grant import Grant
@@ -38,10 +39,7 @@ type RevocationOutcome = Literal["revoked", "unsupported", "failed", "kept"]
 
 def revoke(caller: Caller, message: Revoke, request_id: str) -> dict[str, Any]:
     """Return `{revoked, kept, proof}`: whether there was a grant, and the services that it still serves."""
-    owner = grants.personal_owner(caller.user)
-    if message.role is not None:
-        _require_administrator(caller, f"the shared {message.service} account")
-        owner = grants.shared_owner(message.role)
+    owner = grant_owner(caller, message.service, message.role)
     provider = provider_name(message.service)
     connections = pending.find(caller.organization, provider=provider)
     _drop_all_pending([connection for connection in connections if connection.intent.owner == owner])
@@ -57,7 +55,7 @@ def revoke(caller: Caller, message: Revoke, request_id: str) -> dict[str, Any]:
             grants.set_services(grant, remaining)
         except Conflict:
             continue
-        AuditContext(caller, message.service, request_id).record("revoke", grant, "succeeded")
+        AuditContext(caller, message.service, request_id).record("revoke", grant.account.account_name, "succeeded")
         return {"revoked": True, "kept": remaining, "proof": None}
     raise Conflict(what=f"the {message.service} connection")
 
@@ -65,12 +63,8 @@ def revoke(caller: Caller, message: Revoke, request_id: str) -> dict[str, Any]:
 def list_grants(caller: Caller, message: ListGrants) -> dict[str, Any]:
     """Return `{grants, cursor}`, sorted by owner and provider, without secrets; `cursor` is empty on the last page."""
     _check_may_administer(caller, message)
-    all_rows = map(_grant_row, _find_grants(caller, message))
-    rows = sorted((row for row in all_rows if _row_sort_key(row) > message.cursor), key=_row_sort_key)
-    return {
-        "grants": rows[:MAX_LISTED_GRANTS],
-        "cursor": _row_sort_key(rows[MAX_LISTED_GRANTS - 1]) if len(rows) > MAX_LISTED_GRANTS else "",
-    }
+    page, cursor = _page(_find_grants(caller, message), message.cursor, MAX_LISTED_GRANTS)
+    return {"grants": list(map(_grant_row, page)), "cursor": cursor}
 
 
 def kill(caller: Caller, message: Kill, request_id: str) -> dict[str, Any]:
@@ -99,11 +93,8 @@ def kill(caller: Caller, message: Kill, request_id: str) -> dict[str, Any]:
 def reencrypt(caller: Caller, message: Reencrypt) -> dict[str, Any]:
     """Return `{resealed, failed, cursor}` after resealing a page of the organization's grants under the current key."""
     _require_administrator(caller, "the organization's connections")
-    in_order = sorted(grants.find(caller.organization), key=_grant_sort_key)
-    rest = [grant for grant in in_order if _grant_sort_key(grant) > message.cursor]
-    page = rest[:MAX_REENCRYPTED_GRANTS]
+    page, cursor = _page(grants.find(caller.organization), message.cursor, MAX_REENCRYPTED_GRANTS)
     failed = [{**_grant_row(grant), "code": code} for grant in page if (code := _reencrypt_grant(grant))]
-    cursor = _grant_sort_key(page[-1]) if len(rest) > len(page) else ""
     return {"resealed": len(page) - len(failed), "failed": failed, "cursor": cursor}
 
 
@@ -160,7 +151,7 @@ def _delete_and_revoke(
     grants.remove(grant)
     revocation = _revoke_at_provider(grant.provider, tokens, deleted_grant=grant if event == "revoke" else None)
     for service in grant.account.services:
-        AuditContext(caller, service, request_id).record(event, grant, revocation)
+        AuditContext(caller, service, request_id).record(event, grant.account.account_name, revocation)
     return _proof(grant, revocation, deleted=True)
 
 
@@ -244,12 +235,13 @@ def _grant_row(grant: Grant) -> dict[str, Any]:
     }
 
 
-def _row_sort_key(row: dict[str, Any]) -> str:
-    """Return the sort key of a row: that of its grant."""
-    return f"{row['owner']} {row['provider']}"
+def _page(found: Iterable[Grant], cursor: str, size: int) -> tuple[list[Grant], str]:
+    """Return the grants after a cursor, sorted, and the cursor of the next page; empty on the last one."""
+    rest = sorted((grant for grant in found if _sort_key(grant) > cursor), key=_sort_key)
+    return rest[:size], _sort_key(rest[size - 1]) if len(rest) > size else ""
 
 
-def _grant_sort_key(grant: Grant) -> str:
+def _sort_key(grant: Grant) -> str:
     return f"{grant.owner} {grant.provider}"
 
 

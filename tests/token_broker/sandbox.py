@@ -19,7 +19,6 @@ from mcpist.memory import forget_entries
 from token_broker.providers import apps
 from token_broker.resolving import credentials
 from token_broker.resolving.lease import LeaseTiming
-from token_broker.vault import vault
 
 UMA = Caller("acme", "uma", Subject("https://login.example.com", "uma"), "user", ())
 
@@ -44,7 +43,7 @@ def resolve(barrier: threading.Barrier, request: dict[str, Any]) -> tuple[str, f
 def prepare() -> None:
     """Make the clients of AWS once, before threads would make them in fifties."""
     clients.client("dynamodb")
-    vault._kms()
+    clients.client("kms")
     clients.client("ssm", **apps.SSM_CLIENT_OPTIONS)
 
 

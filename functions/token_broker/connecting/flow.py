@@ -13,13 +13,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from mcpist.caller import Caller
-from mcpist.errors import (
-    InvalidRequest,
-    McpistError,
-    NotConfigured,
-    StaleConnection,
-    UpstreamUnavailable,
-)
+from mcpist.errors import InvalidRequest, McpistError, NotConfigured, StaleConnection, UpstreamUnavailable
 from mcpist.oauth.provider import Provider, ProviderAccount, Tokens
 from mcpist.settings import settings
 from mcpist_services import provider_name

@@ -20,6 +20,7 @@ from token_broker.grants import grants
 from token_broker.grants.grant import Account, Grant
 from token_broker.providers import find, oauth
 from token_broker.providers.apps import get_app
+from token_broker.resolving.refresh import AuditContext
 
 REVOKE_TIMEOUT_SECONDS = 4.0
 # How often a grant may change while we store.
@@ -170,19 +171,9 @@ def _account_view(account: Account) -> dict[str, str]:
 def record_audit(
     caller: Caller, event: audit.Event, intent: ConnectionIntent, account: str, outcome: str, request_id: str
 ) -> None:
-    """Write one row for each service; a failure is only counted, since the event has already happened."""
+    """Write one row for each service."""
     for service in intent.services:
-        with audit.best_effort():
-            audit.append_row(
-                organization=caller.organization,
-                user=caller.user,
-                roles=caller.role_names,
-                event=event,
-                service=service,
-                account=account,
-                outcome=outcome,
-                request=request_id,
-            )
+        AuditContext(caller, service, request_id).record(event, account, outcome)
 
 
 @contextmanager

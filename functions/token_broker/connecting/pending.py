@@ -20,10 +20,9 @@ from pydantic import SecretStr
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.codec import INLINE, decode, encode
-from mcpist.aws.table import Table
 from mcpist.errors import StaleConnection
 from mcpist.oauth.provider import Tokens
-from mcpist.settings import settings
+from token_broker.grants import grants
 from token_broker.grants.grant import Account, key_part
 from token_broker.vault import vault
 
@@ -148,12 +147,12 @@ def answer(organization: str, question: str, *, browser: str) -> Pending:
 
 def remove(pending: Pending) -> bool:
     """Delete it and return whether it existed; if not, it was revoked meanwhile and must not become a grant."""
-    return _table().delete(*_key(pending.intent.organization, pending.id))
+    return grants.table().delete(*_key(pending.intent.organization, pending.id))
 
 
 def find(organization: str, *, user: str = "", provider: str = "") -> list[Pending]:
     """Return an organization's pending connections, or those of a user or at a provider."""
-    connections = map(Pending.from_item, _table().query(*_key(organization)))
+    connections = map(Pending.from_item, grants.table().query(*_key(organization)))
     return [
         connection
         for connection in connections
@@ -166,7 +165,7 @@ def _store(intent: ConnectionIntent, id_: str, phase: Phase, condition: str = ""
     sealed = {name: vault.seal(secret, _secret_place(intent, id_, name)) for name, secret in plain.items()}
     times = {"until": until, "expires_at": until + PENDING_RETENTION_SECONDS}
     pk, sk = _key(intent.organization, id_)
-    _table().put({"pk": pk, "sk": sk, "phase": phase, **encode(intent), **times, **sealed}, condition=condition)
+    grants.table().put({"pk": pk, "sk": sk, "phase": phase, **encode(intent), **times, **sealed}, condition=condition)
 
 
 def _advance(key: tuple[str, str], before: Phase, after: Phase, browser: str, provider: str = "") -> Pending:
@@ -181,14 +180,14 @@ def _advance(key: tuple[str, str], before: Phase, after: Phase, browser: str, pr
         condition += " AND #provider = :provider"
         values[":provider"] = provider
     try:
-        item = _table().update(
+        item = grants.table().update(
             *key,
             "SET #phase = :after, #writer = :writer",
             values={**values, ":after": after, ":writer": writer},
             condition=condition,
         )
     except ConditionFailed:
-        existing = _table().get(*key)
+        existing = grants.table().get(*key)
         if existing is None or existing.get("writer") != writer:
             raise StaleConnection from None
         item = existing
@@ -230,7 +229,3 @@ def _random_token() -> SecretStr:
 
 def _state_hash(state: SecretStr) -> str:
     return hashlib.sha256(state.get_secret_value().encode()).hexdigest()
-
-
-def _table() -> Table:
-    return Table(settings().grants_table, "grants")

@@ -62,14 +62,14 @@ def fetch(caller: Caller, services: Iterable[str]) -> list[Grant]:
     ]
     keys = list(dict.fromkeys(keys))
     items = (
-        item for batch in batched(keys, MAX_KEYS_PER_REQUEST, strict=False) for item in _table().get_many(list(batch))
+        item for batch in batched(keys, MAX_KEYS_PER_REQUEST, strict=False) for item in table().get_many(list(batch))
     )
     return [grant for grant in map(grant_from_item, items) if not wanted.isdisjoint(grant.account.services)]
 
 
 def read(organization: str, provider: str, owner: str) -> Grant | None:
     """Return one grant, read consistently; None where there is none."""
-    item = _table().get(partition_key(organization, provider), owner)
+    item = table().get(partition_key(organization, provider), owner)
     return grant_from_item(item) if item else None
 
 
@@ -80,9 +80,7 @@ def find(organization: str, *, owner: str | None = None, provider: str | None = 
         yield from (grant,) if grant else ()
         return
     items = (
-        _table().query(partition_key(organization, provider))
-        if provider
-        else _table().scan(f"{key_part(organization)}#")
+        table().query(partition_key(organization, provider)) if provider else table().scan(f"{key_part(organization)}#")
     )
     yield from (
         grant_from_item(item)
@@ -163,7 +161,7 @@ def remove(grant: Grant) -> bool:
     """Delete a grant and return whether it existed; Conflict if another version is stored."""
     condition = "attribute_not_exists(pk) OR (#id = :grant AND #version = :expected_version)"
     with _translating_conflict(grant.key):
-        return _table().delete(*grant.key, condition=condition, values=_version_values(grant))
+        return table().delete(*grant.key, condition=condition, values=_version_values(grant))
 
 
 def _store_version(key: tuple[str, str], changed: Item, *, condition: str, values: Item) -> Grant:
@@ -178,10 +176,10 @@ def _store_version(key: tuple[str, str], changed: Item, *, condition: str, value
     try:
         with _translating_conflict(key):
             return grant_from_item(
-                _table().update(*key, expression, values=_values(changed) | values, condition=condition)
+                table().update(*key, expression, values=_values(changed) | values, condition=condition)
             )
     except Conflict:
-        existing = _table().get(*key)
+        existing = table().get(*key)
         if existing is None or existing["writer"] != writer:
             raise
         return grant_from_item(existing)
@@ -192,7 +190,7 @@ def _update_version(grant: Grant, changed: Item) -> Grant:
     condition = "#id = :grant AND #version = :expected_version"
     with _translating_conflict(grant.key):
         values = _values(changed) | _version_values(grant)
-        return grant_from_item(_table().update(*grant.key, _set(changed), values=values, condition=condition))
+        return grant_from_item(table().update(*grant.key, _set(changed), values=values, condition=condition))
 
 
 @contextmanager
@@ -232,5 +230,6 @@ def _sealed_attributes(data_keys: DataKeys, tokens: Tokens) -> Item:
     return {token: data_keys[token].seal(secret) for token in TOKEN_FIELDS if (secret := pair[token]) is not None}
 
 
-def _table() -> Table:
+def table() -> Table:
+    """Return the table of grants."""
     return Table(settings().grants_table, "grants")

@@ -17,7 +17,6 @@ from uuid import uuid4
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import AwsError, ConditionFailed
-from mcpist.aws.table import Table
 from mcpist.errors import (
     McpistError,
     RateLimitExceeded,
@@ -26,7 +25,6 @@ from mcpist.errors import (
     from_message,
     to_message,
 )
-from mcpist.settings import settings
 from token_broker.grants import grants
 from token_broker.grants.grant import Grant
 
@@ -168,14 +166,16 @@ class Lease:
                 trouble = asdict(self._last_failure)
                 _update_held(self._grant, self._holder, "SET #trouble = :trouble REMOVE #holder", {":trouble": trouble})
             else:
-                _table().delete(*_key(self._grant), condition="#holder = :holder", values={":holder": self._holder})
+                grants.table().delete(
+                    *_key(self._grant), condition="#holder = :holder", values={":holder": self._holder}
+                )
         except (AwsError, StoreUnavailable):
             return
 
 
 def read_with_grant(grant: Grant) -> tuple[Grant | None, LeaseState]:
     """Return the grant and its lease by one consistent request."""
-    items = {item["sk"]: item for item in _table().get_many([grant.key, _key(grant)])}
+    items = {item["sk"]: item for item in grants.table().get_many([grant.key, _key(grant)])}
     item, lease = items.get(grant.owner), items.get(_key(grant)[1])
     return grants.grant_from_item(item) if item else None, LeaseState.from_item(lease) if lease else LeaseState()
 
@@ -188,14 +188,14 @@ def acquire(grant: Grant, state: LeaseState, pace: LeaseTiming) -> Lease | None:
     holder, began = uuid4().hex, time.monotonic()
     stale = {":stale": state.holder, ":seen": state.beat} if state.holder else {}
     try:
-        item = _table().update(
+        item = grants.table().update(
             *_key(grant),
             "SET #holder = :holder, #beat = :beat, #expires_at = :expires_at",
             values={":holder": holder, ":beat": 0, ":expires_at": int(time.time()) + LEASE_RETENTION_SECONDS, **stale},
             condition="#holder = :stale AND #beat = :seen" if stale else "attribute_not_exists(#holder)",
         )
     except ConditionFailed:
-        item = _table().get(*_key(grant)) or {}
+        item = grants.table().get(*_key(grant)) or {}
         if item.get("holder") != holder:
             return None
     return Lease(grant, holder, began, LeaseState.from_item(item).trouble, pace)
@@ -210,13 +210,9 @@ def _parse_recorded_error(message: Item, provider: str) -> McpistError:
 
 
 def _update_held(grant: Grant, holder: str, expression: str, values: Item) -> None:
-    _table().update(*_key(grant), expression, values={**values, ":holder": holder}, condition="#holder = :holder")
+    grants.table().update(*_key(grant), expression, values={**values, ":holder": holder}, condition="#holder = :holder")
 
 
 def _key(grant: Grant) -> tuple[str, str]:
     pk, owner = grant.key
     return pk, f"lease#{owner}"
-
-
-def _table() -> Table:
-    return Table(settings().grants_table, "grants")

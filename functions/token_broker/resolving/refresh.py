@@ -14,11 +14,8 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
-from pydantic import SecretStr
-
 from mcpist.caller import Caller
 from mcpist.errors import Conflict, McpistError, NotConfigured, StoreUnavailable, Timeout, TransientError
-from mcpist.oauth.provider import Tokens
 from mcpist.telemetry import audit
 from mcpist.telemetry.invocation import count
 from mcpist.telemetry.metrics import REFRESH_FAILURES, REFRESHES
@@ -53,8 +50,8 @@ class AuditContext:
     service: str
     request_id: str
 
-    def record(self, event: audit.Event, grant: Grant, outcome: str) -> None:
-        """Write one row; a failure is only counted, since the tokens are stored already."""
+    def record(self, event: audit.Event, account: str, outcome: str) -> None:
+        """Write one row about an account; a failure is only counted, since the event has already happened."""
         with audit.best_effort():
             audit.append_row(
                 organization=self.caller.organization,
@@ -62,7 +59,7 @@ class AuditContext:
                 roles=self.caller.role_names,
                 event=event,
                 service=self.service,
-                account=grant.account.account_name,
+                account=account,
                 outcome=outcome,
                 request=self.request_id,
             )
@@ -136,26 +133,25 @@ def _refresh_under_lease(
         return _mark_rejected(current, rejected.code, audit_context)
     except McpistError as error:
         held.record_failure(error)
-        audit_context.record("failure", current, error.code)
+        audit_context.record("failure", current.account.account_name, error.code)
         raise
     try:
-        refreshed = _store(current, data_keys, token_response, old)
+        refreshed = _store(current, data_keys, token_response)
     except Conflict:
         return _resolve_conflict(current, token_response, provider, app, audit_context)
     count(REFRESHES)
-    audit_context.record("refresh", refreshed, "succeeded")
+    audit_context.record("refresh", refreshed.account.account_name, "succeeded")
     return refreshed
 
 
-def _store(grant: Grant, data_keys: grants.DataKeys, token_response: "TokenResponse", old: SecretStr) -> Grant:
+def _store(grant: Grant, data_keys: grants.DataKeys, token_response: "TokenResponse") -> Grant:
     """Store the new pair with retries, even without the lease: the write compares the version."""
-    tokens = Tokens(token_response.tokens.access_token, token_response.tokens.refresh_token or old)
     for pause in (*STORE_RETRY_DELAYS_SECONDS, None):
         try:
             return grants.store_refreshed(
                 grant,
                 data_keys,
-                tokens,
+                token_response.tokens,
                 expires_at=token_response.expires_at,
                 lives=token_response.lives,
                 scopes=token_response.scopes,
@@ -179,7 +175,8 @@ def _resolve_conflict(
 
     existing = grants.find_by_account(grant.organization, grant.provider, grant.account)
     if not any(other.owner == grant.owner or not provider.revokes_single_token for other in existing):
-        audit_context.record("revoke", grant, oauth.revoke(provider, app, token_response.tokens))
+        revocation = oauth.revoke(provider, app, token_response.tokens)
+        audit_context.record("revoke", grant.account.account_name, revocation)
     return grants.read(grant.organization, grant.provider, grant.owner)
 
 
@@ -190,7 +187,7 @@ def _mark_rejected(grant: Grant, code: str, audit_context: AuditContext) -> Gran
     except Conflict:
         return grants.read(grant.organization, grant.provider, grant.owner)
     count(REFRESH_FAILURES)
-    audit_context.record("failure", rejected, code)
+    audit_context.record("failure", rejected.account.account_name, code)
     return rejected
 
 

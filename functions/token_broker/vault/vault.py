@@ -18,7 +18,6 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -92,7 +91,9 @@ class DataKey:
 def generate_data_key(place: SecretPlace) -> DataKey:
     """Generate a data key for a place."""
     with _translating_kms_errors(place):
-        key = _kms().generate_data_key(KeyId=settings().vault_key, KeySpec="AES_256", EncryptionContext=place.context())
+        key = client("kms").generate_data_key(
+            KeyId=settings().vault_key, KeySpec="AES_256", EncryptionContext=place.context()
+        )
     return _remember(DataKey(place, key["Plaintext"], key["CiphertextBlob"]))
 
 
@@ -141,7 +142,7 @@ def _decrypt_data_key(place: SecretPlace, encrypted: bytes) -> bytes:
 
 def _decrypt(key: str, place: SecretPlace, encrypted: bytes) -> bytes:
     with store_errors("vault"):
-        answer = _kms().decrypt(KeyId=key, CiphertextBlob=encrypted, EncryptionContext=place.context())
+        answer = client("kms").decrypt(KeyId=key, CiphertextBlob=encrypted, EncryptionContext=place.context())
     plain: bytes = answer["Plaintext"]
     return plain
 
@@ -172,7 +173,3 @@ def _translating_kms_errors(place: SecretPlace) -> Iterator[None]:
         if error.code in _UNAVAILABLE_CODES:
             raise StoreUnavailable(store="vault") from error
         raise
-
-
-def _kms() -> Any:
-    return client("kms")

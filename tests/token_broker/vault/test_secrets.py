@@ -8,6 +8,7 @@ from typing import Any
 import boto3
 import pytest
 
+from mcpist.aws.clients import client
 from mcpist.caller import Caller, Subject
 from tests.token_broker.conftest import ACCESS, REFRESH, Broker, error_of
 from token_broker.handler import DOOR
@@ -65,7 +66,7 @@ def remember_data_keys(keys: list[str]) -> None:
         if "Plaintext" in parsed:
             keys.append(base64.b64encode(parsed["Plaintext"]).decode())
 
-    vault._kms().meta.events.register("after-call.kms.*", note)
+    client("kms").meta.events.register("after-call.kms.*", note)
 
 
 def test_each_message_is_one_line_in_and_one_line_out(door: Broker, logged: pytest.LogCaptureFixture) -> None:
