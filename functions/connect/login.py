@@ -141,10 +141,7 @@ def _redeem(request: Request, code: str, verifier: str) -> str:
 
 def _fetch(method: str, url: str, form: dict[str, str] | None = None) -> tuple[int, dict[str, Any]]:
     """Return the status and the JSON object of the issuer's response; no redirect is followed."""
-    from mcpist.bounded_http.client import (  # most requests do not need it, and wait for its import
-        HttpClient,
-        parse_json,
-    )
+    from mcpist.bounded_http.client import HttpClient, parse_json  # most requests need not wait for its import
 
     client = HttpClient(
         max_bytes=MAX_ISSUER_RESPONSE_BYTES, connect_seconds=ISSUER_CONNECT_TIMEOUT_SECONDS, keep_alive=False

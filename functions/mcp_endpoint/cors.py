@@ -25,11 +25,7 @@ def response_headers(headers: Mapping[str, str]) -> dict[str, str]:
     vary = {"vary": "origin"}
     if not is_allowed(headers):
         return vary
-    return {
-        **vary,
-        "access-control-allow-origin": headers["origin"],
-        "access-control-expose-headers": EXPOSED_HEADERS,
-    }
+    return {**vary, "access-control-allow-origin": headers["origin"], "access-control-expose-headers": EXPOSED_HEADERS}
 
 
 def preflight_headers() -> dict[str, str]:

@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_types import Tool, ToolAnnotations
 
-from mcp_endpoint.arguments import (
-    INPUT_SCHEMAS,
-    REQUEST_MODELS,
-    BatchRequest,
-    CallRequest,
-    GetModuleSchemaRequest,
-)
+from mcp_endpoint.arguments import INPUT_SCHEMAS, REQUEST_MODELS, BatchRequest, CallRequest, GetModuleSchemaRequest
 from mcp_endpoint.content.blocks import Part, to_parts
 from mcp_endpoint.content.rendering import render
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS, Exchange
@@ -42,6 +36,9 @@ class ToolAnswer:
     account: str
     """The name of the account that acted; empty if none was needed."""
 
+
+type Answer = Sequence[Part] | ToolAnswer | BatchView | FormElicitation | UrlElicitation
+"""The parts of an answer, the state of a batch, or a question to ask first."""
 
 GET_MODULE_SCHEMA_DESCRIPTION = (
     "First step: what modules offer. Tools come as one-line signatures (-> fields of the answer); "
@@ -104,10 +101,8 @@ def annotations_of(permissions: Permissions, modules: Iterable[ModuleEntry]) -> 
     )
 
 
-def call_tool(
-    exchange: Exchange, name: str, arguments: dict[str, Any]
-) -> "Sequence[Part] | ToolAnswer | BatchView | FormElicitation | UrlElicitation":
-    """Call a meta-tool and return the parts of its answer, the state of a batch, or a question to ask first."""
+def call_tool(exchange: Exchange, name: str, arguments: dict[str, Any]) -> Answer:
+    """Call a meta-tool."""
     permissions = Permissions(exchange.caller, CATALOGUE)
     match parse_model(REQUEST_MODELS[name], arguments, schema=INPUT_SCHEMAS[name]):
         case GetModuleSchemaRequest() as request:
@@ -125,10 +120,7 @@ def call_tool(
 
 def _call(exchange: Exchange, permissions: Permissions, request: CallRequest) -> "ToolAnswer | UrlElicitation":
     """Run one tool; a truncated list has a second part about the next page, and other blocks follow."""
-    from mcp_endpoint.elicitation.connecting import (  # `tools/list` need not wait for it
-        UrlElicitation,
-        run_or_elicit,
-    )
+    from mcp_endpoint.elicitation.connecting import UrlElicitation, run_or_elicit  # `tools/list` need not wait for it
 
     tool = permissions.tool(request.module, request.tool)
     module = permissions.catalogue.module(request.module)

@@ -1,14 +1,13 @@
 """The methods `tools/list` and `tools/call`."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams
 
 from mcp_endpoint.arguments import REQUEST_MODELS
-from mcp_endpoint.content.blocks import Part, content
+from mcp_endpoint.content.blocks import content
 from mcp_endpoint.exchange import Exchange, client_of, exchange_of
 from mcp_endpoint.meta_tools import categories, declaration
 from mcp_endpoint.meta_tools.declaration import ToolAnswer
@@ -17,12 +16,6 @@ from mcp_endpoint.tasks import Context
 from mcpist.errors import AccountError, McpistError, StaleConfirmation
 from mcpist.settings import settings
 from mcpist.telemetry.door import typed_errors
-
-# Imported with the first call, since `tools/list` needs none of it.
-if TYPE_CHECKING:
-    from mcp_endpoint.batches.batch import BatchView
-    from mcp_endpoint.elicitation.confirmation import FormElicitation
-    from mcp_endpoint.elicitation.connecting import UrlElicitation
 
 # The key of a result's metadata for the account that acted: clients and people read it, the model does not.
 ACCOUNT_META_KEY = "mcpist/account"
@@ -66,11 +59,9 @@ async def call_tool(context: Context, params: CallToolRequestParams) -> Any:
         return error_result(exchange, error)
 
 
-def _to_result(
-    exchange: Exchange, answer: "Sequence[Part] | ToolAnswer | BatchView | FormElicitation | UrlElicitation"
-) -> Any:
+def _to_result(exchange: Exchange, answer: declaration.Answer) -> Any:
     """Return a meta-tool's answer as a result of the protocol, with only what the client declared to support."""
-    from mcp_endpoint.batches import batch
+    from mcp_endpoint.batches import batch  # `tools/list` need not wait for these
     from mcp_endpoint.elicitation.confirmation import FormElicitation
     from mcp_endpoint.elicitation.connecting import UrlElicitation
 
