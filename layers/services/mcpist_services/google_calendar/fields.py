@@ -47,7 +47,7 @@ def shared_fields(attendees: list[str] | None, options: EventOptions) -> dict[st
     """Return the fields that a new and a changed event share, as Google writes them; None for what is left out."""
     return {
         "reminders": _popups(options.get("reminders")),
-        "attendees": _guests(attendees),
+        "attendees": None if attendees is None else [{"email": email} for email in attendees],
         "visibility": options.get("visibility"),
         "transparency": options.get("transparency"),
         "colorId": options.get("color_id"),
@@ -57,10 +57,6 @@ def shared_fields(attendees: list[str] | None, options: EventOptions) -> dict[st
 def has_offset(time: str) -> bool:
     """Whether a time has an offset from UTC."""
     return datetime.fromisoformat(time).tzinfo is not None
-
-
-def _guests(emails: list[str] | None) -> list[dict[str, Any]] | None:
-    return None if emails is None else [{"email": email} for email in emails]
 
 
 def _popups(minutes: list[int] | None) -> dict[str, Any] | None:

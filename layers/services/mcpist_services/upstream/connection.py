@@ -70,9 +70,8 @@ class Connection:
             self._task.add_done_callback(self._on_client_ended)
             return None
         error = self._task.exception()
-        failed = self.faults.from_exception(
-            error if isinstance(error, Exception) else RuntimeError(), time.monotonic() - begun
-        )
+        cause = error if isinstance(error, Exception) else RuntimeError()
+        failed = self.faults.from_exception(cause, time.monotonic() - begun)
         return Failure(failed.error, safe_to_retry=True)
 
     async def send[T](self, request: Request[T], deadline: float) -> T | Failure:
@@ -146,13 +145,12 @@ class Connection:
             await self.faults.closed.wait()
 
     async def _transport(self, stack: AsyncExitStack) -> AbstractAsyncContextManager[Any]:
-        server, limit, is_sse = self._server, self._server.result_bytes, self._server.type == "sse"
+        server, limit = self._server, self._server.result_bytes
         if server.type == "stdio":
             return child(server.command, server.args, self._resolved_values, self.faults, limit)
         is_sse = server.type == "sse"
-        transport = UpstreamTransport(
-            self._pool, self.faults, min(limit, MAX_SSE_EVENT_BYTES) if is_sse else limit, is_sse=is_sse
-        )
+        event_limit = min(limit, MAX_SSE_EVENT_BYTES) if is_sse else limit
+        transport = UpstreamTransport(self._pool, self.faults, event_limit, is_sse=is_sse)
         make = client_factory(transport, self._resolved_values, server.timeout_seconds)
         if is_sse:
             return sse_client(server.url, httpx_client_factory=make)

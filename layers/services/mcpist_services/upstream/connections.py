@@ -186,13 +186,12 @@ class Upstreams:
             problem = f"no value is known of {error.args[0]}"
             raise UpstreamUnavailable(service=name, problem=problem) from None
         owner = ("", "") if server.type == "stdio" else (identity.organization, identity.user)
-        key = (name, *owner, _digest(resolved_values))
+        key = (name, *owner, hashlib.sha256(json.dumps(sorted(resolved_values.items())).encode()).hexdigest())
         if key not in self._links:
             self._evict_idle_links()
             semaphore = self._semaphores.setdefault(name, asyncio.Semaphore(server.concurrency))
-            self._links[key] = Link(
-                name, partial(Connection, name, server, resolved_values, self._open_pool()), semaphore
-            )
+            make = partial(Connection, name, server, resolved_values, self._open_pool())
+            self._links[key] = Link(name, make, semaphore)
         return self._links[key]
 
     def _evict_idle_links(self) -> None:
@@ -241,10 +240,6 @@ async def _call_tool(client: Client, tool: str, arguments: dict[str, Any]) -> mc
     if isinstance(answer, mcp_types.InputRequiredResult):
         raise MCPError(code=INVALID_REQUEST, message="it asks a person for input, which cannot be passed on")
     return answer
-
-
-def _digest(resolved_values: Mapping[str, str]) -> str:
-    return hashlib.sha256(json.dumps(sorted(resolved_values.items())).encode()).hexdigest()
 
 
 @cache

@@ -9,16 +9,8 @@ import re
 from collections.abc import Callable, Iterable
 from secrets import token_hex
 
+import mcp_types
 from mcp import MCPError
-from mcp_types import (
-    CONNECTION_CLOSED,
-    INTERNAL_ERROR,
-    PARSE_ERROR,
-    REQUEST_TIMEOUT,
-    ErrorData,
-    JSONRPCError,
-    RequestId,
-)
 
 from mcpist.errors import AnswerTooLarge, Timeout, ToolExecutionError, UpstreamUnavailable
 from mcpist.running.error_messages import error_message
@@ -53,11 +45,10 @@ class Faults:
         self._failures[token] = failure
         return token
 
-    def error_response(self, request: RequestId | None, failure: Failure) -> JSONRPCError:
+    def error_response(self, request: mcp_types.RequestId | None, failure: Failure) -> mcp_types.JSONRPCError:
         """Return the JSON-RPC error that carries a failure to a request."""
-        return JSONRPCError(
-            jsonrpc="2.0", id=request, error=ErrorData(code=INTERNAL_ERROR, message=self.store(failure))
-        )
+        error = mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message=self.store(failure))
+        return mcp_types.JSONRPCError(jsonrpc="2.0", id=request, error=error)
 
     def close(self, failure: Failure) -> None:
         """Mark the connection as ended, and fail all requests that wait."""
@@ -101,11 +92,11 @@ class Faults:
         token = _TOKEN.search(message)
         if token and (failure := self._failures.pop(token[0], None)):
             return failure
-        if code == REQUEST_TIMEOUT:
+        if code == mcp_types.REQUEST_TIMEOUT:
             return Failure(Timeout(service=self.service, seconds=round(seconds, 1)))
-        if code == CONNECTION_CLOSED:
+        if code == mcp_types.CONNECTION_CLOSED:
             return self._lost_connection()
-        if code == PARSE_ERROR:  # the SDK's text quotes the answer
+        if code == mcp_types.PARSE_ERROR:  # the SDK's text quotes the answer
             return self.unavailable("its answer is no JSON-RPC message")
         problem = self.redact(message) or "no readable message"
         return Failure(ToolExecutionError(service=self.service, http_status=code, problem=problem))

@@ -9,14 +9,7 @@ from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
-from httpcore2 import (
-    SOCKET_OPTION,
-    AnyIOBackend,
-    AsyncNetworkBackend,
-    AsyncNetworkStream,
-    ConnectError,
-    ConnectTimeout,
-)
+import httpcore2
 
 from mcpist.settings import settings
 
@@ -29,7 +22,7 @@ _SANDBOX_ENDPOINT_VARIABLES = ("AWS_LAMBDA_RUNTIME_API", "AWS_CONTAINER_CREDENTI
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-class ForbiddenAddress(ConnectError):
+class ForbiddenAddress(httpcore2.ConnectError):
     """A host has an address where no upstream may be."""
 
 
@@ -76,11 +69,11 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-class GuardedBackend(AsyncNetworkBackend):
+class GuardedBackend(httpcore2.AsyncNetworkBackend):
     """A network backend that connects by TCP to checked addresses only."""
 
     def __init__(self) -> None:
-        self._network = AnyIOBackend()
+        self._network = httpcore2.AnyIOBackend()
 
     async def connect_tcp(
         self,
@@ -88,30 +81,30 @@ class GuardedBackend(AsyncNetworkBackend):
         port: int,
         timeout: float | None = None,
         local_address: str | None = None,
-        socket_options: Iterable[SOCKET_OPTION] | None = None,
-    ) -> AsyncNetworkStream:
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
         """Connect to the first address of a host that answers; one forbidden address forbids the host."""
         try:
             async with asyncio.timeout(timeout):
                 addresses = await _resolve(host, port)
         except TimeoutError as error:
-            raise ConnectTimeout("the name was not resolved in time") from error
+            raise httpcore2.ConnectTimeout("the name was not resolved in time") from error
         for address in addresses:
             check_address(address, port)
-        failed: ConnectError | ConnectTimeout | None = None
+        failed: httpcore2.ConnectError | httpcore2.ConnectTimeout | None = None
         for address in addresses:
             try:
                 return await self._network.connect_tcp(str(address), port, timeout, local_address, socket_options)
-            except (ConnectError, ConnectTimeout) as error:
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failed = error
-        raise failed or ConnectError("the host has no address")
+        raise failed or httpcore2.ConnectError("the host has no address")
 
     async def connect_unix_socket(
         self,
         path: str,  # noqa: ARG002
         timeout: float | None = None,  # noqa: ARG002
-        socket_options: Iterable[SOCKET_OPTION] | None = None,  # noqa: ARG002
-    ) -> AsyncNetworkStream:
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,  # noqa: ARG002
+    ) -> httpcore2.AsyncNetworkStream:
         """Refuse Unix sockets."""
         raise ForbiddenAddress("a socket in the file system is no upstream")
 
@@ -125,5 +118,5 @@ async def _resolve(host: str, port: int) -> list[Address]:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=1)
     except OSError as error:
-        raise ConnectError("the host's name is not known") from error
+        raise httpcore2.ConnectError("the host's name is not known") from error
     return list(dict.fromkeys(ip_address(entry[4][0]) for entry in found))

@@ -37,9 +37,8 @@ def identity_for(caller: Caller, server: str, *, refused: ActingIdentity | None 
     It is the caller's own identity if the server uses an account of the caller's, else the shared one.
     """
     configured = configuration().servers[server]
-    secrets = {
-        f"ssm:{path}": _parameter(path, server, refused is not None) for path in _parameter_paths(configured.references)
-    }
+    stored = sorted(one for one in configured.references if one.startswith("ssm:"))
+    secrets = {one: _parameter(one.removeprefix("ssm:"), server, refused is not None) for one in stored}
     owners, versions = [], {}
     for service in sorted(configured.grants):
         credential = broker.resolve(caller, service, refused=refused.versions.get(service) if refused else None)
@@ -49,10 +48,6 @@ def identity_for(caller: Caller, server: str, *, refused: ActingIdentity | None 
     if not owners:
         return ActingIdentity(Identity(secrets=secrets))
     return ActingIdentity(Identity(caller.organization, " ".join([caller.user, *owners]), secrets), versions)
-
-
-def _parameter_paths(references: frozenset[str]) -> list[str]:
-    return sorted(one.removeprefix("ssm:") for one in references if one.startswith("ssm:"))
 
 
 def _parameter(path: str, server: str, fresh: bool) -> str:

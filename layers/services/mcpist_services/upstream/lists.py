@@ -29,7 +29,7 @@ from mcpist.errors import McpistError, StoreUnavailable
 from mcpist.memory import Memory
 from mcpist.settings import settings
 from mcpist_services.upstream.configuration import configuration
-from mcpist_services.upstream.connections import Identity, Listing
+from mcpist_services.upstream.connections import Listing
 from mcpist_services.upstream.trust import Pin
 
 DEFAULT_TTL_SECONDS = 600.0
@@ -91,11 +91,6 @@ EVERYBODY: ListOwner = ("", "")
 _memory: Memory[tuple[str, ListOwner], ServerState] = Memory(math.inf, MAX_MEMORY_ENTRIES)
 
 
-def owner_of(identity: Identity) -> ListOwner:
-    """Return whose list a server gives to an identity; empty where all share one."""
-    return identity.organization, identity.user
-
-
 def server_state(server: str, owner: ListOwner = EVERYBODY) -> ServerState:
     """Return what is known without asking the server: from memory for a minute, then from the table.
 
@@ -109,9 +104,8 @@ def server_state(server: str, owner: ListOwner = EVERYBODY) -> ServerState:
     except StoreUnavailable as error:
         return ServerState(failure=error, retry_at=time.time() + RETRY_DELAY_SECONDS)
     failure = None if cached and not cached.is_stale else found.failure
-    return _remember(
-        server, owner, replace(found, cached=cached, pins=approved, failure=failure, checked_at=time.time())
-    )
+    state = replace(found, cached=cached, pins=approved, failure=failure, checked_at=time.time())
+    return _memory.put((server, owner), state)
 
 
 def refreshed(server: str, owner: ListOwner, fetch: Fetch) -> ServerState:
@@ -123,8 +117,8 @@ def refreshed(server: str, owner: ListOwner, fetch: Fetch) -> ServerState:
         cached = store(server, owner, fetch())
     except McpistError as error:  # after connecting an account nobody should have to wait
         retry_at = time.time() + RETRY_DELAY_SECONDS if error.retryable else 0.0
-        return _remember(server, owner, replace(found, failure=error, retry_at=retry_at))
-    return _remember(server, owner, replace(found, cached=cached, failure=None, retry_at=0.0))
+        return _memory.put((server, owner), replace(found, failure=error, retry_at=retry_at))
+    return _memory.put((server, owner), replace(found, cached=cached, failure=None, retry_at=0.0))
 
 
 def store(server: str, owner: ListOwner, listing: Listing) -> CachedListing:
@@ -135,9 +129,8 @@ def store(server: str, owner: ListOwner, listing: Listing) -> CachedListing:
     until = time.time() + min(max(ttl, MIN_TTL_SECONDS), MAX_TTL_SECONDS)
     packed = zlib.compress(content.encode(errors="replace"))
     parts = [packed[start : start + MAX_PART_BYTES] for start in range(0, len(packed), MAX_PART_BYTES)]
-    for number, part in reversed(
-        list(enumerate(parts))
-    ):  # the first part is written last: it says that the others exist
+    # The first part is written last: it says that the others exist.
+    for number, part in reversed(list(enumerate(parts))):
         _table().update(
             _partition(server, owner if listing.scope == "private" else EVERYBODY),
             f"{_LIST}{number}",
@@ -178,10 +171,6 @@ def approve(server: str, approved: Iterable[Pin], *, again: bool = True) -> None
 def forget(server: str) -> None:
     """Drop what memory holds of a server: the table is read again."""
     _memory.drop(lambda key, _: key[0] == server)
-
-
-def _remember(server: str, owner: ListOwner, found: ServerState) -> ServerState:
-    return _memory.put((server, owner), found)
 
 
 def _read(server: str, owner: ListOwner) -> tuple[CachedListing | None, dict[str, Pin]]:
