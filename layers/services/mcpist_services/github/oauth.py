@@ -26,9 +26,8 @@ ACCOUNT_KINDS: dict[str, AccountKind] = {"Bot": "bot", "Organization": "organiza
 
 
 def _parse_account(body: Any) -> ProviderAccount | None:
-    return ProviderAccount(
-        printable(body["id"]), printable(body["login"]), ACCOUNT_KINDS.get(body.get("type", ""), "person")
-    )
+    kind = ACCOUNT_KINDS.get(body.get("type", ""), "person")
+    return ProviderAccount(printable(body["id"]), printable(body["login"]), kind)
 
 
 def _revocation_requests(provider: Provider, app: App, tokens: Tokens) -> Iterable[ProviderRequest]:

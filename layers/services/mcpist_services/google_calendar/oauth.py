@@ -5,8 +5,5 @@ from mcpist_services.google.oauth import GOOGLE
 
 CONSENT = Consent(
     GOOGLE,
-    scopes=(
-        "https://www.googleapis.com/auth/calendar.readonly",
-        "https://www.googleapis.com/auth/calendar.events",
-    ),
+    scopes=("https://www.googleapis.com/auth/calendar.readonly", "https://www.googleapis.com/auth/calendar.events"),
 )

@@ -55,9 +55,8 @@ def _node(block: tree.Block, ids: Ids) -> Node:
         case tree.Heading(level, runs):
             return _with_content(_inline(runs), "heading", level=level)
         case tree.Code(text, language):
-            return _with_content(
-                [{"type": "text", "text": text}] if text else [], "codeBlock", language=language or None
-            )
+            lines = [{"type": "text", "text": text}] if text else []
+            return _with_content(lines, "codeBlock", language=language or None)
         case tree.Quote(blocks):
             return _with_content([_node(inner, ids) for inner in blocks], "blockquote")
         case tree.List():
@@ -108,9 +107,8 @@ def _task(item: tree.Item, ids: Ids) -> Iterator[Node]:
 
 
 def _row(cells: tuple[tree.Runs, ...], name: str) -> Node:
-    return _with_content(
-        [_with_content([_with_content(_inline(runs), "paragraph")], name) for runs in cells], "tableRow"
-    )
+    nodes = [_with_content([_with_content(_inline(runs), "paragraph")], name) for runs in cells]
+    return _with_content(nodes, "tableRow")
 
 
 def _inline(runs: tree.Runs) -> list[Node]:

@@ -10,9 +10,8 @@ from mcpist.oauth.provider import INVALID_GRANT_ERRORS, Provider, ProviderAccoun
 
 
 def _parse_account(body: Any) -> ProviderAccount | None:
-    return ProviderAccount(
-        printable(body["id"]), printable(body.get("userPrincipalName")) or printable(body.get("displayName"))
-    )
+    name = printable(body.get("userPrincipalName")) or printable(body.get("displayName"))
+    return ProviderAccount(printable(body["id"]), name)
 
 
 MICROSOFT = Provider(

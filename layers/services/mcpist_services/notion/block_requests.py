@@ -42,9 +42,8 @@ def append(block_id: str, chunks: Iterable[BlockChunk], position: Json | None) -
     appended: list[str] = []
     for chunk in chunks:
         body = given(children=chunk.blocks, position=position)
-        answer = yield from _send_after(
-            appended, Call("PATCH", path("/v1/blocks/{id}/children", id=block_id), json=body)
-        )
+        call = Call("PATCH", path("/v1/blocks/{id}/children", id=block_id), json=body)
+        answer = yield from _send_after(appended, call)
         new = [block["id"] for block in answer.json["results"]]
         appended += new
         for place, later in chunk.nested.items():
@@ -91,9 +90,8 @@ def read_page(page_id: str, query: Json, *, fetch_all: bool) -> Calls:
     if not page["truncated"]:
         return page
     hint = "they are not shared, or too many" if fetch_all else "fetch_all reads those that are shared"
-    return PartialList(
-        page, f"Notion left out parts of the page ({len(unread) or 'some'}, marked <unknown> in the text): {hint}."
-    )
+    parts = len(unread) or "some"
+    return PartialList(page, f"Notion left out parts of the page ({parts}, marked <unknown> in the text): {hint}.")
 
 
 def _children(block_id: str, limit: int, cursor: str | None = None) -> RequestGenerator[tuple[list[Json], str | None]]:

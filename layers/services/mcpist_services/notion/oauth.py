@@ -27,9 +27,8 @@ def _parse_account(body: Any) -> ProviderAccount | None:
         return ProviderAccount(printable(body["id"]), workspace, "bot")
     person = owner["user"]
     ids = [printable(bot.get("workspace_id")), printable(person["id"])]
-    return ProviderAccount(
-        ":".join(filter(None, ids)), ", ".join(filter(None, [workspace, printable(person.get("name"))]))
-    )
+    names = [workspace, printable(person.get("name"))]
+    return ProviderAccount(":".join(filter(None, ids)), ", ".join(filter(None, names)))
 
 
 def _revocation_requests(provider: Provider, app: App, tokens: Tokens) -> Iterable[ProviderRequest]:

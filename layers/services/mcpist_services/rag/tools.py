@@ -132,10 +132,7 @@ def put_doc(
 
 
 @rag.destroys(shows("path", "state"), idempotent=True)
-def delete_doc(
-    path: Path,
-    version: DeletedVersion | None = None,
-) -> Lookup:
+def delete_doc(path: Path, version: DeletedVersion | None = None) -> Lookup:
     """Delete a document. An administrator of the bucket can restore it for 30 days."""
     return Lookup(DocumentStore.remove, path=path, version=version)
 

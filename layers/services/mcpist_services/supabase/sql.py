@@ -39,10 +39,7 @@ order by n.nspname, c.relname
 # One table of ClickHouse has all logs, each line with its source; the other fields of a source are in a map.
 # https://supabase.com/docs/guides/observability/log-field-reference
 _SOURCES: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "api": (
-        "edge_logs",
-        {"status": "response.status_code", "method": "request.method", "path": "request.path"},
-    ),
+    "api": ("edge_logs", {"status": "response.status_code", "method": "request.method", "path": "request.path"}),
     "postgres": ("postgres_logs", {"level": "parsed.error_severity", "status": "parsed.sql_state_code"}),
     "auth": ("auth_logs", {"level": "level", "status": "status", "path": "path"}),
     "storage": ("storage_logs", {}),

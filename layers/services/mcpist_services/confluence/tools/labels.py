@@ -43,8 +43,7 @@ Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"), "UTC,
 
 @confluence.lists(LABEL, "getPageLabels")
 def list_labels(
-    page_id: PageId,
-    prefix: Annotated[Literal["my", "team", "global", "system"] | None, "All kinds if left out"] = None,
+    page_id: PageId, prefix: Annotated[Literal["my", "team", "global", "system"] | None, "All kinds if left out"] = None
 ) -> Call:
     """List the labels of a page."""
     return Call("GET", page_path(page_id, "/labels"), given(prefix=prefix))

@@ -43,12 +43,7 @@ RESULTS = shows(
     rows="results",
 )
 VERSIONS = shows(
-    "number",
-    "createdAt as created",
-    "authorId as author_id",
-    "message",
-    "minorEdit as minor_edit",
-    rows="results",
+    "number", "createdAt as created", "authorId as author_id", "message", "minorEdit as minor_edit", rows="results"
 )
 
 Title = Annotated[str, Field(min_length=1, max_length=255)]
@@ -157,10 +152,7 @@ def list_descendants(page_id: PageId, depth: Annotated[int, Field(ge=1, le=10), 
 
 
 @confluence.lists(RESULTS, "searchByCQL", scopes=("search:confluence",), paging=FOUND)
-def search(
-    cql: Cql,
-    include_archived_spaces: Annotated[bool, "Also in spaces that are archived"] = False,
-) -> Call:
+def search(cql: Cql, include_archived_spaces: Annotated[bool, "Also in spaces that are archived"] = False) -> Call:
     """Search pages, blog posts, comments and files by words, space, label, author or date."""
     query = {"cql": cql, "expand": "content.space"}
     return Call("GET", "/wiki/rest/api/search", query | given(includeArchivedSpaces=include_archived_spaces or None))

@@ -11,11 +11,7 @@ from mcpist_services.google_calendar.module import CalendarId, google_calendar
 
 CALENDAR = ("id", "summary", "timeZone as timezone", "accessRole as access", "primary")
 CALENDAR_DETAILS = shows(
-    *CALENDAR,
-    "description",
-    "location",
-    "summaryOverride as own_name",
-    "defaultReminders[*].minutes as reminders",
+    *CALENDAR, "description", "location", "summaryOverride as own_name", "defaultReminders[*].minutes as reminders"
 )
 
 AccessRole = Annotated[
@@ -26,8 +22,7 @@ AccessRole = Annotated[
 
 @google_calendar.lists(shows(*CALENDAR, rows="items"), "calendar.calendarList.list")
 def list_calendars(
-    min_access_role: AccessRole | None = None,
-    show_hidden: Annotated[bool, "Include hidden calendars"] = False,
+    min_access_role: AccessRole | None = None, show_hidden: Annotated[bool, "Include hidden calendars"] = False
 ) -> Call:
     """List your calendars: your own, and those that others share with you."""
     return Call("GET", "/users/me/calendarList", given(minAccessRole=min_access_role, showHidden=show_hidden))

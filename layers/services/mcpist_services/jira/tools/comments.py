@@ -15,12 +15,7 @@ from mcpist_services.jira.presentation import comment_text
 WRITTEN = shows("id", "created")
 COMMENTS = shows("id", "author.displayName as author", "created", "markdown as body", rows="comments")
 WORKLOGS = shows(
-    "id",
-    "author.displayName as author",
-    "started",
-    "timeSpent as time_spent",
-    "markdown as comment",
-    rows="worklogs",
+    "id", "author.displayName as author", "started", "timeSpent as time_spent", "markdown as comment", rows="worklogs"
 )
 
 CommentId = Annotated[str, Field(pattern=r"^[0-9]+$"), "The id that list_comments shows, e.g. 10050"]
@@ -50,9 +45,8 @@ def add_comment(
 ) -> Call:
     """Comment on an issue."""
     properties = [{"key": "sd.public.comment", "value": {"internal": True}}] if internal else None
-    return Call(
-        "POST", issue_path(issue_key, "/comment"), json={"body": adf(body, "body"), **given(properties=properties)}
-    )
+    content = {"body": adf(body, "body"), **given(properties=properties)}
+    return Call("POST", issue_path(issue_key, "/comment"), json=content)
 
 
 @jira.writes(shows("id", "updated"), "updateComment", idempotent=True)

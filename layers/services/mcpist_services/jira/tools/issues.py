@@ -74,10 +74,7 @@ Assignee = Annotated[
 
 
 @jira.lists(FOUND, "searchAndReconsileIssuesUsingJqlPost", paging=SEARCH)
-def search(
-    jql: SearchJql,
-    fields: FieldIds | None = None,
-) -> Call:
+def search(jql: SearchJql, fields: FieldIds | None = None) -> Call:
     """Search issues by JQL."""
     return search_call(jql, fields)
 
@@ -120,14 +117,9 @@ def create_issue(
     fields: Fields | None = None,
 ) -> Call:
     """Open an issue."""
-    known: dict[str, Any] = {
-        "project": project,
-        "issuetype": issue_type,
-        "summary": summary,
-        "description": description,
-    }
-    known |= {"priority": priority, "labels": labels, "assignee": assignee, "parent": parent, "duedate": duedate}
-    known |= {"components": components, "environment": environment}
+    known: dict[str, Any] = {"project": project, "issuetype": issue_type, "summary": summary}
+    known |= {"description": description, "priority": priority, "labels": labels, "assignee": assignee}
+    known |= {"parent": parent, "duedate": duedate, "components": components, "environment": environment}
     return Call("POST", "/rest/api/3/issue", json={"fields": issue_fields(**known) | custom_fields(fields)})
 
 
@@ -159,10 +151,7 @@ def update_issue(
 
 
 @jira.writes(DONE, "assignIssue", idempotent=True)
-def assign_issue(
-    issue_key: IssueKey,
-    account_id: Assignee | None,
-) -> Call:
+def assign_issue(issue_key: IssueKey, account_id: Assignee | None) -> Call:
     """Assign an issue to a person, or to nobody."""
     person = None if account_id in (None, "none") else account_id
     return Call("PUT", issue_path(issue_key, "/assignee"), json={"accountId": person})

@@ -37,9 +37,7 @@ Body = Annotated[str, "Plain text, e.g. With the new prices"]
 Status = Literal["notStarted", "inProgress", "completed", "waitingOnOthers", "deferred"]
 Importance = Literal["low", "normal", "high"]
 Due = Annotated[
-    str,
-    Field(pattern=r"^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d)?$"),
-    "A day; To Do ignores a time of day, e.g. 2026-01-31",
+    str, Field(pattern=r"^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d)?$"), "A day; To Do ignores a time of day, e.g. 2026-01-31"
 ]
 NewDue = Annotated[
     str, Field(pattern=r"^(none|\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d)?)$"), "A day; or none to clear it, e.g. 2026-01-31"

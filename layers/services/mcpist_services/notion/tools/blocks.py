@@ -19,8 +19,7 @@ POSITIONS = ({"position": "start"}, {"after_block": BLOCK_EXAMPLE})
 
 BlockId = Annotated[Id, f"As list_blocks with ids shows it, e.g. {BLOCK_EXAMPLE}"]
 Cursor = Annotated[
-    str,
-    "Go on where a cut list ended: its answer says the cursor, e.g. 7cab1e9f-4f0c-4d0b-93a4-5d1b7f3f5a11",
+    str, "Go on where a cut list ended: its answer says the cursor, e.g. 7cab1e9f-4f0c-4d0b-93a4-5d1b7f3f5a11"
 ]
 
 

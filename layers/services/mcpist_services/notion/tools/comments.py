@@ -17,11 +17,7 @@ COMMENTS = shows(
     "row.text as text",
     rows="results",
 )
-COMMENT_PLACES = (
-    {"page_id": PAGE_EXAMPLE},
-    {"block_id": BLOCK_EXAMPLE},
-    {"discussion_id": DISCUSSION_EXAMPLE},
-)
+COMMENT_PLACES = ({"page_id": PAGE_EXAMPLE}, {"block_id": BLOCK_EXAMPLE}, {"discussion_id": DISCUSSION_EXAMPLE})
 BOT = shows("id", "name", "type", "bot.workspace_name as workspace", "bot.owner.user.name as owner")
 
 UserId = Annotated[Id, "As list_users shows it, e.g. d40e767c-d7af-4b18-a86d-55c61f1e39a4"]

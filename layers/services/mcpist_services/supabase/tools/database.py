@@ -14,16 +14,12 @@ TABLE_COLUMNS = shows("schema", "name", "kind", "rows", "rls", "columns", "prima
 Value = Annotated[str | int | float | bool | None, "e.g. open"]
 Values = Annotated[list[Value], 'For $1, $2 and so on, e.g. ["open"]']
 Schemas = Annotated[
-    list[Annotated[str, Field(pattern=r"^[^,]+$"), "e.g. public"]],
-    "public if left out, e.g. public, auth",
+    list[Annotated[str, Field(pattern=r"^[^,]+$"), "e.g. public"]], "public if left out, e.g. public, auth"
 ]
 
 
 @supabase.reads(TABLE_COLUMNS, "v1-read-only-query")
-def list_tables(
-    project_ref: ProjectRef,
-    schemas: Schemas | None = None,
-) -> Call:
+def list_tables(project_ref: ProjectRef, schemas: Schemas | None = None) -> Call:
     """List tables and views with their columns. The number of rows is an estimate; rls is row level security."""
     body = {"query": TABLES, "parameters": [",".join(schemas or ["public"])]}
     return Call("POST", project_path(project_ref, "/database/query/read-only"), json=body)
@@ -70,8 +66,7 @@ def apply_migration(
 
 @supabase.reads(shows("code", text="code"), "v1-generate-typescript-types")
 def generate_types(
-    project_ref: ProjectRef,
-    included_schemas: Annotated[str, Field(min_length=1), "Comma-separated"] = "public",
+    project_ref: ProjectRef, included_schemas: Annotated[str, Field(min_length=1), "Comma-separated"] = "public"
 ) -> Calls:
     """Write TypeScript types for a project's tables, views and functions; `raw.types` is the file's plain text."""
     answer = yield Call("GET", project_path(project_ref, "/types/typescript"), {"included_schemas": included_schemas})

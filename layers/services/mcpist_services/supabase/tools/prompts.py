@@ -42,8 +42,7 @@ def review_security(project_ref: ProjectRef) -> str:
 
 @supabase.prompt(get_health, list_performance_advisors, query, get_logs)
 def explain_slow_project(
-    project_ref: ProjectRef,
-    since: Annotated[Time, "Since when it is slow, in UTC, e.g. 2026-01-31T09:00:00Z"],
+    project_ref: ProjectRef, since: Annotated[Time, "Since when it is slow, in UTC, e.g. 2026-01-31T09:00:00Z"]
 ) -> str:
     """Find out why a project is slow."""
     return (
