@@ -75,4 +75,4 @@ def _only_organization() -> str:
         return known[0]
     message = f"Which organization? There are {', '.join(known)}." if known else "There is no organization."
     hint = "Name one: mcpist org show ORG, or --org ORG." if known else "Create one: mcpist org create ORG --name NAME."
-    raise CommandError({"code": "VALIDATION_ERROR", "message": message, "hint": hint})
+    raise CommandError("VALIDATION_ERROR", message, hint)

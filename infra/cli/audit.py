@@ -54,4 +54,4 @@ def parse_time(text: str) -> datetime:
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (OverflowError, ValueError):
         hint = "Write 2026-11-21, 2026-11-21T14:00:00Z, or a duration before now: 90m, 12h, 7d."
-        raise CommandError({"code": "VALIDATION_ERROR", "message": f"{text} is not a time", "hint": hint}) from None
+        raise CommandError("VALIDATION_ERROR", f"{text} is not a time", hint) from None

@@ -41,7 +41,7 @@ def read_client_config(path: Path, stack: str) -> list[ClientServer]:
         written = jsonc.read(path.expanduser().read_text("utf-8"))
     except (OSError, ValueError) as error:
         hint = "Name an MCP client's configuration, e.g. ~/.claude.json or .mcp.json."
-        raise CommandError({"code": "FILE_NOT_FOUND", "message": f"{path}: {error}", "hint": hint}) from None
+        raise CommandError("FILE_NOT_FOUND", f"{path}: {error}", hint) from None
     found: dict[str, ClientServer] = {}
     written_as: dict[str, list[Any]] = {}
     for name, server in _servers(written):
@@ -54,7 +54,7 @@ def read_client_config(path: Path, stack: str) -> list[ClientServer]:
         message = f"{path} names no MCP server that can be imported"
         hint = "The file must have mcpServers, servers, or projects with mcpServers."
         details = {name: one.notes for name, one in found.items()}
-        raise CommandError({"code": "VALIDATION_ERROR", "message": message, "hint": hint, "details": details})
+        raise CommandError("VALIDATION_ERROR", message, hint, details)
     return list(found.values())
 
 

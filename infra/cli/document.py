@@ -29,13 +29,18 @@ class CommandError(Exception):
     A terminal shows the `drawing`, if there is one, instead of the document.
     """
 
-    def __init__(self, error: Mapping[str, Any], drawing: str = "") -> None:
-        super().__init__(str(error.get("message")))
+    def __init__(
+        self, code: str, message: str, hint: str = "", details: Mapping[str, Any] | None = None, *, drawing: str = ""
+    ) -> None:
+        super().__init__(message)
         self.drawing = drawing
-        self.error = {key: error.get(key, default) for key, default in _ERROR.items()}
+        self.error: dict[str, Any] = {"code": code, "message": message, "hint": hint, "details": details or {}}
 
-
-_ERROR: dict[str, Any] = {"code": "INTERNAL_ERROR", "message": "", "hint": "", "details": {}}
+    @classmethod
+    def of_endpoint(cls, error: Mapping[str, Any]) -> "CommandError":
+        """Return an endpoint's error."""
+        code = error.get("code", "INTERNAL_ERROR")
+        return cls(code, error.get("message", ""), error.get("hint", ""), error.get("details"))
 
 
 @dataclass

@@ -36,7 +36,7 @@ class TasksExtension(ClientExtension):
         """Never wait for a task here: `EndpointSession.begin` returns it."""
 
         async def resolve(task: TaskResult, _: ClaimContext) -> mcp_types.CallToolResult:
-            raise CommandError({"message": f"{task.task_id} became a task, which was not requested."})
+            raise CommandError("INTERNAL_ERROR", f"{task.task_id} became a task, which was not requested.")
 
         return [ResultClaim(result_type="task", model=TaskResult, resolve=resolve)]
 
@@ -70,7 +70,7 @@ class EndpointSession:
     def _to_result(self, result: mcp_types.CallToolResult) -> CommandResult:
         texts = [block.text for block in result.content if isinstance(block, mcp_types.TextContent)]
         if result.is_error:
-            raise CommandError(json.loads(texts[0]))
+            raise CommandError.of_endpoint(json.loads(texts[0]))
         return CommandResult(
             [_value(text) for text in texts], {"url": self.url, "protocol_version": self.client.protocol_version}
         )
@@ -113,12 +113,11 @@ class Endpoint:
     def _failed(self, error: BaseException) -> BaseException:
         """Return the CommandError for an expected error; any other error is returned unchanged."""
         if isinstance(error, MCPError) and isinstance(error.data, dict) and "code" in error.data:
-            return CommandError(error.data)
+            return CommandError.of_endpoint(error.data)
         if not isinstance(error, MCPError | httpx2.HTTPError | OSError):
             return error
-        message = f"{self.url} could not be reached: {error}"
         hint = "Is it running, and is the token still valid? See `mcpist up`."
-        return CommandError({"code": "UPSTREAM_UNAVAILABLE", "message": message, "hint": hint})
+        return CommandError("UPSTREAM_UNAVAILABLE", f"{self.url} could not be reached: {error}", hint)
 
 
 def _value(text: str) -> Any:

@@ -81,7 +81,7 @@ def connect(
         answer = ask("paste", service=service, key=secret, **given(role=role or None))
         if answer["outcome"] == "asks":
             if not replace:
-                raise CommandError(_question(answer))
+                raise _question(answer)
             answer = ask("confirm", question=answer["question"], agreed=True)
     return CommandResult(metadata=answer, drawing=f"{answer['service']}: {answer['outcome']}")
 
@@ -128,7 +128,7 @@ def kill(
     facts = {"killed": killed, "dropped": dropped}
     if more:
         message = "Some connections are still there: they changed again and again."
-        raise CommandError({"code": "CONFLICT", "message": message, "hint": "Run it again.", "details": facts})
+        raise CommandError("CONFLICT", message, "Run it again.", facts)
     table = _table(_REVOCATION_COLUMNS, killed)
     return CommandResult(metadata=facts, drawing=f"{table}\n{dropped} unfinished connections dropped")
 
@@ -152,9 +152,8 @@ def reencrypt(
             following = answer["cursor"] or None
     facts = {"resealed": resealed, "failed": failed}
     if failed:
-        message = f"{len(failed)} connections could not be encrypted again."
         hint = "Connect them again, or run it again if a store was down; keep the former key until then."
-        raise CommandError({"code": failed[0]["code"], "message": message, "hint": hint, "details": facts})
+        raise CommandError(failed[0]["code"], f"{len(failed)} connections could not be encrypted again.", hint, facts)
     return CommandResult(metadata=facts, drawing=f"{resealed} connections encrypted again")
 
 
@@ -180,7 +179,7 @@ def _broker(
 def _last_token(target: Target, *, own: bool) -> str:
     if target.deployed:
         hint = "Give --token: an access token of the person who acts."
-        raise CommandError({"code": "AUTHENTICATION_ERROR", "message": "No access token was given.", "hint": hint})
+        raise CommandError("AUTHENTICATION_ERROR", "No access token was given.", hint)
     return str(last_up("give --token")["access_token" if own else "administrator_token"])
 
 
@@ -188,19 +187,17 @@ def _read_key(source: str) -> str:
     """Read a key from standard input: every process of the machine can read a command line."""
     if source != "-":
         hint = "Write --key - and give the key on standard input."
-        raise CommandError(
-            {"code": "VALIDATION_ERROR", "message": "A key is read from standard input only.", "hint": hint}
-        )
+        raise CommandError("VALIDATION_ERROR", "A key is read from standard input only.", hint)
     return sys.stdin.read().strip()
 
 
-def _question(answer: dict[str, Any]) -> dict[str, Any]:
+def _question(answer: dict[str, Any]) -> CommandError:
     """Return the error that asks for --replace."""
     old, new = answer["old"], answer["new"]
     facts = {"reasons": answer["reasons"], "old": old, "new": new}
     message = f"{answer['service']} would be connected as {new['name']}"
     message += f" instead of {old['name']}." if old else f", a person's account, for the role {answer['role']}."
-    return {"code": "CONFLICT", "message": message, "hint": "If you want that, add --replace.", "details": facts}
+    return CommandError("CONFLICT", message, "If you want that, add --replace.", facts)
 
 
 def _table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:

@@ -13,9 +13,7 @@ def text_of(file: str) -> str:
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(
-            {"code": "FILE_NOT_FOUND", "message": f"{file}: {error}", "hint": "Name a text file."}
-        ) from None
+        raise CommandError("FILE_NOT_FOUND", f"{file}: {error}", "Name a text file.") from None
 
 
 def json_of(text: str) -> Any:
@@ -23,5 +21,4 @@ def json_of(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        hint = "Write a JSON object."
-        raise CommandError({"code": "VALIDATION_ERROR", "message": f"--params: {error}", "hint": hint}) from None
+        raise CommandError("VALIDATION_ERROR", f"--params: {error}", "Write a JSON object.") from None

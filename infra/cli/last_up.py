@@ -15,5 +15,5 @@ def last_up(instead: str) -> dict[str, Any]:
         facts: dict[str, Any] = json.loads(LAST_UP.read_text("utf-8"))
     except (OSError, ValueError):
         hint = f"Start one with `mcpist up`, or {instead}."
-        raise CommandError({"code": "VALIDATION_ERROR", "message": "No endpoint is known.", "hint": hint}) from None
+        raise CommandError("VALIDATION_ERROR", "No endpoint is known.", hint) from None
     return facts

@@ -139,8 +139,7 @@ def write(organization: Organization, file: str) -> str:
             with open(file, "w", encoding="utf-8") as out:
                 out.write(text)
         except OSError as error:
-            hint = "Name a file that can be written."
-            raise CommandError({"code": "FILE_NOT_FOUND", "message": f"{file}: {error}", "hint": hint}) from None
+            raise CommandError("FILE_NOT_FOUND", f"{file}: {error}", "Name a file that can be written.") from None
     return text
 
 

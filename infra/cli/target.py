@@ -27,8 +27,7 @@ def organization_of(target: Target, organization: str | None) -> str:
     if organization:
         return organization
     if target.deployed:
-        hint = "Name one with --organization."
-        raise CommandError({"code": "VALIDATION_ERROR", "message": "No organization was named.", "hint": hint})
+        raise CommandError("VALIDATION_ERROR", "No organization was named.", "Name one with --organization.")
     return str(last_up("name one with --organization")["organization"])
 
 
@@ -50,7 +49,7 @@ def opened(target: Target) -> Iterator[None]:
         yield
     except (ClientError, clients.AwsError) as error:
         hint = "Use a profile that has this right in the stack's account."
-        raise CommandError({"code": "UPSTREAM_UNAVAILABLE", "message": f"AWS refused: {error}", "hint": hint}) from None
+        raise CommandError("UPSTREAM_UNAVAILABLE", f"AWS refused: {error}", hint) from None
     finally:
         os.environ.clear()
         os.environ |= before
@@ -71,9 +70,8 @@ def describe_stack(name: str) -> tuple[dict[str, Any], dict[str, str]]:
             for resource in page["StackResourceSummaries"]
         }
     except (BotoCoreError, ClientError) as error:
-        message = f"The stack {name} could not be read: {error}"
         hint = "Choose an account with --profile and --region, and the stack with --stack."
-        raise CommandError({"code": "UPSTREAM_UNAVAILABLE", "message": message, "hint": hint}) from None
+        raise CommandError("UPSTREAM_UNAVAILABLE", f"The stack {name} could not be read: {error}", hint) from None
     return description, resources
 
 

@@ -59,10 +59,9 @@ def up(
         _serve(starting, ctx.obj)
     except PortInUse as error:
         hint = "Stop what uses the port, or choose another with --port."
-        raise CommandError({"code": "VALIDATION_ERROR", "message": str(error), "hint": hint}) from None
+        raise CommandError("VALIDATION_ERROR", str(error), hint) from None
     except (HandlerImportError, TemplateError) as error:
-        hint = "Correct it and start again."
-        raise CommandError({"code": "INTERNAL_ERROR", "message": str(error), "hint": hint}) from None
+        raise CommandError("INTERNAL_ERROR", str(error), "Correct it and start again.") from None
     sys.exit(0)
 
 
@@ -79,7 +78,7 @@ def _serve(starting: AbstractContextManager[LocalDeployment], document: Document
 
 
 def _not_found(message: str, hint: str) -> CommandError:
-    return CommandError({"code": "FILE_NOT_FOUND", "message": message, "hint": hint})
+    return CommandError("FILE_NOT_FOUND", message, hint)
 
 
 def _facts(deployment: LocalDeployment) -> dict[str, object]:

@@ -68,7 +68,7 @@ def check_upstreams(
     if silent:
         message = f"{silent[0]} does not answer: {found[silent[0]].problem}"
         hint = "Correct its command, URL, env or headers; the details have more."
-        raise CommandError({"code": "UPSTREAM_UNAVAILABLE", "message": message, "hint": hint, "details": report})
+        raise CommandError("UPSTREAM_UNAVAILABLE", message, hint, report)
     return CommandResult(metadata=report, drawing=_render(report))
 
 
@@ -234,7 +234,7 @@ def _render(report: Mapping[str, Any]) -> str:
 
 def _unknown(name: str, known: Iterable[str]) -> CommandError:
     hint = f"There are: {', '.join(sorted(known)) or 'none'}."
-    return CommandError({"code": "VALIDATION_ERROR", "message": f'There is no "{name}".', "hint": hint})
+    return CommandError("VALIDATION_ERROR", f'There is no "{name}".', hint)
 
 
 def _read(file: Path | None) -> tuple[Path, Configuration]:

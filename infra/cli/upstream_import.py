@@ -34,7 +34,7 @@ def import_client_config(client: Path, output: Path | None, stack: str, *, offli
     """Propose a file, and write it if a new file is named; the notes say what a person has to do."""
     if output and output.exists():
         hint = "Choose a new file; copy by hand what you need."
-        raise CommandError({"code": "VALIDATION_ERROR", "message": f"{output} already exists", "hint": hint})
+        raise CommandError("VALIDATION_ERROR", f"{output} already exists", hint)
     every = read_client_config(client, stack)
     found = [one for one in every if one.server]
     listings = {} if offline else _listings(found)

@@ -41,9 +41,8 @@ def run_doctor(
     drawing = _render(lines, counts)
     if not counts.get("problem"):
         return CommandResult(metadata=facts, drawing=drawing)
-    message = f"Problems: {counts['problem']}."
     hint = "Do what the remedies in the details say, and run `mcpist doctor` again."
-    raise CommandError({"code": "NOT_CONFIGURED", "message": message, "hint": hint, "details": facts}, drawing)
+    raise CommandError("NOT_CONFIGURED", f"Problems: {counts['problem']}.", hint, facts, drawing=drawing)
 
 
 def _clock(target: Target) -> list[CheckResult]:

@@ -21,7 +21,7 @@ class RequiredNames(dict[str, str]):
 
     def __missing__(self, name: str) -> NoReturn:
         message, hint = f"the stack has no {name}", "Use the release that is deployed, or deploy this one."
-        raise CommandError({"code": "VALIDATION_ERROR", "message": message, "hint": hint})
+        raise CommandError("VALIDATION_ERROR", message, hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def test_the_table_counts_answers_and_their_spread() -> None:
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (CommandError({"code": "RATE_LIMIT_EXCEEDED", "message": "wait"}), "RATE_LIMIT_EXCEEDED"),
+        (CommandError("RATE_LIMIT_EXCEEDED", "wait"), "RATE_LIMIT_EXCEEDED"),
         (WrongAnswer("[]"), "WrongAnswer"),
         (BaseExceptionGroup("of a task group", [MCPError(1, "closed")]), "MCPError"),
     ],
