@@ -6,7 +6,7 @@ import pytest
 
 from mcpist import errors
 from mcpist.error_base import TEXTS
-from mcpist.error_texts.text import Text
+from mcpist.error_texts import Text
 from mcpist.errors import McpistError, concrete_errors, from_message, to_message
 
 # Values for the details of all texts.

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal, Self
 
-from mcpist.error_texts import english, japanese
-from mcpist.error_texts.text import Text
+from mcpist.error_texts import Text, english, japanese
 
 type Locale = Literal["en", "ja"]
 

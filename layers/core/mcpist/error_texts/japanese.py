@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from mcpist.error_texts.text import Text
+from mcpist.error_texts import Text
 
 LINE_PREFIX = "{line} 行目: "
 
