@@ -45,7 +45,7 @@ def identify(
     MembershipRequired if it is not a member of the organization (or of any), OrganizationAmbiguous if it is a member of
     several and names none, AuthorizationError for a role that it does not have.
     """
-    accesses = _access_items(subject)
+    accesses = access_cache.get_or_make(subject, lambda: _table().query(f"subject#{subject.issuer}#{subject.sub}"))
     matching = [access for access in accesses if not organization or access["organization"] == organization]
     if not matching:
         raise errors.MembershipRequired(organization=organization)
@@ -214,11 +214,6 @@ def _raise_unknown(organization: str) -> NoReturn:
     known = ", ".join(organizations()) or "none"
     problem = f'there is no organization "{organization}" (organizations: {known})'
     raise errors.InvalidRequest(field="organization", problem=problem)
-
-
-def _access_items(subject: Subject) -> list[Item]:
-    """Return the access items of a subject, cached for some seconds."""
-    return access_cache.get_or_make(subject, lambda: _table().query(f"subject#{subject.issuer}#{subject.sub}"))
 
 
 def _table() -> Table:

@@ -66,7 +66,8 @@ class IssuerKeys:
     def fetch(self) -> None:
         """Read the keys from the URL that the issuer's metadata names."""
         try:
-            self.keys = _keys(self._jwks_uri())
+            published = jwt.PyJWKSet.from_dict(_read(self._jwks_uri())).keys
+            self.keys = {key.key_id: key for key in published if key.key_id}
         except (OSError, ValueError, jwt.PyJWTError):
             logger.exception("issuer's keys not read", extra={"issuer": self.issuer})
             self.reachable = False
@@ -131,10 +132,6 @@ def _verify(token: str, *, issuer: str, audience: str) -> tuple[Subject, float]:
     if not _is_access_token(header, claims):
         raise AuthenticationError(problem="it is an ID token or another kind, not an access token")
     return Subject(issuer=issuer, sub=str(claims["sub"])), float(claims["exp"])
-
-
-def _keys(uri: str) -> dict[str, jwt.PyJWK]:
-    return {key.key_id: key for key in jwt.PyJWKSet.from_dict(_read(uri)).keys if key.key_id}
 
 
 def _read(url: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import re
 from array import array
 from base64 import b64decode, b64encode
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from heapq import nlargest
 from itertools import batched
@@ -63,7 +63,8 @@ class WordIndex:
         counted = [
             {field: Counter(stems(_CAMEL_CASE.sub(" ", text))) for field, text in fields.items()} for fields in texts
         ]
-        mean_lengths = {field: _mean([fields[field].total() for fields in counted]) for field in WEIGHTS}
+        count = max(len(counted), 1)
+        mean_lengths = {field: sum(fields[field].total() for fields in counted) / count or 1.0 for field in WEIGHTS}
         impacts: dict[str, list[tuple[int, float]]] = defaultdict(list)
         for number, fields in enumerate(counted):
             for stem, frequency in _frequencies(fields, mean_lengths).items():
@@ -161,7 +162,3 @@ def _posting(known: list[tuple[int, float]], count: int) -> str:
 def _inverse_document_frequency(count: int, known: int) -> float:
     """Return the weight of a stem that `known` of `count` tools have."""
     return log(1 + (count - known + 0.5) / (known + 0.5))
-
-
-def _mean(values: Sequence[int]) -> float:
-    return (sum(values) / len(values) if values else 0) or 1.0

@@ -114,10 +114,7 @@ class Synonyms:
         return [self._words[phrase.lower()] for phrase in self._pattern.findall(query)]
 
 
-@lru_cache(MAX_CACHED_TABLES)
-def synonyms(lines: str = "") -> Synonyms:
-    """Return the table of these lines, made once."""
-    return Synonyms(lines)
+synonyms = lru_cache(MAX_CACHED_TABLES)(Synonyms)
 
 
 def _phrase_pattern(phrase: str) -> str:

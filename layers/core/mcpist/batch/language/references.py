@@ -158,7 +158,8 @@ def _walk(value: Any, keys: tuple[Key, ...], reference: Reference) -> Any:
         if key == "*" and isinstance(value, list):
             return [_walk(item, keys[position + 1 :], reference) for item in value]
         if not has_key(value, key):
-            raise _unresolved_error(reference, f"there is no {_format_key(key)}", _describe_value(value))
+            name = f"[{key}]" if isinstance(key, int) or key == "*" else key
+            raise _unresolved_error(reference, f"there is no {name}", _describe_value(value))
         value = value[key]
     return value
 
@@ -172,10 +173,6 @@ def _describe_value(value: Any) -> str:
             return f"There: a list of {len(value)}."
         case _:
             return f"There: {'a text' if isinstance(value, str) else json.dumps(value)}."
-
-
-def _format_key(key: Key) -> str:
-    return f"[{key}]" if isinstance(key, int) or key == "*" else key
 
 
 def _resolve_match(match: re.Match[str], field: str, find: FindSource) -> str:
