@@ -24,10 +24,8 @@ def read(text: str) -> tree.Blocks:
     """Return the tree of a Markdown text, in its normal form; every text has one."""
     tokens = dialect(definitions=True).parse(text)
     referring = list(_referring(tokens))
-    if (
-        sum(len(str(value)) for token in referring for value in token.attrs.values())
-        > len(text) + _MAX_REPEATED_CHARACTERS
-    ):
+    repeated_characters = sum(len(str(value)) for token in referring for value in token.attrs.values())
+    if repeated_characters > len(text) + _MAX_REPEATED_CHARACTERS:
         tokens, referring = dialect(definitions=False).parse(text), []
     labels = {token.meta["label"] for token in referring}
     return normalize(_blocks(iter(_without_used_definitions(tokens, labels))))

@@ -74,7 +74,7 @@ def _list(block: tree.List) -> Iterator[tree.Block]:
         if not waiting and block.start is not None:
             number = block.start + position
         blocks = tuple(_fit_blocks(item.blocks))
-        fitting = _entry(blocks) if item.done is None else _task(blocks)
+        fitting = tuple(takewhile(_fits_in_item, blocks)) if item.done is None else _task(blocks)
         waiting.append(tree.Item(fitting, item.done))
         if len(fitting) < len(blocks):
             yield _list_of(waiting, number)
@@ -86,10 +86,6 @@ def _list(block: tree.List) -> Iterator[tree.Block]:
 
 def _list_of(items: list[tree.Item], number: int | None) -> tree.List:
     return tree.List(tuple(items), number if items[0].done is None else None)
-
-
-def _entry(blocks: tree.Blocks) -> tree.Blocks:
-    return tuple(takewhile(_fits_in_item, blocks))
 
 
 def _task(blocks: tree.Blocks) -> tree.Blocks:

@@ -18,22 +18,13 @@ def comment_text(thing: JsonObject, _: Any = None) -> JsonObject:
 
 def other_fields(issue: JsonObject, _: Any = None) -> JsonObject:
     """Return the fields of a listed issue that no column shows."""
-    fields = issue.get("fields") or {}
-    return {
-        "more": {
-            name: plain_value(value) for name, value in fields.items() if name not in LIST_FIELDS and value is not None
-        }
-    }
+    others = {name: value for name, value in (issue.get("fields") or {}).items() if name not in LIST_FIELDS}
+    return {"more": {name: plain_value(value) for name, value in others.items() if value is not None}}
 
 
 def field_changes(change: JsonObject, _: Any = None) -> JsonObject:
     """Describe one change of an issue: a text for each field."""
-    items = change.get("items") or []
-    return {
-        "changes": [
-            f"{item.get('field')}: {_shortened(item, 'fromString')} -> {_shortened(item, 'toString')}" for item in items
-        ]
-    }
+    return {"changes": [_change(item) for item in change.get("items") or []]}
 
 
 def issue_page(fields: JsonObject, names: list[str], comments: list[JsonObject]) -> JsonObject:
@@ -73,6 +64,10 @@ def _link(link: JsonObject) -> str:
     """Describe a link as seen from this issue, e.g. `blocks ENG-43`."""
     side = "outward" if "outwardIssue" in link else "inward"
     return f"{value_at(link, f'type.{side}')} {value_at(link, f'{side}Issue.key')}"
+
+
+def _change(item: JsonObject) -> str:
+    return f"{item.get('field')}: {_shortened(item, 'fromString')} -> {_shortened(item, 'toString')}"
 
 
 def _shortened(item: JsonObject, name: str) -> str:

@@ -167,9 +167,8 @@ def _flat(block: tree.Block) -> Iterator[tree.Run]:
 def _runs(nodes: list[Node], block: Node | None = None) -> tree.Runs:
     """Return inline text, followed by the names of its styles that the tree cannot hold."""
     runs = [_run(node) for node in nodes]
-    styles = [
-        mark.get("type", "") for node in (*([block] if block else ()), *nodes) for mark in node.get("marks") or ()
-    ]
+    marked = [*([block] if block else ()), *nodes]
+    styles = [mark.get("type", "") for node in marked for mark in node.get("marks") or ()]
     return (
         *runs,
         *(tree.Unsupported(style) for style in dict.fromkeys(styles) if style not in _STYLES and style != "link"),

@@ -187,9 +187,8 @@ class DocumentStore:
     def _difference(self, stored: Mapping[str, str]) -> tuple[list[str], list[str]]:
         """Return the paths of new or changed documents, and of those that no longer exist."""
         known = self._index.etags()
-        return [path for path in stored if known.get(path) != stored[path]], [
-            path for path in known if path not in stored
-        ]
+        unread = [path for path in stored if known.get(path) != stored[path]]
+        return unread, [path for path in known if path not in stored]
 
     def _stored(self) -> tuple[Index, str]:
         """Return the stored index and its ETag; an empty index where there is no readable one."""

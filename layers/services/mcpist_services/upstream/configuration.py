@@ -224,19 +224,15 @@ class Configuration(_Model):
         for name, category in self.categories.items():
             for server in category.servers:
                 if server not in self.servers:
-                    known = ", ".join(self.servers) or "none"
-                    raise _located_error(
-                        f"{_location('categories', name)}.server", f'no server "{server}"; there are: {known}'
-                    )
+                    place, known = _location("categories", name), ", ".join(self.servers) or "none"
+                    raise _located_error(f"{place}.server", f'no server "{server}"; there are: {known}')
         for name in self.all_categories:
-            group = "categories" if name in self.categories else "mcpServers"
+            place = _location("categories" if name in self.categories else "mcpServers", name)
             if is_reserved_name(name.partition(".")[0]):
-                raise _located_error(_location(group, name), "the name is one of MCPist's own; choose another")
+                raise _located_error(place, "the name is one of MCPist's own; choose another")
             servers = self.all_categories[name].servers
             if name in self.servers and name not in servers:
-                raise _located_error(
-                    _location(group, name), f"a server has this name, but the category is of {servers[0]}"
-                )
+                raise _located_error(place, f"a server has this name, but the category is of {servers[0]}")
         return self
 
 

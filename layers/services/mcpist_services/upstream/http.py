@@ -118,9 +118,8 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
     ) -> Failure | None:
         """Return the failure of a status that is neither a success nor carries a JSON-RPC error."""
         if status < 300:
-            return (
-                None if self._is_message(status, headers, body) else self._faults.unavailable("it answers no message")
-            )
+            is_message = self._is_message(status, headers, body)
+            return None if is_message else self._faults.unavailable("it answers no message")
         if status < 400:
             if status in {307, 308} and _origin(request.url.join(headers.get("location", ""))) == _origin(request.url):
                 return None

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from mcpist.errors import McpistError, Timeout, UpstreamUnavailable
+from mcpist.errors import Timeout, UpstreamUnavailable
 from mcpist.running.rate_limits import round_up
 from mcpist.running.refusals import Failure
 from mcpist_services.upstream.backoff import Backoff
@@ -63,7 +63,8 @@ class Link:
             return _timeout_failure(self._service, started)
         failed = opening.result()
         if failed is not None:
-            return replace(failed, error=_copy_error(failed.error))
+            # A copy, so that each waiting request may add details to its own.
+            return replace(failed, error=type(failed.error)(**failed.error.details))
         assert self._connection is not None
         return self._connection
 
@@ -140,8 +141,3 @@ def _may_retry(failed: Failure, reads: bool) -> bool:
 def _timeout_failure(service: str, started: float) -> Failure:
     seconds = round(time.monotonic() - started, 1)
     return Failure(Timeout(service=service, seconds=seconds), safe_to_retry=True)
-
-
-def _copy_error(error: McpistError) -> McpistError:
-    """Copy an error, so that each waiting request may add details to its own."""
-    return type(error)(**error.details)

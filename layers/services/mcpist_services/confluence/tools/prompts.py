@@ -70,6 +70,4 @@ def find_stale_pages(
 
 
 confluence.completes("space_key", list_spaces, "key")
-
-
 confluence.completes("space_id", list_spaces, "id")

@@ -63,6 +63,4 @@ def sprint_review(board_id: Board) -> str:
 
 
 jira.completes("project", list_projects, "key")
-
-
 jira.completes("board_id", list_boards, "id")
