@@ -98,10 +98,7 @@ class Meter:
 
     def _gigabyte_seconds(self, function: str, seconds: float) -> float:
         """Return the GB-seconds of an invocation, which is billed by the millisecond."""
-        return math.ceil(seconds * 1000) / 1000 * self._functions()[function].memory_mb / 1024
-
-    def _functions(self) -> dict[str, Function]:
-        return {one.id: one for one in self.deployment.aws.template.functions}
+        return math.ceil(seconds * 1000) / 1000 * self.deployment.aws.functions[function].function.memory_mb / 1024
 
     def _sandboxes(self) -> dict[str, Function]:
         """Return the functions of the live sandboxes, by the sandboxes' ids."""

@@ -62,16 +62,13 @@ def _servers(written: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the servers of a client's file, under each of the keys that clients use."""
     if not isinstance(written, dict):
         return
-    for part in (written, written.get("mcp"), *_values(written.get("projects"))):
+    projects = written.get("projects")
+    for part in (written, written.get("mcp"), *(projects.values() if isinstance(projects, dict) else ())):
         if not isinstance(part, dict):
             continue
         for key in ("mcpServers", "servers", "context_servers"):
             if isinstance(servers := part.get(key), dict):
                 yield from ((name, server) for name, server in servers.items() if isinstance(server, dict))
-
-
-def _values(part: Any) -> list[Any]:
-    return list(part.values()) if isinstance(part, dict) else []
 
 
 def _unique_name(name: str, taken: Mapping[str, Any]) -> str:

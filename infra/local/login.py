@@ -64,9 +64,7 @@ class LocalLogin:
         self._key_id = secrets.token_hex(8)
         self._provider = LoginProvider(self.mint, lambda pending: f"{self.issuer}/login?request={pending}")
         self._exit = ExitStack()
-        self.allow(audience)
-        for resource in resources:
-            self.allow(resource)
+        self._provider.resources += [resource.rstrip("/") for resource in (audience, *resources)]
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -98,10 +96,6 @@ class LocalLogin:
     def jwks_uri(self) -> str:
         """The URL of the public key."""
         return f"{self.issuer}/jwks.json"
-
-    def allow(self, resource: str) -> None:
-        """Let clients request tokens for one more resource."""
-        self._provider.resources.append(resource.rstrip("/"))
 
     def register(self, client_id: str, *, name: str, redirect_uri: str) -> None:
         """Register a public client, as an administrator does at an issuer."""

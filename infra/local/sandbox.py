@@ -36,7 +36,6 @@ class HandlerImportError(Exception):
 
     def __init__(self, function: Function, trace: str) -> None:
         super().__init__(f"{function.id} ({function.handler}) does not start:\n{trace}")
-        self.function = function.id
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ class PortInUse(OSError):
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__(f"port {port} on {host} is in use by another program; choose another port")
-        self.port = port
 
 
 class DropConnection(Exception):
