@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from connect import login, pages
 from connect.cookies import BrowserSession, read_session
+from connect.markup import service_path
 from connect.request import Request
 from connect.response import html_response, redirect
 from connect.texts import TEXTS, Texts
@@ -29,7 +30,7 @@ def service(request: Request) -> HttpResponse:
     texts, name = TEXTS[request.locale()], request.path_parameters["service"]
     note, role = _note(texts, request.query.get("done", "")), request.query.get("role", "")
     return _render(
-        request, _service_path(name), (name,), lambda offer: pages.service(texts, {**offer, "role": role}, note)
+        request, service_path(name), (name,), lambda offer: pages.service(texts, {**offer, "role": role}, note)
     )
 
 
@@ -129,11 +130,7 @@ def _result_page(request: Request, session: BrowserSession, result: Mapping[str,
 
 
 def _redirect_back(request: Request, name: str, outcome: str) -> HttpResponse:
-    return redirect(f"{request.public_url}{_service_path(name)}?done={outcome}")
-
-
-def _service_path(name: str) -> str:
-    return f"/connect/{quote(name, safe='')}"
+    return redirect(f"{request.public_url}{service_path(name)}?done={outcome}")
 
 
 def _note(texts: Texts, outcome: str) -> str:

@@ -5,10 +5,14 @@ from html import escape
 from urllib.parse import quote
 
 
+def service_path(service: str) -> str:
+    """Return the path of a service's page."""
+    return f"/connect/{quote(service, safe='')}"
+
+
 def form(service: str, content: str, *, kind: str = "", **fields: str) -> str:
     """Return a form that is sent to a service's page, with hidden fields."""
-    path = f"/connect/{quote(service, safe='')}"
-    return f'<form method="post" class="{kind}" action="{path}">{hidden(fields)}{content}</form>'
+    return f'<form method="post" class="{kind}" action="{service_path(service)}">{hidden(fields)}{content}</form>'
 
 
 def hidden(fields: Mapping[str, str]) -> str:

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from html import escape
 from typing import Any
-from urllib.parse import quote
 
 from connect.forms import connect_form, identity_fields, key_form
-from connect.markup import form, link, small
+from connect.markup import form, link, service_path, small
 from connect.style import STYLE
 from connect.texts import Texts
 from mcpist_services import provider_title, title
@@ -38,7 +37,7 @@ def service(texts: Texts, offer: Row, note: str = "") -> str:
     else:
         heading = texts.connect.format(service=name)
         content = f'<p class="soft">{escape(texts.connect_lead.format(service=name))}</p>{cards}{forms}'
-    return _page(texts, heading, note + content + _footer(texts, _service_path(entry), back=True), offer)
+    return _page(texts, heading, note + content + _footer(texts, service_path(entry["service"]), back=True), offer)
 
 
 def leaving(texts: Texts, service: str, url: str) -> str:
@@ -100,7 +99,7 @@ def _service_item(texts: Texts, entry: Row) -> str:
     acting = next((row for row in entry["grants"] if row["acts"]), None)
     account = small(_account(texts, acting)) if acting else ""
     named = f"<span><b>{escape(title(entry['service']))}</b>{account}</span>"
-    return f'<li><a href="{_service_path(entry)}">{named}{_badge(texts, acting)}</a></li>'
+    return f'<li><a href="{service_path(entry["service"])}">{named}{_badge(texts, acting)}</a></li>'
 
 
 def _card(texts: Texts, offer: Row, entry: Row, row: Row) -> str:
@@ -137,7 +136,3 @@ def _badge(texts: Texts, row: Row | None) -> str:
         return f'<span class="mark">{escape(texts.status_missing)}</span>'
     kind, text = ("good", texts.status_works) if row["usable"] else ("bad", texts.status_fails)
     return f'<span class="mark {kind}">{escape(text)}</span>'
-
-
-def _service_path(entry: Row) -> str:
-    return f"/connect/{quote(entry['service'], safe='')}"

@@ -33,17 +33,6 @@ def perform(event: Mapping[str, Any], request_id: str) -> dict[str, Any]:
     """Return the result of a message; raises a typed error for one that is malformed or not permitted."""
     message = parse(event)
     _log(message)
-    return _perform(message, request_id)
-
-
-def _log(message: Message) -> None:
-    """Add to the log what the message is about; only fields that passed its model are logged."""
-    service = getattr(message, "service", None) or getattr(message, "provider", None)
-    services = getattr(message, "services", None) or tuple(filter(None, [service]))
-    invocation.add_fields(operation=message.operation, organization=message.organization, services=services)
-
-
-def _perform(message: Message, request_id: str) -> dict[str, Any]:
     caller = authenticate(message)
     match message:
         case Resolve():
@@ -62,6 +51,13 @@ def _perform(message: Message, request_id: str) -> dict[str, Any]:
             return connections.status(caller, message.services)
         case Login() | Offer() | Begin() | Finish() | Paste() | Confirm():
             return _connect(caller, message, request_id)
+
+
+def _log(message: Message) -> None:
+    """Add to the log what the message is about; only fields that passed its model are logged."""
+    service = getattr(message, "service", None) or getattr(message, "provider", None)
+    services = getattr(message, "services", None) or tuple(filter(None, [service]))
+    invocation.add_fields(operation=message.operation, organization=message.organization, services=services)
 
 
 def _connect(
