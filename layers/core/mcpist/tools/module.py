@@ -61,6 +61,30 @@ class Scopes:
 class Module:
     """A service: its address, its rules, and its tools, resources and prompts."""
 
+    host: str
+    """The fixed origin, with a base path if it has one, that Calls and tokens are sent to; `{account}` is the connected
+    account's id. A module with a host needs a grant of the service of its own name."""
+    origins: str
+    """A pattern of the service's other origins, which get no token."""
+    headers: dict[str, str]
+    """Headers of every Call."""
+    paging: Paging | None
+    """The paging of its lists, unless a tool declares another."""
+    open_store: Callable[[str], Any] | None
+    """Returns the store of an organization, for Lookups."""
+    scopes_by_tool: dict[str, tuple[str, ...]]
+    """The scopes that each tool needs, by the tools' names."""
+    refusals: Refusals
+    """The service's refusals, where they differ from the HTTP standards."""
+    synonyms: str
+    """Lines of `synonyms.py` that only this module needs."""
+    upstream: UpstreamClient | None
+    """The MCP servers behind a category."""
+    about: ModuleMetadata
+    """Metadata of every tool that declares no other."""
+    completions: dict[str, tuple[Tool, str]]
+    """For an argument: the tool that lists its values, and the column that they are in."""
+
     def __init__(
         self,
         name: str,
@@ -81,33 +105,21 @@ class Module:
         self.name = name
         self.description = (doc or "").strip().partition("\n")[0]
         self.api_version = api_version
-        # The fixed origin, with a base path if it has one, that Calls and tokens are sent to; `{account}` is the
-        # connected account's id. A module with a host needs a grant of the service of its own name.
         self.host = host
-        # A pattern of the service's other origins, which get no token.
         self.origins = origins
-        # Headers of every Call.
         self.headers = dict(headers or {})
-        # How its lists are paged, unless a tool says otherwise.
         self.paging = paging
-        # Returns the store of an organization, for Lookups.
         self.open_store = open_store
         self.scopes = scopes
-        # By the tools' names.
         self.scopes_by_tool: dict[str, tuple[str, ...]] = {}
-        # How the service refuses where that differs from the HTTP standards.
         self.refusals = refusals
-        # Lines of `synonyms.py` that only this module needs.
         self.synonyms = synonyms
-        # The MCP servers behind a category.
         self.upstream = upstream
-        # Metadata of every tool that declares no other.
         self.about = ModuleMetadata(version="1.0.0", category="productivity", author="MCPist", tags=())
         self.about.update(about)
         self.tools: dict[str, Tool] = {}
         self.resources: dict[str, Resource] = {}
         self.prompts: dict[str, Prompt] = {}
-        # For an argument: the tool that lists its values, and the column that they are in.
         self.completions: dict[str, tuple[Tool, str]] = {}
 
     @property
