@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.intrinsics import read_yaml
+from infra.local.intrinsics import TemplateError, read_yaml
 from infra.local.template import read_template
 
 type Json = dict[str, Any]
@@ -44,7 +44,7 @@ def test_the_pool_can_bind_tokens_to_the_resource_and_nobody_signs_up_alone(logi
     assert pool["DeletionProtection"] == "ACTIVE"
     assert login["Resources"]["Users"]["DeletionPolicy"] == "Retain"
     (domain,) = of_type(login, "AWS::Cognito::UserPoolDomain").values()
-    assert domain["ManagedLoginVersion"] == 2
+    assert domain["ManagedLoginVersion"] == {"Fn::If": ["IsManaged", 2, 1]}
     (resource,) = of_type(login, "AWS::Cognito::UserPoolResourceServer").values()
     assert resource["Identifier"] == {"Ref": "Resource"}
 
@@ -74,16 +74,24 @@ def test_the_redirects_of_known_clients_are_registered_and_plain_http_is_loopbac
     assert all(re.match(r"https://|http://(localhost|127\.0\.0\.1):\d+", redirect) for redirect in REDIRECTS)
 
 
-def test_the_pool_comes_only_without_another_issuer_and_once_the_url_is_known(template: Json, login: Json) -> None:
+def test_the_pool_comes_with_the_first_deployment_unless_there_is_an_issuer_or_it_is_switched_off(
+    template: Json, login: Json
+) -> None:
     stack = template["Resources"]["Login"]
     assert (stack["Type"], stack["Condition"]) == ("AWS::CloudFormation::Stack", "HasOwnLogin")
     assert (ROOT / stack["Properties"]["TemplateURL"]).samefile(ROOT / "infra/cognito.yaml")
     assert set(stack["Properties"]["Parameters"]) == set(login["Parameters"])
-    url = "https://mcp.example.com"
+    assert stack["Properties"]["Parameters"]["PublicUrl"] == public_url(template)
     assert [
         read_template(ROOT / "template.yaml", given).intrinsics.holds("HasOwnLogin")
-        for given in ({}, {"Issuer": "https://login.example.com", "PublicUrl": url})
+        for given in ({"OwnLogin": "off"}, {"Issuer": "https://login.example.com"})
     ] == [False, False]
+    with pytest.raises(TemplateError, match=r"Login\.Outputs"):
+        read_template(ROOT / "template.yaml", {})
+
+
+def public_url(template: Json) -> Any:
+    return template["Globals"]["Function"]["Environment"]["Variables"]["PUBLIC_URL"]
 
 
 def test_what_the_pool_tells_reaches_the_doors_and_only_if_it_is_there(template: Json, login: Json) -> None:

@@ -23,6 +23,24 @@ type Statement = dict[str, Any]
 
 ROOT = Path(__file__).parents[1]
 DOORS = {"McpEndpoint", "StepRunner", "TokenBroker", "Connect", "Janitor"}
+MCP_ROUTES = {
+    "ANY /mcp",
+    "ANY /mcp/{organization}",
+    "ANY /mcp/categories",
+    "ANY /mcp/{organization}/categories",
+    "ANY /.well-known/oauth-protected-resource",
+    "ANY /.well-known/oauth-protected-resource/{proxy+}",
+    "ANY /.well-known/oauth-authorization-server",
+}
+PAGE_ROUTES = {
+    "GET /connect",
+    "GET /connect/login",
+    "GET /connect/{service}",
+    "POST /connect/{service}",
+    "GET /connect/callback/{provider}",
+    "POST /connect/confirm",
+}
+TEMPLATE = read_template(ROOT / "template.yaml", {"OwnLogin": "off"})
 LAYERS = ("DependenciesLayer", "CoreLayer", "ServicesLayer", "ConfigLayer")
 
 
@@ -386,9 +404,11 @@ def test_the_whole_api_is_throttled_and_the_pages_that_need_no_token_more(resour
     (stage,) = of_type(resources, "AWS::ApiGatewayV2::Stage").values()
     rate = {"Ref": "RequestRate"}
     assert stage["DefaultRouteSettings"] == {"ThrottlingRateLimit": rate, "ThrottlingBurstLimit": rate}
-    body = resources["HttpApi"]["Properties"]["Body"]["paths"]
-    pages = {f"{method.upper()} {path}" for path in body if path.startswith("/connect") for method in body[path]}
-    assert stage["RouteSettings"] == {page: {"ThrottlingRateLimit": 10, "ThrottlingBurstLimit": 10} for page in pages}
+    assert stage["RouteSettings"] == {
+        page: {"ThrottlingRateLimit": 10, "ThrottlingBurstLimit": 10} for page in PAGE_ROUTES
+    }
+    limited = {resources[id_]["Properties"]["RouteKey"] for id_ in resources["ApiStage"]["DependsOn"]}
+    assert limited == PAGE_ROUTES, "a route must exist before the stage can limit it"
 
 
 def test_executions_are_reserved_for_the_broker_and_steps_bounded_only_where_the_owner_says_so(
@@ -422,80 +442,75 @@ def test_a_change_in_a_layer_alone_publishes_a_new_version_of_every_function(
 # -- the API ------------------------------------------------------------------------------------------------
 
 
-def test_the_api_serves_exactly_the_functions_events_and_all_by_alias(resources: Json) -> None:
-    events = read_template(ROOT / "template.yaml", {"Issuer": "https://login.example.com"}).routes
-    paths = resources["HttpApi"]["Properties"]["Body"]["paths"]
-    served = {
-        ("ANY" if method.startswith("x-") else method.upper(), path)
-        for path, methods in paths.items()
-        for method in methods
+def test_every_route_of_the_api_leads_to_its_doors_alias(resources: Json) -> None:
+    assert {route.key: route.function for route in TEMPLATE.routes} == {
+        **dict.fromkeys(MCP_ROUTES, "McpEndpointFunction"),
+        **dict.fromkeys(PAGE_ROUTES, "ConnectFunction"),
     }
-    assert served == {(route.method, route.path) for route in events}
-    for path, methods in paths.items():
-        for operation in methods.values():
-            integration = operation["x-amazon-apigateway-integration"]
-            door = "Connect" if path.startswith("/connect") else "McpEndpoint"
-            assert f"{door}FunctionAliaslive" in set(references(integration["uri"]))
-            assert integration["payloadFormatVersion"] == "2.0"
+    for integration in of_type(resources, "AWS::ApiGatewayV2::Integration").values():
+        assert integration["IntegrationUri"]["Ref"].endswith("FunctionAliaslive")
+        assert integration["PayloadFormatVersion"] == "2.0"
 
 
-def test_path_parameters_are_declared_only_where_the_path_has_them(resources: Json) -> None:
-    for path, methods in resources["HttpApi"]["Properties"]["Body"]["paths"].items():
-        for operation in methods.values():
-            declared = [parameter["name"] for parameter in operation.get("parameters", [])]
-            assert declared == re.findall(r"\{(.*?)\}", path)
-
-
-def test_the_login_challenge_is_mapped_back_where_a_login_is_asked_for(resources: Json) -> None:
-    paths = resources["HttpApi"]["Properties"]["Body"]["paths"]
-    mapped = {
-        path: integration["responseParameters"]
-        for path, methods in paths.items()
-        for operation in methods.values()
-        if "responseParameters" in (integration := operation["x-amazon-apigateway-integration"])
+def test_no_resource_needs_another_that_needs_it(resources: Json) -> None:
+    """The functions are given the API's address, and the API leads to the functions."""
+    needs = {
+        id_: {
+            needed
+            for needed in (*references(resource["Properties"]), *listed(resource.get("DependsOn", [])))
+            if needed in resources
+        }
+        for id_, resource in resources.items()
     }
-    back = {"401": {"overwrite:header.www-authenticate": "$response.header.x-mcpist-www-authenticate"}}
-    asks = ("/mcp", "/mcp/{organization}", "/mcp/categories", "/mcp/{organization}/categories")
-    assert mapped == dict.fromkeys(asks, back)
+    assert "Api" in needs["McpEndpointFunction"] & needs["TokenBrokerFunction"] & needs["Login"]
+    order = list(TopologicalSorter(needs).static_order())
+    assert order.index("Api") < order.index("McpEndpointFunction") < order.index("McpRoute")
+
+
+def test_the_login_challenge_is_mapped_back_unless_the_owner_switches_that_off(resources: Json) -> None:
+    back = {
+        "Destination": "overwrite:header.www-authenticate",
+        "Source": "$response.header.x-mcpist-www-authenticate",
+    }
+    mapped = {"Fn::If": ["MapsChallenge", {"401": {"ResponseParameters": [back]}}, {"Ref": "AWS::NoValue"}]}
+    assert resources["McpEndpointIntegration"]["Properties"]["ResponseParameters"] == mapped
+    off = read_template(ROOT / "template.yaml", {"OwnLogin": "off", "ChallengeHeader": "renamed"})
+    assert [one.intrinsics.holds("MapsChallenge") for one in (TEMPLATE, off)] == [True, False]
 
 
 def test_what_pages_of_other_origins_may_do_is_the_endpoints_own_matter(resources: Json) -> None:
     """API Gateway's own settings would hold for the pages under /connect, too."""
-    assert "x-amazon-apigateway-cors" not in resources["HttpApi"]["Properties"]["Body"]
-    assert "CorsConfiguration" not in json.dumps(resources["HttpApi"])
-    told = {
+    assert "CorsConfiguration" not in resources["Api"]["Properties"]
+    given = {
         id_
         for id_, properties in of_type(resources, "AWS::Lambda::Function").items()
         if "ALLOWED_ORIGINS" in properties["Environment"]["Variables"]
     }
-    assert told == {"McpEndpointFunction"}
+    assert given == {"McpEndpointFunction"}
 
 
-def test_api_gateway_may_invoke_a_function_only_on_its_own_routes(resources: Json) -> None:
+def test_of_all_apis_only_the_stacks_own_may_invoke_a_function(resources: Json) -> None:
     permissions = list(granted_to(resources, "apigateway.amazonaws.com"))
-    routes: dict[str, set[str]] = {}
-    for permission in permissions:
-        route = permission["SourceArn"]["Fn::Sub"][0].split("${__Stage__}")[1]
-        routes.setdefault(permission["FunctionName"]["Ref"], set()).add(route)
-    assert routes == {
-        "McpEndpointFunctionAliaslive": {
-            "/*/mcp",
-            "/*/mcp/*",
-            "/*/mcp/*/categories",
-            "/*/mcp/categories",
-            "/*/.well-known/oauth-protected-resource",
-            "/*/.well-known/oauth-protected-resource/*",
-            "/*/.well-known/oauth-authorization-server",
-        },
-        "ConnectFunctionAliaslive": {
-            "/GET/connect",
-            "/GET/connect/login",
-            "/GET/connect/*",
-            "/POST/connect/*",
-            "/GET/connect/callback/*",
-            "/POST/connect/confirm",
-        },
+    api = "arn:${AWS::Partition}:execute-api:${AWS::Region}:${AWS::AccountId}:${Api}/*/*"
+    assert {permission["SourceArn"]["Fn::Sub"] for permission in permissions} == {api}
+    assert {permission["FunctionName"]["Ref"] for permission in permissions} == {
+        integration["IntegrationUri"]["Ref"]
+        for integration in of_type(resources, "AWS::ApiGatewayV2::Integration").values()
     }
+
+
+def test_a_domain_of_ones_own_leads_to_the_api_and_comes_only_with_its_certificate(resources: Json) -> None:
+    domain, mapping, record = (resources[id_] for id_ in ("Domain", "DomainMapping", "DomainRecord"))
+    assert (domain["Condition"], mapping["Condition"], record["Condition"]) == ("HasDomain", "HasDomain", "HasZone")
+    (configuration,) = domain["Properties"]["DomainNameConfigurations"]
+    assert configuration["CertificateArn"] == {"Ref": "CertificateArn"}
+    assert mapping["Properties"] == {
+        "ApiId": {"Ref": "Api"},
+        "DomainName": {"Ref": "Domain"},
+        "Stage": {"Ref": "ApiStage"},
+    }
+    assert record["Properties"]["AliasTarget"]["DNSName"] == {"Fn::GetAtt": ["Domain", "RegionalDomainName"]}
+    assert [TEMPLATE.intrinsics.holds(one) for one in ("HasDomain", "HasZone")] == [False, False]
 
 
 def granted_to(resources: Json, principal: str) -> Iterator[Json]:

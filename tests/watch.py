@@ -28,7 +28,7 @@ class WatchedMetric:
 
 @cache
 def template() -> Template:
-    return read_template(ROOT / "template.yaml", {})
+    return read_template(ROOT / "template.yaml", {"OwnLogin": "off"})
 
 
 @cache

@@ -55,7 +55,7 @@ NO_VALUE = _NoValue()
 class Intrinsics:
     """Resolves intrinsic functions; `ref` and `get_att` resolve everything that is not a parameter."""
 
-    parameters: Mapping[str, str | list[str]]
+    parameters: Mapping[str, str]
     conditions: Mapping[str, Any]
     ref: Callable[[str], Any]
     get_att: Callable[[str, str], Any]
@@ -76,17 +76,18 @@ class Intrinsics:
         """Return whether a named condition of the template is true."""
         if condition not in self.conditions:
             raise TemplateError(f"the template has no condition {condition}")
-        return self._test(self.conditions[condition])
+        return self.test(self.conditions[condition])
 
-    def _test(self, value: Any) -> bool:
+    def test(self, value: Any) -> bool:
+        """Return whether a condition, named or written out, is true."""
         if isinstance(value, dict) and len(value) == 1:
             ((name, argument),) = value.items()
             if name == "Condition":
                 return self.holds(argument)
             if name in {"Fn::And", "Fn::Or"}:
-                return (all if name == "Fn::And" else any)(self._test(item) for item in argument)
+                return (all if name == "Fn::And" else any)(self.test(item) for item in argument)
             if name == "Fn::Not":
-                return not self._test(argument[0])
+                return not self.test(argument[0])
         return bool(self.resolve(value))
 
     def _call(self, name: str, argument: Any) -> Any:
@@ -103,7 +104,7 @@ class Intrinsics:
             case "Equals":
                 return self.resolve(argument[0]) == self.resolve(argument[1])
             case "And" | "Or" | "Not":
-                return self._test({f"Fn::{name}": argument})
+                return self.test({f"Fn::{name}": argument})
             case "Join":
                 return str(argument[0]).join(str(item) for item in self.resolve(argument[1]))
             case "Select":

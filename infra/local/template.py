@@ -1,7 +1,8 @@
 """template.yaml as typed values: functions, routes, tables, buckets, keys and machines."""
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -125,14 +126,18 @@ class _TemplateReader:
         self._code = code
         self._resources: dict[str, dict[str, Any]] = document.get("Resources", {})
         self._globals: dict[str, Any] = document.get("Globals", {}).get("Function", {})
-        parameters = _parameters(document.get("Parameters", {}), given)
+        parameters = parameter_values(document.get("Parameters", {}), given)
         self.intrinsics = Intrinsics(parameters, document.get("Conditions", {}), self._ref, self._get_att)
+        for rule in document.get("Rules", {}).values():
+            for assertion in rule["Assertions"]:
+                if not self.intrinsics.test(assertion["Assert"]):
+                    raise TemplateError(assertion["AssertDescription"])
 
     def template(self) -> Template:
         functions = tuple(self._function(id_) for id_ in self._of_type("AWS::Serverless::Function"))
         return Template(
             functions=functions,
-            routes=tuple(route for function in functions for route in self._routes(function.id)),
+            routes=tuple(self._routes(functions)),
             tables=tuple(self._table(id_) for id_ in self._of_type("AWS::DynamoDB::Table")),
             buckets=tuple(self._bucket(id_) for id_ in self._of_type("AWS::S3::Bucket")),
             keys=tuple(self._key(id_) for id_ in self._of_type("AWS::KMS::Key")),
@@ -205,12 +210,16 @@ class _TemplateReader:
             log_format=str(value("LoggingConfig", {}).get("LogFormat", "Text")),
         )
 
-    def _routes(self, id_: str) -> list[Route]:
-        events: dict[str, Any] = self._resources[id_]["Properties"].get("Events", {})
-        found = [event.get("Properties", {}) for event in events.values() if event["Type"] == "HttpApi"]
-        return [
-            Route(str(event.get("Method", "ANY")).upper(), str(event.get("Path", "$default")), id_) for event in found
-        ]
+    def _routes(self, functions: Iterable[Function]) -> Iterator[Route]:
+        """Follow each route to its integration, and that to the function whose alias it invokes."""
+        by_arn = {f"{one.arn}:{one.alias}" if one.alias else one.arn: one.id for one in functions}
+        invoked = {
+            f"integrations/{self._name(id_)}": by_arn[self._property(id_, "IntegrationUri")]
+            for id_ in self._of_type("AWS::ApiGatewayV2::Integration")
+        }
+        for id_ in self._of_type("AWS::ApiGatewayV2::Route"):
+            method, _, path = str(self._property(id_, "RouteKey")).rpartition(" ")
+            yield Route(method or "ANY", path, invoked[self._property(id_, "Target")])
 
     def _table(self, id_: str) -> Table:
         names = (
@@ -271,29 +280,28 @@ def _encryption(written: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return {"Rules": [{renamed.get(name, name): value for name, value in rule.items()} for rule in rules]}
 
 
-def _parameters(declared: dict[str, Any], given: Mapping[str, str]) -> dict[str, str | list[str]]:
+def parameter_values(declared: dict[str, Any], given: Mapping[str, str]) -> dict[str, str]:
+    """Return the value of each declared parameter; TemplateError for one that CloudFormation would refuse."""
     if unknown := sorted(set(given) - set(declared)):
         raise TemplateError(f"the template has no parameter {', '.join(unknown)}")
     missing = sorted(name for name, spec in declared.items() if name not in given and "Default" not in spec)
     if missing:
         raise TemplateError(f"the template needs a value for {', '.join(missing)}")
-    values: dict[str, str | list[str]] = {}
-    for name, spec in declared.items():
-        text = _text(given.get(name, spec.get("Default")))
-        several = spec["Type"] == "CommaDelimitedList"
-        each = [part.strip() for part in text.split(",")] if several else [text]
-        for value in each:
-            _check(name, value, spec)
-        values[name] = each if several else text
+    values = {name: _text(given.get(name, spec.get("Default"))) for name, spec in declared.items()}
+    for name, value in values.items():
+        if not _is_accepted(value, declared[name]):
+            reason = declared[name].get("ConstraintDescription", "")
+            raise TemplateError(f"{name} may not be {value!r}" + (f": it {reason}" if reason else ""))
     return values
 
 
-def _check(name: str, value: str, spec: dict[str, Any]) -> None:
-    """Refuse a value that CloudFormation would refuse."""
+def _is_accepted(value: str, spec: dict[str, Any]) -> bool:
     if "AllowedValues" in spec and value not in map(_text, spec["AllowedValues"]):
-        raise TemplateError(f"{name} may not be {value!r}")
-    if "AllowedPattern" in spec and not re.fullmatch(spec["AllowedPattern"], value):
-        raise TemplateError(f"{name} may not be {value!r}")
+        return False
+    if spec["Type"] == "Number":
+        number = float(value) if re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", value) else math.nan
+        return float(spec.get("MinValue", "-inf")) <= number <= float(spec.get("MaxValue", "inf"))
+    return "AllowedPattern" not in spec or re.fullmatch(spec["AllowedPattern"], value) is not None
 
 
 def _text(value: Any) -> str:

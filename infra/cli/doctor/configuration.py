@@ -32,18 +32,12 @@ def stack(deployment: Deployment) -> Iterator[Finding]:
 
 
 def public_url(deployment: Deployment) -> Iterator[Finding]:
-    """Check that PublicUrl is an https address without a path."""
-    given = deployment.parameters["PublicUrl"]
-    parts = urlsplit(given)
-    address = f"{parts.scheme}://{parts.netloc}"
-    if not given:
-        yield problem("PublicUrl is empty: nobody can log in", redeploy_hint(PublicUrl=deployment.url))
-    elif given != address:
-        yield problem(f"PublicUrl is more than an address: {given}", redeploy_hint(PublicUrl=address))
-    elif parts.scheme != "https" and parts.hostname not in LOOPBACK:
-        yield problem(f"PublicUrl is not https: {given}", redeploy_hint(PublicUrl=f"https://{parts.netloc}"))
+    """Check that clients elsewhere can reach the endpoint's address."""
+    if not deployment.embedded and urlsplit(deployment.url).hostname in LOOPBACK:
+        found = f"PublicUrl is {deployment.url}, which is this machine's own address"
+        yield problem(found, redeploy_hint(PublicUrl="''"))
     else:
-        yield ok(given)
+        yield ok(deployment.url)
 
 
 def audience(deployment: Deployment) -> Iterator[Finding]:

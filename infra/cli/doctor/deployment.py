@@ -84,14 +84,14 @@ class Deployment:
 
 def redeploy_hint(**parameters: str) -> str:
     """Return how to change parameters."""
-    given = ", ".join(f"{name}={value}" for name, value in parameters.items())
-    return f"Deploy with {given}: `sam deploy --guided` asks for each and keeps the others."
+    given = " ".join(f"{name}={value}" for name, value in parameters.items())
+    return f'Deploy with it: `make deploy ARGS="{given}"`; the other parameters keep their values.'
 
 
 @cache
 def template() -> Template:
     """Read this release's template; names in it are those of the embedded AWS."""
-    return read_template(ROOT / "template.yaml", {})
+    return read_template(ROOT / "template.yaml", {"OwnLogin": "off"})
 
 
 def read_deployment(target: Target, token: str | None, organization: str | None) -> Deployment:

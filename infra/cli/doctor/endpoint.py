@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from infra.cli.doctor.deployment import Deployment, redeploy_hint
+from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
 from infra.cli.doctor.web import PROBE_TIMEOUT_SECONDS, ask, document
 
@@ -94,14 +94,14 @@ def login_metadata(deployment: Deployment) -> Iterator[Finding]:
     if (found.get("issuer"), found.get("authorization_endpoint")) == (deployment.url, authorize):
         yield ok(f"{url} names {deployment.login_url}")
     else:
-        yield problem(f"{url} does not name {deployment.login_url}", redeploy_hint(PublicUrl=deployment.url))
+        yield problem(f"{url} does not name {deployment.login_url}", f"Deploy again; {_unreached(deployment)}")
 
 
 def _unreached(deployment: Deployment) -> str:
     if deployment.embedded:
         return "Start `mcpist up` again."
-    api = deployment.resources.get("HttpApi", "")
-    return f"Point {deployment.url} at the stack's API {api}, or deploy with the API's URL as PublicUrl."
+    api = deployment.resources.get("Api", "")
+    return f"Point {deployment.url} at the stack's API {api}, or deploy without PublicUrl and DomainName."
 
 
 def _log(deployment: Deployment) -> str:

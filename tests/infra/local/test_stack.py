@@ -28,13 +28,18 @@ Globals:
     SnapStart: {ApplyOn: PublishedVersions}
     Environment: {Variables: {PUBLIC_URL: !Ref PublicUrl}}
 Resources:
+  Api: {Type: AWS::ApiGatewayV2::Api}
+  DoorIntegration:
+    Type: AWS::ApiGatewayV2::Integration
+    Properties: {ApiId: !Ref Api, IntegrationUri: !Ref DoorFunction.Alias}
+  DoorRoute:
+    Type: AWS::ApiGatewayV2::Route
+    Properties: {ApiId: !Ref Api, RouteKey: "ANY /door/{name}", Target: !Sub "integrations/${DoorIntegration}"}
   DoorFunction:
     Type: AWS::Serverless::Function
     Properties:
       Handler: door.handler
       Environment: {Variables: {WORKER: !Ref WorkerFunction.Alias}}
-      Events:
-        Any: {Type: HttpApi, Properties: {Method: ANY, Path: "/door/{name}"}}
   WorkerFunction:
     Type: AWS::Serverless::Function
     Properties:

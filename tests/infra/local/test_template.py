@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.intrinsics import TemplateError
+from infra.local.intrinsics import TemplateError, read_yaml
 from infra.local.template import Route, Template, read_template
 
 ROOT = Path(__file__).parents[3]
@@ -56,7 +56,7 @@ def test_the_vault_key_has_the_same_arn_in_every_run(template: Template) -> None
     assert again.keys == template.keys
 
 
-def test_routes_are_the_events_of_the_functions(template: Template) -> None:
+def test_a_route_leads_by_its_integration_to_a_function(template: Template) -> None:
     assert Route("ANY", "/mcp/{organization}", "McpEndpointFunction") in template.routes
     assert {route.key for route in template.routes} >= {"ANY /mcp", "ANY /.well-known/oauth-protected-resource"}
 
@@ -92,7 +92,7 @@ def test_allowed_origins_are_a_list_and_each_is_validated() -> None:
         return next(one for one in template.functions if one.id == "McpEndpointFunction").environment["ALLOWED_ORIGINS"]
 
     assert told("") == ""
-    assert told("https://app.example.com, http://127.0.0.1:6274") == "https://app.example.com,http://127.0.0.1:6274"
+    assert told("https://app.example.com,http://127.0.0.1:6274") == "https://app.example.com,http://127.0.0.1:6274"
     for wrong in ("*", "app.example.com", "https://app.example.com/", "https://app.example.com,*", "https://*.com"):
         with pytest.raises(TemplateError, match="AllowedOrigins"):
             told(wrong)
@@ -100,7 +100,62 @@ def test_allowed_origins_are_a_list_and_each_is_validated() -> None:
 
 def test_the_embedded_aws_has_no_user_pool() -> None:
     with pytest.raises(TemplateError, match="Login"):
-        read_template(ROOT / "template.yaml", {"PublicUrl": "https://mcp.example.com"})
+        read_template(ROOT / "template.yaml", {})
+
+
+CERTIFICATE = "arn:aws:acm:eu-west-1:123456789012:certificate/a1b2"
+
+
+def urls(**parameters: str) -> set[str]:
+    template = read_template(ROOT / "template.yaml", {**ISSUER, **parameters})
+    return {one.environment["PUBLIC_URL"] for one in template.functions}
+
+
+def test_every_function_knows_the_endpoints_address_from_the_first_deployment() -> None:
+    domain = {"DomainName": "mcp.example.com", "CertificateArn": CERTIFICATE}
+    assert urls() == {"https://mcpist-Api.execute-api.us-east-1.amazonaws.com"}
+    assert urls(**domain) == {"https://mcp.example.com"}
+    assert urls(**domain, PublicUrl="https://proxy.example.com") == {"https://proxy.example.com"}
+
+
+def test_a_domain_needs_its_certificate_and_a_zone_its_domain() -> None:
+    with pytest.raises(TemplateError, match="DomainName needs CertificateArn"):
+        urls(DomainName="mcp.example.com")
+    with pytest.raises(TemplateError, match="HostedZoneId needs DomainName"):
+        urls(HostedZoneId="Z1")
+
+
+@pytest.mark.parametrize(
+    ("parameter", "values"),
+    {
+        "PublicUrl": ["https://a.example.com/", "https://a.example.com/mcp", "http://a.example.com", "a.example.com"],
+        "DomainName": ["https://a.example.com", "a.example.com.", "A.example.com", "example", "*.example.com"],
+        "CertificateArn": ["a1b2", "arn:aws:iam::123456789012:server-certificate/x"],
+        "HostedZoneId": ["/hostedzone/Z1"],
+        "Issuer": ["http://login.example.com", "login.example.com", "https://login.example.com?x=1"],
+        "Audience": ["two words", 'quo"ted'],
+        "ConnectClientId": ["two words", "quo'ted"],
+        "LocalRedirects": ["", "localhost:8080", "http://localhost:1/a, http://localhost:2/b", "http://localhost#x"],
+        "FormerVaultKey": ["a1b2", "alias/vault"],
+        "AlarmEmail": ["ops", "a@example.com,b@example.com"],
+        "RequestRate": ["0", "many"],
+        "KeepHours": ["169"],
+        "OwnLogin": ["yes"],
+    }.items(),
+)
+def test_a_parameter_refuses_what_cannot_work(parameter: str, values: list[str]) -> None:
+    for value in values:
+        with pytest.raises(TemplateError, match=parameter):
+            urls(**{parameter: value})
+
+
+def test_every_text_parameter_has_a_pattern_or_a_list_of_values() -> None:
+    parameters = read_yaml(ROOT / "template.yaml")["Parameters"]
+    for name, one in parameters.items():
+        if one["Type"] == "String":
+            assert "AllowedValues" in one or {"AllowedPattern", "ConstraintDescription"} <= set(one), name
+        else:
+            assert (one["Type"], "MinValue" in one) == ("Number", True), name
 
 
 def test_a_resource_whose_condition_is_false_is_left_out(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def made(login: LocalLogin) -> Made:
             embedded=embedded,
             url=url,
             parameters=RequiredNames(dict(usual.intrinsics.parameters) | parameters),
-            resources=RequiredNames(HttpApi="a1b2c3"),
+            resources=RequiredNames(Api="a1b2c3"),
             environment=lambda _: dict(variables),
             upstreams=upstreams,
         )

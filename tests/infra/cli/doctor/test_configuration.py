@@ -32,27 +32,13 @@ def test_the_stack_is_judged_by_cloudformations_status(made: Made, status: str, 
         assert found.remedy.startswith(events)
 
 
-@pytest.mark.parametrize(
-    ("given", "remedy"),
-    [
-        ("", "PublicUrl=https://mcp.example.com:"),
-        ("https://mcp.example.com/mcp", "PublicUrl=https://mcp.example.com:"),
-        ("https://mcp.example.com/", "PublicUrl=https://mcp.example.com:"),
-        ("http://mcp.example.com", "PublicUrl=https://mcp.example.com:"),
-    ],
-)
-def test_an_invalid_public_url_is_a_problem_with_the_right_one_as_its_remedy(
-    made: Made, given: str, remedy: str
-) -> None:
-    found = only(configuration.public_url(made(PublicUrl=given)))
-    assert found.state == "problem"
-    assert remedy in found.remedy
-
-
-def test_a_public_url_is_https_or_loopback(made: Made) -> None:
-    hosts = sorted(LOOPBACK - {"::1"})
-    urls = ["https://mcp.example.com", "http://[::1]:3000", *(f"http://{host}:3000" for host in hosts)]
-    assert {only(configuration.public_url(made(PublicUrl=url))).state for url in urls} == {"ok"}
+def test_an_address_that_only_this_machine_reaches_is_a_problem_of_a_stack(made: Made) -> None:
+    assert only(configuration.public_url(made())).state == "ok"
+    for host in sorted(LOOPBACK - {"::1"}):
+        local = made(url=f"http://{host}:3000")
+        assert only(configuration.public_url(local)).state == "ok"
+        found = only(configuration.public_url(replace(local, embedded=False)))
+        assert (found.state, "PublicUrl=''" in found.remedy) == ("problem", True)
 
 
 @pytest.mark.parametrize(
