@@ -41,6 +41,8 @@ PAGE_ROUTES = {
     "POST /connect/confirm",
 }
 TEMPLATE = read_template(ROOT / "template.yaml", {"OwnLogin": "off"})
+# The evaluator of roles holds that AWS has no resource for them (test_roles.py).
+WITHOUT_RESOURCES = {"states:ListStateMachines"}
 LAYERS = ("DependenciesLayer", "CoreLayer", "ServicesLayer", "ConfigLayer")
 
 
@@ -140,7 +142,7 @@ def test_no_role_allows_a_wildcard_action_or_every_resource(resources: Json) -> 
             for resource in listed(statement["Resource"]):
                 text = resource if isinstance(resource, str) else resource.get("Fn::Sub", "")
                 text = text if isinstance(text, str) else text[0]
-                assert text != "*", (id_, statement)
+                assert text != "*" or set(listed(statement["Action"])) <= WITHOUT_RESOURCES, (id_, statement)
                 assert "*" not in text[:-1], (id_, statement)
 
 

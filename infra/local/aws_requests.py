@@ -3,12 +3,15 @@
 import json
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import parse_qs, unquote
 
 from infra.local.server import Request, Response
+
+RECORDED_HEADERS = ("x-amz-", "if-", "content-")
+SECRET_HEADERS = {"x-amz-security-token"}
 
 type HookPhase = Literal["before", "after"]
 
@@ -45,6 +48,10 @@ class AwsRequest:
     """The request's JSON, if it has any."""
     invocation: str | None = None
     """The request id of the invocation in which a sandbox sent it."""
+    request_line: str = field(default="", compare=False)
+    """The method and the percent-encoded address, e.g. `GET /bucket?list-type=2`."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """The headers that belong to an operation, in lower case: `x-amz-...`, `if-...` and `content-...`."""
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -130,4 +137,15 @@ def to_aws_request(request: Request, caller: Caller, service: str, invocation: s
             body = json.loads(request.body)
         except ValueError:
             body = None
-    return AwsRequest(caller.id, caller.function, service, operation, body, invocation)
+    query = f"?{request.query}" if request.query else ""
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    return AwsRequest(
+        caller.id,
+        caller.function,
+        service,
+        operation,
+        body,
+        invocation,
+        f"{request.method} {request.path}{query}",
+        {name: headers[name] for name in headers if name.startswith(RECORDED_HEADERS) and name not in SECRET_HEADERS},
+    )

@@ -19,12 +19,12 @@ SCRIPT_SECONDS = 60
 MIN_NODE_VERSION = 22
 
 
-def node(script: str, stdin: str = "") -> str:
-    """Run a CommonJS script and return its output; it can `require` every package of package.json."""
-    modules()
+def node(script: str, stdin: str = "", folder: Path = PEERS) -> str:
+    """Run a CommonJS script and return its output; it can `require` every package of the folder's package.json."""
+    modules(folder)
     done = subprocess.run(
         ["node", "-e", script],
-        cwd=PEERS,
+        cwd=folder,
         input=stdin,
         capture_output=True,
         text=True,
@@ -36,21 +36,21 @@ def node(script: str, stdin: str = "") -> str:
 
 
 @functools.cache
-def modules() -> Path:
+def modules(folder: Path = PEERS) -> Path:
     """The folder node_modules, filled as package-lock.json says; skips the test where there is no node or npm."""
     for program in ("node", "npm"):
         if shutil.which(program) is None:
             pytest.skip(
                 f"{program} is not on PATH: install Node {MIN_NODE_VERSION} or later with npm (https://nodejs.org)"
             )
-    folder = PEERS / "node_modules"
-    stamp = folder / ".installed"
-    wanted = hashlib.sha256((PEERS / "package-lock.json").read_bytes()).hexdigest()
+    installed = folder / "node_modules"
+    stamp = installed / ".installed"
+    wanted = hashlib.sha256((folder / "package-lock.json").read_bytes()).hexdigest()
     with alone("npm"):
         if not stamp.exists() or stamp.read_text() != wanted:
-            _install()
+            _install(folder)
             stamp.write_text(wanted)
-    return folder
+    return installed
 
 
 def modern_node() -> str:
@@ -71,8 +71,8 @@ def alone(kind: str) -> Iterator[None]:
         yield
 
 
-def _install() -> None:
+def _install(folder: Path) -> None:
     """Fill node_modules; needs the registry, once."""
     command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-    done = subprocess.run(command, cwd=PEERS, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
     assert done.returncode == 0, done.stderr

@@ -16,6 +16,7 @@ from infra.local.deployment import ORGANIZATION, ROLE, LocalDeployment, run_loca
 from infra.local.environment import operating
 from mcpist.caller import Role
 from mcpist.people import directory
+from tests.roles.judgement import check_requests
 from tests.whole.conftest import HERE, McpUser
 
 MODULES = ("probe", "rag")
@@ -36,7 +37,9 @@ def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalDeployment]
     with run_local_deployment(docs=HERE / "documents", root=root, modules=MODULES) as deployment:
         with operating(deployment.aws):
             directory.put_role(ORGANIZATION, Role(ROLE, modules=MODULES, allow=("probe.*",)))
+        deployment.aws.requests.clear()
         yield deployment
+        check_requests(deployment.aws)
 
 
 def executions(deployment: LocalDeployment) -> list[str]:

@@ -30,7 +30,7 @@ from infra.local.environment import operating
 from mcpist.caller import Role
 from mcpist.people import directory
 from tests.core.loopback import listening
-from tests.whole.privileges import missing_rights
+from tests.roles.judgement import check_requests
 from tests.whole.vendors import HOSTS, Vendors
 
 HERE = Path(__file__).parent
@@ -131,7 +131,7 @@ def deployment(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     with build(request) as deployment:
         deployment.aws.requests.clear()
         yield deployment
-        assert not missing_rights(deployment.aws, deployment.aws.requests)
+        check_requests(deployment.aws)
 
 
 def built(build: Callable[[pytest.FixtureRequest], AbstractContextManager[LocalDeployment]]) -> pytest.MarkDecorator:
