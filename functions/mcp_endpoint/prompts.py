@@ -110,9 +110,11 @@ def _column_values(
 
 
 def _find(permissions: Permissions, name: str) -> tuple[ModuleEntry, PromptEntry]:
-    for module, prompt in _offered(permissions):
-        if name == f"{module.name}.{prompt.name}":
-            return module, prompt
+    for module in permissions.catalogue.index.modules.values():
+        for prompt in module.prompts.values():
+            if name == f"{module.name}.{prompt.name}":
+                permissions.require(module.name, prompt.tools)
+                return module, prompt
     raise InvalidRequest(field="name", problem=f'there is no prompt "{name}"')
 
 

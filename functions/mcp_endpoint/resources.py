@@ -89,16 +89,16 @@ def _read_upstream(exchange: Exchange, permissions: Permissions, uri: str, categ
 
 
 def _read_tool(exchange: Exchange, permissions: Permissions, uri: str) -> tuple[str, str]:
-    for _, module, entry in _offered(permissions):
-        if not uri.startswith(f"{module.name.replace('_', '-')}://"):
-            continue
-        home = permissions.catalogue.module(module.name)
-        resource = home.resources[entry.name]
+    name = uri.partition("://")[0].replace("-", "_")
+    if not permissions.catalogue.index.modules.get(name):
+        raise FileNotFound(path=uri)
+    home = permissions.catalogue.module(permissions.module(name).name)
+    for resource in home.resources.values():
         arguments = resource.arguments(uri)
         if arguments is not None:
-            tool, seconds = resource.tool, exchange.remaining
+            tool, seconds = permissions.tool(name, resource.tool.name), exchange.remaining
             result = run(exchange.caller, home, tool, arguments, request=exchange.request_id, seconds=seconds)
-            return entry.mime_type, "\n".join(filter(None, [render(result.json, tool.shows), result.more]))
+            return resource.mime_type, "\n".join(filter(None, [render(result.json, tool.shows), result.more]))
     raise FileNotFound(path=uri)
 
 

@@ -73,7 +73,8 @@ def unmatched_patterns(organization: Organization, categories: Collection[str] =
         f"{place}: the mask {mask} matches no tool of this release"
         for place, some in masks.items()
         for mask in some
-        if not any(fnmatchcase(name, mask) for name in names)
+        if not (place == "disabled" and mask in (*CATALOGUE.index.modules, *categories))
+        and not any(fnmatchcase(name, mask) for name in names)
         and not any(fnmatchcase(name, mask.partition(".")[0]) for name in categories)
     ]
 

@@ -161,3 +161,11 @@ def test_a_large_result_becomes_a_file(write: Write) -> None:
     assert ledger.load_json(head, found.result) == raw
     with pytest.raises(Exception, match="There is no"):
         ledger.load_json(replace(head, organization="globex"), found.result)
+
+
+def test_a_step_whose_tool_was_switched_off_meanwhile_fails_and_does_not_run(write: Write) -> None:
+    write(("list_tags", {}, set()))
+    directory.change("acme", lambda before: replace(before, disabled=("rag.list_tags",)))
+    directory.access_cache.clear()
+    enter()
+    assert (outcome(), error_of(entry()).code) == ("failed", "TOOL_DISABLED")

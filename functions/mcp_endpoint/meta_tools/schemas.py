@@ -1,6 +1,6 @@
 """The answer of `get_module_schema`: modules with their tools, resources and prompts, in few tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mcpist.errors import InvalidRequest, McpistError
@@ -21,30 +21,55 @@ def describe_modules(
     *,
     full: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return the named modules; with a query those with matching tools, and whether their accounts are connected."""
+    """Return the named modules; with a query those with matching tools, and whether their accounts are connected.
+
+    A named module that cannot answer is `{module, error}` beside the others; the error is raised if none can.
+    """
     if not modules and not query:
         names = ", ".join(module.name for module in permissions.modules())
         raise InvalidRequest(field="modules", problem=f"name at least one module ({names}), or give a query")
-    permissions.catalogue.load_tools(modules)
-    entries = [permissions.module(name) for name in dict.fromkeys(modules)]
+    permissions.load_tools(modules)
+    entries, failed = _find_modules(permissions, modules)
     hits = [hit for hit in permissions.search(query) if not entries or hit.module in modules] if query else None
     if hits is not None:
         entries = [permissions.module(name) for name in dict.fromkeys(hit.module for hit in hits)]
-    _refuse_unknown(permissions, tools, entries)
+    _refuse_unknown(permissions, tools, entries, failed)
     tool_names = {permissions.split_name(name)[1] for name in tools}
     answers = [
         _describe_module(permissions, entry, hits, set(entry.tools) if full else tool_names) for entry in entries
     ]
-    return answers if hits is None else _with_connections(permissions, entries, answers)
+    if hits is not None:
+        answers = _with_connections(permissions, entries, answers)
+    locale = permissions.caller.locale
+    return answers + [{"module": name, "error": error.as_dict(locale)} for name, error in failed.items()]
 
 
-def _refuse_unknown(permissions: Permissions, tools: Sequence[str], entries: Sequence[ModuleEntry]) -> None:
+def _find_modules(
+    permissions: Permissions, names: Sequence[str]
+) -> tuple[list[ModuleEntry], Mapping[str, McpistError]]:
+    """Return the modules that can answer, and the errors of the others; raise the first error if none can."""
+    entries: list[ModuleEntry] = []
+    failed: dict[str, McpistError] = {}
+    for name in dict.fromkeys(names):
+        try:
+            entries.append(permissions.module(name))
+        except McpistError as error:
+            failed[name] = error
+    if failed and not entries:
+        raise next(iter(failed.values()))
+    return entries, failed
+
+
+def _refuse_unknown(
+    permissions: Permissions, tools: Sequence[str], entries: Sequence[ModuleEntry], failed: Collection[str]
+) -> None:
     """Raise the error of a tool that is in none of the named modules, or that the caller may not use."""
     for name in tools:
         module, tool = permissions.split_name(name)
         homes = [module] if module else [home.name for home in entries if tool in home.tools]
-        for home in homes or [home.name for home in entries[:1]]:
-            permissions.tool(home, tool)
+        for home in homes or [home.name for home in entries[:1] if not failed]:
+            if home not in failed:
+                permissions.tool(home, tool)
 
 
 def _describe_module(

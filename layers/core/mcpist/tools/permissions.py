@@ -1,6 +1,9 @@
-"""Permissions: the tools that a caller may see, plan and call."""
+"""Permissions: the tools that a caller may see, plan and call.
 
-from collections.abc import Iterable, Iterator
+An organization's `disabled` are masks of full names (`notion.*`, `*.delete_*`) and names of modules (`notion`).
+"""
+
+from collections.abc import Collection, Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
@@ -29,8 +32,8 @@ class Permissions:
 
     def module(self, name: str) -> ModuleEntry:
         """Return a module by its name, or raise the error that says why not."""
-        if any(name in role.modules for role in self.caller.roles):
-            self.catalogue.load_tools((name,))
+        if name in self._enabled_modules((name,)):
+            self.load_tools((name,))
             if absence := self.catalogue.missing_reason(name):
                 raise absence
         module = self.catalogue.index.modules.get(name)
@@ -38,7 +41,8 @@ class Permissions:
             raise ModuleNotFound(module=name, known=nearest(name, (module.name for module in self.modules())))
         if self._may_get_tools(module):
             return module
-        if not any(self._permits(tool) for tool in module.tools.values()):
+        may_have = any(self._permits(tool) for tool in module.tools.values()) if module.tools else self._has(name)
+        if not may_have:
             raise AuthorizationError(name=name)
         if not self.tools(module):
             raise ToolDisabled(name=name)
@@ -59,7 +63,7 @@ class Permissions:
 
     def search(self, query: str) -> list[ToolEntry]:
         """Return the caller's tools that fit a task, best first."""
-        self.catalogue.load_tools({name for role in self.caller.roles for name in role.modules})
+        self.load_tools({name for role in self.caller.roles for name in role.modules})
         index = self.catalogue.index
         allowed = {number for numbers in self._view.values() for number in numbers}
         return [index.tools[number] for number in index.words.rank(query, allowed)]
@@ -83,6 +87,17 @@ class Permissions:
             raise ToolDisabled(name=full_name)
         return self.catalogue.module(module_name).tools[name]
 
+    def require(self, module: str, tools: Collection[str]) -> None:
+        """Raise why the caller may not use what comes with these tools of a module, or with the module alone."""
+        for name in tools:
+            self.tool(module, name)
+        if not tools:
+            self.module(module)
+
+    def load_tools(self, modules: Collection[str]) -> None:
+        """Read the tools of these modules where they are not known yet; not of those that the caller cannot use."""
+        self.catalogue.load_tools(self._enabled_modules(modules))
+
     def split_name(self, name: str) -> tuple[str, str]:
         """Split a full name into module and tool; both may have dots, and the module is empty where none is named."""
         modules = self.catalogue.index.modules
@@ -101,8 +116,14 @@ class Permissions:
 
     def _may_get_tools(self, module: ModuleEntry) -> bool:
         """Whether a module without tools will perhaps have some for this caller, once read or approved."""
-        has = any(module.name in role.modules for role in self.caller.roles)
-        return has and not module.tools and not _matches(f"{module.name}.*", self.caller.disabled)
+        return not module.tools and bool(self._enabled_modules((module.name,)))
+
+    def _enabled_modules(self, names: Iterable[str]) -> set[str]:
+        """Return the modules among these that a role of the caller has, and that are not switched off as a whole."""
+        return {name for name in names if self._has(name) and not is_disabled(name, "*", self.caller.disabled)}
+
+    def _has(self, module: str) -> bool:
+        return any(module in role.modules for role in self.caller.roles)
 
     def _permits(self, tool: ListedTool) -> bool:
         return any(role_permits(role, tool) for role in self.caller.roles)
@@ -124,6 +145,11 @@ def role_permits(role: Role, tool: ListedTool) -> bool:
     )
 
 
+def is_disabled(module: str, tool: str, disabled: Collection[str]) -> bool:
+    """Whether an organization's `disabled` switch off a tool; `*` stands for all of the module's tools."""
+    return module in disabled or _matches(f"{module}.{tool}", disabled)
+
+
 @lru_cache(MAX_CACHED_VIEWS)
 def _view(index: Index, roles: tuple[Role, ...], disabled: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
     """Return the numbers of the tools that callers with these roles may use, by module."""
@@ -134,8 +160,8 @@ def _view(index: Index, roles: tuple[Role, ...], disabled: tuple[str, ...]) -> d
     return {module: tuple(numbers) for module, numbers in view.items()}
 
 
-def _allows(roles: Iterable[Role], disabled: Iterable[str], tool: ListedTool) -> bool:
-    return any(role_permits(role, tool) for role in roles) and not _matches(f"{tool.module}.{tool.name}", disabled)
+def _allows(roles: Iterable[Role], disabled: Collection[str], tool: ListedTool) -> bool:
+    return any(role_permits(role, tool) for role in roles) and not is_disabled(tool.module, tool.name, disabled)
 
 
 def _matches(name: str, masks: Iterable[str]) -> bool:
