@@ -2,7 +2,7 @@
 # packages into .venv, and the SAM CLI and checkov beside the lock, since their pins would drag boto3 back.
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all check scan build sam-local bench docs lock clean
+.PHONY: help up test test-all check scan build deploy sam-local bench docs lock clean
 .DELETE_ON_ERROR:
 
 UV_VERSION := 0.13.9
@@ -62,6 +62,10 @@ build: .venv/.synced ## Build what `sam deploy` uploads: functions and layers wi
 	@$(RUN) mcpist upstream check --deploy layers/config/upstreams.json >&2
 	@$(EXPORT) | cmp -s - $(REQUIREMENTS) || $(EXPORT) --output-file $(REQUIREMENTS) >/dev/null
 	@$(SAM) build --build-dir "$(BUILD_DIR)"
+	@$(RUN) python -m infra.deploy --stamp
+
+deploy: build ## Build and deploy without a question, e.g. make deploy ARGS="--region eu-west-1 AlarmEmail=ops@example.com".
+	@SAM='$(SAM)' $(RUN) python -m infra.deploy $(ARGS)
 
 sam-local: .venv/.synced ## After make build: the functions in containers, e.g. make sam-local ARGS="events/mcp_endpoint_list_tools.json".
 	@SAM='$(SAM)' $(RUN) python -m infra.sam_local $(ARGS)

@@ -1,7 +1,6 @@
 """Prints the template as CloudFormation sees it; the SAM CLI's own Python runs it, with that CLI's packages.
 
-With names of layers it prints an object: the template under "", and under each name the template in which only that
-layer's content differs.
+With paths of templates it prints an object of each one's translation by its path.
 """
 
 import json
@@ -17,17 +16,18 @@ from samtranslator.translator.translator import Translator  # type: ignore[impor
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 
 
-def translated(changed: str = "") -> Any:
-    """Return the template with S3 URIs, as `sam package` writes them; the layer `changed` has another URI."""
-    template = json.loads(json.dumps(yaml_parse(TEMPLATE.read_text(encoding="utf-8"))))
+def translated(path: Path = TEMPLATE) -> Any:
+    """Return the template with an S3 URI for each path of code, as `sam package` writes them."""
+    text = path.read_text(encoding="utf-8")
+    template = json.loads(text if path.suffix == ".json" else json.dumps(yaml_parse(text)))
     template["Globals"]["Function"]["CodeUri"] = "s3://bucket/functions"
-    for id_, resource in template["Resources"].items():
+    for resource in template["Resources"].values():
         if resource["Type"] == "AWS::Serverless::LayerVersion":
-            resource["Properties"]["ContentUri"] = f"s3://bucket/{id_}{'2' if id_ == changed else ''}"
+            resource["Properties"]["ContentUri"] = f"s3://bucket/{resource['Properties']['ContentUri']}"
     session = boto3.Session(region_name="us-east-1")
     return Translator({}, Parser(), boto_session=session).translate(template, {})
 
 
 if __name__ == "__main__":
-    layers = sys.argv[1:]
-    json.dump({id_: translated(id_) for id_ in ["", *layers]} if layers else translated(), sys.stdout)
+    paths = sys.argv[1:]
+    json.dump({path: translated(Path(path)) for path in paths} if paths else translated(), sys.stdout)

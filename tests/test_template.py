@@ -1,11 +1,7 @@
 """The rights that the template gives, read as CloudFormation sees it: translated by SAM's own translator."""
 
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -16,7 +12,7 @@ import pytest
 from infra.local.template import read_template
 from mcpist.batch.machine import machine_usage
 from mcpist.batch.machine.definition import MACHINE_TYPE
-from tests.internet import fetching_environment
+from tests.translation import template, translate
 
 type Json = dict[str, Any]
 type Statement = dict[str, Any]
@@ -49,17 +45,10 @@ LAYERS = ("DependenciesLayer", "CoreLayer", "ServicesLayer", "ConfigLayer")
 @pytest.fixture(scope="module")
 def translations() -> dict[str, Json]:
     """The template as it is (under ""), and as it is when only the named layer's content differs."""
-    version = re.search(r"^SAM_VERSION := (\S+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    uv = os.environ.get("UV") or shutil.which("uv") or str(ROOT / ".tools/bin/uv")
-    assert version
-    # The translator wants an older pydantic than ours: it runs in the SAM CLI's environment, beside the lock.
-    command = [uv, "tool", "run", "--python", sys.executable, "--from", f"aws-sam-cli=={version[1]}", "python"]
-    translate = [*command, "infra/translate.py", *LAYERS]
-    done = subprocess.run(translate, cwd=ROOT, env=fetching_environment(), capture_output=True, text=True, check=False)
-    if done.returncode and "error sending request" in done.stderr:
-        pytest.skip("uv cannot fetch the SAM CLI: connect to the internet once")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    templates = {"": template(), **{layer: template() for layer in LAYERS}}
+    for layer in LAYERS:
+        templates[layer]["Resources"][layer]["Properties"]["ContentUri"] += "/changed"
+    return translate(templates)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,96 @@
+"""Run by `make build`, which stamps the built template, and by `make deploy`, which uploads it without a question."""
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from infra.deploy.configuration import Configuration, ConfigurationError, assignments, read_configuration
+from infra.deploy.revision import revised
+from infra.deploy.stack import DeployedStack
+from infra.local.deployment import ROOT
+from infra.local.intrinsics import TemplateError, read_yaml
+from infra.local.template import parameter_values
+
+BUILD_FOLDER = ".aws-sam/build"
+TEMPLATE_FILE = "template.yaml"
+VALUES_FILE = "parameters.yaml"
+
+
+def main(arguments: Sequence[str], root: Path = ROOT) -> int:
+    """Stamp the built template; unless `--stamp` is given, deploy it; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="make deploy",
+        description="A parameter that is not named keeps the value of samconfig.toml, of the stack, or its default.",
+        epilog='Options of `sam deploy` follow --, e.g. make deploy ARGS="RequestRate=50 -- --s3-bucket mine".',
+    )
+    parser.add_argument("parameters", nargs="*", metavar="NAME=VALUE", help="parameters of the template")
+    parser.add_argument("--stack-name", help="default: that of samconfig.toml")
+    parser.add_argument("--region")
+    parser.add_argument("--profile")
+    parser.add_argument("--stamp", action="store_true", help="do not deploy, and send nothing to AWS")
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    options = parser.parse_args(arguments[:at])
+    try:
+        configuration = read_configuration(root / "samconfig.toml")
+        if options.stamp:
+            _write(root, _read(root), configuration.parameters)
+            return 0
+        return deploy(root, configuration, options, arguments[at + 1 :])
+    except (ConfigurationError, TemplateError) as error:
+        sys.stderr.write(f"make {'build' if options.stamp else 'deploy'}: {error}\n")
+        return 1
+
+
+def deploy(root: Path, configuration: Configuration, options: argparse.Namespace, more: Sequence[str]) -> int:
+    """Deploy the built template and return SAM's exit code."""
+    name = options.stack_name or configuration.stack_name
+    region, profile = options.region or configuration.region, options.profile or configuration.profile
+    template = _read(root)
+    chosen = {**configuration.parameters, **assignments(options.parameters)}
+    parameter_values(template["Parameters"], chosen)
+    stack = DeployedStack(name, region=region, profile=profile)
+    if stack.failed_creation:
+        sys.stderr.write(f"{name}: its first creation failed and left nothing; removing the empty stack\n")
+        stack.delete()
+    kept = {parameter: value for parameter, value in stack.parameters.items() if parameter in template["Parameters"]}
+    file = _write(root, template, {**kept, **chosen})
+    flags = {"--stack-name": name, "--region": region, "--profile": profile}
+    command = [
+        *shlex.split(os.environ.get("SAM", "sam")),
+        *("deploy", "--no-confirm-changeset", "--no-fail-on-empty-changeset"),
+        *(word for flag, value in flags.items() if value for word in (flag, value)),
+        *("--parameter-overrides", f"file://{file}"),
+        *more,
+    ]
+    # Without an input SAM fails instead of asking.
+    return subprocess.run(command, cwd=root, stdin=subprocess.DEVNULL, check=False).returncode  # noqa: S603 - the Makefile's SAM
+
+
+def _read(root: Path) -> dict[str, Any]:
+    """Return the built template."""
+    file = root / BUILD_FOLDER / TEMPLATE_FILE
+    if not file.exists():
+        raise ConfigurationError(f"{file} does not exist: run `make build`")
+    return read_yaml(file)
+
+
+def _write(root: Path, template: Mapping[str, Any], given: Mapping[str, str]) -> Path:
+    """Write the stamped template, and return the file with the values of its parameters."""
+    values = parameter_values(template["Parameters"], given)
+    folder = root / BUILD_FOLDER
+    (folder / TEMPLATE_FILE).write_text(yaml.safe_dump(revised(template, values), sort_keys=False), "utf-8")
+    # JSON is YAML, and SAM reads files of YAML or TOML.
+    (folder / VALUES_FILE).write_text(json.dumps(values, indent=2), "utf-8")
+    return folder / VALUES_FILE
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
