@@ -1,19 +1,22 @@
 """Shared by `mcpist org`, `user` and `role`: the organization that is meant, its change, and the result's facts."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from typer import Option
 
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.effects import changes, effects, unmatched_patterns
 from infra.cli.options import Target
-from infra.cli.organization_yaml import dump, plain
+from infra.cli.organization_yaml import dump
 from infra.cli.target import opened
+from mcpist.aws.table import Table
 from mcpist.people import directory
-from mcpist.people.administration import ConnectedAccount, Make, apply_change
-from mcpist.people.organization import Change, Organization
+from mcpist.people.administration import Administration, AppliedChange, ConnectedAccount, operator
+from mcpist.settings import settings
+from mcpist.tools.effects import describe_change
+from mcpist_services.catalogue import CATALOGUE
 
 OrgOption = Annotated[
     str | None, Option("--org", "--organization", metavar="ORG", help="[default: the only organization]")
@@ -27,21 +30,14 @@ def organization_in(target: Target, named: str | None) -> Iterator[str]:
         yield named or _only_organization()
 
 
-def edit_organization(
-    organization: str, edit: directory.Edit, *, dry_run: bool, with_grants: bool = False
-) -> CommandResult:
-    """Change an organization and report the change, or with `dry_run` what it would be."""
-    return report_change(
-        lambda rehearse: directory.change(organization, edit, dry_run=rehearse),
-        dry_run=dry_run,
-        with_grants=with_grants,
-    )
+def administration(organization: str) -> Administration:
+    """Return the administration of an organization with the rights that AWS gives."""
+    return Administration(operator(organization), "", StoredAccounts(organization))
 
 
-def report_change(make: Make, *, dry_run: bool, with_grants: bool = False) -> CommandResult:
-    """Make a change and report its effects, or with `dry_run` what they would be."""
-    change, accounts = apply_change(make, dry_run=dry_run, forget_accounts=with_grants)
-    return to_result(_facts(change, accounts, dry_run=dry_run))
+def to_report(applied: AppliedChange) -> CommandResult:
+    """Return what a change does, or with a dry run what it would do."""
+    return to_result(describe_change(applied, CATALOGUE))
 
 
 def to_result(facts: dict[str, Any]) -> CommandResult:
@@ -49,24 +45,26 @@ def to_result(facts: dict[str, Any]) -> CommandResult:
     return CommandResult(metadata=facts, drawing=dump(facts).rstrip())
 
 
-def _facts(change: Change, accounts: list[ConnectedAccount], *, dry_run: bool) -> dict[str, Any]:
-    """Return the effects of a change; warnings are only those that it adds."""
-    before, after = change.before, change.after
-    known = unmatched_patterns(before)
-    return {
-        "organization": after.id,
-        "dry_run": dry_run,
-        "changes": list(changes(_parts(before), _parts(after))),
-        "effects": effects(before, after),
-        "forgotten_grants": [f"{account.service} of {account.owner_name}" for account in accounts],
-        "warnings": [pattern for pattern in unmatched_patterns(after) if pattern not in known],
-    }
+@dataclass(frozen=True, slots=True)
+class StoredAccounts:
+    """The accounts in the table `Grants`, of which only the keys are read: the sealed tokens stay with the broker."""
 
+    organization: str
 
-def _parts(organization: Organization) -> dict[str, Any]:
-    parts = plain(organization)
-    del parts["organization"]
-    return parts
+    def find(self, owners: Collection[str]) -> list[ConnectedAccount]:
+        """Return the accounts of these owners; the table is scanned, since upstream servers are services, too."""
+        prefix = f"{self.organization}#"
+        keys = self._table.scan(prefix, keys_only=True)
+        return [ConnectedAccount(key["pk"].removeprefix(prefix), key["sk"]) for key in keys if key["sk"] in owners]
+
+    def revoke(self, owners: Collection[str]) -> None:
+        """Delete the accounts of these owners."""
+        for account in self.find(owners):
+            self._table.delete(f"{self.organization}#{account.service}", account.owner)
+
+    @property
+    def _table(self) -> Table:
+        return Table(settings().grants_table, "grants")
 
 
 def _only_organization() -> str:

@@ -10,7 +10,7 @@ from infra.cli.document import CommandError, CommandResult
 from infra.cli.options import OrganizationOption, Target, with_target
 from infra.cli.table import render_table
 from infra.cli.target import opened, organization_of
-from mcpist.telemetry.audit import find
+from mcpist.telemetry.audit_search import Filters, find
 
 _RELATIVE_TIME = re.compile(r"(\d{1,6})([mhd])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
@@ -34,8 +34,7 @@ def show_audit(
             organization_of(target, organization),
             since=parse_time(since),
             until=parse_time(until) if until else datetime.now(UTC) + timedelta(minutes=1),
-            user=user,
-            service=service,
+            filters=Filters(user, service),
             limit=limit,
             cursor=cursor,
         )

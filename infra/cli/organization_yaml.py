@@ -4,52 +4,15 @@ Every scalar is read as text: `no` and `007` become neither a boolean nor a numb
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from infra.cli.document import CommandError
-from mcpist.aws.codec import encode
-from mcpist.caller import Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest
-from mcpist.people.organization import Organization, User
-
-# An empty value in YAML arrives as an empty text.
-type Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: given or ())]
-type Entries[Entry] = Annotated[dict[str, Entry], BeforeValidator(lambda given: given or {})]
-
-
-class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class _Subject(_Entry):
-    issuer: Annotated[str, BeforeValidator(lambda issuer: str(issuer).rstrip("/"))]
-    sub: str
-
-
-class _User(_Entry):
-    name: str
-    subject: _Subject
-    system_role: SystemRole = "user"
-    roles: Names = ()
-    locale: Literal["en", "ja"] = "en"
-
-
-class _Role(_Entry):
-    modules: Names = ()
-    allow: Names = ()
-    deny: Names = ()
-    destructive: bool = False
-
-
-class _Organization(_Entry):
-    organization: str
-    name: str
-    disabled: Names = ()
-    roles: Entries[_Role] = {}
-    users: Entries[_User] = {}
+from mcpist.people.documents import OrganizationDocument
+from mcpist.people.organization import Organization, fields_of
 
 
 class _StrictLoader(yaml.loader.BaseLoader):
@@ -95,7 +58,7 @@ def parse_organization(text: str) -> tuple[Organization, yaml.Node]:
     if node is None or not isinstance(plain, dict):
         raise InvalidRequest(field="file", problem="it is not a mapping with an organization, roles and users")
     try:
-        return _organization(_Organization.model_validate(plain)), node
+        return OrganizationDocument.model_validate(plain).to_organization(), node
     except ValidationError as error:
         first, *others = (_problem(one["loc"], one["msg"], node) for one in error.errors())
         raise first.with_details(**({"problems": others} if others else {})) from None
@@ -104,22 +67,6 @@ def parse_organization(text: str) -> tuple[Organization, yaml.Node]:
 def with_line(error: InvalidRequest, node: yaml.Node) -> InvalidRequest:
     """Add the line of the error's field, or of the nearest field around it."""
     return error.with_details(line=_line(node, str(error.details["field"])))
-
-
-def plain(organization: Organization) -> dict[str, Any]:
-    """Return an organization as mappings, lists and texts."""
-    return {
-        "organization": organization.id,
-        "name": organization.name,
-        "disabled": list(organization.disabled),
-        "roles": {name: _without("name", encode(role)) for name, role in sorted(organization.roles.items())},
-        "users": {name: plain_user(user) for name, user in sorted(organization.users.items())},
-    }
-
-
-def plain_user(user: User) -> dict[str, Any]:
-    """Return a user as mappings, lists and texts."""
-    return _without("id", encode(user))
 
 
 def dump(value: Any) -> str:
@@ -133,7 +80,7 @@ def dump(value: Any) -> str:
 
 def write(organization: Organization, file: str) -> str:
     """Return an organization as YAML, and write it to a file if one is named."""
-    text = dump(plain(organization))
+    text = dump(fields_of(organization))
     if file:
         try:
             with open(file, "w", encoding="utf-8") as out:
@@ -141,15 +88,6 @@ def write(organization: Organization, file: str) -> str:
         except OSError as error:
             raise CommandError("FILE_NOT_FOUND", f"{file}: {error}", "Name a file that can be written.") from None
     return text
-
-
-def _organization(read: _Organization) -> Organization:
-    roles = {name: Role(name, **dict(role)) for name, role in read.roles.items()}
-    users = {
-        name: User(name, **{**dict(user), "subject": Subject(user.subject.issuer, user.subject.sub)})
-        for name, user in read.users.items()
-    }
-    return Organization(read.organization, read.name, read.disabled, roles, users)
 
 
 def _problem(place: Iterable[str | int], problem: str, node: yaml.Node) -> InvalidRequest:
@@ -176,7 +114,3 @@ def _children(node: yaml.Node) -> list[tuple[str, yaml.Node, yaml.Node]]:
             return [(str(number), value, value) for number, value in enumerate(node.value)]
         case _:
             return []
-
-
-def _without(name: str, item: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in item.items() if key != name}

@@ -4,15 +4,16 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from infra.cli.administration import edit_organization, organization_in, report_change, to_result
+from infra.cli.administration import administration, organization_in, to_report, to_result
 from infra.cli.document import CommandResult
 from infra.cli.inputs import text_of
 from infra.cli.options import MASKS, DryRun, Target, WithGrants, command_group, items_of, with_target
-from infra.cli.organization_yaml import parse_organization, plain, with_line, write
+from infra.cli.organization_yaml import parse_organization, with_line, write
 from infra.cli.target import opened
 from mcpist.errors import InvalidRequest
-from mcpist.people import directory
-from mcpist.people.organization import Organization
+from mcpist.people import directory, edits
+from mcpist.people.administration import ChangeOptions
+from mcpist.people.organization import Organization, fields_of
 
 OrgArgument = Annotated[str | None, Argument(metavar="ORG", help="[default: the only organization]")]
 NAME = Option(metavar="NAME", help="The organization's name, for people.")
@@ -41,7 +42,7 @@ def create_organization(
     """Create an organization; then give it an administrator with `user create`."""
     new = Organization(organization, name, items_of(disabled) or ())
     with opened(target):
-        return report_change(lambda rehearse: directory.create(new, dry_run=rehearse), dry_run=dry_run)
+        return to_report(administration(organization).create(new, dry_run=dry_run))
 
 
 @org.command("show")
@@ -49,7 +50,7 @@ def create_organization(
 def show_organization(target: Target, organization: OrgArgument = None) -> CommandResult:
     """Show an organization with its roles and users."""
     with organization_in(target, organization) as name:
-        return to_result(plain(directory.read(name)))
+        return to_result(dict(fields_of(directory.read(name))))
 
 
 @org.command("set")
@@ -63,13 +64,10 @@ def change_organization(
     dry_run: DryRun = False,
 ) -> CommandResult:
     """Change an organization; switch tools off and on for everybody in it."""
-
-    def change(before: Organization) -> Organization:
-        disabled = _disabled(before, items_of(disable) or (), items_of(enable) or ())
-        return Organization(before.id, before.name if name is None else name, disabled, before.roles, before.users)
-
+    edit = edits.change_own_fields(name=name, disable=items_of(disable) or (), enable=items_of(enable) or ())
     with organization_in(target, organization) as named:
-        return edit_organization(named, change, dry_run=dry_run)
+        options = ChangeOptions(dry_run=dry_run)
+        return to_report(administration(named).change("organization.update", "organization", edit, options))
 
 
 @org.command("export")
@@ -99,11 +97,8 @@ def import_organization(
     new, node = parse_organization(text_of(file))
     with opened(target):
         try:
-            return report_change(
-                lambda rehearse: directory.replace_organization(new, dry_run=rehearse),
-                dry_run=dry_run,
-                with_grants=with_grants,
-            )
+            options = ChangeOptions(dry_run=dry_run, with_grants=with_grants)
+            return to_report(administration(new.id).replace(new, options))
         except InvalidRequest as error:
             raise with_line(error, node) from None
 
@@ -116,13 +111,3 @@ def _row(organization: Organization) -> dict[str, Any]:
         "users": len(organization.users),
         "administrators": list(organization.administrators),
     }
-
-
-def _disabled(before: Organization, disable: tuple[str, ...], enable: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the masks of switched-off tools after a change."""
-    for mask in enable:
-        if mask not in before.disabled:
-            known = ", ".join(before.disabled) or "none"
-            raise InvalidRequest(field="enable", problem=f'"{mask}" is not a mask that is switched off ({known})')
-    left = [mask for mask in before.disabled if mask not in enable]
-    return tuple(dict.fromkeys([*left, *disable]))

@@ -1,19 +1,19 @@
 """`mcpist role`: permissions, and the tools that they let people see."""
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from infra.cli.administration import OrgOption, edit_organization, organization_in, to_result
+from infra.cli.administration import OrgOption, administration, organization_in, to_report, to_result
 from infra.cli.document import CommandResult
-from infra.cli.effects import preview_tools
 from infra.cli.options import MASKS, DryRun, Target, WithGrants, command_group, given, items_of, with_target
 from mcpist.aws.codec import encode
 from mcpist.caller import Role
-from mcpist.errors import InvalidRequest
-from mcpist.people import directory
+from mcpist.people import directory, edits
+from mcpist.people.administration import ChangeOptions
 from mcpist.people.organization import Organization
+from mcpist.tools.effects import preview_tools
+from mcpist_services.catalogue import CATALOGUE
 
 RoleId = Annotated[str, Argument(metavar="ID", help="The role's id.")]
 Modules = Annotated[str | None, Option(metavar="A,B", help="The role's modules, separated by commas.")]
@@ -50,15 +50,10 @@ def create_role(
     organization: OrgOption = None,
 ) -> CommandResult:
     """Add a role."""
-    fields = _fields(modules, allow, deny, destructive)
-
-    def add(before: Organization) -> Organization:
-        if role_id in before.roles:
-            raise InvalidRequest(field="role", problem=f'there is a role "{role_id}" already')
-        return before.with_role(Role(role_id, **fields))
-
+    edit = edits.add_role(role_id, **_fields(modules, allow, deny, destructive))
     with organization_in(target, organization) as name:
-        return edit_organization(name, add, dry_run=dry_run)
+        options = ChangeOptions(dry_run=dry_run)
+        return to_report(administration(name).change("roles.create", f"roles.{role_id}", edit, options))
 
 
 @role.command("set")
@@ -74,11 +69,10 @@ def change_role(
     organization: OrgOption = None,
 ) -> CommandResult:
     """Change a role: only what is named changes."""
-    fields = _fields(modules, allow, deny, destructive)
+    edit = edits.change_role(role_id, **_fields(modules, allow, deny, destructive))
     with organization_in(target, organization) as name:
-        return edit_organization(
-            name, lambda before: before.with_role(replace(before.role(role_id), **fields)), dry_run=dry_run
-        )
+        options = ChangeOptions(dry_run=dry_run)
+        return to_report(administration(name).change("roles.update", f"roles.{role_id}", edit, options))
 
 
 @role.command("show")
@@ -101,7 +95,9 @@ def preview_role(
     """Show the tools that a user with only this role sees."""
     with organization_in(target, organization) as name:
         found = directory.read(name)
-    return to_result({"organization": name, "role": role_id, **preview_tools(found, found.role(role_id), tools=tools)})
+    return to_result(
+        {"organization": name, "role": role_id, **preview_tools(found, CATALOGUE, found.role(role_id), tools=tools)}
+    )
 
 
 @role.command("remove")
@@ -115,9 +111,9 @@ def remove_role(
 ) -> CommandResult:
     """Remove a role that no user has."""
     with organization_in(target, organization) as name:
-        return edit_organization(
-            name, lambda before: before.without_role(role_id), dry_run=dry_run, with_grants=with_grants
-        )
+        options = ChangeOptions(dry_run=dry_run, with_grants=with_grants)
+        edit = edits.remove_role(role_id)
+        return to_report(administration(name).change("roles.delete", f"roles.{role_id}", edit, options))
 
 
 def _fields(modules: str | None, allow: str | None, deny: str | None, destructive: bool | None) -> dict[str, Any]:

@@ -1,19 +1,17 @@
 """`mcpist user`: the people of an organization, and the tools that they see."""
 
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from infra.cli.administration import OrgOption, edit_organization, organization_in, to_result
+from infra.cli.administration import OrgOption, administration, organization_in, to_report, to_result
 from infra.cli.document import CommandResult
-from infra.cli.effects import preview_tools
 from infra.cli.options import DryRun, Target, WithGrants, command_group, given, items_of, with_target
-from infra.cli.organization_yaml import plain_user
-from mcpist.caller import Subject
-from mcpist.errors import InvalidRequest
-from mcpist.people import directory
-from mcpist.people.organization import Organization, User
+from mcpist.people import directory, edits
+from mcpist.people.administration import ChangeOptions
+from mcpist.people.organization import User, user_fields
+from mcpist.tools.effects import preview_tools
+from mcpist_services.catalogue import CATALOGUE
 
 UserId = Annotated[str, Argument(metavar="ID", help="The user's id.")]
 NAME = Option(metavar="NAME", help="The user's name, for people.")
@@ -54,15 +52,11 @@ def create_user(
     organization: OrgOption = None,
 ) -> CommandResult:
     """Add a user."""
-    fields = given(name=name, system_role=system_role, roles=items_of(roles), locale=locale)
-
-    def add(before: Organization) -> Organization:
-        if user_id in before.users:
-            raise InvalidRequest(field="user", problem=f'there is a user "{user_id}" already')
-        return before.with_user(User(user_id, subject=_subject(issuer or _common_issuer(before), sub), **fields))
-
+    fields = given(issuer=issuer, system_role=system_role, roles=items_of(roles), locale=locale)
+    edit = edits.add_user(user_id, sub=sub, name=name, **fields)
     with organization_in(target, organization) as named:
-        return edit_organization(named, add, dry_run=dry_run)
+        options = ChangeOptions(dry_run=dry_run)
+        return to_report(administration(named).change("users.create", f"users.{user_id}", edit, options))
 
 
 @user.command("set")
@@ -80,17 +74,11 @@ def change_user(
     organization: OrgOption = None,
 ) -> CommandResult:
     """Change a user: only what is named changes."""
-    fields = given(name=name, system_role=system_role, roles=items_of(roles), locale=locale)
-
-    def change(before: Organization) -> Organization:
-        present = before.user(user_id)
-        subject = _subject(
-            present.subject.issuer if issuer is None else issuer, present.subject.sub if sub is None else sub
-        )
-        return before.with_user(replace(present, **fields, subject=subject))
-
+    fields = given(name=name, sub=sub, issuer=issuer, system_role=system_role, roles=items_of(roles), locale=locale)
+    edit = edits.change_user(user_id, **fields)
     with organization_in(target, organization) as named:
-        return edit_organization(named, change, dry_run=dry_run)
+        options = ChangeOptions(dry_run=dry_run)
+        return to_report(administration(named).change("users.update", f"users.{user_id}", edit, options))
 
 
 @user.command("show")
@@ -113,7 +101,7 @@ def preview_user(
     with organization_in(target, organization) as name:
         found = directory.read(name)
     roles = [found.roles[role] for role in found.user(user_id).roles]
-    return to_result({"organization": name, "user": user_id, **preview_tools(found, *roles, tools=tools)})
+    return to_result({"organization": name, "user": user_id, **preview_tools(found, CATALOGUE, *roles, tools=tools)})
 
 
 @user.command("remove")
@@ -127,21 +115,10 @@ def remove_user(
 ) -> CommandResult:
     """Remove a user."""
     with organization_in(target, organization) as name:
-        return edit_organization(
-            name, lambda before: before.without_user(user_id), dry_run=dry_run, with_grants=with_grants
-        )
-
-
-def _subject(issuer: str, sub: str) -> Subject:
-    """Return a subject; a slash at the end of an issuer has no meaning."""
-    return Subject(issuer.rstrip("/"), sub)
-
-
-def _common_issuer(organization: Organization) -> str:
-    """Return the issuer that all users share, so that only the first user's must be named."""
-    issuers = {user.subject.issuer for user in organization.users.values()}
-    return issuers.pop() if len(issuers) == 1 else ""
+        options = ChangeOptions(dry_run=dry_run, with_grants=with_grants)
+        edit = edits.remove_user(user_id)
+        return to_report(administration(name).change("users.delete", f"users.{user_id}", edit, options))
 
 
 def _row(user: User) -> dict[str, Any]:
-    return {"user": user.id, **plain_user(user)}
+    return {"user": user.id, **user_fields(user)}

@@ -14,7 +14,8 @@ from pydantic import SecretStr
 from mcpist.errors import Conflict
 from mcpist.running.broker import CREDENTIAL_CACHE_SECONDS
 from mcpist.settings import settings
-from mcpist.telemetry import audit
+from mcpist.telemetry import audit_search
+from mcpist.telemetry.audit_search import Filters
 from mcpist.telemetry.metrics import INTEGRITY_FAILURES
 from mcpist_services import provider_name
 from tests import emf
@@ -51,7 +52,9 @@ def standing(door: Broker) -> set[tuple[str, str]]:
 def events(user: str = "") -> list[tuple[str, str, str, str]]:
     """The audit's rows of connections, the oldest first."""
     now = datetime.now(UTC)
-    rows = audit.find("acme", since=now - timedelta(hours=1), until=now + timedelta(hours=1), user=user).rows
+    rows = audit_search.find(
+        "acme", since=now - timedelta(hours=1), until=now + timedelta(hours=1), filters=Filters(user)
+    ).rows
     return [(row["event"], row["service"], row["account"], row["outcome"]) for row in reversed(rows)]
 
 

@@ -4,10 +4,11 @@ from collections.abc import Collection, Iterator
 
 from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.finding import Finding, ok, problem, warning
-from infra.cli.effects import unmatched_patterns
 from mcpist.errors import InvalidConfiguration
 from mcpist.people import directory
 from mcpist.people.organization import Organization
+from mcpist.tools.effects import unmatched_patterns
+from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.upstream.configuration import load
 
 
@@ -29,7 +30,7 @@ def roles(deployment: Deployment) -> Iterator[Finding]:
     found = [
         (name, pattern)
         for name in directory.organizations()
-        for pattern in unmatched_patterns(directory.read(name), categories)
+        for pattern in unmatched_patterns(directory.read(name), CATALOGUE, categories)
     ]
     for name, pattern in found:
         yield warning(

@@ -42,6 +42,18 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientInfo:
+    """The program with which a person makes a request; name and version are what it says of itself."""
+
+    name: str = ""
+    """Its name, such as `claude-code`, else its user agent."""
+    version: str = ""
+    """Its version, as it writes it."""
+    id: str = ""
+    """Its client id at the identity provider, which is verified with the access token."""
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """A user of an organization, as it makes a request."""
 
@@ -61,6 +73,8 @@ class Caller:
     """The language of answers."""
     proof: Proof | None = field(default=None, repr=False)
     """The proof of the identity; None if the token broker is not needed."""
+    client: ClientInfo = ClientInfo()
+    """The program with which the request is made."""
 
     @property
     def role_names(self) -> tuple[str, ...]:

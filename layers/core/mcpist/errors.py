@@ -27,7 +27,10 @@ McpistError
 │   ├── BatchNotFound              BATCH_NOT_FOUND 404
 │   ├── ConfirmationRequired       CONFIRMATION_REQUIRED 428
 │   │   └── ConfirmationDeclined
+│   ├── UserNotFound               USER_NOT_FOUND 404
+│   ├── RoleNotFound               ROLE_NOT_FOUND 404
 │   ├── Conflict                   CONFLICT 409
+│   │   └── AlreadyExists
 │   └── PayloadTooLarge            PAYLOAD_TOO_LARGE 413
 │       └── AnswerTooLarge
 ├── AdministratorError             an administrator changes a permission or the configuration
@@ -181,6 +184,18 @@ class BatchNotFound(CallerError):
     code, status = "BATCH_NOT_FOUND", 404
 
 
+class UserNotFound(CallerError):
+    """A user that the organization does not have."""
+
+    code, status = "USER_NOT_FOUND", 404
+
+
+class RoleNotFound(CallerError):
+    """A role that the organization does not have."""
+
+    code, status = "ROLE_NOT_FOUND", 404
+
+
 class ConfirmationRequired(CallerError):
     """A destructive request that the user has not agreed to; `destructive` lists what it destroys."""
 
@@ -195,6 +210,10 @@ class Conflict(CallerError):
     """Something that another request has changed in the meantime."""
 
     code, status = "CONFLICT", 409
+
+
+class AlreadyExists(Conflict):
+    """The creation of something whose name is taken."""
 
 
 class PayloadTooLarge(CallerError):

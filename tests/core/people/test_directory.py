@@ -308,7 +308,7 @@ def crowd(login: LocalLogin) -> Organization:
 def test_a_large_organization_is_read_as_it_was_written(aws: list[str], login: LocalLogin) -> None:
     whole = crowd(login)
     directory.replace_organization(whole)
-    assert aws.count("TransactWriteItems") == 2
+    assert aws.count("TransactWriteItems") == 3
     assert directory.read("globex") == whole
     assert now(Subject(login.issuer, "u009")).role_names == ("r007", "r000")
     aws.clear()

@@ -3,8 +3,9 @@ from dataclasses import replace
 import pytest
 
 from mcpist.caller import Role, Subject
-from mcpist.errors import InvalidRequest, RoleInUse
-from mcpist.people.organization import MAX_ROLES_PER_USER, Change, Organization, User
+from mcpist.errors import InvalidRequest, RoleInUse, RoleNotFound, UserNotFound
+from mcpist.people.change import MAX_TRANSACTION_ITEMS, Change
+from mcpist.people.organization import MAX_ROLES_PER_USER, Organization, User
 
 ISSUER = "https://login.example.com"
 ADA = User("ada", "Ada", Subject(ISSUER, "1"), "admin", ("b", "a"))
@@ -29,11 +30,13 @@ def test_an_organization_lists_its_administrators_and_the_users_of_a_role() -> N
 
 
 def test_an_unknown_role_or_user_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(InvalidRequest, match=r'there is no role "d" \(roles: a, b, c\)'):
+    with pytest.raises(RoleNotFound, match='There is no role "d"') as unknown:
         ACME.role("d")
-    with pytest.raises(InvalidRequest, match=r'there is no user "eve" \(users: ada, uma\)'):
+    assert unknown.value.text().hint == "Roles: a, b, c."
+    with pytest.raises(UserNotFound, match='There is no user "eve"') as stranger:
         ACME.without_user("eve")
-    with pytest.raises(InvalidRequest, match=r'there is no role "d"'):
+    assert stranger.value.text().hint == "Users: ada, uma."
+    with pytest.raises(RoleNotFound):
         ACME.without_role("d")
     with pytest.raises(RoleInUse, match='These users have the role "a": ada, uma'):
         ACME.without_role("a")
@@ -67,8 +70,9 @@ def test_a_users_items_always_fit_into_one_transaction() -> None:
     roles = {name: Role(name) for name in names}
     before = replace(ACME, roles=roles, users={"ada": replace(ADA, roles=tuple(some))})
     moved = replace(ADA, subject=Subject(ISSUER, "3"), roles=tuple(others))
-    ((puts, deletes),) = Change(before, replace(before, users={"ada": moved})).transactions(is_new=False)
-    assert (len(puts), len(deletes)) == (MAX_ROLES_PER_USER + 2, MAX_ROLES_PER_USER + 1)
+    (part,) = Change(before, replace(before, users={"ada": moved})).transactions(is_new=False)
+    assert (len(part.puts), len(part.deletes)) == (MAX_ROLES_PER_USER + 2, MAX_ROLES_PER_USER + 1)
+    assert (len(part.differences), part.size) == (1, 2 * MAX_ROLES_PER_USER + 4)
     with pytest.raises(InvalidRequest, match="at most 40 roles"):
         replace(before, users={"ada": replace(ADA, roles=tuple(names))}).validated()
 
@@ -85,10 +89,10 @@ def test_a_large_change_keeps_the_invariants_wherever_it_is_interrupted() -> Non
     after = Organization("acme", "Acme", roles={"new": Role("new")}, users=remaining)
     items = {(item["pk"], item["sk"]): item for item in (*before.items(), *before.access_items())}
     parts = list(Change(before, after).transactions(is_new=False))
-    for puts, deletes in parts:
-        assert len(puts) + len(deletes) <= 99
-        items |= {(item["pk"], item["sk"]): item for item in puts}
-        for item in deletes:
+    for part in parts:
+        assert part.size <= MAX_TRANSACTION_ITEMS
+        items |= {(item["pk"], item["sk"]): item for item in part.puts}
+        for item in part.deletes:
             del items[item["pk"], item["sk"]]
         own = [item for (pk, _), item in items.items() if pk == "org#acme"]
         partly = Organization.from_items("acme", [after.head_item(1), *own])

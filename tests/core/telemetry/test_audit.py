@@ -1,3 +1,7 @@
+import csv
+import io
+import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -5,15 +9,16 @@ import boto3
 import pytest
 
 from mcpist.aws.table import Table
-from mcpist.caller import Role
+from mcpist.caller import ClientInfo, Role
 from mcpist.errors import InvalidRequest, StoreUnavailable
 from mcpist.settings import settings
-from mcpist.telemetry import audit
+from mcpist.telemetry import audit, audit_search
+from mcpist.telemetry.audit_search import Filters
 from tests.core.sample import caller
 
 pytestmark = pytest.mark.usefixtures("aws")
 
-ADA = caller(Role("members"), Role("writers"))
+ADA = replace(caller(Role("members"), Role("writers")), client=ClientInfo("code", "1.2", "c-1"))
 EVER: dict[str, Any] = {
     "since": datetime.now(UTC) - timedelta(days=1),
     "until": datetime.now(UTC) + timedelta(days=1),
@@ -43,13 +48,17 @@ def test_a_row_records_the_user_the_tool_and_the_account(aws: list[str]) -> None
         "outcome": "succeeded",
         "request": "r1",
         "batch": "b1",
+        "door": "",
+        "client_name": "code",
+        "client_version": "1.2",
+        "client_id": "c-1",
     }
 
 
 def test_a_row_can_record_an_event_of_a_grant(aws: list[str]) -> None:
     append("refresh", account="uma@shop")
     assert aws == ["PutItem"]
-    (row,) = audit.find("acme", **EVER).rows
+    (row,) = audit_search.find("acme", **EVER).rows
     moment = datetime.fromisoformat(row.pop("time"))
     assert abs((datetime.now(UTC) - moment).total_seconds()) < 60
     assert row == {
@@ -62,6 +71,13 @@ def test_a_row_can_record_an_event_of_a_grant(aws: list[str]) -> None:
         "outcome": "succeeded",
         "request": "r1",
         "batch": "",
+        "target": "",
+        "before": None,
+        "after": None,
+        "door": "",
+        "client_name": "",
+        "client_version": "",
+        "client_id": "",
     }
 
 
@@ -94,10 +110,10 @@ def test_rows_are_found_by_user_by_service_or_by_both(aws: list[str]) -> None:
 def test_pages_have_no_gap_and_are_not_shifted_by_new_rows() -> None:
     for number in range(7):
         append("use", request=str(number))
-    first = audit.find("acme", **EVER, limit=3)
+    first = audit_search.find("acme", **EVER, limit=3)
     append("use", request="later")
-    second = audit.find("acme", **EVER, limit=3, cursor=first.cursor)
-    third = audit.find("acme", **EVER, limit=3, cursor=second.cursor)
+    second = audit_search.find("acme", **EVER, limit=3, cursor=first.cursor)
+    third = audit_search.find("acme", **EVER, limit=3, cursor=second.cursor)
     assert [[row["request"] for row in page.rows] for page in (first, second, third)] == [
         ["6", "5", "4"],
         ["3", "2", "1"],
@@ -109,29 +125,31 @@ def test_pages_have_no_gap_and_are_not_shifted_by_new_rows() -> None:
 def test_a_filtered_page_is_filled_by_several_requests() -> None:
     for number in range(30):
         append("use", request=str(number), service="shop" if number % 10 else "safe")
-    page = audit.find("acme", **EVER, user="uma", service="safe", limit=2)
+    page = audit_search.find("acme", **EVER, filters=Filters("uma", "safe"), limit=2)
     assert [row["request"] for row in page.rows] == ["20", "10"]
-    rest = audit.find("acme", **EVER, user="uma", service="safe", limit=2, cursor=page.cursor)
+    rest = audit_search.find("acme", **EVER, filters=Filters("uma", "safe"), limit=2, cursor=page.cursor)
     assert ([row["request"] for row in rest.rows], rest.cursor) == (["0"], "")
 
 
-@pytest.mark.parametrize("filters", [{}, {"user": "uma"}, {"service": "shop"}])
-def test_rows_are_found_between_two_times_on_different_days(filters: dict[str, Any]) -> None:
+@pytest.mark.parametrize("filters", [Filters(), Filters("uma"), Filters(service="shop"), Filters(outcome="succeeded")])
+def test_rows_are_found_between_two_times_on_different_days(filters: Filters) -> None:
     for day in (1, 2, 3):
         append("use", request=str(day))
         move(f"2026-03-0{day}T12:00:00.000000+00:00#x")
     times: dict[str, Any] = {"since": moment(2, 12), "until": moment(3, 12)}
-    assert [row["request"] for row in audit.find("acme", **times, **filters).rows] == ["2"]
+    assert [row["request"] for row in audit_search.find("acme", **times, filters=filters).rows] == ["2"]
     times["until"] = moment(3, 13)
-    page = audit.find("acme", **times, **filters, limit=1)
+    page = audit_search.find("acme", **times, filters=filters, limit=1)
     assert [row["request"] for row in page.rows] == ["3"]
-    assert [row["request"] for row in audit.find("acme", **times, **filters, cursor=page.cursor).rows] == ["2"]
+    assert [row["request"] for row in audit_search.find("acme", **times, filters=filters, cursor=page.cursor).rows] == [
+        "2"
+    ]
 
 
 @pytest.mark.parametrize("wrong", [{"limit": 0}, {"limit": 1_001}, {"cursor": "made up"}])
 def test_an_invalid_limit_or_cursor_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):
-        audit.find("acme", **EVER, **wrong)
+        audit_search.find("acme", **EVER, **wrong)
 
 
 def append(event: audit.Event, **row: Any) -> None:
@@ -141,7 +159,7 @@ def append(event: audit.Event, **row: Any) -> None:
 
 
 def found(**filters: Any) -> list[str]:
-    return [row["request"] for row in audit.find("acme", **EVER, **filters).rows]
+    return [row["request"] for row in audit_search.find("acme", **EVER, filters=Filters(**filters)).rows]
 
 
 def moment(day: int, hour: int) -> datetime:
@@ -161,6 +179,37 @@ def test_rows_of_the_same_time_do_not_replace_each_other() -> None:
         audit.record_use(ADA, module="shop", tool="get_item", outcome="succeeded", request="r1")
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     assert len(Table(settings().audit_table, "audit").query(f"acme#{today}")) == 20
+
+
+def test_a_row_never_replaces_one_with_its_key() -> None:
+    row = audit.administration_row(ADA, "change", action="roles.update", target="roles.members", request="r1")
+    for outcome in ("first", "second"):
+        audit.write_row({**row, "outcome": outcome})
+    rows = Table(settings().audit_table, "audit").query(row["pk"])
+    assert sorted(stored["outcome"] for stored in rows) == ["first", "second"]
+    assert {stored["sk"][:-8] for stored in rows} == {row["sk"][:-8]}
+
+
+def test_a_change_has_its_fields_before_and_after() -> None:
+    audit.record_change(ADA, action="modules.disable", target="modules.jira", request="r1", before={"enabled": True})
+    (row,) = audit_search.find("acme", **EVER).rows
+    assert (row["event"], row["tool"], row["target"], row["before"], row["after"], row["client_name"]) == (
+        *("change", "modules.disable", "modules.jira"),
+        *({"enabled": True}, None, "code"),
+    )
+
+
+def test_an_export_quotes_what_a_spreadsheet_would_run() -> None:
+    audit.record_change(
+        ADA, action="users.update", target="users.uma", request="r1", after={"name": "Uma", "roles": []}
+    )
+    append("use", account='=HYPERLINK("x"), "y"')
+    rows = audit_search.find("acme", **EVER).rows
+    read = list(csv.DictReader(io.StringIO(audit_search.as_csv(rows))))
+    assert read[0]["account"] == '\'=HYPERLINK("x"), "y"'
+    assert read[1]["after"] == '{"name": "Uma", "roles": []}'
+    assert read[1]["roles"] == "members writers"
+    assert [json.loads(line) for line in audit_search.as_json_lines(rows).splitlines()] == rows
 
 
 def test_any_reason_that_a_row_is_not_written_is_an_outage_of_the_audit() -> None:

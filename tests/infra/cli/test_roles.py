@@ -4,7 +4,7 @@ import pytest
 
 from mcpist.aws.table import Table
 from mcpist.caller import Role
-from mcpist.errors import InvalidRequest
+from mcpist.errors import RoleNotFound
 from mcpist.people import directory
 from mcpist.settings import settings
 from tests.infra.cli.conftest import Mcpist
@@ -31,7 +31,7 @@ def test_only_what_is_named_changes_and_an_empty_list_clears(mcpist: Mcpist) -> 
     )
     mcpist("role", "set", "writers", "--deny", "", "--no-destructive")
     assert directory.read("acme").role("writers") == Role("writers", ("rag",), ("rag.*",))
-    assert "(roles: members, writers)" in mcpist("role", "set", "nobody", "--deny", "", fails=True)["message"]
+    assert mcpist("role", "set", "nobody", "--deny", "", fails=True)["hint"] == "Roles: members, writers."
 
 
 def test_a_dry_run_shows_which_tools_would_appear_and_vanish_for_which_users(mcpist: Mcpist) -> None:
@@ -82,7 +82,7 @@ def test_a_role_that_somebody_has_is_not_removed(mcpist: Mcpist) -> None:
     for user in ("ada", "uma"):
         mcpist("user", "set", user, "--roles", "")
     mcpist("role", "remove", "members")
-    with pytest.raises(InvalidRequest):
+    with pytest.raises(RoleNotFound):
         directory.read("acme").role("members")
     assert "no role" in mcpist("role", "remove", "members", fails=True)["message"]
 

@@ -10,6 +10,8 @@ from mcpist.aws.clients import ConditionFailed, client, store_errors
 from mcpist.errors import StoreUnavailable
 
 MAX_BATCH_WRITE_ITEMS = 25
+# The condition of a write that must not replace another item.
+IS_NEW = "attribute_not_exists(pk)"
 # DynamoDB returns what it has no capacity for as unprocessed; it is requested again after these delays.
 RETRY_DELAYS_SECONDS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 
@@ -161,13 +163,22 @@ class Table:
         guard: Item,
         condition: str,
         values: Mapping[str, Any],
+        new_items: Mapping[str, list[Item]] | None = None,
     ) -> bool:
-        """Write up to 99 items, and `guard` if its condition holds: all or nothing. Return whether it held."""
+        """Write up to 99 items, and `guard` if its condition holds: all or nothing. Return whether it held.
+
+        `new_items` are those of other tables, by their names, which no item with these keys may precede.
+        """
         writes: list[dict[str, Any]] = [{"Put": {"Item": serialize(guard), **_condition_arguments(condition, values)}}]
         writes += [{"Put": {"Item": serialize(item)}} for item in puts]
         writes += [{"Delete": {"Key": serialize({"pk": pk, "sk": sk})}} for pk, sk in deletes]
         for write in writes:
             next(iter(write.values()))["TableName"] = self.name
+        writes += [
+            {"Put": {"TableName": table, "Item": serialize(item), **_condition_arguments(IS_NEW, None)}}
+            for table, items in (new_items or {}).items()
+            for item in items
+        ]
         try:
             with store_errors(self.label):
                 self._client.transact_write_items(TransactItems=writes)

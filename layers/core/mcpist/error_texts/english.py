@@ -31,8 +31,8 @@ TEXTS: Mapping[str, Text] = {
     "RoleInUse": Text('These users have the role "{name}": {users}.', "Remove the role from them first."),
     "GrantsRemain": Text(
         "Accounts are connected for {name}: {services}.",
-        "Disconnect them with `mcpist grant kill`, or delete them with --with-grants: otherwise whoever gets this id "
-        "later can use them.",
+        "Disconnect them first, or revoke them with the change (--with-grants, over REST withGrants=true): otherwise "
+        "whoever gets this id later can use them.",
     ),
     "NotAList": Text(
         "{field}: {reference} is of the type {kind}, not a list.",
@@ -60,6 +60,9 @@ TEXTS: Mapping[str, Text] = {
         "Nothing has run: the user did not agree to {steps}.", "Ask the user what to do instead."
     ),
     "Conflict": Text("In the meantime {what} has changed.", "Look at it again, and try again if you still want to."),
+    "AlreadyExists": Text('There is a {kind} "{name}" already.', "Choose another name, or change the existing one."),
+    "UserNotFound": Text('There is no user "{name}".', "Users: {known}."),
+    "RoleNotFound": Text('There is no role "{name}".', "Roles: {known}."),
     "PayloadTooLarge": Text(
         "The request has {size_bytes} bytes; at most {limit_bytes} are allowed.", "Send less at once."
     ),

@@ -35,7 +35,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "GrantsRemain": Text(
         "{name} に接続済みのアカウントがあります: {services}。",
-        "`mcpist grant kill` で切断するか、--with-grants で削除してください。"
+        "先に切断するか、変更と同時に取り消してください(--with-grants、REST では withGrants=true)。"
         "残すと、後でこの ID を得た人が使えてしまいます。",
     ),
     "NotAList": Text(
@@ -64,6 +64,9 @@ TEXTS: Mapping[str, Text] = {
         "ユーザーが同意しなかったため、何も実行していません: {steps}。", "代わりの方法をユーザーに尋ねてください。"
     ),
     "Conflict": Text("対象({what})がその間に変更されました。", "内容を確認して、必要ならもう一度試してください。"),
+    "AlreadyExists": Text("{kind}「{name}」は既にあります。", "別の名前を選ぶか、既存のものを変更してください。"),
+    "UserNotFound": Text("ユーザー「{name}」はいません。", "ユーザー: {known}。"),
+    "RoleNotFound": Text("ロール「{name}」はありません。", "ロール: {known}。"),
     "PayloadTooLarge": Text(
         "リクエストは {size_bytes} バイトです。上限は {limit_bytes} バイトです。", "小さく分けてください。"
     ),

@@ -1,16 +1,20 @@
-"""Changes of an organization that also remove the accounts which its removed users and roles have connected.
+"""Administration: changes of an organization by one of its administrators, with their audit rows.
 
-Of the table `Grants` only the keys are known here (`ORGANIZATION#SERVICE`, and `user#ID` or `role#ID` as the owner):
-an account is counted and deleted, and its sealed tokens stay with the broker.
+A change and the rows about it are one transaction. A refused change has a row, too.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
-from mcpist.aws.table import Table
-from mcpist.errors import GrantsRemain
-from mcpist.people.organization import Change
-from mcpist.settings import settings
+from mcpist.aws.attributes import Item
+from mcpist.caller import Caller, ClientInfo, Subject
+from mcpist.errors import AuthorizationError, GrantsRemain, McpistError, TransientError
+from mcpist.people import directory
+from mcpist.people.change import Change, Difference
+from mcpist.people.organization import Organization
+from mcpist.telemetry import audit
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -18,7 +22,8 @@ class ConnectedAccount:
     """An account that a user or a role has connected."""
 
     service: str
-    owner: str  # the table's sort key
+    owner: str
+    """`user#ID` or `role#NAME`."""
 
     @property
     def owner_name(self) -> str:
@@ -26,36 +31,146 @@ class ConnectedAccount:
         return self.owner.replace("#", " ", 1)
 
 
-type Make = Callable[[bool], Change]
-"""Makes a change, or with True only returns what it would be."""
+class Accounts(Protocol):
+    """The connected accounts of an organization; the token broker keeps them."""
+
+    def find(self, owners: Collection[str]) -> list[ConnectedAccount]:
+        """Return the accounts of these owners."""
+
+    def revoke(self, owners: Collection[str]) -> None:
+        """Delete the accounts of these owners, and revoke them at their services."""
 
 
-def apply_change(make: Make, *, dry_run: bool, forget_accounts: bool) -> tuple[Change, list[ConnectedAccount]]:
-    """Make a change and return it with the accounts that it removes, or with `dry_run` would remove.
+@dataclass(frozen=True, slots=True)
+class ChangeOptions:
+    """How a change is made."""
 
-    Raise GrantsRemain if it would leave accounts without their owner, unless they are to be forgotten.
-    """
-    rehearsed = make(True)
-    accounts = orphaned_accounts(rehearsed)
-    if accounts and not forget_accounts:
-        services = ", ".join(sorted({account.service for account in accounts}))
-        owners = ", ".join(sorted({account.owner_name for account in accounts}))
-        raise GrantsRemain(field="grants", name=owners, services=services)
-    if dry_run:
-        return rehearsed, accounts
-    # Accounts first: an interrupted removal can be repeated, while a removed user could no longer be named.
-    for account in accounts:
-        Table(settings().grants_table, "grants").delete(f"{rehearsed.before.id}#{account.service}", account.owner)
-    return make(False), accounts
+    dry_run: bool = False
+    """Whether nothing is written."""
+    expected_version: int | None = None
+    """The version that the organization must still have; None for any."""
+    with_grants: bool = False
+    """Whether the accounts of removed users and roles are revoked."""
 
 
-def orphaned_accounts(change: Change) -> list[ConnectedAccount]:
-    """Return the accounts that a change would leave without their user or role."""
+@dataclass(frozen=True, slots=True)
+class AppliedChange:
+    """A change, and the accounts that it removes; with a dry run what they would be."""
+
+    change: Change
+    accounts: tuple[ConnectedAccount, ...]
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Administration:
+    """One administrator's request."""
+
+    caller: Caller
+    request: str
+    """The id of the request."""
+    accounts: Accounts
+
+    @contextmanager
+    def permitted(self, action: str, target: str = "") -> Iterator[None]:
+        """Run a block for administrators only; an error in it has an audit row, unless trying again helps."""
+        try:
+            require_administrator(self.caller, action)
+            yield
+        except TransientError:
+            raise
+        except McpistError as error:
+            with audit.best_effort():
+                audit.record_change(self.caller, action=action, target=target, request=self.request, outcome=error.code)
+            raise
+
+    def read(self) -> tuple[int, Organization]:
+        """Return the version and the content of the administrator's organization."""
+        return directory.read_version(self.caller.organization)
+
+    def create(self, new: Organization, *, dry_run: bool = False) -> AppliedChange:
+        """Create an organization."""
+        action = "organization.create"
+        with self.permitted(action, "organization"):
+            created = directory.create(new, dry_run=dry_run, journal=lambda difference: self._row(action, difference))
+        return AppliedChange(created, (), dry_run)
+
+    def change(
+        self, action: str, target: str, edit: directory.Edit, options: ChangeOptions = ChangeOptions()
+    ) -> AppliedChange:
+        """Change the organization; `target` is the path of what is changed, such as `users.uma`."""
+
+        def make(*, dry_run: bool) -> Change:
+            return directory.change(
+                self.caller.organization,
+                edit,
+                dry_run=dry_run,
+                expected_version=options.expected_version,
+                journal=lambda difference: self._row(action, difference),
+            )
+
+        with self.permitted(action, target):
+            return self._apply(make, options)
+
+    def replace(self, new: Organization, options: ChangeOptions = ChangeOptions()) -> AppliedChange:
+        """Replace the whole organization."""
+        action = "organization.replace"
+
+        def make(*, dry_run: bool) -> Change:
+            return directory.replace_organization(
+                new,
+                dry_run=dry_run,
+                expected_version=options.expected_version,
+                journal=lambda difference: self._row(action, difference),
+            )
+
+        with self.permitted(action, "organization"):
+            if new.id != self.caller.organization:
+                raise AuthorizationError(name=new.id)
+            return self._apply(make, options)
+
+    def _apply(self, make: Callable[..., Change], options: ChangeOptions) -> AppliedChange:
+        """Make a change, and before it revoke the accounts whose owners it removes.
+
+        An interrupted removal can then be repeated, while a removed user could no longer be named.
+        """
+        rehearsed = make(dry_run=True)
+        owners = removed_owners(rehearsed)
+        accounts = tuple(sorted(self.accounts.find(owners))) if owners else ()
+        if accounts and not options.with_grants:
+            services = ", ".join(sorted({account.service for account in accounts}))
+            names = ", ".join(sorted({account.owner_name for account in accounts}))
+            raise GrantsRemain(field="grants", name=names, services=services)
+        if options.dry_run:
+            return AppliedChange(rehearsed, accounts, dry_run=True)
+        if accounts:
+            self.accounts.revoke({account.owner for account in accounts})
+        return AppliedChange(make(dry_run=False), accounts, dry_run=False)
+
+    def _row(self, action: str, difference: Difference) -> Item:
+        return audit.administration_row(
+            self.caller,
+            "change",
+            action=action,
+            request=self.request,
+            target=difference.path,
+            before=difference.before,
+            after=difference.after,
+        )
+
+
+def require_administrator(caller: Caller, action: str) -> None:
+    """Raise AuthorizationError unless the caller administers the organization."""
+    if caller.system_role != "admin":
+        raise AuthorizationError(name=action)
+
+
+def removed_owners(change: Change) -> set[str]:
+    """Return the owners of accounts that a change removes."""
     users, roles = (set(getattr(change.before, kind)) - set(getattr(change.after, kind)) for kind in ("users", "roles"))
-    owners = {*(f"user#{user}" for user in users), *(f"role#{role}" for role in roles)}
-    if not owners:
-        return []
-    # The services are not known by key, upstream servers being among them: so the table is scanned, for keys alone.
-    prefix = f"{change.before.id}#"
-    keys = Table(settings().grants_table, "grants").scan(prefix, keys_only=True)
-    return [ConnectedAccount(key["pk"].removeprefix(prefix), key["sk"]) for key in keys if key["sk"] in owners]
+    return {*(f"user#{user}" for user in users), *(f"role#{role}" for role in roles)}
+
+
+def operator(organization: str) -> Caller:
+    """Return the caller that acts with rights in AWS instead of a token: it creates the first administrator."""
+    return Caller(organization, audit.OPERATOR, Subject("", ""), "admin", (), client=ClientInfo(name="mcpist"))

@@ -27,7 +27,8 @@ from mcpist.aws.codec import decode
 from mcpist.aws.table import Table
 from mcpist.caller import Caller, Proof, Role, Subject, SystemRole
 from mcpist.memory import Memory
-from mcpist.people.organization import Change, Organization, User
+from mcpist.people.change import Change, Difference
+from mcpist.people.organization import Organization, User
 from mcpist.settings import settings
 
 ACCESS_CACHE_SECONDS = 5
@@ -69,6 +70,8 @@ def identify(
 
 
 type Edit = Callable[[Organization], Organization]
+type Journal = Callable[[Difference], Item]
+"""Makes the audit row of a difference, which is written in the same transaction."""
 
 
 def organizations() -> list[str]:
@@ -78,19 +81,39 @@ def organizations() -> list[str]:
 
 def read(organization: str) -> Organization:
     """Read an organization; InvalidRequest if it does not exist."""
-    return _read(organization)[1] or _raise_unknown(organization)
+    return read_version(organization)[1]
 
 
-def change(organization: str, edit: Edit, *, dry_run: bool = False) -> Change:
+def read_version(organization: str) -> tuple[int, Organization]:
+    """Read an organization with its version; InvalidRequest if it does not exist."""
+    version, found = _read(organization)
+    return version, found or _raise_unknown(organization)
+
+
+def change(
+    organization: str,
+    edit: Edit,
+    *,
+    dry_run: bool = False,
+    expected_version: int | None = None,
+    journal: Journal | None = None,
+) -> Change:
     """Replace an organization by the result of `edit`; a dry run only returns the change.
 
-    `edit` is called again if another change was faster. Nothing is changed if the result is invalid (InvalidRequest) or
-    has no administrator (LastAdministrator). Repeating a change that was interrupted completes it.
+    `edit` is called again if another change was faster; with an `expected_version` that is a Conflict. Nothing is
+    changed if the result is invalid (InvalidRequest) or has no administrator (LastAdministrator). Repeating a change
+    that was interrupted completes it.
     """
-    return _apply_edit(organization, lambda before: edit(before or _raise_unknown(organization)), dry_run=dry_run)
+    return _apply_edit(
+        organization,
+        lambda before: edit(before or _raise_unknown(organization)),
+        dry_run=dry_run,
+        expected_version=expected_version,
+        journal=journal,
+    )
 
 
-def create(organization: Organization, *, dry_run: bool = False) -> Change:
+def create(organization: Organization, *, dry_run: bool = False, journal: Journal | None = None) -> Change:
     """Create an organization; InvalidRequest if its id is taken."""
 
     def new(before: Organization | None) -> Organization:
@@ -99,10 +122,16 @@ def create(organization: Organization, *, dry_run: bool = False) -> Change:
             raise errors.InvalidRequest(field="organization", problem=problem)
         return organization
 
-    return _apply_edit(organization.id, new, dry_run=dry_run)
+    return _apply_edit(organization.id, new, dry_run=dry_run, journal=journal)
 
 
-def replace_organization(organization: Organization, *, dry_run: bool = False) -> Change:
+def replace_organization(
+    organization: Organization,
+    *,
+    dry_run: bool = False,
+    expected_version: int | None = None,
+    journal: Journal | None = None,
+) -> Change:
     """Create an organization or replace it as a whole; LastAdministrator if it has no administrator.
 
     An organization of more than some dozens of users is written in several transactions, roles and administrators
@@ -110,7 +139,14 @@ def replace_organization(organization: Organization, *, dry_run: bool = False) -
     """
     if not organization.administrators:
         raise errors.LastAdministrator(field="users", organization=organization.id)
-    return _apply_edit(organization.id, lambda _: organization, dry_run=dry_run, publish_all=True)
+    return _apply_edit(
+        organization.id,
+        lambda _: organization,
+        dry_run=dry_run,
+        publish_all=True,
+        expected_version=expected_version,
+        journal=journal,
+    )
 
 
 def put_organization(organization: str, *, name: str, disabled: Sequence[str] = ()) -> None:
@@ -150,18 +186,22 @@ def _apply_edit(
     *,
     dry_run: bool = False,
     publish_all: bool = False,
+    expected_version: int | None = None,
+    journal: Journal | None = None,
 ) -> Change:
     for _ in range(MAX_WRITE_ATTEMPTS):
         version, before = _read(organization)
-        change = Change(before or Organization(organization, ""), edit(before).validated())
+        if expected_version not in {None, version}:
+            raise errors.Conflict(what=f"the organization {organization}")
+        change = Change(before or Organization(organization, ""), edit(before).validated(), version)
         if change.before.administrators and not change.after.administrators:
             raise errors.LastAdministrator(field="users", organization=organization)
         if dry_run:
             return change
-        written = version if before == change.after else _write(version, change)
+        written = version if before == change.after else _write(change, journal)
         if written is not None:
             _publish(written, change.after, set(change.after.users) if publish_all else change.affected_users())
-            return change
+            return replace(change, version=written)
     raise errors.StoreUnavailable(store="directory")
 
 
@@ -172,15 +212,18 @@ def _read(organization: str) -> tuple[int, Organization | None]:
     return (head or {}).get("version", 0), Organization.from_items(organization, _table().query(pk) if head else ())
 
 
-def _write(version: int, change: Change) -> int | None:
-    """Write a change and return the new version; None if another change was written since `version`."""
-    for puts, deletes in change.transactions(is_new=not version):
+def _write(change: Change, journal: Journal | None) -> int | None:
+    """Write a change with its audit rows and return the new version; None if another change was faster."""
+    version = change.version
+    for part in change.transactions(is_new=not version):
+        rows = [journal(difference) for difference in part.differences] if journal else []
         is_written = _table().transact(
-            puts,
-            [(item["pk"], item["sk"]) for item in deletes],
+            part.puts,
+            [(item["pk"], item["sk"]) for item in part.deletes],
             guard=change.after.head_item(version + 1),
             condition="#version = :version" if version else "attribute_not_exists(#version)",
             values={":version": version} if version else {},
+            new_items={settings().audit_table: rows},
         )
         if not is_written:
             return None

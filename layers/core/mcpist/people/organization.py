@@ -5,15 +5,14 @@ Every change is a function from one such value to the next; `directory` writes t
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NoReturn, Self
+from typing import Any, Self
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.codec import decode, encode
 from mcpist.caller import Role, Subject, SystemRole
-from mcpist.errors import InvalidRequest, Locale, RoleInUse
+from mcpist.errors import InvalidRequest, Locale, RoleInUse, RoleNotFound, UserNotFound
 
-MAX_TRANSACTION_ITEMS = 99  # besides the organization's own
-MAX_ROLES_PER_USER = 40  # so that the items of a user fit into one transaction
+MAX_ROLES_PER_USER = 40  # so that the items of a user and their audit row fit into one transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +58,16 @@ class Organization:
         return tuple(user.id for user in self.users.values() if role in user.roles)
 
     def role(self, name: str) -> Role:
-        """Return the role with this name; InvalidRequest if there is none."""
-        return self.roles.get(name) or _raise_unknown("role", name, self.roles)
+        """Return the role with this name; RoleNotFound if there is none."""
+        if name not in self.roles:
+            raise RoleNotFound(name=name, known=", ".join(self.roles) or "none")
+        return self.roles[name]
 
     def user(self, user: str) -> User:
-        """Return the user with this id; InvalidRequest if there is none."""
-        return self.users.get(user) or _raise_unknown("user", user, self.users)
+        """Return the user with this id; UserNotFound if there is none."""
+        if user not in self.users:
+            raise UserNotFound(name=user, known=", ".join(self.users) or "none")
+        return self.users[user]
 
     def with_role(self, role: Role) -> Self:
         """Return a copy with this role, new or changed."""
@@ -173,59 +176,33 @@ class Organization:
             }
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """An organization before and after a change; before its creation it is empty."""
-
-    before: Organization
-    after: Organization
-
-    def affected_users(self) -> set[str]:
-        """Return the users whose access differs; all of them if nothing does, which repairs an interrupted change."""
-        old = {} if self.before == self.after else {access["user"]: access for access in self.before.access_items()}
-        return {access["user"] for access in self.after.access_items() if access != old.get(access["user"])}
-
-    def transactions(self, *, is_new: bool) -> Iterator[tuple[list[Item], list[Item]]]:
-        """Iterate over the items to put and to delete of each transaction; there is at least one.
-
-        The items of one user stay together. A role is written before its users and deleted after them, and
-        administrators are written first: so an interrupted change leaves no user with a role that does not exist, and
-        never no administrator.
-        """
-        groups: dict[str, tuple[list[Item], list[Item]]] = {}
-        if is_new:
-            groups["orgs"] = ([{"pk": "orgs", "sk": f"org#{self.after.id}", "organization": self.after.id}], [])
-        before, after = _items_by_key(self.before), _items_by_key(self.after)
-        for key, item in after.items():
-            if _must_write(before.get(key), item):
-                groups.setdefault(_transaction_group(item), ([], []))[0].append(item)
-        for key, item in reversed(before.items()):
-            if key not in after:
-                groups.setdefault(_transaction_group(item), ([], []))[1].append(item)
-        puts: list[Item] = []
-        deletes: list[Item] = []
-        for group_puts, group_deletes in groups.values():
-            if len(puts) + len(deletes) + len(group_puts) + len(group_deletes) > MAX_TRANSACTION_ITEMS:
-                yield puts, deletes
-                puts, deletes = [], []
-            puts, deletes = puts + group_puts, deletes + group_deletes
-        yield puts, deletes
+type Fields = Mapping[str, Any]
+"""A user, a role or an organization's own fields as plain values: mappings, lists and texts."""
 
 
-def _items_by_key(organization: Organization) -> dict[tuple[str, str], Item]:
-    return {(item["pk"], item["sk"]): item for item in (*organization.items(), *organization.access_items())}
+def own_fields(organization: Organization) -> Fields:
+    """Return an organization's own fields as plain values."""
+    return {"name": organization.name, "disabled": list(organization.disabled)}
 
 
-def _transaction_group(item: Item) -> str:
-    """Return the key of the items that are written together: those of a user, or a role."""
-    return str(item.get("user") or item["sk"])
+def role_fields(role: Role) -> Fields:
+    """Return a role as plain values, without its name."""
+    return {name: value for name, value in encode(role).items() if name != "name"}
 
 
-def _must_write(before: Item | None, after: Item) -> bool:
-    """Whether an item must be written; an access item if it is new or of another user, since all are published."""
-    if before and after["pk"].startswith("subject#"):
-        return bool(before["user"] != after["user"])
-    return before != after
+def user_fields(user: User) -> Fields:
+    """Return a user as plain values, without the id."""
+    return {name: value for name, value in encode(user).items() if name != "id"}
+
+
+def fields_of(organization: Organization) -> Fields:
+    """Return a whole organization as plain values."""
+    return {
+        "organization": organization.id,
+        **own_fields(organization),
+        "roles": {name: role_fields(role) for name, role in sorted(organization.roles.items())},
+        "users": {user: user_fields(one) for user, one in sorted(organization.users.items())},
+    }
 
 
 def _user(profile: Item, memberships: list[Item]) -> User:
@@ -237,11 +214,6 @@ def _user(profile: Item, memberships: list[Item]) -> User:
         tuple(item["role"] for item in sorted(memberships, key=lambda item: item["position"])),
         profile["locale"],
     )
-
-
-def _raise_unknown(kind: str, name: str, known: Iterable[str]) -> NoReturn:
-    problem = f'there is no {kind} "{name}" ({kind}s: {", ".join(known) or "none"})'
-    raise InvalidRequest(field=kind, problem=problem)
 
 
 def _check_id(place: str, value: str) -> None:

@@ -8,7 +8,8 @@ from glob import escape
 
 from mcpist.errors import InvalidRequest, ModuleNotFound, ToolNotFound
 from mcpist.people import directory
-from mcpist.people.organization import Change, Organization
+from mcpist.people.change import Change
+from mcpist.people.organization import Organization
 from mcpist.tools.catalogue import CatalogueView, nearest
 from mcpist.tools.index import ModuleEntry
 from mcpist.tools.permissions import is_disabled

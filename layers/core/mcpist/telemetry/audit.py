@@ -1,42 +1,37 @@
-"""The audit table: one row per use, connection, refresh, failure and revocation, appended and never changed.
+"""The audit table: one row per use, connection, refresh, failure, revocation and change; appended and never changed.
 
+Refused ones have a row, too, whose outcome is the error's code.
 No argument, result or secret is in it. Items: `pk` ORGANIZATION#DAY, `sk` TIME#ID; the indexes `by_user` and
 `by_service` sort the same rows by time.
 """
 
 import logging
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from itertools import islice
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from mcpist.aws.attributes import Item
-from mcpist.aws.clients import AwsError
-from mcpist.aws.table import Table
-from mcpist.caller import Caller
-from mcpist.errors import InvalidRequest, StoreUnavailable
+from mcpist.aws.clients import AwsError, ConditionFailed
+from mcpist.aws.table import IS_NEW, Table
+from mcpist.caller import Caller, ClientInfo
+from mcpist.errors import StoreUnavailable
 from mcpist.settings import settings
-from mcpist.telemetry.invocation import count_now
+from mcpist.telemetry import invocation
 from mcpist.telemetry.metrics import AUDIT_ROWS_LOST
 
 SECONDS_PER_DAY = 86_400
-MAX_ROWS = 1_000
-ROW_FIELDS = ("user", "roles", "event", "service", "account", "tool", "outcome", "request", "batch")
+MAX_KEY_ATTEMPTS = 3
+MAX_CLIENT_CHARACTERS = 100
+# The service of rows about people, roles and the organization.
+ADMINISTRATION = "administration"
+# The user of changes that somebody with rights in AWS made.
+OPERATOR = "operator"
 
 logger = logging.getLogger(__name__)
 
-type Event = Literal["use", "connect", "refresh", "failure", "revoke", "kill"]
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Some rows, the newest first; `cursor` is where the next page begins, empty on the last page."""
-
-    rows: list[dict[str, Any]]
-    cursor: str = ""
+type Event = Literal["use", "connect", "refresh", "failure", "revoke", "kill", "change", "look"]
 
 
 def record_use(
@@ -47,6 +42,7 @@ def record_use(
         organization=caller.organization,
         user=caller.user,
         roles=caller.role_names,
+        client=caller.client,
         event="use",
         service=module,
         account=account,
@@ -57,6 +53,66 @@ def record_use(
     )
 
 
+def record_look(caller: Caller, *, action: str, batch: str, request: str) -> None:
+    """Append a row about an administrator who reads or steers another user's batch."""
+    row = administration_row(caller, "look", action=action, request=request, target=f"batches.{batch}")
+    write_row({**row, "service": "batch", "service_key": f"{caller.organization}#batch", "batch": batch})
+
+
+def record_change(
+    caller: Caller,
+    *,
+    action: str,
+    target: str,
+    request: str,
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+    outcome: str = "succeeded",
+) -> None:
+    """Append a row about a change by an administrator, or about its refusal: what changed, before and after."""
+    write_row(
+        administration_row(
+            caller,
+            "change",
+            action=action,
+            request=request,
+            target=target,
+            before=before,
+            after=after,
+            outcome=outcome,
+        )
+    )
+
+
+def administration_row(
+    caller: Caller,
+    event: Event,
+    *,
+    action: str,
+    request: str,
+    target: str = "",
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+    outcome: str = "succeeded",
+) -> Item:
+    """Return the row of what an administrator does: an action such as `users.update`, a target such as `users.uma`."""
+    return new_row(
+        organization=caller.organization,
+        user=caller.user,
+        roles=caller.role_names,
+        client=caller.client,
+        event=event,
+        service=ADMINISTRATION,
+        account="",
+        tool=action,
+        outcome=outcome,
+        request=request,
+        target=target,
+        before=before,
+        after=after,
+    )
+
+
 @contextmanager
 def best_effort() -> Iterator[None]:
     """Append rows about what has happened already: a row that is lost is no error, but is counted for an alarm."""
@@ -64,10 +120,19 @@ def best_effort() -> Iterator[None]:
         yield
     except StoreUnavailable:
         logger.error("audit row lost", extra={"metric": AUDIT_ROWS_LOST.name})  # noqa: TRY400 - the cause quotes the row
-        count_now(AUDIT_ROWS_LOST)
+        invocation.count_now(AUDIT_ROWS_LOST)
 
 
-def append_row(
+def append_row(**columns: Any) -> None:
+    """Append one row with the columns of `new_row`.
+
+    If it cannot be written, StoreUnavailable, whatever the reason: a refusal, too, is for the operator to correct, not
+    for the caller.
+    """
+    write_row(new_row(**columns))
+
+
+def new_row(
     *,
     organization: str,
     user: str,
@@ -79,16 +144,17 @@ def append_row(
     request: str,
     tool: str = "",
     batch: str = "",
-) -> None:
-    """Append one row.
-
-    If it cannot be written, StoreUnavailable, whatever the reason: a refusal, too, is for the operator to correct, not
-    for the caller.
-    """
+    target: str = "",
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+    client: ClientInfo = ClientInfo(),  # noqa: B008 - it is frozen
+) -> Item:
+    """Return the item of a row that is written now."""
     now = datetime.now(UTC)
-    row: Item = {
+    changed = {"target": target, "before": before, "after": after} if target else {}
+    return {
         "pk": f"{organization}#{now:%Y-%m-%d}",
-        "sk": f"{_timestamp(now)}#{secrets.token_hex(4)}",
+        "sk": f"{timestamp(now)}#{secrets.token_hex(4)}",
         "user_key": f"{organization}#{user}",
         "service_key": f"{organization}#{service}",
         "user": user,
@@ -100,62 +166,33 @@ def append_row(
         "outcome": outcome,
         "request": request,
         "batch": batch,
+        **changed,
+        "door": invocation.door(),
+        "client_name": client.name[:MAX_CLIENT_CHARACTERS],
+        "client_version": client.version[:MAX_CLIENT_CHARACTERS],
+        "client_id": client.id[:MAX_CLIENT_CHARACTERS],
         "expires_at": int(now.timestamp()) + settings().audit_days * SECONDS_PER_DAY,
     }
+
+
+def write_row(row: Item) -> None:
+    """Write a row under a key that is new: no row can replace another one."""
     try:
-        _table().put(row)
+        for _ in range(MAX_KEY_ATTEMPTS):
+            try:
+                return audit_table().put(row, condition=IS_NEW)
+            except ConditionFailed:
+                row = {**row, "sk": f"{row['sk'].partition('#')[0]}#{secrets.token_hex(4)}"}
     except AwsError as error:
         raise StoreUnavailable(store="audit") from error
+    raise StoreUnavailable(store="audit")
 
 
-def find(
-    organization: str,
-    *,
-    since: datetime,
-    until: datetime,
-    user: str = "",
-    service: str = "",
-    limit: int = 100,
-    cursor: str = "",
-) -> Page:
-    """Return an organization's rows between two times, only those of a user or a service if given, the newest first."""
-    if not 0 < limit <= MAX_ROWS:
-        raise InvalidRequest(field="limit", problem=f"it is at least 1 and at most {MAX_ROWS}")
-    first, last = _timestamp(since), cursor or _timestamp(until)
-    items = list(islice(_query_rows(organization, user, service, (first, last), limit + 1), limit + 1))
-    rows = [
-        {"time": item["sk"].partition("#")[0], **{name: item.get(name, "") for name in ROW_FIELDS}}
-        for item in items[:limit]
-    ]
-    return Page(rows, items[limit]["sk"] if len(items) > limit else "")
-
-
-def _query_rows(organization: str, user: str, service: str, times: tuple[str, str], page: int) -> Iterator[Item]:
-    if user:
-        filters = {"service": service} if service else {}
-        yield from _table().query_descending("user_key", f"{organization}#{user}", times, "by_user", filters, page=page)
-    elif service:
-        yield from _table().query_descending("service_key", f"{organization}#{service}", times, "by_service", page=page)
-    else:
-        for day in _days(*times):
-            yield from _table().query_descending("pk", f"{organization}#{day}", times, page=page)
-
-
-def _days(first: str, last: str) -> Iterator[str]:
-    """Iterate over the days from the last to the first."""
-    try:
-        day, end = (datetime.fromisoformat(moment[:10]).date() for moment in (last, first))
-    except ValueError:
-        raise InvalidRequest(field="cursor", problem="it was not returned by this audit") from None
-    while day >= end:
-        yield day.isoformat()
-        day -= timedelta(days=1)
-
-
-def _timestamp(moment: datetime) -> str:
+def timestamp(moment: datetime) -> str:
     """Return a time as text that sorts in the order of times."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-def _table() -> Table:
+def audit_table() -> Table:
+    """Return the table of the rows."""
     return Table(settings().audit_table, "audit")

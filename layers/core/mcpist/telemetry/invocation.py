@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @dataclass(slots=True)
 class _Invocation:
     logger: "Logger"
+    door: str
     fields: dict[str, Any] = field(default_factory=dict)
     """The fields of both log lines, the request's id among them."""
     correlation: str = ""
@@ -36,7 +37,7 @@ _current: ContextVar[_Invocation | None] = ContextVar("invocation", default=None
 @contextmanager
 def begin(door: str, log: "Logger", correlation: str, **fields: Any) -> Iterator[None]:
     """Run a function's work under this correlation id, and write at its end what it counted."""
-    current = _Invocation(log, fields)
+    current = _Invocation(log, door, fields)
     before = _current.set(current)
     try:
         with span(door):
@@ -65,6 +66,12 @@ def correlation() -> str:
 def request_id() -> str:
     """Return the id of the request; empty outside of an invocation."""
     return str(fields().get("request", ""))
+
+
+def door() -> str:
+    """Return the name of the function; empty outside of an invocation."""
+    current = _current.get()
+    return current.door if current else ""
 
 
 def log_request() -> None:

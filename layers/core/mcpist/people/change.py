@@ -1,0 +1,114 @@
+"""A change of an organization: what differs, and the items that its transactions write."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from mcpist.aws.attributes import Item
+from mcpist.people.organization import Fields, Organization, own_fields, role_fields, user_fields
+
+MAX_TRANSACTION_ITEMS = 99  # besides the organization's own
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A user, a role or an organization's own fields before and after a change; None where it does not exist."""
+
+    path: str
+    """`organization`, `users.ID` or `roles.NAME`."""
+    before: Fields | None
+    after: Fields | None
+
+    @property
+    def group(self) -> str:
+        """The key of the items that are written together with it."""
+        kind, _, name = self.path.partition(".")
+        return {"roles": f"role#{name}", "users": f"user#{name}"}.get(kind, "org")
+
+
+@dataclass(slots=True)
+class Transaction:
+    """Items to put and to delete together, and the differences that they make."""
+
+    puts: list[Item] = field(default_factory=list)
+    deletes: list[Item] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """The number of items that it writes: each difference has an audit row."""
+        return len(self.puts) + len(self.deletes) + len(self.differences)
+
+    def extend(self, other: "Transaction") -> None:
+        """Add what another one writes."""
+        self.puts += other.puts
+        self.deletes += other.deletes
+        self.differences += other.differences
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An organization before and after a change; before its creation it is empty."""
+
+    before: Organization
+    after: Organization
+    version: int = 0
+    """The version of `after`, or of `before` where nothing was written."""
+
+    def affected_users(self) -> set[str]:
+        """Return the users whose access differs; all of them if nothing does, which repairs an interrupted change."""
+        old = {} if self.before == self.after else {access["user"]: access for access in self.before.access_items()}
+        return {access["user"] for access in self.after.access_items() if access != old.get(access["user"])}
+
+    def transactions(self, *, is_new: bool) -> Iterator[Transaction]:
+        """Iterate over what each transaction writes; there is at least one.
+
+        The items of one user stay together. A role is written before its users and deleted after them, and
+        administrators are written first: so an interrupted change leaves no user with a role that does not exist, and
+        never no administrator.
+        """
+        entry = {"pk": "orgs", "sk": f"org#{self.after.id}", "organization": self.after.id}
+        groups = {"org": Transaction([entry] if is_new else [])}
+        before, after = _items_by_key(self.before), _items_by_key(self.after)
+        for key, item in after.items():
+            if _must_write(before.get(key), item):
+                groups.setdefault(_transaction_group(item), Transaction()).puts.append(item)
+        for key, item in reversed(before.items()):
+            if key not in after:
+                groups.setdefault(_transaction_group(item), Transaction()).deletes.append(item)
+        for difference in self.differences():
+            groups.setdefault(difference.group, Transaction()).differences.append(difference)
+        current = Transaction()
+        for group_writes in groups.values():
+            if current.size + group_writes.size > MAX_TRANSACTION_ITEMS:
+                yield current
+                current = Transaction()
+            current.extend(group_writes)
+        yield current
+
+    def differences(self) -> list[Difference]:
+        """Return what differs: the organization's own fields, roles and users."""
+        old, new = _fields_by_path(self.before), _fields_by_path(self.after)
+        paths = [path for path in dict.fromkeys((*old, *new)) if old.get(path) != new.get(path)]
+        return [Difference(path, old.get(path), new.get(path)) for path in paths]
+
+
+def _fields_by_path(organization: Organization) -> dict[str, Fields]:
+    own = {"organization": own_fields(organization)} if organization.name else {}
+    roles = {f"roles.{name}": role_fields(role) for name, role in organization.roles.items()}
+    return own | roles | {f"users.{name}": user_fields(user) for name, user in organization.users.items()}
+
+
+def _items_by_key(organization: Organization) -> dict[tuple[str, str], Item]:
+    return {(item["pk"], item["sk"]): item for item in (*organization.items(), *organization.access_items())}
+
+
+def _transaction_group(item: Item) -> str:
+    """Return the key of the items that are written together: those of a user, or a role."""
+    return f"user#{item['user']}" if "user" in item else str(item["sk"])
+
+
+def _must_write(before: Item | None, after: Item) -> bool:
+    """Whether an item must be written; an access item if it is new or of another user, since all are published."""
+    if before and after["pk"].startswith("subject#"):
+        return bool(before["user"] != after["user"])
+    return before != after

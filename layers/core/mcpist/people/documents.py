@@ -1,0 +1,63 @@
+"""An organization as a document: what `mcpist org export` writes and REST takes, checked by pydantic models."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from mcpist.caller import Role, Subject, SystemRole
+from mcpist.people.organization import Organization, User
+
+# An empty value in YAML arrives as an empty text.
+type Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: given or ())]
+type Entries[Entry] = Annotated[dict[str, Entry], BeforeValidator(lambda given: given or {})]
+
+
+class StrictDocument(BaseModel):
+    """A part of a document: unknown fields are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SubjectDocument(StrictDocument):
+    """A user at the identity provider."""
+
+    issuer: Annotated[str, BeforeValidator(lambda issuer: str(issuer).rstrip("/"))]
+    sub: str
+
+
+class UserDocument(StrictDocument):
+    """A user, without the id."""
+
+    name: str
+    subject: SubjectDocument
+    system_role: SystemRole = "user"
+    roles: Names = ()
+    locale: Literal["en", "ja"] = "en"
+
+
+class RoleDocument(StrictDocument):
+    """A role, without its name."""
+
+    modules: Names = ()
+    allow: Names = ()
+    deny: Names = ()
+    destructive: bool = False
+
+
+class OrganizationDocument(StrictDocument):
+    """A whole organization."""
+
+    organization: str
+    name: str
+    disabled: Names = ()
+    roles: Entries[RoleDocument] = {}
+    users: Entries[UserDocument] = {}
+
+    def to_organization(self) -> Organization:
+        """Return the organization that the document describes; its invariants are not checked yet."""
+        roles = {name: Role(name, **dict(role)) for name, role in self.roles.items()}
+        users = {
+            name: User(name, **{**dict(user), "subject": Subject(user.subject.issuer, user.subject.sub)})
+            for name, user in self.users.items()
+        }
+        return Organization(self.organization, self.name, self.disabled, roles, users)

@@ -1,0 +1,85 @@
+"""Edits: functions from an organization to the next one, for `directory.change`."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from mcpist.caller import Role, Subject
+from mcpist.errors import AlreadyExists, InvalidRequest
+from mcpist.people.organization import Organization, User
+
+type Edit = Callable[[Organization], Organization]
+
+
+def add_user(user: str, *, sub: str, issuer: str = "", **fields: Any) -> Edit:
+    """Add a user; without an issuer it has the one that all others share. AlreadyExists if the id is taken."""
+
+    def edit(before: Organization) -> Organization:
+        if user in before.users:
+            raise AlreadyExists(kind="user", name=user)
+        return before.with_user(User(user, subject=_subject(issuer or _common_issuer(before), sub), **fields))
+
+    return edit
+
+
+def change_user(user: str, *, sub: str | None = None, issuer: str | None = None, **fields: Any) -> Edit:
+    """Change only the named fields of a user."""
+
+    def edit(before: Organization) -> Organization:
+        present = before.user(user)
+        old = present.subject
+        subject = _subject(old.issuer if issuer is None else issuer, old.sub if sub is None else sub)
+        return before.with_user(replace(present, **fields, subject=subject))
+
+    return edit
+
+
+def add_role(role: str, **fields: Any) -> Edit:
+    """Add a role; AlreadyExists if its name is taken."""
+
+    def edit(before: Organization) -> Organization:
+        if role in before.roles:
+            raise AlreadyExists(kind="role", name=role)
+        return before.with_role(Role(role, **fields))
+
+    return edit
+
+
+def change_role(role: str, **fields: Any) -> Edit:
+    """Change only the named fields of a role."""
+    return lambda before: before.with_role(replace(before.role(role), **fields))
+
+
+def remove_user(user: str) -> Edit:
+    """Remove a user."""
+    return lambda before: before.without_user(user)
+
+
+def remove_role(role: str) -> Edit:
+    """Remove a role that no user has."""
+    return lambda before: before.without_role(role)
+
+
+def change_own_fields(*, name: str | None = None, disable: Iterable[str] = (), enable: Iterable[str] = ()) -> Edit:
+    """Rename an organization, and add masks to those of its switched-off tools or remove some."""
+
+    def edit(before: Organization) -> Organization:
+        for mask in enable:
+            if mask not in before.disabled:
+                known = ", ".join(before.disabled) or "none"
+                raise InvalidRequest(field="enable", problem=f'"{mask}" is not a mask that is switched off ({known})')
+        disabled = dict.fromkeys([*(mask for mask in before.disabled if mask not in enable), *disable])
+        return replace(before, name=before.name if name is None else name, disabled=tuple(disabled))
+
+    return edit
+
+
+def _subject(issuer: str, sub: str) -> Subject:
+    """Return a subject; a slash at the end of an issuer has no meaning."""
+    return Subject(issuer.rstrip("/"), sub)
+
+
+def _common_issuer(organization: Organization) -> str:
+    """Return the issuer that all users share, so that only the first user's must be named."""
+    issuers = {user.subject.issuer for user in organization.users.values()}
+    return issuers.pop() if len(issuers) == 1 else ""

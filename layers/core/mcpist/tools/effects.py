@@ -1,0 +1,117 @@
+"""Effects of a change of an organization: the tools that people see, gain and lose."""
+
+from collections.abc import Collection, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from mcpist.caller import Caller, Role, Subject
+from mcpist.people.administration import AppliedChange
+from mcpist.people.organization import Organization, fields_of
+from mcpist.tools.catalogue import Catalogue
+from mcpist.tools.permissions import Permissions
+
+
+def describe_change(applied: AppliedChange, catalogue: Catalogue) -> dict[str, Any]:
+    """Return a change for people: the fields that differ, who gains and loses what, and only new warnings."""
+    before, after = applied.change.before, applied.change.after
+    known = unmatched_patterns(before, catalogue)
+    return {
+        "organization": after.id,
+        "version": applied.change.version,
+        "dry_run": applied.dry_run,
+        "changes": list(changes(_parts(before), _parts(after))),
+        "effects": effects(before, after, catalogue),
+        "forgotten_grants": [f"{account.service} of {account.owner_name}" for account in applied.accounts],
+        "warnings": [pattern for pattern in unmatched_patterns(after, catalogue) if pattern not in known],
+    }
+
+
+def permissions(organization: Organization, catalogue: Catalogue, *roles: Role) -> Permissions:
+    """Return the permissions of a user with these roles of the organization."""
+    return Permissions(_somebody(organization, *roles), catalogue)
+
+
+def preview_tools(organization: Organization, catalogue: Catalogue, *roles: Role, tools: bool) -> dict[str, Any]:
+    """Count the visible tools of each module, and with `tools` also name them."""
+    permitted = permissions(organization, catalogue, *roles)
+    modules: list[dict[str, Any]] = []
+    for module in permitted.modules():
+        visible = permitted.tools(module)
+        row: dict[str, Any] = {"module": module.name, "tools": len(visible), "of": len(module.tools)}
+        modules.append(row | ({"names": {tool.name: tool.effect for tool in visible}} if tools else {}))
+    return {"tools": sum(module["tools"] for module in modules), "modules": modules}
+
+
+def effects(before: Organization, after: Organization, catalogue: Catalogue) -> list[dict[str, Any]]:
+    """Return which tools appear and vanish for which users, and for which roles alone."""
+    rows: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, Any]] = {}
+    for kind, old, new in (
+        ("users", _of_users(before, catalogue), _of_users(after, catalogue)),
+        ("roles", _of_roles(before, catalogue), _of_roles(after, catalogue)),
+    ):
+        for name in sorted(old | new):
+            had, has = old.get(name, frozenset()), new.get(name, frozenset())
+            if had != has:
+                what = tuple(sorted(has - had)), tuple(sorted(had - has))
+                row = {"users": [], "roles": [], "appear": list(what[0]), "vanish": list(what[1])}
+                rows.setdefault(what, row)[kind].append(name)
+    return list(rows.values())
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "") -> Iterator[dict[str, Any]]:
+    """Yield the differences of two mappings as `{path, before, after}`, at the outermost differing keys."""
+    for name in dict.fromkeys((*before, *after)):
+        old, new = before.get(name), after.get(name)
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            yield from changes(old, new, f"{path}{name}.")
+        elif old != new:
+            yield {"path": f"{path}{name}", "before": old, "after": new}
+
+
+def unmatched_patterns(organization: Organization, catalogue: Catalogue, categories: Collection[str] = ()) -> list[str]:
+    """Return a text for each module and mask that matches nothing: a typing error, or another release's tool.
+
+    The tools of upstream `categories` are not known, and neither are those of a module that has none yet: a mask whose
+    module is one of them always matches.
+    """
+    index = catalogue.of(_somebody(organization)).index
+    categories = {*categories, *(name for name, module in index.modules.items() if not module.tools)}
+    names = [f"{tool.module}.{tool.name}" for tool in index.tools]
+    masks = {"disabled": organization.disabled}
+    found = []
+    for role in organization.roles.values():
+        masks |= {f"roles.{role.name}.allow": role.allow, f"roles.{role.name}.deny": role.deny}
+        unknown = [module for module in role.modules if module not in {*index.modules, *categories}]
+        found += [f"roles.{role.name}.modules: this release has no module {module}" for module in unknown]
+    return found + [
+        f"{place}: the mask {mask} matches no tool of this release"
+        for place, some in masks.items()
+        for mask in some
+        if not (place == "disabled" and mask in {*index.modules, *categories})
+        and not any(fnmatchcase(name, mask) for name in names)
+        and not any(fnmatchcase(name, mask.partition(".")[0]) for name in categories)
+    ]
+
+
+def _parts(organization: Organization) -> dict[str, Any]:
+    return {name: value for name, value in fields_of(organization).items() if name != "organization"}
+
+
+def _somebody(organization: Organization, *roles: Role) -> Caller:
+    return Caller(organization.id, "", Subject("", ""), "user", roles, organization.disabled)
+
+
+def _of_users(organization: Organization, catalogue: Catalogue) -> dict[str, frozenset[str]]:
+    return {
+        user.id: _names(organization, catalogue, *(organization.roles[name] for name in user.roles))
+        for user in organization.users.values()
+    }
+
+
+def _of_roles(organization: Organization, catalogue: Catalogue) -> dict[str, frozenset[str]]:
+    return {name: _names(organization, catalogue, role) for name, role in organization.roles.items()}
+
+
+def _names(organization: Organization, catalogue: Catalogue, *roles: Role) -> frozenset[str]:
+    permitted = permissions(organization, catalogue, *roles)
+    return frozenset(f"{tool.module}.{tool.name}" for module in permitted.modules() for tool in permitted.tools(module))
