@@ -36,6 +36,7 @@ class CallRequest(_Arguments):
     tool: str
     params: dict[str, Any] = {}
     raw_output: bool = False
+    confirm: bool = False
     options: Annotated[RunOptions, WithJsonSchema(OPTIONS_SCHEMA)] = Field(default_factory=RunOptions)
 
 

@@ -1,6 +1,5 @@
 """Prompts that a caller may use, and completions for their arguments and for variables of resources."""
 
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -18,7 +17,7 @@ from mcp_types import (
 from mcp_endpoint.exchange import Exchange
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.render.project import project
-from mcpist.running.run import audited, run
+from mcpist.running.gate import ToolUse, admit, get_upstream_prompt
 from mcpist.tools.index import ModuleEntry, PromptEntry
 from mcpist.tools.permissions import Permissions
 
@@ -43,9 +42,8 @@ def get(exchange: Exchange, permissions: Permissions, name: str, arguments: Mapp
     module, entry = _find(permissions, name)
     home = permissions.catalogue.module(module.name)
     if home.upstream:
-        with audited(exchange.caller, module=module.name, tool="prompts/get", request=exchange.request_id):
-            deadline = time.monotonic() + exchange.remaining
-            return home.upstream.get_prompt(exchange.caller, entry.name, arguments, deadline=deadline)
+        request, seconds = exchange.request_id, exchange.remaining
+        return get_upstream_prompt(permissions, module.name, entry.name, arguments, request, seconds)
     prompt = home.prompts[entry.name]
     message = PromptMessage(role="user", content=TextContent(type="text", text=prompt.render(arguments)))
     return GetPromptResult(description=prompt.description, messages=[message])
@@ -102,8 +100,8 @@ def _column_values(
     arguments: dict[str, Any] = {key: text for key, text in other_arguments.items() if key in properties}
     arguments |= {"limit": COMPLETION_READ_ITEMS} if "limit" in properties else {}
     try:
-        seconds = exchange.remaining
-        result = run(exchange.caller, home, tool, arguments, request=exchange.request_id, seconds=seconds)
+        use = ToolUse(module.name, tool.name, arguments, exchange.request_id)
+        result = admit(permissions, use).run(exchange.remaining)
     except McpistError:
         return []
     return [str(row[column]) for row in project(result.json, tool.shows) if row[column] is not None]

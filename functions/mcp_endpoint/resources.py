@@ -12,7 +12,7 @@ from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS, Exchange
 from mcpist.errors import FileNotFound
 from mcpist.files.storage import truncate
 from mcpist.render.answer import compact_json
-from mcpist.running.run import audited, run
+from mcpist.running.gate import ToolUse, admit, read_upstream
 from mcpist.tools.index import ModuleEntry, ResourceEntry
 from mcpist.tools.permissions import Permissions
 
@@ -68,11 +68,12 @@ def _read_batch(exchange: Exchange, permissions: Permissions, uri: str) -> tuple
     match = _BATCH.fullmatch(uri)
     if match is None:
         return None
-    from mcp_endpoint.batches import batch, report  # other resources need not wait for these
+    from mcp_endpoint.batches import report  # other resources need not wait for these
+    from mcpist.batch.execution import submission
     from mcpist.batch.ledger import ledger
     from mcpist.batch.ledger.progress import progress
 
-    head = batch.find_own(exchange.caller, match["id"])
+    head = submission.find_own(exchange.caller, match["id"])
     if match["progress"]:
         return "application/json", compact_json(progress(head, ledger.get_entries(head.pk), time.time()))
     return BATCH_TYPE, "\n\n".join(part for part in report.build_parts(head, permissions) if isinstance(part, str))
@@ -80,11 +81,7 @@ def _read_batch(exchange: Exchange, permissions: Permissions, uri: str) -> tuple
 
 def _read_upstream(exchange: Exchange, permissions: Permissions, uri: str, category: str) -> ReadResourceResult:
     """Read a resource of the upstream server behind a category, unchanged."""
-    upstream = permissions.catalogue.module(permissions.module(category).name).upstream
-    if upstream is None:
-        raise FileNotFound(path=uri)
-    with audited(exchange.caller, module=category, tool="resources/read", request=exchange.request_id):
-        result = upstream.read(exchange.caller, uri, deadline=time.monotonic() + exchange.remaining)
+    result = read_upstream(permissions, category, uri, exchange.request_id, exchange.remaining)
     return limit_contents(exchange.caller.organization, result)
 
 
@@ -96,9 +93,9 @@ def _read_tool(exchange: Exchange, permissions: Permissions, uri: str) -> tuple[
     for resource in home.resources.values():
         arguments = resource.arguments(uri)
         if arguments is not None:
-            tool, seconds = permissions.tool(name, resource.tool.name), exchange.remaining
-            result = run(exchange.caller, home, tool, arguments, request=exchange.request_id, seconds=seconds)
-            return resource.mime_type, "\n".join(filter(None, [render(result.json, tool.shows), result.more]))
+            use = ToolUse(name, resource.tool.name, arguments, exchange.request_id)
+            result, shows = admit(permissions, use).run(exchange.remaining), resource.tool.shows
+            return resource.mime_type, "\n".join(filter(None, [render(result.json, shows), result.more]))
     raise FileNotFound(path=uri)
 
 

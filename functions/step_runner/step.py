@@ -12,7 +12,8 @@ from mcpist.batch.ledger.records import Entry, Header
 from mcpist.caller import Caller, Proof
 from mcpist.errors import CallerError, NotAList
 from mcpist.people import directory
-from mcpist.running.run import ToolResult, run
+from mcpist.running import gate
+from mcpist.running.gate import ToolResult, ToolUse
 from mcpist.tools.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from step_runner.sources import Sources
@@ -49,18 +50,13 @@ class ToolStepWork:
 
     def prepare(self, head: Header, entry: Entry) -> Callable[[], ToolResult]:
         """Return the call of its tool; permissions are checked again, since roles may have changed meanwhile."""
-        caller = _caller(head)
-        permissions = Permissions(caller, CATALOGUE)
-        tool = permissions.tool(entry.step.module, entry.step.tool)
+        permissions, step = Permissions(_caller(head), CATALOGUE), entry.step
         with _locate_errors(entry):
-            params = resolve(entry.step.params, self._load_sources(head, entry))
-        module = permissions.catalogue.module(entry.step.module)
+            params = resolve(step.params, self._load_sources(head, entry))
+        use = ToolUse(step.module, step.tool, params, self._request_id, head.batch)
 
-        def run_tool() -> ToolResult:
-            seconds = self._timeout_seconds(head, entry)
-            return run(caller, module, tool, params, request=self._request_id, batch=head.batch, seconds=seconds)
-
-        return run_tool
+        admitted = gate.admit(permissions, use, gate.CONFIRMED)
+        return lambda: admitted.run(self._timeout_seconds(head, entry))
 
     def _load_sources(self, head: Header, entry: Entry) -> Sources:
         """Return what `when`, `each` and params refer to, which is the same during one invocation."""

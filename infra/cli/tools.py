@@ -28,9 +28,11 @@ def call(
     tool: Annotated[str, Argument(metavar="TOOL")],
     params: Annotated[str, Option(metavar="JSON", help="The tool's arguments, a JSON object.")] = "{}",
     raw: Annotated[bool, Option("--raw", help="Show the service's own JSON.")] = False,
+    confirm: Annotated[bool, Option("--confirm", help="Run a tool that destroys without a question.")] = False,
     url: Url = None,
     token: Token = None,
 ) -> CommandResult:
     """Run one tool."""
     arguments = {"module": module, "tool": tool, "params": json_of(params), "raw_output": raw}
+    arguments |= {"confirm": True} if confirm else {}
     return Endpoint.from_options(url, token).call("call", arguments)

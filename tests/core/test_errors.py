@@ -13,6 +13,7 @@ from mcpist.errors import McpistError, concrete_errors, from_message, to_message
 DETAILS: dict[str, Any] = {
     "account": "uma",
     "batch": "b1",
+    "confirmation": "b_1",
     "cycle": "a -> b -> a",
     "elements": 101,
     "field": "params.title",

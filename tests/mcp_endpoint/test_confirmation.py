@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from mcp_endpoint.elicitation.confirmation import DestructiveStep
-from mcp_endpoint.elicitation.questions import SORT_KEY, accept
 from mcpist.batch.ledger.items import table
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
+from mcpist.people.questions import SORT_KEY, accept
+from mcpist.running.confirmation import DestructiveUse
 from mcpist_services import NAMES
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
@@ -260,8 +260,52 @@ def test_the_question_is_in_japanese_if_the_request_asks_for_it(asker: EndpointC
 
 
 def test_long_targets_are_truncated_and_the_account_is_named() -> None:
-    step = DestructiveStep(2, "drop", "github", "delete_label", {"name": "x" * 1_000}, "")
+    step = DestructiveUse("github", "delete_label", {"name": "x" * 1_000}, 2, "drop")
     text = replace(step, account="uma-at-github").as_text()
     assert text.endswith("… (account: uma-at-github)")
     assert len(text) < 400
     assert replace(step, account="uma-at-github").as_dict()["account"] == "uma-at-github"
+
+
+# -- calls --------------------------------------------------------------------------------------------
+
+DELETE = {"module": "rag", "tool": "delete_doc", "params": {"path": "notes/old.md"}}
+
+
+def test_a_destructive_call_asks_as_a_batch_does(asker: EndpointClient) -> None:
+    question = asker.result("call", **DELETE, confirm=True)
+    assert question["resultType"] == "input_required"
+    message = question["inputRequests"]["confirm"]["params"]["message"]
+    assert '- rag.delete_doc {"path":"notes/old.md"}' in message
+
+
+def test_a_yes_runs_the_call_that_was_asked_about(asker: EndpointClient) -> None:
+    question = asker.result("call", **DELETE)
+    result = answered(asker, question, YES, name="call", arguments=DELETE)["result"]
+    assert json.loads(result["content"][0]["text"])["code"] == "FILE_NOT_FOUND"
+    again = answered(asker, question, YES, name="call", arguments=DELETE)
+    assert again["error"]["code"] == -32602
+
+
+def test_a_no_to_a_call_is_an_error(asker: EndpointClient) -> None:
+    question = asker.result("call", **DELETE)
+    result = answered(asker, question, {"action": "decline"}, name="call", arguments=DELETE)["result"]
+    assert json.loads(result["content"][0]["text"])["code"] == "CONFIRMATION_REQUIRED"
+
+
+def test_a_yes_to_a_call_starts_no_batch_and_the_other_way_round(asker: EndpointClient) -> None:
+    assert answered(asker, asker.result("call", **DELETE), YES)["error"]["code"] == -32602
+    question = asker.result("batch", commands=LINES)
+    assert answered(asker, question, YES, name="call", arguments=DELETE)["error"]["code"] == -32602
+
+
+def test_a_client_with_forms_and_links_is_asked_by_a_form(asker: EndpointClient) -> None:
+    both = asker.with_capabilities(elicitation={"form": {}, "url": {}})
+    question = both.result("call", **DELETE)
+    result = answered(both, question, YES, name="call", arguments=DELETE)["result"]
+    assert json.loads(result["content"][0]["text"])["code"] == "FILE_NOT_FOUND"
+
+
+def test_without_forms_a_destructive_call_needs_confirm(door: EndpointClient) -> None:
+    assert door.error("call", **DELETE)["code"] == "CONFIRMATION_REQUIRED"
+    assert door.error("call", **DELETE, confirm=True)["code"] == "FILE_NOT_FOUND"

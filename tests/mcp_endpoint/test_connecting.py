@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mcp_endpoint.elicitation.questions import SORT_KEY
 from mcpist.aws.codec import unpack
 from mcpist.batch.ledger.items import table
+from mcpist.people.questions import SORT_KEY
 from mcpist_services.catalogue import CATALOGUE
 from tests.core.loopback import Reply, serving
 from tests.mcp_endpoint.endpoint_client import EndpointClient
@@ -196,7 +196,7 @@ def test_no_secret_is_stored_with_a_question(asker: EndpointClient, accounts: Fa
     accounts.acting = grant(3, usable=False)
     question = asker.result("call", **GET_ME)
     (item,) = table().query(f"acme#{question['requestState']}")
-    assert set(item) == {"pk", "sk", "digest", "context", "until", "expires_at"}
+    assert set(item) == {"pk", "sk", "kind", "digest", "context", "until", "expires_at"}
     context = unpack(item["context"])
     assert set(context) == {"error", "service", "grant"}
     assert context["grant"] == ["user#uma", 3]

@@ -1,38 +1,23 @@
 """Batches as the model reads them: the plan, and later a summary with the results of the steps."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from mcp_types import ResourceLink
 
 from mcp_endpoint.content.blocks import BATCH_TYPE, BATCH_URI, MAX_BINARY_CHARACTERS, Part, to_parts
 from mcp_endpoint.content.rendering import render
-from mcp_endpoint.elicitation.confirmation import DestructiveStep
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS
-from mcpist.batch.execution.plan import Plan
-from mcpist.batch.language.steps import Step
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.errors import from_message
 from mcpist.files.storage import truncate
 from mcpist.render.answer import compact_json
 from mcpist.render.contents import Block, split_content
-from mcpist.settings import settings
 from mcpist.tools.permissions import Permissions
-from mcpist.tools.tool import Tool
 
 MAX_LISTED_FAILURES = 20
-
-
-def describe_plan(
-    plan: Plan, runs: Iterable[tuple[Step, Tool]], destructive: Sequence[DestructiveStep]
-) -> dict[str, Any]:
-    """Return a checked plan as JSON; `destructive` are the steps that need confirmation."""
-    fields = plan.as_dict(plan.build_machine(settings().step_runner))
-    running = [step.id for step, _ in runs]
-    resumed = {"runs": running} if len(running) < len(plan.steps) else {}
-    return fields | resumed | {"destructive": [step.as_dict() for step in destructive]}
 
 
 def build_parts(head: Header, permissions: Permissions) -> list[Part]:

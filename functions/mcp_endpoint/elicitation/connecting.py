@@ -3,18 +3,19 @@
 The answer permits nothing that would not be permitted without it: it says which call to wait with, and for what.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mcp.shared.exceptions import UrlElicitationRequiredError
 from mcp_types import ElicitRequest, ElicitRequestURLParams, InputRequiredResult
 
-from mcp_endpoint.elicitation import questions
+from mcp_endpoint.elicitation.confirmation import CONFIRM_INPUT
 from mcp_endpoint.exchange import Exchange
-from mcpist.batch.execution.start import new_batch_id
+from mcpist.batch_id import new_batch_id
 from mcpist.caller import Caller
 from mcpist.errors import AccountError, Locale, McpistError, from_message, to_message
+from mcpist.people import questions
 from mcpist.polling import Polling
 from mcpist.running import broker
 
@@ -39,7 +40,7 @@ class UrlElicitation:
 
 
 def run_or_elicit[Result](
-    exchange: Exchange, subject: list[Any], run_call: Callable[[], Result]
+    exchange: Exchange, subject: Sequence[Any], run_call: Callable[[], Result]
 ) -> Result | UrlElicitation:
     """Return the result of a call, or a question if it lacks an account and the client can ask its person.
 
@@ -49,9 +50,11 @@ def run_or_elicit[Result](
     client, context = exchange.client, None
     if not client.supports_urls:
         return run_call()
-    digest = questions.digest_of(exchange.caller, "call", subject)
-    if client.request_state:
-        context = questions.load(exchange.caller, client.request_state, digest).context
+    digest = questions.digest_of(exchange.caller, *subject)
+    if client.request_state and CONFIRM_INPUT not in client.input_responses:
+        question = questions.load(exchange.caller, client.request_state, digest)
+        context = question.context if question.kind == "connect" else None
+    if context:
         reply = client.input_responses.get(CONNECT_INPUT)
         if reply and reply.action != "accept":
             raise from_message(context["error"])
@@ -75,7 +78,8 @@ def _elicit(exchange: Exchange, error: AccountError, digest: str, asked: dict[st
     caller, service = exchange.caller, error.details["service"]
     grant = asked["grant"] if asked else _acting_grant(caller, service)[0]
     context = {"error": to_message(error), "service": service, "grant": grant}
-    state = questions.save(caller, digest, context, state=exchange.client.request_state)
+    state = exchange.client.request_state if asked else ""
+    state = questions.save(caller, digest, context, state=state, kind="connect")
     return UrlElicitation(state, error.text(caller.locale).message, error.details["url"])
 
 

@@ -9,9 +9,17 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.meta_tools.declaration import READ_ONLY_ANNOTATIONS, annotations_of, format_modules
 from mcpist.caller import Caller
-from mcpist.errors import AnswerTooLarge, InvalidRequest, McpistError, ModuleNotFound, UpstreamCallError
+from mcpist.errors import (
+    AnswerTooLarge,
+    ConfirmationPending,
+    InvalidRequest,
+    McpistError,
+    ModuleNotFound,
+    StaleConfirmation,
+    UpstreamCallError,
+)
 from mcpist.render.answer import compact_json
-from mcpist.running.run import run
+from mcpist.running.gate import ToolUse, admit
 from mcpist.telemetry.door import typed_errors
 from mcpist.telemetry.invocation import count
 from mcpist.telemetry.metrics import ERRORS
@@ -66,6 +74,7 @@ class CallCategoryToolRequest(_Arguments):
     category: str
     name: str
     args: Annotated[dict[str, Any] | str, WithJsonSchema({"type": "object"})] = Field(default_factory=dict)
+    confirm: bool = False
 
 
 REQUEST_MODELS: dict[str, type[BaseModel]] = {
@@ -102,6 +111,8 @@ def call_tool(exchange: Exchange, name: str, arguments: dict[str, Any]) -> CallT
                     return _call(exchange, permissions, request)
                 case other:
                     raise TypeError(other)
+    except (ConfirmationPending, StaleConfirmation):  # answered as the protocol wants
+        raise
     except McpistError as error:
         count(ERRORS, by=error.code)
         fields = error.as_dict(exchange.caller.locale)
@@ -143,13 +154,15 @@ def _own_name(home: Module, name: str) -> str:
 
 def _call(exchange: Exchange, permissions: Permissions, request: CallCategoryToolRequest) -> CallToolResult:
     """Return the server's result unchanged, also one that says that the tool failed."""
+    from mcp_endpoint.elicitation.confirmation import consent_of  # `tools/list` need not wait for it
+
     entry = _category(permissions, request.category)
     module = permissions.catalogue.module(entry.name)
-    tool = permissions.tool(entry.name, _own_name(module, request.name))
-    arguments = _arguments(request.args)
+    tool, arguments = _own_name(module, request.name), _arguments(request.args)
+    use = ToolUse(entry.name, tool, arguments, exchange.request_id)
+    admitted = admit(permissions, use, consent_of(exchange.client, claimed=request.confirm))
     try:
-        seconds = exchange.remaining
-        result = run(exchange.caller, module, tool, arguments, request=exchange.request_id, seconds=seconds).result
+        result = admitted.run(exchange.remaining).result
     except UpstreamCallError as error:
         if error.result is None:
             raise

@@ -15,7 +15,8 @@ from mcpist.caller import Caller
 from mcpist.files.storage import truncate
 from mcpist.render.answer import compact_json
 from mcpist.render.contents import split_content
-from mcpist.running.run import ToolResult, run
+from mcpist.render.shows import Shows
+from mcpist.running.gate import ToolResult, ToolUse, admit
 from mcpist.tools.index import ModuleEntry
 from mcpist.tools.permissions import Permissions
 from mcpist.validation import parse_model
@@ -23,7 +24,6 @@ from mcpist_services.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from mcp_endpoint.batches.batch import BatchView
-    from mcp_endpoint.elicitation.confirmation import FormElicitation
     from mcp_endpoint.elicitation.connecting import UrlElicitation
 
 
@@ -37,14 +37,14 @@ class ToolAnswer:
     """The name of the account that acted; empty if none was needed."""
 
 
-type Answer = Sequence[Part] | ToolAnswer | BatchView | FormElicitation | UrlElicitation
-"""The parts of an answer, the state of a batch, or a question to ask first."""
+type Answer = Sequence[Part] | ToolAnswer | BatchView | UrlElicitation
+"""The parts of an answer, the state of a batch, or an address to open first."""
 
 GET_MODULE_SCHEMA_DESCRIPTION = (
     "First step: what modules offer. Tools come as one-line signatures (-> fields of the answer); "
     "name `tools`, or set full, for JSON Schemas; `query` finds tools for a task. Modules:\n{modules}"
 )
-CALL_DESCRIPTION = "Run one tool of a module. The answer is compact; raw_output gives the service's own JSON."
+CALL_DESCRIPTION = "Run one tool. The answer is compact; raw_output gives the service's own JSON."
 BATCH_DESCRIPTION = (
     "Run many tool calls at once. commands: JSONL, one step a line: "
     '{"id":"find","module":"m","tool":"t","params":{},"after":["id"],"output":true}. '
@@ -120,21 +120,22 @@ def call_tool(exchange: Exchange, name: str, arguments: dict[str, Any]) -> Answe
 
 def _call(exchange: Exchange, permissions: Permissions, request: CallRequest) -> "ToolAnswer | UrlElicitation":
     """Run one tool; a truncated list has a second part about the next page, and other blocks follow."""
-    from mcp_endpoint.elicitation.connecting import UrlElicitation, run_or_elicit  # `tools/list` need not wait for it
+    from mcp_endpoint.elicitation.confirmation import consent_of  # `tools/list` need not wait for these
+    from mcp_endpoint.elicitation.connecting import UrlElicitation, run_or_elicit
 
-    tool = permissions.tool(request.module, request.tool)
-    module = permissions.catalogue.module(request.module)
-    caller, request_id, options = exchange.caller, exchange.request_id, request.options
+    caller, consent = exchange.caller, consent_of(exchange.client, claimed=request.confirm)
+    use = ToolUse(request.module, request.tool, request.params, exchange.request_id, options=request.options)
 
-    def run_call() -> ToolResult:
-        seconds = exchange.remaining
-        return run(caller, module, tool, request.params, request=request_id, seconds=seconds, options=options)
+    def run_call() -> tuple[ToolResult, Shows]:
+        admitted = admit(permissions, use, consent)
+        return admitted.run(exchange.remaining), admitted.tool.shows
 
-    result = run_or_elicit(exchange, [request.module, request.tool, request.params], run_call)
-    if isinstance(result, UrlElicitation):
-        return result
+    answer = run_or_elicit(exchange, use.subject, run_call)
+    if isinstance(answer, UrlElicitation):
+        return answer
+    result, shows = answer
     value, blocks = split_content(result.json)
-    text = compact_json(value) if request.raw_output else render(value, tool.shows)
+    text = compact_json(value) if request.raw_output else render(value, shows)
     texts = (
         []
         if value is None and blocks

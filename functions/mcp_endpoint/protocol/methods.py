@@ -31,18 +31,18 @@ async def get_task(context: Context, params: TaskParams) -> Task:
 
 async def update_task(context: Context, params: UpdateParams) -> None:
     """Accept and ignore answers: a batch asks its questions before it starts, so none is pending."""
-    from mcp_endpoint.batches import batch
+    from mcpist.batch.execution import submission
 
     with protocol_errors(context):
-        batch.find_own(exchange_of(context).caller, params.task_id)
+        submission.find_own(exchange_of(context).caller, params.task_id)
 
 
 async def cancel_task(context: Context, params: TaskParams) -> None:
     """Cancel a batch."""
-    from mcp_endpoint.batches import batch
+    from mcpist.batch.execution import submission
 
     with protocol_errors(context):
-        batch.cancel(exchange_of(context).caller, params.task_id)
+        submission.cancel(exchange_of(context).caller, params.task_id)
 
 
 async def list_resources(context: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:

@@ -13,7 +13,7 @@ from mcp_endpoint.meta_tools import categories, declaration
 from mcp_endpoint.meta_tools.declaration import ToolAnswer
 from mcp_endpoint.protocol.errors import asks_by_error, error_result, protocol_error
 from mcp_endpoint.tasks import Context
-from mcpist.errors import AccountError, McpistError, StaleConfirmation
+from mcpist.errors import AccountError, ConfirmationPending, McpistError, StaleConfirmation
 from mcpist.settings import settings
 from mcpist.telemetry.door import typed_errors
 
@@ -33,12 +33,17 @@ async def list_category_tools(context: Context, _: PaginatedRequestParams | None
     return ListToolsResult(tools=categories.declare(exchange_of(context).caller))
 
 
-async def call_category_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
+async def call_category_tool(context: Context, params: CallToolRequestParams) -> Any:
     """Call a tool of categories."""
     if params.name not in categories.REQUEST_MODELS:
         raise _unknown_tool(params.name, categories.REQUEST_MODELS)
     exchange = replace(exchange_of(context), client=client_of(context, params))
-    return categories.call_tool(exchange, params.name, params.arguments or {})
+    try:
+        return categories.call_tool(exchange, params.name, params.arguments or {})
+    except ConfirmationPending as error:
+        return _form(exchange, error)
+    except StaleConfirmation as error:
+        raise protocol_error(context, error) from None
 
 
 async def call_tool(context: Context, params: CallToolRequestParams) -> Any:
@@ -51,6 +56,8 @@ async def call_tool(context: Context, params: CallToolRequestParams) -> Any:
     try:
         with typed_errors():
             return _to_result(exchange, declaration.call_tool(exchange, params.name, params.arguments or {}))
+    except ConfirmationPending as error:
+        return _form(exchange, error)
     except StaleConfirmation as error:  # the protocol wants an unknown state refused, not answered
         raise protocol_error(context, error) from None
     except McpistError as error:
@@ -62,12 +69,11 @@ async def call_tool(context: Context, params: CallToolRequestParams) -> Any:
 def _to_result(exchange: Exchange, answer: declaration.Answer) -> Any:
     """Return a meta-tool's answer as a result of the protocol, with only what the client declared to support."""
     from mcp_endpoint.batches import batch  # `tools/list` need not wait for these
-    from mcp_endpoint.elicitation.confirmation import FormElicitation
     from mcp_endpoint.elicitation.connecting import UrlElicitation
 
     client = exchange.client
     match answer:
-        case FormElicitation() | UrlElicitation():
+        case UrlElicitation():
             return answer.as_result()
         case ToolAnswer(parts, account):
             meta: Any = {ACCOUNT_META_KEY: account} if account else None
@@ -78,6 +84,13 @@ def _to_result(exchange: Exchange, answer: declaration.Answer) -> Any:
             return answer.as_result(links=client.supports_links)
         case parts:
             return CallToolResult(content=content(parts, links=client.supports_links))
+
+
+def _form(exchange: Exchange, error: ConfirmationPending) -> Any:
+    """Return the question that must be answered first, as a form."""
+    from mcp_endpoint.elicitation.confirmation import FormElicitation
+
+    return FormElicitation.of(error, exchange.caller.locale).as_result()
 
 
 def _unknown_tool(name: str, known: dict[str, Any]) -> MCPError:

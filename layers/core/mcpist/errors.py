@@ -26,6 +26,7 @@ McpistError
 │   ├── FileNotFound               FILE_NOT_FOUND 404
 │   ├── BatchNotFound              BATCH_NOT_FOUND 404
 │   ├── ConfirmationRequired       CONFIRMATION_REQUIRED 428
+│   │   ├── ConfirmationPending
 │   │   └── ConfirmationDeclined
 │   ├── UserNotFound               USER_NOT_FOUND 404
 │   ├── RoleNotFound               ROLE_NOT_FOUND 404
@@ -200,6 +201,13 @@ class ConfirmationRequired(CallerError):
     """A destructive request that the user has not agreed to; `destructive` lists what it destroys."""
 
     code, status = "CONFIRMATION_REQUIRED", 428
+
+
+class ConfirmationPending(ConfirmationRequired):
+    """The user must answer a stored question first; `confirmation` is its id."""
+
+    uses: tuple[str, ...] = ()
+    """What is destroyed, a line for each use."""
 
 
 class ConfirmationDeclined(ConfirmationRequired):

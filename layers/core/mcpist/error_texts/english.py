@@ -56,6 +56,11 @@ TEXTS: Mapping[str, Text] = {
         "Nothing has run, because the user has not agreed to what is destroyed: {steps}.",
         "Show the user what is destroyed; if they agree, send the request again with confirm: true.",
     ),
+    "ConfirmationPending": Text(
+        "Nothing has run, because the user has not agreed to what is destroyed: {steps}.",
+        'Show the user what is destroyed; if they agree, send the same request again with "confirmation": '
+        '"{confirmation}", or confirm the batch of this id.',
+    ),
     "ConfirmationDeclined": Text(
         "Nothing has run: the user did not agree to {steps}.", "Ask the user what to do instead."
     ),

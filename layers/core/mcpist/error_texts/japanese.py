@@ -60,6 +60,11 @@ TEXTS: Mapping[str, Text] = {
         "破壊的な操作にユーザーが同意していないため、何も実行していません: {steps}。",
         "内容をユーザーに示し、同意を得てから confirm: true を付けて送ってください。",
     ),
+    "ConfirmationPending": Text(
+        "破壊的な操作にユーザーが同意していないため、何も実行していません: {steps}。",
+        '内容をユーザーに示し、同意を得てから "confirmation": "{confirmation}" を付けて同じリクエストを送るか、'
+        "この ID のバッチを確認してください。",
+    ),
     "ConfirmationDeclined": Text(
         "ユーザーが同意しなかったため、何も実行していません: {steps}。", "代わりの方法をユーザーに尋ねてください。"
     ),

@@ -20,7 +20,7 @@ from mcpist.telemetry.metrics import CALLS, LATENCY
 from mcpist.telemetry.tracing import span
 from mcpist.tools.call import Call, CallResponse, Calls, Lookup, PartialList, ProxiedCall, ProxiedResponse, Work
 from mcpist.tools.module import Module
-from mcpist.tools.permissions import role_permits
+from mcpist.tools.permissions import acting_caller
 from mcpist.tools.tool import Tool
 
 logger = logging.getLogger(__name__)
@@ -75,24 +75,30 @@ def run(
 
 @contextmanager
 def audited(caller: Caller, account: Callable[[], str] = lambda: "", **use: str) -> Iterator[None]:
-    """Write an audit row for the outcome of a use; a failure to write it does not fail the use.
-
-    An AccountError gets a link for this caller, and the account is forgotten, so that a new one is found.
-    """
+    """Write an audit row for the outcome of a use; a failure to write it does not fail the use."""
     outcome = InternalError.code
     try:
-        yield
+        with account_links(caller):
+            yield
         outcome = "succeeded"
     except McpistError as error:
         outcome = error.code
-        if isinstance(error, AccountError):
-            service = error.details["service"]
-            error.details["url"] = settings().connect_url(service, caller.organization, caller.user)
-            broker.forget(caller, service)
         raise
     finally:
         with audit.best_effort():
             audit.record_use(caller, outcome=outcome, account=account(), **use)
+
+
+@contextmanager
+def account_links(caller: Caller) -> Iterator[None]:
+    """Add a link for this caller to an AccountError, and forget the account, so that a new one is found."""
+    try:
+        yield
+    except AccountError as error:
+        service = error.details["service"]
+        error.details["url"] = settings().connect_url(service, caller.organization, caller.user)
+        broker.forget(caller, service)
+        raise
 
 
 def _tool_result(returned: Any, account: str) -> ToolResult:
@@ -104,15 +110,12 @@ def _tool_result(returned: Any, account: str) -> ToolResult:
 
 
 class ServiceClient:
-    """A module's service as one caller's tool reaches it, until a moment on the monotonic clock.
-
-    The caller acts in the roles that allow the tool: the account of another role was not meant for it.
-    """
+    """A module's service as one caller's tool reaches it, until a moment on the monotonic clock."""
 
     def __init__(
-        self, caller: Caller, module: Module, tool: Tool, deadline: float, options: RunOptions = DEFAULT_OPTIONS
+        self, caller: Caller, module: Module, tool: Tool, deadline: float = 0, options: RunOptions = DEFAULT_OPTIONS
     ) -> None:
-        self.caller = replace(caller, roles=tuple(role for role in caller.roles if role_permits(role, tool)))
+        self.caller = acting_caller(caller, tool)
         self.module = module
         self.tool = tool
         self.deadline = deadline

@@ -4,6 +4,7 @@ An organization's `disabled` are masks of full names (`notion.*`, `*.delete_*`) 
 """
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
@@ -143,6 +144,11 @@ def role_permits(role: Role, tool: ListedTool) -> bool:
         and (harmless or _matches(name, role.allow))
         and (tool.effect != "destroys" or role.destructive)
     )
+
+
+def acting_caller(caller: Caller, tool: ListedTool) -> Caller:
+    """Return the caller in the roles that permit a tool: the account of another role was not meant for it."""
+    return replace(caller, roles=tuple(role for role in caller.roles if role_permits(role, tool)))
 
 
 def is_disabled(module: str, tool: str, disabled: Collection[str]) -> bool:

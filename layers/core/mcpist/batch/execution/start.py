@@ -1,7 +1,5 @@
 """Start a batch: write it into the ledger, then start its machine, or the relay where it cannot have one now."""
 
-import re
-import secrets
 import time
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -18,6 +16,7 @@ from mcpist.batch.ledger.items import now
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.batch.machine.definition import MACHINE_TYPE, Machine
 from mcpist.batch.machine.machine_usage import STACK_TAG, record_use
+from mcpist.batch_id import new_batch_id
 from mcpist.errors import StoreUnavailable, UpstreamUnavailable
 from mcpist.people import quota
 from mcpist.running import broker
@@ -39,16 +38,6 @@ _CREATE_REFUSAL_CODES = (
     "ConflictException",
     "TooManyRequestsException",
 )
-
-
-def new_batch_id() -> str:
-    """Return an id that no batch has."""
-    return f"b_{secrets.token_hex(8)}"
-
-
-def is_batch_id(text: str) -> bool:
-    """Return whether a batch could have this id, which a caller sent and which becomes part of a key."""
-    return re.fullmatch(r"b_[0-9a-f]{16}", text) is not None
 
 
 def start(

@@ -1,21 +1,20 @@
 """Questions to a person, stored until they are answered.
 
-The client sends the answer with the call that was asked about and with `requestState`, the id of the question. An item
-of the ledger's table under `pk` ORGANIZATION#ID says what the question was about, so that no sandbox needs a key that
-others share, and an answer is good for one call of one person only. The batch that a confirmation starts gets this id.
+The client sends the answer with the request that was asked about and with the id of the question. An item of the
+ledger's table under `pk` ORGANIZATION#ID says what the question was about, so that no sandbox needs a key that others
+share, and an answer is good for one request of one person only. The batch that a confirmation starts gets this id.
 """
 
 import hashlib
 import json
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.codec import decode, encode
-from mcpist.batch.execution.start import is_batch_id, new_batch_id
-from mcpist.batch.ledger import ledger
-from mcpist.batch.ledger.items import table
+from mcpist.aws.table import Table
+from mcpist.batch_id import is_batch_id, new_batch_id
 from mcpist.caller import Caller
 from mcpist.errors import StaleConfirmation
 from mcpist.settings import settings
@@ -23,40 +22,46 @@ from mcpist.settings import settings
 SORT_KEY = "question"
 MAX_REPLY_SECONDS = 600
 
+type Kind = Literal["confirm", "connect"]
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question that was asked."""
 
     digest: str
-    """Of the caller and the call that was asked about."""
+    """Of the caller and the request that was asked about."""
     until: int
     """When the time for an answer ends, in seconds since the epoch."""
     context: dict[str, Any]
     """The JSON that the asker needs when the answer comes."""
     accepted_at: int | None = None
     """When a yes was used, in seconds since the epoch."""
+    kind: Kind = "confirm"
+    """Whether to agree to something, or to connect an account."""
 
 
 def digest_of(caller: Caller, *subject: Any) -> str:
-    """Return the digest of a call by this caller in these roles."""
+    """Return the digest of a request by this caller in these roles."""
     parts = [caller.organization, caller.user, caller.role_names, *subject]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def save(caller: Caller, digest: str, context: dict[str, Any] | None = None, *, state: str = "") -> str:
+def save(
+    caller: Caller, digest: str, context: dict[str, Any] | None = None, *, state: str = "", kind: Kind = "confirm"
+) -> str:
     """Store a question, in place of that with the same state if one is named, and return its state."""
     state, now = state or new_batch_id(), int(time.time())
-    question = Question(digest, now + MAX_REPLY_SECONDS, context or {})
-    key = {"pk": ledger.partition_key(caller.organization, state), "sk": SORT_KEY}
+    question = Question(digest, now + MAX_REPLY_SECONDS, context or {}, kind=kind)
+    key = {"pk": _partition_key(caller, state), "sk": SORT_KEY}
     # A used answer may be sent again for as long as its batch is kept.
-    table().put(key | encode(question) | {"expires_at": now + settings().keep_seconds})
+    _table().put(key | encode(question) | {"expires_at": now + settings().keep_seconds})
     return state
 
 
 def load(caller: Caller, state: str, digest: str) -> Question:
-    """Return the question of a state; StaleConfirmation for another call's, or one that was not answered in time."""
-    item = table().get(ledger.partition_key(caller.organization, state), SORT_KEY) if is_batch_id(state) else None
+    """Return the question of a state; StaleConfirmation for another request's, or one not answered in time."""
+    item = _table().get(_partition_key(caller, state), SORT_KEY) if is_batch_id(state) else None
     question = decode(Question, item) if item else None
     if question is None or question.digest != digest:
         raise StaleConfirmation(field="requestState")
@@ -68,8 +73,8 @@ def load(caller: Caller, state: str, digest: str) -> Question:
 def accept(caller: Caller, state: str) -> bool:
     """Use the answer to a question; return whether this request was the first to use it."""
     try:
-        table().update(
-            ledger.partition_key(caller.organization, state),
+        _table().update(
+            _partition_key(caller, state),
             SORT_KEY,
             "SET #accepted_at = :now",
             values={":now": int(time.time())},
@@ -78,3 +83,11 @@ def accept(caller: Caller, state: str) -> bool:
     except ConditionFailed:
         return False
     return True
+
+
+def _partition_key(caller: Caller, state: str) -> str:
+    return f"{caller.organization}#{state}"
+
+
+def _table() -> Table:
+    return Table(settings().ledger_table, "ledger")

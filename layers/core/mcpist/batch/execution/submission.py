@@ -1,0 +1,158 @@
+"""A batch as a person submits it: check all of it, have its destruction confirmed, start it, and follow it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from mcpist.batch.execution.plan import Plan, plan
+from mcpist.batch.execution.resume import Resumption, plan_resumption
+from mcpist.batch.execution.start import resume, start
+from mcpist.batch.language.steps import Step
+from mcpist.batch.ledger import ledger
+from mcpist.batch.ledger.records import Header
+from mcpist.batch_id import is_batch_id
+from mcpist.caller import Caller
+from mcpist.errors import BatchNotFound, McpistError, StaleConfirmation
+from mcpist.polling import Polling
+from mcpist.render.answer import compact_json
+from mcpist.running import broker, gate
+from mcpist.running.confirmation import Consent, DestructiveUse, require_confirmation
+from mcpist.settings import settings
+from mcpist.tools.permissions import Permissions, acting_caller
+from mcpist.tools.tool import Tool
+
+MAX_BATCH_WAIT_SECONDS = 20.0
+LEDGER_POLLING = Polling(initial_seconds=0.1, max_seconds=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A batch that is checked and can be started."""
+
+    plan: Plan
+    runs: Sequence[tuple[Step, Tool]]
+    """The steps that will run; those of another batch that succeeded there do not."""
+    timeout: int
+    """The seconds after which the batch closes."""
+    resumption: Resumption | None = None
+    again: tuple[str, ...] = ()
+    """The unknown steps of the other batch that run again."""
+
+    def submit(self, permissions: Permissions, consent: Consent, context: dict[str, Any] | None = None) -> Header:
+        """Start the batch once its user has agreed to what it destroys, or return the batch that the answer started.
+
+        `context` is stored with the question, if one is asked.
+        """
+        if not (destructive := self.destructive):
+            return self._start(permissions, "")
+        resumed = self.resumption.old.batch if self.resumption else ""
+        about = compact_json([self.timeout, resumed, self.again])
+        subject = ("batch", about, [asdict(step) for step in self.plan.steps])
+
+        def describe() -> list[DestructiveUse]:
+            return with_accounts(destructive, self.runs, permissions)
+
+        confirmation = require_confirmation(permissions.caller, consent, subject, describe, context)
+        if confirmation.used:
+            return _already_started(permissions.caller, confirmation.question)
+        return self._start(permissions, confirmation.question)
+
+    @property
+    def destructive(self) -> list[DestructiveUse]:
+        """The steps that destroy something in the order of their lines, without accounts."""
+        steps = sorted((step for step, tool in self.runs if tool.effect == "destroys"), key=lambda step: step.line)
+        return [DestructiveUse(step.module, step.tool, step.params, step.line, step.id, step.each) for step in steps]
+
+    def describe(self, permissions: Permissions) -> dict[str, Any]:
+        """Return the checked plan as JSON, with the steps that need confirmation."""
+        fields = self.plan.as_dict(self.plan.build_machine(settings().step_runner))
+        running = [step.id for step, _ in self.runs]
+        resumed = {"runs": running} if len(running) < len(self.plan.steps) else {}
+        destructive = with_accounts(self.destructive, self.runs, permissions)
+        return fields | resumed | {"destructive": [step.as_dict() for step in destructive]}
+
+    def _start(self, permissions: Permissions, batch: str) -> Header:
+        if self.resumption:
+            return resume(self.resumption, permissions, self.timeout, batch)
+        return start(self.plan, permissions, self.timeout, batch)
+
+
+def prepare(permissions: Permissions, commands: str | list[Any], timeout: int, request: str) -> Submission:
+    """Check a new batch, before anything runs; the tools that the caller may not use are audited."""
+    try:
+        planned = plan(commands, permissions)
+    except McpistError as error:
+        gate.record_refusals(permissions.caller, [error, *error.details.get("problems", ())], request)
+        raise
+    return Submission(planned, [(step, tool) for _, step, tool in planned.steps_by_line], timeout)
+
+
+def prepare_resumption(
+    permissions: Permissions, batch: str, again: Sequence[str], timeout: int, request: str
+) -> Submission:
+    """Check what is left of an earlier batch of the same user."""
+    try:
+        resumption = plan_resumption(find_own(permissions.caller, batch), permissions, again)
+    except McpistError as error:
+        gate.record_refusals(permissions.caller, [error, *error.details.get("problems", ())], request)
+        raise
+    return Submission(resumption.plan, resumption.steps_to_run, timeout, resumption, tuple(again))
+
+
+def find_own(caller: Caller, batch: str) -> Header:
+    """Return a batch that this caller started, or for an administrator any of the organization."""
+    if not is_batch_id(batch):
+        raise BatchNotFound(batch=batch)
+    head = ledger.get_header(ledger.partition_key(caller.organization, batch))
+    if head.user != caller.user and caller.system_role != "admin":
+        raise BatchNotFound(batch=batch)
+    return ledger.close(head)
+
+
+def cancel(caller: Caller, batch: str) -> None:
+    """Cancel a batch; does nothing to one that is done."""
+    ledger.cancel(find_own(caller, batch).pk)
+
+
+def wait(head: Header, seconds: float) -> Header:
+    """Return the header once the batch is done, or when the time for it is over."""
+    return LEDGER_POLLING.wait(
+        head,
+        lambda latest: latest.done,
+        lambda: ledger.close(ledger.get_header(head.pk)),
+        min(MAX_BATCH_WAIT_SECONDS, seconds),
+    )
+
+
+def with_accounts(
+    destructive: Iterable[DestructiveUse], runs: Iterable[tuple[Step, Tool]], permissions: Permissions
+) -> list[DestructiveUse]:
+    """Return the steps with the names of the accounts that will act for each of them, where the broker knows them."""
+    destructive, tools = list(destructive), {step.id: tool for step, tool in runs}
+    services = {use.module: permissions.catalogue.module(use.module).service for use in destructive}
+    callers = {use.id: acting_caller(permissions.caller, tools[use.id]) for use in destructive}
+    accounts: dict[tuple[str, ...], dict[str, str]] = {}
+    for caller in {caller.role_names: caller for caller in callers.values()}.values():
+        wanted = sorted({service for service in services.values() if service})
+        accounts[caller.role_names] = _account_names(caller, wanted) if wanted else {}
+    return [
+        replace(use, account=accounts[callers[use.id].role_names].get(services[use.module] or "", ""))
+        for use in destructive
+    ]
+
+
+def _account_names(caller: Caller, services: list[str]) -> dict[str, str]:
+    """Return the names of the accounts that act for a caller by service; empty if the broker cannot tell."""
+    try:
+        rows = broker.request(caller, "status", services=services)["grants"]
+    except McpistError:
+        return {}
+    return {row["service"]: row["account_name"] for row in rows if row["acts"]}
+
+
+def _already_started(caller: Caller, batch: str) -> Header:
+    """Return the batch that an earlier request started; StaleConfirmation if its start failed."""
+    try:
+        return find_own(caller, batch)
+    except BatchNotFound:
+        raise StaleConfirmation(field="requestState") from None

@@ -1,0 +1,14 @@
+"""The ids of batches; a question that must be answered before a batch starts already has the batch's id."""
+
+import re
+import secrets
+
+
+def new_batch_id() -> str:
+    """Return an id that no batch has."""
+    return f"b_{secrets.token_hex(8)}"
+
+
+def is_batch_id(text: str) -> bool:
+    """Return whether a batch could have this id, which a caller sent and which becomes part of a key."""
+    return re.fullmatch(r"b_[0-9a-f]{16}", text) is not None

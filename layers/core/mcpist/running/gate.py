@@ -1,0 +1,180 @@
+"""The gate: the only way in which a door uses a tool, or a resource or a prompt of an upstream server.
+
+In this order: the caller's permissions, the tool's effect, the confirmation of what destroys, the account of the roles
+that permit the tool, the service's limits, the run, and one audit row for the outcome, a refusal included.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from mcpist.caller import Caller
+from mcpist.errors import (
+    AccountError,
+    AdministratorError,
+    ConfirmationPending,
+    ConfirmationRequired,
+    FileNotFound,
+    InvalidRequest,
+    McpistError,
+    StaleConfirmation,
+)
+from mcpist.running import broker
+from mcpist.running.confirmation import Consent, DestructiveUse, require_confirmation
+from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
+from mcpist.running.run import ServiceClient, account_links, audited, run
+from mcpist.running.run import ToolResult as ToolResult
+from mcpist.telemetry import audit
+from mcpist.tools.module import Module, UpstreamClient
+from mcpist.tools.permissions import Permissions, acting_caller
+from mcpist.tools.tool import Tool
+from mcpist.tools.upstream_tool import UpstreamTool
+
+if TYPE_CHECKING:
+    from mcp_types import GetPromptResult, ReadResourceResult
+
+# What a caller may not do; a wrong argument or name is not a refusal.
+REFUSALS = (AdministratorError, AccountError, ConfirmationRequired)
+MAX_AUDITED_NAME_CHARACTERS = 200  # of a name that a caller sent
+
+NOT_ASKED = Consent()
+CONFIRMED = Consent(claimed=True)
+"""The consent of a step: its batch was confirmed before it started."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A use of a tool, as a caller asks for it."""
+
+    module: str
+    tool: str
+    arguments: Mapping[str, Any]
+    request: str
+    """The id of the request."""
+    batch: str = ""
+    """The id of the batch that the use is a step of; empty for a call."""
+    options: RunOptions = DEFAULT_OPTIONS
+
+    @property
+    def subject(self) -> list[Any]:
+        """What a question about this use is about."""
+        return ["call", [self.module, self.tool, dict(self.arguments)]]
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedUse:
+    """A use that is permitted and confirmed."""
+
+    caller: Caller
+    module: Module
+    tool: Tool
+    use: ToolUse
+
+    def run(self, seconds: float) -> ToolResult:
+        """Return the tool's result within some seconds."""
+        use = self.use
+        return run(
+            self.caller,
+            self.module,
+            self.tool,
+            use.arguments,
+            request=use.request,
+            batch=use.batch,
+            seconds=seconds,
+            options=use.options,
+        )
+
+
+def admit(permissions: Permissions, use: ToolUse, consent: Consent = NOT_ASKED) -> AdmittedUse:
+    """Return a use that may run, or raise why not: nothing has happened then."""
+    caller = permissions.caller
+    with _refusals_audited(caller, use):
+        tool = permissions.tool(use.module, use.tool)
+        admitted = AdmittedUse(caller, permissions.catalogue.module(use.module), tool, use)
+        if tool.effect == "destroys":
+            _confirm(admitted, consent)
+    return admitted
+
+
+def read_upstream(
+    permissions: Permissions, module: str, uri: str, request: str, seconds: float
+) -> "ReadResourceResult":
+    """Return a resource of the upstream server behind a category, unchanged."""
+    absence = FileNotFound(path=uri)
+    with _upstream_use(permissions, module, "resources/read", request, absence) as (caller, upstream):
+        return upstream.read(caller, uri, deadline=time.monotonic() + seconds)
+
+
+def get_upstream_prompt(
+    permissions: Permissions, module: str, prompt: str, arguments: Mapping[str, str], request: str, seconds: float
+) -> "GetPromptResult":
+    """Return a prompt of the upstream server behind a category."""
+    absence = InvalidRequest(field="name", problem=f'there is no prompt "{prompt}"')
+    with _upstream_use(permissions, module, "prompts/get", request, absence) as (caller, upstream):
+        return upstream.get_prompt(caller, prompt, arguments, deadline=time.monotonic() + seconds)
+
+
+def record_refusals(caller: Caller, errors: Iterable[McpistError], request: str) -> None:
+    """Write an audit row for each tool that a caller may not use, of the problems of a batch."""
+    refusals = [error for error in errors if isinstance(error, AdministratorError)]
+    names = {error.details["name"]: error for error in refusals if "name" in error.details}
+    for name, error in names.items():
+        module, _, tool = str(name).rpartition(".")
+        _record_refusal(caller, module, tool, error, request)
+
+
+def _confirm(admitted: AdmittedUse, consent: Consent) -> None:
+    """Have the person agree to a destructive use, once; the account is found first, so that the question names it."""
+    use = admitted.use
+    admitted.tool.validate(use.arguments)
+
+    def describe() -> list[DestructiveUse]:
+        return [DestructiveUse(use.module, use.tool, dict(use.arguments), account=_account_name(admitted))]
+
+    if require_confirmation(admitted.caller, consent, use.subject, describe).used:
+        raise StaleConfirmation(field="confirmation")
+
+
+def _account_name(admitted: AdmittedUse) -> str:
+    """Return the name of the account that will act; AccountError if there is none, before anybody is asked."""
+    caller, tool = admitted.caller, admitted.tool
+    with account_links(caller):
+        if isinstance(tool, UpstreamTool):
+            return broker.resolve(acting_caller(caller, tool), tool.service).account_name if tool.service else ""
+        service = ServiceClient(caller, admitted.module, tool)
+        service.resolve_account()
+        return service.account_name
+
+
+@contextmanager
+def _upstream_use(
+    permissions: Permissions, module: str, method: str, request: str, absence: McpistError
+) -> Iterator[tuple[Caller, UpstreamClient]]:
+    """Yield the caller in the roles that have the module, and the client of its server; `absence` if it has none."""
+    caller = permissions.caller
+    with _refusals_audited(caller, ToolUse(module, method, {}, request)):
+        entry = permissions.module(module)
+    upstream = permissions.catalogue.module(entry.name).upstream
+    caller = replace(caller, roles=tuple(role for role in caller.roles if entry.name in role.modules))
+    if upstream is None:
+        raise absence
+    with audited(caller, module=entry.name, tool=method, request=request):
+        yield caller, upstream
+
+
+@contextmanager
+def _refusals_audited(caller: Caller, use: ToolUse) -> Iterator[None]:
+    try:
+        yield
+    except REFUSALS as error:
+        if not isinstance(error, ConfirmationPending):  # a question is no refusal yet
+            _record_refusal(caller, use.module, use.tool, error, use.request, use.batch)
+        raise
+
+
+def _record_refusal(caller: Caller, module: str, tool: str, error: McpistError, request: str, batch: str = "") -> None:
+    module, tool = (name[:MAX_AUDITED_NAME_CHARACTERS] for name in (module, tool))
+    with audit.best_effort():
+        audit.record_use(caller, module=module, tool=tool, outcome=error.code, request=request, batch=batch)

@@ -1,0 +1,167 @@
+"""The gate: what is refused or asked before anything runs, and the rows that this leaves."""
+
+import io
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from mcpist.aws import clients
+from mcpist.aws.table import Table
+from mcpist.caller import Proof, Role
+from mcpist.errors import (
+    AuthorizationError,
+    ConfirmationDeclined,
+    ConfirmationPending,
+    ConfirmationRequired,
+    ConnectionRequired,
+    InvalidArguments,
+    McpistError,
+    StaleConfirmation,
+    ToolDisabled,
+    UpstreamUnavailable,
+    to_message,
+)
+from mcpist.people import questions
+from mcpist.running import broker
+from mcpist.running.broker import Credential
+from mcpist.running.confirmation import Consent
+from mcpist.running.gate import CONFIRMED, ToolUse, admit, record_refusals
+from mcpist.settings import settings
+from mcpist.tools.permissions import Permissions
+from tests.core.sample import CATALOGUE, EVERYTHING, caller
+
+UMA = replace(caller(EVERYTHING), proof=Proof("jwt", "j.w.t"))
+DELETE = ToolUse("shop", "delete_item", {"item_id": "7"}, "r1")
+ASKED = Consent(can_ask=True)
+
+pytestmark = pytest.mark.usefixtures("aws")
+
+
+@pytest.fixture(autouse=True)
+def credential(aws: list[str]) -> None:  # noqa: ARG001 - the cache is emptied with AWS
+    """Let the caller's account be known already."""
+    held = Credential("t1", account_id="1", account_name="uma@shop", owner="user#uma", expires_at=None)
+    broker.credential_cache.put(("acme", "uma", ("everything",), "shop"), held)
+
+
+def rows() -> list[tuple[str, str]]:
+    items = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    return [(item["tool"], item["outcome"]) for item in items]
+
+
+def permitted(*roles: Role, disabled: tuple[str, ...] = ()) -> Permissions:
+    return Permissions(replace(caller(*roles, disabled=disabled), proof=Proof("jwt", "j.w.t")), CATALOGUE)
+
+
+def pending(use: ToolUse = DELETE) -> ConfirmationPending:
+    with pytest.raises(ConfirmationPending) as asked:
+        admit(Permissions(UMA, CATALOGUE), use, ASKED)
+    return asked.value
+
+
+def answer(state: str, *, agreed: bool | None = True) -> Consent:
+    return Consent(can_ask=True, question=state, agreed=agreed)
+
+
+@pytest.mark.parametrize(
+    ("permissions", "use", "error"),
+    [
+        (permitted(Role("empty")), ToolUse("shop", "get_item", {"item_id": "7"}, "r1"), AuthorizationError),
+        (permitted(EVERYTHING, disabled=("shop.*",)), DELETE, ToolDisabled),
+        (permitted(EVERYTHING), DELETE, ConfirmationRequired),
+    ],
+    ids=["of no role", "switched off", "not confirmed"],
+)
+def test_a_refused_use_leaves_a_row(permissions: Permissions, use: ToolUse, error: type[McpistError]) -> None:
+    with pytest.raises(error):
+        admit(permissions, use)
+    assert rows() == [(f"shop.{use.tool}", error.code)]
+
+
+def test_a_refusal_is_answered_even_if_its_row_is_lost() -> None:
+    error = {"Error": {"Code": "AccessDeniedException", "Message": "no"}, "ResponseMetadata": {}}
+    response = type("Response", (), {"status_code": 400})
+    clients.session().register("before-call.dynamodb.PutItem", lambda **_: (response, error))
+    with pytest.raises(AuthorizationError):
+        admit(permitted(Role("empty")), DELETE)
+
+
+def test_a_name_that_a_caller_made_up_is_shortened_in_its_row() -> None:
+    record_refusals(UMA, [AuthorizationError(name=f"shop.{'x' * 5_000}")], "r1")
+    ((name, outcome),) = rows()
+    assert (len(name), outcome) == (len("shop.") + 200, "AUTHORIZATION_ERROR")
+
+
+def test_a_batch_leaves_one_row_for_each_tool_that_is_refused() -> None:
+    errors = [AuthorizationError(name="shop.a"), ToolDisabled(name="shop.b"), AuthorizationError(name="shop.a")]
+    record_refusals(UMA, [*errors, InvalidArguments(module="shop", tool="c", field="x", problem="no")], "r1")
+    assert sorted(rows()) == [("shop.a", "AUTHORIZATION_ERROR"), ("shop.b", "TOOL_DISABLED")]
+
+
+def test_a_question_names_the_target_and_the_account_and_is_no_refusal() -> None:
+    error = pending()
+    assert error.uses == ('shop.delete_item {"item_id":"7"} (account: uma@shop)',)
+    assert rows() == []
+
+
+def test_a_yes_admits_the_use_once() -> None:
+    state = pending().details["confirmation"]
+    permissions = Permissions(UMA, CATALOGUE)
+    assert admit(permissions, DELETE, answer(state)).tool.name == "delete_item"
+    with pytest.raises(StaleConfirmation):
+        admit(permissions, DELETE, answer(state))
+
+
+def test_a_no_is_a_refusal_with_a_row() -> None:
+    with pytest.raises(ConfirmationDeclined):
+        admit(Permissions(UMA, CATALOGUE), DELETE, answer(pending().details["confirmation"], agreed=False))
+    assert rows() == [("shop.delete_item", "CONFIRMATION_REQUIRED")]
+
+
+def test_a_yes_admits_no_other_target() -> None:
+    state = pending().details["confirmation"]
+    with pytest.raises(StaleConfirmation):
+        admit(Permissions(UMA, CATALOGUE), replace(DELETE, arguments={"item_id": "8"}), answer(state))
+
+
+def test_a_yes_to_connecting_an_account_confirms_nothing() -> None:
+    state = questions.save(UMA, questions.digest_of(UMA, *DELETE.subject), {"service": "shop"}, kind="connect")
+    with pytest.raises(StaleConfirmation):
+        admit(Permissions(UMA, CATALOGUE), DELETE, answer(state))
+
+
+def test_the_word_of_the_program_counts_only_where_nobody_can_be_asked() -> None:
+    permissions = Permissions(UMA, CATALOGUE)
+    assert admit(permissions, DELETE, CONFIRMED)
+    with pytest.raises(ConfirmationPending):
+        admit(permissions, DELETE, Consent(claimed=True, can_ask=True))
+
+
+def test_arguments_are_checked_before_anybody_is_asked() -> None:
+    with pytest.raises(InvalidArguments):
+        admit(Permissions(UMA, CATALOGUE), replace(DELETE, arguments={}), ASKED)
+
+
+def broker_answers(error: McpistError) -> None:
+    """Let the broker be asked, and answer with an error."""
+    broker.credential_cache.clear()
+    payload = io.BytesIO(json.dumps({"error": to_message(error)}).encode())
+    answer = {"Payload": payload, "ResponseMetadata": {"RequestId": "i1"}}
+    response = type("Response", (), {"status_code": 200})
+    clients.session().register("before-call.lambda.Invoke", lambda **_: (response, answer))
+
+
+def test_an_account_is_connected_before_anybody_is_asked() -> None:
+    broker_answers(ConnectionRequired(service="shop", url=""))
+    with pytest.raises(ConnectionRequired) as error:
+        admit(Permissions(UMA, CATALOGUE), DELETE, ASKED)
+    assert error.value.details["url"].endswith("/connect/shop?organization=acme&user=uma")
+    assert rows() == [("shop.delete_item", "CONNECTION_REQUIRED")]
+
+
+def test_a_broker_that_fails_stops_a_destructive_use() -> None:
+    broker_answers(UpstreamUnavailable(service="token broker", problem="down"))
+    with pytest.raises(UpstreamUnavailable):
+        admit(Permissions(UMA, CATALOGUE), DELETE, ASKED)
