@@ -35,7 +35,7 @@ def recall() -> Iterator[Row]:
     found = [
         any(
             names[number] in task["tools"]
-            for number in CATALOGUE.index.words.rank(task["task"], range(len(names)), BEST)
+            for number, _ in CATALOGUE.index.words.rank(task["task"], range(len(names)), BEST)
         )
         for task in tasks
     ]
@@ -80,7 +80,7 @@ def large_catalogue(*more: ModuleEntry) -> Index:
         entries: dict[str, ToolEntry] = {}
         for tool in chance.choices(real, k=SYNTHETIC_TOOLS):
             own = f"{tool.name}_{chance.choice(vocabulary).lower().strip('.,:()')}_{len(entries)}"
-            entries[own] = replace(ToolEntry.of(tool), module=name, name=own)
+            entries[own] = replace(ToolEntry.of(tool, {}), module=name, name=own)
             about = f"{tool.description} {' '.join(chance.choices(vocabulary, k=3))}"
             texts.append({**tool.words, "name": own, "service": name, "description": about})
         modules.append(ModuleEntry(name, "A service.", "1", name, {}, entries))

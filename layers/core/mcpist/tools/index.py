@@ -1,12 +1,12 @@
 """The index of all modules: written by the build, and read without importing any module."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Self
 
-from mcpist.tools.module import Module
+from mcpist.tools.module import FIRST_RELEASE, Module, ModuleKind
 from mcpist.tools.prompt import Prompt
 from mcpist.tools.resource import Resource
 from mcpist.tools.search import JoinedWordIndex, WordIndex
@@ -25,6 +25,8 @@ class ToolEntry:
     effect: Effect
     reveals: bool
     line: str
+    about: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Its metadata where they differ from the module's."""
 
     @property
     def reads(self) -> bool:
@@ -32,12 +34,13 @@ class ToolEntry:
         return self.effect == "reads"
 
     @classmethod
-    def of(cls, tool: Tool) -> Self:
-        """Return the entry of a tool."""
+    def of(cls, tool: Tool, module: Mapping[str, Any]) -> Self:
+        """Return the entry of a tool; `module` are the module's metadata."""
         mark = "" if tool.reads else f"[{tool.effect}] "
         first = tool.description.partition("\n")[0]
         first = first if len(first) <= MAX_DESCRIPTION_CHARACTERS else f"{first[: MAX_DESCRIPTION_CHARACTERS - 1]}…"
-        return cls(tool.module, tool.name, tool.effect, tool.reveals, f"{tool.signature}: {mark}{first}")
+        about = {name: value for name, value in tool.about.items() if value != module.get(name)}
+        return cls(tool.module, tool.name, tool.effect, tool.reveals, f"{tool.signature}: {mark}{first}", about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,8 @@ class ModuleEntry:
     """Fields that are added to the module's schemas."""
     listed: bool = True
     """False for a category whose tools could not be read yet."""
+    kind: ModuleKind = "service"
+    registered_at: str = FIRST_RELEASE
 
     @classmethod
     def of(cls, module: Module) -> Self:
@@ -112,9 +117,11 @@ class ModuleEntry:
             module.api_version,
             module.service,
             {**module.about, "tags": list(module.about.get("tags", ()))},
-            {name: ToolEntry.of(tool) for name, tool in module.tools.items()},
+            {name: ToolEntry.of(tool, module.about) for name, tool in module.tools.items()},
             {name: ResourceEntry.of(resource) for name, resource in module.resources.items()},
             {name: PromptEntry.of(prompt) for name, prompt in module.prompts.items()},
+            kind=module.kind,
+            registered_at=module.registered_at,
         )
 
 

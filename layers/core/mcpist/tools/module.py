@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack
 
 from mcpist.caller import Caller
 from mcpist.render.shows import Shows
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 type ToolFunction = Callable[..., Work]
 type ResourceFunction = Callable[..., Mapping[str, Any]]
 type PromptFunction = Callable[..., str]
+type ModuleKind = Literal["service", "upstream", "api", "program"]
+"""A written service, a category of upstream servers, an imported API, or a set of programs."""
+
+FIRST_RELEASE = "2026-11-21T00:00:00Z"
 
 
 class UpstreamClient(Protocol):
@@ -82,6 +86,9 @@ class Module:
     """The MCP servers behind a category."""
     about: ModuleMetadata
     """Metadata of every tool that declares no other."""
+    kind: ModuleKind
+    registered_at: str
+    """When its tools became available, in UTC."""
     completions: dict[str, tuple[Tool, str]]
     """For an argument: the tool that lists its values, and the column that they are in."""
 
@@ -100,6 +107,8 @@ class Module:
         refusals: Refusals = HTTP_STANDARD,
         synonyms: str = "",
         upstream: UpstreamClient | None = None,
+        kind: ModuleKind = "service",
+        registered_at: str = FIRST_RELEASE,
         **about: Unpack[ModuleMetadata],
     ) -> None:
         self.name = name
@@ -115,6 +124,8 @@ class Module:
         self.refusals = refusals
         self.synonyms = synonyms
         self.upstream = upstream
+        self.kind = kind
+        self.registered_at = registered_at
         self.about = ModuleMetadata(version="1.0.0", category="productivity", author="MCPist", tags=())
         self.about.update(about)
         self.tools: dict[str, Tool] = {}

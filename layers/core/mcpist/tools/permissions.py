@@ -62,12 +62,16 @@ class Permissions:
         """Return the module's prompts all of whose tools this caller may use."""
         return [one for one in module.prompts.values() if all(self.allows(module.tools[tool]) for tool in one.tools)]
 
-    def search(self, query: str) -> list[ToolEntry]:
+    def search(self, query: str, limit: int = 10) -> list[ToolEntry]:
         """Return the caller's tools that fit a task, best first."""
+        return [tool for tool, _ in self.ranked(query, limit)]
+
+    def ranked(self, query: str, limit: int) -> list[tuple[ToolEntry, float]]:
+        """Return the caller's tools that fit a task with their scores, best first; the best has 1."""
         self.load_tools({name for role in self.caller.roles for name in role.modules})
         index = self.catalogue.index
         allowed = {number for numbers in self._view.values() for number in numbers}
-        return [index.tools[number] for number in index.words.rank(query, allowed)]
+        return [(index.tools[number], score) for number, score in index.words.rank(query, allowed, limit)]
 
     def tool(self, module_name: str, name: str) -> Tool:
         """Return a tool by its names, or raise why not; the error reveals nothing of a module of other roles."""

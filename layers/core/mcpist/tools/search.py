@@ -72,14 +72,18 @@ class WordIndex:
                 impacts[stem].append((number, factor * frequency / (SATURATION + frequency)))
         return cls({stem: _posting(known, len(counted)) for stem, known in sorted(impacts.items())}, synonyms)
 
-    def rank(self, query: str, allowed: Collection[int], limit: int = 10) -> list[int]:
-        """Return the numbers of the tools that fit a task, best first, without any that fits much less."""
+    def rank(self, query: str, allowed: Collection[int], limit: int = 10) -> list[tuple[int, float]]:
+        """Return the numbers of the tools that fit a task and their scores, best first, without what fits much less.
+
+        The best score is 1.
+        """
         scores: dict[int, float] = defaultdict(float)
         for stem, weight in query_weights(query, self.synonyms).items():
             for number, impact in self.postings(stem):
                 scores[number] += weight * impact
         best = nlargest(limit, ((score, -number) for number, score in scores.items() if number in allowed))
-        return [-number for score, number in best if score >= best[0][0] * MIN_RELATIVE_SCORE]
+        highest = best[0][0] if best else 0
+        return [(-number, score / highest) for score, number in best if score >= highest * MIN_RELATIVE_SCORE]
 
     def postings(self, stem: str) -> Iterator[tuple[int, ...]]:
         """Yield the tools that have a stem, each as (number, impact)."""

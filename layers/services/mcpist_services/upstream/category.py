@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -43,7 +44,15 @@ class CategoryModule(Module):
         listings = self._listings
         prompts = {prompt.name: server for server in self._owned_servers[::-1] for prompt in listings[server].prompts}
         peers = CategoryPeers(resolved.name, prefixes, prompts)
-        super().__init__(resolved.name, resolved.category.description, api_version="mcp", upstream=peers)
+        super().__init__(
+            resolved.name,
+            resolved.category.description,
+            api_version="mcp",
+            upstream=peers,
+            kind="upstream",
+            category="upstream",
+            author=", ".join(self.servers),
+        )
         self.description = " ".join(resolved.category.description.split())
         given = {server: {tool.name: tool for tool in listing.tools} for server, listing in self._listings.items()}
         for chosen in resolved.tools.values():
@@ -75,8 +84,12 @@ class CategoryModule(Module):
     @cached_property
     def entry(self) -> ModuleEntry:
         """The category's entry in the index."""
+        entry = ModuleEntry.of(self)
+        tools = {name: replace(tool, about=self._approval(name)) for name, tool in entry.tools.items()}
         return replace(
-            ModuleEntry.of(self),
+            entry,
+            tools=tools,
+            registered_at=min((tool.about["registered_at"] for tool in tools.values()), default=""),
             resources={one.name: one for one in self._resource_entries()},
             prompts={one.name: one for one in self._prompt_entries()},
             notes=self._notes(),
@@ -117,6 +130,11 @@ class CategoryModule(Module):
             server=chosen.server,
             service=next(iter(sorted(configuration().servers[chosen.server].grants)), None),
         )
+
+    def _approval(self, tool: str) -> dict[str, str]:
+        """Return when a tool was approved, as its metadata."""
+        approved_at = self._known[self._resolved.tools[tool].server].pins[tool].approved_at
+        return {"registered_at": datetime.fromtimestamp(approved_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
 
     def _notes(self) -> dict[str, Any]:
         notes: dict[str, Any] = {"source_server": self.source}

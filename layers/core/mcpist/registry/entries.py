@@ -1,0 +1,161 @@
+"""Entries: every tool and module that a caller may know of, with their metadata, also where they are switched off."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcpist.registry.switches import find
+from mcpist.tools.index import ModuleEntry, ToolEntry
+from mcpist.tools.module import ModuleKind
+from mcpist.tools.permissions import Permissions, is_disabled, role_permits
+from mcpist.tools.tool import Effect
+
+MAX_SEARCH_RESULTS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A module or, where `tool` is not empty, a tool."""
+
+    name: str
+    """The full name: `github`, `github.list_issues`."""
+    module: str
+    tool: str = ""
+    kind: ModuleKind
+    effect: Effect | None = None
+    """The effect of a tool."""
+    description: str
+    """The description of a module; of a tool the line that a model reads."""
+    version: str
+    enabled: bool
+    registered_at: str
+    """When it became available, in UTC; empty for a category of which nothing was approved yet."""
+    tags: tuple[str, ...]
+    category: str
+    author: str
+    dependencies: tuple[str, ...]
+    """The services whose accounts it needs."""
+    tool_count: int = 0
+    """How many tools a module has for this caller, those that are switched off among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a list of entries is narrowed to; an empty field narrows nothing."""
+
+    module: str = ""
+    category: str = ""
+    tag: str = ""
+    effect: Effect | None = None
+    enabled: bool | None = None
+
+    def admits(self, entry: Entry) -> bool:
+        """Whether an entry has everything that is asked for; upper and lower case are the same."""
+        return (
+            self.module in {"", entry.module}
+            and self.category.casefold() in {"", entry.category.casefold()}
+            and (not self.tag or self.tag.casefold() in map(str.casefold, entry.tags))
+            and self.effect in {None, entry.effect}
+            and self.enabled in {None, entry.enabled}
+        )
+
+
+EVERYTHING = Filter()
+
+
+class Registry:
+    """The tools and modules of a caller's roles; with `everything`, those of the whole organization.
+
+    A category whose tools are not known is listed without any: no server is asked.
+    """
+
+    def __init__(self, permissions: Permissions, *, everything: bool = False) -> None:
+        self._permissions = permissions
+        self._everything = everything
+
+    def list(self, wanted: Filter = EVERYTHING) -> Sequence[Entry]:
+        """Return the tools that a filter admits, in the order of their modules."""
+        return [entry for entry in self._tools() if wanted.admits(entry)]
+
+    def modules(self, wanted: Filter = EVERYTHING) -> Sequence[Entry]:
+        """Return the modules that a filter admits."""
+        return [entry for module in self._modules() if wanted.admits(entry := self._module_entry(module))]
+
+    def filter_by_tag(self, tag: str) -> Sequence[Entry]:
+        """Return the tools with a tag."""
+        return self.list(Filter(tag=tag))
+
+    def filter_by_category(self, category: str) -> Sequence[Entry]:
+        """Return the tools of a category."""
+        return self.list(Filter(category=category))
+
+    def search(self, query: str, wanted: Filter = EVERYTHING, limit: int = 20) -> Sequence[tuple[Entry, float]]:
+        """Return the tools that fit a task and may be used now, best first, each with its score; the best has 1."""
+        ranked = self._permissions.ranked(query, MAX_SEARCH_RESULTS)
+        modules = self._permissions.catalogue.index.modules
+        found = ((self._tool_entry(modules[tool.module], tool), score) for tool, score in ranked)
+        return [(entry, score) for entry, score in found if wanted.admits(entry)][:limit]
+
+    def get(self, name: str) -> Entry:
+        """Return a module or a tool by its full name; the error says why there is none for this caller."""
+        module, tool = find(self._permissions.catalogue, name)
+        if tool and tool in module.tools and self._knows(module.tools[tool]):
+            return self._tool_entry(module, module.tools[tool])
+        if not tool and any(known is module for known in self._modules()):
+            return self._module_entry(module)
+        self._permissions.require(module.name, [tool] if tool else ())
+        module = self._permissions.catalogue.index.modules[module.name]
+        return self._tool_entry(module, module.tools[tool]) if tool else self._module_entry(module)
+
+    def get_version(self, name: str) -> str:
+        """Return the version of a module or a tool."""
+        return self.get(name).version
+
+    def _modules(self) -> Iterator[ModuleEntry]:
+        held = {name for role in self._permissions.caller.roles for name in role.modules}
+        for module in self._permissions.catalogue.index.modules.values():
+            if self._everything or (module.name in held and (not module.tools or any(self._known(module)))):
+                yield module
+
+    def _tools(self) -> Iterator[Entry]:
+        for module in self._permissions.catalogue.index.modules.values():
+            for tool in self._known(module):
+                yield self._tool_entry(module, tool)
+
+    def _known(self, module: ModuleEntry) -> Iterable[ToolEntry]:
+        return (tool for tool in module.tools.values() if self._knows(tool))
+
+    def _knows(self, tool: ToolEntry) -> bool:
+        return self._everything or any(role_permits(role, tool) for role in self._permissions.caller.roles)
+
+    def _tool_entry(self, module: ModuleEntry, tool: ToolEntry) -> Entry:
+        return Entry(
+            name=f"{module.name}.{tool.name}",
+            tool=tool.name,
+            effect=tool.effect,
+            description=tool.line,
+            enabled=not is_disabled(module.name, tool.name, self._permissions.caller.disabled),
+            **_metadata(module, {"registered_at": module.registered_at, **module.about, **tool.about}),
+        )
+
+    def _module_entry(self, module: ModuleEntry) -> Entry:
+        return Entry(
+            name=module.name,
+            description=module.description,
+            enabled=not is_disabled(module.name, "*", self._permissions.caller.disabled),
+            tool_count=sum(1 for _ in self._known(module)),
+            **_metadata(module, {"registered_at": module.registered_at, **module.about}),
+        )
+
+
+def _metadata(module: ModuleEntry, about: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "module": module.name,
+        "kind": module.kind,
+        "version": about.get("version", "1.0.0"),
+        "category": about.get("category", ""),
+        "author": about.get("author", ""),
+        "tags": tuple(about.get("tags", ())),
+        "registered_at": about["registered_at"],
+        "dependencies": (module.service,) if module.service else (),
+    }
