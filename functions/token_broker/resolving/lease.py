@@ -31,6 +31,8 @@ from token_broker.grants.grant import Grant
 LEASE_RETENTION_SECONDS = 86_400
 MAX_REFRESH_BACKOFF_SECONDS = 300
 MAX_BACKOFF_DOUBLINGS = 9
+# Sandboxes of one snapshot would share a seed.
+_random = random.SystemRandom()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ class Lease:
             self._last_failure if self._last_failure and self._last_failure.version == self._grant.version else None
         )
         failures = before.failures + 1 if before else 1
-        pause = 2 ** min(failures, MAX_BACKOFF_DOUBLINGS) * random.uniform(0.5, 1)  # noqa: S311 - jitter
+        pause = 2 ** min(failures, MAX_BACKOFF_DOUBLINGS) * _random.uniform(0.5, 1)
         requested = error.details.get("retry_after", 0)
         until = time.time() + min(MAX_REFRESH_BACKOFF_SECONDS, max(requested, pause))
         self._last_failure = RefreshFailure(self._grant.version, failures, until, to_message(error))

@@ -233,7 +233,7 @@ def tamper(door: Broker, **changes: Any) -> None:
 
 @pytest.mark.parametrize("answers", [True, False], ids=["silent", "gone"])
 @pytest.mark.parametrize(("service", "store"), [("kms", "vault"), ("dynamodb", "directory")])
-def test_an_outage_is_a_typed_answer_that_may_be_tried_again_within_three_seconds(
+def test_an_outage_is_a_typed_answer_that_may_be_tried_again_within_five_seconds(
     door: Broker, monkeypatch: pytest.MonkeyPatch, service: str, store: str, answers: bool
 ) -> None:
     door.store()
@@ -250,4 +250,4 @@ def test_an_outage_is_a_typed_answer_that_may_be_tried_again_within_three_second
         elapsed = time.monotonic() - began
     clients.client.cache_clear()
     assert answer["error"] == {"type": "StoreUnavailable", "details": {"store": store}}
-    assert elapsed < 3
+    assert elapsed < 5

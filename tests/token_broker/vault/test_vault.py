@@ -258,7 +258,7 @@ def nobody() -> str:
 
 
 @pytest.mark.parametrize("where", ["silence", "nobody"])
-def test_an_unreachable_kms_is_a_typed_error_within_three_seconds(where: str, request: pytest.FixtureRequest) -> None:
+def test_an_unreachable_kms_is_a_typed_error_within_five_seconds(where: str, request: pytest.FixtureRequest) -> None:
     sealed = seal(SECRET, PLACE)
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", request.getfixturevalue(where))
@@ -268,7 +268,7 @@ def test_an_unreachable_kms_is_a_typed_error_within_three_seconds(where: str, re
             unseal(sealed, PLACE)
         elapsed = time.monotonic() - began
     clients.client.cache_clear()
-    assert elapsed < 3
+    assert elapsed < 5
 
 
 class Parts:

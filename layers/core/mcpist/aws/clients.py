@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_SECONDS = 1
 READ_TIMEOUT_SECONDS = 3
 MAX_ATTEMPTS = 3
+CONNECT_SHARE = 0.4  # of the time of an attempt
 MAX_BACKOFF_SECONDS = 1  # botocore's, after a first attempt
 
 _TRANSIENT_CODES = {
@@ -107,8 +108,8 @@ def _timeouts_and_attempts(seconds: float) -> tuple[float, float, int]:
     """Return the timeouts for connecting and reading, and the attempts, that together stay within `seconds`."""
     if not seconds:
         return CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS, MAX_ATTEMPTS
-    read = (seconds - MAX_BACKOFF_SECONDS) / 2
-    return read / 2, read, 2
+    attempt = (seconds - MAX_BACKOFF_SECONDS) / 2
+    return attempt * CONNECT_SHARE, attempt * (1 - CONNECT_SHARE), 2
 
 
 @contextmanager

@@ -3,10 +3,11 @@
 No client is made and no socket is opened: credentials, connections and randomness must be new after each restore.
 """
 
+import random
 from collections.abc import Iterable
 from importlib import import_module
 
-from snapshot_restore_py import register_before_snapshot
+from snapshot_restore_py import register_after_restore, register_before_snapshot
 
 from mcpist.aws import clients
 
@@ -22,3 +23,5 @@ def prepare(*, services: Iterable[str], modules: Iterable[str] = ()) -> None:
         clients.session().get_component("data_loader").preload(services)
 
     register_before_snapshot(import_all)
+    # Libraries draw from the global generator, whose state would be the same in all sandboxes of a snapshot.
+    register_after_restore(random.seed)
