@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from infra.local.intrinsics import read_yaml
 from infra.local.template import read_template
 from mcpist.batch.machine import machine_usage
 from mcpist.batch.machine.definition import MACHINE_TYPE
@@ -359,7 +360,7 @@ def test_each_function_has_its_log_group_and_may_write_only_there(resources: Jso
     for door in DOORS:
         group = f"{door}Logs"
         config = resources[f"{door}Function"]["Properties"]["LoggingConfig"]
-        assert config == {"LogFormat": "JSON", "LogGroup": {"Ref": group}}
+        assert (config["LogFormat"], config["LogGroup"]) == ("JSON", {"Ref": group})
         assert resources[group]["Properties"]["RetentionInDays"] > 0
         assert {pair for pair in allowed(resources, f"{door}Role") if pair[0].startswith("logs:")} == {
             ("logs:CreateLogStream", arn(group)),
@@ -367,16 +368,66 @@ def test_each_function_has_its_log_group_and_may_write_only_there(resources: Jso
         }
 
 
-def test_each_function_is_bounded_and_snap_starts_behind_its_alias(resources: Json) -> None:
+def test_each_function_is_bounded_and_has_its_alias(resources: Json) -> None:
     aliases = of_type(resources, "AWS::Lambda::Alias")
     for id_, properties in of_type(resources, "AWS::Lambda::Function").items():
         assert properties["Runtime"] == "python3.13"
         assert properties["Architectures"] == ["x86_64"]
         assert properties["Handler"].endswith(".handler.handler")
-        assert 0 < properties["Timeout"] <= (60 if id_ == "StepRunnerFunction" else 29)
+        behind_the_api = id_ in {"McpEndpointFunction", "ConnectFunction"}
+        assert 0 < properties["Timeout"] <= (29 if behind_the_api else 60)
         assert properties["MemorySize"] >= 512
-        assert properties["SnapStart"] == {"ApplyOn": "PublishedVersions"}
         assert aliases[f"{id_}Aliaslive"]["Name"] == "live"
+
+
+@pytest.mark.parametrize(
+    ("choice", "started"),
+    [
+        ("off", set()),
+        ("endpoint", {"McpEndpoint"}),
+        ("all", {"McpEndpoint", "Connect", "TokenBroker", "StepRunner"}),
+    ],
+)
+def test_only_what_the_owner_chooses_starts_from_a_paid_snapshot_and_never_what_nobody_waits_for(
+    choice: str, started: set[str]
+) -> None:
+    chosen = read_template(ROOT / "template.yaml", {"OwnLogin": "off", "SnapStart": choice})
+    assert {one.id.removesuffix("Function") for one in chosen.functions if one.snap_start} == started
+    default = template()["Parameters"]["SnapStart"]["Default"]
+    assert default == "endpoint"
+
+
+def test_a_version_that_live_has_left_is_deleted_with_its_snapshot(resources: Json) -> None:
+    versions = [one for one in resources.values() if one["Type"] == "AWS::Lambda::Version"]
+    assert len(versions) == len(DOORS)
+    assert {one["DeletionPolicy"] for one in versions} == {"Delete"}
+
+
+def test_a_creation_that_fails_leaves_nothing_and_a_removal_leaves_the_data() -> None:
+    """Else the keys, tables and bucket of a failed creation stay for ever."""
+    kept = {
+        path: {
+            id_: (one["DeletionPolicy"], one.get("UpdateReplacePolicy"))
+            for id_, one in read_yaml(ROOT / path)["Resources"].items()
+            if one.get("DeletionPolicy", "Delete") != "Delete"
+        }
+        for path in ("template.yaml", "infra/cognito.yaml")
+    }
+    policies = ("RetainExceptOnCreate", "Retain")
+    assert kept == {
+        "template.yaml": dict.fromkeys(
+            ("Directory", "Grants", "Audit", "FilesBucket", "DataKey", "VaultKey"), policies
+        ),
+        "infra/cognito.yaml": {"Users": policies},
+    }
+
+
+def test_the_parameter_sets_the_level_that_lambda_filters_by_and_no_second_one(resources: Json) -> None:
+    for properties in of_type(resources, "AWS::Lambda::Function").values():
+        assert properties["LoggingConfig"]["ApplicationLogLevel"] == {"Ref": "LogLevel"}
+        assert "LOG_LEVEL" not in properties["Environment"]["Variables"], "Lambda's own is stronger"
+    levels = template()["Parameters"]["LogLevel"]["AllowedValues"]
+    assert set(levels) <= {"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"}, "the words that Lambda knows"
 
 
 def test_nobody_but_the_api_and_the_schedule_is_let_in_by_a_function_itself(resources: Json) -> None:
@@ -537,7 +588,8 @@ def test_what_cannot_be_made_again_outlives_the_stack(resources: Json) -> None:
     stores = ("AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::KMS::Key")
     kept = {id_ for id_ in resources if resources[id_]["Type"] in stores and id_ != "Ledger"}
     for id_ in kept:
-        assert resources[id_]["DeletionPolicy"] == resources[id_]["UpdateReplacePolicy"] == "Retain"
+        policies = [resources[id_][name] for name in ("DeletionPolicy", "UpdateReplacePolicy")]
+        assert policies == ["RetainExceptOnCreate", "Retain"]
 
 
 def test_the_bucket_is_private_and_takes_only_tls(resources: Json) -> None:
@@ -560,12 +612,13 @@ def test_large_results_expire_and_documents_do_not(resources: Json) -> None:
     assert expiring == {"files/": {"Ref": "FileDays"}}
 
 
+def test_a_delete_marker_of_which_no_version_is_left_expires(resources: Json) -> None:
+    rules = resources["FilesBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
+    (clearing,) = [rule for rule in rules if rule.get("ExpiredObjectDeleteMarker")]
+    assert not {"Prefix", "ExpirationInDays"} & set(clearing), "S3 takes it in no rule that expires objects"
+
+
 # -- the whole ----------------------------------------------------------------------------------------------
-
-
-def test_nothing_depends_on_itself(resources: Json) -> None:
-    graph = {id_: set(references(resource)) & set(resources) for id_, resource in resources.items()}
-    assert list(TopologicalSorter(graph).static_order())
 
 
 def test_the_relay_is_of_the_type_that_generated_machines_have(resources: Json) -> None:

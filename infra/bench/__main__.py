@@ -67,7 +67,7 @@ def inside(stub: StubDeployment) -> list[Row]:
 def sandboxes(deployment: LocalDeployment, folder: Path) -> list[Row]:
     """Compare cold and warm CPU of the endpoint with a bare server's, alternating."""
     events = {name: _event(deployment, folder, name) for name in ("list_tools", "call")}
-    environment = sandbox_environment(deployment.aws, "McpEndpointFunction", folder) | {"LOG_LEVEL": "ERROR"}
+    environment = sandbox_environment(deployment.aws, "McpEndpointFunction", folder) | {"AWS_LAMBDA_LOG_LEVEL": "ERROR"}
     crowd = with_modules(folder / "crowd", ROOT / "infra/bench/stub.py") / "layers/services"
     index = crowd / "mcpist_services" / INDEX_FILE
     stub = Index.load(index.read_text("utf-8")).modules["stub"]

@@ -88,7 +88,13 @@ def run_local_deployment(
     url = public_url or f"http://{host}:{port}"
     with LocalLogin(people=[ADMINISTRATOR, USER], audience=f"{url}/mcp", host=bridge or "127.0.0.1") as login:
         login.register(CONNECT_CLIENT, name="MCPist", redirect_uri=f"{url}/connect/login")
-        own = {"PublicUrl": url, "Issuer": login.issuer, "ConnectClientId": CONNECT_CLIENT, **(parameters or {})}
+        own = {
+            "SnapStart": "all",
+            "PublicUrl": url,
+            "Issuer": login.issuer,
+            "ConnectClientId": CONNECT_CLIENT,
+            **(parameters or {}),
+        }
         extra = {"UPSTREAMS": str(upstreams)}
         with EmbeddedAws(root, host=host, port=port, bridge=bridge, parameters=own, extra=extra) as aws:
             with operating(aws):

@@ -161,6 +161,7 @@ class ZygoteProcess:
             "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory_mb),
             "AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start" if function.snap_start else "on-demand",
             "AWS_LAMBDA_LOG_FORMAT": function.log_format,
+            **({"AWS_LAMBDA_LOG_LEVEL": function.log_level} if function.log_format == "JSON" else {}),
             "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/{function.name}",
             "LAMBDA_TASK_ROOT": str(function.code),
             "_HANDLER": function.handler,

@@ -29,6 +29,8 @@ class Function:
     alias: str | None
     snap_start: bool
     log_format: str
+    log_level: str = "INFO"
+    """The level below which Lambda drops log lines, if their format is JSON."""
     traced: bool = False
 
     @property
@@ -194,6 +196,7 @@ class _TemplateReader:
             return self.intrinsics.resolve(raw.get(name, default))
 
         variables = value("Environment", {}).get("Variables", {})
+        logging = value("LoggingConfig", {})
         layers = [self._folder / self._property(layer["Ref"], "ContentUri") for layer in raw.get("Layers", [])]
         return Function(
             id=id_,
@@ -207,7 +210,8 @@ class _TemplateReader:
             alias=value("AutoPublishAlias", None),
             snap_start=value("SnapStart", {}).get("ApplyOn") == "PublishedVersions",
             traced=value("Tracing", None) == "Active",
-            log_format=str(value("LoggingConfig", {}).get("LogFormat", "Text")),
+            log_format=str(logging.get("LogFormat", "Text")),
+            log_level=str(logging.get("ApplicationLogLevel", "INFO")),
         )
 
     def _routes(self, functions: Iterable[Function]) -> Iterator[Route]:

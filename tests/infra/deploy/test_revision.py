@@ -31,6 +31,7 @@ OTHER = {
     "FormerVaultKey": "arn:aws:kms:eu-west-1:123456789012:key/a1",
     "ChallengeHeader": "renamed",
     "LogLevel": "DEBUG",
+    "SnapStart": "all",
     "Tracing": "on",
     "AlarmEmail": "ops@example.com",
     **{name: "77" for name, one in template()["Parameters"].items() if one["Type"] == "Number"},

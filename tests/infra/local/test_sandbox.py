@@ -97,7 +97,18 @@ def lambdas(folder: Path, source: str = HANDLER, *, timeout: int = 20, snap_star
     (room / "handler.py").write_text(source)
     environment = {"STARTED": str(folder / "started"), "OWN": "yes"}
     function = Function(
-        "F", "mcpist-F", "room.handler.handler", room.parent, (), timeout, 256, environment, "live", snap_start, "Text"
+        "F",
+        "mcpist-F",
+        "room.handler.handler",
+        room.parent,
+        (),
+        timeout,
+        256,
+        environment,
+        "live",
+        snap_start,
+        "JSON",
+        "WARN",
     )
     sandboxes: dict[str, tuple[Sandbox, Pool]] = {}
     front = RequestRouter(Keyring(), sandboxes)
@@ -168,6 +179,8 @@ def test_a_sandbox_runs_in_the_task_root(fresh: Lambdas) -> None:
     assert environment["AWS_LAMBDA_INITIALIZATION_TYPE"] == "snap-start"
     assert environment["_HANDLER"] == "room.handler.handler"
     assert environment["OWN"] == "yes"
+    assert environment["AWS_LAMBDA_LOG_FORMAT"] == "JSON"
+    assert environment["AWS_LAMBDA_LOG_LEVEL"] == "WARN"
 
 
 def test_a_sandbox_knows_nothing_of_the_owners_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

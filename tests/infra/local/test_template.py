@@ -22,7 +22,7 @@ def test_functions_carry_globals_and_their_own_properties(template: Template) ->
     assert step_runner.handler == "step_runner.handler.handler"
     assert step_runner.timeout_seconds == 60
     assert step_runner.memory_mb == 1024
-    assert step_runner.snap_start
+    assert step_runner.log_level == "INFO"
     assert step_runner.alias == "live"
     assert step_runner.code == ROOT / "functions"
     assert ROOT / "layers/core" in step_runner.layers
