@@ -78,7 +78,7 @@ class HttpClient:
         deadline: float,
         query: Mapping[str, Any] | None = None,
         json: Any = None,
-        form: Mapping[str, str] | None = None,
+        form: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> ExchangeResponse:
         """Send one request and read its response before the deadline; ExchangeFailed where there is none."""

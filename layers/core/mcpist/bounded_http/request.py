@@ -21,7 +21,7 @@ def build_request(
     *,
     query: Mapping[str, Any] | None,
     json: Any,
-    form: Mapping[str, str] | None,
+    form: Mapping[str, Any] | None,
     headers: Mapping[str, str],
     extensions: dict[str, Any],
 ) -> httpcore2.Request:
@@ -52,10 +52,10 @@ def _address(url: str) -> httpcore2.URL:
     return httpcore2.URL(scheme=parts.scheme, host=parts.hostname.encode("idna"), port=parts.port, target=target)
 
 
-def _content(method: str, json: Any, form: Mapping[str, str] | None) -> tuple[dict[str, str], bytes | None]:
+def _content(method: str, json: Any, form: Mapping[str, Any] | None) -> tuple[dict[str, str], bytes | None]:
     """Return the headers that describe a body, and the body."""
     if form is not None:
-        kind, content = "application/x-www-form-urlencoded", urlencode(form).encode()
+        kind, content = "application/x-www-form-urlencoded", urlencode(form, doseq=True).encode()
     elif json is not None:
         kind, content = "application/json", _dump(json)
     else:

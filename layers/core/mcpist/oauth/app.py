@@ -13,13 +13,15 @@ _HOST_PATTERN = re.compile(r"([a-z0-9-]+\.)+[a-z][a-z0-9-]*", re.IGNORECASE)
 _PRIVATE_SUFFIXES = (".internal", ".local", ".localhost", ".localdomain", ".home.arpa", ".lan")
 
 
-def _check_public_url(url: str) -> str:
-    """Accept an https address of the internet; a local deployment also accepts a loopback address."""
+def check_public_url(url: str, *, loopback: bool | None = None) -> str:
+    """Accept an https address of the internet; a loopback address only if asked to, or in a local deployment."""
     parts = urlsplit(url)
+    if loopback is None:
+        loopback = _is_loopback(settings().public_url)
     odd = "@" in parts.netloc or parts.fragment or parts.port == 0 or not re.fullmatch(r"[!-~]+", url)
     if odd or not parts.hostname:
         raise ValueError("it is no plain URL")
-    if not (_is_public_host(parts) or (_is_loopback(url) and _is_loopback(settings().public_url))):
+    if not (_is_public_host(parts) or (loopback and _is_loopback(url))):
         raise ValueError("it is not https, or not an address of the internet")
     return url
 
@@ -38,7 +40,7 @@ def _is_loopback(url: str) -> bool:
     return parts.scheme == "http" and parts.hostname in {"127.0.0.1", "::1", "localhost"}
 
 
-type Url = Annotated[str, StringConstraints(max_length=1000), AfterValidator(_check_public_url)]
+type Url = Annotated[str, StringConstraints(max_length=1000), AfterValidator(check_public_url)]
 type VisibleAscii = Annotated[str, StringConstraints(max_length=500, pattern=r"^[!-~]+$")]
 
 

@@ -1,9 +1,10 @@
 """The account that acts: the credential and the address that a module's Calls are sent with."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from mcpist.errors import ReconnectRequired
 from mcpist.running.broker import Credential
@@ -46,13 +47,20 @@ class Account:
         headers = {} if call.origin else dict(self.module.headers)
         headers = {name.lower(): value for name, value in {**headers, **call.headers}.items()}
         token = self.token(call)
-        return headers | ({"authorization": f"Bearer {token}"} if token else {})
+        return headers | (self.module.credential.headers(token) if token else {})
+
+    def query(self, call: Call) -> Mapping[str, Any]:
+        """Return the query of a Call's request, with the key of a service that expects it there."""
+        token = self.token(call)
+        return {**call.query, **self.module.credential.query(token)} if token else call.query
 
     def secrets(self, call: Call) -> Iterator[str]:
-        """Yield the secrets in a Call's headers, which an error must not show if the service repeats them."""
+        """Yield the secrets of a Call's request, which an error must not show if the service repeats them."""
         for name, value in self.headers(call).items():
             if _SECRET_HEADER.search(name):
                 yield from (value, value.rpartition(" ")[2])
+        if token := self.token(call):
+            yield from self.module.credential.secrets(token)
 
     def _host(self) -> str:
         host = self.module.host

@@ -84,10 +84,10 @@ def _attempt(account: Account, call: Call, deadline: float) -> CallResponse | Fa
 
 def _exchange(account: Account, call: Call, deadline: float) -> ExchangeResponse:
     """Return the last response of a request and of the redirects that may be followed: reads, within one origin."""
-    url, query = account.url(call), call.query
-    headers = account.headers(call)
+    url, query = account.url(call), account.query(call)
+    body: dict[str, Any] = {"json": call.json, "form": call.form, "headers": account.headers(call)}
     for redirects in count():
-        response = http().exchange(call.method, url, deadline=deadline, query=query, json=call.json, headers=headers)
+        response = http().exchange(call.method, url, deadline=deadline, query=query, **body)
         target = redirect_url(url, response) if call.method == "GET" and redirects < MAX_REDIRECTS else None
         if target is None or origin(target) != origin(url):
             return response

@@ -28,6 +28,8 @@ class Call:
     """Headers besides the module's; they may be secret."""
     origin: str = ""
     """Another origin of the service that the module allows; the grant's token is never sent there."""
+    form: Mapping[str, Any] | None = None
+    """The fields of a form-encoded body, instead of JSON; a list is sent as a repeated field."""
 
     def __post_init__(self) -> None:
         """Refuse a path that would become part of the host: it must begin with a slash."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack
 from mcpist.caller import Caller
 from mcpist.render.shows import Shows
 from mcpist.tools.call import ProxiedCall, ProxiedResponse, Work
+from mcpist.tools.credential import BEARER, CredentialPlacement
 from mcpist.tools.paging import Paging
 from mcpist.tools.prompt import Prompt
 from mcpist.tools.refusal import HTTP_STANDARD, Refusals
@@ -67,11 +68,15 @@ class Module:
 
     host: str
     """The fixed origin, with a base path if it has one, that Calls and tokens are sent to; `{account}` is the connected
-    account's id. A module with a host needs a grant of the service of its own name."""
+    account's id. A module with a host needs a grant of the service of its own name, unless the service is public."""
     origins: str
     """A pattern of the service's other origins, which get no token."""
     headers: dict[str, str]
     """Headers of every Call."""
+    needs_account: bool
+    """Whether a service with a host needs an account."""
+    credential: CredentialPlacement
+    """Where its requests carry the account's token or key."""
     paging: Paging | None
     """The paging of its lists, unless a tool declares another."""
     open_store: Callable[[str], Any] | None
@@ -101,6 +106,8 @@ class Module:
         host: str = "",
         origins: str = "",
         headers: Mapping[str, str] | None = None,
+        needs_account: bool = True,
+        credential: CredentialPlacement = BEARER,
         paging: Paging | None = None,
         open_store: Callable[[str], Any] | None = None,
         scopes: Scopes = Scopes(),
@@ -117,6 +124,8 @@ class Module:
         self.host = host
         self.origins = origins
         self.headers = dict(headers or {})
+        self.needs_account = needs_account
+        self.credential = credential
         self.paging = paging
         self.open_store = open_store
         self.scopes = scopes
@@ -141,7 +150,7 @@ class Module:
     @property
     def services(self) -> tuple[str, ...]:
         """All services whose grants the tools need: only categories have more than one."""
-        return (self.name,) if self.host else ()
+        return (self.name,) if self.host and self.needs_account else ()
 
     def missing_scope(self, tool: str, granted: Collection[str]) -> str | None:
         """Return the first scope that a tool needs and an account lacks; None where the granted ones are not known."""
