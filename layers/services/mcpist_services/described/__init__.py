@@ -1,0 +1,1 @@
+"""Imported APIs: an OpenAPI description becomes a module, by an overlay that people can correct."""

@@ -1,0 +1,190 @@
+"""Description: what an OpenAPI document (2.0, 3.0 or 3.1) says of an API, read and checked."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcpist_services.described.reading import read, refuse
+from mcpist_services.described.references import bundle, deref
+from mcpist_services.described.swagger2 import METHODS, as_openapi_3
+
+MAX_OPERATIONS = 5_000
+
+_VERSION = re.compile(r"3\.[01]\.\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation; its parameters, body and responses are no references any more, their schemas may be."""
+
+    method: str
+    """In capitals."""
+    path: str
+    id: str
+    summary: str
+    description: str
+    tags: tuple[str, ...]
+    parameters: tuple[dict[str, Any], ...]
+    body: dict[str, Any]
+    """Empty where it has none."""
+    responses: Mapping[str, dict[str, Any]]
+    security: tuple[Mapping[str, Any], ...]
+    """The alternatives, each of which names schemes and their scopes; empty where none is needed."""
+    servers: tuple[str, ...]
+    """Its own servers; empty where it has the description's."""
+    extensions: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """What identifies it in the description, e.g. `GET /files/{file_id}`."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def success(self) -> dict[str, Any]:
+        """The response of its success."""
+        codes = sorted(code for code in self.responses if code.upper()[:1] == "2")
+        return self.responses[codes[0]] if codes else self.responses.get("default", {})
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """An API as its description has it."""
+
+    root: dict[str, Any] = field(repr=False)
+    """The whole document, in the shape of OpenAPI 3."""
+    title: str
+    version: str
+    about: str
+    servers: tuple[str, ...]
+    schemes: Mapping[str, dict[str, Any]]
+    """The security schemes by name."""
+    operations: tuple[Operation, ...]
+    hash: str
+    """`sha256:` and the hash of the file."""
+
+    def deref(self, node: Any, place: str = "") -> Any:
+        """Return what a node's references lead to."""
+        return deref(self.root, node, place)
+
+
+def parse(content: bytes, *, folder: Path | None = None) -> Description:
+    """Return what a description says; InvalidRequest names the place of what is wrong in it.
+
+    References to other files are followed within `folder`; without it there may be none.
+    """
+    root = read(content)
+    if not isinstance(root, dict) or not ("openapi" in root or "swagger" in root):
+        raise refuse("description", "it is no OpenAPI description: it has neither `openapi` nor `swagger`")
+    bundle(root, folder)
+    root = _as_openapi_3(root)
+    info: Any = root.get("info")
+    info = info if isinstance(info, dict) else {}
+    operations = tuple(_operations(root))
+    _check_ids(operations)
+    return Description(
+        root=root,
+        title=str(info.get("title") or ""),
+        version=str(info.get("version") or ""),
+        about=str(info.get("description") or ""),
+        servers=_servers(root),
+        schemes=_schemes(root),
+        operations=operations,
+        hash=f"sha256:{hashlib.sha256(content).hexdigest()}",
+    )
+
+
+def _as_openapi_3(root: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(root.get("paths"), dict):
+        raise refuse("#/paths", "it is no object")
+    if str(root.get("swagger")) == "2.0":
+        return as_openapi_3(root)
+    version = str(root.get("openapi", root.get("swagger")))
+    if not _VERSION.fullmatch(version):
+        raise refuse("#/openapi", f"the version {version[:20]} is none of 2.0, 3.0 and 3.1")
+    return root
+
+
+def _operations(root: dict[str, Any]) -> Iterator[Operation]:
+    count = 0
+    for path, stated in root["paths"].items():
+        place = f"#/paths/{path.replace('~', '~0').replace('/', '~1')}"
+        item = deref(root, stated, place)
+        if path.startswith("x-") or not isinstance(item, dict):
+            continue
+        if not path.startswith("/"):
+            raise refuse(place, "a path begins with a slash")
+        for method in METHODS:
+            if isinstance(item.get(method), dict):
+                count += 1
+                if count > MAX_OPERATIONS:
+                    raise refuse(place, f"it has more than {MAX_OPERATIONS:,} operations")
+                yield _operation(root, path, item, method, f"{place}/{method}")
+
+
+def _operation(root: dict[str, Any], path: str, item: dict[str, Any], method: str, place: str) -> Operation:
+    stated = item[method]
+    responses = stated.get("responses") or {}
+    if not isinstance(responses, dict):
+        raise refuse(f"{place}/responses", "it is no object")
+    security = stated.get("security", root.get("security")) or []
+    return Operation(
+        method=method.upper(),
+        path=path,
+        id=str(stated.get("operationId") or ""),
+        summary=str(stated.get("summary") or ""),
+        description=str(stated.get("description") or ""),
+        tags=tuple(map(str, stated.get("tags") or ())),
+        parameters=tuple(_parameters(root, item, stated, place)),
+        body=_object(deref(root, stated.get("requestBody") or {}, f"{place}/requestBody"), f"{place}/requestBody"),
+        responses={
+            str(code): _object(deref(root, one, f"{place}/responses/{code}"), f"{place}/responses/{code}")
+            for code, one in responses.items()
+            if not str(code).startswith("x-")
+        },
+        security=tuple(one for one in security if isinstance(one, dict)),
+        servers=_servers(stated) or _servers(item),
+        extensions={key: value for key, value in stated.items() if key.startswith("x-")},
+    )
+
+
+def _parameters(
+    root: dict[str, Any], item: dict[str, Any], stated: dict[str, Any], place: str
+) -> Iterator[dict[str, Any]]:
+    """Yield the parameters of a path and of its operation, of which the operation's count."""
+    found: dict[tuple[Any, Any], dict[str, Any]] = {}
+    for one in [*(item.get("parameters") or []), *(stated.get("parameters") or [])]:
+        parameter = deref(root, one, f"{place}/parameters")
+        if not isinstance(parameter, dict) or not isinstance(parameter.get("name"), str):
+            raise refuse(f"{place}/parameters", "a parameter has no name")
+        found[parameter["name"], parameter.get("in")] = parameter
+    yield from found.values()
+
+
+def _check_ids(operations: tuple[Operation, ...]) -> None:
+    taken: dict[str, str] = {}
+    for operation in operations:
+        if operation.id and operation.id in taken:
+            raise refuse(operation.key, f"its operationId {operation.id} is that of {taken[operation.id]} too")
+        taken[operation.id] = operation.key
+
+
+def _servers(node: Mapping[str, Any]) -> tuple[str, ...]:
+    servers = node.get("servers")
+    found = [one.get("url") for one in servers if isinstance(one, dict)] if isinstance(servers, list) else []
+    return tuple(url.rstrip("/") for url in found if isinstance(url, str) and url)
+
+
+def _schemes(root: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    components = root.get("components")
+    stated = components.get("securitySchemes") if isinstance(components, dict) else None
+    schemes = {name: deref(root, one, f"#/components/securitySchemes/{name}") for name, one in (stated or {}).items()}
+    return {name: one for name, one in schemes.items() if isinstance(one, dict)}
+
+
+def _object(value: Any, place: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise refuse(place, "it is no object")
+    return value

@@ -1,0 +1,57 @@
+"""Wording: words of names and texts, in the forms that tools' names and descriptions need."""
+
+import re
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_MARKUP = re.compile(r"\[([^\]]*)\]\([^)]*\)|<[^>]*>|[`*]")
+_SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)\.(\s|$)|\n\s*\n")
+_IRREGULAR = {"people": "person", "children": "child", "indices": "index", "statuses": "status", "aliases": "alias"}
+
+
+def listed(text: str) -> frozenset[str]:
+    """Return the words of a text that lists them."""
+    return frozenset(text.split())
+
+
+_INVARIANT = listed(
+    "status series news media data metadata code content info analytics address access process progress https dns"
+)
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a name or a text in small letters, also of one in camel case."""
+    return [word.lower() for word in _WORD.findall(text.replace("'s ", " "))]
+
+
+def singular(word: str) -> str:
+    """Return a noun without its plural's ending."""
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if word in _INVARIANT or len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies"):
+        return f"{word[:-3]}y"
+    return word[:-2] if word.endswith(("ches", "shes", "sses", "xes")) else word[:-1]
+
+
+def plural(word: str) -> str:
+    """Return a noun with its plural's ending."""
+    if word in _INVARIANT or singular(word) != word:
+        return word
+    if word.endswith("y") and word[-2:-1] not in {"a", "e", "i", "o", "u", ""}:
+        return f"{word[:-1]}ies"
+    return f"{word}es" if word.endswith(("ch", "sh", "s", "x")) else f"{word}s"
+
+
+def plain(text: str) -> str:
+    """Return a text in one line, without Markdown's and HTML's marks."""
+    return " ".join(_MARKUP.sub(r"\1", text).split())
+
+
+def first_sentence(text: str, limit: int) -> str:
+    """Return the first sentence of a text in one line; it is cut between words where it is longer than the limit."""
+    end = _SENTENCE_END.search(text)
+    sentence = plain(text[: end.start()] if end else text)
+    if len(sentence) <= limit:
+        return sentence
+    return f"{sentence[: limit - 1].rpartition(' ')[0]}…"

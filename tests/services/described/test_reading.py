@@ -1,0 +1,170 @@
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpist.errors import InvalidRequest
+from mcpist_services.described.description import parse
+from mcpist_services.described.reading import MAX_DESCRIPTION_BYTES, read
+from tests.services.described.library import content, library
+
+# Nine aliases of nine aliases of ...: a few hundred bytes that unfold to 9 ** 8 values.
+BOMB = "\n".join(
+    ["openapi: 3.0.0", "a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9))]
+)
+REFUSED = {
+    "no OpenAPI": (b'{"name": "package"}', "description", "neither `openapi` nor `swagger`"),
+    "a list": (b"- 1", "description", "no OpenAPI"),
+    "another version": (b'{"openapi": "4.0.0", "paths": {}}', "#/openapi", "2.0, 3.0 and 3.1"),
+    "no paths": (b'{"openapi": "3.0.0"}', "#/paths", "no object"),
+    "broken JSON": (b'{"openapi":\n 3,,}', "description, line 2", "no JSON"),
+    "no number of JSON's": (b'{"openapi": NaN}', "description", "no JSON"),
+    "deep JSON": (b'{"a":' + b"[" * 100_000, "description", "nested too deeply"),
+    "broken YAML": (b"openapi: [3\n]]", "description, line 2", "no YAML"),
+    "deep YAML": (b"a: " + b"[" * 100_000, "description, line 1", "nested more than"),
+    "two documents": (b"openapi: 3.0.0\n---\nopenapi: 3.0.0", "description", "not one document"),
+    "exploding aliases": (BOMB.encode(), "description, line 9", "aliases unfold to more than"),
+    "an alias of itself": (b"openapi: &a [*a]", "description, line 1", "names nothing that ended"),
+    "20 MB": (b" " * 20_000_000, "description", f"larger than {MAX_DESCRIPTION_BYTES // 1_000_000} MB"),
+    "a compressed bomb": (zlib.compress(b"0" * 50_000_000), "description", "must be unpacked"),
+    "a zip file": (b"PK\x03\x04\xff\xfe", "description", "must be unpacked"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_description_is_refused_with_its_place(name: str) -> None:
+    given, place, problem = REFUSED[name]
+    with pytest.raises(InvalidRequest, match=problem) as refused:
+        parse(given)
+    assert refused.value.details["field"] == place
+
+
+def test_yaml_has_only_the_types_of_json() -> None:
+    text = """
+    # a comment
+    yes: no
+    day: 2026-01-31
+    version: "3.0"
+    version_number: 3.1
+    code: 0777
+    200: {nullable: true, none: null, empty: }
+    list: &shared [1, -2, .5, 'true']
+    again: *shared
+    <<: {merged: 1}
+    folded: >
+      two
+      lines
+    """
+    assert read(text.encode()) == {
+        "yes": "no",
+        "day": "2026-01-31",
+        "version": "3.0",
+        "version_number": 3.1,
+        "code": 777,
+        "200": {"nullable": True, "none": None, "empty": None},
+        "list": [1, -2, 0.5, "true"],
+        "again": [1, -2, 0.5, "true"],
+        "merged": 1,
+        "folded": "two lines\n",
+    }
+
+
+def test_yaml_and_json_give_the_same_description() -> None:
+    import yaml
+
+    found, same = parse(content(library())), parse(yaml.safe_dump(library(), sort_keys=False).encode())
+    assert sorted(map(repr, found.operations)) == sorted(map(repr, same.operations))
+    assert found.schemes == same.schemes
+
+
+def circle() -> dict[str, Any]:
+    described = library()
+    described["components"]["parameters"] = {
+        "A": {"$ref": "#/components/parameters/B"},
+        "B": {"$ref": "#/components/parameters/A"},
+    }
+    described["paths"]["/books"]["get"]["parameters"] = [{"$ref": "#/components/parameters/A"}]
+    return described
+
+
+def nowhere() -> dict[str, Any]:
+    described = library()
+    described["paths"]["/books"]["get"]["parameters"] = [{"$ref": "#/components/parameters/None"}]
+    return described
+
+
+def twice() -> dict[str, Any]:
+    described = library()
+    described["paths"]["/books"]["post"]["operationId"] = "listBooks"
+    return described
+
+
+@pytest.mark.parametrize(
+    ("described", "place", "problem"),
+    [
+        (circle(), "#/paths/~1books/get/parameters", "leads in a circle"),
+        (nowhere(), "#/paths/~1books/get/parameters", "leads nowhere"),
+        (twice(), "POST /books", "operationId listBooks is that of GET /books too"),
+        (library(paths={"books": {"get": {}}}), "#/paths/books", "begins with a slash"),
+        (library(paths={"/a": {"get": {"responses": []}}, "/b": 1}), None, ""),
+        (library(paths={"/a": {"get": {"responses": [1]}}}), "#/paths/~1a/get/responses", "no object"),
+        (library(paths={"/a": {"get": {"parameters": [{"in": "query"}]}}}), "#/paths/~1a/get/parameters", "no name"),
+    ],
+)
+def test_a_broken_part_is_refused_with_its_place(described: dict[str, Any], place: str | None, problem: str) -> None:
+    if place is None:
+        assert [one.key for one in parse(content(described)).operations] == ["GET /a"]
+        return
+    with pytest.raises(InvalidRequest, match=problem) as refused:
+        parse(content(described))
+    assert refused.value.details["field"] == place
+
+
+def test_operations_need_no_ids() -> None:
+    described = library()
+    for item in described["paths"].values():
+        for method in ("get", "post", "put", "delete"):
+            item.get(method, {}).pop("operationId", None)
+    assert all(not one.id for one in parse(content(described)).operations)
+
+
+def test_files_of_the_descriptions_own_folder_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/book.yaml").write_text("Book: {type: object, properties: {by: {$ref: 'author.json#/Author'}}}")
+    (tmp_path / "parts/author.json").write_text(json.dumps({"Author": {"type": "string"}}))
+    described = library()
+    described["components"]["schemas"]["Book"] = {"$ref": "./parts/book.yaml#/Book"}
+    found = parse(content(described), folder=tmp_path)
+    book = found.deref({"$ref": "#/components/schemas/Book"})
+    assert found.deref(book["properties"]["by"]) == {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("target", "problem"),
+    [
+        ("../secret.json#/a", "outside of the description's folder"),
+        ("/etc/passwd", "only files of the description's own folder"),
+        ("https://example.com/a.json#/a", "only files of the description's own folder"),
+        ("link.json#/a", "outside of the description's folder"),
+        ("none.json#/a", "which is no file"),
+    ],
+)
+def test_no_reference_leaves_the_folder(tmp_path: Path, target: str, problem: str) -> None:
+    folder = tmp_path / "api"
+    folder.mkdir()
+    (tmp_path / "secret.json").write_text('{"a": {}}')
+    (folder / "link.json").symlink_to(tmp_path / "secret.json")
+    described = library()
+    described["components"]["schemas"]["Book"] = {"$ref": target}
+    with pytest.raises(InvalidRequest, match=problem):
+        parse(content(described), folder=folder)
+    with pytest.raises(InvalidRequest, match="only files of the description's own folder"):
+        parse(content(described))
+
+
+def test_a_reference_in_an_example_is_only_text() -> None:
+    described = library()
+    described["components"]["schemas"]["Book"]["example"] = {"$ref": "https://example.com/book"}
+    assert parse(content(described)).operations
