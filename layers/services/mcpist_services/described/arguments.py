@@ -1,0 +1,144 @@
+"""Arguments: the parameters and the body of an operation as the arguments of a tool."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcpist.tools.tool import PAGING_PARAMETERS
+from mcpist_services.described.answers import JSON_TYPE
+from mcpist_services.described.description import Operation
+from mcpist_services.described.overlay import FORBIDDEN_HEADERS, Parameter, Style
+from mcpist_services.described.schemas import Schemas
+from mcpist_services.described.swagger2 import FORM
+
+_STYLES: Mapping[str, Style] = {"spaceDelimited": "space", "pipeDelimited": "pipe", "deepObject": "deep"}
+
+
+class NotImportable(Exception):  # a signal within the import, not an error of ours
+    """An operation that no tool can call; its text says why."""
+
+
+@dataclass(slots=True)
+class Arguments:
+    """The arguments of one tool."""
+
+    parameters: dict[str, Parameter] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+    """Headers that always have the same value."""
+    content_type: str = ""
+    review: list[str] = field(default_factory=list)
+    pageable: dict[str, Any] = field(default_factory=dict)
+    """The schemas of what may say where a page begins, by the vendor's names."""
+
+
+def propose_arguments(operation: Operation, schemas: Schemas) -> Arguments:
+    """Return the arguments of an operation; NotImportable where a tool cannot send its request."""
+    found = Arguments()
+    described = [*_described(operation, schemas, found), *_body(operation, schemas, found)]
+    wanted = [_plain_name(one.wire) for one in described]
+    for one, name in zip(described, wanted, strict=True):
+        unique = name if wanted.count(name) == 1 and name not in found.parameters else f"{one.place}_{name}"
+        while unique in found.parameters:
+            unique = f"{unique}_"
+        found.parameters[unique] = one if unique != one.wire else one.model_copy(update={"wire": ""})
+    return found
+
+
+def leave_paging(parameters: Mapping[str, Parameter], position: tuple[str, ...], size: str) -> dict[str, Parameter]:
+    """Return a list's arguments without those of its paging; what is named like ours gets its place before it."""
+    gone = {*position, size}
+    kept = {name: one for name, one in parameters.items() if (one.wire or name) not in gone or one.place == "path"}
+    return {
+        (f"{one.place}_{name}" if name in PAGING_PARAMETERS else name): (
+            one.model_copy(update={"wire": one.wire or name}) if name in PAGING_PARAMETERS else one
+        )
+        for name, one in kept.items()
+    }
+
+
+def _described(operation: Operation, schemas: Schemas, found: Arguments) -> Iterator[Parameter]:
+    for stated in operation.parameters:
+        name, place, required = stated["name"], stated.get("in"), bool(stated.get("required"))
+        if place == "cookie" or (place == "header" and name.lower() in FORBIDDEN_HEADERS):
+            if required and name.lower() not in {"accept", "content-type", "authorization"}:
+                raise NotImportable(f"it needs the {place} {name}, which no tool can set")
+            continue
+        if place not in {"path", "query", "header"}:
+            raise NotImportable(f"its parameter {name} is in {place}, which OpenAPI does not know")
+        schema, style = _schema_of(stated)
+        spec = _with_description(schemas.convert(schema), stated)
+        fixed = _only_value(spec)
+        if place == "header" and required and fixed is not None:
+            found.headers[name] = fixed
+            continue
+        if place == "query":
+            found.pageable[name] = schema
+        yield Parameter(place=place, wire=name, required=required or place == "path", style=style, spec=spec)
+
+
+def _schema_of(stated: Mapping[str, Any]) -> tuple[Any, Style]:
+    content = stated.get("content")
+    if isinstance(content, dict) and content:
+        media = next(iter(content.values()))
+        return (media.get("schema") if isinstance(media, dict) else {}), "json"
+    place, style = stated.get("in"), stated.get("style") or ("form" if stated.get("in") == "query" else "simple")
+    if style in {"label", "matrix"}:
+        raise NotImportable(f"its parameter {stated['name']} is written in the style {style}")
+    if place == "path" and (stated.get("x-multi-segment") or stated.get("allowReserved")):
+        return stated.get("schema"), "segments"
+    if style in _STYLES:
+        return stated.get("schema"), _STYLES[style]
+    explodes = stated.get("explode", style == "form")
+    return stated.get("schema"), "" if explodes and place == "query" else "comma"
+
+
+def _body(operation: Operation, schemas: Schemas, found: Arguments) -> Iterator[Parameter]:
+    content = operation.body.get("content")
+    if not isinstance(content, dict) or not content or operation.method in {"GET", "HEAD"}:
+        return
+    kind = next((kind for kind in content if JSON_TYPE.match(kind)), FORM if FORM in content else None)
+    if kind is None:
+        if not operation.body.get("required"):
+            found.review.append(f"its body ({next(iter(content))}) is left out")
+            return
+        raise NotImportable(f"its body is {next(iter(content))}, and a tool sends JSON or a form")
+    media = content[kind] if isinstance(content[kind], dict) else {}
+    plain_kind = kind.partition(";")[0].strip()
+    found.content_type = "" if plain_kind in {"application/json", "*/*"} else plain_kind
+    flat = schemas.object_of(media.get("schema"))
+    if flat is None:
+        if kind == FORM:
+            raise NotImportable("its form is no object")
+        required = bool(operation.body.get("required"))
+        spec = schemas.convert(media.get("schema"))
+        yield Parameter(place="whole", wire="body", required=required, spec=spec)
+        return
+    properties, required_names = flat
+    for name, schema in properties.items():
+        fixed = schemas.description.deref(schema)
+        if isinstance(fixed, dict) and fixed.get("format") == "binary":
+            raise NotImportable(f"its field {name} is a file")
+        if operation.method == "POST":
+            found.pageable[name] = schema
+        yield Parameter(place="body", wire=name, required=name in required_names, spec=schemas.convert(schema))
+
+
+def _with_description(spec: dict[str, Any], stated: Mapping[str, Any]) -> dict[str, Any]:
+    from mcpist_services.described.schemas import MAX_DESCRIPTION_CHARACTERS
+    from mcpist_services.described.wording import first_sentence
+
+    text = first_sentence(str(stated.get("description") or ""), MAX_DESCRIPTION_CHARACTERS)
+    return {**spec, "description": text} if text else spec
+
+
+def _only_value(spec: Mapping[str, Any]) -> str | None:
+    """Return the one value that a schema allows."""
+    options = spec.get("enum") or ([spec["const"]] if "const" in spec else [])
+    return str(options[0]) if len(options) == 1 else None
+
+
+def _plain_name(name: str) -> str:
+    """Return a vendor's name as an argument's: `if-match` is `if_match`, `filter[state]` is `filter_state`."""
+    plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "value"
+    return plain if not plain[0].isdigit() else f"n{plain}"

@@ -1,0 +1,208 @@
+"""Overlay: how an imported API is offered as a module; proposed by the import, corrected by people.
+
+It is one file, complete in itself: the description that it was made from is not needed to run its tools.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+
+from mcpist.oauth.app import check_public_url
+from mcpist.validation import parse_model
+from mcpist_services.described.wording import listed
+
+MAX_COLUMNS = 8
+# With a tool's name it must fit into a name of 64 characters.
+MODULE_NAME = r"^[a-z][a-z0-9_]{0,31}$"
+TOOL_NAME = r"^[a-z][a-z0-9_]{0,62}$"
+MAX_NAME_CHARACTERS = 64
+
+type Effect = Literal["reads", "writes", "destroys"]
+type Place = Literal["path", "query", "header", "body", "whole"]
+type Style = Literal["", "comma", "space", "pipe", "deep", "form", "json", "segments"]
+type PagingKind = Literal["cursor", "link", "next_url", "offset", "page"]
+
+# An address of the internet, or of this machine: a deployment on the internet refuses the latter when it is used.
+type Url = Annotated[
+    str, StringConstraints(max_length=1000), AfterValidator(lambda url: check_public_url(url, loopback=True))
+]
+
+# Headers that belong to the connection, to the credential, or to the JSON that a tool wants.
+FORBIDDEN_HEADERS = listed(
+    "accept accept-encoding authorization connection content-length content-type cookie host if-modified-since "
+    "if-none-match keep-alive proxy-authorization range te trailer transfer-encoding upgrade"
+)
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, hide_input_in_errors=True)
+
+
+class Parameter(_Model):
+    """One argument of a tool, and where the request has it."""
+
+    place: Place = Field(alias="in")
+    """`whole` is the whole body."""
+    wire: str = Field("", alias="as")
+    """The vendor's name, where it is another than the argument's."""
+    required: bool = False
+    style: Style = ""
+    """How a list or an object is written into an address; empty repeats the parameter."""
+    spec: dict[str, Any] = Field(default_factory=dict, alias="schema")
+    """Its JSON Schema."""
+
+
+class PagingRule(_Model):
+    """How a list goes on."""
+
+    kind: PagingKind
+    size: str = ""
+    """The parameter for the number of items of a page; empty where there is none."""
+    max_size: int = Field(50, ge=1, le=500)
+    position: tuple[str, ...] = Field(min_length=1)
+    """The parameters that say where a page begins."""
+    field: str = ""
+    """The answer's field with the next cursor, the next address, or the number of all items."""
+    more: str = ""
+    """The answer's field that says whether there is more."""
+    first: int = Field(1, ge=0, le=1)
+    """The number of the first page."""
+
+
+class ToolRule(_Model):
+    """One operation as a tool."""
+
+    operation: str = Field(pattern=r"^(GET|POST|PUT|PATCH|DELETE) /")
+    description: str = Field(max_length=1000)
+    effect: Effect
+    reveals: bool = False
+    """Whether its answer shows secrets."""
+    content_type: str = Field("", pattern=r"^[A-Za-z0-9!#$&^_.+/-]*$")
+    """The type of its body, where it is no plain JSON."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """Headers of its request that are always the same."""
+    parameters: dict[str, Parameter] = Field(default_factory=dict)
+    rows: str = ""
+    """The path of the list in its answer."""
+    shows: tuple[str, ...] = Field(min_length=1)
+    """The columns of its compact answer: `owner.login as owner`; `*` shows every field."""
+    paging: PagingRule | None = None
+    scopes: tuple[str, ...] = ()
+    deprecated: bool = False
+    review: tuple[str, ...] = ()
+    """What the import was unsure of; delete a line when it is settled."""
+
+    @property
+    def method(self) -> str:
+        """The method of its request."""
+        return self.operation.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        """The template of its path; what follows a `#` only tells variants of one operation apart."""
+        return self.operation.partition(" ")[2].partition("#")[0]
+
+    @field_validator("headers")
+    @classmethod
+    def _check_headers(cls, headers: Mapping[str, str]) -> Mapping[str, str]:
+        for name in headers:
+            if not _HEADER_NAME.fullmatch(name) or name.lower() in FORBIDDEN_HEADERS:
+                raise ValueError(f"{name[:100]} is no header that a tool may set")
+        return headers
+
+    @model_validator(mode="after")
+    def _check_path(self) -> Self:
+        wanted = set(re.findall(r"{([^{}]*)}", self.path))
+        given = {one.wire or name for name, one in self.parameters.items() if one.place == "path"}
+        if wanted != given:
+            raise ValueError(f"the path needs {sorted(wanted)}, and its parameters give {sorted(given)}")
+        for name, one in self.parameters.items():
+            if one.place == "header" and (one.wire or name).lower() in FORBIDDEN_HEADERS:
+                raise ValueError(f"{name} is no header that a tool may set")
+        return self
+
+
+class OAuthRule(_Model):
+    """Where an OAuth 2 client of ours asks for consent and for tokens."""
+
+    authorize_url: Url
+    token_url: Url
+    scopes: tuple[str, ...] = ()
+    """The scopes of every consent, besides those that the tools name."""
+    client_auth: Literal["basic", "body"] = "body"
+    """How our client authenticates at the token endpoint."""
+    pkce: bool = True
+
+
+class Security(_Model):
+    """The credential of all tools: a key that people paste, or the token of a consent."""
+
+    kind: Literal["none", "bearer", "basic", "header", "query"] = "none"
+    parameter: str = Field("", max_length=100)
+    """The header, or the query parameter, that carries the key."""
+    prefix: str = Field("", max_length=50, pattern=r"^[ -~]*$")
+    """Text before the key in its header, e.g. `Token `."""
+    oauth: OAuthRule | None = None
+    key_page: Url | Literal[""] = ""
+    """The page on which people create a key."""
+
+    @model_validator(mode="after")
+    def _check_parameter(self) -> Self:
+        if self.kind in {"header", "query"} and not _HEADER_NAME.fullmatch(self.parameter):
+            raise ValueError(f"a key in a {self.kind} needs its parameter")
+        if self.oauth and self.kind != "bearer":
+            raise ValueError("a token of a consent is sent as bearer")
+        return self
+
+
+class Overlay(_Model):
+    """An imported API."""
+
+    name: str = Field(pattern=MODULE_NAME)
+    title: str = Field(min_length=1, max_length=100)
+    description: str = Field(max_length=1000)
+    version: str = ""
+    source: str = ""
+    """The file or the address that was imported."""
+    description_hash: str = ""
+    operations: tuple[str, ...] = ()
+    """The globs that chose the operations; empty chooses all."""
+    host: Url
+    """The address before the paths; the credential goes to no other."""
+    security: Security = Security()
+    rate_limits: tuple[str, ...] = ()
+    """What the description states of limits."""
+    category: str = "imported"
+    tags: tuple[str, ...] = ()
+    review: tuple[str, ...] = ()
+    tools: dict[Annotated[str, Field(pattern=TOOL_NAME)], ToolRule] = Field(min_length=1)
+    left_out: dict[str, str] = Field(default_factory=dict)
+    """The operations that are no tools, each with the reason."""
+    schemas: dict[str, Any] = Field(default_factory=dict)
+    """Schemas that parameters refer to as `#/$defs/NAME`."""
+    proposed: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Fingerprints of what the import proposed: what differs from them, a person corrected."""
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        for tool in self.tools:
+            if len(self.name) + 1 + len(tool) > MAX_NAME_CHARACTERS:
+                raise ValueError(f"{self.name}.{tool} is longer than {MAX_NAME_CHARACTERS} characters")
+        seen: dict[str, str] = {}
+        for name, tool_rule in self.tools.items():
+            if other := seen.get(tool_rule.operation):
+                raise ValueError(f"{other} and {name} are the same operation")
+            seen[tool_rule.operation] = name
+        return self
+
+    def dump(self) -> dict[str, Any]:
+        """Return it as JSON values, without what has its default."""
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+
+def load_overlay(values: Mapping[str, Any]) -> Overlay:
+    """Return an overlay from its JSON values; InvalidRequest names the first field that is wrong."""
+    return parse_model(Overlay, values)

@@ -1,0 +1,133 @@
+"""Recognition of paging: how a list goes on, from its parameters and its answer."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mcpist.tools.paging import MAX_ITEMS
+from mcpist_services.described.answers import Answer
+from mcpist_services.described.description import Description, Operation
+from mcpist_services.described.overlay import PagingKind, PagingRule
+from mcpist_services.described.wording import listed
+
+DEFAULT_PAGE_SIZE = 50
+
+_CURSORS = listed(
+    "cursor pagetoken nextpagetoken nexttoken marker after startingafter startcursor continuationtoken continue "
+    "paginationtoken bookmark scrollid pagekey startafter nextcursor token $skiptoken pageid"
+)
+_OFFSETS = listed("offset start startat skip $skip startindex")
+_PAGES = listed("page pagenumber pageno pageindex $page currentpage")
+_SIZES = listed("limit perpage pagesize maxresults count top $top size maxitems take resultsperpage first")
+_NEXT_FIELDS = listed(
+    "nextcursor nextpagetoken nextmarker nexttoken nextpage nextpageid continuationtoken endcursor "
+    "nextstartingafter paginationtoken scrollid next after cursor"
+)
+_NEXT_URLS = listed("next nextlink @odata.nextlink nextpage nextpageurl nexturl")
+_MORE = listed("hasmore more hasnextpage hasnext ismore")
+_LAST = listed("total totalcount totalresults totalitems count totalhits")
+_HOLDERS = listed("meta metadata paging pagination pageinfo links responsemetadata page cursor cursors next")
+_ODATA_POSITIONS = ("$skip", "$skiptoken")
+
+
+def recognize_paging(
+    description: Description, operation: Operation, answer: Answer, arguments: Mapping[str, Any]
+) -> PagingRule | None:
+    """Return how a list goes on; None where it is no list, or ends with its answer.
+
+    `arguments` are the schemas of the query parameters, or of a POST's body, by the vendor's names.
+    """
+    if not answer.is_list:
+        return None
+    named = {_flat(name): name for name in arguments}
+    size = next(
+        (named[flat] for flat in named if flat in _SIZES and _is_integer(description, arguments[named[flat]])), ""
+    )
+    fields = dict(_fields(description, answer.fields))
+    found = _by_answer(operation, named, fields) or _by_number(named, fields)
+    if found is None:
+        return None
+    kind, position, field, more = found
+    first = 0 if kind == "page" and _first_page(description, arguments[position[0]]) == 0 else 1
+    rest = {"position": position, "field": field, "more": more, "first": first}
+    return PagingRule(kind=kind, size=size, max_size=_max_size(description, arguments.get(size)), **rest)
+
+
+type _Found = tuple[PagingKind, tuple[str, ...], str, str]
+
+
+def _by_answer(operation: Operation, named: Mapping[str, str], fields: Mapping[str, Any]) -> _Found | None:
+    """Recognize a cursor in the answer, the next address in it, or the header `link`."""
+    cursors = [named[flat] for flat in named if flat in _CURSORS and f"use{flat}" not in named]
+    numbers = [named[flat] for flat in named if flat in _OFFSETS | _PAGES]
+    more = next((path for path in fields if _flat(path.rpartition(".")[2]) in _MORE), "")
+    addresses = [path for path in fields if _is_address(path, fields[path])]
+    headers = {str(name).lower() for name in operation.success.get("headers") or {}}
+    odata = next((path for path in addresses if path.startswith("@odata")), "")
+    if odata:
+        return "next_url", tuple(dict.fromkeys([*cursors, *numbers, *_ODATA_POSITIONS])), odata, ""
+    if addresses and (cursors or numbers):
+        return "next_url", (*cursors, *numbers), addresses[0], ""
+    matching = [path for path in fields if _flat(path.rpartition(".")[2]) in _NEXT_FIELDS]
+    if cursors and matching:
+        return "cursor", (cursors[0],), matching[0], more
+    if "link" in headers and (cursors or numbers):
+        return "link", tuple(dict.fromkeys([*numbers, *cursors])), "", ""
+    return None
+
+
+def _by_number(named: Mapping[str, str], fields: Mapping[str, Any]) -> _Found | None:
+    total = next((path for path in fields if _flat(path.rpartition(".")[2]) in _LAST), "")
+    for kind, known in (("offset", _OFFSETS), ("page", _PAGES)):
+        position = next((named[flat] for flat in named if flat in known), "")
+        if position:
+            return ("offset" if kind == "offset" else "page"), (position,), total, ""
+    return None
+
+
+def link_positions(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the parameters that a link to the next page may carry."""
+    return tuple(name for name in names if _flat(name) in _CURSORS | _PAGES | _OFFSETS)
+
+
+def _fields(description: Description, fields: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Yield the paths of an answer's own fields, and of those that stand in an object about its pages."""
+    for name, spec in fields.items():
+        target = description.deref(spec)
+        target = target if isinstance(target, dict) else {}
+        yield name, target
+        inner = target.get("properties")
+        if _flat(name) in _HOLDERS | {"_links"} and isinstance(inner, dict):
+            for key, value in inner.items():
+                found = description.deref(value)
+                yield f"{name}.{key}", found if isinstance(found, dict) else {}
+
+
+def _is_address(path: str, spec: Mapping[str, Any]) -> bool:
+    name = path if path.startswith("@odata") else path.rpartition(".")[2]
+    if _flat(name) not in _NEXT_URLS or spec.get("type") in {"object", "integer"}:
+        return False
+    in_links = path.lower().startswith(("_links.", "links."))
+    said = f"{spec.get('description', '')} {spec.get('example', '')}".lower()
+    return in_links or "link" in name.lower() or spec.get("format") in {"uri", "url"} or "url" in said or "http" in said
+
+
+def _is_integer(description: Description, spec: Any) -> bool:
+    target = description.deref(spec)
+    return isinstance(target, dict) and target.get("type") in {"integer", "number", None}
+
+
+def _max_size(description: Description, spec: Any) -> int:
+    target = description.deref(spec) if spec else {}
+    stated = target.get("maximum") or target.get("default") if isinstance(target, dict) else None
+    return min(int(stated), MAX_ITEMS) if isinstance(stated, int | float) and stated >= 1 else DEFAULT_PAGE_SIZE
+
+
+def _first_page(description: Description, spec: Any) -> int:
+    target = description.deref(spec)
+    stated = target.get("default", target.get("minimum")) if isinstance(target, dict) else None
+    return 0 if stated == 0 else 1
+
+
+def _flat(name: str) -> str:
+    return re.sub(r"[_\-\s]", "", name).lower()
