@@ -1,0 +1,220 @@
+"""Names: of an operation as a tool, the name that a person would choose: a verb and a noun, e.g. `list_issues`.
+
+The verb is the summary's, the noun the path's as far as the summary or the operation's id use the same words.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from hashlib import sha256
+
+from mcpist_services.described.description import Operation
+from mcpist_services.described.overlay import MAX_NAME_CHARACTERS
+from mcpist_services.described.wording import listed, plain, plural, singular, words
+
+MAX_NOUN_WORDS = 4
+
+# What stands at the beginning of a summary, and what a tool's name says instead.
+_VERBS = {
+    **dict.fromkeys(
+        listed("get retrieve fetch read return returns gets retrieves fetches show shows view views"), "get"
+    ),
+    **dict.fromkeys(listed("list lists enumerate"), "list"),
+    **dict.fromkeys(listed("search searches find finds"), "search"),
+    **dict.fromkeys(listed("create creates insert inserts"), "create"),
+    **dict.fromkeys(listed("update updates edit edits modify modifies change changes patch"), "update"),
+    **dict.fromkeys(listed("delete deletes remove removes destroy destroys"), "delete"),
+}
+_OTHER_VERBS = listed(
+    "accept activate add append apply approve archive ask assign attach authorize block cancel check clear clone "
+    "close commit compare complete confirm convert copy count deactivate decline detach disable dismiss dispatch "
+    "download duplicate enable execute export extract follow fork generate import install invite invoke join kick "
+    "leave link lock login logout lookup mark merge migrate move mute open parse pause ping pin post preview "
+    "promote publish push put query reactivate read refresh register reject release remind rename reopen replace "
+    "reply request rerun resend reset resize restart restore resume retry revoke rotate run save schedule send "
+    "set share star start stop submit subscribe suspend sync terminate test transfer transition trigger unarchive "
+    "unassign unblock unfollow unlink unlock unpin unpublish unstar unsubscribe upload upsert validate verify "
+    "vote watch"
+)
+_ACTIONS = _OTHER_VERBS | set(_VERBS)
+_PATH_ACTIONS = _OTHER_VERBS | listed("get list find search create insert edit delete remove update")
+_READING_ACTIONS = listed(
+    "check compare count download export fetch find get list lookup preview query read search validate verify"
+)
+_ADJECTIVES = listed("latest current recent default")
+_STOP_WORDS = listed(
+    "a about all an and any authenticated available by calling current existing for from given in information into its "
+    "new of on or specific specified the this to two using via with your"
+)
+# After one of these a summary says no more what it is about, only of which, where or how.
+_ENDS = listed("by for from given in into of on specified that to using via when which with")
+_NO_NOUN = re.compile(r"^(api|rest|wiki|me|v?\d+(\.\d+)*|v\d+\w*|\d.*)$", re.IGNORECASE)
+_VERSION = re.compile(r"^v\d+[-_./]")
+_PARAMETER = re.compile(r"{[^{}]*}")
+
+
+def propose_names(
+    module: str, operations: Mapping[str, tuple[Operation, bool]], taken: Mapping[str, str]
+) -> dict[str, str]:
+    """Return a name for each operation, by its key; those in `taken` keep theirs. The flag says that it is a list."""
+    left = {key: _Namer(*one) for key, one in operations.items() if key not in taken}
+    patched = {namer.path for namer in left.values() if namer.method == "PATCH"}
+    for namer in left.values():
+        if namer.method == "PUT" and namer.verb == "update" and namer.path in patched:
+            namer.verb = "replace"  # beside PATCH, which changes what it is given
+    names = dict(taken)
+    used = set(names.values())
+    for level in range(4):
+        proposed = {key: _fitting(module, namer.name(level)) for key, namer in left.items()}
+        count = Counter(proposed.values())
+        settled = {key: name for key, name in proposed.items() if count[name] == 1 and name not in used}
+        bare = {} if level else _shortest(left, proposed, used | set(settled.values()))
+        names |= settled | bare
+        used |= set(settled.values()) | set(bare.values())
+        left = {key: namer for key, namer in left.items() if key not in names}
+    for key, namer in left.items():
+        name, number = _fitting(module, namer.name(1)), 2
+        while f"{name}_{number}" in used:
+            number += 1
+        names[key] = _fitting(module, f"{name}_{number}")
+        used.add(names[key])
+    return names
+
+
+def _shortest(left: "Mapping[str, _Namer]", proposed: Mapping[str, str], used: Collection[str]) -> dict[str, str]:
+    """Return, of the operations that would share a name, the one whose path is shorter than the others'."""
+    sharing: dict[str, list[str]] = {}
+    for key, name in proposed.items():
+        sharing.setdefault(name, []).append(key)
+    found: dict[str, str] = {}
+    for name, keys in sharing.items():
+        lengths = sorted((left[key].length, key) for key in keys)
+        if len(keys) > 1 and name not in used and lengths[0][0] < lengths[1][0]:
+            found[lengths[0][1]] = name
+    return found
+
+
+def _fitting(module: str, name: str) -> str:
+    """Return a name that is legal, and short enough beside its module's."""
+    name = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "call"
+    name = name if name[0].isalpha() else f"call_{name}"
+    room = MAX_NAME_CHARACTERS - 1 - len(module)
+    if len(name) <= room:
+        return name
+    mark = sha256(name.encode()).hexdigest()[:4]
+    return f"{name[: room - 5].rstrip('_')}_{mark}"
+
+
+class _Namer:
+    """The names that one operation could have, from the shortest to the longest."""
+
+    def __init__(self, operation: Operation, is_list: bool) -> None:
+        self.method = operation.method
+        self.path = operation.path
+        self._operation = operation
+        self._is_list = is_list
+        path, _, variant = operation.path.partition("#")
+        segments = [segment for segment in path.split("/") if segment]
+        self.length = len(segments)
+        self._is_item = not variant and bool(segments) and _PARAMETER.search(segments[-1]) is not None
+        nouns = [segment for segment in segments if not _PARAMETER.search(segment) and not _NO_NOUN.match(segment)]
+        dotted = [part for noun in nouns for part in noun.split(".")]
+        self._nouns = [words(noun) for noun in [*dotted, *([variant] if variant else [])]]
+        self._nouns = [noun for noun in self._nouns if noun] or [["root"]]
+        self._summary = _summary_words(operation)
+        self.verb, self._noun, self._before = self._parts()
+
+    def name(self, level: int) -> str:
+        """Return the name with as much before its noun as the level says; the last level is the operation's id."""
+        if level == 3 and self._operation.id:
+            return "_".join(words(_VERSION.sub("", self._operation.id)))
+        before = self._before[-level:] if level else []
+        kept = [word for noun in before for word in _singular(noun) if word not in self._noun]
+        return "_".join([self.verb, *kept, *self._noun])
+
+    def _parts(self) -> tuple[str, list[str], list[list[str]]]:
+        """Return the verb, the words of the noun, and what may stand before it to tell it from others."""
+        last = self._nouns[-1]
+        actions = _READING_ACTIONS if self.method == "GET" else _PATH_ACTIONS
+        if last[0] in actions and not self._is_item:
+            return self._by_action(last)
+        stated, *phrase = self._summary or [""]
+        verb = self._settled(_VERBS.get(stated, stated if stated in _OTHER_VERBS else ""))
+        if len(last) == 1 and last[0] in _ADJECTIVES and len(self._nouns) > 1:
+            return verb, [*last, *_singular(self._nouns[-2])], self._nouns[:-2]
+        if self._is_evident(last) and singular(last[-1]) != verb:
+            noun = [*_singular(self._nouns[-2]), *last] if self._qualifies() else last
+            return verb, self._numbered(verb, noun), self._nouns[:-1]
+        noun, tail = _noun_of(phrase if stated in _ACTIONS else self._summary)
+        if not noun:
+            return verb, self._numbered(verb, last), self._nouns[:-1]
+        if verb == "list":
+            noun = [*noun[:-1], plural(noun[-1])]
+        return verb, noun, [*self._nouns, *([tail] if tail else [])]
+
+    def _by_action(self, last: list[str]) -> tuple[str, list[str], list[list[str]]]:
+        """Name an operation whose path ends in what it does: `/pulls/{number}/merge`, `/chat.postMessage`."""
+        verb = _VERBS.get(last[0], last[0])
+        if len(last) > 1:
+            return verb, last[1:], self._nouns[:-1]
+        before = self._nouns[-2] if len(self._nouns) > 1 else []
+        if verb in {"search", "list"} or not before:
+            noun = before or _noun_of(self._summary[1:])[0] or ["all"]
+            return verb, [*noun[:-1], plural(noun[-1])], self._nouns[:-2]
+        return verb, _singular(before), self._nouns[:-2]
+
+    def _settled(self, verb: str) -> str:
+        """Return the verb; where the summary has none, or only says that it gets something, the method's."""
+        method = self._operation.method
+        if method == "PUT" and self._summary[:3] == ["create", "or", "update"]:
+            return "put"
+        if method == "GET" and verb in {"", "get", "list"}:
+            return "list" if self._is_list and not self._is_item else "get"
+        if method == "GET" and verb in {"create", "update", "delete"}:
+            return "get"
+        if verb and not (method == "DELETE" and verb == "get"):
+            return verb
+        return {"POST": "create", "PUT": "update", "PATCH": "update", "DELETE": "delete"}.get(method, "get")
+
+    def _is_evident(self, noun: Iterable[str]) -> bool:
+        """Whether the texts of the operation use the words of a noun; without any text they need not."""
+        identifier = [word for word in words(self._operation.id) if word != "id"]
+        path = words(_PARAMETER.sub("", self._operation.path))
+        made = identifier in (path, [self._operation.method.lower(), *path])  # it says no more than the path
+        known = {singular(word) for word in [*self._summary, *([] if made else identifier)]}
+        return not known or {singular(word) for word in noun} <= known
+
+    def _qualifies(self) -> bool:
+        """Whether the summary has the path's noun before this one directly before it too: `issue comments`."""
+        if len(self._nouns) < 2 or self._nouns[-2][0] in _ACTIONS:
+            return False
+        phrase = " ".join(singular(word) for word in self._summary)
+        both = " ".join(singular(word) for word in [*self._nouns[-2], *self._nouns[-1]])
+        return f" {both}" in f" {phrase}" and self._nouns[-2][-1] != self._nouns[-1][-1]
+
+    def _numbered(self, verb: str, noun: list[str]) -> list[str]:
+        if verb == "list":
+            return [*noun[:-1], plural(noun[-1])]
+        if verb in {"create", "add"} or self._is_item:
+            return [*noun[:-1], singular(noun[-1])]
+        return noun
+
+
+def _summary_words(operation: Operation) -> list[str]:
+    text = plain(operation.summary or operation.description.partition("\n")[0])
+    found = words(re.sub(r"\[[^\]]*\]|\([^)]*\)", " ", text))[:12]
+    return found[1:] if found and found[0].endswith("ly") and len(found) > 1 else found
+
+
+def _noun_of(phrase: list[str]) -> tuple[list[str], list[str]]:
+    """Return the words that a summary is about, and those after them that say of which: `versions`, `of a file`."""
+    end = next((place for place, word in enumerate(phrase) if word in _ENDS and place), len(phrase))
+    noun = [word for word in phrase[:end] if word not in _STOP_WORDS or (word == "information" and phrase[0] != word)]
+    while len(noun) > 1 and noun[-1] in {"information", "id", "details", "data"}:
+        noun.pop()
+    tail = [word for word in phrase[end:] if word not in _STOP_WORDS | _ENDS]
+    return noun[:MAX_NOUN_WORDS], tail[:2]
+
+
+def _singular(noun: list[str]) -> list[str]:
+    return [*noun[:-1], singular(noun[-1])]

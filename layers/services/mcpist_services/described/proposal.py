@@ -1,0 +1,205 @@
+"""Proposal: an overlay for a description, as far as a program can tell; what it is unsure of is marked."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from urllib.parse import urlsplit
+
+from mcpist.oauth.app import check_public_url
+from mcpist_services.described.answers import Answer, propose_answer
+from mcpist_services.described.arguments import Arguments, NotImportable, leave_paging, propose_arguments
+from mcpist_services.described.corrections import with_corrections
+from mcpist_services.described.credentials import propose_security, refused_security, scopes_of
+from mcpist_services.described.description import Description, Operation
+from mcpist_services.described.effects import propose_effect, reveals_secrets
+from mcpist_services.described.names import propose_names
+from mcpist_services.described.overlay import Overlay, ToolRule
+from mcpist_services.described.reading import refuse
+from mcpist_services.described.recognition import link_positions, recognize_paging
+from mcpist_services.described.schemas import Schemas, closure
+from mcpist_services.described.wording import first_sentence, plain
+
+MAX_TOOL_DESCRIPTION_CHARACTERS = 200
+METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
+
+_OAUTH_ENDPOINT = re.compile(
+    r"/(oauth2?|openid|saml2?)(/[\w.-]+)*/?(authorize|token|revoke|introspect)\b|^/(authorize|token)$"
+)
+_RATE_LIMIT = re.compile(r"x-?rate-?limit|x-?throttl", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """An operation that can be called."""
+
+    operation: Operation
+    arguments: Arguments
+    answer: Answer
+
+
+def propose(
+    description: Description,
+    name: str,
+    *,
+    source: str = "",
+    operations: Iterable[str] = (),
+    server: str = "",
+    earlier: Overlay | None = None,
+) -> Overlay:
+    """Return an overlay for the operations that the globs choose; of an earlier one people's corrections stay.
+
+    A glob is compared with an operation's id, its `METHOD /path` and its tags. `server` replaces the description's.
+    """
+    globs = tuple(operations) or (earlier.operations if earlier else ())
+    host = _host(description, server or (earlier.host if earlier else ""))
+    schemas = Schemas(description)
+    chosen = [one for one in description.operations if _is_chosen(one, globs)]
+    if not chosen:
+        raise refuse("operations", f"no operation of the description fits {', '.join(globs) or 'it'}")
+    scheme, security, doubts = propose_security(description, chosen)
+    left_out: dict[str, str] = {}
+    candidates: dict[str, _Candidate] = {}
+    for operation in chosen:
+        try:
+            candidates[operation.key] = _candidate(description, operation, schemas, scheme, host)
+        except NotImportable as reason:
+            left_out[operation.key] = str(reason)
+    if not candidates:
+        first = next(iter(left_out))
+        raise refuse(first, f"no operation can be imported: {left_out[first]}")
+    kept = {rule.operation: tool for tool, rule in earlier.tools.items()} if earlier else {}
+    named = {key: (one.operation, one.answer.is_list) for key, one in candidates.items()}
+    names = propose_names(name, named, {key: kept[key] for key in candidates if key in kept})
+    tools = {names[key]: _tool(one, description, scheme) for key, one in candidates.items()}
+    proposed = Overlay(
+        name=name,
+        title=plain(description.title)[:100] or name,
+        description=_sentence(first_sentence(description.about, 300)) or plain(description.title)[:300] or name,
+        version=description.version[:50],
+        source=source,
+        description_hash=description.hash,
+        operations=globs,
+        host=host,
+        security=security,
+        rate_limits=_rate_limits(description),
+        tags=_tags(candidates.values()),
+        review=(*doubts, *_moved(description, host)),
+        tools=tools,
+        left_out=left_out,
+        schemas=closure([rule.model_dump(by_alias=True) for rule in tools.values()], schemas.shared),
+    )
+    return with_corrections(proposed, earlier)
+
+
+def _candidate(description: Description, operation: Operation, schemas: Schemas, scheme: str, host: str) -> _Candidate:
+    """Return an operation with its arguments and its answer; NotImportable where no tool can call it."""
+    if operation.method not in METHODS:
+        raise NotImportable(f"its method is {operation.method}")
+    if operation.servers and host not in operation.servers and host != _normal(operation.servers[0]):
+        raise NotImportable(f"it is on another server, {operation.servers[0]}: import it as a module of its own")
+    if _OAUTH_ENDPOINT.search(operation.path.partition("#")[0]):
+        raise NotImportable("it issues or revokes tokens, which is the token broker's task")
+    if reason := refused_security(operation, scheme):
+        raise NotImportable(reason)
+    answer = propose_answer(description, operation)
+    if answer.refused:
+        raise NotImportable(answer.refused)
+    stated = {one["name"] for one in operation.parameters if one.get("in") == "path"}
+    wanted = set(re.findall(r"{([^{}]*)}", operation.path.partition("#")[0]))
+    if stated != wanted:
+        raise NotImportable(f"its path names {sorted(wanted)}, and its parameters are {sorted(stated)}")
+    return _Candidate(operation, propose_arguments(operation, schemas), answer)
+
+
+def _tool(candidate: _Candidate, description: Description, scheme: str) -> ToolRule:
+    operation, arguments, answer = candidate.operation, candidate.arguments, candidate.answer
+    effect = propose_effect(operation)
+    paging = None
+    if effect.effect == "reads":
+        paging = recognize_paging(description, operation, answer, arguments.pageable)
+    parameters = arguments.parameters
+    if paging:
+        hidden = (*paging.position, *link_positions(arguments.pageable))
+        parameters = leave_paging(parameters, hidden, paging.size)
+    review = [effect.review, *arguments.review]
+    return ToolRule(
+        operation=operation.key,
+        description=_described(operation),
+        effect=effect.effect,
+        reveals=effect.effect == "reads" and reveals_secrets(operation),
+        content_type=arguments.content_type,
+        headers=arguments.headers,
+        parameters=parameters,
+        rows=answer.rows,
+        shows=answer.columns,
+        paging=paging,
+        scopes=scopes_of(operation, scheme),
+        review=tuple(filter(None, review)),
+    )
+
+
+def _described(operation: Operation) -> str:
+    """Return one line for a model: the summary, else the first sentence of the description."""
+    text = plain(operation.summary)[:MAX_TOOL_DESCRIPTION_CHARACTERS].rstrip(".")
+    text = text or first_sentence(operation.description, MAX_TOOL_DESCRIPTION_CHARACTERS).rstrip(".")
+    text = text or f"{operation.method} {operation.path.partition('#')[0]}"
+    return _sentence(text)
+
+
+def _sentence(text: str) -> str:
+    return text if not text or text.endswith("…") else f"{text.rstrip('.')}."
+
+
+def _host(description: Description, server: str) -> str:
+    """Return the address before the paths; InvalidRequest for one that is missing, templated, private or no https."""
+    place, url = ("server", server) if server else ("#/servers", next(iter(description.servers), ""))
+    hint = "name it: --server https://..."
+    if not url:
+        raise refuse(place, f"the description names no server; {hint}")
+    if "{" in url:
+        raise refuse(place, f"the server {url[:200]} is a template; {hint}")
+    if not urlsplit(url).scheme:
+        raise refuse(place, f"the server {url[:200]} is relative; {hint}")
+    if urlsplit(url).query or urlsplit(url).fragment:
+        raise refuse(place, f"the server {url[:200]} has a query or a fragment; {hint}")
+    try:
+        return _normal(check_public_url(url, loopback=bool(server)))
+    except ValueError as error:
+        raise refuse(place, f"the server {url[:200]} cannot be used: {error}") from None
+
+
+def _normal(url: str) -> str:
+    return url.rstrip("/")
+
+
+def _moved(description: Description, host: str) -> tuple[str, ...]:
+    """Return a line for review where the description names another server: no import moves credentials to it."""
+    named = next(iter(description.servers), host)
+    return () if "{" in named or host in map(_normal, description.servers) else (f"the description names {named}",)
+
+
+def _is_chosen(operation: Operation, globs: tuple[str, ...]) -> bool:
+    texts = (operation.key, operation.path, operation.id, *operation.tags)
+    return not globs or any(fnmatchcase(text, glob) for glob in globs for text in texts)
+
+
+def _rate_limits(description: Description) -> tuple[str, ...]:
+    """Return what the description's own extensions and its responses of status 429 say."""
+    found = [f"{key}: {value}" for key, value in description.root.items() if _RATE_LIMIT.search(key)]
+    for operation in description.operations:
+        found += [f"{key}: {value}" for key, value in operation.extensions.items() if _RATE_LIMIT.search(key)]
+        if refusal := operation.responses.get("429"):
+            found.append(first_sentence(str(refusal.get("description") or ""), 200))
+    return tuple(dict.fromkeys(filter(None, (text[:200] for text in found))))[:5]
+
+
+def _tags(candidates: Iterable[_Candidate]) -> tuple[str, ...]:
+    tags = [plain(tag).lower()[:40] for one in candidates for tag in one.operation.tags]
+    return tuple(dict.fromkeys(filter(None, tags)))[:10]
+
+
+def reviews(overlay: Overlay) -> Mapping[str, tuple[str, ...]]:
+    """Return what the import was unsure of, by tool; the key of the whole module is empty."""
+    whole = {"": overlay.review} if overlay.review else {}
+    return whole | {name: rule.review for name, rule in overlay.tools.items() if rule.review}

@@ -1,0 +1,139 @@
+from typing import Any
+
+import pytest
+
+from mcpist.errors import InvalidArguments
+from mcpist.tools.call import Call, CallResponse
+from mcpist.tools.index import ToolEntry
+from mcpist_services.described.module import module
+from mcpist_services.described.overlay import load_overlay
+from tests.services.conversation import converse, work_of
+from tests.services.described.library import answers, library, module_of, overlay_of, takes
+
+LIBRARY = module_of(library())
+
+
+def call_of(described: dict[str, Any], **arguments: Any) -> Call:
+    """The Call of the one tool of a description."""
+    found = module_of(described)
+    (tool,) = found.tools.values()
+    work = tool.describe_work(tool.validate(arguments))
+    assert isinstance(work, Call)
+    return work
+
+
+def test_an_operation_builds_the_call_that_a_written_tool_would() -> None:
+    assert work_of(LIBRARY, "get_book", book_id="a/b") == Call("GET", "/books/a%2Fb")
+    assert work_of(LIBRARY, "delete_book", book_id="1") == Call("DELETE", "/books/1")
+    assert work_of(LIBRARY, "add_book", title="Emma", isbn=None) == Call(
+        "POST", "/books", json={"title": "Emma", "isbn": None}
+    )
+    assert work_of(LIBRARY, "create_loan", path_book_id="1", reader="Ada", body_book_id=2) == Call(
+        "POST", "/books/1/loans", form={"reader": "Ada", "book-id": "2"}
+    )
+
+
+def test_a_list_is_read_page_by_page() -> None:
+    pages = [{"books": [{"id": 1}, {"id": 2}], "next_cursor": "n"}, {"books": [{"id": 3}]}]
+    sent, found = converse(work_of(LIBRARY, "list_books", tag=["a", "b"], query_limit="s"), *pages)
+    assert [call.query for call in sent] == [
+        {"page_size": 2, "tag": ["a", "b"], "limit": "s"},
+        {"page_size": 2, "tag": ["a", "b"], "limit": "s", "cursor": "n"},
+    ]
+    assert found["books"] == [{"id": 1}, {"id": 2}, {"id": 3}]
+
+
+def test_a_tool_is_listed_like_a_written_one() -> None:
+    assert ToolEntry.of(LIBRARY.tools["list_books"]).line == (
+        "list_books(query_limit?, tag?: [string], ...paging) -> "
+        "id, title, state, updated_at, html_url, author, sequel, isbn: List books."
+    )
+    assert ToolEntry.of(LIBRARY.tools["delete_book"]).line == (
+        "delete_book(book_id) -> done: [destroys] DELETE /books/{book-id}."
+    )
+    assert LIBRARY.tools["add_book"].examples[0]["parameters"] == {"title": "example"}
+
+
+def test_arguments_are_checked_against_the_vendors_schema() -> None:
+    tool = LIBRARY.tools["add_book"]
+    with pytest.raises(InvalidArguments, match="title: Field required"):
+        tool.validate({})
+    with pytest.raises(InvalidArguments, match="there is no such field"):
+        tool.validate({"title": "Emma", "id": "1"})
+    with pytest.raises(InvalidArguments, match="sequel\\.title: Field required"):
+        tool.validate({"title": "Emma", "sequel": {"state": "in"}})
+    tool.check({"state": "in"}, ["title"])
+    with pytest.raises(InvalidArguments, match="state: it must be one of"):
+        tool.check({"state": "lost"}, ["title"])
+
+
+STYLES = [
+    ({"schema": {"type": "array", "items": {}}}, [1, "b"], {"p": ["1", "b"]}),
+    ({"schema": {"type": "array", "items": {}}, "explode": False}, [1, "b"], {"p": "1,b"}),
+    ({"schema": {"type": "array", "items": {}}, "style": "spaceDelimited"}, ["a", "b"], {"p": "a b"}),
+    ({"schema": {"type": "array", "items": {}}, "style": "pipeDelimited"}, ["a", "b"], {"p": "a|b"}),
+    ({"schema": {"type": "object"}, "style": "deepObject"}, {"a": 1, "b": True}, {"p[a]": "1", "p[b]": "true"}),
+    ({"schema": {"type": "object"}}, {"a": "x"}, {"a": "x"}),
+    ({"content": {"application/json": {"schema": {}}}}, {"a": [1]}, {"p": '{"a":[1]}'}),
+    ({"schema": {"type": "boolean"}}, True, {"p": "true"}),
+]
+
+
+@pytest.mark.parametrize(("stated", "value", "query"), STYLES)
+def test_a_query_parameter_is_written_in_its_style(stated: dict[str, Any], value: Any, query: dict[str, Any]) -> None:
+    parameters = [{"name": "p", "in": "query", **stated}]
+    described = library(paths={"/a": {"get": {"parameters": parameters, "responses": answers({"type": "object"})}}})
+    assert call_of(described, p=value).query == query
+
+
+def test_headers_are_sent_and_one_with_a_single_value_is_no_argument() -> None:
+    parameters = [
+        {"name": "if-match", "in": "header", "schema": {"type": "string"}},
+        {"name": "Api-Version", "in": "header", "required": True, "schema": {"enum": ["2026-01-31"]}},
+        {"name": "Authorization", "in": "header", "required": True, "schema": {"type": "string"}},
+    ]
+    described = library(paths={"/a": {"get": {"parameters": parameters, "responses": answers({})}}})
+    assert call_of(described, if_match="7").headers == {"Api-Version": "2026-01-31", "if-match": "7"}
+
+
+def test_a_body_that_is_no_object_is_one_argument() -> None:
+    body = takes({"type": "array", "items": {"type": "object"}}, "application/json-patch+json")
+    described = library(paths={"/a": {"patch": {"requestBody": body, "responses": answers({})}}})
+    call = call_of(described, body=[{"op": "remove"}])
+    assert (call.json, call.headers) == ([{"op": "remove"}], {"content-type": "application/json-patch+json"})
+
+
+@pytest.mark.parametrize(
+    ("paging", "answers_", "positions"),
+    [
+        (
+            {"kind": "offset", "field": "total", "position": ["offset"]},
+            [{"items": [1, 2], "total": 3}, {"items": [3]}],
+            2,
+        ),
+        ({"kind": "offset", "position": ["offset"]}, [{"items": [1, 2]}, {"items": []}], 2),
+        ({"kind": "page", "position": ["page"]}, [{"items": [1, 2]}, {"items": [3]}], 2),
+        ({"kind": "page", "position": ["page"], "first": 0}, [{"items": [1, 2]}, {"items": [3]}], 1),
+        (
+            {"kind": "next_url", "position": ["p"], "field": "next"},
+            [{"items": [1], "next": "https://x/?p=2"}, {"items": []}],
+            "2",
+        ),
+    ],
+)
+def test_each_kind_of_paging_finds_the_next_page(paging: dict[str, Any], answers_: list[Any], positions: Any) -> None:
+    values = overlay_of(library()).dump()
+    values["tools"]["list_books"] |= {"rows": "items", "paging": {"size": "n", "max_size": 2, **paging}}
+    found = module(load_overlay(values))
+    sent, _ = converse(work_of(found, "list_books"), *answers_)
+    assert sent[1].query[paging["position"][0]] == positions
+
+
+def test_the_link_header_is_followed_by_its_parameters_alone() -> None:
+    values = overlay_of(library()).dump()
+    values["tools"]["list_books"] |= {"rows": "", "paging": {"kind": "link", "position": ["page"]}}
+    link = '<https://evil.example/books?page=2&token=x>; rel="next", <https://x/?page=9>; rel="last"'
+    first = CallResponse(200, {"link": link}, [{"id": 1}])
+    sent, _ = converse(work_of(module(load_overlay(values)), "list_books"), first, [])
+    assert sent[1].path == "/books"
+    assert sent[1].query == {"page": "2"}
