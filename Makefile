@@ -1,13 +1,14 @@
 # MCPist: `make` lists the targets. Each one installs what it needs: uv into .tools (unless it is on PATH), the locked
-# packages into .venv, and the SAM CLI and checkov beside the lock, since their pins would drag boto3 back.
+# packages into .venv, and the SAM CLI, checkov and ministack beside the lock, since their pins would drag boto3 back.
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all check scan build deploy sam-local bench docs lock clean
+.PHONY: help up test test-all check scan build deploy rehearse sam-local bench docs lock clean
 .DELETE_ON_ERROR:
 
 UV_VERSION := 0.13.9
 SAM_VERSION := 1.170.0
 CHECKOV_VERSION := 3.3.30
+MINISTACK_VERSION := 1.5.33
 BUILD_DIR := .aws-sam/build
 SCAN_DIR := .aws-sam/scan
 
@@ -66,6 +67,10 @@ build: .venv/.synced ## Build what `sam deploy` uploads: functions and layers wi
 
 deploy: build ## Build and deploy without a question, e.g. make deploy ARGS="--region eu-west-1 AlarmEmail=ops@example.com".
 	@SAM='$(SAM)' $(RUN) python -m infra.deploy $(ARGS)
+
+rehearse: .venv/.synced ## Deploy, use, change and delete the stack on an engine on this machine; ARGS="--help" lists options.
+	@SAM='$(SAM)' ENGINE="$$($(TOOL) 'ministack[full]==$(MINISTACK_VERSION)' python -c 'import sys; print(sys.executable)')" \
+	  $(RUN) python -m infra.rehearsal $(ARGS)
 
 sam-local: .venv/.synced ## After make build: the functions in containers, e.g. make sam-local ARGS="events/mcp_endpoint_list_tools.json".
 	@SAM='$(SAM)' $(RUN) python -m infra.sam_local $(ARGS)

@@ -64,7 +64,7 @@ def deploy(root: Path, configuration: Configuration, options: argparse.Namespace
     file = _write(root, template, {**kept, **chosen})
     flags = {"--stack-name": name, "--region": region, "--profile": profile}
     command = [
-        *shlex.split(os.environ.get("SAM", "sam")),
+        *("env", *shlex.split(os.environ.get("SAM", "sam"))),
         *("deploy", "--no-confirm-changeset", "--no-fail-on-empty-changeset"),
         *(word for flag, value in flags.items() if value for word in (flag, value)),
         *("--parameter-overrides", f"file://{file}"),
