@@ -22,6 +22,12 @@ PARAMETER_KEY_POLICY: Policy = [
         "Condition": {"StringEquals": {"kms:CallerAccount": ACCOUNT, "kms:ViaService": f"ssm.{REGION}.amazonaws.com"}},
     }
 ]
+# A person who may do everything that the resources' own policies leave to the account.
+OWNER = "owner"
+OWNER_ARN = f"arn:aws:sts::{ACCOUNT}:assumed-role/owner/session"
+OWNER_POLICY: Policy = [{"Effect": "Allow", "Action": "*", "Resource": "*"}]
+FOREIGN = {OWNER: OWNER_POLICY, PARAMETER_KEY: PARAMETER_KEY_POLICY}
+"""The policies that the template does not hold."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +46,24 @@ class Stack:
     def ask(self, role: str, action: str, resource: str, context: Context) -> Question:
         """Return the question whether a session of a role may do something."""
         session = f"arn:aws:sts::{ACCOUNT}:assumed-role/{self.role_arns[role].rpartition('/')[2]}/session"
-        context = {"aws:SecureTransport": "true", "aws:PrincipalAccount": ACCOUNT, **context}
-        return Question(session, action, resource, frozen(context), role, self.resource_policy(resource))
+        return self._ask(session, role, action, resource, context)
 
-    def ask_trust(self, role: str, service: str) -> Question:
-        """Return the question whether an AWS service may take a role."""
-        source = frozen({"aws:SourceAccount": ACCOUNT})
+    def ask_owner(self, action: str, resource: str, context: Context) -> Question:
+        """Return the question whether an administrator of the account may do something."""
+        return self._ask(OWNER_ARN, OWNER, action, resource, context)
+
+    def _ask(self, principal: str, identity: str, action: str, resource: str, context: Context) -> Question:
+        context = {"aws:SecureTransport": "true", "aws:PrincipalAccount": ACCOUNT} | dict(context)
+        return Question(principal, action, resource, frozen(context), identity, self.resource_policy(resource))
+
+    def ask_trust(self, role: str, service: str, account: str = ACCOUNT) -> Question:
+        """Return the question whether an AWS service may take a role, for something in an account."""
+        source = frozen({"aws:SourceAccount": account})
         return Question(f"{service}.amazonaws.com", "sts:AssumeRole", self.role_arns[role], source, "", trust(role))
+
+    def arn(self, id_: str) -> str:
+        """Return the ARN of a resource of the template."""
+        return self.template.intrinsics.get_att(id_, "Arn")
 
     def role_taken_by(self, service: str) -> str:
         """Return the only role that an AWS service may take."""
@@ -76,7 +93,7 @@ def stack_of(template: Template) -> Stack:
         by_type.setdefault(resource["Type"], {})[id_] = resource.get("Properties", {})
     roles = by_type["AWS::IAM::Role"]
     functions = by_type["AWS::Serverless::Function"]
-    policies: dict[str, Policy] = {PARAMETER_KEY: PARAMETER_KEY_POLICY}
+    policies: dict[str, Policy] = dict(FOREIGN)
     for id_, role in roles.items():
         policies[id_] = [s for one in resolve(role["Policies"]) for s in one["PolicyDocument"]["Statement"]]
         policies[trust(id_)] = resolve(role["AssumeRolePolicyDocument"])["Statement"]

@@ -14,7 +14,7 @@ from tests.roles.accesses import accesses, invocation, questions
 from tests.roles.evaluator import allowed
 from tests.roles.judgement import refused
 from tests.roles.operations import Operation
-from tests.roles.stack import Stack, stack_of
+from tests.roles.stack import Stack, stack_of, trust
 
 
 @cache
@@ -106,11 +106,10 @@ def test_a_service_without_a_rule_is_not_passed_over() -> None:
 def test_each_statement_about_lambda_itself_is_needed_by_an_invocation() -> None:
     """Logs, traces and the trust in Lambda: Lambda uses them, no request of ours."""
     traced = stack("on")
-    for function, role in traced.roles.items():
-        asked = list(invocation(traced, function))
-        assert all(allowed(traced.policies, asked))
-        without = traced.policies | {role: [], f"trust of {role}": []}
-        assert not any(allowed(without, asked))
+    asked = [question for function in traced.roles for question in invocation(traced, function)]
+    assert all(allowed(traced.policies, asked))
+    nothing = {name: [] for role in traced.role_arns for name in (role, trust(role))}
+    assert not any(allowed(traced.policies | nothing, asked))
 
 
 def test_a_request_is_refused_by_what_is_missing_from_a_role() -> None:

@@ -1,7 +1,8 @@
 """No secret is in anything that the deployment writes, with every logger of every function at DEBUG.
 
 One person's story, told once: log in, connect, call, batch, be refused, refresh, fail in every way, paste, fall ill,
-take away. It is traced, and all that it counts is what the alarms and the dashboard watch.
+take away. It is traced, all that it counts is what the alarms and the dashboard watch, and it needs each right of each
+role.
 The provider stands on loopback and repeats all that it is told in all that it refuses. What the story has written down
 is read afterwards; the secrets were chosen by the provider, or caught on their way.
 """
@@ -32,15 +33,24 @@ from infra.cli.up import _facts
 from infra.local.accounts import OWN, forget
 from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
 from infra.local.deployment import ORGANIZATION, ROOT, USER, LocalDeployment, run_local_deployment, with_modules
+from infra.local.names import STACK
 from tests import emf, watch
 from tests.core.loopback import listening
+from tests.roles.accesses import questions
+from tests.roles.made_up import made_up
+from tests.roles.removal import unneeded
+from tests.roles.stack import stack_of
 from tests.token_broker.vault.test_secrets import assert_silent
+from tests.upstreams.fake_upstream import FakeUpstream, serving_fake
+from tests.whole import workload
 from tests.whole.conftest import McpUser, built
 from tests.whole.test_grants import histories, tables
 
 GET_ME: dict[str, Any] = {"module": "github", "tool": "get_me"}
 GET_REPO: dict[str, Any] = {"module": "github", "tool": "get_repo", "params": {"owner": "o", "repo": "r"}}
 CLIENT_SECRET = "client-secret-canary"
+UPSTREAM_KEY = "upstream-key-canary"
+UPSTREAM_PARAMETER = f"/mcpist/{STACK}/upstreams/echo"
 KEYS = tuple(f"github_pat_{name}0canary0000000000" for name in ("pasted", "second", "refused", "typed"))
 JWT = re.compile(r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}")
 FUNCTIONS = ("connect", "mcp_endpoint", "step_runner", "token_broker")
@@ -158,11 +168,16 @@ class Story:
         self.said += [answer.text, *headers]
         return answer
 
-    def call(self, name: str = "call", **arguments: Any) -> str:
-        """Return a meta-tool's answer, errors included."""
+    @property
+    def user(self) -> McpUser:
+        """Its person, with a token of its own."""
         token = self.deployment.token(USER)
         self.secrets.add(token)
-        answer = str(McpUser(self.deployment, token).call(name, **arguments))
+        return McpUser(self.deployment, token)
+
+    def call(self, name: str = "call", **arguments: Any) -> str:
+        """Return a meta-tool's answer, errors included."""
+        answer = str(self.user.call(name, **arguments))
         self.said.append(answer)
         return answer
 
@@ -218,10 +233,19 @@ def daemon() -> Iterator[Daemon]:
     daemon.socket.close()
 
 
+@pytest.fixture(scope="session")
+def upstream() -> Iterator[FakeUpstream]:
+    with serving_fake() as upstream:
+        reads = {"inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
+        upstream.says["tools/list"] = {"tools": [{"name": "echo", **reads}]}
+        yield upstream
+
+
 @contextlib.contextmanager
 def loud(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     """A traced deployment whose functions print all that any library logs, with GitHub on loopback."""
     daemon: Daemon = request.getfixturevalue("daemon")
+    upstream: FakeUpstream = request.getfixturevalue("upstream")
     hub, folders = request.getfixturevalue("hub"), request.getfixturevalue("tmp_path_factory")
     root = with_modules(folders.mktemp("loud"))
     (root / "functions").unlink()
@@ -240,13 +264,21 @@ def loud(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
         text = (root / file).read_text("utf-8").replace("https://api.github.com", hub.url)
         (root / file).write_text(text.replace("https://github.com/login", f"{hub.url}/login"), "utf-8")
     documents = folders.mktemp("documents")
-    with run_local_deployment(docs=documents, root=root, modules=("github", "rag")) as deployment:
+    keyed = {"X-Api-Key": f"ssm:{UPSTREAM_PARAMETER}"}
+    server = upstream.server(headers=keyed).model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    category = {"description": "Echoes", "server": "echo", "tools": {"includeNames": ["echo"]}}
+    upstreams = {"mcpServers": {"echo": server}, "categories": {"echo": category}}
+    (root / "upstreams.json").write_text(json.dumps(upstreams))
+    with run_local_deployment(
+        docs=documents, root=root, modules=("github", "rag"), upstreams=root / "upstreams.json"
+    ) as deployment:
         folder = next(one for one in deployment.aws.template.functions if one.id == "TokenBrokerFunction").environment
         deployment.aws.client("ssm").put_parameter(
             Name=f"{folder['OAUTH_PARAMETERS']}/github",
             Value=json.dumps({"client_id": "Iv1.house", "client_secret": CLIENT_SECRET}),
             Type="SecureString",
         )
+        deployment.aws.client("ssm").put_parameter(Name=UPSTREAM_PARAMETER, Value=UPSTREAM_KEY, Type="SecureString")
         yield deployment
 
 
@@ -258,9 +290,10 @@ def story(deployment: LocalDeployment, hub: Hub) -> Iterator[Story]:
     """The whole story: its chapters assert that they happened."""
     with httpx2.Client(timeout=60) as web:
         story = Story(deployment, hub, web)
-        story.secrets |= {CLIENT_SECRET, *KEYS, b64encode(f"Iv1.house:{CLIENT_SECRET}".encode()).decode()}
+        story.secrets |= {CLIENT_SECRET, UPSTREAM_KEY, *KEYS, b64encode(f"Iv1.house:{CLIENT_SECRET}".encode()).decode()}
         connect(story)
         use(story)
+        workload.ask_upstream(story.user)
         refresh_in_vain(story)
         connect_in_vain(story)
         paste(story)
@@ -534,3 +567,20 @@ def files(deployment: LocalDeployment) -> Iterator[str]:
     for bucket in s3.list_buckets()["Buckets"]:
         for one in s3.list_objects_v2(Bucket=bucket["Name"]).get("Contents", ()):
             yield one["Key"] + s3.get_object(Bucket=bucket["Name"], Key=one["Key"])["Body"].read().decode()
+
+
+# -- what the roles allow ---------------------------------------------------------------------------------
+
+
+def test_every_right_of_a_role_and_a_key_is_needed_by_a_request(
+    story: Story,
+    told: str,  # noqa: ARG001 - the end of the story
+    upstream: FakeUpstream,
+) -> None:
+    """Each action on each resource in each statement of the template is taken away in turn."""
+    workload.keep_documents(story.user)
+    workload.cancel_batch(story.user, upstream)
+    workload.remove_machines(story.user)
+    stack = stack_of(story.deployment.aws.template)
+    without = unneeded(stack, [*questions(stack, story.deployment.aws.requests), *made_up(stack)])
+    assert not sorted(map(str, without))

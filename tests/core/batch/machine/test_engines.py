@@ -1,18 +1,22 @@
-"""Our machines in third-party engines: npm asl-validator, npm aws-local-stepfunctions, and moto's interpreter."""
+"""Our machines in third-party engines: asl-validator, cfn-lint, aws-local-stepfunctions, and moto's interpreter."""
 
 import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib.resources import files
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import boto3
+import jsonschema
 import pytest
 
+from infra.local.deployment import ROOT
 from infra.local.names import REGION
 from infra.local.server import LoopbackServer, Request, Response, listen
+from infra.local.template import read_template
 from mcpist.batch.language.graph import Graph, opened
 from mcpist.batch.machine.definition import MACHINE_TYPE, build_machine, build_relay
 from mcpist.batch.machine.states import Asl
@@ -48,20 +52,34 @@ def in_order(settled: list[int], graph: Graph) -> bool:
     return all(place[need] < place[i] for i in graph.steps for need in graph.needs[i])
 
 
-# -- npm asl-validator ------------------------------------------------------------------------------------
+# -- npm asl-validator and cfn-lint -----------------------------------------------------------------------
 
 
-def test_a_third_party_validator_accepts_our_machines_and_refuses_a_broken_one() -> None:
+@pytest.fixture(scope="module")
+def definitions() -> list[Asl]:
+    """Every shape of machine, and the relay."""
     shapes = [build_machine(SHAPES[name], STEP_RUNNER, FANS.get(name, frozenset())).definition for name in SHAPES]
-    definitions = [
-        *shapes,
-        *map(definition, sample(range(16), 14)),
-        build_relay(SHAPES["single"], STEP_RUNNER).definition,
-    ]
+    return [*shapes, *map(definition, sample(range(16), 14)), build_relay(SHAPES["single"], STEP_RUNNER).definition]
+
+
+def test_a_third_party_validator_accepts_our_machines_and_refuses_a_broken_one(definitions: list[Asl]) -> None:
     broken = json.loads(json.dumps(definitions[0]).replace('"Next": "s0 lost"', '"Next": "nowhere"'))
     *ours, refused = json.loads(node(VALIDATE, json.dumps([*definitions, broken])))
     assert ours == [""] * len(definitions)
     assert "nowhere" in refused
+
+
+def test_cfn_lints_schema_accepts_our_machines_and_the_templates_and_refuses_a_broken_one(
+    definitions: list[Asl],
+) -> None:
+    schema = json.loads((files("cfnlint.data.schemas.other.step_functions") / "statemachine.json").read_bytes())
+    validator = jsonschema.Draft7Validator(schema)
+    template = read_template(ROOT / "template.yaml", {"OwnLogin": "off"})
+    deployed = [machine.definition for machine in template.machines]
+    assert deployed
+    assert not [error.message for one in (*definitions, *deployed) for error in validator.iter_errors(one)]
+    broken = json.loads(json.dumps(definitions[0]).replace('"Type": "Task"', '"Type": "Work"'))
+    assert "'Work' is not one of" in next(validator.iter_errors(broken)).message
 
 
 # -- npm aws-local-stepfunctions --------------------------------------------------------------------------

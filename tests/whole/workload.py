@@ -1,0 +1,136 @@
+"""One use of every right that a story of accounts leaves unused: documents, files, upstreams, the relay, machines."""
+
+import json
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import Event
+from typing import Any
+
+import httpx2
+from mcp_types import ElicitRequestParams, ElicitResult
+
+from infra.local.accounts import forget
+from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
+from infra.local.deployment import ORGANIZATION, ROLE, LocalDeployment
+from infra.local.environment import operating
+from mcpist.batch.machine import machine_usage
+from mcpist.people import directory
+from tests.mcp_endpoint.endpoint_client import EVENTS
+from tests.upstreams.fake_upstream import ECHO, FakeUpstream
+from tests.whole.conftest import McpUser
+
+# More than the ledger keeps inline, and random, so that it cannot be compressed.
+LARGE_BYTES = 40_000
+OLD_SECONDS = 9 * 86_400
+WAIT_SECONDS = 20
+SAY: dict[str, Any] = {"module": "echo", "tool": "echo"}
+FOUR_TAGS = [{"id": f"s{number}", "module": "rag", "tool": "list_tags"} for number in range(4)]
+
+
+def keep_documents(user: McpUser) -> None:
+    """Write, read and delete a document that is a file by its size, by calls and by a batch."""
+    with operating(user.deployment.aws):
+        role = directory.read(ORGANIZATION).roles[ROLE]
+        directory.put_role(ORGANIZATION, replace(role, allow=(*role.allow, "rag.*")))
+    forget(user.deployment)
+    accepting = replace(user, answer=_accept)
+    content = f"# Large\n\n{secrets.token_hex(LARGE_BYTES // 2)}"
+    read = {"module": "rag", "tool": "get_doc", "params": {"path": "large.md"}}
+    delete = {"module": "rag", "tool": "delete_doc", "params": {"path": "large.md"}}
+    for run in (lambda step: accepting.texts("call", **step), lambda step: accepting.texts("batch", commands=[step])):
+        user.texts("call", module="rag", tool="put_doc", params={"path": "large.md", "content": content})
+        run(read)
+        run(delete)
+
+
+def ask_upstream(user: McpUser) -> None:
+    """Call a server whose secret is a stored parameter, from fresh sandboxes of both doors."""
+    forget(user.deployment)
+    assert "echo" in user.texts("call", **SAY)[0]
+    assert "echo succeeded" in user.texts("batch", commands=[{"id": "echo", **SAY}])[0]
+
+
+def cancel_batch(user: McpUser, upstream: FakeUpstream) -> None:
+    """Cancel a batch whose only running step waits."""
+    asked, cancelled = Event(), Event()
+
+    def answer(_: Any) -> Any:
+        asked.set()
+        cancelled.wait(WAIT_SECONDS)
+        return ECHO
+
+    upstream.says["tools/call"] = answer
+    steps = [{"id": "wait", **SAY}, {"id": "after", "module": "rag", "tool": "list_tags", "after": "wait"}]
+    try:
+        batch = _send(user, "batch_as_task", "batch", commands=steps)["taskId"]
+        assert asked.wait(WAIT_SECONDS)
+        _send(user, "cancel_task", batch, taskId=batch)
+    finally:
+        cancelled.set()
+        upstream.says["tools/call"] = ECHO
+    assert "after cancelled" in user.texts("batch", batch_id=batch)[0]
+
+
+def remove_machines(user: McpUser) -> None:
+    """Let the janitor remove a machine that is old, run a batch of its shape on the relay, and forget the machine."""
+    with operating(user.deployment.aws):
+        before = {machine.name for machine in machine_usage.list_machines()}
+        user.texts("batch", commands=FOUR_TAGS)
+        (name,) = {machine.name for machine in machine_usage.list_machines()} - before
+        machine_usage.delete_use(name)
+        forget(user.deployment)
+        with _old_machines(user.deployment, name):
+            assert name in _tidy(user.deployment)["removed"]
+        user.texts("batch", commands=FOUR_TAGS)
+        assert name not in {machine.name for machine in machine_usage.list_machines()}
+        _tidy(user.deployment)
+        assert name not in machine_usage.list_uses()
+
+
+async def _accept(_: Any, __: ElicitRequestParams) -> ElicitResult:
+    return ElicitResult(action="accept", content={"confirm": True})
+
+
+def _send(user: McpUser, event: str, name: str, **params: Any) -> dict[str, Any]:
+    """Send one message of the kind of an event, as a client that accepts tasks; return its result."""
+    recorded = json.loads((EVENTS / f"mcp_endpoint_{event}.json").read_text("utf-8"))
+    message = json.loads(recorded["body"])
+    if "arguments" in message["params"]:
+        params = {"arguments": params}
+    message["params"] |= params
+    names = ("accept", "content-type", "mcp-protocol-version", "mcp-method")
+    headers = {header: recorded["headers"][header] for header in names}
+    headers |= {"authorization": f"Bearer {user.token}", "mcp-name": name}
+    answer = httpx2.post(user.deployment.mcp_url, json=message, headers=headers, timeout=60).json()
+    assert "result" in answer, answer
+    result: dict[str, Any] = answer["result"]
+    return result
+
+
+@contextmanager
+def _old_machines(deployment: LocalDeployment, name: str) -> Iterator[None]:
+    """Show the janitor one machine as if it were days old, and no other."""
+
+    def hook(request: AwsRequest, moment: HookPhase) -> None:
+        if (request.function, request.operation, moment) == ("JanitorFunction", "ListStateMachines", "before"):
+            machines = deployment.aws.client("stepfunctions").list_state_machines()["stateMachines"]
+            (shown,) = [machine for machine in machines if machine["name"] == name]
+            created = shown["creationDate"].timestamp() - OLD_SECONDS
+            raise InjectedResponse(200, {"stateMachines": [{**shown, "creationDate": created}]})
+
+    deployment.aws.on_request = hook
+    try:
+        yield
+    finally:
+        deployment.aws.on_request = None
+
+
+def _tidy(deployment: LocalDeployment) -> Any:
+    """Invoke the janitor as its schedule does."""
+    alias = deployment.aws.resource("JanitorFunction.Alias")
+    answer = deployment.aws.client("lambda").invoke(FunctionName=alias, Payload=b"{}")
+    told = json.loads(answer["Payload"].read())
+    assert "FunctionError" not in answer, told
+    return told
