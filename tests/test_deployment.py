@@ -18,7 +18,10 @@ REDIRECTS = {
     "http://localhost:8080/callback",
     "http://127.0.0.1:33418",
     "http://127.0.0.1:33418/",
+    "https://vscode.dev/redirect",
     "http://localhost:8787/callback",
+    "cursor://anysphere.cursor-mcp/oauth/callback",
+    "https://www.cursor.com/agents/mcp/oauth/callback",
     "http://localhost:6274/oauth/callback",
 }
 
@@ -54,9 +57,11 @@ def test_every_client_is_public_and_takes_only_codes_and_has_a_page(login: Json)
     for client in clients.values():
         assert client["GenerateSecret"] is False
         assert client["AllowedOAuthFlows"] == ["code"]
-        assert client["AllowedOAuthScopes"] == ["openid"], "not the scope that changes the user's own account"
+        scopes = [scope if isinstance(scope, str) else scope["Fn::Sub"] for scope in client["AllowedOAuthScopes"]]
+        assert set(scopes) <= {"openid", "${Resource}/use"}, "not the scope that changes the user's own account"
         assert client["RefreshTokenRotation"]["Feature"] == "ENABLED"
-        assert not {flow for flow in client["ExplicitAuthFlows"] if "PASSWORD" in flow or "REFRESH" in flow}
+        # USER_AUTH takes a password by Cognito's API, and without any flow SRP would be allowed.
+        assert client["ExplicitAuthFlows"] == ["ALLOW_CUSTOM_AUTH"]
         assert client["PreventUserExistenceErrors"] == "ENABLED"
     styles = of_type(login, "AWS::Cognito::ManagedLoginBranding").values()
     assert sorted(style["ClientId"]["Ref"] for style in styles) == sorted(clients)
@@ -70,7 +75,18 @@ def test_the_redirects_of_known_clients_are_registered_and_plain_http_is_loopbac
     assert clients["ConnectClient"]["CallbackURLs"] == [{"Fn::Sub": "${PublicUrl}/connect/login"}]
     local = template["Parameters"]["LocalRedirects"]["Default"].split(",")
     assert {*clients["ClaudeClient"]["CallbackURLs"], *local} == REDIRECTS
-    assert all(re.match(r"https://|http://(localhost|127\.0\.0\.1):\d+", redirect) for redirect in REDIRECTS)
+    assert all(re.match(r"https://|cursor://|http://(localhost|127\.0\.0\.1):\d+", one) for one in REDIRECTS)
+
+
+def test_a_token_without_an_audience_needs_the_scope_of_the_stacks_own_resource(login: Json) -> None:
+    (resource,) = of_type(login, "AWS::Cognito::UserPoolResourceServer").values()
+    assert [scope["ScopeName"] for scope in resource["Scopes"]] == ["use"]
+    assert login["Outputs"]["Scope"]["Value"] == {"Fn::Sub": "${Resource}/use"}
+    clients = of_type(login, "AWS::Cognito::UserPoolClient")
+    given = {id_ for id_, client in clients.items() if {"Fn::Sub": "${Resource}/use"} in client["AllowedOAuthScopes"]}
+    told = {one["Ref"] for one in login["Outputs"]["ClientIds"]["Value"]["Fn::Join"][1]}
+    assert given == told == {"ClaudeClient", "LocalClient"}
+    assert {login["Resources"][id_]["DependsOn"] for id_ in given} == {"Endpoint"}, "a scope must exist first"
 
 
 def test_the_pool_comes_with_the_first_deployment_unless_there_is_an_issuer_or_it_is_switched_off(
@@ -98,6 +114,8 @@ def test_what_the_pool_tells_reaches_the_doors_and_only_if_it_is_there(template:
         "ISSUER": ("Issuer", {"Ref": "Issuer"}),
         "CONNECT_CLIENT_ID": ("ConnectClientId", {"Ref": "ConnectClientId"}),
         "LOGIN_URL": ("LoginUrl", ""),
+        "LOGIN_CLIENT_IDS": ("ClientIds", ""),
+        "LOGIN_SCOPE": ("Scope", ""),
     }
     functions = [*of_type(template, "AWS::Serverless::Function").values(), template["Globals"]["Function"]]
     variables = {name: v for f in functions for name, v in f.get("Environment", {}).get("Variables", {}).items()}

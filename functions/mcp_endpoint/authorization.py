@@ -10,6 +10,7 @@ from mcpist.aws.http_request import HttpRequest
 from mcpist.caller import Caller, Proof
 from mcpist.errors import AuthenticationError, AuthorizationError, McpistError, TokenMissing
 from mcpist.people import directory, identity
+from mcpist.people.identity import OwnClients
 from mcpist.settings import settings
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
@@ -22,7 +23,9 @@ def authorize(request: HttpRequest) -> Caller:
     scheme, _, token = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise TokenMissing
-    subject = identity.verify(token.strip(), issuer=settings().issuer, audience=audience(request.public_url))
+    expected = {"issuer": settings().issuer, "audience": audience(request.public_url)}
+    own = OwnClients(settings().login_client_ids, settings().login_scope)
+    subject = identity.verify(token.strip(), **expected, own=own)
     organization, role = request.path_parameters.get("organization", ""), headers.get(ROLE_HEADER, "")
     proof = Proof("jwt", token.strip())
     caller = directory.identify(subject, organization=organization, roles=(role,) if role else (), proof=proof)
@@ -41,7 +44,13 @@ def metadata(public_url: str) -> dict[str, Any]:
         "authorization_servers": [public_url if settings().login_url else settings().issuer],
         "bearer_methods_supported": ["header"],
         "resource_name": "MCPist",
+        **({"scopes_supported": _login_scopes()} if _login_scopes() else {}),
     }
+
+
+def _login_scopes() -> list[str]:
+    """Return the scopes that clients ask the own user pool for; none with another issuer, whose scopes are its own."""
+    return ["openid", settings().login_scope] if settings().login_scope else []
 
 
 def login_metadata(public_url: str) -> dict[str, Any] | None:
@@ -59,7 +68,7 @@ def login_metadata(public_url: str) -> dict[str, Any] | None:
         "token_endpoint": f"{login_url}/oauth2/token",
         "revocation_endpoint": f"{login_url}/oauth2/revoke",
         "jwks_uri": f"{settings().issuer}/.well-known/jwks.json",
-        "scopes_supported": ["openid"],
+        "scopes_supported": _login_scopes(),
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
         "grant_types_supported": ["authorization_code", "refresh_token"],
@@ -77,7 +86,8 @@ def challenge(error: McpistError, public_url: str) -> dict[str, str]:
     link = f'resource_metadata="{public_url}{METADATA_PATH}/mcp"'
     match error:
         case TokenMissing():
-            value = f"Bearer {link}"
+            scopes = " ".join(_login_scopes())
+            value = f'Bearer scope="{scopes}", {link}' if scopes else f"Bearer {link}"
         case AuthenticationError():
             value = f'Bearer error="invalid_token", error_description="{error.text().message}", {link}'
         case AuthorizationError():

@@ -6,7 +6,7 @@ from dataclasses import replace
 from mcpist.caller import Caller
 from mcpist.errors import AuthenticationError, AuthorizationError
 from mcpist.people.directory import identify
-from mcpist.people.identity import verify
+from mcpist.people.identity import OwnClients, verify
 from mcpist.settings import settings
 from token_broker.connecting import session
 from token_broker.message import JwtProof, Message, Resolve, SessionProof, WarrantProof
@@ -33,7 +33,9 @@ def authenticate(message: Message) -> Caller:
 def _caller_from_jwt(message: Message) -> Caller:
     if not isinstance(message.proof, JwtProof):
         raise AuthenticationError(problem="this needs the user's own access token")
-    subject = verify(message.proof.value.get_secret_value(), issuer=settings().issuer, audience=_audience())
+    own = OwnClients(settings().login_client_ids, settings().login_scope)
+    token = message.proof.value.get_secret_value()
+    subject = verify(token, issuer=settings().issuer, audience=_audience(), own=own)
     return identify(subject, organization=message.organization)
 
 

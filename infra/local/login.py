@@ -104,7 +104,10 @@ class LocalLogin:
     def mint(
         self, sub: str, *, audience: str | None = None, expires_in: int = ACCESS_TOKEN_SECONDS, **claims: Any
     ) -> str:
-        """Return an access token (RFC 9068) for any subject; `claims` add to the usual ones or replace them."""
+        """Return an access token (RFC 9068) for any subject; `claims` add to the usual ones or replace them.
+
+        A claim of None is left out.
+        """
         now = int(time.time())
         usual = {
             "iss": self.issuer,
@@ -116,7 +119,8 @@ class LocalLogin:
             "client_id": "local",
             "scope": " ".join(SCOPES),
         }
-        return jwt.encode({**usual, **claims}, self._key, "RS256", {"typ": "at+jwt", "kid": self._key_id})
+        present = {name: value for name, value in {**usual, **claims}.items() if value is not None}
+        return jwt.encode(present, self._key, "RS256", {"typ": "at+jwt", "kid": self._key_id})
 
     def _app(self) -> Starlette:
         # AuthSettings keeps the URL as it is; AnyHttpUrl would add a slash, and it would not equal `iss`.

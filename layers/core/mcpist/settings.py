@@ -20,6 +20,10 @@ class Settings:
     """The URL of the identity provider, whose tokens are accepted."""
     audience: str = ""
     """The audience of an accepted token: the endpoint's URL unless it is set."""
+    login_client_ids: tuple[str, ...] = ()
+    """The clients of the stack's own user pool, whose tokens with `login_scope` need no audience."""
+    login_scope: str = ""
+    """The scope by which the stack's own user pool permits to use the endpoint."""
     directory_table: str = ""
     """The name of the table of organizations, users and roles."""
     grants_table: str = ""

@@ -1,7 +1,8 @@
 """Access tokens: JWTs, verified against the keys that their issuer publishes.
 
 Tokens without a signature or with a symmetric one, of another issuer or audience, without an expiry, and ID tokens are
-refused.
+refused. Cognito writes an audience only if the client has sent `resource`, which not all do: a token of the stack's own
+user pool may have none, if its client and its scope are ours.
 Source: https://www.rfc-editor.org/rfc/rfc9068
 """
 
@@ -9,6 +10,7 @@ import hashlib
 import json
 import logging
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import jwt
@@ -93,16 +95,39 @@ issuer_keys = cached(IssuerKeys)
 verified_tokens: Memory[bytes, Subject] = Memory(TOKEN_CACHE_SECONDS, MAX_CACHED_TOKENS)
 
 
-def verify(token: str, *, issuer: str, audience: str) -> Subject:
-    """Return the subject of a valid access token; one verified within the last minute is not verified again."""
-    key = hashlib.sha256("\n".join((issuer, audience, token)).encode()).digest()
+@dataclass(frozen=True, slots=True)
+class OwnClients:
+    """The clients of the stack's own user pool that may send tokens without an audience."""
+
+    ids: tuple[str, ...] = ()
+    scope: str = ""
+    """The scope that such a token must have; it is of the endpoint alone."""
+
+    def have(self, claims: dict[str, Any]) -> bool:
+        """Whether these are the claims of an access token of one of the clients, with the scope."""
+        return (
+            "aud" not in claims
+            and claims.get("token_use") == "access"
+            and claims.get("client_id") in self.ids
+            and bool(self.scope)
+            and self.scope in str(claims.get("scope", "")).split()
+        )
+
+
+def verify(token: str, *, issuer: str, audience: str, own: OwnClients | None = None) -> Subject:
+    """Return the subject of a valid access token; one verified within the last minute is not verified again.
+
+    A token without an audience is refused, unless it comes from one of the `own` clients.
+    """
+    own = own or OwnClients()
+    key = hashlib.sha256("\n".join((issuer, audience, *own.ids, own.scope, token)).encode()).digest()
     if subject := verified_tokens.get(key):
         return subject
-    subject, expires_at = _verify(token, issuer=issuer, audience=audience)
+    subject, expires_at = _verify(token, issuer=issuer, audience=audience, own=own)
     return verified_tokens.put(key, subject, until=expires_at)
 
 
-def _verify(token: str, *, issuer: str, audience: str) -> tuple[Subject, float]:
+def _verify(token: str, *, issuer: str, audience: str, own: OwnClients) -> tuple[Subject, float]:
     """Return the subject and expiry of a valid access token; AuthenticationError says in general what is wrong.
 
     `issuer` has no slash at its end; a token whose issuer has one is valid, too.
@@ -112,15 +137,11 @@ def _verify(token: str, *, issuer: str, audience: str) -> tuple[Subject, float]:
         if header.get("alg") not in ALGORITHMS:
             raise AuthenticationError(problem="its signature algorithm is not accepted")
         key = issuer_keys(issuer).find(str(header.get("kid", "")))
-        claims = jwt.decode(
-            token,
-            key,
-            algorithms=ALGORITHMS,
-            issuer=[issuer, f"{issuer}/"],
-            audience=audience,
-            leeway=LEEWAY_SECONDS,
-            options={"require": ["exp", "iss", "aud", "sub"]},
-        )
+        try:
+            claims = _decode(token, key, issuer, audience)
+        except jwt.MissingRequiredClaimError as error:
+            if error.claim != "aud" or not own.have(claims := _decode(token, key, issuer, None)):
+                raise
     except jwt.ExpiredSignatureError:
         raise AuthenticationError(problem="it has expired") from None
     except jwt.InvalidAudienceError:
@@ -132,6 +153,20 @@ def _verify(token: str, *, issuer: str, audience: str) -> tuple[Subject, float]:
     if not _is_access_token(header, claims):
         raise AuthenticationError(problem="it is an ID token or another kind, not an access token")
     return Subject(issuer=issuer, sub=str(claims["sub"])), float(claims["exp"])
+
+
+def _decode(token: str, key: jwt.PyJWK, issuer: str, audience: str | None) -> dict[str, Any]:
+    """Return the claims of a token with a valid signature; without an `audience`, that claim is not looked at."""
+    claims: dict[str, Any] = jwt.decode(
+        token,
+        key,
+        algorithms=ALGORITHMS,
+        issuer=[issuer, f"{issuer}/"],
+        audience=audience,
+        leeway=LEEWAY_SECONDS,
+        options={"require": ["exp", "iss", "sub", *(["aud"] if audience else [])], "verify_aud": audience is not None},
+    )
+    return claims
 
 
 def _read(url: str) -> dict[str, Any]:
