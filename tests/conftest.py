@@ -30,6 +30,7 @@ hypothesis.settings.register_profile("steady", deadline=None, derandomize="CI" i
 hypothesis.settings.load_profile("steady")
 dynamodb_answers.install()
 trust_nobody()
+os.environ["LOCAL_SERVICES"] = "on"  # tests' services are on loopback
 
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 PUBLIC_URL = "https://mcp.example.com"

@@ -155,6 +155,7 @@ class ZygoteProcess:
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
             "AWS_ENDPOINT_URL": context.endpoint_url,
+            "LOCAL_SERVICES": "on",
             "AWS_EXECUTION_ENV": "AWS_Lambda_python3.13",
             "AWS_LAMBDA_FUNCTION_NAME": function.name,
             "AWS_LAMBDA_FUNCTION_VERSION": "1",

@@ -31,6 +31,7 @@ def connected_to(**servers: UpstreamServer) -> Iterator[Upstreams]:
 def public_url(monkeypatch: pytest.MonkeyPatch, url: str) -> Iterator[None]:
     """The settings of an endpoint at this URL: on loopback, those of the embedded stack."""
     monkeypatch.setenv("PUBLIC_URL", url)
+    monkeypatch.setenv("LOCAL_SERVICES", "on" if url.startswith("http://127.0.0.1:") else "off")
     settings.settings.cache_clear()
     yield
     settings.settings.cache_clear()

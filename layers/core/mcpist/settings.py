@@ -75,6 +75,8 @@ class Settings:
     """The origins, besides its own, whose pages may call the endpoint; separated by commas."""
     tracing: bool = False
     """Whether X-Ray traces are recorded."""
+    local_services: bool = False
+    """Whether requests may go to services on this machine's loopback; only the embedded AWS sets it."""
 
     @property
     def keep_seconds(self) -> int:

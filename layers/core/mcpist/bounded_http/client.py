@@ -18,7 +18,7 @@ import httpcore2
 
 from mcpist.bounded_http.deadline import DeadlineBackend
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout, ResponseTooLarge, UnsendableRequest
-from mcpist.bounded_http.request import build_request
+from mcpist.bounded_http.request import DEFAULT_HEADERS, build_request
 
 KEEPALIVE_SECONDS = 5.0
 
@@ -86,13 +86,14 @@ class HttpClient:
         # The streams below take moments for timeouts, so that the waits of one exchange cannot add up.
         timeouts = {"connect": min(deadline, now + self._connect_seconds), "read": deadline, "write": deadline}
         extensions = {"timeout": {**timeouts, "pool": max(deadline - now, 0)}}
+        accepted_encoding = (headers or {}).get("accept-encoding", DEFAULT_HEADERS["accept-encoding"])
         request = build_request(
             method, url, query=query, json=json, form=form, headers=headers or {}, extensions=extensions
         )
         try:
             with closing(self._pool.handle_request(request)) as response:
                 found = _headers(response.headers)
-                return ExchangeResponse(response.status, found, self._body(response, found))
+                return ExchangeResponse(response.status, found, self._body(response, found, accepted_encoding))
         except httpcore2.LocalProtocolError:  # its text may quote a header
             raise UnsendableRequest("HTTP cannot express it") from None
         except httpcore2.TimeoutException as error:
@@ -104,8 +105,11 @@ class HttpClient:
         """Close the connections."""
         self._pool.close()
 
-    def _body(self, response: httpcore2.Response, headers: Mapping[str, str]) -> bytes:
-        compressed = headers.get("content-encoding", "").lower() == "gzip"
+    def _body(self, response: httpcore2.Response, headers: Mapping[str, str], accepted_encoding: str) -> bytes:
+        encoding = headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("identity", accepted_encoding):
+            raise ExchangeFailed("it answers in an encoding that was not asked for")
+        compressed = encoding == "gzip"
         decompress = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress if compressed else lambda chunk, _: chunk
         body = bytearray()
         for chunk in response.iter_stream():

@@ -1,9 +1,14 @@
-"""Connections that end at a deadline: an HTTP library's own timeouts begin anew with every byte that comes."""
+"""Connections to checked addresses that end at a deadline.
+
+An HTTP library's own timeouts begin anew with every byte that arrives.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import httpcore2
+
+from mcpist.bounded_http.addresses import check_addresses, resolve
 
 
 class DeadlineBackend(httpcore2.NetworkBackend):
@@ -21,10 +26,19 @@ class DeadlineBackend(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
-        """Connect before the moment `timeout`."""
-        seconds = _remaining(timeout, self._clock, httpcore2.ConnectTimeout)
-        stream = self._backend.connect_tcp(host, port, seconds, local_address, socket_options)
-        return _DeadlineStream(stream, self._clock)
+        """Connect before the moment `timeout` to the first address of the host that answers."""
+        addresses = resolve(host, port, _remaining(timeout, self._clock, httpcore2.ConnectTimeout))
+        check_addresses(addresses, port)
+        failed: httpcore2.ConnectError = httpcore2.ConnectError("the host has no address")
+        for address in addresses:
+            seconds = _remaining(timeout, self._clock, httpcore2.ConnectTimeout)
+            try:
+                stream = self._backend.connect_tcp(str(address), port, seconds, local_address, socket_options)
+            except httpcore2.ConnectError as error:
+                failed = error
+            else:
+                return _DeadlineStream(stream, self._clock)
+        raise failed
 
 
 class _DeadlineStream(httpcore2.NetworkStream):

@@ -1,72 +1,12 @@
-"""Addresses that upstream connections may reach: no name, redirect or later DNS answer leads into our own network.
-
-The address is checked after the name was resolved, and the connection goes to exactly the checked address.
-"""
+"""The network of upstream connections: TCP, and to checked addresses only."""
 
 import asyncio
-import os
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-from urllib.parse import urlsplit
+from ipaddress import ip_address
 
 import httpcore2
 
-from mcpist.settings import settings
-
-type Address = IPv4Address | IPv6Address
-
-# Addresses that carry an IPv4 address in their last four bytes: NAT64, and IPv4-compatible ones.
-_IPV4_IN_IPV6_NETWORKS = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
-# The sandbox's own runtime and credential endpoints: they give away credentials and other callers' events.
-_SANDBOX_ENDPOINT_VARIABLES = ("AWS_LAMBDA_RUNTIME_API", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_ENDPOINT_URL")
-_DEFAULT_PORTS = {"http": 80, "https": 443}
-
-
-class ForbiddenAddress(httpcore2.ConnectError):
-    """A host has an address where no upstream may be."""
-
-
-def check_address(address: Address, port: int) -> None:
-    """Raise ForbiddenAddress unless an upstream may be there: on the internet, or on loopback if we are."""
-    for one in _effective_addresses(address):
-        if one.is_loopback and is_embedded():
-            _check_sandbox_endpoints(one, port)
-        elif not one.is_global or one.is_multicast or (isinstance(one, IPv6Address) and one.is_site_local):
-            raise ForbiddenAddress("its host leads to an address that is private or reserved")
-
-
-def is_embedded() -> bool:
-    """Whether the endpoint itself is on this machine's loopback."""
-    return _is_loopback(urlsplit(settings().public_url).hostname or "")
-
-
-def _effective_addresses(address: Address) -> Iterable[Address]:
-    """Return the address, or the IPv4 address that it embeds."""
-    if isinstance(address, IPv6Address) and not address.is_loopback:
-        embedded = address.ipv4_mapped or address.sixtofour
-        if embedded is None and any(address in network for network in _IPV4_IN_IPV6_NETWORKS):
-            embedded = IPv4Address(int(address) & 0xFFFFFFFF)
-        if embedded is not None:
-            return (embedded,)
-    return (address,)
-
-
-def _check_sandbox_endpoints(address: Address, port: int) -> None:
-    for variable in _SANDBOX_ENDPOINT_VARIABLES:
-        value = os.environ.get(variable, "")
-        parts = urlsplit(value if "://" in value else f"http://{value}")
-        host = parts.hostname or ""
-        if port == (parts.port or _DEFAULT_PORTS.get(parts.scheme)) and (
-            host == str(address) or (_is_loopback(host) and address.is_loopback)
-        ):
-            raise ForbiddenAddress("its address is the sandbox's own")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+from mcpist.bounded_http.addresses import Address, ForbiddenAddress, check_addresses
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
@@ -89,8 +29,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
                 addresses = await _resolve(host, port)
         except TimeoutError as error:
             raise httpcore2.ConnectTimeout("the name was not resolved in time") from error
-        for address in addresses:
-            check_address(address, port)
+        check_addresses(addresses, port)
         failed: httpcore2.ConnectError | httpcore2.ConnectTimeout | None = None
         for address in addresses:
             try:

@@ -13,11 +13,12 @@ import httpcore2
 import httpx2
 from mcp.shared._httpx_utils import McpHttpClientFactory
 
+from mcpist.bounded_http.addresses import ForbiddenAddress
 from mcpist.bounded_http.client import parse_json
 from mcpist.running.refusals import Failure, failure, read_refusal
 from mcpist.tools.call import CallResponse
 from mcpist_services.upstream.faults import Faults
-from mcpist_services.upstream.guard import ForbiddenAddress, GuardedBackend
+from mcpist_services.upstream.guard import GuardedBackend
 
 TCP_CONNECT_TIMEOUT_SECONDS = 5.0
 KEEPALIVE_SECONDS = 30.0

@@ -1,0 +1,98 @@
+"""Addresses that a request may reach: no name, redirect or later DNS answer leads into our own network.
+
+The address is checked after the name was resolved, and the connection goes to exactly the checked address.
+"""
+
+import os
+import socket
+import threading
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from urllib.parse import urlsplit
+
+import httpcore2
+
+from mcpist.settings import settings
+
+type Address = IPv4Address | IPv6Address
+
+# Addresses that carry an IPv4 address in their last four bytes: NAT64, and IPv4-compatible ones.
+_IPV4_IN_IPV6_NETWORKS = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
+# The sandbox's own runtime and credential endpoints: they give away credentials and other callers' events.
+_SANDBOX_ENDPOINT_VARIABLES = ("AWS_LAMBDA_RUNTIME_API", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_ENDPOINT_URL")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class ForbiddenAddress(httpcore2.ConnectError):
+    """A host has an address that no request may reach."""
+
+
+def check_addresses(addresses: Iterable[Address], port: int) -> None:
+    """Raise ForbiddenAddress if one of a host's addresses is forbidden: that forbids the host."""
+    for address in addresses:
+        check_address(address, port)
+
+
+def check_address(address: Address, port: int) -> None:
+    """Raise ForbiddenAddress unless the address is on the internet, or on loopback where that is allowed."""
+    for one in _effective_addresses(address):
+        if one.is_loopback and _loopback_is_allowed():
+            _check_sandbox_endpoints(one, port)
+        elif not one.is_global or one.is_multicast or (isinstance(one, IPv6Address) and one.is_site_local):
+            raise ForbiddenAddress("its host leads to an address that is private or reserved")
+
+
+def _loopback_is_allowed() -> bool:
+    """Whether requests may go to loopback: in the embedded AWS, and where the owner's identity provider is there."""
+    return settings().local_services or _is_loopback(urlsplit(settings().issuer).hostname or "")
+
+
+def _effective_addresses(address: Address) -> Iterable[Address]:
+    """Return the address, or the IPv4 address that it embeds."""
+    if isinstance(address, IPv6Address) and not address.is_loopback:
+        embedded = address.ipv4_mapped or address.sixtofour
+        if embedded is None and any(address in network for network in _IPV4_IN_IPV6_NETWORKS):
+            embedded = IPv4Address(int(address) & 0xFFFFFFFF)
+        if embedded is not None:
+            return (embedded,)
+    return (address,)
+
+
+def _check_sandbox_endpoints(address: Address, port: int) -> None:
+    for variable in _SANDBOX_ENDPOINT_VARIABLES:
+        value = os.environ.get(variable, "")
+        parts = urlsplit(value if "://" in value else f"http://{value}")
+        host = parts.hostname or ""
+        if port == (parts.port or _DEFAULT_PORTS.get(parts.scheme)) and (
+            host == str(address) or (_is_loopback(host) and address.is_loopback)
+        ):
+            raise ForbiddenAddress("its address is the sandbox's own")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def resolve(host: str, port: int, seconds: float | None) -> list[Address]:
+    """Return all addresses of a host from the machine's resolver, which knows no time limit of its own."""
+    results: list[list[Address] | OSError] = []
+    # A thread that outlives its time limit holds nothing but the lookup.
+    thread = threading.Thread(target=lambda: results.append(_look_up(host, port)), name="resolver", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not results:
+        raise httpcore2.ConnectTimeout("the name was not resolved in time")
+    if isinstance(results[0], OSError):
+        raise httpcore2.ConnectError("the host's name is not known")
+    return results[0]
+
+
+def _look_up(host: str, port: int) -> list[Address] | OSError:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        return error if isinstance(error, OSError) else OSError(str(error))
+    return list(dict.fromkeys(ip_address(entry[4][0]) for entry in found))
