@@ -10,7 +10,7 @@ from mcp_endpoint.content.blocks import BATCH_TYPE, BATCH_URI, limit_contents
 from mcp_endpoint.content.rendering import render
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS, Exchange
 from mcpist.errors import FileNotFound
-from mcpist.files.storage import truncate
+from mcpist.files.answers import content_of, describe_file, truncate
 from mcpist.render.answer import compact_json
 from mcpist.running.gate import ToolUse, admit, read_upstream
 from mcpist.tools.index import ModuleEntry, ResourceEntry
@@ -60,7 +60,7 @@ def read(exchange: Exchange, permissions: Permissions, uri: str) -> ReadResource
     if category:
         return _read_upstream(exchange, permissions, uri, category["name"])
     mime_type, text = _read_batch(exchange, permissions, uri) or _read_tool(exchange, permissions, uri)
-    text = truncate(exchange.caller.organization, text, MAX_ANSWER_CHARACTERS)
+    text = truncate(exchange.caller, text, MAX_ANSWER_CHARACTERS)
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
 
 
@@ -82,7 +82,7 @@ def _read_batch(exchange: Exchange, permissions: Permissions, uri: str) -> tuple
 def _read_upstream(exchange: Exchange, permissions: Permissions, uri: str, category: str) -> ReadResourceResult:
     """Read a resource of the upstream server behind a category, unchanged."""
     result = read_upstream(permissions, category, uri, exchange.request_id, exchange.remaining)
-    return limit_contents(exchange.caller.organization, result)
+    return limit_contents(exchange.caller, result)
 
 
 def _read_tool(exchange: Exchange, permissions: Permissions, uri: str) -> tuple[str, str]:
@@ -95,7 +95,10 @@ def _read_tool(exchange: Exchange, permissions: Permissions, uri: str) -> tuple[
         if arguments is not None:
             use = ToolUse(name, resource.tool.name, arguments, exchange.request_id)
             result, shows = admit(permissions, use).run(exchange.remaining), resource.tool.shows
-            return resource.mime_type, "\n".join(filter(None, [render(result.json, shows), result.more]))
+            text = "\n".join(filter(None, [render(result.json, shows), result.more]))
+            if len(text) > MAX_ANSWER_CHARACTERS:
+                return "text/plain", describe_file(exchange.caller, content_of(result.json, shows))
+            return resource.mime_type, text
     raise FileNotFound(path=uri)
 
 

@@ -1,8 +1,13 @@
 """The sources of references: the element that a step runs for, and the results of the steps before it."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from mcpist.batch.language.references import EACH, EachElement, NoResult, StepResult
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
+from mcpist.files.answers import content_of
+from mcpist.files.records import record
 from mcpist_services.catalogue import CATALOGUE
 
 
@@ -34,4 +39,11 @@ class Sources:
             return NoResult()
         shows = CATALOGUE.shows(source.step.module, source.step.tool)
         elements = None if source.statuses is None else list(source.statuses)
-        return StepResult(ledger.load_json(self._head, source.result), shows, source.result.file, elements)
+        raw = ledger.load_json(self._head, source.result)
+
+        def make_file() -> Mapping[str, Any]:
+            made = content_of(raw, shows, each=elements is not None, raw_output=source.step.raw_output)
+            file = record(self._head.organization, self._head.user, made.content, made.content_type)
+            return file.reference.model_dump()
+
+        return StepResult(raw, shows, make_file, elements)

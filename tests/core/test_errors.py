@@ -16,6 +16,7 @@ DETAILS: dict[str, Any] = {
     "confirmation": "b_1",
     "cycle": "a -> b -> a",
     "elements": 101,
+    "expired_at": "2026-11-22T00:00:00+00:00",
     "field": "params.title",
     "first_line": 1,
     "format": 3,

@@ -12,12 +12,14 @@ from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS
 from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.errors import from_message
-from mcpist.files.storage import truncate
+from mcpist.files.answers import content_of, describe_file
 from mcpist.render.answer import compact_json
 from mcpist.render.contents import Block, split_content
+from mcpist.render.shows import Shows
 from mcpist.tools.permissions import Permissions
 
 MAX_LISTED_FAILURES = 20
+FOREIGN_FILE = "\n[the result is in a file of {user}, which you cannot read]"
 
 
 def build_parts(head: Header, permissions: Permissions) -> list[Part]:
@@ -28,9 +30,12 @@ def build_parts(head: Header, permissions: Permissions) -> list[Part]:
     binary = MAX_BINARY_CHARACTERS // max(1, len(returned))
     parts: list[Part] = [_summary(head, entries)]
     for entry in returned:
+        if _is_foreign_file(head, entry, permissions):
+            parts.append(_step_text(head, entry, permissions, None, share) + FOREIGN_FILE.format(user=head.user))
+            continue
         raw = _load_raw(head, entry)
-        parts.append(truncate(head.organization, _step_text(head, entry, permissions, raw), share))
-        parts += to_parts(head.organization, _step_blocks(entry, raw), binary)
+        parts.append(_step_text(head, entry, permissions, raw, share))
+        parts += to_parts(permissions.caller, _step_blocks(entry, raw), binary)
     return parts
 
 
@@ -77,13 +82,23 @@ def _status(head: Header, entry: Entry) -> str:
             return f"{status}{_element_counts(entry)}"
 
 
-def _step_text(head: Header, entry: Entry, permissions: Permissions, raw: Any) -> str:
+def _is_foreign_file(head: Header, entry: Entry, permissions: Permissions) -> bool:
+    """Return whether a result is in a file of somebody else, whose content an administrator does not read."""
+    return bool(entry.result and entry.result.file) and head.user != permissions.caller.user
+
+
+def _step_text(head: Header, entry: Entry, permissions: Permissions, raw: Any, max_characters: int) -> str:
     more, account = (entry.ending.more, entry.ending.account) if entry.ending else ("", "")
     title = f"{entry.step.id}: {_status(head, entry)}" + (f" (account: {account})" if account else "")
     error = (
         compact_json(from_message(entry.error).as_dict(permissions.caller.locale)) if entry.error is not None else ""
     )
-    return "\n".join(filter(None, [title, *_failed_elements(entry), error, more, _step_json(entry, permissions, raw)]))
+    above = "\n".join(filter(None, [title, *_failed_elements(entry), error, more]))
+    text = _step_json(entry, permissions, raw)
+    if text and len(above) + len(text) >= max_characters:
+        made = content_of(raw, _shows(entry, permissions), each=bool(entry.step.each), raw_output=entry.step.raw_output)
+        text = describe_file(permissions.caller, made, max_characters - len(above))
+    return f"{above}\n{text}" if text else above
 
 
 def _load_raw(head: Header, entry: Entry) -> Any:
@@ -103,8 +118,11 @@ def _step_json(entry: Entry, permissions: Permissions, raw: Any) -> str:
     raw = [split_content(value)[0] for value in raw] if entry.step.each else split_content(raw)[0]
     if raw is None or entry.step.raw_output:
         return "" if raw is None else compact_json(raw)
-    shows = permissions.catalogue.shows(entry.step.module, entry.step.tool)
-    return render(raw, shows, each=bool(entry.step.each))
+    return render(raw, _shows(entry, permissions), each=bool(entry.step.each))
+
+
+def _shows(entry: Entry, permissions: Permissions) -> Shows:
+    return permissions.catalogue.shows(entry.step.module, entry.step.tool)
 
 
 def _element_counts(entry: Entry) -> str:

@@ -3,7 +3,6 @@
 import base64
 import binascii
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from mcp_types import (
     BlobResourceContents,
@@ -16,7 +15,9 @@ from mcp_types import (
 from pydantic import TypeAdapter, ValidationError
 
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS
-from mcpist.files import storage
+from mcpist.caller import Caller
+from mcpist.files import access
+from mcpist.files.reference import content_type_of
 from mcpist.render.answer import compact_json
 from mcpist.render.contents import Block
 
@@ -30,7 +31,7 @@ _BLOCK: TypeAdapter[ContentBlock] = TypeAdapter(ContentBlock)
 type Part = str | ContentBlock
 
 
-def to_parts(organization: str, blocks: Iterable[Block], max_characters: int = MAX_BINARY_CHARACTERS) -> Iterator[Part]:
+def to_parts(caller: Caller, blocks: Iterable[Block], max_characters: int = MAX_BINARY_CHARACTERS) -> Iterator[Part]:
     """Yield the blocks of a result that are not text; one that is too large becomes a file and a note."""
     left = max_characters
     for block in blocks:
@@ -40,7 +41,7 @@ def to_parts(organization: str, blocks: Iterable[Block], max_characters: int = M
         left -= len(data)
         if (data and left < 0) or len(text) > MAX_BLOCK_TEXT_CHARACTERS:
             left += len(data)
-            yield _store(organization, data, text, payload.get("mimeType", DEFAULT_CONTENT_TYPE))
+            yield _store(caller, data, text, payload.get("mimeType", DEFAULT_CONTENT_TYPE))
             continue
         try:
             yield _BLOCK.validate_python(block)
@@ -53,13 +54,13 @@ def content(parts: Sequence[Part], *, links: bool = True) -> list[ContentBlock]:
     return [_content(part, links) for part in parts]
 
 
-def limit_contents(organization: str, result: ReadResourceResult) -> ReadResourceResult:
+def limit_contents(caller: Caller, result: ReadResourceResult) -> ReadResourceResult:
     """Replace contents that are too large by a note about the file that holds them."""
-    return result.model_copy(update={"contents": [_limit(organization, contents) for contents in result.contents]})
+    return result.model_copy(update={"contents": [_limit(caller, contents) for contents in result.contents]})
 
 
 def _limit(
-    organization: str, contents: TextResourceContents | BlobResourceContents
+    caller: Caller, contents: TextResourceContents | BlobResourceContents
 ) -> TextResourceContents | BlobResourceContents:
     if isinstance(contents, TextResourceContents):
         data, text, max_characters = "", contents.text, MAX_ANSWER_CHARACTERS
@@ -67,7 +68,7 @@ def _limit(
         data, text, max_characters = contents.blob, "", MAX_BINARY_CHARACTERS
     if len(data or text) <= max_characters:
         return contents
-    note = _store(organization, data, text, contents.mime_type or DEFAULT_CONTENT_TYPE)
+    note = _store(caller, data, text, contents.mime_type or DEFAULT_CONTENT_TYPE)
     return TextResourceContents(uri=contents.uri, mime_type="text/plain", text=note)
 
 
@@ -77,10 +78,10 @@ def _content(part: Part, links: bool) -> ContentBlock:
     return TextContent(type="text", text=part) if isinstance(part, str) else part
 
 
-def _store(organization: str, data: str, text: str, kind: str) -> str:
+def _store(caller: Caller, data: str, text: str, kind: str) -> str:
     try:
         payload = base64.b64decode(data, validate=True) if data else text.encode(errors="replace")
     except binascii.Error:
         return f"[{kind} of {len(data)} characters that are not base64]"
-    file: Any = storage.put(organization, payload, kind).as_dict()
-    return f"[{kind} of {len(payload)} bytes: {compact_json(file)}]"
+    file = access.put(caller, payload, content_type_of(kind))
+    return f"[{kind} of {len(payload)} bytes: {compact_json(file.reference.model_dump())}]"

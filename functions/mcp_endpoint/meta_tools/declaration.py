@@ -12,7 +12,7 @@ from mcp_endpoint.content.rendering import render
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS, Exchange
 from mcp_endpoint.meta_tools.schemas import describe_modules
 from mcpist.caller import Caller
-from mcpist.files.storage import truncate
+from mcpist.files.answers import content_of, describe_file
 from mcpist.render.answer import compact_json
 from mcpist.render.contents import split_content
 from mcpist.render.shows import Shows
@@ -135,13 +135,16 @@ def _call(exchange: Exchange, permissions: Permissions, request: CallRequest) ->
         return answer
     result, shows = answer
     value, blocks = split_content(result.json)
+    texts = [] if value is None and blocks else [_answer_text(caller, shows, value, request, len(result.more))]
+    return ToolAnswer([*texts, *filter(None, [result.more]), *to_parts(caller, blocks)], result.account)
+
+
+def _answer_text(caller: Caller, shows: Shows, value: Any, request: CallRequest, reserved: int) -> str:
+    """Return a result as the model reads it: compact or raw, or a file where it is too large or is asked for."""
     text = compact_json(value) if request.raw_output else render(value, shows)
-    texts = (
-        []
-        if value is None and blocks
-        else [truncate(caller.organization, text, MAX_ANSWER_CHARACTERS - len(result.more))]
-    )
-    return ToolAnswer([*texts, *filter(None, [result.more]), *to_parts(caller.organization, blocks)], result.account)
+    if len(text) <= MAX_ANSWER_CHARACTERS - reserved and not request.options.as_file:
+        return text
+    return describe_file(caller, content_of(value, shows, raw_output=request.raw_output))
 
 
 def _declaration(name: str, description: str, annotations: ToolAnnotations) -> Tool:

@@ -24,6 +24,7 @@ McpistError
 │   ├── ModuleNotFound             MODULE_NOT_FOUND 404
 │   ├── ToolNotFound               TOOL_NOT_FOUND 404
 │   ├── FileNotFound               FILE_NOT_FOUND 404
+│   │   └── FileExpired
 │   ├── BatchNotFound              BATCH_NOT_FOUND 404
 │   ├── ConfirmationRequired       CONFIRMATION_REQUIRED 428
 │   │   ├── ConfirmationPending
@@ -33,7 +34,8 @@ McpistError
 │   ├── Conflict                   CONFLICT 409
 │   │   └── AlreadyExists
 │   └── PayloadTooLarge            PAYLOAD_TOO_LARGE 413
-│       └── AnswerTooLarge
+│       ├── AnswerTooLarge
+│       └── FileTooLarge
 ├── AdministratorError             an administrator changes a permission or the configuration
 │   ├── AuthorizationError         AUTHORIZATION_ERROR 403
 │   │   ├── MembershipRequired
@@ -179,6 +181,10 @@ class FileNotFound(CallerError):
     code, status = "FILE_NOT_FOUND", 404
 
 
+class FileExpired(FileNotFound):
+    """A file whose days are over."""
+
+
 class BatchNotFound(CallerError):
     """A batch that does not exist, has expired, or belongs to somebody else."""
 
@@ -232,6 +238,10 @@ class PayloadTooLarge(CallerError):
 
 class AnswerTooLarge(PayloadTooLarge):
     """A service's answer over the size limit; the request may have succeeded."""
+
+
+class FileTooLarge(PayloadTooLarge):
+    """A file that is too large to be read in a function's memory."""
 
 
 # -- an administrator changes a permission or the configuration ---------------------------------------

@@ -56,6 +56,8 @@ class Settings:
     """Whether responses to reads are cached in the sandbox's memory."""
     keep_hours: int = 24
     """The hours for which a batch is kept."""
+    file_days: int = 7
+    """The days for which a file is kept."""
     audit_days: int = 400
     """The days for which an audit row is kept."""
     continue_seconds: float = 240

@@ -90,7 +90,9 @@ class Vendor:
 
 def declared(host: str) -> Module:
     scopes = Scopes(reads=("read",), writes=("write",), implied_by={"read": ("write",)})
-    module = Module("shop", "A shop.", api_version="1", host=host, open_store=lambda one: [one], scopes=scopes)
+    module = Module(
+        "shop", "A shop.", api_version="1", host=host, open_store=lambda caller: [caller.organization], scopes=scopes
+    )
 
     @module.reads(shows("id"))
     def get_item(item_id: str) -> Call:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mcpist.aws.clients import client
+from mcpist.caller import Caller, Subject
 from mcpist.settings import settings
 from mcpist.tools.call import PartialList
 from mcpist_services.rag.document_store import FRESH_SECONDS_PER_REQUEST, DocumentStore
@@ -69,7 +70,9 @@ def answer(tool: str, **arguments: Any) -> Any:
     declared = rag.tools[tool]
     lookup: Any = declared.describe_work(declared.validate(arguments))
     assert rag.open_store is not None
-    return lookup.function(rag.open_store("acme"), **lookup.arguments)
+    return lookup.function(
+        rag.open_store(Caller("acme", "uma", Subject("issuer", "uma"), "user", ())), **lookup.arguments
+    )
 
 
 def rows(tool: str, **arguments: Any) -> Any:

@@ -49,6 +49,9 @@ TEXTS: Mapping[str, Text] = {
     "ModuleNotFound": Text('There is no module "{module}".', "Modules: {known}."),
     "ToolNotFound": Text('The module "{module}" has no tool "{tool}".', "Tools: {known}."),
     "FileNotFound": Text('There is no file "{path}".', "Take a path from an answer, a search or a list."),
+    "FileExpired": Text(
+        'The file "{path}" was kept until {expired_at}.', "Run what made it again, or ask for more days (FileDays)."
+    ),
     "BatchNotFound": Text(
         'There is no batch "{batch}".', "Batches are kept for a day and shown only to the user who started them."
     ),
@@ -72,6 +75,10 @@ TEXTS: Mapping[str, Text] = {
         "The request has {size_bytes} bytes; at most {limit_bytes} are allowed.", "Send less at once."
     ),
     "AnswerTooLarge": Text("The answer of {service} is larger than {limit_bytes} bytes.", "Ask for less at once."),
+    "FileTooLarge": Text(
+        'The file "{path}" has {size_bytes} bytes; at most {limit_bytes} can be read.',
+        "Make a smaller file: ask its tool for less, or for one page at a time.",
+    ),
     # An administrator changes a permission or the configuration.
     "AuthorizationError": Text(
         '"{name}" is not available to you.', "Ask an administrator of your organization for access."

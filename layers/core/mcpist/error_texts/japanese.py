@@ -53,6 +53,10 @@ TEXTS: Mapping[str, Text] = {
     "ModuleNotFound": Text("モジュール「{module}」はありません。", "使えるモジュール: {known}。"),
     "ToolNotFound": Text("モジュール「{module}」にツール「{tool}」はありません。", "使えるツール: {known}。"),
     "FileNotFound": Text("ファイル「{path}」はありません。", "応答、検索、一覧にあるパスを使ってください。"),
+    "FileExpired": Text(
+        "ファイル「{path}」の保存期限は {expired_at} でした。",
+        "作成した処理をもう一度実行するか、保存日数(FileDays)を延ばすよう依頼してください。",
+    ),
     "BatchNotFound": Text(
         "バッチ「{batch}」はありません。", "バッチは 1 日間保存され、開始したユーザーだけに表示されます。"
     ),
@@ -77,6 +81,10 @@ TEXTS: Mapping[str, Text] = {
     ),
     "AnswerTooLarge": Text(
         "{service} の応答が上限 {limit_bytes} バイトを超えています。", "範囲を絞って取得してください。"
+    ),
+    "FileTooLarge": Text(
+        "ファイル「{path}」は {size_bytes} バイトです。読み取れる上限は {limit_bytes} バイトです。",
+        "ツールに渡す範囲を絞るか、1 ページずつ取得して、小さなファイルにしてください。",
     ),
     # An administrator changes a permission or the configuration.
     "AuthorizationError": Text("「{name}」を使う権限がありません。", "組織の管理者に権限を依頼してください。"),

@@ -1,66 +1,100 @@
-"""Files: large results that are kept out of the context, stored by their hashes in the organization's folder."""
+"""The bytes of files in the bucket: stored by their hash, and hashed again on every read."""
 
 import hashlib
-import json
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf
+from urllib.parse import quote
 
 from mcpist.aws.clients import ResourceMissing, client, store_errors
-from mcpist.errors import FileNotFound
+from mcpist.errors import FileNotFound, FileTooLarge, IntegrityError
+from mcpist.memory import Memory
 from mcpist.settings import settings
+from mcpist.telemetry.invocation import count_now
+from mcpist.telemetry.metrics import INTEGRITY_FAILURES
+
+MAX_LOADED_BYTES = 64_000_000  # a sandbox's memory holds a file several times while it is parsed
+MAX_CACHED_BYTES = 4_000_000  # of one file
+CHUNK_BYTES = 1 << 20
+
+# Contents that have been read and checked, by path; a caller's right to a file is checked before.
+_contents: Memory[str, bytes] = Memory(seconds=300, max_entries=8)
 
 
-@dataclass(frozen=True, slots=True)
-class File:
-    """A stored result; the same content has the same path."""
-
-    path: str
-    sha256: str
-    size_bytes: int
-    content_type: str
-    created_at: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the file reference as it is shown in answers and used in references."""
-        return asdict(self)
+def digest_of(content: bytes) -> str:
+    """Return the hash that a content is stored by."""
+    return hashlib.sha256(content).hexdigest()
 
 
-def put(organization: str, content: bytes, content_type: str = "application/json") -> File:
-    """Store content for an organization."""
-    digest = hashlib.sha256(content).hexdigest()
-    file = File(
-        path=_path(organization, digest),
-        sha256=digest,
-        size_bytes=len(content),
-        content_type=content_type,
-        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
+def path_of(organization: str, user: str, sha256: str) -> str:
+    """Return the path of a user's file, in which no name can lead to another folder."""
+    return f"files/{_segment(organization)}/{_segment(user)}/{sha256}"
+
+
+def result_path(organization: str, sha256: str) -> str:
+    """Return the path of a large result of the ledger, which is no user's file: only a batch leads to it."""
+    return f"files/{_segment(organization)}/{sha256}"
+
+
+def store(path: str, content: bytes, content_type: str) -> None:
+    """Store a content under its path."""
     with store_errors("files"):
-        client("s3").put_object(Bucket=settings().files_bucket, Key=file.path, Body=content, ContentType=content_type)
-    return file
+        client("s3").put_object(Bucket=settings().files_bucket, Key=path, Body=content, ContentType=content_type)
 
 
-def get(organization: str, path: str) -> bytes:
-    """Return the content of an organization's file; FileNotFound also for a file of another organization."""
-    if path != _path(organization, path.rpartition("/")[2]):
-        raise FileNotFound(path=path)
-    try:
-        with store_errors("files"):
-            content: bytes = client("s3").get_object(Bucket=settings().files_bucket, Key=path)["Body"].read()
-    except ResourceMissing:
-        raise FileNotFound(path=path) from None
+def load(path: str, sha256: str, *, max_bytes: int = MAX_LOADED_BYTES) -> bytes:
+    """Return a content whose hash is right.
+
+    IntegrityError, and an alarm, where it is not; FileTooLarge where it is too large for a sandbox's memory.
+    """
+    content = _contents.get(path)
+    if content is None:
+        content = b"".join(_chunks(path, sha256, max_bytes))
+        if len(content) <= MAX_CACHED_BYTES:
+            _contents.put(path, content)
     return content
 
 
-def truncate(organization: str, text: str, max_characters: int) -> str:
-    """Return the text, or if it is too long its beginning and a reference to a file with the whole text."""
-    if len(text) <= max_characters:
-        return text
-    file = put(organization, text.encode(), "text/plain; charset=utf-8")
-    note = f"\n[cut: {len(text)} characters; all of it: {json.dumps(file.as_dict())}]"
-    return text[: max(0, max_characters - len(note))] + note
+def verify(path: str, sha256: str) -> int:
+    """Return the size of a stored content, read again and of any size, after a check of its hash."""
+    return sum(map(len, _chunks(path, sha256)))
 
 
-def _path(organization: str, digest: str) -> str:
-    return f"files/{organization}/{digest}"
+def renew(path: str, content_type: str) -> None:
+    """Let the days after which the bucket deletes a content begin anew."""
+    bucket = settings().files_bucket
+    with _missing_as_not_found(path), store_errors("files"):
+        client("s3").copy_object(
+            Bucket=bucket,
+            Key=path,
+            CopySource={"Bucket": bucket, "Key": path},
+            MetadataDirective="REPLACE",
+            ContentType=content_type,
+        )
+
+
+def _chunks(path: str, sha256: str, max_bytes: float = inf) -> Iterator[bytes]:
+    """Yield the parts of a stored content; whoever uses them waits for the end, which raises for a wrong hash."""
+    digest = hashlib.sha256()
+    with _missing_as_not_found(path), store_errors("files"):
+        answer = client("s3").get_object(Bucket=settings().files_bucket, Key=path)
+        if answer["ContentLength"] > max_bytes:
+            raise FileTooLarge(path=path, size_bytes=answer["ContentLength"], limit_bytes=max_bytes)
+        for chunk in answer["Body"].iter_chunks(CHUNK_BYTES):
+            digest.update(chunk)
+            yield chunk
+    if digest.hexdigest() != sha256:
+        count_now(INTEGRITY_FAILURES)
+        raise IntegrityError(what=f"the file {path}")
+
+
+@contextmanager
+def _missing_as_not_found(path: str) -> Iterator[None]:
+    try:
+        yield
+    except ResourceMissing:
+        raise FileNotFound(path=path) from None
+
+
+def _segment(name: str) -> str:
+    return quote(name, safe="").replace(".", "%2E")

@@ -13,7 +13,7 @@ _random = SystemRandom()
 
 
 class RunOptions(BaseModel):
-    """Timeout and retries of the requests of one call."""
+    """Timeout and retries of the requests of one call, and the form of its answer."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -23,6 +23,8 @@ class RunOptions(BaseModel):
     retry: Annotated[int, Field(ge=0, le=3)] = 0
     # Seconds before the first retry; each next one waits longer.
     retry_delay: Annotated[float, Field(ge=0, le=10)] = 1
+    # Whether the answer is a file's reference and a preview, however small the result is.
+    as_file: bool = False
 
     def backoff(self, retries: int) -> float:
         """Return the seconds before the next request: longer after each retry, and partly random."""

@@ -172,10 +172,10 @@ class ServiceClient:
                 raise ScopeMissing(service=self.module.service, scope=scope, url=url)
 
     def look_up(self, lookup: Lookup) -> Any:
-        """Answer a Lookup from the organization's own store."""
+        """Answer a Lookup from a store of our own."""
         if self.module.open_store is None:
             raise TypeError(f"the module {self.module.name} opens no store")
-        return lookup.function(self.module.open_store(self.caller.organization), **lookup.arguments)
+        return lookup.function(self.module.open_store(self.caller), **lookup.arguments)
 
     def proxy(self, work: ProxiedCall) -> ProxiedResponse:
         """Return an upstream tool's response; a tool that reads is retried as often as the options say."""

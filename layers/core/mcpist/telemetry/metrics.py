@@ -27,7 +27,7 @@ BATCH_STEPS = Metric("BatchSteps", "Count", "steps of batches that settled", "ou
 REFRESHES = Metric("Refreshes", "Count", "access tokens that were refreshed")
 REFRESH_FAILURES = Metric("RefreshFailures", "Count", "access tokens that could not be refreshed")
 CONNECT_FAILURES = Metric("ConnectFailures", "Count", "failed attempts to connect an account")
-INTEGRITY_FAILURES = Metric("IntegrityFailures", "Count", "stored tokens that failed their integrity check")
+INTEGRITY_FAILURES = Metric("IntegrityFailures", "Count", "stored tokens and files that failed their integrity check")
 AUDIT_ROWS_LOST = Metric("AuditRowsLost", "Count", "audit rows that could not be written after the fact")
 
 type MetricTotals = dict[tuple[Metric, str], float]

@@ -58,7 +58,7 @@ class PartialList:
 class Lookup:
     """One query to a store of our own, for modules that do not use HTTP.
 
-    `function` receives the store that the module opens for the caller's organization, then the arguments.
+    `function` receives the store that the module opens for the caller, then the arguments.
     """
 
     __slots__ = ("arguments", "function")

@@ -79,8 +79,8 @@ class Module:
     """Where its requests carry the account's token or key."""
     paging: Paging | None
     """The paging of its lists, unless a tool declares another."""
-    open_store: Callable[[str], Any] | None
-    """Returns the store of an organization, for Lookups."""
+    open_store: Callable[[Caller], Any] | None
+    """Returns the store as a caller sees it, for Lookups."""
     scopes_by_tool: dict[str, tuple[str, ...]]
     """The scopes that each tool needs, by the tools' names."""
     refusals: Refusals
@@ -109,7 +109,7 @@ class Module:
         needs_account: bool = True,
         credential: CredentialPlacement = BEARER,
         paging: Paging | None = None,
-        open_store: Callable[[str], Any] | None = None,
+        open_store: Callable[[Caller], Any] | None = None,
         scopes: Scopes = Scopes(),
         refusals: Refusals = HTTP_STANDARD,
         synonyms: str = "",

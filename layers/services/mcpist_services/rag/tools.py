@@ -21,7 +21,7 @@ rag = Module(
     "rag",
     __doc__,
     api_version="1",
-    open_store=DocumentStore.of,
+    open_store=lambda caller: DocumentStore.of(caller.organization),
     synonyms=SYNONYMS,
     category="knowledge",
     tags=("documents", "markdown", "search"),

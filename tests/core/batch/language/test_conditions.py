@@ -8,7 +8,9 @@ from mcpist.render.shows import shows
 
 SOURCES: dict[str, Any] = {
     "a": StepResult(
-        {"n": 1, "no": None, "f": False, "zero": 0, "s": "", "t": "x", "l": [], "o": {"k": [1]}}, shows("n")
+        {"n": 1, "no": None, "f": False, "zero": 0, "s": "", "t": "x", "l": [], "o": {"k": [1]}},
+        shows("n"),
+        lambda: {"path": "files/acme/uma/1"},
     ),
     "none": NoResult(),
     "each": EachElement({"state": "open"}),
@@ -33,7 +35,7 @@ def truth(written: Any) -> bool:
         ("a.no", False, False),
         ("a.x.y", False, False),
         ("a.l[0]", False, False),
-        ("a.file", False, False),
+        ("a.file", True, True),
         ("none", False, False),
         ("none.items", True, False),
         ("each.state", True, True),

@@ -1,7 +1,7 @@
 """References: `${step.path[0].field}` in the params, the `each` and the `when` of a step.
 
-The first word of the path selects: `items` the projected rows, `raw` the service's JSON, `file` the file of a large
-result, any other word the service's JSON, too; of a step with `each` also `elements`, how each of them ended.
+The first word of the path selects: `items` the projected rows, `raw` the service's JSON, `file` the reference of a file
+with the answer, any other word the service's JSON, too; of a step with `each` also `elements`, how each of them ended.
 `${each}` is the element that a step runs for. A string that is one reference becomes the value itself; references
 inside a longer string become text; `$${` is an escaped `${`. References are resolved once: a result that looks like a
 reference stays text.
@@ -47,8 +47,14 @@ class StepResult:
 
     raw: Any
     shows: Shows
-    file: Mapping[str, Any] | None = None
+    make_file: Callable[[], Mapping[str, Any]]
+    """Stores what the step's answer shows as a file, and returns its reference."""
     elements: list[Any] | None = None
+
+    @cached_property
+    def file(self) -> Mapping[str, Any]:
+        """The reference of a file with what the step's answer shows; it is stored when it is first referred to."""
+        return self.make_file()
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
@@ -145,9 +151,6 @@ def _follow_in_result(reference: Reference, source: StepResult) -> Any:
         case ("elements", *rest) if source.elements is not None:
             return _walk(source.elements, tuple(rest), reference)
         case ("file", *rest):
-            if source.file is None:
-                hint = f"Write {reference.step}.items or {reference.step}.raw."
-                raise _unresolved_error(reference, "the result is small and in no file", hint)
             return _walk(source.file, tuple(rest), reference)
         case keys:
             return _walk(source.raw, keys, reference)

@@ -74,12 +74,12 @@ def load_element(pk: str, step: int, element: int) -> tuple[Header, Entry, Entry
 
 
 def load_content(head: Header, stored: StoredJson | None) -> bytes:
-    """Return the text of a stored JSON; None stands for null."""
+    """Return the text of a stored JSON, whose hash is right where it is in a file; None stands for null."""
     if stored is None:
         return b"null"
-    if stored.content is not None:
-        return zlib.decompress(stored.content)
-    return storage.get(head.organization, (stored.file or {})["path"])
+    if stored.file is not None:
+        return storage.load(storage.result_path(head.organization, stored.file["sha256"]), stored.file["sha256"])
+    return zlib.decompress(stored.content or b"")
 
 
 def load_json(head: Header, stored: StoredJson | None) -> Any:

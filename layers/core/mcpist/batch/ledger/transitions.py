@@ -144,7 +144,10 @@ def _store_json(head: Header, content: bytes) -> StoredJson:
     packed = zlib.compress(content)
     if len(packed) <= MAX_INLINE_BYTES:
         return StoredJson(packed)
-    return StoredJson(file=storage.put(head.organization, content).as_dict())
+    sha256 = storage.digest_of(content)
+    path = storage.result_path(head.organization, sha256)
+    storage.store(path, content, "application/json")
+    return StoredJson(file={"path": path, "sha256": sha256, "size_bytes": len(content)})
 
 
 def _load_header(pk: str) -> Header:

@@ -1,0 +1,177 @@
+"""The records of files: whose they are, how long they are kept, and the roles that they are shared with.
+
+They are items of the ledger's table, under `pk` ORGANIZATION#files and ORGANIZATION#file-shares:
+    USER#SHA256             a user's file
+    ROLE#SHA256#USER        a share of it with a role
+A record that has expired counts as none; DynamoDB deletes it later.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from urllib.parse import quote
+
+from mcpist.aws.attributes import Item
+from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.codec import decode, encode
+from mcpist.aws.table import Table
+from mcpist.files import storage
+from mcpist.files.reference import CONTENT_TYPES, AttachmentReference, FileReference
+from mcpist.files.schemas import check
+from mcpist.settings import settings
+
+DAY_SECONDS = 86_400
+_LIVE = "#expires_at > :now"
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """A user's file."""
+
+    organization: str
+    user: str
+    """The user who caused it, to whom it belongs."""
+    sha256: str
+    size_bytes: int
+    content_type: str
+    created_at: str
+    """A date-time of RFC 3339."""
+    expires_at: int
+    """Seconds since the epoch."""
+    roles: tuple[str, ...] = ()
+    """The roles that it is shared with."""
+
+    @property
+    def path(self) -> str:
+        """The path of its content."""
+        return storage.path_of(self.organization, self.user, self.sha256)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a file of text, not an attachment."""
+        return self.content_type in CONTENT_TYPES
+
+    @property
+    def reference(self) -> FileReference | AttachmentReference:
+        """The reference by which it is named in answers and arguments."""
+        fields = {name: getattr(self, name) for name in FileReference.model_fields}
+        return check(FileReference, fields, "file") if self.is_text else check(AttachmentReference, fields, "file")
+
+    @property
+    def expiry(self) -> str:
+        """The date-time until which it is kept."""
+        return datetime.fromtimestamp(self.expires_at, UTC).isoformat(timespec="seconds")
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether its days are over."""
+        return self.expires_at <= time.time()
+
+
+def record(organization: str, user: str, content: bytes, content_type: str) -> FileRecord:
+    """Store a content as a user's file, and return its record; the same content is the same file, kept anew."""
+    made = FileRecord(
+        organization=organization,
+        user=user,
+        sha256=storage.digest_of(content),
+        size_bytes=len(content),
+        content_type=content_type,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        expires_at=_days_end(),
+    )
+    storage.store(made.path, content, content_type)
+    return _write(made)
+
+
+def find(organization: str, user: str, sha256: str) -> FileRecord | None:
+    """Return a user's file, expired ones too; None where there is none."""
+    item = _table().get(_pk(organization), _key(user, sha256))
+    return decode(FileRecord, item) if item else None
+
+
+def find_shared(organization: str, roles: Iterable[str], sha256: str = "") -> list[FileRecord]:
+    """Return the files that are shared with any of the roles now; with a hash those of this content."""
+    shares = [item for role in roles for item in _table().query(_shares_pk(organization), _key(role, sha256))]
+    owners = {(item["user"], item["sha256"]): item["role"] for item in shares}
+    found = ((find(organization, user, digest), role) for (user, digest), role in owners.items())
+    return [file for file, role in found if file and role in file.roles and not file.is_expired]
+
+
+def find_all(organization: str, user: str | None = None) -> list[FileRecord]:
+    """Return the files of a user, or of all users, that have not expired, the newest first."""
+    items = _table().query(_pk(organization), _key(user) if user is not None else "")
+    live = (file for file in (decode(FileRecord, item) for item in items) if not file.is_expired)
+    return sorted(live, key=lambda file: (file.created_at, file.sha256), reverse=True)
+
+
+def share(file: FileRecord, roles: Iterable[str]) -> FileRecord:
+    """Share a file with exactly these roles, and return its record."""
+    wanted = tuple(sorted(set(roles)))
+    for role in {*wanted, *file.roles}:
+        _put_share(file, role, expires_at=file.expires_at if role in wanted else 0)
+    _update(file, {"roles": list(wanted)})
+    return replace(file, roles=wanted)
+
+
+def keep(file: FileRecord, until: float) -> FileRecord:
+    """Let a file's days begin anew if it would expire before a time, and return its record."""
+    if file.expires_at >= until:
+        return file
+    storage.renew(file.path, file.content_type)
+    renewed = replace(file, expires_at=_days_end())
+    _update(renewed, {"expires_at": renewed.expires_at})
+    for role in renewed.roles:
+        _put_share(renewed, role, expires_at=renewed.expires_at)
+    return renewed
+
+
+def _write(made: FileRecord) -> FileRecord:
+    """Write a record; one of the same content that has not expired keeps its age and its shares."""
+    item = encode(made) | {"roles": []}
+    kept = {name: value for name, value in item.items() if name not in {"created_at", "roles"}}
+    try:
+        return decode(FileRecord, _update(made, kept, condition=_LIVE, values={":now": int(time.time())}))
+    except ConditionFailed:
+        return decode(FileRecord, _update(made, item))
+
+
+def _update(file: FileRecord, change: Item, condition: str = "", values: Item | None = None) -> Item:
+    return _table().update(
+        _pk(file.organization),
+        _key(file.user, file.sha256),
+        "SET " + ", ".join(f"#{name} = :{name}" for name in change),
+        values={f":{name}": value for name, value in change.items()} | (values or {}),
+        condition=condition,
+    )
+
+
+def _put_share(file: FileRecord, role: str, expires_at: int) -> None:
+    change: Item = {"user": file.user, "role": role, "sha256": file.sha256, "expires_at": expires_at}
+    _table().update(
+        _shares_pk(file.organization),
+        f"{_key(role, file.sha256)}#{file.user}",
+        "SET " + ", ".join(f"#{name} = :{name}" for name in change),
+        values={f":{name}": value for name, value in change.items()},
+    )
+
+
+def _days_end() -> int:
+    return int(time.time()) + settings().file_days * DAY_SECONDS
+
+
+def _pk(organization: str) -> str:
+    return f"{organization}#files"
+
+
+def _shares_pk(organization: str) -> str:
+    return f"{organization}#file-shares"
+
+
+def _key(owner: str, sha256: str = "") -> str:
+    """Return the sort key of an owner's file, or the prefix of all its files."""
+    return f"{quote(owner, safe='')}#{sha256}"
+
+
+def _table() -> Table:
+    return Table(settings().ledger_table, "ledger")
