@@ -9,11 +9,13 @@ from jsonschema import Draft202012Validator
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest
 from mcpist.tools.call import Call, Lookup, Work
+from mcpist.tools.paging import MAX_ITEMS
 from mcpist.tools.permissions import role_permits
 from mcpist.tools.schema import example_of
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
+from mcpist_services.files.tools import MAX_PART
 
 MOST_NAME_CHARACTERS = 63
 SELF_EVIDENT = {"limit", "issue_number", "pull_number"}
@@ -73,7 +75,8 @@ def test_the_schema_is_valid_closed_and_without_titles(tool: Tool) -> None:
 @for_every_tool
 def test_lists_are_bounded(tool: Tool) -> None:
     limit = tool.input_schema["properties"].get("limit")
-    assert limit is None or (limit["minimum"], limit["maximum"]) == (1, 500)
+    most = MAX_PART if tool.name == "read" else MAX_ITEMS  # of a text's lines or bytes, else of items
+    assert limit is None or (limit["minimum"], limit["maximum"]) == (1, most)
 
 
 @for_every_tool
@@ -148,7 +151,7 @@ def test_no_argument_is_empty_in_a_path(tool: Tool) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_module_offers_resources_and_prompts(name: str) -> None:
     module = CATALOGUE.module(name)
-    assert module.resources
+    assert module.resources or name == "files"  # its resource is the endpoint's: mcpist://files/{sha256}
     assert module.prompts
     for resource in module.resources.values():
         assert resource.template.partition("://")[0] == name.replace("_", "-")

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     "confluence",
+    "files",
     "github",
     "google_calendar",
     "jira",

@@ -1,0 +1,3 @@
+"""Large results and other files of the caller."""
+
+TITLE = "Files"
