@@ -10,7 +10,7 @@ from mcpist.aws.http_request import HttpRequest, HttpResponse
 from mcpist.aws.snapshot import prepare
 from mcpist.telemetry.door import Door
 from mcpist_services import NAMES
-from mcpist_services.catalogue import upstream_preloads
+from mcpist_services.catalogue import preloads
 
 DOOR = Door("mcp_endpoint")
 prepare(
@@ -19,7 +19,7 @@ prepare(
         *("mcp_endpoint.batches.batch", "mcp_endpoint.elicitation.connecting", "mcpist.batch.ledger.progress"),
         *("mcpist.running.send", "toon_format"),
         *(f"mcpist_services.{name}.tools" for name in NAMES),
-        *upstream_preloads(),
+        *preloads(),
     ),
 )
 

@@ -13,7 +13,7 @@ from mcpist.aws.snapshot import prepare
 from mcpist.batch.execution.attempts import StepBusy
 from mcpist.telemetry.door import Door
 from mcpist_services import NAMES
-from mcpist_services.catalogue import upstream_preloads
+from mcpist_services.catalogue import preloads
 from step_runner.attempt import run_attempt
 
 LOGGED_FIELDS = ("batch", "step", "element", "gather", "retry", "lost")
@@ -22,7 +22,7 @@ LOGGED_FIELDS = ("batch", "step", "element", "gather", "retry", "lost")
 DOOR = Door("step_runner", logs_messages=False, retried=(StepBusy,))
 prepare(
     services=("dynamodb", "lambda", "s3", "stepfunctions"),
-    modules=("mcpist.running.send", *(f"mcpist_services.{name}.tools" for name in NAMES), *upstream_preloads()),
+    modules=("mcpist.running.send", *(f"mcpist_services.{name}.tools" for name in NAMES), *preloads()),
 )
 
 

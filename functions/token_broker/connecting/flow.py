@@ -39,6 +39,8 @@ def begin(caller: Caller, message: Begin, request_id: str) -> dict[str, Any]:
     if len(names) > 1:
         raise InvalidRequest(field="services", problem="one consent is given to one provider")
     provider = find(names.pop())
+    if not provider.authorize_url:
+        raise NotConfigured(service=provider.name, problem="it has no consent page: paste a key")
     app = get_app(provider.name)
     if not settings().public_url:
         raise NotConfigured(service=provider.name, problem="the parameter PublicUrl is not set")

@@ -72,7 +72,7 @@ def _connection_options(service: str, *, check_app: bool) -> dict[str, Any]:
     return {
         "provider": name,
         "together": list(provider.services),
-        "consent": not check_app or _is_set_up(name),
+        "consent": bool(provider.authorize_url) and (not check_app or _is_set_up(name)),
         "keys": provider.key_pattern is not None,
     }
 

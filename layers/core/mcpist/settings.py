@@ -67,6 +67,8 @@ class Settings:
     """The number of state machines that the account may have."""
     upstreams: str = "/opt/config/upstreams.json"
     """The path of the file that configures upstream MCP servers."""
+    apis: str = "/opt/config/apis/compiled"
+    """The path of the folder of the imported APIs, as the build writes it."""
     category_tools: bool = False
     """Whether the endpoint also lists the two tools for categories of upstream servers."""
     user_requests: int = 0

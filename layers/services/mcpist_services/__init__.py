@@ -1,12 +1,14 @@
 """The services: one folder each, and one line each in this table. Importing it imports no tool and no dialect."""
 
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from mcpist.memory import cached
+
 if TYPE_CHECKING:
     from mcpist.oauth.provider import Consent, Provider
+    from mcpist_services.described.overlay import AccountRule
 
 NAMES = (
     "confluence",
@@ -23,7 +25,18 @@ NAMES = (
 
 def title(service: str) -> str:
     """Return the name that people know a service by; a service outside the table has no other than its own."""
-    return str(import_module(f"{__name__}.{service}").TITLE) if service in NAMES else service
+    if service in NAMES:
+        return str(import_module(f"{__name__}.{service}").TITLE)
+    account = _imported_account(service)
+    return account.title if account else service
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all services: the written ones, then the imported APIs."""
+    from mcpist_services.described.compiled import imported_apis
+
+    imported = imported_apis()
+    return (*NAMES, *imported.names) if imported else NAMES
 
 
 def provider_name(service: str) -> str:
@@ -46,7 +59,7 @@ def key_page(service: str) -> str:
 
 def services_with_accounts() -> tuple[str, ...]:
     """Return the services whose accounts people connect."""
-    return tuple(service for service in NAMES if consent(service))
+    return tuple(service for service in names() if consent(service))
 
 
 def dialect_modules() -> tuple[str, ...]:
@@ -55,25 +68,41 @@ def dialect_modules() -> tuple[str, ...]:
     return tuple(place for place in places if find_spec(place))
 
 
-@cache
+@cached
 def consent(service: str) -> "Consent | None":
-    """Return how accounts of a service are connected; None where its folder has no oauth.py, or it has no folder."""
-    if service not in NAMES or find_spec(f"{__name__}.{service}.oauth") is None:
+    """Return how accounts of a service are connected; None where it needs none, or is none of ours."""
+    if service in NAMES:
+        if find_spec(f"{__name__}.{service}.oauth") is None:
+            return None
+        declared: Consent = import_module(f"{__name__}.{service}.oauth").CONSENT
+        return declared
+    account = _imported_account(service)
+    if account is None:
         return None
-    declared: Consent = import_module(f"{__name__}.{service}.oauth").CONSENT
-    return declared
+    from mcpist_services.described.accounts import consent_of
+
+    return consent_of(account)
 
 
-@cache
+def _imported_account(service: str) -> "AccountRule | None":
+    from mcpist_services.described.compiled import imported_apis
+
+    imported = imported_apis()
+    return imported.account(service) if imported and service in imported.names else None
+
+
+@cached
 def providers() -> "dict[str, Provider]":
     """Return the providers by name, each with the scopes of its services; this imports all dialects."""
     from dataclasses import replace
 
-    declared = {service: found for service in NAMES if (found := consent(service))}
+    declared = {service: found for service in names() if (found := consent(service))}
     return {
         provider.name: replace(
             provider,
-            scopes_by_service={name: one.scopes for name, one in declared.items() if one.provider is provider},
+            scopes_by_service={
+                name: one.scopes for name, one in declared.items() if one.provider.name == provider.name
+            },
         )
         for provider in {one.provider.name: one.provider for one in declared.values()}.values()
     }

@@ -1,4 +1,4 @@
-"""The catalogue of all services' tools; a module is imported when it is first used. Upstream categories join it."""
+"""The catalogue of all modules; a service's is imported when it is first used. APIs and categories join it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,6 +7,7 @@ from mcpist.memory import cached
 from mcpist.settings import settings
 from mcpist.tools.catalogue import Catalogue
 from mcpist_services import NAMES
+from mcpist_services.described.compiled import imported_apis
 
 if TYPE_CHECKING:
     from mcpist.caller import Caller
@@ -45,4 +46,10 @@ def upstream_preloads() -> tuple[str, ...]:
     return ("mcpist_services.upstream.modules", "jsonschema") if has_upstreams() else ()
 
 
-CATALOGUE = Catalogue("mcpist_services", NAMES, extra_modules=_upstream_categories)
+def preloads() -> tuple[str, ...]:
+    """Return the modules, besides the services' tools, for a snapshot to hold; raises for a wrong configuration."""
+    described = ("mcpist_services.described.module", "jsonschema") if imported_apis() else ()
+    return (*described, *upstream_preloads())
+
+
+CATALOGUE = Catalogue("mcpist_services", NAMES, extra_modules=_upstream_categories, imported=imported_apis)

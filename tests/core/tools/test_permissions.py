@@ -109,7 +109,7 @@ def test_a_module_that_exists_only_for_others_tells_nothing_of_its_tools(tool: s
 
 
 def test_a_module_that_no_role_has_is_not_even_imported() -> None:
-    CATALOGUE.module.cache_clear()
+    CATALOGUE.written_module.cache_clear()
     sys.modules.pop("tests.core.sample.safe.tools", None)
     refusal(permissions(NEW), "safe", "list_jewels")
     assert "tests.core.sample.safe.tools" not in sys.modules

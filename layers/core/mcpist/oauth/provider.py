@@ -61,7 +61,7 @@ class Provider:
     name: str
     """The name in keys, parameters and addresses of ours."""
     authorize_url: str
-    """The consent page; `{tenant}` in this and the next address is the app's tenant."""
+    """The consent page, empty for a service of keys alone; `{tenant}` here and in the next is the app's tenant."""
     token_url: str
     account_url: str
     """The address that names a token's account; empty: nothing is requested."""

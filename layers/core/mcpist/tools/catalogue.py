@@ -38,10 +38,26 @@ class CatalogueView(Protocol):
         """Return why a module's tools are not known, or why one of them is missing; None where no reason is known."""
 
 
+class ImportedModules(Protocol):
+    """Modules that are built from data, the same for all callers."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names."""
+
+    @property
+    def index(self) -> Index:
+        """The index that is listed and searched."""
+
+    def module(self, name: str) -> Module:
+        """Return a module by its name."""
+
+
 class Catalogue:
     """The modules of one package; each is in a folder of its own name, under its own name.
 
-    `extra_modules` gives a caller's further modules, which are not files: the categories of upstream servers, if any.
+    `imported` gives the modules that are built from data, if there are any. `extra_modules` gives a caller's further
+    modules, which are not files: the categories of upstream servers, if any.
     """
 
     def __init__(
@@ -49,11 +65,24 @@ class Catalogue:
         package: str,
         names: Iterable[str],
         extra_modules: Callable[[Caller], CatalogueView | None] = lambda _: None,
+        imported: Callable[[], ImportedModules | None] = lambda: None,
     ) -> None:
         self.package = package
-        self.names = tuple(names)
+        self.written = tuple(names)
         self.extra_modules = extra_modules
-        self.module = cache(self._module)
+        self.imported = imported
+        self.written_module = cache(self._import)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all its modules."""
+        imported = self.imported()
+        return (*self.written, *imported.names) if imported else self.written
+
+    def module(self, name: str) -> Module:
+        """Return a module by its name; it is imported or built when it is first asked for."""
+        imported = self.imported() if name not in self.written else None
+        return imported.module(name) if imported and name in imported.names else self.written_module(name)
 
     def of(self, caller: Caller) -> CatalogueView:
         """Return the catalogue as one request of a caller sees it."""
@@ -62,7 +91,8 @@ class Catalogue:
 
     def shows(self, module: str, tool: str) -> Shows:
         """Return the fields of a tool's answers; a tool of no module here is an upstream's."""
-        return self.module(module).tools[tool].shows if module in self.names else UNKNOWN_COLUMNS
+        found = self.module(module).tools.get(tool) if module in self.names else None
+        return found.shows if found else UNKNOWN_COLUMNS
 
     def load_tools(self, names: Collection[str]) -> None:
         """Do nothing: files are always there."""
@@ -71,8 +101,14 @@ class Catalogue:
         """Return None: a module or a tool that is not there never was."""
         return None
 
-    @cached_property
+    @property
     def index(self) -> Index:
+        """The index of all its modules."""
+        imported = self.imported()
+        return join_indexes(self._written_index, imported.index) if imported else self._written_index
+
+    @cached_property
+    def _written_index(self) -> Index:
         """The index that the build wrote; read from the modules themselves where there is none."""
         file = self.folder / INDEX_FILE
         return Index.load(file.read_text("utf-8")) if file.exists() else self.read()
@@ -89,17 +125,17 @@ class Catalogue:
         """Return the index of the modules as they are now; this imports them all."""
         for folder in sorted(self.folder.iterdir()):
             has_tools = (folder / "tools.py").exists() or (folder / "tools/__init__.py").exists()
-            if has_tools and folder.name not in self.names:
+            if has_tools and folder.name not in self.written:
                 raise ImportError(
                     f'no line for `{folder.name}`: add "{folder.name}" to NAMES in {self.package}/__init__.py'
                 )
-        return Index.of(map(self.module, self.names))
+        return Index.of(map(self.module, self.written))
 
     def write(self) -> None:
         """Write the index, as the build does."""
         (self.folder / INDEX_FILE).write_text(self.read().dump(), "utf-8")
 
-    def _module(self, name: str) -> Module:
+    def _import(self, name: str) -> Module:
         """Import a module; an ImportError says what its folder lacks."""
         place = f"{self.package}.{name}.tools"
         try:

@@ -90,7 +90,7 @@ def _schema_of(stated: Mapping[str, Any]) -> tuple[Any, Style]:
     if style in _STYLES:
         return stated.get("schema"), _STYLES[style]
     explodes = stated.get("explode", style == "form")
-    return stated.get("schema"), "" if explodes and place == "query" else "comma"
+    return stated.get("schema"), "" if explodes or place != "query" else "comma"
 
 
 def _body(operation: Operation, schemas: Schemas, found: Arguments) -> Iterator[Parameter]:

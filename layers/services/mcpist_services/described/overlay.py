@@ -158,6 +158,16 @@ class Security(_Model):
         return self
 
 
+class AccountRule(_Model):
+    """How the accounts of an imported API are connected: what the token broker and the pages need of an overlay."""
+
+    name: str = Field(pattern=MODULE_NAME)
+    title: str = Field(min_length=1, max_length=100)
+    security: Security = Security()
+    scopes: tuple[str, ...] = ()
+    """The scopes that its tools need."""
+
+
 class Overlay(_Model):
     """An imported API."""
 
@@ -197,6 +207,12 @@ class Overlay(_Model):
                 raise ValueError(f"{other} and {name} are the same operation")
             seen[tool_rule.operation] = name
         return self
+
+    @property
+    def account(self) -> AccountRule:
+        """How its accounts are connected."""
+        scopes = dict.fromkeys(scope for rule in self.tools.values() for scope in rule.scopes)
+        return AccountRule(name=self.name, title=self.title, security=self.security, scopes=tuple(scopes))
 
     def dump(self) -> dict[str, Any]:
         """Return it as JSON values, without what has its default."""

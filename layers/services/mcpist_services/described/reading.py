@@ -143,8 +143,11 @@ class _YamlReader:
 def _scalar(event: Any) -> Any:
     """Return a scalar by the rules of YAML 1.2's JSON schema; what is quoted is a text."""
     text: str = event.value
-    if not event.implicit[0] or event.tag not in {None, "!"}:
-        return text
+    return plain_value(text) if event.implicit[0] and event.tag in {None, "!"} else text
+
+
+def plain_value(text: str) -> Any:
+    """Return the value of a text that is not quoted."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     if _INTEGER.fullmatch(text) and len(text) < 20:

@@ -1,0 +1,70 @@
+"""Compiled: the deployment's imported APIs as the build leaves them, read without YAML and without any overlay.
+
+The folder has an index of all tools, the accounts of all APIs, and one JSON file for each overlay.
+"""
+
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcpist.memory import cached
+from mcpist.settings import settings
+
+if TYPE_CHECKING:
+    from mcpist.tools.index import Index
+    from mcpist.tools.module import Module
+    from mcpist_services.described.overlay import AccountRule
+
+INDEX_FILE = "_index.json"
+ACCOUNTS_FILE = "_accounts.json"
+
+
+class ImportedApis:
+    """The imported APIs of a deployment; each overlay is read when a tool of it is first used."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._modules: dict[str, Module] = {}
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the modules."""
+        return tuple(self._accounts)
+
+    @cached_property
+    def index(self) -> "Index":
+        """The index of their tools."""
+        from mcpist.tools.index import Index  # the token broker needs no tools
+
+        return Index.load((self._folder / INDEX_FILE).read_text("utf-8"))
+
+    def module(self, name: str) -> "Module":
+        """Return a module by its name."""
+        if name not in self._modules:
+            from mcpist_services.described.module import module
+            from mcpist_services.described.overlay import load_overlay
+
+            self._modules[name] = module(load_overlay(self._read(f"{name}.json")))
+        return self._modules[name]
+
+    def account(self, name: str) -> "AccountRule":
+        """Return how a module's accounts are connected."""
+        from mcpist_services.described.overlay import AccountRule
+
+        return AccountRule.model_validate(self._accounts[name])
+
+    @cached_property
+    def _accounts(self) -> dict[str, Any]:
+        return self._read(ACCOUNTS_FILE)
+
+    def _read(self, file: str) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads((self._folder / file).read_text("utf-8"))
+        return content
+
+
+@cached
+def imported_apis() -> ImportedApis | None:
+    """Return the imported APIs of this deployment; None where there are none: then nothing of them is read."""
+    folder = Path(settings().apis)
+    return ImportedApis(folder) if (folder / ACCOUNTS_FILE).is_file() else None

@@ -1,0 +1,110 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from mcpist.errors import InvalidRequest
+from mcpist_services.described.compilation import compile_overlays, load_file, load_folder
+from mcpist_services.described.compiled import ImportedApis
+from mcpist_services.described.overlay import load_overlay
+from mcpist_services.described.overlay_file import dump_overlay
+from mcpist_services.described.reading import read
+from tests.services.described.library import library, overlay_of
+
+
+def test_a_file_holds_all_of_an_overlay(tmp_path: Path) -> None:
+    overlay = overlay_of(library())
+    (tmp_path / "library.yaml").write_text(dump_overlay(overlay))
+    assert load_folder(tmp_path) == [overlay]
+
+
+TEXTS = some.one_of(
+    some.text(max_size=20),
+    some.sampled_from(
+        ["1e5", "012", "12345678", "8e91", "no", "~", "", "null", "2026-01-31", "0x1", "&a", "#", "- a", "a: b", "*"]
+    ),
+)
+
+
+@given(TEXTS)
+def test_every_text_is_read_as_it_was_written(text: str) -> None:
+    values = overlay_of(library()).dump()
+    values["tools"]["list_books"]["parameters"]["tag"]["schema"] = {"enum": [text]}
+    try:
+        written = dump_overlay(load_overlay(values)).encode()
+    except UnicodeEncodeError:
+        return
+    found: Any = read(written)
+    assert found["tools"]["list_books"]["parameters"]["tag"]["schema"]["enum"] == [text]
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "problem"),
+    [
+        ({"host": "ftp://x"}, "library.yaml: host", "not https"),
+        ({"host": "https://10.0.0.1"}, "library.yaml: host", "address of the internet"),
+        ({"secret": "s3cret"}, "library.yaml: secret", "Extra inputs"),
+        ({"name": "other"}, "library.yaml: name", "the file is named library.yaml"),
+        ({"tools": {}}, "library.yaml: tools", "at least 1"),
+        ({"security": {"kind": "header"}}, "library.yaml: security", "needs its parameter"),
+        (
+            {
+                "security": {
+                    "kind": "basic",
+                    "oauth": {"authorize_url": "https://a.example", "token_url": "https://a.example"},
+                }
+            },
+            "library.yaml: security",
+            "sent as bearer",
+        ),
+    ],
+)
+def test_a_wrong_correction_is_refused_with_its_place(
+    tmp_path: Path, change: dict[str, Any], place: str, problem: str
+) -> None:
+    import yaml
+
+    file = tmp_path / "library.yaml"
+    file.write_text(yaml.safe_dump(overlay_of(library()).dump() | change))
+    with pytest.raises(InvalidRequest, match=problem) as refused:
+        load_file(file)
+    assert refused.value.details["field"] == place
+
+
+@pytest.mark.parametrize("name", ["Host", "authorization", "Transfer-Encoding", "bad name"])
+def test_no_correction_sets_a_header_of_the_connection(name: str) -> None:
+    values = overlay_of(library()).dump()
+    values["tools"]["get_book"]["headers"] = {name: "x"}
+    with pytest.raises(InvalidRequest, match="no header that a tool may set"):
+        load_overlay(values)
+
+
+def test_the_name_of_a_service_or_of_a_provider_is_taken(tmp_path: Path) -> None:
+    for name in ("github", "google", "atlassian"):
+        file = tmp_path / f"{name}.yaml"
+        file.write_text(dump_overlay(overlay_of(library(), name=name)))
+        with pytest.raises(InvalidRequest, match="taken by a service or a provider"):
+            load_file(file)
+
+
+def test_the_functions_read_what_was_compiled(tmp_path: Path) -> None:
+    overlay = overlay_of(library())
+    compile_overlays([overlay], tmp_path)
+    apis = ImportedApis(tmp_path)
+    assert apis.names == ("library",)
+    assert apis.account("library") == overlay.account
+    assert list(apis.index.modules["library"].tools) == list(overlay.tools)
+    assert apis.module("library").tools["get_book"].input_schema["required"] == ["book_id"]
+    compile_overlays([], tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_host_of_this_machine_is_only_for_a_deployment_on_it(tmp_path: Path) -> None:
+    overlay = overlay_of(library(), server="http://127.0.0.1:9000")
+    with pytest.raises(InvalidRequest, match="not https"):
+        compile_overlays([overlay], tmp_path)
+    compile_overlays([overlay], tmp_path, loopback=True)
+    with pytest.raises(InvalidRequest, match="not https"):
+        ImportedApis(tmp_path).module("library")
