@@ -40,6 +40,9 @@ def up(
     upstreams: Annotated[
         Path | None, Option(metavar="FILE", help="MCP servers to add. [default: layers/config/upstreams.json]")
     ] = None,
+    apis: Annotated[
+        Path | None, Option(metavar="FOLDER", help="Imported APIs to add. [default: layers/config/apis]")
+    ] = None,
     allow_origin: Annotated[
         list[str] | None, Option(metavar="URL", help="Let web pages of this origin use the endpoint.")
     ] = None,
@@ -51,9 +54,13 @@ def up(
     if upstreams and not upstreams.is_file():
         hint = "Name a file like layers/config/upstreams.json with --upstreams."
         raise _not_found(f"{upstreams} is not a file", hint)
+    if apis and not apis.is_dir():
+        raise _not_found(
+            f"{apis} is not a folder", "Name a folder of overlays with --apis; `mcpist api import` writes one."
+        )
     origins = {"AllowedOrigins": ",".join(allow_origin or ())}
     starting = run_local_deployment(
-        host=host, port=port, docs=folder, upstreams=upstreams, parameters=origins, report=_print_progress
+        host=host, port=port, docs=folder, upstreams=upstreams, apis=apis, parameters=origins, report=_print_progress
     )
     try:
         _serve(starting, ctx.obj)
@@ -98,6 +105,7 @@ def _facts(deployment: LocalDeployment) -> dict[str, object]:
             "STACK_NAME": stack_prefix(PSEUDO["AWS::StackId"]),
             "PUBLIC_URL": deployment.aws.api_url,
             **{variable: deployment.aws.resource(table) for variable, table in TABLES.items()},
+            "APIS": str(deployment.apis),
             "TOKEN_BROKER": deployment.aws.resource("TokenBrokerFunction.Alias"),
         },
     }
@@ -112,7 +120,8 @@ def _deployment(deployment: LocalDeployment) -> dict[str, object]:
         "parameters": dict(template.intrinsics.parameters),
         "resources": {id_: deployment.aws.resource(id_) for id_ in (*tables, *buckets, *keys, "TokenBrokerRole")},
         "environments": {
-            one.id: {**one.environment, "UPSTREAMS": str(deployment.upstreams)} for one in template.functions
+            one.id: {**one.environment, "UPSTREAMS": str(deployment.upstreams), "APIS": str(deployment.apis)}
+            for one in template.functions
         },
     }
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from infra.local.environment import operating
@@ -18,6 +19,7 @@ from infra.local.stack import EmbeddedAws
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from mcpist_services import NAMES
+from mcpist_services.described.compilation import compile_overlays, load_folder
 from mcpist_services.rag.local_import import load
 from mcpist_services.upstream import configuration
 
@@ -29,6 +31,7 @@ USER = Person(sub="uma", name="Uma User", email="uma@example.com", role="user")
 CONNECT_CLIENT = "connect"
 DEMO_TOKEN_SECONDS = 86_400
 UPSTREAMS = "layers/config/upstreams.json"
+APIS = "layers/config/apis"
 
 type Report = Callable[[str], None]
 
@@ -45,6 +48,8 @@ class LocalDeployment:
     """The folder of the functions' logs."""
     upstreams: Path
     """The file of the upstream servers."""
+    apis: Path
+    """The folder of the imported APIs, as the functions read them."""
 
     @property
     def mcp_url(self) -> str:
@@ -70,6 +75,7 @@ def run_local_deployment(
     root: Path = ROOT,
     modules: Sequence[str] = NAMES,
     upstreams: Path | None = None,
+    apis: Path | None = None,
     parameters: Mapping[str, str] | None = None,
     bridge: str = "",
     public_url: str = "",
@@ -77,16 +83,19 @@ def run_local_deployment(
 ) -> Iterator[LocalDeployment]:
     """Start a deployment, seed it and load the documents; stop it at the end of the context.
 
-    `root` holds the template, the functions and the layers. The seeded role has the `modules` and all categories of
-    the file `upstreams` (default: the config layer's). `parameters` are added to the template's. Containers reach this
-    machine at the address `bridge`, and serve their API at `public_url`.
+    `root` holds the template, the functions and the layers. The seeded role has the `modules`, all categories of the
+    file `upstreams` and all APIs of the folder `apis` (default: the config layer's). `parameters` are added to the
+    template's. Containers reach this machine at the address `bridge`, and serve their API at `public_url`.
     """
     upstreams = (upstreams or root / UPSTREAMS).resolve()
     categories = tuple(configuration.load(upstreams).all_categories) if upstreams.exists() else ()
     port = port or _free_port(host)
     report(f"starting the login and the embedded AWS on http://{host}:{port}")
     url = public_url or f"http://{host}:{port}"
-    with LocalLogin(people=[ADMINISTRATOR, USER], audience=f"{url}/mcp", host=bridge or "127.0.0.1") as login:
+    with (
+        _compiled(apis or root / APIS) as (imported, compiled),
+        LocalLogin(people=[ADMINISTRATOR, USER], audience=f"{url}/mcp", host=bridge or "127.0.0.1") as login,
+    ):
         login.register(CONNECT_CLIENT, name="MCPist", redirect_uri=f"{url}/connect/login")
         own = {
             "SnapStart": "all",
@@ -95,14 +104,23 @@ def run_local_deployment(
             "ConnectClientId": CONNECT_CLIENT,
             **(parameters or {}),
         }
-        extra = {"UPSTREAMS": str(upstreams)}
+        extra = {"UPSTREAMS": str(upstreams), "APIS": str(compiled)}
         with EmbeddedAws(root, host=host, port=port, bridge=bridge, parameters=own, extra=extra) as aws:
             with operating(aws):
                 report(f"seeding the organization {ORGANIZATION}")
-                seed(login.issuer, modules, categories)
+                seed(login.issuer, (*modules, *imported), categories)
                 report(f"loading the documents of {docs}")
                 documents = len(load(ORGANIZATION, docs))
-            yield LocalDeployment(aws, login, documents, root / ".mcpist/logs", upstreams)
+            yield LocalDeployment(aws, login, documents, root / ".mcpist/logs", upstreams, compiled)
+
+
+@contextmanager
+def _compiled(folder: Path) -> Iterator[tuple[tuple[str, ...], Path]]:
+    """Compile the imported APIs, which may be on this machine; yield their names and the folder."""
+    overlays = load_folder(folder)
+    with TemporaryDirectory(prefix="mcpist-apis-") as compiled:
+        compile_overlays(overlays, Path(compiled), loopback=True)
+        yield tuple(overlay.name for overlay in overlays), Path(compiled)
 
 
 def with_modules(target: Path, *files: Path) -> Path:

@@ -31,10 +31,11 @@ from mcpist.caller import Role
 from mcpist.people import directory
 from tests.core.loopback import listening
 from tests.roles.judgement import check_requests
+from tests.whole.library_server import LibraryServer
 from tests.whole.vendors import HOSTS, Vendors
 
 HERE = Path(__file__).parent
-MODULES = ("github", "probe", "rag", *HOSTS)
+MODULES = ("github", "library", "probe", "rag", *HOSTS)
 
 
 @dataclass(frozen=True)
@@ -141,9 +142,16 @@ def built(build: Callable[[pytest.FixtureRequest], AbstractContextManager[LocalD
     )
 
 
+@pytest.fixture(scope="session")
+def library_server() -> Iterator[LibraryServer]:
+    server = LibraryServer()
+    with listening(server.server):
+        yield server
+
+
 @contextmanager
 def usual(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
-    """All modules, at GitHub and vendors on loopback, and the probes."""
+    """All modules, at GitHub and vendors on loopback, the probes, and an imported API."""
     github, vendors = request.getfixturevalue("github"), request.getfixturevalue("vendors")
     folder = request.getfixturevalue("tmp_path_factory").mktemp("deployment")
     root = with_modules(folder, HERE / "probe.py")
@@ -152,10 +160,14 @@ def usual(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     for name, (host, place) in moved.items():
         file = root / "layers/services/mcpist_services" / name / "module.py"
         file.write_text(file.read_text("utf-8").replace(host, place), "utf-8")
+    apis = request.getfixturevalue("library_server").write_overlay(folder / "apis")
     plenty = {"UserRequests": "6000"}  # one user asks all that the tests ask
-    with run_local_deployment(docs=HERE / "documents", root=root, modules=MODULES, parameters=plenty) as deployment:
+    usual_options: dict[str, Any] = {"docs": HERE / "documents", "root": root, "modules": MODULES}
+    with run_local_deployment(**usual_options, apis=apis, parameters=plenty) as deployment:
         with operating(deployment.aws):
-            everything = Role(ROLE, modules=MODULES, allow=("probe.*", *(f"{name}.create_*" for name in HOSTS)))
+            everything = Role(
+                ROLE, modules=MODULES, allow=("probe.*", "library.*", *(f"{name}.create_*" for name in HOSTS))
+            )
             directory.put_role(ORGANIZATION, everything)
         yield deployment
 
