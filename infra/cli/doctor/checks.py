@@ -7,7 +7,7 @@ from typing import NamedTuple
 import httpx2
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.cli.doctor import apps, clock, configuration, endpoint, issuer, keys, limits, people, stores
+from infra.cli.doctor import apps, clock, configuration, endpoint, issuer, keys, limits, people, stores, versions
 from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.finding import Finding, skipped
 from infra.cli.document import CommandError
@@ -41,7 +41,7 @@ CHECKS = (
     Check("configuration", "ConnectClientId", configuration.connect_client),
     Check("configuration", "FileDays", configuration.kept),
     Check("configuration", "FormerVaultKey", configuration.former_key),
-    Check("configuration", "functions", configuration.functions),
+    Check("configuration", "functions", versions.functions),
     Check("configuration", "upstreams", configuration.upstreams),
     Check("endpoint", "TLS", endpoint.tls),
     Check("endpoint", "resource metadata", endpoint.resource),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from infra.cli.deployable import undeployable
-from infra.cli.doctor.deployment import Deployment, redeploy_hint, template
+from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
 from mcpist.aws.clients import client
 from mcpist.errors import InvalidConfiguration
@@ -35,7 +35,7 @@ def public_url(deployment: Deployment) -> Iterator[Finding]:
     """Check that clients elsewhere can reach the endpoint's address."""
     if not deployment.embedded and urlsplit(deployment.url).hostname in LOOPBACK:
         found = f"PublicUrl is {deployment.url}, which is this machine's own address"
-        yield problem(found, redeploy_hint(PublicUrl="''"))
+        yield problem(found, deployment.redeploy(PublicUrl="''"))
     else:
         yield ok(deployment.url)
 
@@ -47,7 +47,7 @@ def audience(deployment: Deployment) -> Iterator[Finding]:
         yield ok(deployment.resource)
     else:
         found = f"Audience is {deployment.resource}, and clients connect to {mcp_url}: strict ones refuse"
-        yield warning(found, redeploy_hint(Audience="''"))
+        yield warning(found, deployment.redeploy(Audience="''"))
 
 
 def connect_client(deployment: Deployment) -> Iterator[Finding]:
@@ -57,7 +57,7 @@ def connect_client(deployment: Deployment) -> Iterator[Finding]:
         return
     register = f"Register a public client with the redirect URI {deployment.url}/connect/login at the issuer."
     found = "ConnectClientId is empty: the pages under /connect cannot log people in"
-    yield problem(found, f"{register} {redeploy_hint(ConnectClientId='ITS_ID')}")
+    yield problem(found, f"{register} {deployment.redeploy(ConnectClientId='ITS_ID')}")
 
 
 def kept(deployment: Deployment) -> Iterator[Finding]:
@@ -65,7 +65,7 @@ def kept(deployment: Deployment) -> Iterator[Finding]:
     days, hours = int(deployment.parameters["FileDays"]), int(deployment.parameters["KeepHours"])
     if days * 24 < hours:
         found = f"FileDays is {days} and KeepHours is {hours}: large results are deleted before their batches"
-        yield warning(found, redeploy_hint(FileDays=str(-(-hours // 24))))
+        yield warning(found, deployment.redeploy(FileDays=str(-(-hours // 24))))
     else:
         yield ok(f"batches for {hours} hours, large results for {days} days")
 
@@ -77,26 +77,8 @@ def former_key(deployment: Deployment) -> Iterator[Finding]:
         yield ok("no former key of the vault is in use")
         return
     reseal = deployment.mcpist("grant reencrypt --organization ORG --token TOKEN")
-    remedy = f"Run {reseal} for each organization. {redeploy_hint(FormerVaultKey=chr(39) * 2)}"
+    remedy = f"Run {reseal} for each organization. {deployment.redeploy(FormerVaultKey=chr(39) * 2)}"
     yield warning(f"FormerVaultKey is still {former}", remedy)
-
-
-def functions(deployment: Deployment) -> Iterator[Finding]:
-    """Check that the alias `live` names the newest version of each function."""
-    if deployment.embedded:
-        yield skipped("the embedded AWS publishes no versions")
-        return
-    for function in template().functions:
-        name = deployment.resources[function.id]
-        live = client("lambda").get_alias(FunctionName=name, Name="live")["FunctionVersion"]
-        pages = client("lambda").get_paginator("list_versions_by_function").paginate(FunctionName=name)
-        versions = [one["Version"] for page in pages for one in page["Versions"]]
-        newest = max((one for one in versions if one.isdecimal()), key=int, default=live)
-        if live == newest:
-            yield ok(f"{function.id}: live is version {live}")
-        else:
-            update = f"lambda update-alias --function-name {name} --name live --function-version {newest}"
-            yield warning(f"{function.id}: live is version {live}, the newest is {newest}", deployment.aws(update))
 
 
 def upstreams(deployment: Deployment) -> Iterator[Finding]:

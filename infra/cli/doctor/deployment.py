@@ -77,15 +77,15 @@ class Deployment:
         """Return a command of AWS's command line for this account and region."""
         return f"`aws {command}{self.flags}`"
 
+    def redeploy(self, **parameters: str) -> str:
+        """Return how to change parameters of this deployment."""
+        given = " ".join(f"{name}={value}" for name, value in parameters.items())
+        options = f"--stack-name {self.name}{self.flags} {given}"
+        return f'Deploy with it: `make deploy ARGS="{options}"`; the other parameters keep their values.'
+
     def mcpist(self, command: str) -> str:
         """Return a command of `mcpist` for this deployment."""
         return f"`mcpist {command}{'' if self.embedded else f' --stack {self.name}'}{self.flags}`"
-
-
-def redeploy_hint(**parameters: str) -> str:
-    """Return how to change parameters."""
-    given = " ".join(f"{name}={value}" for name, value in parameters.items())
-    return f'Deploy with it: `make deploy ARGS="{given}"`; the other parameters keep their values.'
 
 
 @cache

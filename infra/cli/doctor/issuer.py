@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx2
 import jwt
 
-from infra.cli.doctor.deployment import Deployment, redeploy_hint
+from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.endpoint import LOGIN_PATH
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
 from infra.cli.doctor.web import ask, document
@@ -21,7 +21,7 @@ def discovery(deployment: Deployment) -> Iterator[Finding]:
     """Check that the issuer's metadata has the name that tokens must have."""
     issuer = deployment.issuer
     if not issuer:
-        yield problem("no issuer is configured: nobody can log in", redeploy_hint(Issuer="YOUR_OIDC_ISSUER"))
+        yield problem("no issuer is configured: nobody can log in", deployment.redeploy(Issuer="YOUR_OIDC_ISSUER"))
         return
     try:
         found = _described(issuer)
@@ -29,14 +29,14 @@ def discovery(deployment: Deployment) -> Iterator[Finding]:
         tried = " and ".join(METADATA_PATHS)
         yield problem(
             f"{issuer} cannot be read at {tried}",
-            f"{redeploy_hint(Issuer='ITS_URL')} Or wait until it is available again.",
+            f"{deployment.redeploy(Issuer='ITS_URL')} Or wait until it is available again.",
         )
         return
     named = str(found.get("issuer", ""))
     if named.rstrip("/") == issuer:
         yield ok(named)
     else:
-        yield problem(f"{issuer} calls itself {named}, and so do its tokens", redeploy_hint(Issuer=named))
+        yield problem(f"{issuer} calls itself {named}, and so do its tokens", deployment.redeploy(Issuer=named))
 
 
 def keys(deployment: Deployment) -> Iterator[Finding]:
@@ -65,10 +65,12 @@ def login(deployment: Deployment) -> Iterator[Finding]:
         )
     else:
         yield ok("PKCE with S256 is announced")
-    if found.get("registration_endpoint") or found.get("client_id_metadata_document_supported"):
+    if found.get("client_id_metadata_document_supported"):
+        yield ok("clients need no registration: their ids are URLs of metadata documents")
+    elif found.get("registration_endpoint"):
         yield ok("clients register themselves")
     elif deployment.login_url:
-        yield ok("clients use the ids in the outputs ClaudeClientId and LocalClientId")
+        yield ok("clients are given the ids in the outputs ClaudeClientId and LocalClientId (docs/clients.md)")
     else:
         remedy = "Register each client's redirect URIs (docs/clients.md), and give the client ids to people."
         yield warning("clients cannot register themselves", remedy)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from infra.cli.doctor.deployment import Deployment, redeploy_hint
+from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
 from mcpist.aws.clients import client
 from mcpist.batch.machine import machine_usage
@@ -23,7 +23,7 @@ def concurrency(deployment: Deployment) -> Iterator[Finding]:
     more = deployment.aws(f"{quota} --desired-value 1000")
     summary = f"the account runs {limit} functions at once, and {reserved} are reserved"
     if reserved and limit - reserved < MIN_UNRESERVED_CONCURRENCY:
-        smaller = redeploy_hint(BrokerConcurrency="0", StepConcurrency="0")
+        smaller = deployment.redeploy(BrokerConcurrency="0", StepConcurrency="0")
         yield problem(
             f"{summary}: AWS needs {MIN_UNRESERVED_CONCURRENCY} unreserved", f"{more}, or until then: {smaller}"
         )
@@ -39,7 +39,7 @@ def machines(deployment: Deployment) -> Iterator[Finding]:
     count = sum(1 for _ in machine_usage.list_machines())
     summary = f"{count} state machines in the account, MachineLimit is {limit}"
     if count >= limit:
-        remedy = f"Remove machines that do not belong to this stack. {redeploy_hint(MachineLimit='THE_QUOTA')}"
+        remedy = f"Remove machines that do not belong to this stack. {deployment.redeploy(MachineLimit='THE_QUOTA')}"
         yield problem(f"{summary}: batches of new shapes all run on one machine, the relay", remedy)
     elif count > limit * WARNING_SHARE:
         yield warning(

@@ -8,7 +8,6 @@ import pytest
 
 from infra.cli.doctor import configuration
 from infra.cli.doctor.configuration import LOOPBACK
-from infra.local.names import REGION
 from mcpist.aws.clients import client
 from tests.infra.cli.doctor.conftest import Made, only, states
 
@@ -102,23 +101,3 @@ def test_servers_that_lambda_cannot_run_and_secrets_that_are_missing_are_problem
     assert only(configuration.upstreams(made(upstreams=upstreams))).found.startswith(
         f"{upstreams}: 2 servers, 2 categories"
     )
-
-
-def test_an_alias_on_an_old_version_is_a_warning(made: Made, aws: list[str]) -> None:  # noqa: ARG001
-    lambda_, role = client("lambda"), "arn:aws:iam::123456789012:role/any"
-    client("iam").create_role(RoleName="any", AssumeRolePolicyDocument="{}")
-    stands = made(embedded=False)
-    for function in configuration.template().functions:
-        lambda_.create_function(
-            FunctionName=function.name, Runtime="python3.13", Role=role, Handler="x.y", Code={"ZipFile": b"one"}
-        )
-        lambda_.publish_version(FunctionName=function.name)
-        lambda_.create_alias(FunctionName=function.name, Name="live", FunctionVersion="1")
-        stands.resources[function.id] = function.name
-    assert set(states(configuration.functions(stands))) == {"ok"}
-    broker = stands.resources["TokenBrokerFunction"]
-    lambda_.update_function_code(FunctionName=broker, ZipFile=b"two", Publish=True)
-    (behind,) = (one for one in configuration.functions(replace(stands, flags=f" --region {REGION}")) if one.remedy)
-    assert behind.found == "TokenBrokerFunction: live is version 1, the newest is 2"
-    update = f"lambda update-alias --function-name {broker} --name live --function-version 2 --region {REGION}"
-    assert (behind.state, behind.remedy) == ("warning", f"`aws {update}`")
