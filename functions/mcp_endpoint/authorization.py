@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mcpist.aws.http_request import HttpRequest
-from mcpist.caller import Caller, Proof
+from mcpist.caller import Caller, ClientInfo, Proof
 from mcpist.errors import AuthenticationError, AuthorizationError, McpistError, TokenMissing
 from mcpist.people import directory, identity
 from mcpist.people.identity import OwnClients
@@ -25,11 +25,12 @@ def authorize(request: HttpRequest) -> Caller:
         raise TokenMissing
     expected = {"issuer": settings().issuer, "audience": audience(request.public_url)}
     own = OwnClients(settings().login_client_ids, settings().login_scope)
-    subject = identity.verify(token.strip(), **expected, own=own)
+    verified = identity.verify(token.strip(), **expected, own=own)
     organization, role = request.path_parameters.get("organization", ""), headers.get(ROLE_HEADER, "")
     proof = Proof("jwt", token.strip())
-    caller = directory.identify(subject, organization=organization, roles=(role,) if role else (), proof=proof)
-    return replace(caller, locale=request.locale(caller.locale))
+    caller = directory.identify(verified.subject, organization=organization, roles=(role,) if role else (), proof=proof)
+    client = ClientInfo.described(headers.get("user-agent", ""), client_id=verified.client_id)
+    return replace(caller, locale=request.locale(caller.locale), client=client)
 
 
 def audience(public_url: str) -> str:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from mcp_types import CallToolRequestParams, ElicitResult
@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from mcp_endpoint import tasks
 from mcp_endpoint.tasks import Context
-from mcpist.caller import Caller
+from mcpist.caller import Caller, ClientInfo
 
 RESPONSE_RESERVE_SECONDS = 3.0
 MAX_ANSWER_CHARACTERS = 100_000  # of an answer, over all its blocks: about 25,000 tokens
@@ -55,9 +55,16 @@ class Exchange:
 
 
 def exchange_of(context: Context) -> Exchange:
-    """Return the exchange of a request; the transport passes it in the ASGI scope."""
+    """Return the exchange of a request; the transport passes it in the ASGI scope.
+
+    A client of 2026-07-28 names itself in each request; others are known by their user agent.
+    """
     exchange: Exchange = cast("Request", context.request).scope["mcpist.exchange"]
-    return exchange
+    if context.session.client_params is None:
+        return exchange
+    named = context.session.client_params.client_info
+    client = ClientInfo.described(named.name, named.version, exchange.caller.client.id)
+    return replace(exchange, caller=replace(exchange.caller, client=client))
 
 
 def client_of(context: Context, params: CallToolRequestParams) -> Client:

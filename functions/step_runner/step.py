@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from mcpist.batch.execution.attempts import StepAttempt
@@ -80,12 +81,13 @@ def _locate_errors(entry: Entry) -> Iterator[None]:
 
 
 def _caller(head: Header) -> Caller:
-    return directory.identify(
+    caller = directory.identify(
         head.subject,
         organization=head.organization,
         roles=head.roles,
         proof=Proof("warrant", head.warrant) if head.warrant else None,
     )
+    return replace(caller, client=head.client)
 
 
 def _json_type(value: Any) -> str:

@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from mcpist.caller import ClientInfo
 from mcpist.errors import InvalidRequest
 from mcpist.validation import field_path, first_error
 
@@ -91,11 +92,24 @@ class SessionProof(StrictModel):
 type PersonProof = Annotated[JwtProof | SessionProof, Field(discriminator="kind")]
 
 
+class Client(StrictModel):
+    """The program that the person uses, as the sending function knows it; it is only recorded."""
+
+    name: Label = ""
+    version: Label = ""
+    id: Label = ""
+
+    def to_client(self) -> ClientInfo:
+        """Return it as a value of core."""
+        return ClientInfo(self.name, self.version, self.id)
+
+
 class BaseMessage(StrictModel):
     """The fields of every message."""
 
     correlation: Correlation | None = None
     """The id of the request in which the message is sent."""
+    client: Client | None = None
 
 
 class CallerMessage(BaseMessage):

@@ -1,11 +1,13 @@
 """The operations of the broker: each message is checked for who sends it, and then performed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
 from mcpist.caller import Caller
-from mcpist.telemetry import invocation
+from mcpist.errors import AuthorizationError
+from mcpist.telemetry import audit, invocation
 from token_broker import administration
 from token_broker.connecting import connections
 from token_broker.message import (
@@ -34,6 +36,11 @@ def perform(event: Mapping[str, Any], request_id: str) -> dict[str, Any]:
     message = parse(event)
     _log(message)
     caller = authenticate(message)
+    with _refusals_audited(caller, message, request_id):
+        return _perform(caller, message, request_id)
+
+
+def _perform(caller: Caller, message: Message, request_id: str) -> dict[str, Any]:
     match message:
         case Resolve():
             return asdict(credentials.resolve(caller, message.service, refused=message.refused, request_id=request_id))
@@ -51,6 +58,23 @@ def perform(event: Mapping[str, Any], request_id: str) -> dict[str, Any]:
             return connections.status(caller, message.services)
         case Login() | Offer() | Begin() | Finish() | Paste() | Confirm():
             return _connect(caller, message, request_id)
+
+
+@contextmanager
+def _refusals_audited(caller: Caller, message: Message, request_id: str) -> Iterator[None]:
+    """Write an audit row for an operation on grants that the caller may not perform."""
+    try:
+        yield
+    except AuthorizationError as error:
+        with audit.best_effort():
+            audit.record_change(
+                caller,
+                action=f"grants.{message.operation}",
+                target=f"grants.{getattr(message, 'service', None) or 'all'}",
+                request=request_id,
+                outcome=error.code,
+            )
+        raise
 
 
 def _log(message: Message) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mcpist.caller import Caller
+from mcpist.caller import Caller, ClientInfo
 from mcpist.errors import AuthenticationError, AuthorizationError
 from mcpist.people.directory import identify
 from mcpist.people.identity import OwnClients, verify
@@ -27,6 +27,9 @@ def authenticate(message: Message) -> Caller:
             caller = session.redeem(message.proof.value, message.organization)
         case _:
             caller = _caller_from_jwt(message)
+    if message.client:
+        verified = caller.client.id  # that of the token itself
+        caller = replace(caller, client=replace(message.client.to_client(), **({"id": verified} if verified else {})))
     return caller if message.roles is None else _with_roles(caller, message.roles)
 
 
@@ -34,9 +37,9 @@ def _caller_from_jwt(message: Message) -> Caller:
     if not isinstance(message.proof, JwtProof):
         raise AuthenticationError(problem="this needs the user's own access token")
     own = OwnClients(settings().login_client_ids, settings().login_scope)
-    token = message.proof.value.get_secret_value()
-    subject = verify(token, issuer=settings().issuer, audience=_audience(), own=own)
-    return identify(subject, organization=message.organization)
+    value = message.proof.value.get_secret_value()
+    token = verify(value, issuer=settings().issuer, audience=_audience(), own=own)
+    return replace(identify(token.subject, organization=message.organization), client=ClientInfo(id=token.client_id))
 
 
 def _audience() -> str:

@@ -2,6 +2,7 @@
 
 import json
 import time
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,9 +11,11 @@ from mcp_types import CallToolRequestParams, ClientCapabilities
 
 from mcp_endpoint.batches.batch import as_task
 from mcp_endpoint.exchange import client_of
+from mcpist.aws.table import Table
 from mcpist.batch.ledger.records import Header
 from mcpist.caller import Subject
 from mcpist.errors import RateLimitExceeded
+from mcpist.settings import settings
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 
@@ -112,7 +115,27 @@ def test_a_task_is_visible_to_its_starter_and_to_administrators(follower: Endpoi
     for method in ("get", "update", "cancel"):
         error = asked(follower, method, batch)["error"]
         assert (error["code"], error["data"]["code"]) == (-32602, "BATCH_NOT_FOUND")
-    assert asked(follower.of("ada"), "get", begun(follower))["result"]["status"] == "working"
+    own = begun(follower)
+    assert asked(follower, "get", own)["result"]["status"] == "working"
+    assert looks() == []
+    assert asked(follower.of("ada"), "get", own)["result"]["status"] == "working"
+    assert looks() == [("ada", f"batches.{own}", "batches.read")]
+
+
+def looks() -> list[tuple[str, str, str]]:
+    """Return the audit's rows of looks into others' batches: who, which and how."""
+    rows = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    return [(row["user"], row["target"], row["tool"]) for row in rows if row["event"] == "look"]
+
+
+def test_an_administrators_look_that_cannot_be_recorded_shows_nothing(
+    follower: EndpointClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = begun(follower)
+    monkeypatch.setenv("AUDIT_TABLE", "gone")
+    settings.cache_clear()
+    assert "error" in asked(follower.of("ada"), "get", batch)
+    assert asked(follower, "get", batch)["result"]["status"] == "working"
 
 
 @pytest.mark.parametrize("batch", ["b_0123456789abcdef", "nothing", "b_0#batch", "x" * 5_000])

@@ -2,16 +2,19 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from mcpist.aws.table import Table
 from mcpist.batch.execution.attempts import StepBusy
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending
-from mcpist.caller import Role
+from mcpist.caller import ClientInfo, Role
 from mcpist.errors import BatchNotFound
 from mcpist.people import directory
+from mcpist.settings import settings
 from tests.step_runner.ledger_batch import EXECUTION, PK, Write, claim_by, enter, entry, error_of, outcome
 
 
@@ -20,6 +23,15 @@ def test_a_step_runs_settles_and_opens_its_successors(write: Write) -> None:
     assert enter() == {"batch": PK, "go": {"s1": True}}
     assert outcome() == "succeeded"
     assert enter(step=1) == {"batch": PK, "go": {"s2": True}}
+
+
+def test_the_row_of_a_step_names_the_program_that_started_the_batch(write: Write) -> None:
+    head = replace(write(("list_tags", {}, set())), client=ClientInfo("code", "1.2", "c-1"))
+    ledger.write(head, [entry()])
+    enter()
+    (row,) = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    assert (row["client_name"], row["client_version"], row["client_id"]) == ("code", "1.2", "c-1")
+    assert (row["door"], row["batch"]) == ("step_runner", head.batch)
 
 
 def test_entering_a_step_again_replays_the_response_and_runs_nothing(write: Write, aws: list[str]) -> None:

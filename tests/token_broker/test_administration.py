@@ -93,6 +93,22 @@ def connect(door: Broker, provider: tuple[AuthorizationServer, Client], owner: s
     return Tokens(SecretStr(minted.access_token), SecretStr(minted.refresh_token))
 
 
+def rows() -> list[dict[str, Any]]:
+    """The audit's rows, the newest first."""
+    now = datetime.now(UTC)
+    return audit_search.find("acme", since=now - timedelta(hours=1), until=now + timedelta(hours=1)).rows
+
+
+def test_a_refused_operation_is_in_the_audit_with_the_program_of_the_person(door: Broker) -> None:
+    said = {"name": "console", "version": "1", "id": "another"}
+    assert "error" in ask(door, "ada", "kill", everything=True, client=said)
+    (row,) = rows()
+    assert (row["user"], row["tool"], row["target"], row["outcome"]) == (
+        *("ada", "grants.kill", "grants.all", "AUTHORIZATION_ERROR"),
+    )
+    assert (row["client_name"], row["client_version"], row["client_id"]) == ("console", "1", "local")
+
+
 # -- one's own, or a role's -----------------------------------------------------------------------------
 
 

@@ -57,6 +57,7 @@ class AuditContext:
                 organization=self.caller.organization,
                 user=self.caller.user,
                 roles=self.caller.role_names,
+                client=self.caller.client,
                 event=event,
                 service=self.service,
                 account=account,

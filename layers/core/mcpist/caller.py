@@ -1,9 +1,11 @@
 """The caller of a request, and the roles on which every decision about the request is based."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Self
 
 type SystemRole = Literal["admin", "user"]
+
+MAX_CLIENT_CHARACTERS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,15 @@ class ClientInfo:
     id: str = ""
     """Its client id at the identity provider, which is verified with the access token."""
 
+    @classmethod
+    def described(cls, name: str, version: str = "", client_id: str = "") -> Self:
+        """Return what a program says of itself: printable and short, since people read it in the audit."""
+        texts = ("".join(filter(str.isprintable, text))[:MAX_CLIENT_CHARACTERS] for text in (name, version, client_id))
+        return cls(*texts)
+
+
+NO_CLIENT = ClientInfo()
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -73,7 +84,7 @@ class Caller:
     """The language of answers."""
     proof: Proof | None = field(default=None, repr=False)
     """The proof of the identity; None if the token broker is not needed."""
-    client: ClientInfo = ClientInfo()
+    client: ClientInfo = NO_CLIENT
     """The program with which the request is made."""
 
     @property

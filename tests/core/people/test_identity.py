@@ -15,7 +15,7 @@ from infra.local.login import LocalLogin
 from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError, UpstreamUnavailable
 from mcpist.people import identity
-from mcpist.people.identity import IssuerKeys, OwnClients, verify
+from mcpist.people.identity import AccessToken, IssuerKeys, OwnClients, verify
 from tests.clock import Clock
 from tests.core.loopback import Reply, Service, json_response, serving
 
@@ -40,7 +40,7 @@ def token(issuer: Service, *, alg: str = "RS256", key: Any = KEY, header: Any = 
 
 
 def check(issuer: Service, jws: str) -> Subject:
-    return verify(jws, issuer=issuer.url, audience=AUDIENCE)
+    return verify(jws, issuer=issuer.url, audience=AUDIENCE).subject
 
 
 def refusal(issuer: Service, jws: str) -> str:
@@ -54,7 +54,8 @@ def unsigned(header: Any, claims: Any) -> bytes:
 
 
 def test_tokens_of_the_local_login_are_accepted(login: LocalLogin) -> None:
-    assert verify(login.mint("ada"), issuer=login.issuer, audience=AUDIENCE) == Subject(login.issuer, "ada")
+    token = login.mint("ada", client_id="c-1")
+    assert verify(token, issuer=login.issuer, audience=AUDIENCE) == AccessToken(Subject(login.issuer, "ada"), "c-1")
 
 
 def test_a_valid_token_is_verified_to_its_subject(issuer: Service) -> None:
@@ -72,7 +73,7 @@ def test_a_token_is_cached_for_a_minute_but_not_beyond_its_expiry(
         check(issuer, token(issuer, exp=clock.now + expires_in))
         (key,) = identity.verified_tokens
         clock.advance(cached - 1)
-        assert identity.verified_tokens.get(key) == Subject(issuer.url, "uma")
+        assert identity.verified_tokens.get(key) == AccessToken(Subject(issuer.url, "uma"), "")
         clock.advance(1)
         assert identity.verified_tokens.get(key) is None
 
@@ -141,7 +142,7 @@ BOUND_BY_SCOPE = {"aud": None, "token_use": "access", "client_id": "local", "sco
 
 
 def check_own(issuer: Service, **claims: Any) -> Subject:
-    return verify(cognito(issuer, **(BOUND_BY_SCOPE | claims)), issuer=issuer.url, audience=AUDIENCE, own=OWN)
+    return verify(cognito(issuer, **(BOUND_BY_SCOPE | claims)), issuer=issuer.url, audience=AUDIENCE, own=OWN).subject
 
 
 def test_a_token_of_the_own_pool_needs_no_audience_if_its_client_and_scope_are_ours(issuer: Service) -> None:
@@ -187,7 +188,7 @@ def test_a_token_of_another_pool_with_our_clients_and_scope_is_refused(issuer: S
 
 def test_a_pool_that_is_not_our_own_is_strict(issuer: Service) -> None:
     jws = cognito(issuer, **BOUND_BY_SCOPE)
-    assert verify(jws, issuer=issuer.url, audience=AUDIENCE, own=OWN).sub == "uma"
+    assert verify(jws, issuer=issuer.url, audience=AUDIENCE, own=OWN).subject.sub == "uma"
     for own in (None, OwnClients(), OwnClients(("local",)), OwnClients(scope=f"{AUDIENCE}/use")):
         with pytest.raises(AuthenticationError):
             verify(jws, issuer=issuer.url, audience=AUDIENCE, own=own)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mcpist.caller import Caller, Proof, Role, Subject
+from mcpist.caller import Caller, ClientInfo, Proof, Role, Subject
 from mcpist.errors import (
     ConnectionRequired,
     InternalError,
@@ -125,6 +125,11 @@ def test_a_message_carries_the_proof_the_organization_and_the_roles(api: Lambda)
         }
     ]
     assert "mcpist-TokenBroker%3Alive" in api.paths[0]
+
+
+def test_a_message_names_the_program_that_the_person_uses(api: Lambda) -> None:
+    broker.resolve(replace(CALLER, client=ClientInfo("code", "1.2", "c-1")), "github")
+    assert api.payloads[0]["client"] == {"name": "code", "version": "1.2", "id": "c-1"}
 
 
 def test_a_service_is_connected_by_the_grant_that_acts_and_works_and_by_no_other(api: Lambda) -> None:

@@ -173,6 +173,8 @@ def test_a_warm_read_costs_one_aws_request(vendor: Vendor) -> None:
 def test_a_write_leaves_its_intent_and_its_outcome(vendor: Vendor) -> None:
     vendor.run("create_item", name="a")
     assert vendor.outcomes() == ["started", "succeeded"]
+    assert [row["account"] for row in vendor.rows()] == ["uma@shop", "uma@shop"]
+    assert len(vendor.tokens) == 2  # the broker was asked once
 
 
 def test_without_its_intent_nothing_is_written(vendor: Vendor) -> None:

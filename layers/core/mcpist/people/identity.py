@@ -92,7 +92,17 @@ class IssuerKeys:
 
 issuer_keys = cached(IssuerKeys)
 
-verified_tokens: Memory[bytes, Subject] = Memory(TOKEN_CACHE_SECONDS, MAX_CACHED_TOKENS)
+
+@dataclass(frozen=True, slots=True)
+class AccessToken:
+    """What a verified access token says."""
+
+    subject: Subject
+    client_id: str
+    """The client to which it was issued; empty where the issuer does not say."""
+
+
+verified_tokens: Memory[bytes, AccessToken] = Memory(TOKEN_CACHE_SECONDS, MAX_CACHED_TOKENS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,21 +124,21 @@ class OwnClients:
         )
 
 
-def verify(token: str, *, issuer: str, audience: str, own: OwnClients | None = None) -> Subject:
-    """Return the subject of a valid access token; one verified within the last minute is not verified again.
+def verify(token: str, *, issuer: str, audience: str, own: OwnClients | None = None) -> AccessToken:
+    """Return what a valid access token says; one verified within the last minute is not verified again.
 
     A token without an audience is refused, unless it comes from one of the `own` clients.
     """
     own = own or OwnClients()
     key = hashlib.sha256("\n".join((issuer, audience, *own.ids, own.scope, token)).encode()).digest()
-    if subject := verified_tokens.get(key):
-        return subject
-    subject, expires_at = _verify(token, issuer=issuer, audience=audience, own=own)
-    return verified_tokens.put(key, subject, until=expires_at)
+    if known := verified_tokens.get(key):
+        return known
+    verified, expires_at = _verify(token, issuer=issuer, audience=audience, own=own)
+    return verified_tokens.put(key, verified, until=expires_at)
 
 
-def _verify(token: str, *, issuer: str, audience: str, own: OwnClients) -> tuple[Subject, float]:
-    """Return the subject and expiry of a valid access token; AuthenticationError says in general what is wrong.
+def _verify(token: str, *, issuer: str, audience: str, own: OwnClients) -> tuple[AccessToken, float]:
+    """Return what a valid access token says, and its expiry; AuthenticationError says in general what is wrong.
 
     `issuer` has no slash at its end; a token whose issuer has one is valid, too.
     """
@@ -152,7 +162,8 @@ def _verify(token: str, *, issuer: str, audience: str, own: OwnClients) -> tuple
         raise AuthenticationError(problem="it cannot be verified") from None
     if not _is_access_token(header, claims):
         raise AuthenticationError(problem="it is an ID token or another kind, not an access token")
-    return Subject(issuer=issuer, sub=str(claims["sub"])), float(claims["exp"])
+    client_id = str(claims.get("client_id") or claims.get("azp") or "")  # RFC 9068, and OpenID Connect
+    return AccessToken(Subject(issuer=issuer, sub=str(claims["sub"])), client_id), float(claims["exp"])
 
 
 def _decode(token: str, key: jwt.PyJWK, issuer: str, audience: str | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ our own errors, which quotes neither the message nor the response.
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mcpist.aws.clients import AwsError, client, store_errors
@@ -94,7 +94,8 @@ def request(caller: Caller, operation: str, **fields: Any) -> dict[str, Any]:
     if caller.proof is None:
         raise ValueError("a caller without proof cannot ask the broker")
     proof = {"kind": caller.proof.kind, "value": caller.proof.value}
-    message = {"operation": operation, "proof": proof, "organization": caller.organization, "roles": caller.role_names}
+    message: dict[str, Any] = {"operation": operation, "proof": proof, "organization": caller.organization}
+    message |= {"roles": caller.role_names, **({"client": asdict(caller.client)} if caller.client.name else {})}
     return invoke({**message, **fields})
 
 

@@ -59,10 +59,11 @@ def run(
     used = {"module": tool.module, "tool": tool.name, "request": request, "batch": batch}
     work = tool.describe_work(tool.validate(arguments))
     service = ServiceClient(caller, module, tool, time.monotonic() + seconds, options)
-    if not tool.reads:
-        audit.record_use(caller, outcome="started", **used)
     changing = nullcontext() if tool.reads else response_cache.invalidating((caller.organization, module.name))
     with audited(caller, lambda: service.account_name, **used):
+        if not tool.reads:
+            service.resolve_in_advance(work)  # so that the row names the account
+            audit.record_use(caller, outcome="started", account=service.account_name, **used)
         began = time.monotonic()
         try:
             with changing, span("tool", tool=f"{tool.module}.{tool.name}"):
@@ -121,6 +122,7 @@ class ServiceClient:
         self.deadline = deadline
         self.options = options
         self.current_account = Account(caller.organization, module, None)
+        self._is_resolved = False
 
     @property
     def account_name(self) -> str:
@@ -129,7 +131,9 @@ class ServiceClient:
 
     def request(self, call: Call) -> CallResponse:
         """Return the response to a Call, from the service or, for a tool that allows it, from the cache."""
-        self.resolve_account()
+        if not self._is_resolved:
+            self.resolve_account()
+        self._is_resolved = False
         seconds = self.tool.cache_seconds
         if not (settings().response_cache and seconds and self.tool.reads and not self.tool.reveals):
             return self.send(call)
@@ -171,6 +175,20 @@ class ServiceClient:
                 url = settings().connect_url(self.module.service)
                 raise ScopeMissing(service=self.module.service, scope=scope, url=url)
 
+    def resolve_in_advance(self, work: Work) -> None:
+        """Resolve the account of the first request before it is sent."""
+        if isinstance(work, ProxiedCall):
+            self.resolve_upstream_account(work)
+        else:
+            self.resolve_account()
+        self._is_resolved = True
+
+    def resolve_upstream_account(self, work: ProxiedCall) -> None:
+        """Resolve the account that acts at an upstream server, where its tools act with one."""
+        if work.service is not None:
+            credential = broker.resolve(self.caller, work.service)
+            self.current_account = Account(self.caller.organization, self.module, credential)
+
     def look_up(self, lookup: Lookup) -> Any:
         """Answer a Lookup from a store of our own."""
         if self.module.open_store is None:
@@ -181,9 +199,8 @@ class ServiceClient:
         """Return an upstream tool's response; a tool that reads is retried as often as the options say."""
         if self.module.upstream is None:
             raise TypeError(f"the module {self.module.name} has no upstream server")
-        if work.service is not None:
-            credential = broker.resolve(self.caller, work.service)
-            self.current_account = Account(self.caller.organization, self.module, credential)
+        if not self._is_resolved:
+            self.resolve_upstream_account(work)
         for retries in count():
             deadline = min(self.deadline, time.monotonic() + self.options.timeout)
             try:

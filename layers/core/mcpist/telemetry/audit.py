@@ -15,7 +15,7 @@ from typing import Any, Literal
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import AwsError, ConditionFailed
 from mcpist.aws.table import IS_NEW, Table
-from mcpist.caller import Caller, ClientInfo
+from mcpist.caller import NO_CLIENT, Caller, ClientInfo
 from mcpist.errors import StoreUnavailable
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
@@ -23,7 +23,6 @@ from mcpist.telemetry.metrics import AUDIT_ROWS_LOST
 
 SECONDS_PER_DAY = 86_400
 MAX_KEY_ATTEMPTS = 3
-MAX_CLIENT_CHARACTERS = 100
 # The service of rows about people, roles and the organization.
 ADMINISTRATION = "administration"
 # The user of changes that somebody with rights in AWS made.
@@ -147,7 +146,7 @@ def new_row(
     target: str = "",
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
-    client: ClientInfo = ClientInfo(),  # noqa: B008 - it is frozen
+    client: ClientInfo = NO_CLIENT,
 ) -> Item:
     """Return the item of a row that is written now."""
     now = datetime.now(UTC)
@@ -168,9 +167,9 @@ def new_row(
         "batch": batch,
         **changed,
         "door": invocation.door(),
-        "client_name": client.name[:MAX_CLIENT_CHARACTERS],
-        "client_version": client.version[:MAX_CLIENT_CHARACTERS],
-        "client_id": client.id[:MAX_CLIENT_CHARACTERS],
+        "client_name": client.name,
+        "client_version": client.version,
+        "client_id": client.id,
         "expires_at": int(now.timestamp()) + settings().audit_days * SECONDS_PER_DAY,
     }
 

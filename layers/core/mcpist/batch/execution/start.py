@@ -87,6 +87,7 @@ def _build_header(plan: Plan, permissions: Permissions, timeout: float, batch: s
         map_steps=plan.map_steps,
         continue_on_error=plan.continue_on_error,
         correlation=correlation(),
+        client=caller.client,
     )
 
 

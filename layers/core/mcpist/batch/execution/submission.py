@@ -18,6 +18,7 @@ from mcpist.render.answer import compact_json
 from mcpist.running import broker, gate
 from mcpist.running.confirmation import Consent, DestructiveUse, require_confirmation
 from mcpist.settings import settings
+from mcpist.telemetry import audit, invocation
 from mcpist.tools.permissions import Permissions, acting_caller
 from mcpist.tools.tool import Tool
 
@@ -99,19 +100,24 @@ def prepare_resumption(
     return Submission(resumption.plan, resumption.steps_to_run, timeout, resumption, tuple(again))
 
 
-def find_own(caller: Caller, batch: str) -> Header:
-    """Return a batch that this caller started, or for an administrator any of the organization."""
+def find_own(caller: Caller, batch: str, action: str = "batches.read") -> Header:
+    """Return a batch that this caller started, or for an administrator any of the organization.
+
+    A look into another user's batch has an audit row, without which there is none.
+    """
     if not is_batch_id(batch):
         raise BatchNotFound(batch=batch)
     head = ledger.get_header(ledger.partition_key(caller.organization, batch))
     if head.user != caller.user and caller.system_role != "admin":
         raise BatchNotFound(batch=batch)
+    if head.user != caller.user:
+        audit.record_look(caller, action=action, batch=batch, request=invocation.request_id())
     return ledger.close(head)
 
 
 def cancel(caller: Caller, batch: str) -> None:
     """Cancel a batch; does nothing to one that is done."""
-    ledger.cancel(find_own(caller, batch).pk)
+    ledger.cancel(find_own(caller, batch, "batches.cancel").pk)
 
 
 def wait(head: Header, seconds: float) -> Header:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from mcpist.batch.language.graph import opened
 from mcpist.batch.language.steps import Step
-from mcpist.caller import Subject
+from mcpist.caller import NO_CLIENT, ClientInfo, Subject
 
 type Status = Literal["succeeded", "failed", "skipped", "cancelled", "unknown"]
 type ExecutionForm = Literal["machine", "relay"]
@@ -52,6 +52,8 @@ class Header:
     """The id of the batch whose results this one began with, if any."""
     correlation: str = ""
     """The id of the request that started the batch."""
+    client: ClientInfo = NO_CLIENT
+    """The program with which the caller started the batch."""
     cancelled_at: float | None = None
     changed_at: float | None = None
     seq: Mapping[int, int] = field(default_factory=dict)
