@@ -26,6 +26,7 @@ COMMANDS = {
     "grant": ("infra.cli.grant:grant", "List, connect and revoke accounts."),
     "audit": ("infra.cli.audit:show_audit", "Show who used which account for which tool."),
     "upstream": ("infra.cli.upstream:upstream", "Check, approve and import the MCP servers behind this one."),
+    "api": ("infra.cli.apis:api", "Make modules from OpenAPI descriptions, and check them."),
     "doctor": ("infra.cli.doctor.command:run_doctor", "Check a deployment and show how to correct it."),
 }
 

@@ -2,7 +2,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from mcpist.errors import InvalidRequest
@@ -11,6 +11,7 @@ from mcpist_services.described.compiled import ImportedApis
 from mcpist_services.described.overlay import load_overlay
 from mcpist_services.described.overlay_file import dump_overlay
 from mcpist_services.described.reading import read
+from tests.examples import examples
 from tests.services.described.library import library, overlay_of
 
 
@@ -28,6 +29,7 @@ TEXTS = some.one_of(
 )
 
 
+@settings(max_examples=examples(150))
 @given(TEXTS)
 def test_every_text_is_read_as_it_was_written(text: str) -> None:
     values = overlay_of(library()).dump()

@@ -1,14 +1,19 @@
 import json
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
 
 from mcpist.errors import InvalidRequest
 from mcpist_services.described.description import parse
+from mcpist_services.described.module import module
 from mcpist_services.described.reading import MAX_DESCRIPTION_BYTES, read
-from tests.services.described.library import content, library
+from tests.examples import examples
+from tests.services.described.library import content, library, overlay_of
 
 # Nine aliases of nine aliases of ...: a few hundred bytes that unfold to 9 ** 8 values.
 BOMB = "\n".join(
@@ -168,3 +173,33 @@ def test_a_reference_in_an_example_is_only_text() -> None:
     described = library()
     described["components"]["schemas"]["Book"]["example"] = {"$ref": "https://example.com/book"}
     assert parse(content(described)).operations
+
+
+JSON_VALUES = some.recursive(
+    some.one_of(some.none(), some.booleans(), some.integers(-9, 9), some.text(max_size=5), some.just("#/paths")),
+    lambda inner: some.one_of(
+        some.lists(inner, max_size=2), some.dictionaries(some.text(max_size=5), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+def places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths of all values within a description."""
+    pairs = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    return [path, *(place for key, value in pairs for place in places(value, (*path, key)))]
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(some.data())
+def test_a_malformed_description_is_refused_or_imported_in_part(data: some.DataObject) -> None:
+    described = library()
+    for _ in range(data.draw(some.integers(1, 3))):
+        *path, last = data.draw(some.sampled_from([place for place in places(described) if place]))
+        holder: Any = described
+        for key in path:
+            holder = holder[key]
+        holder[last] = data.draw(JSON_VALUES)
+    with suppress(InvalidRequest):
+        overlay = overlay_of(described)
+        assert list(module(overlay).tools) == list(overlay.tools)

@@ -99,9 +99,6 @@ def _body(operation: Operation, schemas: Schemas, found: Arguments) -> Iterator[
         return
     kind = next((kind for kind in content if JSON_TYPE.match(kind)), FORM if FORM in content else None)
     if kind is None:
-        if not operation.body.get("required"):
-            found.review.append(f"its body ({next(iter(content))}) is left out")
-            return
         raise NotImportable(f"its body is {next(iter(content))}, and a tool sends JSON or a form")
     media = content[kind] if isinstance(content[kind], dict) else {}
     plain_kind = kind.partition(";")[0].strip()

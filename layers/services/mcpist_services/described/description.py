@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcpist_services.described.reading import read, refuse
+from mcpist_services.described.reading import read, refuse, well_formed
 from mcpist_services.described.references import bundle, deref
 from mcpist_services.described.swagger2 import METHODS, as_openapi_3
 
@@ -79,7 +79,9 @@ def parse(content: bytes, *, folder: Path | None = None) -> Description:
     if not isinstance(root, dict) or not ("openapi" in root or "swagger" in root):
         raise refuse("description", "it is no OpenAPI description: it has neither `openapi` nor `swagger`")
     bundle(root, folder)
-    root = _as_openapi_3(root)
+    with well_formed("description"):
+        root = _as_openapi_3(root)
+        servers, schemes = _servers(root), _schemes(root)
     info: Any = root.get("info")
     info = info if isinstance(info, dict) else {}
     operations = tuple(_operations(root))
@@ -89,8 +91,8 @@ def parse(content: bytes, *, folder: Path | None = None) -> Description:
         title=str(info.get("title") or ""),
         version=str(info.get("version") or ""),
         about=str(info.get("description") or ""),
-        servers=_servers(root),
-        schemes=_schemes(root),
+        servers=servers,
+        schemes=schemes,
         operations=operations,
         hash=f"sha256:{hashlib.sha256(content).hexdigest()}",
     )
@@ -121,7 +123,9 @@ def _operations(root: dict[str, Any]) -> Iterator[Operation]:
                 count += 1
                 if count > MAX_OPERATIONS:
                     raise refuse(place, f"it has more than {MAX_OPERATIONS:,} operations")
-                yield _operation(root, path, item, method, f"{place}/{method}")
+                with well_formed(f"{place}/{method}"):
+                    found = _operation(root, path, item, method, f"{place}/{method}")
+                yield found
 
 
 def _operation(root: dict[str, Any], path: str, item: dict[str, Any], method: str, place: str) -> Operation:

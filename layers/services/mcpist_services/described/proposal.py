@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
+from pydantic import ValidationError
+
 from mcpist.oauth.app import check_public_url
+from mcpist.validation import first_error
 from mcpist_services.described.answers import Answer, propose_answer
 from mcpist_services.described.arguments import Arguments, NotImportable, leave_paging, propose_arguments
 from mcpist_services.described.corrections import with_corrections
@@ -14,8 +17,8 @@ from mcpist_services.described.credentials import propose_security, refused_secu
 from mcpist_services.described.description import Description, Operation
 from mcpist_services.described.effects import propose_effect, reveals_secrets
 from mcpist_services.described.names import propose_names
-from mcpist_services.described.overlay import Overlay, ToolRule
-from mcpist_services.described.reading import refuse
+from mcpist_services.described.overlay import Overlay, ToolRule, load_overlay
+from mcpist_services.described.reading import refuse, well_formed
 from mcpist_services.described.recognition import link_positions, recognize_paging
 from mcpist_services.described.schemas import Schemas, closure
 from mcpist_services.described.wording import first_sentence, plain
@@ -57,39 +60,53 @@ def propose(
     chosen = [one for one in description.operations if _is_chosen(one, globs)]
     if not chosen:
         raise refuse("operations", f"no operation of the description fits {', '.join(globs) or 'it'}")
-    scheme, security, doubts = propose_security(description, chosen)
+    with well_formed("#/components/securitySchemes"):
+        scheme, security, doubts = propose_security(description, chosen)
+    rules, left_out = _importable(description, chosen, schemas, scheme, host)
+    kept = {rule.operation: tool for tool, rule in earlier.tools.items()} if earlier else {}
+    named = {key: (one.operation, one.answer.is_list) for key, (_, one) in rules.items()}
+    names = propose_names(name, named, {key: kept[key] for key in rules if key in kept})
+    tools = {names[key]: rule for key, (rule, _) in rules.items()}
+    proposed = {
+        "name": name,
+        "title": plain(description.title)[:100] or name,
+        "description": _sentence(first_sentence(description.about, 300)) or plain(description.title)[:300] or name,
+        "version": description.version[:50],
+        "source": source,
+        "description_hash": description.hash,
+        "operations": globs,
+        "host": host,
+        "security": security,
+        "rate_limits": _rate_limits(description),
+        "tags": _tags(one.operation for _, one in rules.values()),
+        "review": (*doubts, *_moved(description, host)),
+        "tools": tools,
+        "left_out": left_out,
+        "schemas": closure([rule.model_dump(by_alias=True) for rule in tools.values()], schemas.shared),
+    }
+    return with_corrections(load_overlay(proposed), earlier)
+
+
+def _importable(
+    description: Description, operations: Iterable[Operation], schemas: Schemas, scheme: str, host: str
+) -> tuple[dict[str, tuple[ToolRule, _Candidate]], dict[str, str]]:
+    """Return the operations that become tools, and of the others why not; InvalidRequest where none does."""
     left_out: dict[str, str] = {}
-    candidates: dict[str, _Candidate] = {}
-    for operation in chosen:
+    rules: dict[str, tuple[ToolRule, _Candidate]] = {}
+    for operation in operations:
         try:
-            candidates[operation.key] = _candidate(description, operation, schemas, scheme, host)
+            candidate = _candidate(description, operation, schemas, scheme, host)
+            rules[operation.key] = _tool(candidate, description, scheme), candidate
         except NotImportable as reason:
             left_out[operation.key] = str(reason)
-    if not candidates:
+        except ValidationError as error:
+            left_out[operation.key] = first_error(error)["msg"]
+        except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
+            left_out[operation.key] = "its description is malformed"
+    if not rules:
         first = next(iter(left_out))
         raise refuse(first, f"no operation can be imported: {left_out[first]}")
-    kept = {rule.operation: tool for tool, rule in earlier.tools.items()} if earlier else {}
-    named = {key: (one.operation, one.answer.is_list) for key, one in candidates.items()}
-    names = propose_names(name, named, {key: kept[key] for key in candidates if key in kept})
-    tools = {names[key]: _tool(one, description, scheme) for key, one in candidates.items()}
-    proposed = Overlay(
-        name=name,
-        title=plain(description.title)[:100] or name,
-        description=_sentence(first_sentence(description.about, 300)) or plain(description.title)[:300] or name,
-        version=description.version[:50],
-        source=source,
-        description_hash=description.hash,
-        operations=globs,
-        host=host,
-        security=security,
-        rate_limits=_rate_limits(description),
-        tags=_tags(candidates.values()),
-        review=(*doubts, *_moved(description, host)),
-        tools=tools,
-        left_out=left_out,
-        schemas=closure([rule.model_dump(by_alias=True) for rule in tools.values()], schemas.shared),
-    )
-    return with_corrections(proposed, earlier)
+    return rules, left_out
 
 
 def _candidate(description: Description, operation: Operation, schemas: Schemas, scheme: str, host: str) -> _Candidate:
@@ -194,8 +211,8 @@ def _rate_limits(description: Description) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (text[:200] for text in found))))[:5]
 
 
-def _tags(candidates: Iterable[_Candidate]) -> tuple[str, ...]:
-    tags = [plain(tag).lower()[:40] for one in candidates for tag in one.operation.tags]
+def _tags(operations: Iterable[Operation]) -> tuple[str, ...]:
+    tags = [plain(tag).lower()[:40] for operation in operations for tag in operation.tags]
     return tuple(dict.fromkeys(filter(None, tags)))[:10]
 
 

@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +22,15 @@ _MERGE = "<<"
 def refuse(place: str, problem: str) -> InvalidRequest:
     """Return the error for a description that cannot be imported, with the place of its problem."""
     return InvalidRequest(field=place, problem=problem)
+
+
+@contextmanager
+def well_formed(place: str) -> Iterator[None]:
+    """Refuse a part of a description in which something has another type than OpenAPI says."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
+        raise refuse(place, "something in it has another type than OpenAPI says") from None
 
 
 def read(content: bytes, name: str = "description") -> Any:

@@ -1,0 +1,178 @@
+"""`mcpist api`: REST APIs as modules, made from their OpenAPI descriptions."""
+
+import os
+import re
+import time
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urljoin, urlsplit
+
+from typer import Argument, Option
+
+from infra.cli.document import CommandError, CommandResult
+from infra.cli.options import command_group
+from mcpist.bounded_http.client import HttpClient, redirect_url
+from mcpist.bounded_http.failures import ExchangeFailed, ResponseTooLarge
+from mcpist.errors import InvalidRequest, UpstreamUnavailable
+from mcpist.oauth.app import check_public_url
+from mcpist_services.described.compilation import check_name, compile_overlays, load_file, load_folder
+from mcpist_services.described.description import parse
+from mcpist_services.described.difference import differences
+from mcpist_services.described.overlay import Overlay
+from mcpist_services.described.overlay_file import dump_overlay
+from mcpist_services.described.proposal import propose, reviews
+from mcpist_services.described.reading import MAX_DESCRIPTION_BYTES, refuse
+
+APIS = Path(__file__).resolve().parents[2] / "layers/config/apis"
+COMPILED = "compiled"
+FETCH_SECONDS = 30.0
+MAX_REDIRECTS = 3
+
+FolderOption = Annotated[Path, Option("--folder", metavar="FOLDER", help="The overlays. [default: layers/config/apis]")]
+
+api = command_group()
+
+
+@api.command("import")
+def import_api(
+    source: Annotated[str, Argument(metavar="FILE|URL", help="OpenAPI 2.0, 3.0 or 3.1, in JSON or YAML.")],
+    name: Annotated[str | None, Option(metavar="NAME", help="The module's name. [default: the file's]")] = None,
+    operations: Annotated[
+        list[str] | None,
+        Option(
+            "--operations",
+            metavar="GLOB",
+            help="Only these: ids, tags, or `GET /path`. [default: as last time, or all]",
+        ),
+    ] = None,
+    server: Annotated[
+        str, Option(metavar="URL", help="The address before the paths, where the description names none.")
+    ] = "",
+    folder: FolderOption = APIS,
+    dry_run: Annotated[bool, Option("--dry-run", help="Write nothing; show what would change.")] = False,
+) -> CommandResult:
+    """Propose an overlay for an API, or bring one up to date; your corrections stay."""
+    name = name or _name_of(source)
+    check_name(name)
+    content, beside = _fetch(source) if urlsplit(source).scheme in {"http", "https"} else _read(Path(source))
+    file = folder / f"{name}.yaml"
+    earlier = load_file(file) if file.exists() else None
+    description = parse(content, folder=beside)
+    overlay = propose(
+        description, name, source=_shown(source), operations=operations or (), server=server, earlier=earlier
+    )
+    if not dry_run:
+        _write(file, dump_overlay(overlay))
+    return _report(file, earlier, overlay, written=not dry_run)
+
+
+@api.command("list")
+def list_apis(folder: FolderOption = APIS) -> CommandResult:
+    """List the imported APIs."""
+    rows = [_row(overlay) for overlay in load_folder(folder)]
+    lines = [f"{row['name']}  {row['tools']} tools  {row['host']}  {row['credential']}" for row in rows]
+    return CommandResult(
+        metadata={"folder": str(folder), "apis": rows}, drawing="\n".join(lines) or "no API is imported"
+    )
+
+
+@api.command("check")
+def check_apis(
+    folder: FolderOption = APIS,
+    build: Annotated[bool, Option("--build", help="Also write what the functions read, as `make build` does.")] = False,
+) -> CommandResult:
+    """Check the overlays, and list what is left to review."""
+    overlays = load_folder(folder)
+    if build:
+        compile_overlays(overlays, folder / COMPILED)
+    open_points = {overlay.name: dict(reviews(overlay)) for overlay in overlays if reviews(overlay)}
+    lines = [f"{overlay.name}: {len(overlay.tools)} tools" for overlay in overlays]
+    lines += [
+        f"  review {name}{'.' if tool else ''}{tool}: {'; '.join(reasons)}"
+        for name, points in open_points.items()
+        for tool, reasons in points.items()
+    ]
+    facts = {"folder": str(folder), "apis": [_row(overlay) for overlay in overlays], "review": open_points}
+    return CommandResult(metadata=facts, drawing="\n".join(lines) or "no API is imported")
+
+
+def _row(overlay: Overlay) -> dict[str, Any]:
+    security = overlay.security
+    credential = "OAuth or a pasted token" if security.oauth else security.kind
+    return {"name": overlay.name, "title": overlay.title, "tools": len(overlay.tools), "host": overlay.host} | {
+        "credential": credential,
+        "left_out": len(overlay.left_out),
+    }
+
+
+def _report(file: Path, earlier: Overlay | None, overlay: Overlay, *, written: bool) -> CommandResult:
+    changes, open_points = differences(earlier, overlay), dict(reviews(overlay))
+    total = len(overlay.tools) + len(overlay.left_out)
+    effects = [rule.effect for rule in overlay.tools.values()]
+    counts = ", ".join(f"{effects.count(effect)} {effect}" for effect in ("reads", "writes", "destroys"))
+    lines = [
+        f"{'wrote' if written else 'would write'} {file}: {len(overlay.tools)} of {total} operations ({counts})",
+        *(changes if earlier else ()),
+        *(f"review {tool or overlay.name}: {'; '.join(reasons)}" for tool, reasons in open_points.items()),
+        *(f"left out {key}: {reason}" for key, reason in overlay.left_out.items()),
+    ]
+    facts = {
+        "file": str(file),
+        "written": written,
+        "tools": len(overlay.tools),
+        "changes": changes,
+        "review": open_points,
+        "left_out": overlay.left_out,
+    }
+    return CommandResult(metadata=facts, drawing="\n".join(lines))
+
+
+def _name_of(source: str) -> str:
+    """Return a module's name for a file or an address: `box.openapi.json` is `box`."""
+    stem = Path(urlsplit(source).path).name.partition(".")[0].lower()
+    return re.sub(r"[^a-z0-9]+", "_", stem).strip("_")[:32]
+
+
+def _shown(source: str) -> str:
+    """Return a source for the overlay: a file's name, or an address without a query, which may hold a secret."""
+    parts = urlsplit(source)
+    return f"{parts.scheme}://{parts.netloc}{parts.path}" if parts.netloc else Path(source).name
+
+
+def _read(file: Path) -> tuple[bytes, Path]:
+    if not file.is_file():
+        raise CommandError("FILE_NOT_FOUND", f"{file} is no file", "Name a file or an https:// address.")
+    if file.stat().st_size > MAX_DESCRIPTION_BYTES:
+        raise refuse(str(file), f"it is larger than {MAX_DESCRIPTION_BYTES // 1_000_000} MB")
+    return file.read_bytes(), file.resolve().parent
+
+
+def _fetch(url: str) -> tuple[bytes, None]:
+    """Return what an address answers, following a few redirects; each address must be of the internet, by https."""
+    client = HttpClient(max_bytes=MAX_DESCRIPTION_BYTES, connect_seconds=5.0, keep_alive=False)
+    deadline = time.monotonic() + FETCH_SECONDS
+    for _ in range(MAX_REDIRECTS + 1):
+        try:
+            check_public_url(url)
+            response = client.exchange("GET", url, deadline=deadline)
+        except ValueError as error:
+            raise InvalidRequest(field="source", problem=str(error)) from None
+        except ResponseTooLarge:
+            raise refuse("source", f"it is larger than {MAX_DESCRIPTION_BYTES // 1_000_000} MB") from None
+        except ExchangeFailed as error:
+            raise UpstreamUnavailable(service=urlsplit(url).hostname or "", problem=str(error)) from None
+        target = redirect_url(url, response)
+        if target is None:
+            break
+        url = urljoin(url, target)
+    if response.status != 200:
+        raise UpstreamUnavailable(service=urlsplit(url).hostname or "", problem=f"it answered {response.status}")
+    return response.body, None
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(".yaml.new")
+    draft.write_text(text, "utf-8")
+    os.replace(draft, file)
