@@ -1,4 +1,8 @@
-"""Messages: the broker's requests, one model for each operation; anything else is refused.
+"""Messages: the broker's requests, one model for each operation; any other operation is refused.
+
+While a release rolls out, a door may be newer than the broker: fields that this release does not know are ignored. Not
+so where a field may narrow what is stored or deleted (`StrictMessage`): there an unknown one is refused. For the same
+reason a new field that limits an operation of another kind comes with a new operation.
 
 Only `resolve` accepts a warrant as proof, and it accepts no browser's session. No message about personal grants names
 a user: they are always the caller's, so another user's cannot even be requested.
@@ -62,27 +66,27 @@ type Label = Annotated[str, StringConstraints(max_length=256)]
 type NonNegativeInt = Annotated[int, Field(strict=True, ge=0)]
 
 
-class StrictModel(BaseModel):
-    """Model without unknown fields, whose errors do not quote the refused value."""
+class MessageModel(BaseModel):
+    """Model that ignores unknown fields, and whose errors do not quote the refused value."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
 
 
-class JwtProof(StrictModel):
+class JwtProof(MessageModel):
     """The caller's own access token."""
 
     kind: Literal["jwt"]
     value: Secret
 
 
-class WarrantProof(StrictModel):
+class WarrantProof(MessageModel):
     """The warrant that the broker sealed at a batch's start."""
 
     kind: Literal["warrant"]
     value: Secret
 
 
-class SessionProof(StrictModel):
+class SessionProof(MessageModel):
     """The session that the broker sealed when a person's browser had logged in."""
 
     kind: Literal["session"]
@@ -92,7 +96,7 @@ class SessionProof(StrictModel):
 type PersonProof = Annotated[JwtProof | SessionProof, Field(discriminator="kind")]
 
 
-class Client(StrictModel):
+class Client(MessageModel):
     """The program that the person uses, as the sending function knows it; it is only recorded."""
 
     name: Label = ""
@@ -104,7 +108,7 @@ class Client(StrictModel):
         return ClientInfo(self.name, self.version, self.id)
 
 
-class BaseMessage(StrictModel):
+class BaseMessage(MessageModel):
     """The fields of every message."""
 
     correlation: Correlation | None = None
@@ -155,7 +159,13 @@ class PersonMessage(BaseMessage):
     roles: Ids | None = None
 
 
-class Revoke(PersonMessage):
+class StrictMessage(PersonMessage):
+    """A message that stores or deletes what its fields select, so that an unknown field is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Revoke(StrictMessage):
     """Stop using a grant for a service: the caller's own or, for an administrator, a role's."""
 
     operation: Literal["revoke"]
@@ -163,7 +173,7 @@ class Revoke(PersonMessage):
     role: Id | None = None
 
 
-class AdministrationMessage(PersonMessage):
+class AdministrationMessage(StrictMessage):
     """The fields of messages about many grants: a user's, a role's, a provider's, or all of the organization."""
 
     proof: JwtProof
@@ -198,7 +208,7 @@ class Kill(AdministrationMessage):
         return self
 
 
-class Reencrypt(PersonMessage):
+class Reencrypt(StrictMessage):
     """Reseal the organization's grants under the current key; `cursor` is that of the previous page."""
 
     operation: Literal["reencrypt"]
@@ -221,7 +231,7 @@ class Offer(PersonMessage):
     services: Services = ()
 
 
-class Begin(PersonMessage):
+class Begin(StrictMessage):
     """Begin to connect an account for these services, all of one provider.
 
     It becomes the caller's own or, for an administrator, a role's. `open_to` names the caller's roles that may use it.
@@ -246,7 +256,7 @@ class Finish(PersonMessage):
     iss: Label = ""
 
 
-class Paste(PersonMessage):
+class Paste(StrictMessage):
     """Store a key that the person created at the service; owner and roles are those of `begin`."""
 
     operation: Literal["paste"]

@@ -19,11 +19,13 @@ from token_broker.vault import vault
 class SealedToken(BaseModel):
     """A user of an organization, until `expires_at` (epoch seconds).
 
+    A newer release may have sealed it, so unknown fields are ignored: a batch outlives a rollback.
+
     Each kind has a name, a verb for its end, and a place: no grant has that owner or field, so neither opens as the
     other.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True)
     name: ClassVar[str]
     expired_verb: ClassVar[str]
     place: ClassVar[tuple[str, str]]

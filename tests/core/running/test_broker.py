@@ -242,6 +242,11 @@ def test_the_cache_of_credentials_is_bounded() -> None:
     assert len(broker.credential_cache) == broker.MAX_CACHED_CREDENTIALS
 
 
+def test_what_a_newer_broker_adds_to_a_credential_is_ignored(api: Lambda) -> None:
+    api.answer({"result": CREDENTIAL | {"of_a_newer_release": {"a": [1]}}})
+    assert broker.resolve(CALLER, "github").token == CREDENTIAL["token"]
+
+
 # -- a bad day ----------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ our own errors, which quotes neither the message nor the response.
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from mcpist.aws.clients import AwsError, client, store_errors
@@ -142,7 +142,9 @@ def _parse_error(message: Any, request_id: str) -> McpistError:
 
 
 def _parse_credential(result: dict[str, Any]) -> Credential:
+    """Return the credential of a result; what a newer broker adds to it is ignored."""
+    known = {field.name: result[field.name] for field in fields(Credential) if field.name in result}
     try:
-        return Credential(**{**result, "scopes": tuple(result.get("scopes", ()))})
+        return Credential(**known | {"scopes": tuple(result.get("scopes", ()))})
     except TypeError:
         raise UpstreamUnavailable(service="token broker", problem="its response is of another release") from None
