@@ -1,20 +1,25 @@
 """Resources that a caller may read: results of reading tools, batches, and those of upstream servers."""
 
+import base64
 import re
 import time
 from collections.abc import Iterator
+from typing import Any
 
-from mcp_types import ReadResourceResult, Resource, ResourceTemplate, TextResourceContents
+from mcp_types import BlobResourceContents, ReadResourceResult, Resource, ResourceTemplate, TextResourceContents
 
 from mcp_endpoint.content.blocks import BATCH_TYPE, BATCH_URI, limit_contents
 from mcp_endpoint.content.rendering import render
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS, Exchange
 from mcpist.errors import FileNotFound
-from mcpist.files.answers import content_of, describe_file, truncate
+from mcpist.files.answers import FILE_URI, content_of, describe_file, truncate
+from mcpist.files.ranges import read_part
 from mcpist.render.answer import compact_json
 from mcpist.running.gate import ToolUse, admit, read_upstream
 from mcpist.tools.index import ModuleEntry, ResourceEntry
 from mcpist.tools.permissions import Permissions
+
+MAX_FILE_PART_BYTES = MAX_ANSWER_CHARACTERS
 
 BATCH_TEMPLATE = ResourceTemplate(
     name="batch",
@@ -29,6 +34,13 @@ PROGRESS_TEMPLATE = ResourceTemplate(
     mime_type="application/json",
 )
 
+FILE_TEMPLATE = ResourceTemplate(
+    name="file",
+    uri_template="mcpist://files/{sha256}{?offset,limit}",
+    description="A large result or another file of yours; offset and limit, in bytes, choose a part",
+)
+
+_FILE = re.compile(r"mcpist://files/(?P<sha256>[a-f0-9]{64})(?:\?(?P<query>.*))?")
 _CATEGORY = re.compile(r"mcpist://categories/(?P<name>[^/]+)/")
 _BATCH = re.compile(r"mcpist://batches/(?P<id>[^/]+)(?P<progress>/progress)?")
 
@@ -51,7 +63,7 @@ def list_templates(permissions: Permissions) -> list[ResourceTemplate]:
         for name, _, entry in _offered(permissions)
         if entry.variables
     ]
-    return [*offered, BATCH_TEMPLATE, PROGRESS_TEMPLATE]
+    return [*offered, BATCH_TEMPLATE, PROGRESS_TEMPLATE, FILE_TEMPLATE]
 
 
 def read(exchange: Exchange, permissions: Permissions, uri: str) -> ReadResourceResult:
@@ -59,9 +71,25 @@ def read(exchange: Exchange, permissions: Permissions, uri: str) -> ReadResource
     category = _CATEGORY.match(uri)
     if category:
         return _read_upstream(exchange, permissions, uri, category["name"])
+    if file := _FILE.fullmatch(uri):
+        return _read_file(exchange, uri, file["sha256"], file["query"] or "")
     mime_type, text = _read_batch(exchange, permissions, uri) or _read_tool(exchange, permissions, uri)
     text = truncate(exchange.caller, text, MAX_ANSWER_CHARACTERS)
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
+
+
+def _read_file(exchange: Exchange, uri: str, sha256: str, query: str) -> ReadResourceResult:
+    """Read a file, or the part of it that fits; `_meta` says which part it is and where the next one begins."""
+    part = read_part(exchange.caller, sha256, query, MAX_FILE_PART_BYTES)
+    bare = FILE_URI.format(sha256=sha256)
+    following = {} if part.end >= part.file.size_bytes else {"next": f"{bare}?offset={part.end}"}
+    meta: Any = {"mcpist/part": {"offset": part.first, "size_bytes": part.file.size_bytes, **following}}
+    kept: Any = {"uri": uri, "mime_type": part.file.content_type, "meta": meta}
+    if part.file.is_text:
+        text = part.content.decode(errors="replace")
+        return ReadResourceResult(contents=[TextResourceContents(**kept, text=text)])
+    blob = base64.b64encode(part.content).decode()
+    return ReadResourceResult(contents=[BlobResourceContents(**kept, blob=blob)])
 
 
 def _read_batch(exchange: Exchange, permissions: Permissions, uri: str) -> tuple[str, str] | None:

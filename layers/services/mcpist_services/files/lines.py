@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mcpist.errors import InvalidRequest
+from mcpist.files.ranges import between_characters
 from mcpist.patterns import Pattern, compile_pattern
 from mcpist.tools.call import PartialList
 
@@ -33,8 +34,7 @@ def read_lines(text: str, offset: int, limit: int) -> Part:
 def read_bytes(content: bytes, offset: int, limit: int) -> Part:
     """Return some bytes of a text, moved to where its characters begin and end."""
     _check_offset(offset, len(content), "bytes")
-    begin = _character_start(content, offset)
-    end = max(_character_start(content, offset + limit), begin)
+    begin, end = between_characters(content, offset, offset + limit)
     part = {"part": _range("bytes", begin, end, len(content)), "content": content[begin:end].decode()}
     return part if end >= len(content) else PartialList(part, f"Go on with unit=bytes, offset={end}.")
 
@@ -76,14 +76,6 @@ def _fitting(lines: Sequence[str]) -> int:
         if size > MAX_PART_CHARACTERS:
             return number
     return len(lines)
-
-
-def _character_start(content: bytes, offset: int) -> int:
-    """Return the first place from an offset on at which a character of UTF-8 begins."""
-    place = min(offset, len(content))
-    while place < len(content) and content[place] & 0xC0 == 0x80:
-        place += 1
-    return place
 
 
 def _check_offset(offset: int, length: int, unit: str) -> None:
