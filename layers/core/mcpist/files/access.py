@@ -50,13 +50,18 @@ def load(caller: Caller, address: Address, field: str = "path") -> tuple[FileRec
 
 
 def load_text(caller: Caller, address: Address, field: str = "path") -> tuple[FileRecord, str]:
-    """Return a file and its text; InvalidRequest for a file that is none, before it is read where its type says so."""
+    """Return a file and its text; InvalidRequest for a file that is not text."""
     file = find(caller, address, field)
+    return file, text_of(file, field)
+
+
+def text_of(file: FileRecord, field: str, *, max_bytes: int = storage.MAX_LOADED_BYTES) -> str:
+    """Return the text of a file that a caller may read, and that is not too large."""
     problem = f"it is {file.content_type} of {file.size_bytes} bytes, not text: only stat and verify can be used"
     if not file.is_text:
         raise InvalidRequest(field=field, problem=problem)
     try:
-        return file, storage.load(file.path, file.sha256).decode()
+        return storage.load(file.path, file.sha256, max_bytes=max_bytes).decode()
     except UnicodeDecodeError:
         raise InvalidRequest(field=field, problem=problem) from None
 

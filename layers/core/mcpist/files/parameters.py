@@ -1,10 +1,10 @@
 """File references in the place of a tool's arguments: their contents are loaded late, when the tool runs."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcpist.caller import Caller
-from mcpist.errors import FileTooLarge, InvalidRequest
+from mcpist.errors import InvalidRequest
 from mcpist.files import access
 from mcpist.files.access import is_reference
 from mcpist.files.values import JSON, YAML, parse
@@ -32,16 +32,26 @@ def load_arguments(caller: Caller, schema: Mapping[str, Any], arguments: Mapping
     }
 
 
+def named_files(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the addresses of files in arguments, with the names of their parameters; references to steps are none."""
+    properties = schema.get("properties", {})
+    for name, value in arguments.items():
+        spec = properties.get(name, {})
+        takes_files = _takes_files(spec) or _takes_files(spec.get("items", {}))
+        for address in value if isinstance(value, list) else [value]:
+            is_address = takes_files and isinstance(address, str) and "${" not in address
+            if is_address or is_reference(address):
+                yield name, address
+
+
 def _load(caller: Caller, reference: Any, schema: Mapping[str, Any], name: str) -> Any:
     """Return a file's content as a parameter takes it: a text, or the value of JSON, JSON Lines or YAML."""
     field = f"params.{name}"
-    size = access.find(caller, reference, field).size_bytes
-    if size > MAX_ARGUMENT_BYTES:
-        raise FileTooLarge(path=reference["path"], size_bytes=size, limit_bytes=MAX_ARGUMENT_BYTES)
-    file, text = access.load_text(caller, reference, field)
+    file = access.find(caller, reference, field)
+    text = access.text_of(file, field, max_bytes=MAX_ARGUMENT_BYTES)
     kinds = _kinds(schema)
-    is_value = bool(kinds) and "string" not in kinds
-    if not is_value and (kinds or file.content_type not in {JSON, YAML}):
+    takes_texts, takes_values = not kinds or "string" in kinds, not kinds or not kinds.isdisjoint({"array", "object"})
+    if takes_texts and not (takes_values and file.content_type in {JSON, YAML}):
         return text
     try:
         return parse(text, file.content_type)
@@ -53,7 +63,7 @@ def _takes_files(schema: Mapping[str, Any]) -> bool:
     return schema.get("format") == FILE_FORMAT
 
 
-def _kinds(schema: Mapping[str, Any]) -> Collection[str]:
+def _kinds(schema: Mapping[str, Any]) -> set[str]:
     """Return the JSON types that a parameter takes; none where its schema does not say."""
     options = [schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())]
     named = [option.get("type", ()) for option in options if isinstance(option, Mapping)]

@@ -21,6 +21,7 @@ from mcpist.errors import (
     McpistError,
     StaleConfirmation,
 )
+from mcpist.files.parameters import reference_names
 from mcpist.running import broker
 from mcpist.running.confirmation import Consent, DestructiveUse, require_confirmation
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
@@ -128,7 +129,7 @@ def record_refusals(caller: Caller, errors: Iterable[McpistError], request: str)
 def _confirm(admitted: AdmittedUse, consent: Consent) -> None:
     """Have the person agree to a destructive use, once; the account is found first, so that the question names it."""
     use = admitted.use
-    admitted.tool.validate(use.arguments)
+    admitted.tool.check(use.arguments, reference_names(admitted.tool.input_schema, use.arguments))
 
     def describe() -> list[DestructiveUse]:
         return [DestructiveUse(use.module, use.tool, dict(use.arguments), account=_account_name(admitted))]

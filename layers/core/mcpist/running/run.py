@@ -10,6 +10,7 @@ from typing import Any
 
 from mcpist.caller import Caller
 from mcpist.errors import AccountError, InternalError, McpistError, ReconnectRequired, ScopeMissing, UpstreamUnavailable
+from mcpist.files.parameters import load_arguments
 from mcpist.running import broker
 from mcpist.running.account import Account
 from mcpist.running.cache import response_cache
@@ -57,7 +58,7 @@ def run(
     For a tool that writes, a row is written before anything is sent: nothing changes without an audit trail.
     """
     used = {"module": tool.module, "tool": tool.name, "request": request, "batch": batch}
-    work = tool.describe_work(tool.validate(arguments))
+    work = tool.describe_work(tool.validate(load_arguments(caller, tool.input_schema, arguments)))
     service = ServiceClient(caller, module, tool, time.monotonic() + seconds, options)
     changing = nullcontext() if tool.reads else response_cache.invalidating((caller.organization, module.name))
     with audited(caller, lambda: service.account_name, **used):

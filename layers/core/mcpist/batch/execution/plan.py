@@ -12,6 +12,7 @@ from mcpist.batch.ledger.items import check_size
 from mcpist.batch.machine.definition import Machine, build_machine, build_relay
 from mcpist.batch.machine.layout import MachineTooLarge
 from mcpist.errors import CyclicSteps, McpistError, UnknownStep, UnresolvedReference
+from mcpist.files.parameters import reference_names
 from mcpist.tools.catalogue import nearest
 from mcpist.tools.permissions import Permissions
 from mcpist.tools.tool import Tool
@@ -122,7 +123,7 @@ def _find_tool(step: Step, permissions: Permissions, problems: Problems) -> Tool
     try:
         unresolved = {name for name, value in step.params.items() if find_references(value, f"params.{name}")}
         check_size(step.params, step.when)
-        tool.check(step.params, unresolved)
+        tool.check(step.params, unresolved | reference_names(tool.input_schema, step.params))
     except McpistError as error:
         problems.append(error.with_details(line=step.line, id=step.id))
     return tool

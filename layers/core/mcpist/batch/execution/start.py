@@ -9,6 +9,7 @@ from typing import Any
 from mcpist.aws.clients import AwsError, ResourceExists, client, store_errors
 from mcpist.batch import DEFAULT_BATCH_TIMEOUT_SECONDS
 from mcpist.batch.execution.executions import start_execution
+from mcpist.batch.execution.kept_files import keep_files, keep_results
 from mcpist.batch.execution.plan import Plan
 from mcpist.batch.execution.resume import Resumption
 from mcpist.batch.ledger import ledger, transitions
@@ -63,6 +64,8 @@ def resume(
 def _write_and_start(
     plan: Plan, head: Header, permissions: Permissions, entries: Collection[Entry], elements: Collection[Entry] = ()
 ) -> Header:
+    keep_files(plan, permissions.caller, until=head.closes_at)
+    keep_results(head, [*entries, *elements])
     machine = plan.build_machine(settings().step_runner)
     head = replace(head, form=machine.form, warrant=_request_warrant(plan, head, permissions))
     quota.reserve_steps(head.organization, _count_runs(entries, elements), time.time())
