@@ -6,7 +6,8 @@ from typing import Any, get_args
 
 import pytest
 
-from infra.local.intrinsics import read_yaml
+from infra.local.intrinsics import Intrinsics, read_yaml
+from infra.local.template import read_template
 from mcpist.batch.ledger.records import Status
 from mcpist.errors import InternalError
 from mcpist.telemetry import metrics
@@ -37,6 +38,25 @@ def test_the_nested_stack_is_given_all_that_it_asks_for() -> None:
     assert (watch.ROOT / stack["Properties"]["TemplateURL"]).samefile(watch.PATH)
     assert set(stack["Properties"]["Parameters"]) == set(nested["Parameters"])
     assert template["Parameters"]["AlarmEmail"]["Default"] == ""
+
+
+@pytest.mark.parametrize(
+    ("alarms", "dashboard", "kinds"),
+    [
+        ("off", "off", set()),
+        ("on", "off", {"AWS::CloudWatch::Alarm"}),
+        ("off", "on", {"AWS::CloudWatch::Dashboard"}),
+        ("on", "on", {"AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"}),
+    ],
+)
+def test_alarms_and_dashboard_are_switched_one_by_one(alarms: str, dashboard: str, kinds: set[str]) -> None:
+    """A refusal of one must not stop a deployment, and each is billed."""
+    given = {"OwnLogin": "off", "Alarms": alarms, "Dashboard": dashboard}
+    assert read_template(watch.ROOT / "template.yaml", given).intrinsics.holds("Watches") is bool(kinds)
+    raw = read_yaml(watch.PATH)
+    nested = Intrinsics({"AlarmEmail": "", **given}, raw["Conditions"], lambda name: name, lambda *_: "")
+    made = {one["Type"] for one in raw["Resources"].values() if nested.holds(one["Condition"])}
+    assert made == kinds
 
 
 def test_what_is_watched_of_our_own_is_in_the_table_with_its_dimension_and_a_statistic_that_fits() -> None:
@@ -85,7 +105,7 @@ def test_every_door_that_dies_is_told_of_but_the_step_runner_whose_errors_are_no
 
 
 def test_machines_are_searched_for_by_what_their_names_begin_with() -> None:
-    body = watch.document()["Dashboard"]["Properties"]["DashboardBody"]
+    body = watch.document()["OwnDashboard"]["Properties"]["DashboardBody"]
     stack = next(iter(watch.template().functions)).environment["STACK_NAME"]
     assert body.count(f"StateMachineArn={stack}'") == 3
 
@@ -94,21 +114,22 @@ def test_an_alarm_begins_with_what_it_says_and_ends_by_itself() -> None:
     for alarm in watch.alarms().values():
         assert alarm["TreatMissingData"] == "notBreaching"
         assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
-        assert alarm["AlarmActions"] == alarm["OKActions"] == ["Alarms"]
+        assert alarm["AlarmActions"] == alarm["OKActions"] == ["AlarmTopic"]
 
 
 def test_nobody_is_told_unless_an_address_is_given() -> None:
     raw = read_yaml(watch.PATH)
-    assert raw["Conditions"]["Tells"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "AlarmEmail"}, ""]}]}
-    assert raw["Resources"]["Alarms"]["Condition"] == raw["Resources"]["AlarmsByEmail"]["Condition"] == "Tells"
+    addressed = {"Fn::Not": [{"Fn::Equals": [{"Ref": "AlarmEmail"}, ""]}]}
+    assert raw["Conditions"]["Tells"] == {"Fn::And": [{"Condition": "HasAlarms"}, addressed]}
+    assert raw["Resources"]["AlarmTopic"]["Condition"] == raw["Resources"]["AlarmsByEmail"]["Condition"] == "Tells"
     for one in raw["Resources"].values():
         if one["Type"] == "AWS::CloudWatch::Alarm":
-            tells: Any = {"Fn::If": ["Tells", [{"Ref": "Alarms"}], {"Ref": "AWS::NoValue"}]}
+            tells: Any = {"Fn::If": ["Tells", [{"Ref": "AlarmTopic"}], {"Ref": "AWS::NoValue"}]}
             assert one["Properties"]["AlarmActions"] == one["Properties"]["OKActions"] == tells
 
 
 def test_no_two_widgets_lie_on_each_other() -> None:
-    body = json.loads(watch.document()["Dashboard"]["Properties"]["DashboardBody"])
+    body = json.loads(watch.document()["OwnDashboard"]["Properties"]["DashboardBody"])
     places = [(widget["x"], widget["y"]) for widget in body["widgets"]]
     assert len(set(places)) == len(places)
     assert all(x % 8 == 0 and y % 6 == 0 and x < 24 for x, y in places)

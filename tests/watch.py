@@ -36,7 +36,7 @@ def document() -> dict[str, Any]:
     """The nested stack with its intrinsics resolved, with what the stack gives it and somebody to tell."""
     raw = read_yaml(PATH)
     nested = read_yaml(ROOT / "template.yaml")["Resources"]["Watch"]["Properties"]["Parameters"]
-    parameters = template().intrinsics.resolve(nested) | {"AlarmEmail": "ops@example.com"}
+    parameters = template().intrinsics.resolve(nested) | {"AlarmEmail": "ops@example.com", "Dashboard": "on"}
     pseudo = {"AWS::Region": "eu-west-1"}
     intrinsics = Intrinsics(parameters, raw["Conditions"], lambda name: pseudo.get(name, name), lambda *_: "")
     resolved: dict[str, Any] = intrinsics.resolve(raw["Resources"])
@@ -62,7 +62,7 @@ def alarmed() -> dict[str, WatchedMetric]:
 
 def shown() -> list[WatchedMetric]:
     """All that the dashboard shows."""
-    body = json.loads(document()["Dashboard"]["Properties"]["DashboardBody"])
+    body = json.loads(document()["OwnDashboard"]["Properties"]["DashboardBody"])
     rows = [row for widget in body["widgets"] for row in widget["properties"]["metrics"]]
     return [watched for row in rows for watched in _watched(row)]
 

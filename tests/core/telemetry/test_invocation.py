@@ -83,6 +83,15 @@ def test_metrics_are_one_line_and_one_more_for_each_value_of_a_dimension(
     assert {(one.namespace, one.correlation) for one in emf.seen(out)} == {("mcpist/stack", "r1")}
 
 
+def test_an_owner_can_switch_metrics_off(
+    logger: Logger, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "true")
+    with invocation.begin("room", logger, "request-1"):
+        invocation.count(metrics.CALLS)
+    assert capsys.readouterr().out == ""
+
+
 def test_an_invocation_that_counts_nothing_writes_nothing(logger: Logger, capsys: pytest.CaptureFixture[str]) -> None:
     with invocation.begin("door", logger, "r1"):
         pass

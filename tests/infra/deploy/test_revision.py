@@ -34,6 +34,9 @@ OTHER = {
     "SnapStart": "all",
     "Tracing": "on",
     "AlarmEmail": "ops@example.com",
+    "Alarms": "off",
+    "Dashboard": "on",
+    "Metrics": "off",
     **{name: "77" for name, one in template()["Parameters"].items() if one["Type"] == "Number"},
 }
 
