@@ -1,6 +1,6 @@
 """The sources of references: the element that a step runs for, and the results of the steps before it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcpist.batch.language.references import EACH, EachElement, NoResult, StepResult
@@ -8,15 +8,16 @@ from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Entry, Header
 from mcpist.files.answers import content_of
 from mcpist.files.records import record
-from mcpist_services.catalogue import CATALOGUE
+from mcpist.render.shows import Shows
 
 
 class Sources:
     """The sources of one step or element by their names, each read from the ledger on first use."""
 
-    def __init__(self, head: Header, entry: Entry) -> None:
+    def __init__(self, head: Header, entry: Entry, find_shows: Callable[[str, str], Shows]) -> None:
         self._head = head
         self._entry = entry
+        self._find_shows = find_shows
         self._indexes = {head.ids[need]: need for need in head.needs[entry.index]}
         self._cache: dict[str, StepResult | EachElement | NoResult] = {}
 
@@ -37,7 +38,7 @@ class Sources:
         (source,) = ledger.get_entries(self._head.pk, [step])
         if source.result is None:
             return NoResult()
-        shows = CATALOGUE.shows(source.step.module, source.step.tool)
+        shows = self._find_shows(source.step.module, source.step.tool)
         elements = None if source.statuses is None else list(source.statuses)
         raw = ledger.load_json(self._head, source.result)
 

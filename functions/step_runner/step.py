@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from mcpist.batch.execution.attempts import StepAttempt
@@ -13,6 +14,7 @@ from mcpist.batch.ledger.records import Entry, Header
 from mcpist.caller import Caller, Proof
 from mcpist.errors import CallerError, NotAList
 from mcpist.people import directory
+from mcpist.render.shows import Shows
 from mcpist.running import gate
 from mcpist.running.gate import ToolResult, ToolUse
 from mcpist.tools.permissions import Permissions
@@ -62,7 +64,7 @@ class ToolStepWork:
     def _load_sources(self, head: Header, entry: Entry) -> Sources:
         """Return what `when`, `each` and params refer to, which is the same during one invocation."""
         if self._sources is None:
-            self._sources = Sources(head, entry)
+            self._sources = Sources(head, entry, partial(_find_shows, head))
         return self._sources
 
     def _timeout_seconds(self, head: Header, entry: Entry) -> float:
@@ -88,6 +90,12 @@ def _caller(head: Header) -> Caller:
         proof=Proof("warrant", head.warrant) if head.warrant else None,
     )
     return replace(caller, client=head.client)
+
+
+def _find_shows(head: Header, module: str, tool: str) -> Shows:
+    """Return the fields of a tool's answers; only those of a module that is no file depend on the caller."""
+    catalogue = CATALOGUE if module in CATALOGUE.names else CATALOGUE.of(_caller(head))
+    return catalogue.shows(module, tool)
 
 
 def _json_type(value: Any) -> str:

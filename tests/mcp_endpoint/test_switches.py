@@ -29,7 +29,7 @@ def off(organization: str, login: LocalLogin) -> Switch:
 
     def off(name: str) -> None:
         ada = directory.identify(Subject(login.issuer, "ada"))
-        switches.disable(organization, CATALOGUE.of(ada), name)
+        directory.change(organization, switches.disable(CATALOGUE.of(ada), name))
         directory.access_cache.clear()
 
     return off

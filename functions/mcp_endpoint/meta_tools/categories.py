@@ -145,9 +145,12 @@ def _schema(tool: AnyTool) -> dict[str, Any]:
 def _own_name(home: Module, name: str) -> str:
     """Return a tool's name in its category; clients may write it as they show it: `mcp__serena__read_file`."""
     from mcpist_services.upstream.categories import client_tool_name
+    from mcpist_services.upstream.registered import label
 
     written = {
-        client_tool_name(tool.server, own): own for own, tool in home.tools.items() if isinstance(tool, UpstreamTool)
+        client_tool_name(label(tool.server), own): own
+        for own, tool in home.tools.items()
+        if isinstance(tool, UpstreamTool)
     }
     return name if name in home.tools else written.get(name, name)
 

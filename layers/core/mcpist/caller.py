@@ -36,6 +36,22 @@ class Role:
 
 
 @dataclass(frozen=True, slots=True)
+class RegisteredModule:
+    """A module that an administrator registered for one organization while the system runs."""
+
+    name: str
+    kind: Literal["api", "upstream"]
+    sha256: str
+    """The hash of its definition, under which it is stored."""
+    registered_at: str
+    """When it was registered, in UTC."""
+    registered_by: str
+    """The id of the user who registered it."""
+    destination: str
+    """Where the accounts that people connect for it are sent, and how."""
+
+
+@dataclass(frozen=True, slots=True)
 class Proof:
     """A proof of the user's identity for the token broker: the caller's own JWT, or a batch's warrant."""
 
@@ -80,6 +96,8 @@ class Caller:
     """The roles that apply to this request, in their order."""
     disabled: tuple[str, ...] = ()
     """Masks of the tools that are switched off for the whole organization."""
+    modules: tuple[RegisteredModule, ...] = ()
+    """The modules that were registered for the organization."""
     locale: Literal["en", "ja"] = "en"
     """The language of answers."""
     proof: Proof | None = field(default=None, repr=False)

@@ -1,5 +1,6 @@
 """The catalogue of all modules; a service's is imported when it is first used. APIs and categories join it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ from mcpist_services import NAMES
 from mcpist_services.described.compiled import imported_apis
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mcpist.caller import Caller
     from mcpist.tools.catalogue import CatalogueView
 
@@ -33,12 +36,23 @@ def has_upstreams() -> bool:
     return bool(configuration().servers)
 
 
-def _upstream_categories(caller: "Caller") -> "CatalogueView | None":
-    if not has_upstreams():
-        return None
-    from mcpist_services.upstream.modules import Categories
+def _extra_modules(caller: "Caller") -> "Sequence[CatalogueView]":
+    """Return the views of what is not a file here; where there is nothing of a kind, nothing of it is imported."""
+    views: list[CatalogueView] = []
+    if caller.modules:
+        from mcpist_services.registered.names import deployed_names
 
-    return Categories(caller)
+        taken = deployed_names()
+        caller = replace(caller, modules=tuple(one for one in caller.modules if one.name not in taken))
+    if has_upstreams() or any(module.kind == "upstream" for module in caller.modules):
+        from mcpist_services.upstream.modules import Categories
+
+        views.append(Categories(caller))
+    if any(module.kind == "api" for module in caller.modules):
+        from mcpist_services.registered.apis import RegisteredApis
+
+        views.append(RegisteredApis(caller))
+    return views
 
 
 def upstream_preloads() -> tuple[str, ...]:
@@ -52,4 +66,4 @@ def preloads() -> tuple[str, ...]:
     return (*described, *upstream_preloads())
 
 
-CATALOGUE = Catalogue("mcpist_services", NAMES, extra_modules=_upstream_categories, imported=imported_apis)
+CATALOGUE = Catalogue("mcpist_services", NAMES, extra_modules=_extra_modules, imported=imported_apis)

@@ -3,6 +3,7 @@ import pytest
 from mcpist.caller import Caller, Role, Subject
 from mcpist.errors import InvalidRequest, McpistError, ModuleNotFound, ToolDisabled, ToolNotFound
 from mcpist.people import directory
+from mcpist.people.change import Change
 from mcpist.registry import switches
 from mcpist.tools.catalogue import Catalogue
 from mcpist.tools.permissions import Permissions, is_disabled
@@ -27,6 +28,14 @@ def uma() -> Caller:
     return directory.identify(UMA)
 
 
+def disable(organization: str, name: str) -> Change:
+    return directory.change(organization, switches.disable(CATALOGUE, name))
+
+
+def enable(organization: str, name: str) -> Change:
+    return directory.change(organization, switches.enable(CATALOGUE, name))
+
+
 def refusal(name: str) -> McpistError | None:
     try:
         Permissions(uma(), CATALOGUE).tool(*name.split("."))
@@ -36,28 +45,28 @@ def refusal(name: str) -> McpistError | None:
 
 
 def test_a_tool_is_switched_off_and_on_for_everybody(acme: str) -> None:
-    changed = switches.disable(acme, CATALOGUE, "shop.create_item")
+    changed = disable(acme, "shop.create_item")
     assert (changed.before.disabled, changed.after.disabled) == ((), ("shop.create_item",))
     assert isinstance(refusal("shop.create_item"), ToolDisabled)
     assert refusal("shop.get_item") is None
-    switches.enable(acme, CATALOGUE, "shop.create_item")
+    enable(acme, "shop.create_item")
     assert refusal("shop.create_item") is None
 
 
 def test_a_module_is_switched_off_with_all_its_tools(acme: str) -> None:
-    switches.disable(acme, CATALOGUE, "shop")
+    disable(acme, "shop")
     assert isinstance(refusal("shop.get_item"), ToolDisabled)
     with pytest.raises(ToolDisabled):
         Permissions(uma(), CATALOGUE).module("shop")
     assert [module.name for module in Permissions(uma(), CATALOGUE).modules()] == ["safe"]
-    switches.enable(acme, CATALOGUE, "shop")
+    enable(acme, "shop")
     assert refusal("shop.get_item") is None
 
 
 def test_a_tool_keeps_its_own_switch_while_its_module_is_off(acme: str) -> None:
     for name in ("shop.get_item", "shop"):
-        switches.disable(acme, CATALOGUE, name)
-    switches.enable(acme, CATALOGUE, "shop")
+        disable(acme, name)
+    enable(acme, "shop")
     assert isinstance(refusal("shop.get_item"), ToolDisabled)
 
 
@@ -65,26 +74,26 @@ def test_a_tool_keeps_its_own_switch_while_its_module_is_off(acme: str) -> None:
 def test_a_tool_that_something_else_switches_off_is_not_reported_as_on(acme: str, mask: str) -> None:
     directory.put_organization(acme, name="Acme", disabled=["shop.get_item", mask])
     with pytest.raises(InvalidRequest, match="also switched off by"):
-        switches.enable(acme, CATALOGUE, "shop.get_item")
+        enable(acme, "shop.get_item")
     assert directory.read(acme).disabled == ("shop.get_item", mask)
 
 
 def test_a_module_that_a_mask_of_org_set_switches_off_is_switched_on(acme: str) -> None:
     directory.put_organization(acme, name="Acme", disabled=["shop.*"])
-    switches.enable(acme, CATALOGUE, "shop")
+    enable(acme, "shop")
     assert directory.read(acme).disabled == ()
 
 
 @pytest.mark.parametrize(("name", "kind"), [("shp", ModuleNotFound), ("shop.get_itm", ToolNotFound)])
 def test_only_what_exists_can_be_switched(acme: str, name: str, kind: type[McpistError]) -> None:
-    for switch in (switches.disable, switches.enable):
+    for switch in (disable, enable):
         with pytest.raises(kind):
-            switch(acme, CATALOGUE, name)
+            switch(acme, name)
 
 
 def test_switching_off_twice_changes_nothing_more(acme: str) -> None:
     for _ in range(2):
-        switches.disable(acme, CATALOGUE, "shop")
+        disable(acme, "shop")
     assert directory.read(acme).disabled == ("shop",)
 
 
@@ -108,8 +117,8 @@ def test_a_module_that_is_off_is_not_read(acme: str) -> None:
         def load_tools(self, names: object) -> None:
             assert not names
 
-    switches.disable(acme, CATALOGUE, "shop")
-    switches.disable(acme, CATALOGUE, "safe")
+    disable(acme, "shop")
+    disable(acme, "safe")
     of = Permissions(uma(), Unread("tests.core.sample", ("shop", "safe")))
     assert of.search("find an item") == []
     with pytest.raises(ToolDisabled):

@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from mcpist.aws.attributes import Item
-from mcpist.people.organization import Fields, Organization, own_fields, role_fields, user_fields
+from mcpist.people.organization import Fields, Organization, module_fields, own_fields, role_fields, user_fields
 
 MAX_TRANSACTION_ITEMS = 99  # besides the organization's own
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A user, a role or an organization's own fields before and after a change; None where it does not exist."""
+    """One part of an organization before and after a change; None where it does not exist."""
 
     path: str
-    """`organization`, `users.ID` or `roles.NAME`."""
+    """`organization`, `modules.NAME`, `users.ID` or `roles.NAME`."""
     before: Fields | None
     after: Fields | None
 
@@ -22,7 +22,7 @@ class Difference:
     def group(self) -> str:
         """The key of the items that are written together with it."""
         kind, _, name = self.path.partition(".")
-        return {"roles": f"role#{name}", "users": f"user#{name}"}.get(kind, "org")
+        return {"modules": f"module#{name}", "roles": f"role#{name}", "users": f"user#{name}"}.get(kind, "org")
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class Change:
         yield current
 
     def differences(self) -> list[Difference]:
-        """Return what differs: the organization's own fields, roles and users."""
+        """Return what differs: the organization's own fields, modules, roles and users."""
         old, new = _fields_by_path(self.before), _fields_by_path(self.after)
         paths = [path for path in dict.fromkeys((*old, *new)) if old.get(path) != new.get(path)]
         return [Difference(path, old.get(path), new.get(path)) for path in paths]
@@ -94,6 +94,7 @@ class Change:
 
 def _fields_by_path(organization: Organization) -> dict[str, Fields]:
     own = {"organization": own_fields(organization)} if organization.name else {}
+    own |= {f"modules.{name}": module_fields(module) for name, module in organization.modules.items()}
     roles = {f"roles.{name}": role_fields(role) for name, role in organization.roles.items()}
     return own | roles | {f"users.{name}": user_fields(user) for name, user in organization.users.items()}
 

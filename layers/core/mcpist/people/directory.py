@@ -4,6 +4,7 @@ Items (`pk`, `sk`):
     orgs, org#ACME                   the entry of an organization in the list of all
     org#ACME, org                    the organization: name, disabled tool masks, and the version of all its items
     org#ACME, role#ROLE              a role
+    org#ACME, module#MODULE          a module that was registered at run time
     org#ACME, user#USER              a user: name, system_role, locale, subject
     org#ACME, member#ROLE#USER       one role of a user, with its position in the user's order
     subject#ISSUER#SUB, org#ACME     the resulting access of a user: a request reads it with one Query
@@ -25,7 +26,7 @@ from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.codec import decode
 from mcpist.aws.table import Table
-from mcpist.caller import Caller, Proof, Role, Subject, SystemRole
+from mcpist.caller import Caller, Proof, RegisteredModule, Role, Subject, SystemRole
 from mcpist.memory import Memory
 from mcpist.people.change import Change, Difference
 from mcpist.people.organization import Organization, User
@@ -64,6 +65,7 @@ def identify(
         system_role=access["system_role"],
         roles=tuple(role for role in held if not roles or role.name in roles),
         disabled=tuple(access["disabled"]),
+        modules=tuple(decode(RegisteredModule, module) for module in access.get("modules", ())),
         locale=access["locale"],
         proof=proof,
     )
@@ -134,6 +136,8 @@ def replace_organization(
 ) -> Change:
     """Create an organization or replace it as a whole; LastAdministrator if it has no administrator.
 
+    Its registered modules remain.
+
     An organization of more than some dozens of users is written in several transactions, roles and administrators
     first. Repeating a replacement that was interrupted completes it.
     """
@@ -141,7 +145,7 @@ def replace_organization(
         raise errors.LastAdministrator(field="users", organization=organization.id)
     return _apply_edit(
         organization.id,
-        lambda _: organization,
+        lambda before: replace(organization, modules=before.modules) if before else organization,
         dry_run=dry_run,
         publish_all=True,
         expected_version=expected_version,

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.codec import decode, encode
-from mcpist.caller import Role, Subject, SystemRole
+from mcpist.caller import RegisteredModule, Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse, RoleNotFound, UserNotFound
 
 MAX_ROLES_PER_USER = 40  # so that the items of a user and their audit row fit into one transaction
@@ -42,11 +42,13 @@ class Organization:
     name: str
     """The name for people."""
     disabled: tuple[str, ...] = ()
-    """Masks of tools that nobody may use."""
+    """Masks of tools, and names of modules, that nobody may use."""
     roles: Mapping[str, Role] = field(default_factory=dict)
     """The roles by their names."""
     users: Mapping[str, User] = field(default_factory=dict)
     """The users by their ids."""
+    modules: Mapping[str, RegisteredModule] = field(default_factory=dict)
+    """The modules that were registered at run time, by their names."""
 
     @property
     def administrators(self) -> tuple[str, ...]:
@@ -134,11 +136,14 @@ class Organization:
             tuple(by_key["org"].get("disabled", ())),
             {item["name"]: decode(Role, item) for key, item in by_key.items() if key.startswith("role#")},
             {item["user"]: _user(item, members.get(item["user"], [])) for item in profiles},
+            {item["name"]: decode(RegisteredModule, item) for key, item in by_key.items() if key.startswith("module#")},
         )
 
     def items(self) -> Iterator[Item]:
-        """Iterate over the items of its roles, users and memberships."""
+        """Iterate over the items of its modules, roles, users and memberships."""
         pk = f"org#{self.id}"
+        for module in self.modules.values():
+            yield {"pk": pk, "sk": f"module#{module.name}", **encode(module)}
         for role in self.roles.values():
             yield {"pk": pk, "sk": f"role#{role.name}", **encode(role)}
         for user in sorted(self.users.values(), key=lambda user: user.system_role):  # administrators are written first
@@ -163,6 +168,7 @@ class Organization:
     def access_items(self) -> Iterator[Item]:
         """Iterate over the access items, one for each user."""
         roles = {name: encode(role) for name, role in self.roles.items()}
+        modules = {"modules": [encode(module) for module in self.modules.values()]} if self.modules else {}
         for user in self.users.values():
             yield {
                 "pk": f"subject#{user.subject.issuer}#{user.subject.sub}",
@@ -173,6 +179,7 @@ class Organization:
                 "locale": user.locale,
                 "disabled": list(self.disabled),
                 "roles": [roles[name] for name in user.roles],
+                **modules,
             }
 
 
@@ -193,6 +200,11 @@ def role_fields(role: Role) -> Fields:
 def user_fields(user: User) -> Fields:
     """Return a user as plain values, without the id."""
     return {name: value for name, value in encode(user).items() if name != "id"}
+
+
+def module_fields(module: RegisteredModule) -> Fields:
+    """Return a registered module as plain values, without its name."""
+    return {name: value for name, value in encode(module).items() if name != "name"}
 
 
 def fields_of(organization: Organization) -> Fields:

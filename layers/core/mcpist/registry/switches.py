@@ -1,4 +1,4 @@
-"""Switches: an administrator turns tools and modules off and on for the whole organization.
+"""Switches: edits that turn tools and modules off and on for a whole organization.
 
 Every door sees a change within `directory.ACCESS_CACHE_SECONDS`.
 """
@@ -7,38 +7,37 @@ from dataclasses import replace
 from glob import escape
 
 from mcpist.errors import InvalidRequest, ModuleNotFound, ToolNotFound
-from mcpist.people import directory
-from mcpist.people.change import Change
+from mcpist.people.edits import Edit
 from mcpist.people.organization import Organization
 from mcpist.tools.catalogue import CatalogueView, nearest
 from mcpist.tools.index import ModuleEntry
 from mcpist.tools.permissions import is_disabled
 
 
-def disable(organization: str, catalogue: CatalogueView, name: str, *, dry_run: bool = False) -> Change:
+def disable(catalogue: CatalogueView, name: str) -> Edit:
     """Switch off a module, or a tool by its full name; ModuleNotFound or ToolNotFound where there is none."""
-    module, tool = find(catalogue, name)
-    mask = escape(name) if tool else module.name
 
     def edit(before: Organization) -> Organization:
+        module, tool = find(catalogue, name)
+        mask = escape(name) if tool else module.name
         return replace(before, disabled=tuple(dict.fromkeys([*before.disabled, mask])))
 
-    return directory.change(organization, edit, dry_run=dry_run)
+    return edit
 
 
-def enable(organization: str, catalogue: CatalogueView, name: str, *, dry_run: bool = False) -> Change:
+def enable(catalogue: CatalogueView, name: str) -> Edit:
     """Switch on a module, or a tool by its full name; InvalidRequest where another entry still switches it off."""
-    module, tool = find(catalogue, name)
-    own = {escape(name)} if tool else {module.name, f"{module.name}.*"}
 
     def edit(before: Organization) -> Organization:
+        module, tool = find(catalogue, name)
+        own = {escape(name)} if tool else {module.name, f"{module.name}.*"}
         kept = tuple(mask for mask in before.disabled if mask not in own)
         for mask in kept:
             if is_disabled(module.name, tool or "*", (mask,)):
                 raise InvalidRequest(field="name", problem=f'{name} is also switched off by "{mask}"')
         return replace(before, disabled=kept)
 
-    return directory.change(organization, edit, dry_run=dry_run)
+    return edit
 
 
 def find(catalogue: CatalogueView, name: str) -> tuple[ModuleEntry, str]:

@@ -1,8 +1,8 @@
 """The catalogue: every module by its name, imported when a tool of it is first used; listed without importing any."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,14 +57,14 @@ class Catalogue:
     """The modules of one package; each is in a folder of its own name, under its own name.
 
     `imported` gives the modules that are built from data, if there are any. `extra_modules` gives a caller's further
-    modules, which are not files: the categories of upstream servers, if any.
+    modules, which are not files: the categories of upstream servers, and what the organization registered, if any.
     """
 
     def __init__(
         self,
         package: str,
         names: Iterable[str],
-        extra_modules: Callable[[Caller], CatalogueView | None] = lambda _: None,
+        extra_modules: Callable[[Caller], Sequence[CatalogueView]] = lambda _: (),
         imported: Callable[[], ImportedModules | None] = lambda: None,
     ) -> None:
         self.package = package
@@ -87,7 +87,7 @@ class Catalogue:
     def of(self, caller: Caller) -> CatalogueView:
         """Return the catalogue as one request of a caller sees it."""
         others = self.extra_modules(caller)
-        return self if others is None else _JoinedCatalogue(self, others)
+        return _JoinedCatalogue(self, others) if others else self
 
     def shows(self, module: str, tool: str) -> Shows:
         """Return the fields of a tool's answers; a tool of no module here is an upstream's."""
@@ -154,21 +154,41 @@ class Catalogue:
 
 
 class _JoinedCatalogue:
-    """Our own modules, then others."""
+    """Our own modules, then others; no two have the same name."""
 
-    def __init__(self, own: Catalogue, others: CatalogueView) -> None:
+    def __init__(self, own: Catalogue, others: Sequence[CatalogueView]) -> None:
         self._own = own
         self._others = others
-        self.shows = own.shows
-        self.load_tools = others.load_tools
-        self.missing_reason = others.missing_reason
 
     @property
     def index(self) -> Index:
-        return join_indexes(self._own.index, self._others.index)
+        return reduce(join_indexes, (view.index for view in self._others), self._own.index)
 
     def module(self, name: str) -> Module:
-        return self._own.module(name) if name in self._own.names else self._others.module(name)
+        return self._view(name).module(name)
+
+    def shows(self, module: str, tool: str) -> Shows:
+        try:
+            return self._view(module).shows(module, tool)
+        except LookupError:  # it no longer exists
+            return UNKNOWN_COLUMNS
+
+    def load_tools(self, names: Collection[str]) -> None:
+        for view in self._others:
+            view.load_tools(names)
+
+    def missing_reason(self, module: str, tool: str = "") -> McpistError | None:
+        reasons = (view.missing_reason(module, tool) for view in self._others)
+        return next((reason for reason in reasons if reason), None)
+
+    def _view(self, module: str) -> CatalogueView:
+        """Return the view that has a module; LookupError if none has."""
+        if module in self._own.names:
+            return self._own
+        found = next((view for view in self._others if module in view.index.modules), None)
+        if found is None:
+            raise LookupError(module)
+        return found
 
 
 def nearest(word: str, words: Iterable[str], most: int = 5) -> str:

@@ -98,7 +98,8 @@ def _parts(organization: Organization) -> dict[str, Any]:
 
 
 def _somebody(organization: Organization, *roles: Role) -> Caller:
-    return Caller(organization.id, "", Subject("", ""), "user", roles, organization.disabled)
+    modules = tuple(organization.modules.values())
+    return Caller(organization.id, "", Subject("", ""), "user", roles, organization.disabled, modules)
 
 
 def _of_users(organization: Organization, catalogue: Catalogue) -> dict[str, frozenset[str]]:

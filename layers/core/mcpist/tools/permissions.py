@@ -39,6 +39,8 @@ class Permissions:
                 raise absence
         module = self.catalogue.index.modules.get(name)
         if module is None:
+            if any(name == registered.name for registered in self.caller.modules):
+                raise AuthorizationError(name=name)
             raise ModuleNotFound(module=name, known=nearest(name, (module.name for module in self.modules())))
         if self._may_get_tools(module):
             return module

@@ -62,7 +62,7 @@ class UpstreamTool(SchemaTool):
         """The words that a search finds the tool by: the server's name counts as the module's does."""
         return {
             "name": self.name,
-            "service": f"{self.module} {self.server}",
+            "service": f"{self.module} {self.server.partition('@')[0]}",
             "description": self.description,
             "parameters": " ".join(properties_of(self.input_schema)),
         }

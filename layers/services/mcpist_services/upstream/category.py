@@ -11,11 +11,12 @@ import mcp_types
 from mcpist.errors import ApprovalRequired, McpistError, SchemaFetchError, ToolDisabled
 from mcpist.tools.index import ModuleEntry, PromptEntry, ResourceEntry
 from mcpist.tools.module import Module
+from mcpist.tools.tool import ModuleMetadata
 from mcpist.tools.upstream_tool import UpstreamTool, effect_of
 from mcpist_services.upstream.categories import ResolvedCategory, SelectedTool
-from mcpist_services.upstream.configuration import configuration
 from mcpist_services.upstream.lists import ServerState
 from mcpist_services.upstream.peers import CategoryPeers
+from mcpist_services.upstream.registered import label, server_of
 from mcpist_services.upstream.trust import Verdict, judge
 
 URI_PREFIX = "mcpist://categories/{category}/{server}/"
@@ -31,7 +32,11 @@ class CategoryModule(Module):
     """A module of servers' tools; `withheld` are the tools that are neither shown nor run, with the reason."""
 
     def __init__(
-        self, resolved: ResolvedCategory, known: Mapping[str, ServerState], owned_servers: Collection[str]
+        self,
+        resolved: ResolvedCategory,
+        known: Mapping[str, ServerState],
+        owned_servers: Collection[str],
+        about: ModuleMetadata,
     ) -> None:
         self.servers = resolved.category.servers
         self.withheld: dict[str, McpistError] = {}
@@ -40,7 +45,9 @@ class CategoryModule(Module):
         self._known = known
         self._listings = {server: kept.listing for server in self.servers if (kept := known[server].cached)}
         self._owned_servers = [server for server in owned_servers if server in self._listings]
-        prefixes = {server: URI_PREFIX.format(category=resolved.name, server=server) for server in self._owned_servers}
+        prefixes = {
+            server: URI_PREFIX.format(category=resolved.name, server=label(server)) for server in self._owned_servers
+        }
         listings = self._listings
         prompts = {prompt.name: server for server in self._owned_servers[::-1] for prompt in listings[server].prompts}
         peers = CategoryPeers(resolved.name, prefixes, prompts)
@@ -50,8 +57,7 @@ class CategoryModule(Module):
             api_version="mcp",
             upstream=peers,
             kind="upstream",
-            category="upstream",
-            author=", ".join(self.servers),
+            **ModuleMetadata(**{"category": "upstream", "author": ", ".join(map(label, self.servers)), **about}),
         )
         self.description = " ".join(resolved.category.description.split())
         given = {server: {tool.name: tool for tool in listing.tools} for server, listing in self._listings.items()}
@@ -61,15 +67,15 @@ class CategoryModule(Module):
     @property
     def services(self) -> tuple[str, ...]:
         """The services whose accounts the servers' requests use."""
-        grants = (configuration().servers[server].grants for server in self.servers)
+        grants = (server_of(server).grants for server in self.servers)
         return tuple(sorted(set().union(*grants)))
 
     @property
     def source(self) -> str | dict[str, str]:
         """The server of its tools; if there are several, the server of each tool."""
         if len(self.servers) == 1:
-            return self.servers[0]
-        return {name: tool.server for name, tool in self.tools.items() if isinstance(tool, UpstreamTool)}
+            return label(self.servers[0])
+        return {name: label(tool.server) for name, tool in self.tools.items() if isinstance(tool, UpstreamTool)}
 
     @property
     def is_listed(self) -> bool:
@@ -104,7 +110,7 @@ class CategoryModule(Module):
         elif self.is_listed:
             found = None
         else:
-            not_listed = SchemaFetchError(service=self.servers[0], problem="it has not answered yet")
+            not_listed = SchemaFetchError(service=label(self.servers[0]), problem="it has not answered yet")
             found = failures[0] if failures else not_listed
         return type(found)(**found.details) if found else None  # the caller that raises it adds the place
 
@@ -128,7 +134,7 @@ class CategoryModule(Module):
             idempotent=effect == "reads" or bool(hints and hints.idempotent_hint),
             given=given.model_copy(update={"description": chosen.description}) if chosen.description else given,
             server=chosen.server,
-            service=next(iter(sorted(configuration().servers[chosen.server].grants)), None),
+            service=next(iter(sorted(server_of(chosen.server).grants)), None),
         )
 
     def _approval(self, tool: str) -> dict[str, str]:
@@ -148,7 +154,7 @@ class CategoryModule(Module):
 
     def _resource_entries(self) -> Iterator[ResourceEntry]:
         for server in self._owned_servers:
-            prefix = URI_PREFIX.format(category=self.name, server=server)
+            prefix = URI_PREFIX.format(category=self.name, server=label(server))
             for one in self._listings[server].resources:
                 kind = one.mime_type or DEFAULT_MIME_TYPE
                 yield ResourceEntry(one.name, f"{prefix}{one.uri}", one.description or "", kind, (), "")

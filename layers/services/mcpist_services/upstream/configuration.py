@@ -247,7 +247,7 @@ def load(path: Path) -> Configuration:
     try:
         return Configuration.model_validate(content, by_alias=True, by_name=False)
     except ValidationError as error:
-        problems = list(_problems(error))
+        problems = list(problems_of(error))
         field, problem = problems[0]
         others = [{"field": field, "problem": problem} for field, problem in problems]
         raise _invalid(path, field, problem).with_details(problems=others) from None
@@ -284,7 +284,8 @@ def _located_error(field: str, problem: str) -> PydanticCustomError:
     return PydanticCustomError("misplaced", "{problem}", {"field": field, "problem": problem})
 
 
-def _problems(error: ValidationError) -> Iterator[tuple[str, str]]:
+def problems_of(error: ValidationError) -> Iterator[tuple[str, str]]:
+    """Yield the places and the problems of a configuration."""
     for one in error.errors(include_url=False, include_input=False):
         place = _location(*one["loc"])
         within = one.get("ctx", {}).get("field", "")

@@ -26,6 +26,7 @@ from mcpist_services.upstream.connection import Connection, Request
 from mcpist_services.upstream.http import ConnectionPool
 from mcpist_services.upstream.link import Link
 from mcpist_services.upstream.listing import Listing
+from mcpist_services.upstream.registered import label, server_of
 
 __all__ = ["SHARED", "Identity", "Listing", "Upstreams", "upstreams"]
 
@@ -151,12 +152,15 @@ class Upstreams:
         """The configured servers, by name."""
         return configuration().servers if self._servers is None else self._servers
 
+    def _server(self, name: str) -> UpstreamServer:
+        return server_of(name) if self._servers is None else self._servers[name]
+
     def _run[T](self, work: Coroutine[Any, Any, T], server: str, deadline: float) -> T:
         started = time.monotonic()
         try:
             return self._background.run(work, deadline)
         except TimeoutError:
-            error = Timeout(service=server, seconds=round(time.monotonic() - started, 1))
+            error = Timeout(service=label(server), seconds=round(time.monotonic() - started, 1))
             error.details["may_have_happened"] = True
             raise error from None
 
@@ -171,27 +175,27 @@ class Upstreams:
             found = await self._send(name, identity, listing.read, deadline, reads=True)
         except McpistError as error:
             problem = error.details.get("problem") or str(error)
-            raise SchemaFetchError(**{**error.details, "service": name, "problem": problem}) from None
-        return replace(found, scope="private") if self.servers[name].grants else found
+            raise SchemaFetchError(**{**error.details, "service": label(name), "problem": problem}) from None
+        return replace(found, scope="private") if self._server(name).grants else found
 
     async def _keep_trying(self, name: str, identity: Identity) -> None:
         await self._link(name, identity).keep_trying()
 
     def _link(self, name: str, identity: Identity) -> Link:
         """Return the link to a server as this identity; links that were not used for a while are closed."""
-        server = self.servers[name]
+        server = self._server(name)
         try:
             resolved_values = server.resolve_values(identity.secrets)
         except KeyError as error:
             problem = f"no value is known of {error.args[0]}"
-            raise UpstreamUnavailable(service=name, problem=problem) from None
+            raise UpstreamUnavailable(service=label(name), problem=problem) from None
         owner = ("", "") if server.type == "stdio" else (identity.organization, identity.user)
         key = (name, *owner, hashlib.sha256(json.dumps(sorted(resolved_values.items())).encode()).hexdigest())
         if key not in self._links:
             self._evict_idle_links()
             semaphore = self._semaphores.setdefault(name, asyncio.Semaphore(server.concurrency))
-            make = partial(Connection, name, server, resolved_values, self._open_pool())
-            self._links[key] = Link(name, make, semaphore)
+            make = partial(Connection, label(name), server, resolved_values, self._open_pool())
+            self._links[key] = Link(label(name), make, semaphore)
         return self._links[key]
 
     def _evict_idle_links(self) -> None:
@@ -201,9 +205,12 @@ class Upstreams:
         idle_since = time.monotonic() - MAX_IDLE_SECONDS
         for position, key in enumerate(idle):
             too_many = len(self._links) >= MAX_LINKS and position == 0
-            if too_many or (self._links[key].last_used < idle_since and self.servers[key[0]].type != "stdio"):
+            if too_many or (self._links[key].last_used < idle_since and not self._is_child(key[0])):
                 self._closing.add(task := asyncio.create_task(self._links.pop(key).close()))
                 task.add_done_callback(self._closing.discard)
+
+    def _is_child(self, name: str) -> bool:
+        return name in self.servers and self.servers[name].type == "stdio"
 
     def _open_pool(self) -> ConnectionPool:
         """Return the pool of TCP connections, which the first use creates together with its cleanup."""

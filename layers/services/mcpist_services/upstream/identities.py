@@ -8,9 +8,9 @@ from mcpist.caller import Caller
 from mcpist.errors import UpstreamUnavailable
 from mcpist.memory import Memory
 from mcpist.running import broker
-from mcpist_services.upstream.configuration import configuration
 from mcpist_services.upstream.connections import Identity
 from mcpist_services.upstream.lists import EVERYBODY, ListOwner
+from mcpist_services.upstream.registered import label, server_of
 
 PARAMETER_TTL_SECONDS = 300.0
 MAX_CACHED_PARAMETERS = 1_000
@@ -20,7 +20,7 @@ parameter_cache: Memory[str, str] = Memory(PARAMETER_TTL_SECONDS, MAX_CACHED_PAR
 
 def owner(caller: Caller, server: str) -> ListOwner:
     """Return whose list of tools a server gives: the caller's if it is asked with the caller's account."""
-    return (caller.organization, caller.user) if configuration().servers[server].grants else EVERYBODY
+    return (caller.organization, caller.user) if server_of(server).grants else EVERYBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def identity_for(caller: Caller, server: str, *, refused: ActingIdentity | None 
 
     It is the caller's own identity if the server uses an account of the caller's, else the shared one.
     """
-    configured = configuration().servers[server]
+    configured = server_of(server)
     stored = sorted(one for one in configured.references if one.startswith("ssm:"))
     secrets = {one: _parameter(one.removeprefix("ssm:"), server, refused is not None) for one in stored}
     owners, versions = [], {}
@@ -60,5 +60,5 @@ def _parameter(path: str, server: str, fresh: bool) -> str:
             answer = client("ssm").get_parameter(Name=path, WithDecryption=True)
     except AwsError as error:
         problem = f"its parameter {path} cannot be read ({error.code})"
-        raise UpstreamUnavailable(service=server, problem=problem) from error
+        raise UpstreamUnavailable(service=label(server), problem=problem) from error
     return parameter_cache.put(path, str(answer["Parameter"]["Value"]))

@@ -5,6 +5,7 @@ Items (`pk`, `sk`):
     upstream#SERVER, list#0          what the server offers everybody, compressed; a long list has more parts
     upstream#SERVER, pin#TOOL        the approval of one tool; it never expires
     upstream#SERVER#ORG#USER, list#0 what it offers one user, where its list depends on the user
+    ORG#upstream#NAME#HASH, ...      the same of a server that an organization registered
 
 So one Query reads all of a server, and a cold sandbox asks no upstream.
 """
@@ -28,8 +29,8 @@ from mcpist.aws.table import Table
 from mcpist.errors import McpistError, StoreUnavailable
 from mcpist.memory import Memory
 from mcpist.settings import settings
-from mcpist_services.upstream.configuration import configuration
 from mcpist_services.upstream.connections import Listing
+from mcpist_services.upstream.registered import partition_of, server_of
 from mcpist_services.upstream.trust import Pin
 
 DEFAULT_TTL_SECONDS = 600.0
@@ -209,8 +210,10 @@ def _pins(items: Iterable[Item]) -> dict[str, Pin]:
 
 def _server_digest(server: str) -> str:
     """Return a digest that distinguishes servers configured under one name; no reference is resolved for it."""
-    known = configuration().servers.get(server)
-    identifying = known.model_dump_json(include={"type", "command", "args", "url"}) if known else ""
+    try:
+        identifying = server_of(server).model_dump_json(include={"type", "command", "args", "url"})
+    except LookupError:
+        identifying = ""
     return hashlib.sha256(identifying.encode()).hexdigest()[:16]
 
 
@@ -222,7 +225,7 @@ def _to_json(listing: Listing) -> dict[str, Any]:
 
 
 def _partition(server: str, owner: ListOwner) -> str:
-    return "#".join(["upstream", server, *filter(None, owner)])
+    return "#".join([partition_of(server), *filter(None, owner)])
 
 
 def _table() -> Table:

@@ -16,14 +16,16 @@ from mcpist.telemetry.invocation import with_context
 from mcpist.tools.index import Index
 from mcpist.tools.module import Module
 from mcpist.tools.search import WordIndex
+from mcpist.tools.tool import ModuleMetadata
 from mcpist.tools.upstream_tool import UNKNOWN_COLUMNS
 from mcpist_services.upstream import lists
-from mcpist_services.upstream.categories import ResolvedCategory, counts, resolve_all
+from mcpist_services.upstream.categories import ResolvedCategory, counts, resolve
 from mcpist_services.upstream.category import CategoryModule
-from mcpist_services.upstream.configuration import configuration
+from mcpist_services.upstream.configuration import Category
 from mcpist_services.upstream.connections import Listing, upstreams
 from mcpist_services.upstream.identities import identity_for, owner
 from mcpist_services.upstream.lists import ServerState
+from mcpist_services.upstream.registered import Offer, offered_to
 from mcpist_services.upstream.trust import Pin, fingerprint, judge
 
 FIRST_LIST_TIMEOUT_SECONDS = 10.0  # for the first list of a server
@@ -50,11 +52,12 @@ class Categories:
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
+        self._offer = offered_to(caller)
         permitted = {name for role in caller.roles for name in role.modules}
-        self._permitted = {name: one for name, one in configuration().all_categories.items() if name in permitted}
+        self._permitted = {name: one for name, one in self._offer.categories.items() if name in permitted}
         servers = _servers_of(self._permitted)
         known = dict(zip(servers, _map_concurrently(self._cached_state, servers), strict=True))
-        self._states = dict.fromkeys(configuration().servers, ServerState()) | known
+        self._states = dict.fromkeys(self._offer.servers, ServerState()) | known
         self._latest_build: BuiltCategories | None = None
 
     @property
@@ -83,12 +86,14 @@ class Categories:
     def missing_reason(self, module: str, tool: str = "") -> McpistError | None:
         """Return why a category's tools, or one of them, are unknown."""
         found = self._current_build.modules.get(module)
+        if module in self._offer.failures:
+            return self._offer.failures[module]
         return found.missing_reason(tool) if found else None
 
     @property
     def _current_build(self) -> BuiltCategories:
         if self._latest_build is None:
-            self._latest_build = _build(self._states)
+            self._latest_build = _build(self._states, self._offer)
         return self._latest_build
 
     def _is_fresh(self, server: str) -> bool:
@@ -108,26 +113,33 @@ class Categories:
         return lists.refreshed(server, owner(self._caller, server), fetch)
 
 
-def _build(known: Mapping[str, ServerState]) -> BuiltCategories:
+def _build(known: Mapping[str, ServerState], offer: Offer) -> BuiltCategories:
     """Build all categories, once for each state of their sources; tools that could not be pinned are tried again."""
     key = tuple((server, one.version) for server, one in known.items())
     if found := _builds.get(key):
         return found
     listed = {server: [tool.name for tool in one.cached.listing.tools] for server, one in known.items() if one.cached}
-    resolved = resolve_all(configuration(), listed)
+    resolved = [resolve(name, category, listed) for name, category in offer.categories.items()]
     pinned = {
         server: replace(known[server], pins=_pin_named_tools(server, known[server], resolved)) for server in listed
     }
-    made = _build_modules(resolved, {**known, **pinned})
+    made = _build_modules(resolved, {**known, **pinned}, offer)
     if all(pin.fingerprint for one in pinned.values() for pin in one.pins.values()):
         _builds.put(key, made)
     return made
 
 
-def _build_modules(resolved: Collection[ResolvedCategory], known: Mapping[str, ServerState]) -> BuiltCategories:
-    owners = _owning_categories()
+def _build_modules(
+    resolved: Collection[ResolvedCategory], known: Mapping[str, ServerState], offer: Offer
+) -> BuiltCategories:
+    owners = _owning_categories(offer.categories)
     modules = {
-        one.name: CategoryModule(one, known, [server for server in one.category.servers if owners[server] == one.name])
+        one.name: CategoryModule(
+            one,
+            known,
+            [server for server in one.category.servers if owners[server] == one.name],
+            offer.about.get(one.name, ModuleMetadata()),
+        )
         for one in resolved
     }
     _log_resolution(resolved, modules.values())
@@ -170,9 +182,8 @@ def _servers_of(categories: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(server for category in categories.values() for server in category.servers))
 
 
-def _owning_categories() -> dict[str, str]:
+def _owning_categories(offered: Mapping[str, Category]) -> dict[str, str]:
     """Return for each server the first category that names it, which offers its resources and prompts."""
-    offered = configuration().all_categories
     return {server: name for name in reversed(list(offered)) for server in offered[name].servers}
 
 

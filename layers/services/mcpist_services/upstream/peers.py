@@ -12,9 +12,9 @@ from mcpist.render.contents import json_of_result, text_of
 from mcpist.running.error_messages import MAX_MESSAGE_CHARACTERS
 from mcpist.settings import settings
 from mcpist.tools.call import ProxiedCall, ProxiedResponse
-from mcpist_services.upstream.configuration import configuration
 from mcpist_services.upstream.connections import Identity, upstreams
 from mcpist_services.upstream.identities import identity_for
+from mcpist_services.upstream.registered import label, server_of
 
 UNAUTHORIZED = 401
 
@@ -39,7 +39,7 @@ class CategoryPeers:
         result = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
         if answer.is_error:
             problem = text_of(result)[:MAX_MESSAGE_CHARACTERS] or "no readable message"
-            error = UpstreamCallError(service=work.server, problem=problem)
+            error = UpstreamCallError(service=label(work.server), problem=problem)
             error.result = result
             raise error
         return ProxiedResponse(json_of_result(result), result)
@@ -86,7 +86,7 @@ class CategoryPeers:
             raise
         finally:
             milliseconds = round((time.monotonic() - started) * 1000)
-            fields = {"category": self._category, "server": server, "tool": what}
+            fields = {"category": self._category, "server": label(server), "tool": what}
             logger.info("upstream asked", extra={**fields, "outcome": outcome, "milliseconds": milliseconds})
 
     def _with_fresh_credentials[T](self, caller: Caller, server: str, ask: Callable[[Identity], T]) -> T:
@@ -94,12 +94,12 @@ class CategoryPeers:
         try:
             return ask(identity.identity)
         except ToolExecutionError as error:
-            if error.details.get("http_status") != UNAUTHORIZED or not configuration().servers[server].references:
+            if error.details.get("http_status") != UNAUTHORIZED or not server_of(server).references:
                 raise
         try:
             return ask(identity_for(caller, server, refused=identity).identity)
         except ToolExecutionError as error:
-            grants = sorted(configuration().servers[server].grants)
+            grants = sorted(server_of(server).grants)
             if error.details.get("http_status") != UNAUTHORIZED or not grants:
                 raise
             url = settings().connect_url(grants[0])

@@ -1,0 +1,65 @@
+"""Definitions of registered modules: JSON in the files bucket, found by its hash, which is checked on every read.
+
+The directory's item of a module names the hash, so a definition never changes: an overwritten module has another one.
+"""
+
+import hashlib
+import json
+import math
+from typing import Any
+
+from mcpist.aws.clients import ResourceMissing, client, store_errors
+from mcpist.aws.codec import json_bytes
+from mcpist.errors import IntegrityError, PayloadTooLarge
+from mcpist.memory import Memory
+from mcpist.settings import settings
+
+MAX_DEFINITION_BYTES = 5_000_000
+MAX_CACHED_DEFINITIONS = 100
+
+type Definition = dict[str, Any]
+
+_cache: Memory[tuple[str, str], Definition] = Memory(math.inf, MAX_CACHED_DEFINITIONS)
+
+
+def hash_of(definition: Definition) -> str:
+    """Return the hash of a definition; PayloadTooLarge over the limit."""
+    content = json_bytes(definition)
+    if len(content) > MAX_DEFINITION_BYTES:
+        raise PayloadTooLarge(size_bytes=len(content), limit_bytes=MAX_DEFINITION_BYTES)
+    return hashlib.sha256(content).hexdigest()
+
+
+def store(organization: str, definition: Definition) -> str:
+    """Store a definition and return its hash."""
+    content, digest = json_bytes(definition), hash_of(definition)
+    with store_errors("modules"):
+        client("s3").put_object(
+            Bucket=settings().files_bucket,
+            Key=_key(organization, digest),
+            Body=content,
+            ContentType="application/json",
+        )
+    return digest
+
+
+def load(organization: str, digest: str) -> Definition:
+    """Return a definition, from memory where this sandbox has read it; IntegrityError if it is not what was stored."""
+    return _cache.get_or_make((organization, digest), lambda: _read(organization, digest))
+
+
+def _read(organization: str, digest: str) -> Definition:
+    key = _key(organization, digest)
+    try:
+        with store_errors("modules"):
+            content: bytes = client("s3").get_object(Bucket=settings().files_bucket, Key=key)["Body"].read()
+    except ResourceMissing:
+        raise IntegrityError(what=key) from None
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise IntegrityError(what=key)
+    definition: Definition = json.loads(content)
+    return definition
+
+
+def _key(organization: str, digest: str) -> str:
+    return f"modules/{organization}/{digest}"

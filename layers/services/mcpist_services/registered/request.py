@@ -1,0 +1,133 @@
+"""Requests to register a module: what an administrator sends, and the definition that is made of it."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+
+from mcpist.aws.codec import json_bytes
+from mcpist.caller import RegisteredModule
+from mcpist.errors import InvalidRequest
+from mcpist.registry.definitions import Definition
+from mcpist.validation import parse_model
+
+# With a tool's name, it must fit into a function's name of 64 characters.
+NAME_PATTERN = r"^[a-z][a-z0-9_]{0,31}$"
+MAX_TAGS = 20
+
+type Kind = Literal["api", "upstream"]
+type ShortText = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class ModuleRequest(BaseModel):
+    """A module to register: an API by its OpenAPI description or its overlay, or an MCP server by its URL."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    name: str = Field(pattern=NAME_PATTERN)
+    """The module's name."""
+    overwrite: bool = False
+    """Whether it replaces a registered module of this name."""
+    openapi: dict[str, JsonValue] | str | None = None
+    """Of an API: its OpenAPI description, as JSON or as text in JSON or YAML."""
+    overlay: dict[str, JsonValue] | None = None
+    """Of an API: what `mcpist api import` wrote; beside `openapi`, its corrections are kept."""
+    operations: tuple[ShortText, ...] = ()
+    """Of an API: globs that choose operations; empty chooses all."""
+    server: str = ""
+    """Of an API: its address, where the description has none or several."""
+    url: str = ""
+    """Of an MCP server: its address."""
+    transport: Literal["http", "sse"] = "http"
+    description: str = ""
+    """What it is for, as a model reads it; an API's own description where it is empty."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """Of an MCP server: headers of each request; `grant:NAME` sends the account that people connect for the module."""
+    tools: dict[str, JsonValue] = Field(default_factory=dict)
+    """Of an MCP server: `includeNames`, `includePatterns`, `excludePatterns`, `overrides`, as in `upstreams.json`."""
+    version: ShortText = "1.0.0"
+    category: ShortText | None = None
+    author: ShortText | None = None
+    tags: Annotated[tuple[ShortText, ...], Field(max_length=MAX_TAGS)] = ()
+
+    @property
+    def kind(self) -> Kind:
+        """What is registered."""
+        return "upstream" if self.url else "api"
+
+
+def parse(body: Mapping[str, Any]) -> ModuleRequest:
+    """Return a request; InvalidRequest names the field that is missing or wrong."""
+    request = parse_model(ModuleRequest, body)
+    _check(request)
+    return request
+
+
+def define(request: ModuleRequest) -> Definition:
+    """Return the definition of what a request describes; InvalidRequest names the place of what is wrong in it."""
+    about = {"version": request.version, "tags": list(request.tags)}
+    about |= {name: value for name in ("category", "author") if (value := getattr(request, name))}
+    return {"about": about, **(_define_api(request) if request.kind == "api" else _define_server(request))}
+
+
+def destination_of(definition: Definition) -> str:
+    """Return where the accounts of a definition are sent, and how; empty where it takes none."""
+    if "overlay" in definition:
+        security = definition["overlay"].get("security", {})
+        kind = security.get("kind", "none")
+        place = f"{kind} {security.get('parameter', '')}".strip()
+        return "" if kind == "none" else f"{definition['overlay']['host']} {place}"
+    server = definition["server"]
+    return server["url"] if any(value.startswith("grant:") for value in server["headers"].values()) else ""
+
+
+def same_destination(old: RegisteredModule, definition: Definition) -> bool:
+    """Whether accounts that people connected for a module may be sent as another definition of it says."""
+    return old.destination == destination_of(definition)
+
+
+def _define_api(request: ModuleRequest) -> Definition:
+    from mcpist_services.described.description import parse as parse_description
+    from mcpist_services.described.overlay import load_overlay
+    from mcpist_services.described.proposal import propose
+    from mcpist_services.registered.apis import index_of
+
+    earlier = load_overlay({"name": request.name, **request.overlay}) if request.overlay is not None else None
+    if request.openapi is not None:
+        text = request.openapi
+        content = text.encode() if isinstance(text, str) else json_bytes(text)
+        description = parse_description(content)
+        chosen = request.operations
+        overlay = propose(description, request.name, operations=chosen, server=request.server, earlier=earlier)
+    else:
+        assert earlier is not None
+        overlay = earlier
+    if overlay.name != request.name:
+        raise InvalidRequest(field="overlay.name", problem=f"it is not {request.name}")
+    # A client of the deployment must not be used at an address that an organization's administrator names.
+    security = overlay.security.model_copy(update={"oauth": None})
+    changed = {"security": security} | ({"description": request.description} if request.description else {})
+    dumped = overlay.model_copy(update=changed).dump()
+    return {"overlay": dumped, "index": index_of(dumped)}
+
+
+def _define_server(request: ModuleRequest) -> Definition:
+    from mcpist_services.upstream.registered import define_server
+
+    server = {"description": request.description, "type": request.transport, "url": request.url}
+    return define_server(request.name, {**server, "headers": request.headers}, request.tools)
+
+
+def _check(request: ModuleRequest) -> None:
+    """Raise InvalidRequest for a field that is missing, or does not belong to what is registered."""
+    has_api = request.openapi is not None or request.overlay is not None
+    if not has_api and not request.url:
+        raise InvalidRequest(field="url", problem="Field required: a server's url, or an API's openapi or overlay")
+    if has_api and request.url:
+        raise InvalidRequest(field="url", problem="give a server's url, or an API's openapi or overlay, not both")
+    if request.url and not request.description:
+        raise InvalidRequest(field="description", problem="Field required: a model chooses the module by it")
+    for name in ("operations", "server") if request.url else ("headers", "tools"):
+        if getattr(request, name):
+            owner = "an MCP server" if request.url else "an API"
+            raise InvalidRequest(field=name, problem=f"it does not belong to {owner}")

@@ -1,0 +1,121 @@
+"""Servers that administrators registered for their organizations, beside those of the deployment's file.
+
+A registered server's key is `NAME@HASH@ORGANIZATION`. So another definition of the same name is another server, whose
+tools wait for approval again, and no organization meets another one's list, approvals or connections.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from mcpist.caller import Caller
+from mcpist.errors import InvalidRequest, McpistError
+from mcpist.memory import Memory
+from mcpist.oauth.app import check_public_url
+from mcpist.registry import definitions
+from mcpist.tools.tool import ModuleMetadata
+from mcpist_services.upstream.configuration import Category, Selection, UpstreamServer, configuration, problems_of
+
+MAX_CACHED_SERVERS = 1_000
+HASH_CHARACTERS = 16
+
+_servers: Memory[str, UpstreamServer] = Memory(math.inf, MAX_CACHED_SERVERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The servers and categories that one caller may be offered."""
+
+    servers: Mapping[str, UpstreamServer]
+    categories: Mapping[str, Category]
+    about: Mapping[str, ModuleMetadata] = field(default_factory=dict)
+    """The metadata of registered categories."""
+    failures: Mapping[str, McpistError] = field(default_factory=dict)
+    """The registered categories whose definitions could not be read."""
+
+
+def offered_to(caller: Caller) -> Offer:
+    """Return what the deployment's file configures, with the registered servers that a role of the caller has."""
+    configured = configuration()
+    held = {name for role in caller.roles for name in role.modules}
+    servers, categories, about, failures = {}, {}, {}, {}
+    for module in caller.modules:
+        if module.kind == "upstream" and module.name in held:
+            try:
+                definition = definitions.load(caller.organization, module.sha256)
+            except McpistError as error:  # the others still answer
+                failures[module.name] = error
+                continue
+            key = server_key(caller.organization, module.name, module.sha256)
+            servers[key] = know_server(key, definition)
+            categories[module.name] = _category(key, definition)
+            about[module.name] = cast("ModuleMetadata", definition["about"])
+    servers, categories = {**configured.servers, **servers}, {**configured.all_categories, **categories}
+    return Offer(servers, categories, about, failures)
+
+
+def know_server(key: str, definition: definitions.Definition) -> UpstreamServer:
+    """Return the server of a definition, which this sandbox can reach by its key from now on."""
+    return _servers.put(key, _servers.get(key) or UpstreamServer.model_validate(definition["server"]))
+
+
+def define_server(name: str, server: Mapping[str, Any], tools: Mapping[str, Any]) -> definitions.Definition:
+    """Return the definition of a remote server and of the choice of its tools; InvalidRequest names a wrong field.
+
+    Its headers may refer to the accounts that people connect for it alone: neither the operator's parameters nor
+    accounts of other services are an organization's to send anywhere.
+    """
+    try:
+        configured = UpstreamServer.model_validate(server)
+    except ValidationError as error:
+        field, problem = next(problems_of(error))
+        raise InvalidRequest(field=field, problem=problem) from None
+    try:
+        Selection.model_validate(tools, by_alias=True, by_name=False)
+    except ValidationError as error:
+        field, problem = next(problems_of(error))
+        raise InvalidRequest(field=f"tools.{field}", problem=problem) from None
+    for reference in configured.references - {f"grant:{name}"}:
+        problem = f"it refers to {reference}: a registered server may refer to grant:{name} only"
+        raise InvalidRequest(field="headers", problem=problem)
+    try:
+        check_public_url(configured.url)
+    except ValueError as error:
+        raise InvalidRequest(field="url", problem=str(error)) from None
+    return {
+        "server": configured.model_dump(mode="json", exclude_defaults=True) | {"headers": dict(configured.headers)},
+        "tools": dict(tools),
+    }
+
+
+def _category(key: str, definition: definitions.Definition) -> Category:
+    description, tools = definition["server"]["description"], Selection(**definition["tools"])
+    return Category(description=description, servers=(key,), tools=tools)
+
+
+def server_of(key: str) -> UpstreamServer:
+    """Return a configured or registered server; LookupError for one that this sandbox does not know."""
+    configured = configuration().servers.get(key) or _servers.get(key)
+    if configured is None:
+        raise LookupError(f"no server {label(key)}")
+    return configured
+
+
+def server_key(organization: str, name: str, digest: str) -> str:
+    """Return the key of a registered server, whose definition has this hash."""
+    return f"{name}@{digest[:HASH_CHARACTERS]}@{organization}"
+
+
+def label(key: str) -> str:
+    """Return the name by which people know a server."""
+    return key.partition("@")[0]
+
+
+def partition_of(key: str) -> str:
+    """Return the partition of the ledger that has a server's list; that of a registered one begins with its tenant."""
+    name, _, registered = key.partition("@")
+    digest, _, organization = registered.partition("@")
+    return f"{organization}#upstream#{name}#{digest}" if registered else f"upstream#{key}"

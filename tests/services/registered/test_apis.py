@@ -1,0 +1,237 @@
+from dataclasses import replace
+from typing import Any
+
+import boto3
+import pytest
+
+from mcpist.aws.codec import json_bytes
+from mcpist.errors import (
+    AlreadyExists,
+    AuthorizationError,
+    IntegrityError,
+    InvalidRequest,
+    McpistError,
+    ModuleNotFound,
+)
+from mcpist.memory import forget_entries
+from mcpist.people import directory
+from mcpist.people.administration import Administration
+from mcpist.registry.entries import Filter, Registry
+from mcpist.render.shows import Shows
+from mcpist.settings import settings
+from mcpist.tools.call import Call
+from mcpist.tools.permissions import Permissions
+from mcpist_services.catalogue import CATALOGUE
+from mcpist_services.registered import registration
+from mcpist_services.registered.request import parse
+from tests.core.people.test_administration import FakeAccounts
+from tests.services.described.library import library
+from tests.services.registered.people import Registrar
+
+OTHER_HOST = "https://other.library.example/v1"
+
+
+def audit_rows() -> list[dict[str, Any]]:
+    """Return the rows about changes."""
+    rows = boto3.resource("dynamodb").Table(settings().audit_table).scan()["Items"]
+    return [row for row in rows if row["event"] == "change"]
+
+
+def test_an_api_becomes_a_module_of_the_organization_that_works_as_a_written_one(registrar: Registrar) -> None:
+    registrar.register(name="library", openapi=library(), tags=["books"], category="reading", version="2.0.0")
+    registrar.grant("library")
+    of = registrar.permissions()
+    tool = of.tool("library", "get_book")
+    assert tool.describe_work(tool.validate({"book_id": "7"})) == Call("GET", "/books/7")
+    assert "library" in [hit.module for hit in of.search("list the books of the library")]
+    assert isinstance(of.catalogue.shows("library", "get_book"), Shows)
+    entry = Registry(of).get("library.get_book")
+    assert (entry.kind, entry.version, entry.category, entry.tags) == ("api", "2.0.0", "reading", ("books",))
+    assert entry.dependencies == ("library",)
+    assert entry.registered_at == directory.read("acme").modules["library"].registered_at
+    assert [one.module for one in Registry(of).list(Filter(tag="books"))][:1] == ["library"]
+
+
+def test_a_description_may_come_as_text_and_with_corrections(registrar: Registrar) -> None:
+    registrar.register(name="library", openapi=json_bytes(library()).decode(), operations=["GET *"])
+    registrar.grant("library")
+    assert all(tool.reads for tool in registrar.permissions().catalogue.index.modules["library"].tools.values())
+
+
+def test_a_registered_module_is_in_no_role_until_an_administrator_puts_it_there(registrar: Registrar) -> None:
+    members = directory.read("acme").role("members")
+    directory.put_role("acme", replace(members, modules=(*members.modules, "library"), allow=("*",)))
+    registrar.register(name="library", openapi=library())
+    assert "library" not in directory.read("acme").role("members").modules
+    of = registrar.permissions()
+    assert "library" not in [module.name for module in of.modules()]
+    for name in ("library", "library.get_book"):
+        with pytest.raises(AuthorizationError):
+            of.require("library", [name.partition(".")[2]] if "." in name else [])
+
+
+def test_other_organizations_do_not_see_it_and_pay_nothing(registrar: Registrar, aws: list[str]) -> None:
+    registrar.register(name="library", openapi=library())
+    stranger = replace(registrar.member(), organization="globex", modules=())
+    aws.clear()
+    with pytest.raises(ModuleNotFound):
+        Permissions(stranger, CATALOGUE).module("library")
+    assert CATALOGUE.of(stranger) is CATALOGUE
+    assert aws == []
+
+
+def test_a_warm_sandbox_sends_no_request_for_it_and_a_cold_one_only_one(registrar: Registrar, aws: list[str]) -> None:
+    registrar.register(name="library", openapi=library())
+    registrar.grant("library")
+    forget_entries()
+    caller = registrar.member()
+    aws.clear()
+    Permissions(caller, CATALOGUE).tool("library", "get_book")
+    assert aws == ["GetObject"]
+    Permissions(caller, CATALOGUE).tool("library", "get_book")
+    assert aws == ["GetObject"]
+
+
+def test_a_name_that_exists_is_a_conflict_unless_it_is_overwritten(registrar: Registrar) -> None:
+    registrar.register(name="library", openapi=library())
+    registrar.grant("library")
+    with pytest.raises(AlreadyExists):
+        registrar.register(name="library", openapi=library())
+    again = registrar.register(name="library", openapi=library(), operations=["GET *"], overwrite=True)
+    assert again.change.before.modules["library"].sha256 != again.change.after.modules["library"].sha256
+    assert "library" in directory.read("acme").role("members").modules
+    assert "delete_book" not in registrar.permissions().module("library").tools
+
+
+@pytest.mark.parametrize("name", ["github", "google", "files", "call", "atlassian"])
+def test_a_name_of_the_deployment_is_refused_even_to_overwrite(registrar: Registrar, name: str) -> None:
+    with pytest.raises(AlreadyExists):
+        registrar.register(name=name, openapi=library(), overwrite=True)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "name"),
+        ({"name": "library"}, "url"),
+        ({"name": "library", "url": "https://notes.example.com/mcp"}, "description"),
+        ({"name": "Library", "openapi": {}}, "name"),
+        ({"name": "a/b", "openapi": {}}, "name"),
+        ({"name": "library", "openapi": {}, "url": "https://notes.example.com/mcp"}, "url"),
+        ({"name": "library", "openapi": {}, "headers": {"a": "b"}}, "headers"),
+        ({"name": "library", "url": "https://x.example.com", "description": "x", "operations": ["a"]}, "operations"),
+        ({"name": "library", "openapi": {}, "colour": "red"}, "colour"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_named(body: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        parse(body)
+    assert refused.value.details["field"] == field
+
+
+@pytest.mark.parametrize(
+    "openapi", [{}, {"openapi": "3.0.0"}, "no: [yaml", library() | {"servers": [{"url": "http://10.0.0.1"}]}]
+)
+def test_of_a_description_that_is_refused_nothing_is_registered(registrar: Registrar, openapi: Any) -> None:
+    with pytest.raises(InvalidRequest):
+        registrar.register(name="library", openapi=openapi)
+    assert directory.read("acme").modules == {}
+    assert [row["outcome"] for row in audit_rows()] == ["VALIDATION_ERROR"]
+
+
+def test_an_accounts_destination_cannot_be_moved_under_it(registrar: Registrar) -> None:
+    registrar.register(name="library", openapi=library())
+    assert registrar.revoked == ["library"]
+    registrar.register(name="library", openapi=library(), operations=["GET *"], overwrite=True)
+    assert registrar.revoked == ["library"]
+    registrar.register(name="library", openapi=library(), server=OTHER_HOST, overwrite=True)
+    assert registrar.revoked == ["library"] * 2
+    registrar.unregister("library")
+    assert registrar.revoked == ["library"] * 3
+
+
+def test_an_organizations_administrator_cannot_name_where_our_oauth_client_is_used(registrar: Registrar) -> None:
+    described = library()
+    described["components"]["securitySchemes"] = {
+        "key": {
+            "type": "oauth2",
+            "flows": {
+                "authorizationCode": {
+                    "authorizationUrl": "https://evil.example.com/a",
+                    "tokenUrl": "https://evil.example.com/t",
+                    "scopes": {},
+                }
+            },
+        }
+    }
+    registrar.register(name="library", openapi=described)
+    registrar.grant("library")
+    assert registrar.permissions().catalogue.module("library").credential is not None
+    found = directory.read("acme").modules["library"]
+    key = f"modules/acme/{found.sha256}"
+    stored = boto3.client("s3").get_object(Bucket=settings().files_bucket, Key=key)["Body"].read()
+    assert b"evil.example.com" not in stored
+
+
+def test_a_removed_module_is_not_found_anymore_and_in_no_role(registrar: Registrar) -> None:
+    registrar.register(name="library", openapi=library())
+    registrar.grant("library")
+    before = registrar.permissions()
+    registrar.unregister("library")
+    assert before.tool("library", "get_book").name == "get_book"  # a running step ends
+    with pytest.raises(ModuleNotFound):
+        registrar.permissions().tool("library", "get_book")
+    assert "library" not in directory.read("acme").role("members").modules
+    with pytest.raises(ModuleNotFound):
+        registrar.unregister("library")
+
+
+def test_a_definition_that_was_changed_in_the_bucket_is_not_used_and_hides_nothing_else(registrar: Registrar) -> None:
+    registrar.register(name="library", openapi=library())
+    registrar.grant("library")
+    found = directory.read("acme").modules["library"]
+    boto3.client("s3").put_object(
+        Bucket=settings().files_bucket, Key=f"modules/acme/{found.sha256}", Body=b'{"overlay": {}}'
+    )
+    forget_entries()
+    of = registrar.permissions()
+    with pytest.raises(IntegrityError):
+        of.tool("library", "get_book")
+    assert of.tool("github", "get_issue").name == "get_issue"
+    assert "library" not in [module.name for module in of.modules()]
+
+
+def test_every_change_has_a_row_with_before_and_after(registrar: Registrar) -> None:
+    registrar.register(name="library", openapi=library())
+    registrar.unregister("library")
+    made, removed = (row for row in audit_rows() if row["target"] == "modules.library")
+    assert (made["tool"], made["before"]) == ("modules.create", None)
+    assert made["after"]["sha256"] == removed["before"]["sha256"]
+    assert (removed["tool"], removed["after"]) == ("modules.delete", None)
+
+
+def test_only_an_administrator_registers_and_the_attempt_has_a_row(registrar: Registrar) -> None:
+    uma = Administration(registrar.member(), "request-2", FakeAccounts())
+    attempts = (
+        lambda: registration.register(uma, parse({"name": "library", "openapi": library()}), registrar.revoked.append),
+        lambda: registration.unregister(uma, "library", registrar.revoked.append),
+        lambda: registration.approve(uma, "library", ()),
+    )
+    for attempt in attempts:
+        with pytest.raises(AuthorizationError):
+            attempt()
+    assert [row["outcome"] for row in audit_rows()] == ["AUTHORIZATION_ERROR"] * 3
+    assert registrar.revoked == []
+
+
+def test_an_organization_registers_only_so_many_modules(registrar: Registrar, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registration, "MAX_REGISTERED_MODULES", 1)
+    registrar.register(name="library", openapi=library())
+    with pytest.raises(McpistError, match="at most 1"):
+        registrar.register(name="archive", openapi=library())
+
+
+def test_an_import_of_the_organization_keeps_its_modules(registrar: Registrar) -> None:
+    registrar.register(name="library", openapi=library())
+    directory.replace_organization(replace(directory.read("acme"), modules={}))
+    assert directory.read("acme").modules.keys() == {"library"}
