@@ -18,7 +18,7 @@ UMA, ADA = ("acme", "uma"), ("acme", "ada")
 
 @pytest.fixture(autouse=True)
 def upstreams(upstreams: Upstreams) -> Upstreams:
-    upstreams.configure({"files": {"description": "Files", "command": "files"}})
+    upstreams.configure({"folder": {"description": "Files", "command": "folder"}})
     return upstreams
 
 
@@ -48,12 +48,12 @@ def names(known: lists.ServerState) -> list[str]:
 
 def test_a_list_is_fetched_once_and_then_comes_from_memory_and_from_the_table(aws: list[str]) -> None:
     server = Server(listing("read"))
-    assert names(lists.refreshed("files", EVERYBODY, server)) == ["read"]
+    assert names(lists.refreshed("folder", EVERYBODY, server)) == ["read"]
     aws.clear()
-    assert names(lists.refreshed("files", EVERYBODY, server)) == ["read"]
+    assert names(lists.refreshed("folder", EVERYBODY, server)) == ["read"]
     assert aws == []
     forget_entries()
-    assert names(lists.refreshed("files", EVERYBODY, server)) == ["read"]
+    assert names(lists.refreshed("folder", EVERYBODY, server)) == ["read"]
     assert aws == ["Query"]
 
 
@@ -61,7 +61,7 @@ def test_a_list_is_fetched_once_and_then_comes_from_memory_and_from_the_table(aw
     ("ttl", "seconds"), [(None, lists.DEFAULT_TTL_SECONDS), (120, 120), (0, lists.MIN_TTL_SECONDS), (1e9, 86_400)]
 )
 def test_how_long_a_list_holds_is_the_servers_to_say_within_bounds(ttl: float | None, seconds: float) -> None:
-    kept = lists.store("files", EVERYBODY, listing("read", ttl=ttl))
+    kept = lists.store("folder", EVERYBODY, listing("read", ttl=ttl))
     assert kept.until == pytest.approx(time.time() + seconds, abs=5)
 
 
@@ -69,31 +69,31 @@ def test_a_long_list_is_kept_in_parts_and_read_whole() -> None:
     noise = random.Random(7)  # noqa: S311 - equal in every run
     about = "".join(noise.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=300))
     tools = [f"tool_{number}_{noise.getrandbits(800):x}" for number in range(5_000)]
-    lists.store("files", EVERYBODY, listing(*tools, about=about))
+    lists.store("folder", EVERYBODY, listing(*tools, about=about))
     forget_entries()
-    parts = [item for item in lists._table().query("upstream#files", "list#") if len(item["content"]) <= 300_000]
+    parts = [item for item in lists._table().query("upstream#folder", "list#") if len(item["content"]) <= 300_000]
     assert len(parts) > 1
-    assert names(lists.server_state("files")) == tools
+    assert names(lists.server_state("folder")) == tools
 
 
 def test_a_list_of_which_another_sandbox_writes_the_parts_is_not_read_half() -> None:
-    lists.store("files", EVERYBODY, listing("read"))
-    lists._table().update("upstream#files", "list#0", "SET #parts = :parts", values={":parts": 2})
+    lists.store("folder", EVERYBODY, listing("read"))
+    lists._table().update("upstream#folder", "list#0", "SET #parts = :parts", values={":parts": 2})
     forget_entries()
-    assert lists.server_state("files").cached is None
+    assert lists.server_state("folder").cached is None
 
 
 def test_a_list_of_another_server_under_the_same_name_does_not_count(upstreams: Upstreams) -> None:
-    lists.store("files", EVERYBODY, listing("read"))
-    upstreams.configure({"files": {"description": "Other files", "command": "others"}})
-    assert lists.server_state("files").cached is None
+    lists.store("folder", EVERYBODY, listing("read"))
+    upstreams.configure({"folder": {"description": "Other files", "command": "others"}})
+    assert lists.server_state("folder").cached is None
 
 
 def test_a_private_list_is_its_owners_alone() -> None:
-    assert names(lists.refreshed("files", UMA, Server(listing("uma_reads", scope="private")))) == ["uma_reads"]
-    assert names(lists.refreshed("files", ADA, Server(listing("ada_reads", scope="private")))) == ["ada_reads"]
+    assert names(lists.refreshed("folder", UMA, Server(listing("uma_reads", scope="private")))) == ["uma_reads"]
+    assert names(lists.refreshed("folder", ADA, Server(listing("ada_reads", scope="private")))) == ["ada_reads"]
     forget_entries()
-    assert [names(lists.server_state("files", owner)) for owner in (UMA, ADA, EVERYBODY)] == [
+    assert [names(lists.server_state("folder", owner)) for owner in (UMA, ADA, EVERYBODY)] == [
         ["uma_reads"],
         ["ada_reads"],
         [],
@@ -101,11 +101,13 @@ def test_a_private_list_is_its_owners_alone() -> None:
 
 
 def test_while_a_server_is_silent_the_last_list_is_served_and_it_is_left_alone_for_a_while() -> None:
-    past = lists.store("files", EVERYBODY, listing("read"))
-    lists._table().update("upstream#files", "list#0", "SET #until = :until", values={":until": int(past.until) - 9_999})
-    server = Server(UpstreamUnavailable(service="files", problem="it is down"))
+    past = lists.store("folder", EVERYBODY, listing("read"))
+    lists._table().update(
+        "upstream#folder", "list#0", "SET #until = :until", values={":until": int(past.until) - 9_999}
+    )
+    server = Server(UpstreamUnavailable(service="folder", problem="it is down"))
     for _ in range(2):
-        found = lists.refreshed("files", EVERYBODY, server)
+        found = lists.refreshed("folder", EVERYBODY, server)
         assert names(found) == ["read"]
         assert isinstance(found.failure, UpstreamUnavailable)
     assert found.cached is not None
@@ -113,35 +115,35 @@ def test_while_a_server_is_silent_the_last_list_is_served_and_it_is_left_alone_f
 
 
 def test_who_must_connect_an_account_is_asked_for_again_at_once() -> None:
-    missing = ConnectionRequired(service="files", url="https://mcp.example.com/connect/files")
+    missing = ConnectionRequired(service="folder", url="https://mcp.example.com/connect/files")
     server = Server(missing, listing("read"))
-    assert lists.refreshed("files", UMA, server).failure is missing
-    assert names(lists.refreshed("files", UMA, server)) == ["read"]
+    assert lists.refreshed("folder", UMA, server).failure is missing
+    assert names(lists.refreshed("folder", UMA, server)) == ["read"]
 
 
 def test_who_approves_a_tool_first_has_pinned_it() -> None:
-    lists.approve("files", [Pin("read", "one", "name", 1)], again=False)
-    lists.approve("files", [Pin("read", "other", "name", 2)], again=False)
-    assert lists.pins("files")["read"].fingerprint == "one"
-    lists.approve("files", [Pin("read", "other", "operator", 3)])
-    assert lists.pins("files") == {"read": Pin("read", "other", "operator", 3)}
+    lists.approve("folder", [Pin("read", "one", "name", 1)], again=False)
+    lists.approve("folder", [Pin("read", "other", "name", 2)], again=False)
+    assert lists.pins("folder")["read"].fingerprint == "one"
+    lists.approve("folder", [Pin("read", "other", "operator", 3)])
+    assert lists.pins("folder") == {"read": Pin("read", "other", "operator", 3)}
 
 
 def test_approvals_never_expire() -> None:
-    lists.approve("files", [Pin("read", "one", "name", 1)])
-    lists.store("files", EVERYBODY, listing("read"))
-    expiring = {item["sk"]: "expires_at" in item for item in lists._table().query("upstream#files")}
+    lists.approve("folder", [Pin("read", "one", "name", 1)])
+    lists.store("folder", EVERYBODY, listing("read"))
+    expiring = {item["sk"]: "expires_at" in item for item in lists._table().query("upstream#folder")}
     assert expiring == {"list#0": True, "pin#read": False}
 
 
 def test_without_the_table_no_tool_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    lists.store("files", EVERYBODY, listing("read"))
+    lists.store("folder", EVERYBODY, listing("read"))
     forget_entries()
 
     def fail(*_: Any, **__: Any) -> None:
         raise StoreUnavailable(store="ledger")
 
     monkeypatch.setattr("mcpist.aws.table.Table.query", fail)
-    found = lists.refreshed("files", EVERYBODY, Server())
+    found = lists.refreshed("folder", EVERYBODY, Server())
     assert found.cached is None
     assert isinstance(found.failure, StoreUnavailable)

@@ -18,7 +18,7 @@ class Entry:
     """A module or, where `tool` is not empty, a tool."""
 
     name: str
-    """The full name: `github`, `github.list_issues`."""
+    """The full name: `tracker`, `tracker.list_items`."""
     module: str
     tool: str = ""
     kind: ModuleKind

@@ -1,6 +1,6 @@
 """Permissions: the tools that a caller may see, plan and call.
 
-An organization's `disabled` are masks of full names (`notion.*`, `*.delete_*`) and names of modules (`notion`).
+An organization's `disabled` are masks of full names (`tracker.*`, `*.delete_*`) and names of modules.
 """
 
 from collections.abc import Collection, Iterable, Iterator
