@@ -5,7 +5,8 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from mcp_endpoint import cors, routes
+from mcp_endpoint import routes
+from mcpist.aws import cors
 from mcpist.aws.http_request import HttpRequest, HttpResponse
 from mcpist.aws.snapshot import prepare
 from mcpist.telemetry.door import Door

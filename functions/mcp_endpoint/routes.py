@@ -3,15 +3,17 @@
 import time
 from functools import cache
 
-from mcp_endpoint import cors
-from mcp_endpoint.authorization import METADATA_PATH, authorize, challenge, login_metadata, metadata
 from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.login_metadata import login_metadata, metadata
 from mcp_endpoint.protocol.transport import Protocol
+from mcpist.aws import cors
 from mcpist.aws.http_request import HttpRequest, HttpResponse, json_response
 from mcpist.errors import McpistError, RateLimitExceeded
+from mcpist.people.bearer import METADATA_PATH, authorize, challenge
 from mcpist.people.quota import request_quota
 
 MAX_BODY_BYTES = 1_000_000
+PROTOCOL_HEADERS = ("last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id")
 WELL_KNOWN = "/.well-known/"
 
 protocol = cache(Protocol)
@@ -20,7 +22,7 @@ protocol = cache(Protocol)
 def answer(request: HttpRequest, request_id: str, deadline: float) -> HttpResponse:
     """Answer a request until `deadline` on the monotonic clock."""
     if request.method == "OPTIONS" and cors.is_allowed(request.headers):
-        return {"statusCode": 204, "headers": cors.preflight_headers(), "body": ""}
+        return {"statusCode": 204, "headers": cors.preflight_headers(("GET", "POST"), PROTOCOL_HEADERS), "body": ""}
     if request.path.startswith(WELL_KNOWN):
         return _well_known(request)
     if request.method != "POST":

@@ -1,20 +1,17 @@
 """CORS headers for pages of the origins that the operator allows.
 
-Credentials are never allowed: a page sends an access token, or reads what is public. The SDK uses the same setting to
-refuse requests from other origins.
+Credentials are never allowed: a page sends an access token, or reads what is public. The MCP SDK uses the same setting
+to refuse requests from other origins.
 
 Source: https://fetch.spec.whatwg.org/#http-cors-protocol
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from mcpist.settings import settings
 
-ALLOWED_HEADERS = (
-    "accept, authorization, content-type, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id, "
-    "x-mcpist-role"
-)
-EXPOSED_HEADERS = "retry-after, www-authenticate, x-mcpist-www-authenticate"
+ALLOWED_HEADERS = ("accept", "authorization", "content-type", "x-mcpist-organization", "x-mcpist-role")
+EXPOSED_HEADERS = "content-range, link, retry-after, www-authenticate, x-mcpist-www-authenticate"
 PREFLIGHT_MAX_AGE_SECONDS = 7_200  # the longest that Chromium caches a preflight
 
 
@@ -28,11 +25,11 @@ def response_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {**vary, "access-control-allow-origin": headers["origin"], "access-control-expose-headers": EXPOSED_HEADERS}
 
 
-def preflight_headers() -> dict[str, str]:
-    """Return the methods and headers that an allowed page may use."""
+def preflight_headers(methods: Iterable[str], headers: Iterable[str]) -> dict[str, str]:
+    """Return the methods and headers that an allowed page may use, besides the headers of every door."""
     return {
-        "access-control-allow-methods": "GET, POST",
-        "access-control-allow-headers": ALLOWED_HEADERS,
+        "access-control-allow-methods": ", ".join(methods),
+        "access-control-allow-headers": ", ".join(sorted({*ALLOWED_HEADERS, *headers})),
         "access-control-max-age": str(PREFLIGHT_MAX_AGE_SECONDS),
     }
 
