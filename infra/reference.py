@@ -1,4 +1,4 @@
-"""`make docs`: the pages of `docs/tools/` and of the errors, and the schema of the upstreams' file, from the code."""
+"""`make docs`: the pages of `docs/tools/` and of errors, the schema of upstreams' files, the OpenAPI document."""
 
 import json
 import sys
@@ -16,6 +16,8 @@ from mcpist_services.upstream import configuration
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs/tools"
 ERRORS = ROOT / "docs/errors.md"
+FUNCTIONS = ROOT / "functions"
+OPENAPI = FUNCTIONS / "rest_api/openapi.json"
 UPSTREAMS_SCHEMA = ROOT / "layers/config/upstreams.schema.json"
 EFFECTS = {"reads": "", "writes": " (writes)", "destroys": " (destroys)"}
 BOUND_KEYWORDS = ("enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "default")
@@ -32,7 +34,7 @@ WHO_ACTS: dict[type[errors.McpistError], str] = {
 def main() -> None:
     """Write every page and the schema, and delete the pages of removed modules; with `--check` only compare them."""
     wanted = {FOLDER / name: text for name, text in pages().items()}
-    wanted |= {ERRORS: error_page(), UPSTREAMS_SCHEMA: upstreams_schema()}
+    wanted |= {ERRORS: error_page(), UPSTREAMS_SCHEMA: upstreams_schema(), OPENAPI: openapi_document()}
     there = {path: path.read_text("utf-8") for path in {*FOLDER.glob("*.md"), *wanted} if path.exists()}
     drifted = sorted(path for path in {*wanted, *there} if wanted.get(path) != there.get(path))
     if "--check" in sys.argv[1:]:
@@ -55,6 +57,14 @@ def pages() -> dict[str, str]:
 def upstreams_schema() -> str:
     """Return the JSON Schema of `upstreams.json`."""
     return json.dumps(configuration.schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def openapi_document() -> str:
+    """Return the REST API's OpenAPI document."""
+    sys.path.insert(0, str(FUNCTIONS))
+    from rest_api import document  # the functions are no packages of this environment
+
+    return document.generate()
 
 
 def error_page() -> str:

@@ -19,7 +19,7 @@ type Json = dict[str, Any]
 type Statement = dict[str, Any]
 
 ROOT = Path(__file__).parents[1]
-DOORS = {"McpEndpoint", "StepRunner", "TokenBroker", "Connect", "Janitor"}
+DOORS = {"McpEndpoint", "RestApi", "StepRunner", "TokenBroker", "Connect", "Janitor"}
 MCP_ROUTES = {
     "ANY /mcp",
     "ANY /mcp/{organization}",
@@ -29,6 +29,7 @@ MCP_ROUTES = {
     "ANY /.well-known/oauth-protected-resource/{proxy+}",
     "ANY /.well-known/oauth-authorization-server",
 }
+REST_ROUTES = {"ANY /", "ANY /tools", "ANY /tools/call", "ANY /v1/{proxy+}"}
 PAGE_ROUTES = {
     "GET /connect",
     "GET /connect/login",
@@ -218,7 +219,7 @@ def test_only_the_broker_reads_who_we_are_at_the_providers(resources: Json) -> N
     assert parameters.endswith(':parameter/mcpist/${AWS::StackName}/oauth/*"}')
     others = {resource for found in reach.values() for _, resource in found}
     assert all(one.endswith(':parameter/mcpist/${AWS::StackName}/upstreams/*"}') for one in others)
-    assert {role for role, found in reach.items() if found} == {"McpEndpointRole", "StepRunnerRole"}
+    assert {role for role, found in reach.items() if found} == {"McpEndpointRole", "RestApiRole", "StepRunnerRole"}
 
 
 def test_only_the_broker_reaches_the_grants(resources: Json) -> None:
@@ -245,7 +246,7 @@ def test_machines_may_only_invoke_the_step_runners_alias(resources: Json) -> Non
     assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
 
 
-def test_only_the_endpoint_passes_a_role_and_only_the_machines_one_to_step_functions(resources: Json) -> None:
+def test_only_the_doors_of_batches_pass_a_role_and_only_the_machines_one_to_step_functions(resources: Json) -> None:
     passed = [
         (role, statement["Resource"], statement["Condition"])
         for role in of_type(resources, "AWS::IAM::Role")
@@ -253,7 +254,8 @@ def test_only_the_endpoint_passes_a_role_and_only_the_machines_one_to_step_funct
         if "iam:PassRole" in listed(statement["Action"])
     ]
     to_step_functions = {"StringEquals": {"iam:PassedToService": "states.amazonaws.com"}}
-    assert passed == [("McpEndpointRole", {"Fn::GetAtt": ["MachinesRole", "Arn"]}, to_step_functions)]
+    machines = {"Fn::GetAtt": ["MachinesRole", "Arn"]}
+    assert passed == [(role, machines, to_step_functions) for role in ("McpEndpointRole", "RestApiRole")]
 
 
 def test_functions_invoke_each_other_only_by_alias_and_nobody_but_machines_the_step_runner(resources: Json) -> None:
@@ -263,6 +265,7 @@ def test_functions_invoke_each_other_only_by_alias_and_nobody_but_machines_the_s
     }
     assert invoked == {
         "McpEndpointRole": {ref("TokenBrokerFunctionAliaslive")},
+        "RestApiRole": {ref("TokenBrokerFunctionAliaslive")},
         "StepRunnerRole": {ref("TokenBrokerFunctionAliaslive")},
         "ConnectRole": {ref("TokenBrokerFunctionAliaslive")},
         "TokenBrokerRole": set(),
@@ -298,9 +301,9 @@ def test_of_the_files_only_documents_are_deleted_and_only_by_functions_that_run_
         for role in of_type(resources, "AWS::IAM::Role")
     }
     documents = json.dumps({"Fn::Sub": "${FilesBucket.Arn}/rag/*"})
-    assert {role for role, found in deleted.items() if found} == {"McpEndpointRole", "StepRunnerRole"}
+    assert {role for role, found in deleted.items() if found} == {"McpEndpointRole", "RestApiRole", "StepRunnerRole"}
     assert set().union(*deleted.values()) == {documents}
-    for role in ("McpEndpointRole", "StepRunnerRole"):
+    for role in ("McpEndpointRole", "RestApiRole", "StepRunnerRole"):
         # A conditional delete needs to read, a document that is replaced to be written.
         on_files = {action for action, resource in allowed(resources, role) if "${FilesBucket.Arn}/*" in resource}
         assert {"s3:GetObject", "s3:PutObject"} <= on_files
@@ -437,6 +440,7 @@ def test_nobody_but_the_api_and_the_schedule_is_let_in_by_a_function_itself(reso
     }
     assert let_in == {
         ("apigateway.amazonaws.com", "McpEndpoint"),
+        ("apigateway.amazonaws.com", "RestApi"),
         ("apigateway.amazonaws.com", "Connect"),
         ("events.amazonaws.com", "Janitor"),
     }
@@ -487,6 +491,7 @@ def test_a_change_in_a_layer_alone_publishes_a_new_version_of_every_function(
 def test_every_route_of_the_api_leads_to_its_doors_alias(resources: Json) -> None:
     assert {route.key: route.function for route in TEMPLATE.routes} == {
         **dict.fromkeys(MCP_ROUTES, "McpEndpointFunction"),
+        **dict.fromkeys(REST_ROUTES, "RestApiFunction"),
         **dict.fromkeys(PAGE_ROUTES, "ConnectFunction"),
     }
     for integration in of_type(resources, "AWS::ApiGatewayV2::Integration").values():
@@ -528,7 +533,7 @@ def test_what_pages_of_other_origins_may_do_is_the_endpoints_own_matter(resource
         for id_, properties in of_type(resources, "AWS::Lambda::Function").items()
         if "ALLOWED_ORIGINS" in properties["Environment"]["Variables"]
     }
-    assert given == {"McpEndpointFunction"}
+    assert given == {"McpEndpointFunction", "RestApiFunction"}
 
 
 def test_of_all_apis_only_the_stacks_own_may_invoke_a_function(resources: Json) -> None:

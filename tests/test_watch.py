@@ -19,6 +19,7 @@ OWN = {metric.name: metric for metric in METRICS}
 NAMESPACE = next(iter(watch.template().functions)).environment["POWERTOOLS_METRICS_NAMESPACE"]
 LAMBDAS = {
     "EndpointErrorsAlarm": "McpEndpoint",
+    "RestApiErrorsAlarm": "RestApi",
     "ConnectErrorsAlarm": "Connect",
     "JanitorErrorsAlarm": "Janitor",
     "BrokerErrorsAlarm": "TokenBroker",

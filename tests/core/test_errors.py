@@ -12,6 +12,7 @@ from mcpist.errors import McpistError, concrete_errors, from_message, to_message
 # Values for the details of all texts.
 DETAILS: dict[str, Any] = {
     "account": "uma",
+    "allowed": "GET",
     "batch": "b1",
     "confirmation": "b_1",
     "cycle": "a -> b -> a",
@@ -25,6 +26,8 @@ DETAILS: dict[str, Any] = {
     "kind": "object",
     "known": "a, b",
     "limit": 100,
+    "media_type": "text/plain",
+    "method": "GET",
     "limit_bytes": 10,
     "module": "shop",
     "name": "shop.get_item",
@@ -58,6 +61,9 @@ STATUSES = {
     "TOOL_NOT_FOUND": 404,
     "FILE_NOT_FOUND": 404,
     "BATCH_NOT_FOUND": 404,
+    "NOT_FOUND": 404,
+    "METHOD_NOT_ALLOWED": 405,
+    "UNSUPPORTED_MEDIA_TYPE": 415,
     "USER_NOT_FOUND": 404,
     "ROLE_NOT_FOUND": 404,
     "TIMEOUT": 408,

@@ -7,8 +7,9 @@ from mcp.server.lowlevel import Server
 
 from mcp_endpoint import tasks
 from mcp_endpoint.protocol import methods, tools
+from mcpist.version import VERSION
 
-SERVER_NAME, SERVER_VERSION = "mcpist", "0.1.0"
+SERVER_NAME = "mcpist"
 LIST_METHODS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
 LIST_CACHE_MILLISECONDS = 60_000
 
@@ -17,7 +18,7 @@ def meta_tool_server() -> Server[Any]:
     """Return the server of `/mcp`."""
     server = Server(
         SERVER_NAME,
-        version=SERVER_VERSION,
+        version=VERSION,
         cache_hints=dict.fromkeys(LIST_METHODS, CacheHint(ttl_ms=LIST_CACHE_MILLISECONDS, scope="private")),
         get_tool_input_schema=_no_header_arguments,
         on_list_tools=tools.list_tools,
@@ -37,7 +38,7 @@ def category_server() -> Server[Any]:
     """Return the server of `/mcp/categories`."""
     return Server(
         SERVER_NAME,
-        version=SERVER_VERSION,
+        version=VERSION,
         cache_hints={"tools/list": CacheHint(ttl_ms=LIST_CACHE_MILLISECONDS, scope="private")},
         get_tool_input_schema=_no_header_arguments,
         on_list_tools=tools.list_category_tools,

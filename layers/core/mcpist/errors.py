@@ -23,9 +23,13 @@ McpistError
 │   │   └── TokenMissing
 │   ├── ModuleNotFound             MODULE_NOT_FOUND 404
 │   ├── ToolNotFound               TOOL_NOT_FOUND 404
+│   │   └── UnknownToolName
 │   ├── FileNotFound               FILE_NOT_FOUND 404
 │   │   └── FileExpired
 │   ├── BatchNotFound              BATCH_NOT_FOUND 404
+│   ├── RouteNotFound              NOT_FOUND 404
+│   ├── MethodNotAllowed           METHOD_NOT_ALLOWED 405
+│   ├── UnsupportedMediaType       UNSUPPORTED_MEDIA_TYPE 415
 │   ├── ConfirmationRequired       CONFIRMATION_REQUIRED 428
 │   │   ├── ConfirmationPending
 │   │   └── ConfirmationDeclined
@@ -175,6 +179,10 @@ class ToolNotFound(CallerError):
     code, status = "TOOL_NOT_FOUND", 404
 
 
+class UnknownToolName(ToolNotFound):
+    """A name of the REST API that means no tool."""
+
+
 class FileNotFound(CallerError):
     """A document or a file that does not exist."""
 
@@ -201,6 +209,24 @@ class RoleNotFound(CallerError):
     """A role that the organization does not have."""
 
     code, status = "ROLE_NOT_FOUND", 404
+
+
+class RouteNotFound(CallerError):
+    """A path that the REST API does not have."""
+
+    code, status = "NOT_FOUND", 404
+
+
+class MethodNotAllowed(CallerError):
+    """A method that a path of the REST API does not have; `allowed` lists those that it has."""
+
+    code, status = "METHOD_NOT_ALLOWED", 405
+
+
+class UnsupportedMediaType(CallerError):
+    """A body that is not JSON."""
+
+    code, status = "UNSUPPORTED_MEDIA_TYPE", 415
 
 
 class ConfirmationRequired(CallerError):

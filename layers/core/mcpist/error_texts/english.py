@@ -48,6 +48,10 @@ TEXTS: Mapping[str, Text] = {
     "TokenMissing": Text("No access token was sent.", "Log in: the header WWW-Authenticate says where."),
     "ModuleNotFound": Text('There is no module "{module}".', "Modules: {known}."),
     "ToolNotFound": Text('The module "{module}" has no tool "{tool}".', "Tools: {known}."),
+    "UnknownToolName": Text("Tool not found: {name}", "Tools: {known}. GET /v1/tools lists all of yours."),
+    "RouteNotFound": Text("There is no {method} {path}.", "GET /v1/openapi.json lists every route."),
+    "MethodNotAllowed": Text("{path} does not take {method}.", "It takes {allowed}."),
+    "UnsupportedMediaType": Text("The body is {media_type}.", "Send application/json."),
     "FileNotFound": Text('There is no file "{path}".', "Take a path from an answer, a search or a list."),
     "FileExpired": Text(
         'The file "{path}" was kept until {expired_at}.', "Run what made it again, or ask for more days (FileDays)."

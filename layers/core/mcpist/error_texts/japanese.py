@@ -52,6 +52,12 @@ TEXTS: Mapping[str, Text] = {
     ),
     "ModuleNotFound": Text("モジュール「{module}」はありません。", "使えるモジュール: {known}。"),
     "ToolNotFound": Text("モジュール「{module}」にツール「{tool}」はありません。", "使えるツール: {known}。"),
+    "UnknownToolName": Text(
+        "ツールが見つかりません: {name}", "ツール: {known}。GET /v1/tools で使えるものを一覧できます。"
+    ),
+    "RouteNotFound": Text("{method} {path} はありません。", "GET /v1/openapi.json にすべてのルートがあります。"),
+    "MethodNotAllowed": Text("{path} は {method} を受け付けません。", "{allowed} を使ってください。"),
+    "UnsupportedMediaType": Text("本文の形式は {media_type} です。", "application/json で送ってください。"),
     "FileNotFound": Text("ファイル「{path}」はありません。", "応答、検索、一覧にあるパスを使ってください。"),
     "FileExpired": Text(
         "ファイル「{path}」の保存期限は {expired_at} でした。",

@@ -1,0 +1,1 @@
+"""The batches: submitted, followed, cancelled, resumed and confirmed."""

@@ -1,0 +1,57 @@
+"""Generate the OpenAPI document from the routes.
+
+Source: https://spec.openapis.org/oas/v3.1.1.html
+"""
+
+import json
+from typing import Any
+
+from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer, Tag
+
+from mcpist.version import VERSION
+from rest_api.model import ErrorBody
+from rest_api.openapi import operations
+from rest_api.resolver import RESOLVER, routes
+
+OPENAPI_VERSION = "3.1.1"
+SCHEMA_REF = "#/components/schemas/{model}"
+DESCRIPTION = (
+    "The tools, batches and files of MCPist for programs that do not speak MCP. Every request acts with the "
+    "permissions of the person whose access token it carries; a header `x-mcpist-organization` names one of several "
+    "organizations, and `x-mcpist-role` one of several roles."
+)
+# powertools documents its own answer to a malformed request; ours is an error like any other.
+UNUSED_SCHEMAS = ("HTTPValidationError", "ValidationError", "ResponseValidationError")
+
+
+def generate() -> str:
+    """Return the document as the routes are now."""
+    tags: list[Tag | str] = [Tag(name=name) for name in dict.fromkeys(_tags(routes()))]
+    text = RESOLVER.get_openapi_json_schema(
+        title="MCPist",
+        version=VERSION,
+        openapi_version=OPENAPI_VERSION,
+        description=DESCRIPTION,
+        tags=tags,
+        security_schemes={"bearer": HTTPBearer()},
+        security=[{"bearer": []}],
+    )
+    return json.dumps(_with_errors(json.loads(text)), indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _tags(routes: list[Any]) -> list[str]:
+    return [tag for route in routes if route.include_in_schema for tag in route.tags]
+
+
+def _with_errors(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the document in which every operation may answer with our error."""
+    schemas = document["components"]["schemas"]
+    for name in UNUSED_SCHEMAS:
+        schemas.pop(name, None)
+    schemas["ErrorBody"] = ErrorBody.model_json_schema(ref_template=SCHEMA_REF)
+    content = {"application/json": {"schema": {"$ref": SCHEMA_REF.format(model="ErrorBody")}}}
+    for _, _, operation in operations(document):
+        operation["responses"].pop("422", None)
+        operation["responses"]["default"] = {"description": "An error: see docs/errors.md", "content": content}
+    document["servers"] = [{"url": "/"}]
+    return document

@@ -1,0 +1,59 @@
+"""The context of one request: its caller, its permissions, its id and its deadline."""
+
+import time
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from mcpist.aws.http_request import HttpRequest
+from mcpist.caller import Caller
+from mcpist.people.bearer import authorize
+from mcpist.tools.permissions import Permissions
+from mcpist_services.catalogue import CATALOGUE
+
+RESPONSE_RESERVE_SECONDS = 3.0
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The values that the functions which answer a request share."""
+
+    request: HttpRequest
+    request_id: str
+    deadline: float
+    """On the monotonic clock, in seconds."""
+    started_at: float = field(default_factory=time.monotonic)
+    """On the monotonic clock, in seconds."""
+
+    @cached_property
+    def caller(self) -> Caller:
+        """The caller that the request's bearer token identifies; raises AuthenticationError."""
+        return authorize(self.request)
+
+    @cached_property
+    def permissions(self) -> Permissions:
+        """The catalogue as the caller may use it."""
+        return Permissions(self.caller, CATALOGUE)
+
+    @property
+    def remaining(self) -> float:
+        """The seconds that are left for the work, so that the response is sent before the deadline."""
+        return self.deadline - time.monotonic() - RESPONSE_RESERVE_SECONDS
+
+    @property
+    def elapsed_milliseconds(self) -> int:
+        """The time since the request arrived."""
+        return round((time.monotonic() - self.started_at) * 1000)
+
+
+_current: ContextVar[Exchange] = ContextVar("exchange")
+
+
+def current() -> Exchange:
+    """Return the exchange that is being answered."""
+    return _current.get()
+
+
+def begin(exchange: Exchange) -> None:
+    """Make an exchange the current one, until the next begins."""
+    _current.set(exchange)

@@ -1,0 +1,1 @@
+"""The tools: listed, described, searched and called."""

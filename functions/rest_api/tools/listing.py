@@ -1,0 +1,143 @@
+"""The routes that list, describe and search tools."""
+
+import math
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler.openapi.params import Query
+
+from mcpist.errors import InvalidRequest, McpistError
+from mcpist.registry.entries import Entry, Filter, Registry
+from mcpist.running import broker
+from mcpist.settings import settings
+from mcpist.tools.permissions import Permissions
+from mcpist.tools.tool import Effect
+from rest_api.exchange import current
+from rest_api.router import new_router
+from rest_api.tools import names
+from rest_api.tools.formats import Platform, definitions
+from rest_api.tools.models import (
+    MAX_PAGE_SIZE,
+    Example,
+    Pagination,
+    SearchHit,
+    SearchRequest,
+    SearchResponse,
+    ToolDetail,
+    ToolList,
+    ToolSummary,
+)
+from rest_api.tools.parameters import parameters_of
+
+MAX_SEARCH_RESULTS = 100
+
+router = new_router()
+
+
+@router.get("/v1/tools", tags=["tools"], summary="List the tools", operation_id="list_tools")
+def list_tools(
+    category: Annotated[str, Query(description="Only tools of this category")] = "",
+    tag: Annotated[str, Query(description="Only tools with this tag")] = "",
+    module: Annotated[str, Query(description="Only tools of this module")] = "",
+    effect: Annotated[Effect | None, Query(description="Only tools with this effect")] = None,
+    connected: Annotated[bool | None, Query(description="Only tools whose account works, or does not")] = None,
+    enabled: Annotated[bool | None, Query(description="Only tools that are switched on, or off")] = None,
+    format_: Annotated[
+        Platform | None, Query(alias="format", description="Answer with this platform's own tool definitions")
+    ] = None,
+    page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE_SIZE)] = 50,
+) -> ToolList:
+    """List the tools that the caller may see, switched off ones among them; a format has only those switched on."""
+    permissions = current().permissions
+    if module:
+        permissions.load_tools((module,))
+    wanted = Filter(module=module, category=category, tag=tag, effect=effect, enabled=True if format_ else enabled)
+    entries = list(Registry(permissions).list(wanted))
+    working = _working_services(permissions, entries)
+    if connected is not None:
+        entries = [entry for entry in entries if _is_connected(entry, working) in {connected, None}]
+    shown = entries[(page - 1) * limit : page * limit]
+    total_pages = math.ceil(len(entries) / limit)
+    return ToolList(
+        tools=_definitions(permissions, format_, shown)
+        if format_
+        else [ToolSummary(**_summary(permissions, entry, working)) for entry in shown],
+        pagination=Pagination(page=page, limit=limit, total=len(entries), total_pages=total_pages),
+    )
+
+
+@router.get("/v1/tools/<name>", tags=["tools"], summary="Describe a tool", operation_id="get_tool")
+def get_tool(name: str) -> ToolDetail:
+    """Describe a tool with its parameters, its examples and the state of its account."""
+    permissions = current().permissions
+    module, own_name = names.find(permissions, name)
+    entry = Registry(permissions).get(f"{module}.{own_name}")
+    tool = permissions.catalogue.module(module).tools[own_name]
+    return ToolDetail(
+        **_summary(permissions, entry, _working_services(permissions, [entry])) | {"description": tool.description},
+        parameters=parameters_of(tool.input_schema),
+        input_schema=tool.input_schema,
+        output_fields=list(tool.shows.fields),
+        examples=[Example(**example) for example in tool.examples],
+    )
+
+
+@router.post("/v1/tools/search", tags=["tools"], summary="Search tools by a task", operation_id="search_tools")
+def search_tools(body: SearchRequest) -> SearchResponse:
+    """Find the tools that fit a task in words, in English or Japanese, best first."""
+    if not body.query.strip():
+        raise InvalidRequest(field="query", problem="Query is required")
+    permissions, filters = current().permissions, body.filters
+    wanted = Filter(category=filters.category, effect=filters.effect)
+    found = Registry(permissions).search(body.query, wanted, MAX_SEARCH_RESULTS)
+    tags = {tag.casefold() for tag in filters.tags}
+    found = [(entry, score) for entry, score in found if tags <= set(map(str.casefold, entry.tags))]
+    shown = found[: body.limit]
+    working = _working_services(permissions, [entry for entry, _ in shown])
+    results = [
+        SearchHit(**_summary(permissions, entry, working), score=score, signature=entry.description.partition(": ")[0])
+        for entry, score in shown
+    ]
+    return SearchResponse(query=body.query, results=results, total=len(found))
+
+
+def _summary(permissions: Permissions, entry: Entry, working: frozenset[str] | None) -> dict[str, Any]:
+    caller = permissions.caller
+    service = next(iter(entry.dependencies), "")
+    url = settings().connect_url(service, caller.organization, caller.user) if service else None
+    return {
+        "name": names.rest_name(permissions, entry.module, entry.tool),
+        "full_name": entry.name,
+        "module": entry.module,
+        "description": entry.description.partition(": ")[2],
+        "effect": entry.effect,
+        "version": entry.version,
+        "enabled": entry.enabled,
+        "registered_at": entry.registered_at,
+        "tags": list(entry.tags),
+        "category": entry.category,
+        "author": entry.author,
+        "dependencies": list(entry.dependencies),
+        "connected": _is_connected(entry, working),
+        "connect_url": url,
+    }
+
+
+def _working_services(permissions: Permissions, entries: Iterable[Entry]) -> frozenset[str] | None:
+    """Return the services among those of the entries whose accounts work; None if the broker cannot tell."""
+    services = sorted({service for entry in entries for service in entry.dependencies})
+    try:
+        return broker.connected(permissions.caller, services) if services else frozenset()
+    except McpistError:
+        return None
+
+
+def _is_connected(entry: Entry, working: frozenset[str] | None) -> bool | None:
+    return set(entry.dependencies) <= working if entry.dependencies and working is not None else None
+
+
+def _definitions(permissions: Permissions, platform: Platform, entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    tools = [permissions.catalogue.module(entry.module).tools[entry.tool] for entry in entries]
+    named = [(names.rest_name(permissions, tool.module, tool.name), tool) for tool in tools]
+    return definitions(platform, [(name, tool.description, tool.input_schema) for name, tool in named])

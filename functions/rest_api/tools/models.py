@@ -1,0 +1,146 @@
+"""The bodies of the requests and responses about tools."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from mcpist.tools.tool import Effect
+from rest_api.model import Body, RequestBody, RequestId
+
+MAX_PAGE_SIZE = 100
+
+type ParameterType = Literal["string", "number", "boolean", "object", "array"]
+
+ToolName = Annotated[
+    str,
+    Field(max_length=200, description="The REST name, as github-list-issues, or the full one: github.list_issues"),
+]
+
+
+class Parameter(Body):
+    """A parameter of a tool."""
+
+    name: str
+    type: ParameterType
+    description: str
+    required: bool
+    default: Any = None
+    enum: list[Any] | None = None
+    pattern: str | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+
+
+class Example(Body):
+    """An example call."""
+
+    description: str
+    parameters: dict[str, Any]
+    expected_result: str
+
+
+class ToolSummary(Body):
+    """A tool as it is listed."""
+
+    name: Annotated[str, Field(pattern="^[a-z][a-z0-9-]*$", max_length=64)]
+    full_name: str
+    module: str
+    description: str
+    effect: Effect
+    version: str
+    enabled: bool
+    registered_at: str
+    tags: list[str]
+    category: str
+    author: str
+    dependencies: Annotated[list[str], Field(description="The services whose accounts the tool needs")]
+    connected: Annotated[bool | None, Field(description="Whether its account works; null if it needs none")] = None
+    connect_url: Annotated[str | None, Field(description="Where a person connects the account")] = None
+
+
+class ToolDetail(ToolSummary):
+    """A tool with all that a caller needs."""
+
+    parameters: list[Parameter]
+    input_schema: dict[str, Any]
+    output_fields: list[str]
+    examples: list[Example]
+
+
+class Pagination(Body):
+    """Where a page is among all; the totals are those of what the caller may see."""
+
+    page: Annotated[int, Field(ge=1)]
+    limit: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)]
+    total: Annotated[int, Field(ge=0)]
+    total_pages: Annotated[int, Field(ge=0)]
+
+
+class ToolList(Body):
+    """A page of tools; with `format` the tools are definitions of that platform."""
+
+    tools: list[ToolSummary] | list[dict[str, Any]]
+    pagination: Pagination
+
+
+class SearchFilters(RequestBody):
+    """What a search is narrowed to."""
+
+    category: str = ""
+    tags: Annotated[list[str], Field(max_length=20)] = []
+    effect: Effect | None = None
+
+
+class SearchRequest(RequestBody):
+    """A search for tools by a task in words."""
+
+    query: Annotated[str, Field(max_length=1_000)] = ""
+    filters: SearchFilters = SearchFilters()
+    limit: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)] = 20
+
+
+class SearchHit(ToolSummary):
+    """A tool that fits a task."""
+
+    score: Annotated[float, Field(ge=0, le=1)]
+    signature: str
+
+
+class SearchResponse(Body):
+    """The tools that fit a task, best first."""
+
+    query: str
+    results: list[SearchHit]
+    total: int
+
+
+class CallOptions(RequestBody):
+    """Times of one call, in milliseconds, and how often a request that is safe to repeat is sent again."""
+
+    timeout: Annotated[int, Field(ge=1_000, le=30_000)] = 30_000
+    retry: Annotated[int, Field(ge=0, le=3)] = 0
+    retry_delay: Annotated[int, Field(ge=0, le=10_000)] = 1_000
+
+
+class CallRequest(RequestBody):
+    """A call of one tool."""
+
+    name: ToolName
+    parameters: dict[str, Any] = {}
+    options: CallOptions = CallOptions()
+    compact: Annotated[bool, Field(description="Answer with the few tokens that a model reads at /mcp")] = False
+    confirmation: Annotated[
+        str, Field(max_length=100, description="The id of the question that the person has agreed to")
+    ] = ""
+
+
+class CallResponse(Body):
+    """The result of a call."""
+
+    success: Annotated[bool, Field(json_schema_extra={"const": True})] = True
+    result: Annotated[Any, Field(description="The service's JSON; with `compact` a text")]
+    more: Annotated[str, Field(description="How to read the rest of a list that was cut; empty if nothing was")] = ""
+    account: Annotated[str, Field(description="The account that acted; empty if none was needed")] = ""
+    execution_time: Annotated[int, Field(ge=0, description="Milliseconds")]
+    timestamp: str
+    request_id: RequestId

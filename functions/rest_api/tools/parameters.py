@@ -1,0 +1,66 @@
+"""A tool's parameters as a list, from its JSON Schema."""
+
+from collections.abc import Mapping
+from typing import Any, cast, get_args
+
+from rest_api.tools.models import Parameter, ParameterType
+
+PARAMETER_TYPES = get_args(ParameterType.__value__)
+COPIED_KEYWORDS = ("default", "enum", "pattern", "minimum", "maximum")
+
+
+def parameters_of(schema: Mapping[str, Any]) -> list[Parameter]:
+    """Return the parameters that a schema of arguments has; the schema itself says more about nested ones."""
+    required, definitions = schema.get("required", ()), schema.get("$defs", {})
+    properties = schema.get("properties")
+    return [
+        _parameter(name, _resolved(spec, definitions), required=name in required)
+        for name, spec in (properties if isinstance(properties, dict) else {}).items()
+    ]
+
+
+def _parameter(name: str, spec: Mapping[str, Any], *, required: bool) -> Parameter:
+    copied = {keyword: spec[keyword] for keyword in COPIED_KEYWORDS if _fits(keyword, spec.get(keyword))}
+    description = spec.get("description", "")
+    return Parameter(name=name, type=_type(spec), description=str(description), required=required, **copied)
+
+
+def _fits(keyword: str, value: Any) -> bool:
+    """Whether a keyword's value is one; a schema of an upstream server may be broken."""
+    match keyword:
+        case "enum":
+            return isinstance(value, list)
+        case "pattern":
+            return isinstance(value, str)
+        case "minimum" | "maximum":
+            return isinstance(value, int | float)
+        case _:
+            return value is not None
+
+
+def _resolved(spec: Any, definitions: Any) -> Mapping[str, Any]:
+    """Return a parameter's schema without `null`, and with the definition that it refers to."""
+    if not isinstance(spec, dict):
+        return {}
+    own = {key: value for key, value in spec.items() if key not in {"anyOf", "oneOf", "$ref"}}
+    choices = spec.get("anyOf") or spec.get("oneOf") or []
+    chosen = next((one for one in choices if isinstance(one, dict) and one.get("type") != "null"), {})
+    name = str(spec.get("$ref") or chosen.get("$ref") or "").rpartition("/")[2]
+    defined = definitions.get(name, {}) if isinstance(definitions, dict) else {}
+    return {**(defined if isinstance(defined, dict) else {}), **chosen, **own}
+
+
+def _type(spec: Mapping[str, Any]) -> ParameterType:
+    stated = spec.get("type")
+    names = stated if isinstance(stated, list) else [stated]
+    name = next((one for one in names if one != "null"), None)
+    if name in PARAMETER_TYPES or name == "integer":
+        return "number" if name == "integer" else cast("ParameterType", name)
+    examples = spec.get("enum") or [spec.get("const")]
+    if isinstance(examples[0], bool):
+        return "boolean"
+    if isinstance(examples[0], int | float):
+        return "number"
+    if "properties" in spec:
+        return "object"
+    return "array" if "items" in spec else "string"

@@ -1,0 +1,110 @@
+"""The door of the REST API: its routes, who is let in, and its errors."""
+
+import json
+from typing import Any
+
+import pytest
+from openapi_spec_validator import validate
+
+from mcpist.version import VERSION
+from rest_api import document, openapi
+from tests.rest_api.rest_client import EVENTS, RestClient, handle
+
+ROUTES = [(method.upper(), path) for method, path, _ in openapi.operations(openapi.document())]
+PUBLIC = {("GET", "/")}
+
+
+def test_the_root_says_that_the_server_runs(rest: RestClient) -> None:
+    body = rest.of(None).get("/").json
+    assert (body["status"], body["message"], body["version"]) == ("ok", "MCP Server is running", VERSION)
+    assert body["uptime"] >= 0
+
+
+def test_browsers_are_sent_to_pages_and_programs_to_the_api(rest: RestClient) -> None:
+    program, browser = rest.of(None), rest.of(None).with_headers(accept="text/html,application/json;q=0.9")
+    assert browser.get("/").headers["location"] == "https://mcp.example.com/connect"
+    listed = program.get("/tools", module="rag")
+    assert (listed.status, listed.headers["location"]) == (302, "https://mcp.example.com/v1/tools?module=rag")
+    assert browser.get("/tools").headers["location"] == "https://mcp.example.com/v1/docs"
+    called = program.post("/tools/call", {"name": "x"})
+    assert (called.status, called.headers["location"]) == (307, "https://mcp.example.com/v1/tools/call")
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(set(ROUTES) - PUBLIC))
+def test_no_route_is_open_without_a_token(rest: RestClient, method: str, path: str) -> None:
+    answer = rest.of(None).send(method, path.replace("{", "").replace("}", ""))
+    assert (answer.status, answer.json["code"]) == (401, "AUTHENTICATION_ERROR")
+    assert "resource_metadata=" in answer.headers["www-authenticate"]
+    assert answer.headers["x-mcpist-www-authenticate"] == answer.headers["www-authenticate"]
+
+
+def test_a_stranger_is_refused(rest: RestClient) -> None:
+    assert rest.of("stranger").get("/v1/tools").status == 403
+
+
+def test_an_organization_and_a_role_are_named_by_headers(rest: RestClient) -> None:
+    assert rest.with_headers(x_mcpist_organization="acme", x_mcpist_role="members").get("/v1/tools").status == 200
+    assert rest.with_headers(x_mcpist_organization="other").get("/v1/tools").status == 403
+    assert rest.with_headers(x_mcpist_role="other").get("/v1/tools").status == 403
+
+
+def test_unknown_routes_methods_and_media_types_are_errors_like_others(rest: RestClient) -> None:
+    unknown = rest.get("/v1/nothing")
+    assert (unknown.status, unknown.json["code"]) == (404, "NOT_FOUND")
+    wrong = rest.send("PUT", "/v1/tools/call", {})
+    assert (wrong.status, wrong.json["code"]) == (405, "METHOD_NOT_ALLOWED")
+    assert "POST" in wrong.headers["allow"]
+    text = rest.with_headers(content_type="text/plain").post("/v1/tools/call", "name=x")
+    assert (text.status, text.json["code"]) == (415, "UNSUPPORTED_MEDIA_TYPE")
+    large = rest.call("rag-list-tags", parameters={"x": "x" * 1_000_001})
+    assert (large.status, large.json["code"]) == (413, "PAYLOAD_TOO_LARGE")
+    for answer in (unknown, wrong, text, large):
+        assert {"success", "error", "code", "hint", "request_id"} <= set(answer.json)
+        assert answer.json["success"] is False
+
+
+def test_a_binary_body_is_refused(rest: RestClient) -> None:
+    for body in ("////", "x"):
+        answer = handle(rest.event("POST", "/v1/tools/call", body) | {"isBase64Encoded": True})
+        assert (answer.status, answer.json["details"]["field"]) == (400, "body")
+
+
+def test_errors_are_in_the_language_that_the_request_asks_for(rest: RestClient) -> None:
+    assert "見つかりません" in rest.with_headers(accept_language="ja").get("/v1/tools/nope").json["error"]
+
+
+def test_a_defect_is_answered_without_its_message(rest: RestClient) -> None:
+    event = rest.event("GET", "/v1/tools")
+    del event["requestContext"]["http"]
+    answer = handle(event)
+    assert (answer.status, answer.json["code"]) == (500, "INTERNAL_ERROR")
+    assert "http" not in answer.json["error"]
+
+
+@pytest.mark.parametrize("event", sorted(file.stem for file in EVENTS.glob("rest_api_*.json")))
+def test_the_door_answers_every_event_file(rest: RestClient, event: str) -> None:
+    content: dict[str, Any] = json.loads((EVENTS / f"{event}.json").read_text("utf-8"))
+    if "authorization" in content["headers"]:
+        content["headers"]["authorization"] = f"Bearer {rest.login.mint('uma')}"
+    assert handle(content).status < 400
+
+
+# -- the OpenAPI document -----------------------------------------------------------------------------
+
+
+def test_the_document_is_valid_openapi_and_that_of_the_routes(rest: RestClient) -> None:
+    served = rest.of(None).get("/v1/openapi.json").json
+    validate(served)
+    assert served["openapi"].startswith("3.1")
+    assert served["servers"] == [{"url": "https://mcp.example.com"}]
+    assert openapi.FILE.read_text("utf-8") == document.generate()
+
+
+def test_every_operation_is_named_tagged_and_may_answer_with_our_error() -> None:
+    names = []
+    for _, _, operation in openapi.operations(openapi.document()):
+        names.append(operation["operationId"])
+        assert operation["tags"]
+        assert "422" not in operation["responses"]
+        assert operation["responses"]["default"]
+    assert len(set(names)) == len(names)
