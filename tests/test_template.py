@@ -388,7 +388,7 @@ def test_each_function_is_bounded_and_has_its_alias(resources: Json) -> None:
     [
         ("off", set()),
         ("endpoint", {"McpEndpoint"}),
-        ("all", {"McpEndpoint", "Connect", "TokenBroker", "StepRunner"}),
+        ("all", {"McpEndpoint", "RestApi", "Connect", "TokenBroker", "StepRunner"}),
     ],
 )
 def test_only_what_the_owner_chooses_starts_from_a_paid_snapshot_and_never_what_nobody_waits_for(
