@@ -27,6 +27,7 @@ COMMANDS = {
     "audit": ("infra.cli.audit:show_audit", "Show who used which account for which tool."),
     "upstream": ("infra.cli.upstream:upstream", "Check, approve and import the MCP servers behind this one."),
     "api": ("infra.cli.apis:api", "Make modules from OpenAPI descriptions, and check them."),
+    "smoke": ("infra.cli.smoke.command:run_smoke", "Use a deployment once and show what does not work."),
     "doctor": ("infra.cli.doctor.command:run_doctor", "Check a deployment and show how to correct it."),
 }
 

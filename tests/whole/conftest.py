@@ -27,8 +27,10 @@ from infra.local.deployment import (
     with_modules,
 )
 from infra.local.environment import operating
+from mcpist.aws.table import Table
 from mcpist.caller import Role
 from mcpist.people import directory
+from mcpist.settings import settings
 from tests.core.loopback import listening
 from tests.roles.judgement import check_requests
 from tests.whole.library_server import LibraryServer
@@ -180,3 +182,15 @@ def user(deployment: LocalDeployment) -> McpUser:
 @pytest.fixture
 def administrator(deployment: LocalDeployment) -> McpUser:
     return McpUser(deployment, deployment.token(ADMINISTRATOR))
+
+
+@pytest.fixture
+def guests(deployment: LocalDeployment) -> Iterator[None]:
+    """Remove the organizations that a test creates."""
+    with operating(deployment.aws):
+        yield
+        table = Table(settings().directory_table, "directory")
+        for name in set(directory.organizations()) - {ORGANIZATION}:
+            for item in table.query(f"org#{name}"):
+                table.delete(item["pk"], item["sk"])
+            table.delete("orgs", f"org#{name}")

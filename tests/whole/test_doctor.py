@@ -9,13 +9,10 @@ import pytest
 from infra.cli.doctor.checks import CHECKS
 from infra.cli.main import run
 from infra.cli.up import _recorded
-from infra.local.deployment import ORGANIZATION, ROLE, LocalDeployment
-from infra.local.environment import operating
+from infra.local.deployment import ROLE, LocalDeployment
 from infra.local.names import STACK
-from mcpist.aws.table import Table
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
-from mcpist.settings import settings
 
 type Line = dict[str, str]
 type Examine = Callable[[], tuple[int, dict[str, list[Line]]]]
@@ -203,18 +200,6 @@ def test_only_what_the_broker_can_read_is_of_use(deployment: LocalDeployment, ex
         assert f"`aws ssm put-parameter --overwrite --type SecureString --name {broken}" in told[broken]["remedy"]
     assert told["google"]["state"] == "warning"
     assert "/connect/callback/google" in told["google"]["remedy"]
-
-
-@pytest.fixture
-def guests(deployment: LocalDeployment) -> Iterator[None]:
-    """Remove the organizations that a test creates."""
-    with operating(deployment.aws):
-        yield
-        table = Table(settings().directory_table, "directory")
-        for name in set(directory.organizations()) - {ORGANIZATION}:
-            for item in table.query(f"org#{name}"):
-                table.delete(item["pk"], item["sk"])
-            table.delete("orgs", f"org#{name}")
 
 
 @pytest.mark.usefixtures("guests")

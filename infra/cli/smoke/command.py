@@ -1,0 +1,86 @@
+"""`mcpist smoke`: use a deployment once, and succeed if nothing is a problem."""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated
+
+import httpx2
+from botocore.exceptions import BotoCoreError, ClientError
+from typer import Argument, Option
+
+from infra.cli.doctor import versions
+from infra.cli.doctor.checks import CheckResult
+from infra.cli.doctor.deployment import Deployment, read_deployment
+from infra.cli.doctor.finding import Finding, problem, skipped
+from infra.cli.doctor.report import report
+from infra.cli.document import CommandError, CommandResult
+from infra.cli.endpoint import Endpoint
+from infra.cli.last_up import last_up
+from infra.cli.options import Target, Token, with_target
+from infra.cli.smoke import access_token, account, public, tools
+from infra.cli.target import opened
+
+NO_TOKEN = skipped("no access token was given: --token")
+NO_STACK = skipped("no stack was named: --stack")
+_REMEDIES = {
+    "login": "Check the URL (the output McpUrl), its DNS name and its certificate.",
+    "use": "`mcpist doctor --stack STACK` checks what the endpoint needs.",
+    "account": "Use a profile that may read the stack, Lambda, logs and metrics: --profile.",
+}
+
+
+@with_target
+def run_smoke(
+    target: Target,
+    url: Annotated[str | None, Argument(metavar="URL", help="The output McpUrl. [default: the last `up`'s]")] = None,
+    token: Token = None,
+    wait: Annotated[int, Option(metavar="SECONDS", help="How long to wait for a metric.")] = 60,
+) -> CommandResult:
+    """Use a deployment once, as a client does; with --stack, look for the traces in the account as well."""
+    if url is None:
+        last = last_up("give the URL")
+        url, token = str(last["mcp_url"]), token or str(last["access_token"])
+    since = datetime.now(UTC)
+    lines = [*_public(url), *_with_token(url, token or ""), *_in_account(target, since, wait)]
+    return report(lines, "mcpist smoke")
+
+
+def _public(url: str) -> Iterator[CheckResult]:
+    yield from _lines("login", "resource metadata", partial(public.resource, url))
+    yield from _lines("login", "authorization server", partial(public.login, url))
+    yield from _lines("login", "challenge", partial(public.challenge, url))
+
+
+def _with_token(url: str, token: str) -> Iterator[CheckResult]:
+    checks: dict[str, Callable[[Endpoint], Iterable[Finding]]] = {
+        "token": lambda endpoint: access_token.claims(endpoint.url, endpoint.token),
+        "tools": tools.three_tools,
+        "call": tools.call,
+        "batch": tools.batch,
+    }
+    for about, check in checks.items():
+        yield from _lines("use", about, partial(check, Endpoint(url, token)) if token else lambda: (NO_TOKEN,))
+
+
+def _in_account(target: Target, since: datetime, wait: int) -> Iterator[CheckResult]:
+    checks: dict[str, Callable[[Deployment], Iterable[Finding]]] = {
+        "live": versions.functions,
+        "logs": partial(account.logs, since=since),
+        "metrics": partial(account.metrics, since=since, seconds=wait),
+    }
+    if not target.deployed:
+        yield from (CheckResult("account", about, NO_STACK) for about in checks)
+        return
+    with opened(target):
+        deployment = read_deployment(target, None, None)
+        for about, check in checks.items():
+            yield from _lines("account", about, partial(check, deployment))
+
+
+def _lines(area: str, about: str, findings: Callable[[], Iterable[Finding]]) -> Iterator[CheckResult]:
+    """Yield a check's findings; an error, after which nothing is known, is a problem here."""
+    try:
+        yield from (CheckResult(area, about, finding) for finding in findings())
+    except (BotoCoreError, ClientError, CommandError, OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+        yield CheckResult(area, about, problem(str(error), _REMEDIES[area]))

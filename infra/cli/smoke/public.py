@@ -1,0 +1,89 @@
+"""Checks without a token: the way on which a client finds the login."""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+
+from infra.cli.doctor.endpoint import LOGIN_PATH, REMAPPED, RESOURCE_PATH
+from infra.cli.doctor.finding import Finding, ok, problem, warning
+from infra.cli.doctor.web import ask, document
+from mcpist.people.identity import METADATA_PATHS
+
+COPY = "x-mcpist-www-authenticate"
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+ADDRESS_HINT = "Use the output McpUrl of the stack: `mcpist doctor --stack STACK` says what is wrong with its address."
+
+
+def resource(url: str) -> Iterator[Finding]:
+    """Check the metadata of the protected resource (RFC 9728) at both of its addresses."""
+    for address in resource_addresses(url):
+        found = document(address)
+        if found is None:
+            yield problem(f"{address} returns no metadata", ADDRESS_HINT)
+        elif not f"{url}/".startswith(f"{str(found.get('resource', '')).rstrip('/')}/"):
+            named = f"{address} names the resource {found.get('resource')}, and strict clients of {url} refuse"
+            yield problem(named, "Deploy with the empty Audience: `make deploy ARGS=Audience=`.")
+        else:
+            yield ok(f"{urlsplit(address).path}: tokens for {found['resource']} from {', '.join(issuers(found))}")
+
+
+def login(url: str) -> Iterator[Finding]:
+    """Check that the authorization server describes a login that MCP clients accept."""
+    for issuer in issuers(document(resource_addresses(url)[0]) or {}):
+        found = login_metadata(issuer)
+        if found is None:
+            yield problem(
+                f"{issuer} publishes no metadata", "Let the issuer publish it, or deploy with another Issuer."
+            )
+        elif "S256" not in found.get("code_challenge_methods_supported", ()):
+            yield problem(f"{issuer} does not announce PKCE with S256", "Enable it at the issuer, or use another one.")
+        elif str(found.get("issuer", "")).rstrip("/") != issuer.rstrip("/"):
+            yield problem(f"{issuer} calls itself {found.get('issuer')}", "Deploy with the name that it gives itself.")
+        else:
+            yield ok(f"{issuer}: authorization code with PKCE, {_registration(found)}")
+
+
+def challenge(url: str) -> Iterator[Finding]:
+    """Check the response to a client without a token, with its headers as they arrive."""
+    response = ask("POST", url, json=PING)
+    if response.status_code != httpx2.codes.UNAUTHORIZED:
+        yield problem(f"POST {url} without a token returns {response.status_code}, not 401", ADDRESS_HINT)
+        return
+    headers = {
+        name: response.headers[name] for name in ("www-authenticate", REMAPPED, COPY) if name in response.headers
+    }
+    arrived = "; ".join(f"{name}: {value}" for name, value in headers.items())
+    if not any("resource_metadata=" in value for value in headers.values()):
+        yield problem(f"401 without the address of the metadata, {arrived or 'and no challenge'}", ADDRESS_HINT)
+    elif "www-authenticate" in headers or REMAPPED in headers:
+        yield ok(f"401, {arrived}")  # clients that do not see the renamed header look at the host's root
+    else:
+        remedy = "Clients find the metadata at the host's root; a proxy in front of the API may remove the header."
+        yield warning(f"401 without www-authenticate, {arrived}", remedy)
+
+
+def resource_addresses(url: str) -> tuple[str, str]:
+    """Return the addresses of the metadata: at the host's root, and for the endpoint's path."""
+    parts = urlsplit(url)
+    root = f"{parts.scheme}://{parts.netloc}{RESOURCE_PATH}"
+    return root, f"{root}{parts.path}"
+
+
+def issuers(metadata: dict[str, Any]) -> tuple[str, ...]:
+    """Return the authorization servers that the metadata names."""
+    return tuple(str(one) for one in metadata.get("authorization_servers", ()))
+
+
+def login_metadata(issuer: str) -> dict[str, Any] | None:
+    """Return an authorization server's metadata, found as clients find it."""
+    return next(
+        filter(None, map(document, (f"{issuer.rstrip('/')}{path}" for path in (LOGIN_PATH, *METADATA_PATHS)))), None
+    )
+
+
+def _registration(metadata: dict[str, Any]) -> str:
+    if metadata.get("client_id_metadata_document_supported"):
+        return "clients name themselves by a document"
+    return "clients register themselves" if metadata.get("registration_endpoint") else "clients are given an id"
