@@ -1,4 +1,4 @@
-"""`make docs`: the pages of `docs/tools/` and of errors, the schema of upstreams' files, the OpenAPI document."""
+"""`make docs`: pages of tools, errors and prices, the schema of upstreams' files, and the OpenAPI document."""
 
 import json
 import sys
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from infra.bench.month import month_page
+from infra.bench.report import COSTS, replaced
 from mcpist import errors
 from mcpist.tools.module import Module
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
@@ -35,6 +37,7 @@ def main() -> None:
     """Write every page and the schema, and delete the pages of removed modules; with `--check` only compare them."""
     wanted = {FOLDER / name: text for name, text in pages().items()}
     wanted |= {ERRORS: error_page(), UPSTREAMS_SCHEMA: upstreams_schema(), OPENAPI: openapi_document()}
+    wanted[COSTS] = replaced(month_page(), COSTS, "month")
     there = {path: path.read_text("utf-8") for path in {*FOLDER.glob("*.md"), *wanted} if path.exists()}
     drifted = sorted(path for path in {*wanted, *there} if wanted.get(path) != there.get(path))
     if "--check" in sys.argv[1:]:

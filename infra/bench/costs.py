@@ -5,12 +5,10 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from infra.bench.meter import Meter
-from infra.bench.prices import Usage, dollars, prices
+from infra.bench.prices import Usage, dollar_text, dollars, prices
 from infra.bench.report import COSTS, keep, measured, table
 from infra.bench.stub_deployment import StubDeployment, say
 from infra.local import accounts
@@ -20,7 +18,6 @@ ROUNDS = 5
 CHAINS, LINKS = 5, 6
 STEPS = CHAINS * LINKS
 CACHE_EXPIRY_SECONDS = 6  # after which the directory and the list of documents are read again
-MONTH_SECONDS = 30 * 24 * 3600
 SCALE = {"call": 1_000_000, "step": 1_000}
 
 
@@ -48,7 +45,7 @@ def measure(stub: StubDeployment) -> None:
     """Count and price all cases, and write the tables into docs/costs.md."""
     accounts.connect(stub.deployment, "stub-token", service="stub")
     found = {case: usage(Meter(stub.deployment), case) for case in cases(stub)}
-    tables = (usage_table(found), cost_table(found), monthly_cost_table(stub), price_table())
+    tables = (usage_table(found), cost_table(found))
     text = f"Measured {measured()}.\n\n" + "\n".join(tables)
     print(text)
     keep(text, COSTS, "costs")
@@ -121,56 +118,8 @@ def cost_table(found: Mapping[Case, Usage]) -> str:
     columns = ["dollars of", *(f"{SCALE[case.part]:,} {case.part}s ({case.name})" for case in found)]
     costs = [{key: part * SCALE[case.part] for key, part in dollars(one).items()} for case, one in found.items()]
     keys = [key for key in prices() if any(key in one for one in costs)]
-    rows = [[prices()[key].name, *(_dollars(one.get(key, 0)) for one in costs)] for key in keys]
-    return table(columns, [*rows, ["**together**", *(f"**{_dollars(sum(one.values()))}**" for one in costs)]])
-
-
-def monthly_cost_table(stub: StubDeployment) -> str:
-    """Return the table of the costs of a month without requests."""
-    watch, functions = (ROOT / "infra/watch.yaml").read_text("utf-8"), stub.deployment.aws.template.functions
-    kept = sum(one.memory_mb / 1024 for one in functions if one.snap_start)
-    month: Usage = {
-        "snapshot_gb_second": kept * MONTH_SECONDS,
-        "kms_key_month": len(stub.deployment.aws.template.keys),
-        "alarm_month": len(re.findall(r"(?m)^    Type: AWS::CloudWatch::Alarm$", watch)),
-        "metric_month": len(metrics(stub.deployment.logs)),
-    }
-    costs = dollars(month)
-    rows = [[prices()[key].name, f"{month[key]:,.0f}", _dollars(cost)] for key, cost in costs.items()]
-    return table(
-        ["each month", "how many", "dollars"], [*rows, ["**together**", "", f"**{_dollars(sum(costs.values()))}**"]]
-    )
-
-
-def metrics(logs: Path) -> set[str]:
-    """Return the custom metrics in the functions' logs, each with its dimensions."""
-    lines = [line for log in logs.iterdir() for line in log.read_text("utf-8").splitlines() if '"_aws"' in line]
-    found = set()
-    for entry in map(json.loads, lines):
-        for one in entry["_aws"]["CloudWatchMetrics"]:
-            for dimensions in one["Dimensions"]:
-                values = [entry[dimension] for dimension in dimensions]
-                found |= {json.dumps([one["Namespace"], metric["Name"], values]) for metric in one["Metrics"]}
-    return found
-
-
-def price_table() -> str:
-    """Return the table of the prices and their sources."""
-    rows = []
-    for price in prices().values():
-        seen = price.seen.isoformat() if price.seen else "none"
-        host = price.source.split("/")[2]
-        rows.append(
-            [
-                price.name,
-                f"${price.dollars:.10f}".rstrip("0").rstrip("."),
-                f"{price.per:,}",
-                price.unit,
-                f"[{host}]({price.source})",
-                seen,
-            ]
-        )
-    return table(["price", "dollars", "for", "unit", "source", "its date"], rows)
+    rows = [[prices()[key].name, *(dollar_text(one.get(key, 0)) for one in costs)] for key in keys]
+    return table(columns, [*rows, ["**together**", *(f"**{dollar_text(sum(one.values()))}**" for one in costs)]])
 
 
 def _event(stub: StubDeployment, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -186,10 +135,3 @@ def _amount(amount: float) -> str:
     if not amount:
         return ""
     return f"{amount:,.0f}" if amount >= 100 else f"{amount:.3g}"
-
-
-def _dollars(amount: float) -> str:
-    """Return dollars with cents, or below one dollar three digits without an exponent."""
-    if not amount:
-        return ""
-    return f"{amount:,.2f}" if amount >= 1 else f"{Decimal(f'{amount:.2e}'):f}"

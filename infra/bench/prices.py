@@ -4,6 +4,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
@@ -31,6 +32,13 @@ class Price:
     def of(self, amount: float) -> float:
         """Return the dollars for an amount."""
         return amount * self.dollars / self.per
+
+
+def dollar_text(amount: float) -> str:
+    """Return dollars with cents, or below one dollar three digits without an exponent; nothing for zero."""
+    if not amount:
+        return ""
+    return f"{amount:,.2f}" if amount >= 1 else f"{Decimal(f'{amount:.2e}'):f}"
 
 
 def total(usages: Iterable[Mapping[str, float]]) -> Usage:

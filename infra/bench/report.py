@@ -27,9 +27,14 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def keep(text: str, page: Path, name: str) -> None:
     """Replace the text between the marks of this name in a page."""
+    page.write_text(replaced(text, page, name), "utf-8")
+
+
+def replaced(text: str, page: Path, name: str) -> str:
+    """Return the page with another text between the marks of this name."""
     begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
     before, begins, rest = page.read_text("utf-8").partition(begin)
     _, ends, after = rest.partition(end)
     if not begins or not ends:
         raise ValueError(f"{page.name} has no place for {name}")
-    page.write_text(f"{before}{begin}{text}{end}{after}", "utf-8")
+    return f"{before}{begin}{text}{end}{after}"

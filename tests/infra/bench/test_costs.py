@@ -1,7 +1,4 @@
-import json
-from pathlib import Path
-
-from infra.bench.costs import Case, cost_table, metrics, usage_table
+from infra.bench.costs import Case, cost_table, usage_table
 from infra.bench.meter import Stopwatch
 from infra.bench.prices import Usage
 from infra.local.aws_requests import AwsRequest
@@ -49,13 +46,3 @@ def test_an_invocation_is_timed_for_the_function_that_it_went_to() -> None:
     (first, within), (second, whole) = stopwatch.took
     assert (first, second) == ("TokenBrokerFunction", "McpEndpointFunction")
     assert 0 <= within <= whole
-
-
-def test_custom_metrics_are_counted_by_their_dimensions(tmp_path: Path) -> None:
-    def told(operation: str) -> str:
-        about = {"Namespace": "mcpist", "Dimensions": [["service"]], "Metrics": [{"Name": "Lost"}, {"Name": "Found"}]}
-        return json.dumps({"_aws": {"CloudWatchMetrics": [about]}, "service": operation})
-
-    log = tmp_path / "McpEndpointFunction.log"
-    log.write_text("\n".join(['{"message": "answer"}', told("a"), told("a"), told("b")]), "utf-8")
-    assert len(metrics(tmp_path)) == 4

@@ -33,4 +33,4 @@ def test_every_price_has_a_source_that_is_not_of_the_future(price: Price) -> Non
     assert price.dollars > 0
     assert price.per >= 1
     assert urlsplit(price.source).scheme == "https"
-    assert price.seen is None or price.seen <= date(2026, 11, 21)
+    assert price.seen is None or price.seen <= date(2026, 11, 22)
