@@ -78,6 +78,12 @@ def test_the_redirects_of_known_clients_are_registered_and_plain_http_is_loopbac
     assert all(re.match(r"https://|cursor://|http://(localhost|127\.0\.0\.1):\d+", one) for one in REDIRECTS)
 
 
+def test_the_page_on_clients_has_every_redirect_that_is_registered() -> None:
+    page = (ROOT / "docs/clients.md").read_text("utf-8")
+    assert [uri for uri in REDIRECTS if f"`{uri}`" not in page] == ["http://localhost:8080/callback"]
+    assert "--callback-port 8080" in page
+
+
 def test_a_token_without_an_audience_needs_the_scope_of_the_stacks_own_resource(login: Json) -> None:
     (resource,) = of_type(login, "AWS::Cognito::UserPoolResourceServer").values()
     assert [scope["ScopeName"] for scope in resource["Scopes"]] == ["use"]

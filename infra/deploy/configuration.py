@@ -1,4 +1,4 @@
-"""What the owner has set: on the command line, in samconfig.toml, and in the deployed stack."""
+"""The owner's settings in samconfig.toml and on the command line."""
 
 import shlex
 import tomllib
