@@ -104,6 +104,7 @@ def _facts(deployment: LocalDeployment) -> dict[str, object]:
         "stack": {
             "STACK_NAME": stack_prefix(PSEUDO["AWS::StackId"]),
             "PUBLIC_URL": deployment.aws.api_url,
+            "LOCAL_SERVICES": "on",
             **{variable: deployment.aws.resource(table) for variable, table in TABLES.items()},
             "APIS": str(deployment.apis),
             "TOKEN_BROKER": deployment.aws.resource("TokenBrokerFunction.Alias"),

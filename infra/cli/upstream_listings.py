@@ -62,7 +62,7 @@ def fetch_listings(
 ) -> dict[str, ListingResult]:
     """List the tools of servers, all at once; only an `embedded` stack may use loopback. Child processes are ended."""
     with (
-        _public_url_set(embedded),
+        _local_services_set(embedded),
         closing(Upstreams(servers)) as upstreams,
         ThreadPoolExecutor(len(servers) or 1) as pool,
     ):
@@ -108,16 +108,16 @@ def _answer(upstreams: Upstreams, name: str, server: UpstreamServer, secrets: Ma
 
 
 @contextmanager
-def _public_url_set(embedded: bool) -> Iterator[None]:
-    """Set the public URL of the embedded stack, or none, in this process, and restore it afterwards."""
-    before = os.environ.get("PUBLIC_URL")
-    os.environ["PUBLIC_URL"] = "http://127.0.0.1" if embedded else ""
+def _local_services_set(allowed: bool) -> Iterator[None]:
+    """Allow or forbid services on loopback in this process, and restore the setting afterwards."""
+    before = os.environ.get("LOCAL_SERVICES")
+    os.environ["LOCAL_SERVICES"] = "on" if allowed else "off"
     settings.cache_clear()
     try:
         yield
     finally:
         if before is None:
-            del os.environ["PUBLIC_URL"]
+            del os.environ["LOCAL_SERVICES"]
         else:
-            os.environ["PUBLIC_URL"] = before
+            os.environ["LOCAL_SERVICES"] = before
         settings.cache_clear()
