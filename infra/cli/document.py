@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from mcpist.errors import Locale, McpistError
+from mcpist.visible_text import hidden_characters
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,10 @@ class Document:
         return drawn
 
     def _print(self, value: dict[str, Any]) -> None:
-        print(json.dumps(value, ensure_ascii=False), file=self.out, flush=True)
+        text = json.dumps(value, ensure_ascii=False)
+        for letter in hidden_characters(text):  # the same JSON, which steers no terminal
+            text = text.replace(letter, json.dumps(letter)[1:-1])
+        print(text, file=self.out, flush=True)
 
 
 def _now() -> str:

@@ -16,6 +16,7 @@ from infra.cli.target import opened
 from infra.cli.upstream_import import import_client_config
 from infra.cli.upstream_listings import ListingResult, ToolRow, fetch_listings, resolve_categories, rows
 from mcpist.aws import clients
+from mcpist.visible_text import visible
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import counts
 from mcpist_services.upstream.configuration import Configuration, load
@@ -88,7 +89,8 @@ def list_tools(
         found = _rows(view, list(configured.servers))
     shown = [row for row in found if name in {None, row.category, row.chosen.server}]
     lines = [
-        f"{row.category}.{row.chosen.tool}  {row.state}  {'; '.join(row.flags) or row.description}" for row in shown
+        visible(f"{row.category}.{row.chosen.tool}  {row.state}  {'; '.join(row.flags) or row.description}")
+        for row in shown
     ]
     return CommandResult(
         metadata={"file": str(file), "tools": [row.as_dict() for row in shown]}, drawing="\n".join(lines)
@@ -120,7 +122,7 @@ def approve_tools(
     left = [row for row in waiting if row not in chosen]
     names = [row.chosen.tool for row in chosen]
     lines = [f"approved: {', '.join(names) or 'no tool waited for approval'}"]
-    lines += [f"waits: {row.chosen.tool}  {'; '.join(row.flags)}" for row in left]
+    lines += [visible(f"waits: {row.chosen.tool}  {'; '.join(row.flags)}") for row in left]
     facts = {"server": server, "approved": names, "waiting": [row.as_dict() for row in left]}
     return CommandResult(metadata=facts, drawing="\n".join(lines))
 
@@ -229,7 +231,7 @@ def _render(report: Mapping[str, Any]) -> str:
     for one in report["categories"]:
         besides = [f"{what}: {', '.join(names)}" for what, names in one.items() if isinstance(names, list) and names]
         lines.append("  ".join([one["name"], f"{one['tools']} tools", *besides]))
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))
 
 
 def _unknown(name: str, known: Iterable[str]) -> CommandError:

@@ -10,7 +10,7 @@ from typing import Any
 
 from mcpist.errors import McpistError
 from mcpist.settings import settings
-from mcpist_services.upstream.categories import ResolvedCategory, SelectedTool, resolve_all
+from mcpist_services.upstream.categories import ResolvedCategory, SelectedTool, resolve_all, select_tool
 from mcpist_services.upstream.configuration import Configuration, UpstreamServer
 from mcpist_services.upstream.connections import Identity, Upstreams
 from mcpist_services.upstream.listing import Listing
@@ -30,7 +30,7 @@ class ListingResult:
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
-    """A tool of a category; its state is `enabled`, `disabled`, or the reason why it is not approved."""
+    """A tool of a category; its state is `enabled`, `disabled`, `broken`, or the reason why it is not approved."""
 
     category: str
     chosen: SelectedTool
@@ -84,7 +84,18 @@ def rows(
             pin = Pin(tool.name, fingerprint(tool), "operator", int(time.time()))
             said = (chosen.description or tool.description or "").strip().partition("\n")[0]
             found.append(ToolRow(resolved.name, chosen, state, tuple(review_warnings(tool)), pin, said))
+        found += _broken_rows(resolved, listings)
     return found
+
+
+def _broken_rows(resolved: ResolvedCategory, listings: Mapping[str, Listing]) -> Iterator[ToolRow]:
+    """Return the tools that the category would have if they were not broken."""
+    for server in resolved.category.servers:
+        for item in listings[server].rejected if server in listings else ():
+            chosen = select_tool(resolved.category, server, item.name)
+            if item.kind == "tools" and chosen is not None:
+                pin = Pin(item.name, "", "operator", 0)
+                yield ToolRow(resolved.name, chosen, "broken", (item.problem,), pin, "")
 
 
 def resolve_categories(configured: Configuration, listings: Mapping[str, Listing]) -> list[ResolvedCategory]:

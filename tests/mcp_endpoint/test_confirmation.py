@@ -1,7 +1,6 @@
 """Destructive batches: which clients are asked, and what an answer permits."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -259,12 +258,20 @@ def test_the_question_is_in_japanese_if_the_request_asks_for_it(asker: EndpointC
 # -- the account that acts ----------------------------------------------------------------------------
 
 
-def test_long_targets_are_truncated_and_the_account_is_named() -> None:
-    step = DestructiveUse("github", "delete_label", {"name": "x" * 1_000}, 2, "drop")
-    text = replace(step, account="uma-at-github").as_text()
-    assert text.endswith("… (account: uma-at-github)")
-    assert len(text) < 400
-    assert replace(step, account="uma-at-github").as_dict()["account"] == "uma-at-github"
+def test_a_person_reads_whole_targets_and_the_account_and_a_message_cuts_them() -> None:
+    step = DestructiveUse("github", "delete_label", {"name": "x" * 1_000}, 2, "drop", account="uma-at-github")
+    assert step.as_text().count("x") == 1_000
+    assert step.as_text(300).endswith("… (account: uma-at-github)")
+    assert len(step.as_text(300)) < 400
+    assert step.as_dict()["account"] == "uma-at-github"
+
+
+@pytest.mark.parametrize("hidden", ["\n", "\r", "\x1b[2J", "\x9b2J", "\u202e", "\u2028", "\u2066"])
+def test_no_target_and_no_account_adds_a_line_to_the_question(hidden: str) -> None:
+    name = f"old{hidden}- line 9: rag.search_docs"
+    text = DestructiveUse("github", "delete_label", {"name": name}, 2, "drop", account=name).as_text()
+    assert not {"\n", "\r", "\x1b", "\x9b", "\u202e", "\u2028", "\u2066"} & set(text)
+    assert text.count("line 9") == 2
 
 
 # -- calls --------------------------------------------------------------------------------------------

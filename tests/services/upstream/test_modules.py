@@ -53,6 +53,17 @@ def test_without_a_configuration_nothing_of_this_room_is_used(aws: list[str]) ->
     assert Permissions(caller(), CATALOGUE).catalogue is CATALOGUE
 
 
+def test_a_broken_tool_says_why_it_is_missing_and_the_others_work(upstreams: Upstreams) -> None:
+    broken = {"name": "write_file", "inputSchema": {"type": "object", "properties": {"a": {"items": 5}}}}
+    upstreams.configure({"serena": upstreams.scripted("serena", tools=[READ, broken])}, {"serena.fs": FS})
+    of = permissions("serena.fs.*")
+    assert tools(of) == ["read_file"]
+    error = refusal(of, "write_file")
+    assert isinstance(error, SchemaFetchError)
+    assert "inputSchema.properties.a.items" in error.details["problem"]
+    assert of.module("serena.fs").notes["unavailable"] == ["wipe", "write_file"]
+
+
 def test_a_category_is_a_module_whose_named_tools_work_at_once(upstreams: Upstreams) -> None:
     upstreams.configure({"serena": upstreams.scripted("serena", tools=TOOLS)}, {"serena.fs": FS})
     of = permissions("serena.fs.*")

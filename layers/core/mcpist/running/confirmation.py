@@ -8,8 +8,10 @@ from mcpist.caller import Caller
 from mcpist.errors import ConfirmationDeclined, ConfirmationPending, ConfirmationRequired, StaleConfirmation
 from mcpist.people import questions
 from mcpist.render.answer import compact_json
+from mcpist.visible_text import visible
 
 MAX_TARGETS_CHARACTERS = 300
+"""Of an error's message, which a model reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +35,18 @@ class DestructiveUse:
         fields = {**step, "tool": f"{self.module}.{self.tool}", "targets": self.targets}
         return fields | {name: value for name, value in (("each", self.each), ("account", self.account)) if value}
 
-    def as_text(self) -> str:
-        """`line 2, drop: tracker.delete_label {"name":"old"} (account: octocat)`."""
+    def as_text(self, max_targets: int | None = None) -> str:
+        """Return one line: `line 2, drop: tracker.delete_label {"name":"old"} (account: octocat)`.
+
+        A person reads the whole targets; `max_targets` cuts them to so many characters, for a message.
+        """
         targets = compact_json(self.targets)
-        if len(targets) > MAX_TARGETS_CHARACTERS:
-            targets = f"{targets[:MAX_TARGETS_CHARACTERS]}…"
+        if max_targets is not None and len(targets) > max_targets:
+            targets = f"{targets[:max_targets]}…"
         step = f"line {self.line}, {self.id}: " if self.id else ""
         each = f" for each of {self.each}" if self.each else ""
         account = f" (account: {self.account})" if self.account else ""
-        return f"{step}{self.module}.{self.tool} {targets}{each}{account}"
+        return visible(f"{step}{self.module}.{self.tool} {targets}{each}{account}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,5 +109,5 @@ def require_confirmation(
 def _refusal[Refusal: ConfirmationRequired](
     kind: type[Refusal], destructive: Sequence[DestructiveUse], **details: str
 ) -> Refusal:
-    steps = "; ".join(use.as_text() for use in destructive)
+    steps = "; ".join(use.as_text(MAX_TARGETS_CHARACTERS) for use in destructive)
     return kind(steps=steps, destructive=[use.as_dict() for use in destructive], **details)

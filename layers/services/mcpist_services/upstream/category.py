@@ -1,6 +1,6 @@
 """A category as a module: its tools, resources and prompts are those of upstream servers."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -13,11 +13,12 @@ from mcpist.tools.index import ModuleEntry, PromptEntry, ResourceEntry
 from mcpist.tools.module import Module
 from mcpist.tools.tool import ModuleMetadata
 from mcpist.tools.upstream_tool import UpstreamTool, effect_of
-from mcpist_services.upstream.categories import ResolvedCategory, SelectedTool
+from mcpist_services.upstream.categories import ResolvedCategory, SelectedTool, select_tool
+from mcpist_services.upstream.checked_items import RejectedItem
 from mcpist_services.upstream.lists import ServerState
 from mcpist_services.upstream.peers import CategoryPeers
 from mcpist_services.upstream.registered import label, server_of
-from mcpist_services.upstream.trust import Verdict, judge
+from mcpist_services.upstream.trust import Verdict, judge, name_problem
 
 URI_PREFIX = "mcpist://categories/{category}/{server}/"
 DEFAULT_MIME_TYPE = "application/octet-stream"
@@ -63,6 +64,8 @@ class CategoryModule(Module):
         given = {server: {tool.name: tool for tool in listing.tools} for server, listing in self._listings.items()}
         for chosen in resolved.tools.values():
             self._add_tool(chosen, given[chosen.server][chosen.tool])
+        for server, listing in self._listings.items():
+            self._withhold_broken_tools(server, listing.rejected)
 
     @property
     def services(self) -> tuple[str, ...]:
@@ -136,6 +139,15 @@ class CategoryModule(Module):
             server=chosen.server,
             service=next(iter(sorted(server_of(chosen.server).grants)), None),
         )
+
+    def _withhold_broken_tools(self, server: str, rejected: Iterable[RejectedItem]) -> None:
+        """Say of each broken tool that the category would have what is wrong with it."""
+        for item in rejected:
+            if item.kind != "tools" or item.name in self.tools or item.name in self.withheld:
+                continue
+            chosen = select_tool(self._resolved.category, server, item.name)
+            if chosen is not None and chosen.enabled and not name_problem(item.name):
+                self.withheld[item.name] = SchemaFetchError(service=label(server), problem=item.problem)
 
     def _approval(self, tool: str) -> dict[str, str]:
         """Return when a tool was approved, as its metadata."""

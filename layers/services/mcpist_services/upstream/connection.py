@@ -21,6 +21,7 @@ from mcpist_services.upstream.child_process import child
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.faults import Faults
 from mcpist_services.upstream.http import ConnectionPool, UpstreamTransport, client_factory
+from mcpist_services.upstream.listing import check_lists
 
 HANDSHAKE_TIMEOUT_SECONDS = 30.0
 PING_TIMEOUT_SECONDS = 2.0
@@ -141,6 +142,7 @@ class Connection:
                 transport = await self._transport(stack)
                 entered = Client(transport, mode=self._mode, cache=None, client_info=CLIENT_INFO)
                 self._client = await stack.enter_async_context(entered)
+                check_lists(self._client.session)
             opened.set_result(None)
             await self.faults.closed.wait()
 

@@ -1,17 +1,30 @@
-"""A server's lists of tools, resources and prompts, read page by page."""
+"""A server's lists of tools, resources and prompts, read page by page; each item is checked alone."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import mcp_types
 from mcp import MCPError
-from mcp.client import Client
+from mcp.client import Client, ClientSession
 from mcp_types import PaginatedRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from mcpist.errors import SchemaFetchError
+from mcpist_services.upstream.checked_items import ITEM_TYPES, ListCheck, ListTooLarge, RejectedItem
+
 MAX_LISTING_PAGES = 500
+
+_KIND_OF_METHOD: Mapping[str, str] = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+    "prompts/list": "prompts",
+}
+# The checks of the lists that this task reads.
+_checks: ContextVar[Mapping[str, ListCheck]] = ContextVar("checks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +32,7 @@ class Listing:
     """All pages of a server's lists.
 
     `ttl_seconds` is how long the server says that they are valid; a `private` listing is valid for the identity that
-    asked only.
+    asked only. `rejected` items are not in the other lists.
     """
 
     tools: tuple[mcp_types.Tool, ...]
@@ -28,11 +41,14 @@ class Listing:
     resources: tuple[mcp_types.Resource, ...] = ()
     resource_templates: tuple[mcp_types.ResourceTemplate, ...] = ()
     prompts: tuple[mcp_types.Prompt, ...] = ()
+    rejected: tuple[RejectedItem, ...] = ()
 
 
 async def read(client: Client) -> Listing:
-    """Read a server's lists; a list other than the tools' that it does not have is empty."""
+    """Read a server's lists; a list other than the tools' that it does not have, or that is too large, is empty."""
     session, offers = client.session, client.server_capabilities
+    checks = {kind: ListCheck(kind) for kind in ITEM_TYPES}
+    _checks.set(checks)
     tools, resources, templates, prompts = await asyncio.gather(
         _pages(session.list_tools) if offers.tools else _empty(),
         _optional(session.list_resources) if offers.resources else _empty(),
@@ -47,7 +63,21 @@ async def read(client: Client) -> Listing:
         resources=tuple(one for page in resources for one in page.resources),
         resource_templates=tuple(one for page in templates for one in page.resource_templates),
         prompts=tuple(one for page in prompts for one in page.prompts),
+        rejected=tuple(rejected for check in checks.values() for rejected in check.rejected),
     )
+
+
+def check_lists(session: ClientSession) -> None:
+    """Let a session sift the pages of its lists before the SDK reads them, which refuses a page for one broken item."""
+    dispatcher = session._dispatcher  # noqa: SLF001 - the SDK has no hook between the transport and its own types
+    send_raw_request = dispatcher.send_raw_request
+
+    async def send_and_sift(method: str, *arguments: Any, **options: Any) -> dict[str, Any]:
+        page = await send_raw_request(method, *arguments, **options)
+        kind = _KIND_OF_METHOD.get(method)
+        return page if kind is None else _checks.get()[kind].sift(page)
+
+    dispatcher.send_raw_request = send_and_sift  # type: ignore[method-assign]
 
 
 type _ListMethod = Callable[..., Awaitable[Any]]
@@ -60,7 +90,10 @@ async def _pages(list_method: _ListMethod) -> list[Any]:
     cursor: str | None = None
     while cursor not in seen and len(pages) < MAX_LISTING_PAGES:
         seen.add(cursor)
-        page = await list_method(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
+        try:
+            page = await list_method(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
+        except ListTooLarge as error:
+            raise SchemaFetchError(service="", problem=str(error)) from None  # the caller names the server
         pages.append(page)
         cursor = page.next_cursor or None
     return pages
@@ -69,7 +102,7 @@ async def _pages(list_method: _ListMethod) -> list[Any]:
 async def _optional(list_method: _ListMethod) -> list[Any]:
     try:
         return await _pages(list_method)
-    except MCPError:
+    except (MCPError, SchemaFetchError):
         return []
 
 

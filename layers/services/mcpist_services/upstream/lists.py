@@ -17,7 +17,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +29,7 @@ from mcpist.aws.table import Table
 from mcpist.errors import McpistError, StoreUnavailable
 from mcpist.memory import Memory
 from mcpist.settings import settings
+from mcpist_services.upstream.checked_items import RejectedItem
 from mcpist_services.upstream.connections import Listing
 from mcpist_services.upstream.registered import partition_of, server_of
 from mcpist_services.upstream.trust import Pin
@@ -196,7 +197,8 @@ def _cached_listing(server: str, items: Iterable[Item]) -> CachedListing | None:
     offered: dict[str, Any] = {
         name: tuple(kind.model_validate(one) for one in content[name]) for name, kind in _LISTING_MODELS.items()
     }
-    listing = Listing(ttl_seconds=None, scope=first["scope"], **offered)
+    rejected = tuple(RejectedItem(**each) for each in content.get("rejected", ()))
+    listing = Listing(ttl_seconds=None, scope=first["scope"], rejected=rejected, **offered)
     return CachedListing(listing, first["digest"], first["until"])
 
 
@@ -218,10 +220,11 @@ def _server_digest(server: str) -> str:
 
 
 def _to_json(listing: Listing) -> dict[str, Any]:
-    return {
+    items = {
         name: [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in getattr(listing, name)]
         for name in _LISTING_MODELS
     }
+    return {**items, "rejected": [asdict(each) for each in listing.rejected]}
 
 
 def _partition(server: str, owner: ListOwner) -> str:

@@ -2,11 +2,11 @@
 
 import hashlib
 import json
-import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+from mcpist.visible_text import hidden_characters
 
 if TYPE_CHECKING:
     from mcp_types import Tool
@@ -16,15 +16,6 @@ MAX_DESCRIPTION_CHARACTERS = 4_000
 MAX_NAME_CHARACTERS = 128
 # The fields of a tool that a model reads, or that permissions depend on.
 PINNED_FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
-# Marks that belong to writing, with the characters they follow: joiners of emoji and scripts, emoji variants.
-_JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
-_MISPLACED_JOINER = re.compile("(?<![^\x00-\x7f\u200c\u200d])[\u200c\u200d]|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]")
-# Letters and marks without a glyph.
-_BLANK_CHARACTER = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
-)
-_INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
-
 type Verdict = Literal["approved", "changed", "new", "refused"]
 
 
@@ -56,7 +47,7 @@ def judge(pins: Mapping[str, Pin], tool: "Tool", *, named: bool) -> Verdict:
     pin = pins.get(tool.name)
     if pin is not None:
         return "approved" if pin.fingerprint == fingerprint(tool) else "changed"
-    return "approved" if named and not any(_hidden_characters(text) for text in _texts_of(tool)) else "new"
+    return "approved" if named and not any(hidden_characters(text) for text in _texts_of(tool)) else "new"
 
 
 def name_problem(name: str) -> str:
@@ -71,7 +62,7 @@ def name_problem(name: str) -> str:
 def review_warnings(tool: "Tool") -> list[str]:
     """Return what a person should check before approving a tool."""
     found = [reason] if (reason := name_problem(tool.name)) else []
-    hidden = sorted({letter for text in _texts_of(tool) for letter in _hidden_characters(text)})
+    hidden = sorted({letter for text in _texts_of(tool) for letter in hidden_characters(text)})
     if hidden:
         found.append(f"hidden characters: {', '.join(f'U+{ord(letter):04X}' for letter in hidden)}")
     longest = max((len(text) for text in _texts_of(tool)), default=0)
@@ -104,16 +95,6 @@ def _strings(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from _strings(inner)
-
-
-def _hidden_characters(text: str) -> set[str]:
-    """Return the invisible characters of a text: directions, tags, zero widths, blanks, private ones."""
-    if text.isascii() and text.isprintable():
-        return set()
-    invisible = (
-        {letter for letter in text if unicodedata.category(letter) in _INVISIBLE_CATEGORIES} - {*"\n\r\t"} - _JOINERS
-    )
-    return invisible | {*_MISPLACED_JOINER.findall(text), *_BLANK_CHARACTER.findall(text)}
 
 
 def _canonical(value: Any) -> Any:

@@ -1,0 +1,126 @@
+"""Each item of a hostile server's lists is checked alone."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types import Tool
+
+from mcpist.errors import SchemaFetchError
+from mcpist.tools.upstream_tool import UpstreamTool, effect_of
+from mcpist_services.upstream import checked_items
+from mcpist_services.upstream.checked_items import BrokenItem, check_item
+from tests.upstreams.connected import connected_to, deadline_in
+from tests.upstreams.fake_upstream import ABOUT, FakeUpstream
+
+GOOD = {"name": "good", "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}}}
+
+
+def nested(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        schema = {"type": "array", "items": schema}
+    return schema
+
+
+def with_field(schema: Any) -> dict[str, Any]:
+    return {"name": "bad", "inputSchema": {"type": "object", "properties": {"field": schema}}}
+
+
+BROKEN = [
+    ("items", with_field({"type": "array", "items": 5})),
+    ("type", with_field({"type": "strange"})),
+    ("type", with_field({"type": {"of": 1}})),
+    ("required", {"name": "bad", "inputSchema": {"type": "object", "required": "path"}}),
+    ("properties", {"name": "bad", "inputSchema": {"type": "object", "properties": [1]}}),
+    ("enum", with_field({"enum": 5})),
+    ("enum", with_field({"enum": []})),
+    ("anyOf", with_field({"anyOf": [3]})),
+    ("minimum", with_field({"minimum": float("inf")})),
+    ("pattern", with_field({"pattern": 5})),
+    ("nested", with_field(nested(60))),
+    ("larger", with_field({"description": "x" * 200_000})),
+    ("inputSchema", {"name": "bad", "inputSchema": []}),
+    ("inputSchema", {"name": "bad"}),
+    ("annotations", {**GOOD, "name": "bad", "annotations": 7}),
+    ("name", {**GOOD, "name": 7}),
+    ("object", "bad"),
+]
+
+
+@pytest.mark.parametrize(("place", "item"), BROKEN)
+def test_a_broken_tool_is_refused_with_the_place(place: str, item: Any) -> None:
+    with pytest.raises(BrokenItem, match=place):
+        check_item("tools", item)
+
+
+@pytest.mark.usefixtures("embedded")
+@pytest.mark.parametrize(("place", "item"), BROKEN)
+def test_a_broken_tool_is_withheld_and_nothing_else(fake: FakeUpstream, place: str, item: Any) -> None:
+    fake.says["tools/list"] = {"tools": [item, GOOD]}
+    with connected_to(one=fake.server()) as upstreams:
+        listing = upstreams.list_tools("one", deadline=deadline_in())
+    assert [tool.name for tool in listing.tools] == ["good"]
+    (rejected,) = listing.rejected
+    assert place in rejected.problem
+
+
+@pytest.mark.usefixtures("embedded")
+def test_broken_resources_and_prompts_are_left_out_alone(fake: FakeUpstream) -> None:
+    fake.says["initialize"] = {**ABOUT, "capabilities": {"tools": {}, "resources": {}, "prompts": {}}}
+    fake.says["resources/list"] = {"resources": [{"name": "r", "uri": 5}, {"name": "r", "uri": "file:///r"}]}
+    fake.says["resources/templates/list"] = {"resourceTemplates": [{"name": "t"}]}
+    fake.says["prompts/list"] = {"prompts": [{"name": ["p"]}, {"name": "p"}]}
+    with connected_to(one=fake.server()) as upstreams:
+        listing = upstreams.list_tools("one", deadline=deadline_in())
+    assert [str(resource.uri) for resource in listing.resources] == ["file:///r"]
+    assert [prompt.name for prompt in listing.prompts] == ["p"]
+    assert sorted(item.kind for item in listing.rejected) == ["prompts", "resourceTemplates", "resources"]
+
+
+@pytest.mark.usefixtures("embedded")
+@pytest.mark.parametrize(("limit", "amount"), [("MAX_LIST_ITEMS", 25), ("MAX_LIST_BYTES", 2_000)])
+def test_pages_together_have_a_limit(
+    fake: FakeUpstream, monkeypatch: pytest.MonkeyPatch, limit: str, amount: int
+) -> None:
+    monkeypatch.setattr(checked_items, limit, amount)
+    pages = iter(range(1_000))
+
+    def page(_: Any) -> dict[str, Any]:
+        number = next(pages)
+        tools = [{**GOOD, "name": f"tool{number}_{each}"} for each in range(10)]
+        return {"tools": tools, "nextCursor": str(number + 1)}
+
+    fake.says["tools/list"] = page
+    with connected_to(one=fake.server()) as upstreams, pytest.raises(SchemaFetchError, match="tools are"):
+        upstreams.list_tools("one", deadline=deadline_in())
+    assert next(pages) < 20
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+KEYWORDS = st.sampled_from(sorted(checked_items._KEYWORDS))
+SCHEMAS = st.recursive(
+    JSON, lambda inner: st.dictionaries(KEYWORDS | st.text(max_size=5), inner | JSON, max_size=4), max_leaves=12
+)
+
+
+@given(st.dictionaries(KEYWORDS, SCHEMAS, max_size=4), JSON)
+def test_what_passes_the_check_can_be_shown_and_called(schema: dict[str, Any], argument: Any) -> None:
+    item = {"name": "any", "inputSchema": {"type": "object", **schema, "properties": {"field": schema}}}
+    try:
+        check_item("tools", item)
+    except BrokenItem:
+        return
+    given_tool = Tool.model_validate(item)
+    tool = UpstreamTool(module="m", effect=effect_of(given_tool), given=given_tool, server="s", service=None)
+    assert tool.signature.startswith("any(")
+    assert tool.words
+    try:
+        tool.validate({"field": argument})
+    except ValueError:
+        return
