@@ -74,7 +74,7 @@ def finish(caller: Caller, message: Finish, request_id: str) -> dict[str, Any]:
 
 def paste(caller: Caller, message: Paste, request_id: str) -> dict[str, Any]:
     """Store a pasted key as `finish` does tokens; InvalidRequest for one that the service does not accept."""
-    provider = find(provider_name(message.service))
+    provider = find(provider_name(message.service), caller)
     if not provider.accepts_key(message.key):
         raise InvalidRequest(field="key", problem=f"it does not look like a key of {message.service}")
     intent = _connection_intent(caller, message, provider, (message.service,))

@@ -38,7 +38,8 @@ def _default_services(caller: Caller) -> tuple[str, ...]:
     """Return the services that need an account; for a user who is no administrator those of the user's roles."""
     modules = {module for role in caller.roles for module in role.modules}
     is_admin = caller.system_role == "admin"
-    return tuple(service for service in services_with_accounts() if is_admin or service in modules)
+    registered = (module.name for module in caller.modules if module.destination)
+    return tuple(name for name in (*services_with_accounts(), *registered) if is_admin or name in modules)
 
 
 def _service_entry(caller: Caller, service: str, existing: Iterable[Grant], *, check_app: bool) -> dict[str, Any]:
@@ -57,16 +58,16 @@ def _service_entry(caller: Caller, service: str, existing: Iterable[Grant], *, c
         for grant in connected
     ]
     rows.sort(key=lambda row: (not row["own"], row["role"]))
-    return {"service": service, **_connection_options(service, check_app=check_app), "grants": rows}
+    return {"service": service, **_connection_options(caller, service, check_app=check_app), "grants": rows}
 
 
-def _connection_options(service: str, *, check_app: bool) -> dict[str, Any]:
+def _connection_options(caller: Caller, service: str, *, check_app: bool) -> dict[str, Any]:
     """Return how an account can be connected: not at all where no administrator configured the provider."""
     from token_broker import providers
 
     name = provider_name(service)
     try:
-        provider = providers.find(name)
+        provider = providers.find(name, caller)
     except NotConfigured:
         return {"provider": name, "together": [service], "consent": False, "keys": False}
     return {

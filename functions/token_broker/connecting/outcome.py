@@ -106,7 +106,7 @@ def _revoke_replaced(
     Replaced tokens that cannot be opened cannot be revoked; the new ones are valid all the same.
     """
     same = replaced.account.account_id == obtained.account.account_id
-    if same and not find(intent.provider).revokes_single_token:
+    if same and not find(intent.provider, caller).revokes_single_token:
         return
     try:
         tokens = replaced.tokens()

@@ -1,21 +1,28 @@
 """Providers: those that services declare, and OAuth servers that an administrator describes in a parameter."""
 
 import mcpist_services
+from mcpist.caller import Caller
 from mcpist.errors import NotConfigured
 from mcpist.oauth.app import OAuthServerApp
 from mcpist.oauth.provider import Provider
 from token_broker.providers.apps import get_app
 
 
-def find(name: str) -> Provider:
-    """Return a provider by its name: declared by services, or described by its SSM parameter.
+def find(name: str, caller: Caller | None = None) -> Provider:
+    """Return a provider by its name.
 
-    Raises NotConfigured where there is none; for one of our services it names the missing file.
+    It is declared by services, serves a module that the caller's organization registered, or is described by its SSM
+    parameter. Raises NotConfigured where there is none; for one of our services it names the missing file.
     """
     declared = mcpist_services.providers().get(name)
     if declared:
         return declared
     require_dialect(name)
+    for module in caller.modules if caller else ():
+        if module.name == name and module.destination:
+            from token_broker.providers import registered
+
+            return registered.provider(module)
     from token_broker.providers.configured import provider
 
     app = get_app(name)
