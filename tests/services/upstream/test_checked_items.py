@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import Tool
 
-from mcpist.errors import SchemaFetchError
+from mcpist.errors import InvalidArguments, SchemaFetchError
 from mcpist.tools.upstream_tool import UpstreamTool, effect_of
 from mcpist_services.upstream import checked_items
 from mcpist_services.upstream.checked_items import BrokenItem, check_item
@@ -122,5 +122,5 @@ def test_what_passes_the_check_can_be_shown_and_called(schema: dict[str, Any], a
     assert tool.words
     try:
         tool.validate({"field": argument})
-    except ValueError:
+    except InvalidArguments:
         return

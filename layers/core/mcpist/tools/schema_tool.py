@@ -1,6 +1,5 @@
 """Schema tools: those whose arguments are checked against a JSON Schema that somebody else gives."""
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,11 +25,11 @@ _LOCAL_KEYWORDS = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SchemaTool(Tool):
-    """A tool with a given schema, which may be broken: then only the service validates."""
+    """A tool with a given schema; where it is broken, or too costly to check, only the service validates."""
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments unchanged, or raise InvalidArguments; the service fills in its own defaults."""
-        self._raise_if_invalid(self._own_validator, arguments)
+        self._raise_if_invalid(self.input_schema, arguments)
         return dict(arguments)
 
     def check(self, arguments: Mapping[str, Any], unresolved: Collection[str]) -> None:
@@ -47,40 +46,31 @@ class SchemaTool(Tool):
         loose = {keyword: schema[keyword] for keyword in _LOCAL_KEYWORDS if keyword in schema}
         loose["required"] = [name for name in schema.get("required", ()) if name not in unresolved]
         known = {name: value for name, value in arguments.items() if name not in unresolved}
-        self._raise_if_invalid(self._validator(loose), known)
+        self._raise_if_invalid(loose, known)
 
-    @cached_property
-    def _own_validator(self) -> Any:
-        return self._validator(self.input_schema)
-
-    def _validator(self, schema: Mapping[str, Any]) -> Any:
-        """Return a validator; None where the schema is broken: then only the service validates.
-
-        References outside the schema are not followed, so no schema makes us fetch an address.
-        """
-        from jsonschema.exceptions import SchemaError
-        from jsonschema.validators import Draft202012Validator, validator_for
-        from jsonschema_specifications import REGISTRY
-
-        kind = validator_for(schema, default=Draft202012Validator)
-        try:
-            kind.check_schema(schema)
-        except (SchemaError, RecursionError, re.error):
-            return None
-        return kind(schema, registry=REGISTRY)
-
-    def _raise_if_invalid(self, validator: Any, arguments: Mapping[str, Any]) -> None:
-        from jsonschema.exceptions import best_match
+    def _raise_if_invalid(self, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
         from referencing.exceptions import Unresolvable
 
-        if validator is None:
+        from mcpist.tools.bounded_schema import OverBudget, first_error
+
+        if not self._is_usable:
             return
         try:
-            error = best_match(validator.iter_errors(dict(arguments)))
-        except (Unresolvable, RecursionError, re.error):
+            error = first_error(schema, dict(arguments))
+        except (Unresolvable, RecursionError, OverBudget):
             return
         if error is not None:
             raise self.invalid(*_describe_error(error, arguments))
+
+    @cached_property
+    def _is_usable(self) -> bool:
+        """Whether we can validate by the schema; else only the service does."""
+        from mcpist.tools.bounded_schema import OverBudget, is_schema
+
+        try:
+            return is_schema(self.input_schema)
+        except (RecursionError, OverBudget):
+            return False
 
 
 def properties_of(schema: Mapping[str, Any]) -> dict[str, Any]:
