@@ -1,4 +1,4 @@
-"""`make docs`: pages of tools, errors and prices, the schema of upstreams' files, and the OpenAPI document."""
+"""`make docs`: pages of tools, errors and prices, the published schemas, and the OpenAPI document."""
 
 import json
 import sys
@@ -9,6 +9,8 @@ from typing import Any
 from infra.bench.month import month_page
 from infra.bench.report import COSTS, replaced
 from mcpist import errors
+from mcpist.files.reference import PUBLISHED
+from mcpist.files.schemas import draft7
 from mcpist.tools.module import Module
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
 from mcpist_services import NAMES
@@ -20,6 +22,7 @@ FOLDER = ROOT / "docs/tools"
 ERRORS = ROOT / "docs/errors.md"
 FUNCTIONS = ROOT / "functions"
 OPENAPI = FUNCTIONS / "rest_api/openapi.json"
+SCHEMAS = ROOT / "docs/schemas"
 UPSTREAMS_SCHEMA = ROOT / "layers/config/upstreams.schema.json"
 EFFECTS = {"reads": "", "writes": " (writes)", "destroys": " (destroys)"}
 BOUND_KEYWORDS = ("enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "default")
@@ -37,13 +40,15 @@ def main() -> None:
     """Write every page and the schema, and delete the pages of removed modules; with `--check` only compare them."""
     wanted = {FOLDER / name: text for name, text in pages().items()}
     wanted |= {ERRORS: error_page(), UPSTREAMS_SCHEMA: upstreams_schema(), OPENAPI: openapi_document()}
+    wanted |= {SCHEMAS / f"{name}.schema.json": _json(draft7(model)) for name, model in PUBLISHED.items()}
     wanted[COSTS] = replaced(month_page(), COSTS, "month")
     there = {path: path.read_text("utf-8") for path in {*FOLDER.glob("*.md"), *wanted} if path.exists()}
     drifted = sorted(path for path in {*wanted, *there} if wanted.get(path) != there.get(path))
     if "--check" in sys.argv[1:]:
         said = [f"{path.relative_to(ROOT)} is not what the code says: run `make docs`" for path in drifted]
         sys.exit("\n".join(said) or None)
-    FOLDER.mkdir(exist_ok=True)
+    for folder in (FOLDER, SCHEMAS):
+        folder.mkdir(exist_ok=True)
     for path in drifted:
         if path in wanted:
             path.write_text(wanted[path], "utf-8")
@@ -59,7 +64,7 @@ def pages() -> dict[str, str]:
 
 def upstreams_schema() -> str:
     """Return the JSON Schema of `upstreams.json`."""
-    return json.dumps(configuration.schema(), indent=2, ensure_ascii=False) + "\n"
+    return _json(configuration.schema())
 
 
 def openapi_document() -> str:
@@ -158,6 +163,10 @@ def _spec(spec: dict[str, Any]) -> str:
     bounds = [f"{word} `{json.dumps(inner[word], ensure_ascii=False)}`" for word in BOUND_KEYWORDS if word in inner]
     said = [part for part in (spec.get("description", "").rstrip("."), ", ".join(bounds)) if part]
     return f": {'; '.join(said)}" if said else ""
+
+
+def _json(value: dict[str, Any]) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def _text(title: str, tags: list[str], *lines: str) -> str:

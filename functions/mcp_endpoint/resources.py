@@ -125,7 +125,7 @@ def _read_tool(exchange: Exchange, permissions: Permissions, uri: str) -> tuple[
             result, shows = admit(permissions, use).run(exchange.remaining), resource.tool.shows
             text = "\n".join(filter(None, [render(result.json, shows), result.more]))
             if len(text) > MAX_ANSWER_CHARACTERS:
-                return "text/plain", describe_file(exchange.caller, content_of(result.json, shows))
+                return "text/plain", describe_file(exchange.caller, content_of(result.json, shows)).text
             return resource.mime_type, text
     raise FileNotFound(path=uri)
 

@@ -233,9 +233,9 @@ def _call(step: dict[str, Any]) -> dict[str, Any]:
 
 def _run_to_end(endpoint: Endpoint, steps: list[dict[str, Any]]) -> None:
     """Run a batch to its end."""
-    summary = endpoint.call("batch", {"commands": steps}).outputs[0]
+    summary = endpoint.call("batch", {"commands": steps}).texts[0]
     while ": running," in summary:
-        summary = endpoint.call("batch", {"batch_id": summary.split()[1].rstrip(":")}).outputs[0]
+        summary = endpoint.call("batch", {"batch_id": summary.split()[1].rstrip(":")}).texts[0]
 
 
 def _seconds(work: Any) -> float:

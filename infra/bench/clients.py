@@ -129,7 +129,7 @@ class SimulatedUser:
         _expect_all(shows, await self._answer(tool, arguments))
 
     async def _answer(self, tool: str, arguments: dict[str, Any]) -> str:
-        return json.dumps((await self.session.call(tool, arguments)).outputs, ensure_ascii=False)
+        return json.dumps((await self.session.call(tool, arguments)).texts, ensure_ascii=False)
 
     def _search(self) -> dict[str, Any]:
         return {"module": "rag", "tool": "search_docs", "params": {"query": self.rng.choice(WORDS), "limit": 3}}

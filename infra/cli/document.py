@@ -3,10 +3,10 @@
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from mcpist.errors import Locale, McpistError
 from mcpist.visible_text import hidden_characters
@@ -16,10 +16,12 @@ from mcpist.visible_text import hidden_characters
 class CommandResult:
     """The result of a command."""
 
-    outputs: list[Any] = field(default_factory=list)
-    """Texts or files for people."""
+    texts: list[Any] = field(default_factory=list)
+    """Texts for people, and JSON; they are `texts` in the document's metadata."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """Facts for programs."""
+    files: list[dict[str, Any]] = field(default_factory=list)
+    """The references of files."""
     drawing: str = ""
     """The text that a terminal shows instead of the document."""
 
@@ -46,9 +48,10 @@ class CommandError(Exception):
 
 @dataclass
 class Document:
-    """The document of the command that runs."""
+    """The document of the command that runs: a StandardResponse or an ErrorResponse."""
 
-    command: str
+    arguments: Sequence[str] = ()
+    """The command line; the document repeats it without secrets."""
     locale: Locale = "en"
     out: TextIO = field(default_factory=lambda: sys.stdout)
     started: float = field(default_factory=time.monotonic)
@@ -58,16 +61,15 @@ class Document:
         if self._draw(result.drawing):
             return 0
         elapsed = round((time.monotonic() - self.started) * 1000)
-        self._print(
-            {
-                "success": True,
-                "command": self.command,
-                "timestamp": _now(),
-                "execution_time_ms": elapsed,
-                "outputs": result.outputs,
-                "metadata": result.metadata,
-            }
-        )
+        document = {
+            "success": True,
+            "command": self._command,
+            "timestamp": _now(),
+            "execution_time_ms": elapsed,
+            "outputs": result.files,
+            "metadata": result.metadata | ({"texts": result.texts} if result.texts else {}),
+        }
+        self._print("StandardResponse", document)
         return 0
 
     def fail(self, error: McpistError | CommandError) -> int:
@@ -75,7 +77,8 @@ class Document:
         if isinstance(error, CommandError) and self._draw(error.drawing):
             return 1
         shown = error.as_dict(self.locale) if isinstance(error, McpistError) else error.error
-        self._print({"success": False, "error": shown, "command": self.command, "timestamp": _now()})
+        document = {"success": False, "error": shown, "command": self._command, "timestamp": _now()}
+        self._print("ErrorResponse", document)
         return 1
 
     def _draw(self, drawing: str) -> bool:
@@ -85,8 +88,18 @@ class Document:
             print(drawing, file=self.out, flush=True)
         return drawn
 
-    def _print(self, value: dict[str, Any]) -> None:
-        text = json.dumps(value, ensure_ascii=False)
+    @property
+    def _command(self) -> str:
+        from infra.cli.command_line import printable  # `--help` need not wait for it
+
+        return printable(self.arguments)
+
+    def _print(self, kind: Literal["StandardResponse", "ErrorResponse"], document: dict[str, Any]) -> None:
+        from mcpist.files import reference
+        from mcpist.files.schemas import check
+
+        checked = check(getattr(reference, kind), document, "answer")
+        text = json.dumps(checked.model_dump(), ensure_ascii=False)
         for letter in hidden_characters(text):  # the same JSON, which steers no terminal
             text = text.replace(letter, json.dumps(letter)[1:-1])
         print(text, file=self.out, flush=True)

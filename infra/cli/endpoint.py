@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -71,9 +71,8 @@ class EndpointSession:
         texts = [block.text for block in result.content if isinstance(block, mcp_types.TextContent)]
         if result.is_error:
             raise CommandError.of_endpoint(json.loads(texts[0]))
-        return CommandResult(
-            [_value(text) for text in texts], {"url": self.url, "protocol_version": self.client.protocol_version}
-        )
+        facts = {"url": self.url, "protocol_version": self.client.protocol_version}
+        return CommandResult([_value(text) for text in texts], facts, list(_files(result)))
 
 
 @dataclass(frozen=True)
@@ -118,6 +117,13 @@ class Endpoint:
             return error
         hint = "Is it running, and is the token still valid? See `mcpist up`."
         return CommandError("UPSTREAM_UNAVAILABLE", f"{self.url} could not be reached: {error}", hint)
+
+
+def _files(result: mcp_types.CallToolResult) -> Iterator[dict[str, Any]]:
+    """Yield the references of the files that a result links to."""
+    for block in result.content:
+        if isinstance(block, mcp_types.ResourceLink) and (file := (block.meta or {}).get("mcpist/file")):
+            yield file
 
 
 def _value(text: str) -> Any:

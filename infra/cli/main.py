@@ -54,7 +54,7 @@ def mcpist(
     ctx: typer.Context, locale: Annotated[Literal["en", "ja"], typer.Option(help="Language of errors.")] = "en"
 ) -> None:
     """MCPist on the command line. Every command prints one JSON document; a terminal gets text."""
-    ctx.obj.command, ctx.obj.locale = ctx.invoked_subcommand, locale
+    ctx.obj.locale = locale
 
 
 def main() -> NoReturn:
@@ -64,7 +64,7 @@ def main() -> NoReturn:
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code: 0 when it succeeded."""
-    document = Document(next((word for word in arguments if not word.startswith("-")), ""))
+    document = Document(arguments)
     try:
         result = app(arguments, prog_name="mcpist", standalone_mode=False, obj=document)
         return document.succeed(result) if isinstance(result, CommandResult) else int(result)

@@ -6,7 +6,7 @@ from typing import Any
 
 from mcp_types import ResourceLink
 
-from mcp_endpoint.content.blocks import BATCH_TYPE, BATCH_URI, MAX_BINARY_CHARACTERS, Part, to_parts
+from mcp_endpoint.content.blocks import BATCH_TYPE, BATCH_URI, MAX_BINARY_CHARACTERS, Part, file_link, to_parts
 from mcp_endpoint.content.rendering import render
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS
 from mcpist.batch.ledger import ledger
@@ -31,10 +31,10 @@ def build_parts(head: Header, permissions: Permissions) -> list[Part]:
     parts: list[Part] = [_summary(head, entries)]
     for entry in returned:
         if _is_foreign_file(head, entry, permissions):
-            parts.append(_step_text(head, entry, permissions, None, share) + FOREIGN_FILE.format(user=head.user))
+            parts.append(_above(head, entry, permissions) + FOREIGN_FILE.format(user=head.user))
             continue
         raw = _load_raw(head, entry)
-        parts.append(_step_text(head, entry, permissions, raw, share))
+        parts += _step_parts(_above(head, entry, permissions), entry, permissions, raw, share)
         parts += to_parts(permissions.caller, _step_blocks(entry, raw), binary)
     return parts
 
@@ -87,18 +87,24 @@ def _is_foreign_file(head: Header, entry: Entry, permissions: Permissions) -> bo
     return bool(entry.result and entry.result.file) and head.user != permissions.caller.user
 
 
-def _step_text(head: Header, entry: Entry, permissions: Permissions, raw: Any, max_characters: int) -> str:
+def _above(head: Header, entry: Entry, permissions: Permissions) -> str:
+    """Return the lines above a result: how its step ended, its errors, and the way to the rest of a list."""
     more, account = (entry.ending.more, entry.ending.account) if entry.ending else ("", "")
     title = f"{entry.step.id}: {_status(head, entry)}" + (f" (account: {account})" if account else "")
     error = (
         compact_json(from_message(entry.error).as_dict(permissions.caller.locale)) if entry.error is not None else ""
     )
-    above = "\n".join(filter(None, [title, *_failed_elements(entry), error, more]))
+    return "\n".join(filter(None, [title, *_failed_elements(entry), error, more]))
+
+
+def _step_parts(above: str, entry: Entry, permissions: Permissions, raw: Any, max_characters: int) -> list[Part]:
+    """Return a step's text with its result, or with a preview of it and a link to its file."""
     text = _step_json(entry, permissions, raw)
-    if text and len(above) + len(text) >= max_characters:
-        made = content_of(raw, _shows(entry, permissions), each=bool(entry.step.each), raw_output=entry.step.raw_output)
-        text = describe_file(permissions.caller, made, max_characters - len(above))
-    return f"{above}\n{text}" if text else above
+    if not text or len(above) + len(text) < max_characters:
+        return [f"{above}\n{text}" if text else above]
+    made = content_of(raw, _shows(entry, permissions), each=bool(entry.step.each), raw_output=entry.step.raw_output)
+    described = describe_file(permissions.caller, made, max_characters - len(above))
+    return [f"{above}\n{described.text}", file_link(described.file)]
 
 
 def _load_raw(head: Header, entry: Entry) -> Any:

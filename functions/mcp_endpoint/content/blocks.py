@@ -17,6 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS
 from mcpist.caller import Caller
 from mcpist.files import access
+from mcpist.files.answers import FILE_URI
+from mcpist.files.records import FileRecord
 from mcpist.files.reference import content_type_of
 from mcpist.render.answer import compact_json
 from mcpist.render.contents import Block
@@ -24,6 +26,7 @@ from mcpist.render.contents import Block
 BATCH_URI, BATCH_TYPE = "mcpist://batches/{id}", "text/plain"
 MAX_BINARY_CHARACTERS = 3_000_000  # of an answer, in base64; a Lambda response may have 6 MB
 MAX_BLOCK_TEXT_CHARACTERS = 20_000  # of one block
+FILE_META_KEY = "mcpist/file"
 DEFAULT_CONTENT_TYPE = "application/octet-stream"
 
 _BLOCK: TypeAdapter[ContentBlock] = TypeAdapter(ContentBlock)
@@ -50,8 +53,22 @@ def to_parts(caller: Caller, blocks: Iterable[Block], max_characters: int = MAX_
 
 
 def content(parts: Sequence[Part], *, links: bool = True) -> list[ContentBlock]:
-    """Return parts as content blocks; for a client without resource links those are text."""
-    return [_content(part, links) for part in parts]
+    """Return parts as content blocks.
+
+    For a client without resource links those are text, but not those of files, which the text names already.
+    """
+    return [_content(part, links) for part in parts if links or not _is_file_link(part)]
+
+
+def file_link(file: FileRecord) -> ResourceLink:
+    """Return the link to a file, with its reference for programs."""
+    return ResourceLink(
+        name=file.sha256,
+        uri=FILE_URI.format(sha256=file.sha256),
+        mime_type=file.content_type,
+        size=file.size_bytes,
+        _meta={FILE_META_KEY: file.reference.model_dump()},
+    )
 
 
 def limit_contents(caller: Caller, result: ReadResourceResult) -> ReadResourceResult:
@@ -76,6 +93,10 @@ def _content(part: Part, links: bool) -> ContentBlock:
     if isinstance(part, ResourceLink) and not links:
         part = compact_json(part.model_dump(mode="json", by_alias=True, exclude_none=True))
     return TextContent(type="text", text=part) if isinstance(part, str) else part
+
+
+def _is_file_link(part: Part) -> bool:
+    return isinstance(part, ResourceLink) and FILE_META_KEY in (part.meta or {})
 
 
 def _store(caller: Caller, data: str, text: str, kind: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_types import Tool, ToolAnnotations
 
 from mcp_endpoint.arguments import INPUT_SCHEMAS, REQUEST_MODELS, BatchRequest, CallRequest, GetModuleSchemaRequest
-from mcp_endpoint.content.blocks import Part, to_parts
+from mcp_endpoint.content.blocks import Part, file_link, to_parts
 from mcp_endpoint.content.rendering import render
 from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS, Exchange
 from mcp_endpoint.meta_tools.schemas import describe_modules
@@ -135,16 +135,17 @@ def _call(exchange: Exchange, permissions: Permissions, request: CallRequest) ->
         return answer
     result, shows = answer
     value, blocks = split_content(result.json)
-    texts = [] if value is None and blocks else [_answer_text(caller, shows, value, request, len(result.more))]
-    return ToolAnswer([*texts, *filter(None, [result.more]), *to_parts(caller, blocks)], result.account)
+    shown = [] if value is None and blocks else _shown(caller, shows, value, request, len(result.more))
+    return ToolAnswer([*shown, *filter(None, [result.more]), *to_parts(caller, blocks)], result.account)
 
 
-def _answer_text(caller: Caller, shows: Shows, value: Any, request: CallRequest, reserved: int) -> str:
+def _shown(caller: Caller, shows: Shows, value: Any, request: CallRequest, reserved: int) -> list[Part]:
     """Return a result as the model reads it: compact or raw, or a file where it is too large or is asked for."""
     text = compact_json(value) if request.raw_output else render(value, shows)
     if len(text) <= MAX_ANSWER_CHARACTERS - reserved and not request.options.as_file:
-        return text
-    return describe_file(caller, content_of(value, shows, raw_output=request.raw_output))
+        return [text]
+    described = describe_file(caller, content_of(value, shows, raw_output=request.raw_output))
+    return [described.text, file_link(described.file)]
 
 
 def _declaration(name: str, description: str, annotations: ToolAnnotations) -> Tool:

@@ -42,7 +42,7 @@ def call(endpoint: Endpoint) -> Iterator[Finding]:
     except CommandError as error:
         yield _refused("rag.list_tags", error)
     else:
-        yield ok(f"rag.list_tags: {len(answer.outputs[0])} tags")
+        yield ok(f"rag.list_tags: {len(answer.texts[0])} tags")
 
 
 def batch(endpoint: Endpoint) -> Iterator[Finding]:
@@ -69,7 +69,7 @@ def batch(endpoint: Endpoint) -> Iterator[Finding]:
 
 
 def _summary(endpoint: Endpoint, arguments: dict[str, Any]) -> str:
-    return str(endpoint.call("batch", arguments).outputs[0])
+    return str(endpoint.call("batch", arguments).texts[0])
 
 
 def _refused(what: str, error: CommandError) -> Finding:

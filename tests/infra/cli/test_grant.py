@@ -84,7 +84,7 @@ def test_a_list_asks_for_all_pages_as_the_administrator(api: Lambda, capsys: pyt
 def test_an_account_is_connected_on_a_page(api: Lambda, capsys: pytest.CaptureFixture[str]) -> None:
     code, document = command(capsys, "connect", "github", "--role", "members")
     assert code == 0
-    assert document["outputs"] == ["http://127.0.0.1:3000/connect/github?organization=demo&role=members"]
+    assert document["metadata"]["texts"] == ["http://127.0.0.1:3000/connect/github?organization=demo&role=members"]
     assert api.payloads == []
 
 

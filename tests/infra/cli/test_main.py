@@ -125,8 +125,8 @@ def test_up_serves_the_other_commands_until_it_is_told_to_stop(nowhere: Path) ->
         )
         document = json.loads(done.stdout)
         assert document["success"], document
-        assert "done, 3 of 3 steps" in document["outputs"][0]
-        assert document["outputs"][1].startswith("first: succeeded\npath: ")
+        assert "done, 3 of 3 steps" in document["metadata"]["texts"][0]
+        assert document["metadata"]["texts"][1].startswith("first: succeeded\npath: ")
         sandboxes = descendants(process.pid)
         assert len(sandboxes) > 3
         process.send_signal(signal.SIGINT)

@@ -65,7 +65,12 @@ def test_a_mask_that_matches_nothing_is_stored_with_a_warning(mcpist: Mcpist) ->
 def test_an_export_is_the_organization_and_its_import_changes_nothing(mcpist: Mcpist, tmp_path: Path) -> None:
     directory.put_role("acme", Role("writers", ("rag", "jira"), ("rag.put_doc", "jira.*"), ("*.delete_*",), True))
     mcpist("user", "set", "uma", "--roles", "writers,members", "--name", "Ümä 'no' 山田", "--locale", "ja")
-    assert mcpist("org", "export", "--file", "acme.yaml") == {"organization": "acme", "roles": 2, "users": 2}
+    assert mcpist("org", "export", "--file", "acme.yaml") == {
+        "organization": "acme",
+        "roles": 2,
+        "users": 2,
+        "texts": ["acme.yaml"],
+    }
     before = directory.read("acme")
     again = mcpist("org", "import", "acme.yaml")
     assert (again["changes"], again["effects"], again["warnings"]) == ([], [], [])
@@ -77,7 +82,7 @@ def test_an_export_is_the_organization_and_its_import_changes_nothing(mcpist: Mc
 def test_an_export_without_a_file_is_printed(mcpist: Mcpist, capsys: pytest.CaptureFixture[str]) -> None:
     assert mcpist("org", "show")["organization"] == "acme"
     assert run(["org", "export"]) == 0
-    (text,) = json.loads(capsys.readouterr().out)["outputs"]
+    (text,) = json.loads(capsys.readouterr().out)["metadata"]["texts"]
     assert text.startswith("organization: acme\nname: Acme\n")
     assert mcpist("org", "export", "--file", "no/such/folder", fails=True)["code"] == "FILE_NOT_FOUND"
 

@@ -103,7 +103,7 @@ def test_the_command_gives_programs_the_facts(stage: FakeEndpoint, capsys: pytes
         "ended": 3.0,
         "critical": True,
     }
-    assert "critical path" in document["outputs"][0]
+    assert "critical path" in document["metadata"]["texts"][0]
 
 
 def test_a_missing_batch_is_a_typed_error(stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,5 +114,5 @@ def test_a_missing_batch_is_a_typed_error(stage: FakeEndpoint, capsys: pytest.Ca
 def test_a_terminal_gets_the_drawing_and_no_document() -> None:
     ours, theirs = pty.openpty()
     with fdopen(ours, "r") as seen, fdopen(theirs, "w") as terminal:
-        Document("timeline", out=terminal).succeed(CommandResult(["bars"], {"facts": 1}, drawing="bars"))
+        Document(["timeline"], out=terminal).succeed(CommandResult(["bars"], {"facts": 1}, drawing="bars"))
         assert seen.readline() == "bars\n"

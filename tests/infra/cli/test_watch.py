@@ -92,7 +92,7 @@ def test_a_pipe_gets_a_line_for_each_change_and_the_usual_document(
         f"    1.90 s  batch {BATCH}: done, 2 of 2 steps",
     ]
     (line,) = captured.out.splitlines()
-    assert json.loads(line)["outputs"] == [f"batch {BATCH}: the end"]
+    assert json.loads(line)["metadata"]["texts"] == [f"batch {BATCH}: the end"]
     assert stage.asked == [{"commands": "any", "dry_run": False, "timeout": 60}, {"batch_id": BATCH}]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from mcpist.caller import Caller
 from mcpist.files import access
 from mcpist.files.preview import preview
+from mcpist.files.records import FileRecord
 from mcpist.files.values import JSON, MARKDOWN, PLAIN, readable_json
 from mcpist.render.answer import compact_json
 from mcpist.render.contents import split_content
@@ -48,22 +49,29 @@ def content_of(raw: Any, shows: Shows, *, each: bool = False, raw_output: bool =
     return FileContent(readable_json(rows[0] if single else rows), JSON)
 
 
-def describe_file(caller: Caller, made: FileContent, max_characters: int = MAX_DESCRIPTION_CHARACTERS) -> str:
-    """Store a content as the caller's file, and return what the model reads instead of it, in so many characters."""
+@dataclass(frozen=True, slots=True)
+class DescribedFile:
+    """A file, and what the model reads instead of it."""
+
+    text: str
+    file: FileRecord
+
+
+def describe_file(caller: Caller, made: FileContent, max_characters: int = MAX_DESCRIPTION_CHARACTERS) -> DescribedFile:
+    """Store a content as the caller's file, and describe it in so many characters."""
     file = access.put(caller, made.content, made.content_type)
     reference = f"file: {compact_json(file.reference.model_dump())}"
     how = HOW_TO_GO_ON.format(uri=FILE_URI.format(sha256=file.sha256))
     left = min(max_characters, MAX_DESCRIPTION_CHARACTERS) - len(reference) - len(how)
-    return "\n".join(
-        [reference, preview(made.content.decode(), made.content_type, max(left, MIN_PREVIEW_CHARACTERS)), how]
-    )
+    shown = preview(made.content.decode(), made.content_type, max(left, MIN_PREVIEW_CHARACTERS))
+    return DescribedFile("\n".join([reference, shown, how]), file)
 
 
 def truncate(caller: Caller, text: str, max_characters: int, content_type: str = PLAIN) -> str:
     """Return a text, or where it is too long what the model reads of a file with it."""
     if len(text) <= max_characters:
         return text
-    return describe_file(caller, FileContent(text.encode(errors="replace"), content_type), max_characters)
+    return describe_file(caller, FileContent(text.encode(errors="replace"), content_type), max_characters).text
 
 
 def _text(text: str) -> FileContent:

@@ -1,5 +1,6 @@
 """A batch that begins with the results of another one."""
 
+import json
 import time
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Claim, Ending, Header, Status
 from mcpist.caller import Role
 from mcpist.errors import AuthorizationError, BatchNotFound, InvalidRequest, McpistError, UnknownStep
+from mcpist.settings import settings
 from mcpist.tools.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from tests.core.sample import caller
@@ -193,3 +195,18 @@ def test_a_resumed_batch_may_be_resumed() -> None:
     transitions.settle(head.pk, 1, "failed")
     third = resume(again(head), SHELF)
     assert (third.resumes, ledger.load_json(third, ledger.get_entries(third.pk, [0])[0].result)) == (head.batch, [1])
+
+
+@pytest.mark.parametrize(("days", "renewed"), [("0", True), ("7", False)])
+def test_a_large_result_is_kept_as_long_as_the_batch_that_takes_it_over(
+    aws: list[str], monkeypatch: pytest.MonkeyPatch, days: str, renewed: bool
+) -> None:
+    monkeypatch.setenv("FILE_DAYS", days)
+    settings.cache_clear()
+    old = begun(FIND, LAST | {"after": ["find"]})
+    ends(old, "find", "succeeded", json.dumps([{"path": f"{n * 7919 % 104729}"} for n in range(20_000)]).encode())
+    ends(old, "last", "failed")
+    aws.clear()
+    head = resume(again(old), SHELF)
+    assert ("CopyObject" in aws) == renewed
+    assert len(ledger.load_json(head, ledger.get_entries(head.pk)[0].result)) == 20_000

@@ -86,9 +86,9 @@ def test_without_a_deployment_the_hint_says_how_to_start_one(
 
 def test_at_a_terminal_a_failure_is_drawn(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     failure = CommandError("NOT_CONFIGURED", "Problems: 1.", drawing="problem  keys  VaultKey")
-    assert Document("doctor").fail(failure) == 1
+    assert Document(["doctor"]).fail(failure) == 1
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "NOT_CONFIGURED"
-    document = Document("doctor")
+    document = Document(["doctor"])
     monkeypatch.setattr(document.out, "isatty", lambda: True)
     assert document.fail(failure) == 1
     assert capsys.readouterr().out == "problem  keys  VaultKey\n"
