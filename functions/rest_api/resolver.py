@@ -13,10 +13,11 @@ from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import InvalidRequest, MethodNotAllowed, RouteNotFound
 from mcpist.validation import field_path
 from rest_api import openapi, status
+from rest_api.administration import ROUTERS as ADMINISTRATION
 from rest_api.exchange import current
 from rest_api.tools import calling, listing
 
-ROUTERS: tuple[Router, ...] = (status.router, openapi.router, listing.router, calling.router)
+ROUTERS: tuple[Router, ...] = (status.router, openapi.router, listing.router, calling.router, *ADMINISTRATION)
 """A room's router; routes that are tried first come first."""
 
 

@@ -13,8 +13,8 @@ from rest_api import body, status
 from rest_api.exchange import Exchange, begin, current
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-REQUEST_HEADERS = ("idempotency-key", "if-none-match", "range")
-PUBLIC_PATHS = {"/", "/tools", "/tools/call", "/v1/openapi.json", "/v1/docs"}
+REQUEST_HEADERS = ("idempotency-key", "if-match", "if-none-match", "range")
+PUBLIC_PATHS = {"/", "/tools", "/tools/call", "/v1/openapi.json", "/v1/docs", "/v1/organizations"}
 CALL_PATH = "/v1/tools/call"
 
 

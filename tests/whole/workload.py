@@ -13,7 +13,7 @@ from mcp_types import ElicitRequestParams, ElicitResult
 
 from infra.local.accounts import forget
 from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
-from infra.local.deployment import ORGANIZATION, ROLE, LocalDeployment
+from infra.local.deployment import ADMINISTRATOR, ORGANIZATION, ROLE, LocalDeployment
 from infra.local.environment import operating
 from mcpist.batch.machine import machine_usage
 from mcpist.people import directory
@@ -87,6 +87,16 @@ def remove_machines(user: McpUser) -> None:
         assert name not in {machine.name for machine in machine_usage.list_machines()}
         _tidy(user.deployment)
         assert name not in machine_usage.list_uses()
+
+
+def administer(deployment: LocalDeployment) -> None:
+    """Add and remove a user, and read the audit by time and by user, with an administrator's token."""
+    headers = {"authorization": f"Bearer {deployment.token(ADMINISTRATOR)}"}
+    with httpx2.Client(base_url=deployment.aws.api_url, headers=headers, timeout=60) as rest:
+        assert rest.post("/v1/users", json={"user": "eve", "name": "Eve", "sub": "eve"}).status_code == 201
+        assert rest.delete("/v1/users/eve").status_code == 200
+        assert rest.get("/v1/audit", params={"tool": "users.delete"}).json()["rows"][0]["target"] == "users.eve"
+        assert rest.get("/v1/audit", params={"user": ADMINISTRATOR.sub}).json()["rows"]
 
 
 async def _accept(_: Any, __: ElicitRequestParams) -> ElicitResult:

@@ -1,1 +1,5 @@
-"""The routes for administrators; a room adds a file here and its router to `rest_api.resolver`."""
+"""Administration: an organization's people, connected accounts and audit."""
+
+from rest_api.administration import audit, grants, organization, roles, users
+
+ROUTERS = (organization.router, users.router, roles.router, grants.router, audit.router)

@@ -9,7 +9,7 @@ from mcpist.aws.http_request import HttpRequest
 from mcpist.caller import Caller, ClientInfo, Proof
 from mcpist.errors import AuthenticationError, AuthorizationError, McpistError, TokenMissing
 from mcpist.people import directory, identity
-from mcpist.people.identity import OwnClients
+from mcpist.people.identity import AccessToken, OwnClients
 from mcpist.settings import settings
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
@@ -19,17 +19,28 @@ ROLE_HEADER, ORGANIZATION_HEADER = "x-mcpist-role", "x-mcpist-organization"
 def authorize(request: HttpRequest) -> Caller:
     """Return the caller that the bearer token identifies, in the organization that the path or a header names."""
     headers = request.headers
-    scheme, _, token = headers.get("authorization", "").partition(" ")
+    token, verified = _verified_token(request)
+    organization = request.path_parameters.get("organization") or headers.get(ORGANIZATION_HEADER, "")
+    role, proof = headers.get(ROLE_HEADER, ""), Proof("jwt", token)
+    caller = directory.identify(verified.subject, organization=organization, roles=(role,) if role else (), proof=proof)
+    client = ClientInfo.described(headers.get("user-agent", ""), client_id=verified.client_id)
+    return replace(caller, locale=request.locale(caller.locale), client=client)
+
+
+def memberships(request: HttpRequest) -> list[Caller]:
+    """Return what the subject of the bearer token is in each of its organizations."""
+    _, verified = _verified_token(request)
+    return directory.identify_all(verified.subject)
+
+
+def _verified_token(request: HttpRequest) -> tuple[str, AccessToken]:
+    """Return the bearer token and what it says."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise TokenMissing
     expected = {"issuer": settings().issuer, "audience": audience(request.public_url)}
     own = OwnClients(settings().login_client_ids, settings().login_scope)
-    verified = identity.verify(token.strip(), **expected, own=own)
-    organization = request.path_parameters.get("organization") or headers.get(ORGANIZATION_HEADER, "")
-    role, proof = headers.get(ROLE_HEADER, ""), Proof("jwt", token.strip())
-    caller = directory.identify(verified.subject, organization=organization, roles=(role,) if role else (), proof=proof)
-    client = ClientInfo.described(headers.get("user-agent", ""), client_id=verified.client_id)
-    return replace(caller, locale=request.locale(caller.locale), client=client)
+    return token.strip(), identity.verify(token.strip(), **expected, own=own)
 
 
 def audience(public_url: str) -> str:

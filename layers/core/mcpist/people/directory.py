@@ -47,8 +47,7 @@ def identify(
     MembershipRequired if it is not a member of the organization (or of any), OrganizationAmbiguous if it is a member of
     several and names none, AuthorizationError for a role that it does not have.
     """
-    accesses = access_cache.get_or_make(subject, lambda: _table().query(f"subject#{subject.issuer}#{subject.sub}"))
-    matching = [access for access in accesses if not organization or access["organization"] == organization]
+    matching = [access for access in _accesses(subject) if not organization or access["organization"] == organization]
     if not matching:
         raise errors.MembershipRequired(organization=organization)
     if len(matching) > 1:
@@ -69,6 +68,18 @@ def identify(
         locale=access["locale"],
         proof=proof,
     )
+
+
+def identify_all(subject: Subject) -> list[Caller]:
+    """Return the callers that a subject is, one for each of its organizations; MembershipRequired if it has none."""
+    accesses = _accesses(subject)
+    if not accesses:
+        raise errors.MembershipRequired(organization="")
+    return [identify(subject, organization=access["organization"]) for access in accesses]
+
+
+def _accesses(subject: Subject) -> list[Item]:
+    return access_cache.get_or_make(subject, lambda: _table().query(f"subject#{subject.issuer}#{subject.sub}"))
 
 
 type Edit = Callable[[Organization], Organization]

@@ -24,6 +24,8 @@ MAX_CACHED_CREDENTIALS = 1_000
 # Two attempts end before the caller's own function does (29 s).
 INVOKE_TIMEOUT_SECONDS = 12
 MAX_INVOKE_ATTEMPTS = 2
+# A revocation waits for providers; a function behind API Gateway has 29 s.
+ADMINISTRATION_TIMEOUT_SECONDS = 26
 THROTTLE_RETRY_SECONDS = 1
 
 type CacheKey = tuple[str, str, tuple[str, ...], str]
@@ -91,12 +93,14 @@ def warrant(caller: Caller, services: Iterable[str], *, expires_at: int) -> str:
 
 def request(caller: Caller, operation: str, **fields: Any) -> dict[str, Any]:
     """Send one message with the caller's proof, and return the result or raise the broker's typed error."""
-    if caller.proof is None:
-        raise ValueError("a caller without proof cannot ask the broker")
-    proof = {"kind": caller.proof.kind, "value": caller.proof.value}
-    message: dict[str, Any] = {"operation": operation, "proof": proof, "organization": caller.organization}
-    message |= {"roles": caller.role_names, **({"client": asdict(caller.client)} if caller.client.name else {})}
-    return invoke({**message, **fields})
+    return invoke({**_message(caller, operation), **fields})
+
+
+def administer(caller: Caller, operation: str, **fields: Any) -> dict[str, Any]:
+    """Send a message about grants once: a revocation must not run twice unseen. A field that is None is left out."""
+    given = {name: value for name, value in fields.items() if value is not None}
+    message = {**_message(caller, operation), **given}
+    return invoke(message, seconds=ADMINISTRATION_TIMEOUT_SECONDS, attempts=1)
 
 
 def invoke(
@@ -116,6 +120,15 @@ def invoke(
     except (ValueError, TypeError, KeyError):
         raise UpstreamUnavailable(service="token broker", problem=f"no answer in request {request_id}") from None
     raise _parse_error(error, request_id)
+
+
+def _message(caller: Caller, operation: str) -> dict[str, Any]:
+    """Return the fields that every message of a caller has."""
+    if caller.proof is None:
+        raise ValueError("a caller without proof cannot ask the broker")
+    proof = {"kind": caller.proof.kind, "value": caller.proof.value}
+    message: dict[str, Any] = {"operation": operation, "proof": proof, "organization": caller.organization}
+    return message | {"roles": caller.role_names, **({"client": asdict(caller.client)} if caller.client.name else {})}
 
 
 def _invoke(message: Mapping[str, Any], seconds: float, attempts: int) -> tuple[str, bool, bytes]:

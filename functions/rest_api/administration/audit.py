@@ -1,0 +1,94 @@
+"""The audit: who did what with which account, with filters, pages and an export."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Query
+from pydantic import BaseModel, Field
+
+from mcpist.errors import InvalidRequest
+from mcpist.telemetry.audit_search import MAX_ROWS, Filters, as_csv, as_json_lines, find
+from rest_api.administration.changes import administration
+from rest_api.router import new_router
+
+DEFAULT_DAYS = 7
+CURSOR_HEADER = "x-next-cursor"
+EXPORTS = {"csv": ("text/csv; charset=utf-8", as_csv), "jsonl": ("application/x-ndjson", as_json_lines)}
+
+router = new_router()
+
+
+class AuditRow(BaseModel):
+    """One thing that happened, or was refused."""
+
+    time: str
+    user: str
+    roles: list[str]
+    event: str
+    service: str
+    account: str
+    tool: str
+    outcome: Annotated[str, Field(description="`succeeded`, `started` before a write, or the code of an error")]
+    request: str
+    batch: str
+    target: str
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    door: str
+    client_name: str
+    client_version: str
+    client_id: str
+
+
+class AuditPage(BaseModel):
+    """Some rows, the newest first."""
+
+    rows: list[AuditRow]
+    cursor: Annotated[str, Field(description="Where the next page begins; empty on the last page")]
+
+
+def _filter(description: str) -> Any:
+    return Query(max_length=256, description=description)
+
+
+@router.get("/v1/audit", tags=["administration"], summary="Search the audit", operation_id="search_audit")
+def search_audit(
+    since: Annotated[datetime | None, Query(description="The first moment; a week ago if it is left out")] = None,
+    until: Annotated[datetime | None, Query(description="The moment after the last; now if it is left out")] = None,
+    user: Annotated[str, _filter("Only rows of this user")] = "",
+    service: Annotated[str, _filter("Only rows of this service, or `administration`")] = "",
+    event: Annotated[str, _filter("use, connect, refresh, failure, revoke, kill, change or look")] = "",
+    outcome: Annotated[str, _filter("`succeeded`, `started`, or the code of an error")] = "",
+    tool: Annotated[str, _filter("A tool such as github.create_issue, or an action such as users.update")] = "",
+    request: Annotated[str, _filter("Only rows of this request")] = "",
+    batch: Annotated[str, _filter("Only rows of this batch")] = "",
+    limit: Annotated[int, Query(ge=1, le=MAX_ROWS)] = 100,
+    cursor: Annotated[str, Query(max_length=128, description="The cursor of the page before")] = "",
+    format_: Annotated[Literal["json", "csv", "jsonl"], Query(alias="format")] = "json",
+) -> Response[AuditPage | str]:
+    """Search the rows of the organization, the newest first; `csv` and `jsonl` name the cursor in `x-next-cursor`."""
+    work = administration()
+    with work.permitted("audit.read"):
+        now = datetime.now(UTC)
+        page = find(
+            work.caller.organization,
+            since=_in_utc(since or now - timedelta(days=DEFAULT_DAYS)),
+            until=_in_utc(until or now + timedelta(minutes=1)),
+            filters=Filters(user, service, event, outcome, tool, request, batch),
+            limit=limit,
+            cursor=cursor,
+        )
+    if format_ == "json":
+        return Response(200, "application/json", AuditPage.model_validate({"rows": page.rows, "cursor": page.cursor}))
+    media_type, write = EXPORTS[format_]
+    headers = {CURSOR_HEADER: page.cursor, "content-disposition": f'attachment; filename="audit.{format_}"'}
+    return Response(200, media_type, write(page.rows), headers=headers)
+
+
+def _in_utc(moment: datetime) -> datetime:
+    """Return a moment in UTC, which is the zone of one that names none."""
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError:
+        raise InvalidRequest(field="since", problem="it is no moment of the calendar") from None

@@ -1,0 +1,85 @@
+"""What all changes of an organization share: their options, the condition of a version, and the report of effects.
+
+Fields are named as in the file that `mcpist org export` writes, so that what it writes can be sent.
+"""
+
+import re
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Query
+from pydantic import BaseModel, Field
+
+from mcpist.errors import InvalidRequest
+from mcpist.people.administration import Administration, AppliedChange, ChangeOptions
+from mcpist.running.connected_accounts import BrokerAccounts
+from mcpist.tools.effects import describe_change
+from mcpist_services.catalogue import CATALOGUE
+from rest_api.exchange import current
+
+DryRun = Annotated[bool, Query(alias="dryRun", description="Change nothing; show who would gain and lose which tools")]
+WithGrants = Annotated[
+    bool, Query(alias="withGrants", description="Also revoke the connected accounts of each removed user and role")
+]
+Name = Annotated[str, Field(min_length=1, max_length=256)]
+Names = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=256)], ...], Field(max_length=1_000)]
+
+_VERSION = re.compile(r'(?:W/)?"(\d{1,15})"|(\d{1,15})')
+
+
+class ChangedField(BaseModel):
+    """A field before and after a change."""
+
+    path: str
+    before: Any = None
+    after: Any = None
+
+
+class Effect(BaseModel):
+    """The tools that appear and vanish for some users, and for some roles alone."""
+
+    users: list[str]
+    roles: list[str]
+    appear: list[str]
+    vanish: list[str]
+
+
+class ChangeReport(BaseModel):
+    """What a change does, or with `dryRun` would do."""
+
+    organization: str
+    version: Annotated[int, Field(description="The organization's version, for `If-Match`")]
+    dry_run: bool
+    changes: list[ChangedField]
+    effects: list[Effect]
+    forgotten_grants: Annotated[list[str], Field(description="The connected accounts that it revokes")]
+    warnings: Annotated[list[str], Field(description="Modules and masks that match nothing since this change")]
+
+
+def administration() -> Administration:
+    """Return the administration of the caller's organization."""
+    exchange = current()
+    return Administration(exchange.caller, exchange.request_id, BrokerAccounts(exchange.caller))
+
+
+def options(*, dry_run: bool, with_grants: bool = False) -> ChangeOptions:
+    """Return the options of a request; its header `If-Match` names the version that is expected."""
+    stated = current().request.headers.get("if-match", "").strip()
+    version = None
+    if stated not in {"", "*"}:
+        found = _VERSION.fullmatch(stated)
+        if found is None:
+            raise InvalidRequest(field="if-match", problem='it is not a version such as "7"')
+        version = int(found[1] or found[2])
+    return ChangeOptions(dry_run, version, with_grants)
+
+
+def report(applied: AppliedChange, *, creates: bool = False) -> Response[ChangeReport]:
+    """Return the report of a change; 201 where something was created."""
+    body = ChangeReport.model_validate(describe_change(applied, CATALOGUE))
+    return versioned(body, body.version, 201 if creates and not applied.dry_run else 200)
+
+
+def versioned[Body: BaseModel](body: Body, version: int, status: int = 200) -> Response[Body]:
+    """Return a body with the organization's version as its entity tag."""
+    return Response(status, "application/json", body, headers={"etag": f'"{version}"'})

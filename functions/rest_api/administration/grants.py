@@ -1,0 +1,140 @@
+"""Connected accounts: the token broker does the work, and decides by the person's own token what is permitted."""
+
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler.openapi.params import Query
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+from mcpist.running import broker
+from rest_api.exchange import current
+from rest_api.router import new_router
+
+TAGS = ["administration"]
+
+router = new_router()
+
+User = Annotated[str | None, Query(max_length=128, description="Only this user's own accounts")]
+Role = Annotated[str | None, Query(max_length=128, description="Only this role's accounts")]
+Service = Annotated[str | None, Query(max_length=64, description="Only accounts at this service's provider")]
+
+
+class Grant(BaseModel):
+    """A connected account, without its secrets."""
+
+    owner: Annotated[str, Field(description="`user#ID` or `role#NAME`")]
+    provider: str
+    services: list[str]
+    account_id: str
+    account_name: str
+    kind: str
+    scopes: list[str]
+    open_to: list[str]
+    works: bool
+    expires_at: int | None
+    version: int
+    created_at: int
+    updated_at: int
+
+
+class GrantList(BaseModel):
+    """A page of connected accounts."""
+
+    grants: list[Grant]
+    cursor: Annotated[str, Field(description="Where the next page begins; empty on the last page")]
+
+
+class NewGrant(BaseModel):
+    """A key that a person has made at a service."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    service: Annotated[str, Field(min_length=1, max_length=64)]
+    key: Annotated[SecretStr, Field(min_length=1, max_length=16_384)]
+    role: Annotated[str | None, Field(max_length=128, description="Connect it for every user with this role")] = None
+    open_to: Annotated[tuple[str, ...], Field(max_length=100, description="Your roles that may use it")] = ()
+
+
+class Confirmation(BaseModel):
+    """The answer to a question about a connection."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    agreed: bool
+
+
+class Selection(BaseModel):
+    """The accounts that are meant: a user's, a role's, a service's, or everything."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    user: Annotated[str | None, Field(max_length=128)] = None
+    role: Annotated[str | None, Field(max_length=128)] = None
+    service: Annotated[str | None, Field(max_length=64)] = None
+    everything: bool | None = None
+
+
+class Connected(BaseModel):
+    """The outcome of a connection; `asks` needs an answer at `/v1/grants/confirm`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    outcome: str
+    service: str
+
+
+class Revoked(BaseModel):
+    """What was revoked, with proof."""
+
+    revoked: bool
+    kept: Annotated[list[str], Field(description="The services for which the account stays connected")]
+    proof: dict[str, Any] | None
+
+
+class Killed(BaseModel):
+    """What was revoked, with proof of each."""
+
+    killed: list[dict[str, Any]]
+    dropped: Annotated[int, Field(description="The unfinished connections that were dropped")]
+    more: Annotated[bool, Field(description="Whether some are left: send the request again")]
+
+
+@router.get("/v1/grants", tags=TAGS, summary="List connected accounts", operation_id="list_grants")
+def list_grants(
+    user: User = None,
+    role: Role = None,
+    service: Service = None,
+    cursor: Annotated[str, Query(max_length=256)] = "",
+) -> GrantList:
+    """List connected accounts and their owners; one's own, or for an administrator any of the organization."""
+    page = broker.administer(current().caller, "list", user=user, role=role, service=service, cursor=cursor)
+    return GrantList.model_validate(page)
+
+
+@router.post("/v1/grants", tags=TAGS, summary="Connect a key", operation_id="create_grant")
+def create_grant(body: NewGrant) -> Connected:
+    """Store a key that was made at a service, one's own or, for an administrator, a role's."""
+    fields = {"service": body.service, "key": body.key.get_secret_value(), "role": body.role}
+    answer = broker.administer(current().caller, "paste", **fields, open_to=list(body.open_to) or None)
+    return Connected.model_validate(answer)
+
+
+@router.post("/v1/grants/confirm", tags=TAGS, summary="Answer a question", operation_id="confirm_grant")
+def confirm_grant(body: Confirmation) -> Connected:
+    """Answer the question whether a connection may replace another one."""
+    answer = broker.administer(current().caller, "confirm", question=body.question, agreed=body.agreed)
+    return Connected.model_validate(answer)
+
+
+@router.post("/v1/grants/kill", tags=TAGS, summary="Revoke many accounts", operation_id="kill_grants")
+def kill_grants(body: Selection) -> Killed:
+    """Revoke and delete many accounts at once, with proof of each."""
+    return Killed.model_validate(broker.administer(current().caller, "kill", **body.model_dump()))
+
+
+@router.delete("/v1/grants/<service>", tags=TAGS, summary="Revoke an account", operation_id="revoke_grant")
+def revoke_grant(
+    service: str, role: Annotated[str | None, Query(max_length=128, description="The role's account")] = None
+) -> Revoked:
+    """Revoke one's own account for a service or, for an administrator, a role's, and delete it."""
+    return Revoked.model_validate(broker.administer(current().caller, "revoke", service=service, role=role))

@@ -1,0 +1,97 @@
+"""The organization as a whole, and the organizations of a person."""
+
+import time
+from typing import Annotated, Literal
+
+from aws_lambda_powertools.event_handler import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from mcpist.people import bearer, edits
+from mcpist.people.documents import OrganizationDocument
+from mcpist.people.organization import fields_of
+from mcpist.people.quota import request_quota
+from rest_api.administration.changes import (
+    ChangeReport,
+    DryRun,
+    Name,
+    Names,
+    WithGrants,
+    administration,
+    options,
+    report,
+    versioned,
+)
+from rest_api.exchange import current
+from rest_api.router import new_router
+
+TAGS = ["administration"]
+
+router = new_router()
+
+
+class Membership(BaseModel):
+    """What a person is in an organization."""
+
+    organization: str
+    user: str
+    system_role: Literal["admin", "user"]
+    roles: list[str]
+
+
+class MembershipList(BaseModel):
+    """The organizations of a person."""
+
+    organizations: list[Membership]
+
+
+class OrganizationChange(BaseModel):
+    """The fields of an organization that change."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name | None = None
+    disable: Annotated[Names, Field(description="Masks of tools to switch off for everybody")] = ()
+    enable: Annotated[Names, Field(description="Masks to remove from those that are switched off")] = ()
+
+
+@router.get("/v1/organizations", tags=TAGS, summary="List your organizations", operation_id="list_organizations")
+def list_organizations() -> MembershipList:
+    """List the organizations of the person, with user id and roles in each."""
+    callers = bearer.memberships(current().request)
+    request_quota.count(callers[0], time.time())
+    return MembershipList(
+        organizations=[
+            Membership(
+                organization=caller.organization,
+                user=caller.user,
+                system_role=caller.system_role,
+                roles=list(caller.role_names),
+            )
+            for caller in callers
+        ]
+    )
+
+
+@router.get("/v1/organization", tags=TAGS, summary="Show the organization", operation_id="get_organization")
+def get_organization() -> Response[OrganizationDocument]:
+    """Show the organization with its roles and users."""
+    work = administration()
+    with work.permitted("organization.read", "organization"):
+        version, found = work.read()
+    return versioned(OrganizationDocument.model_validate(fields_of(found)), version)
+
+
+@router.patch("/v1/organization", tags=TAGS, summary="Change the organization", operation_id="change_organization")
+def change_organization(body: OrganizationChange, dry_run: DryRun = False) -> Response[ChangeReport]:
+    """Rename the organization, or switch tools off and on for everybody in it."""
+    edit = edits.change_own_fields(name=body.name, disable=body.disable, enable=body.enable)
+    return report(administration().change("organization.update", "organization", edit, options(dry_run=dry_run)))
+
+
+@router.put("/v1/organization", tags=TAGS, summary="Replace the organization", operation_id="replace_organization")
+def replace_organization(
+    body: OrganizationDocument, dry_run: DryRun = False, with_grants: WithGrants = False
+) -> Response[ChangeReport]:
+    """Make the organization exactly what the document says: roles and users that it leaves out are removed."""
+    chosen = options(dry_run=dry_run, with_grants=with_grants)
+    return report(administration().replace(body.to_organization(), chosen))

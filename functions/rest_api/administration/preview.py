@@ -1,0 +1,21 @@
+"""The tools that a role or a user would see."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+
+class PreviewedModule(BaseModel):
+    """How many of a module's tools are visible."""
+
+    module: str
+    tools: int
+    of: int
+    names: Annotated[dict[str, str] | None, Field(description="The effect of each tool, if they are named")] = None
+
+
+class Preview(BaseModel):
+    """The visible tools by module."""
+
+    tools: int
+    modules: list[PreviewedModule]

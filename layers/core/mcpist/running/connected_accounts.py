@@ -1,0 +1,43 @@
+"""The connected accounts of removed users and roles, of which the token broker takes care."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from mcpist.caller import Caller
+from mcpist.people.administration import ConnectedAccount
+from mcpist.running import broker
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAccounts:
+    """The accounts of a caller's organization, as the broker shows them to its administrator."""
+
+    caller: Caller
+
+    def find(self, owners: Collection[str]) -> list[ConnectedAccount]:
+        """Return the accounts of these owners."""
+        return [account for owner in sorted(owners) for account in self._of(owner)]
+
+    def revoke(self, owners: Collection[str]) -> None:
+        """Delete the accounts of these owners, and revoke them at their services."""
+        for owner in sorted(owners):
+            more = True
+            while more:
+                answer = broker.administer(self.caller, "kill", **_selection(owner))
+                more = answer["more"] and bool(answer["killed"] or answer["dropped"])
+
+    def _of(self, owner: str) -> list[ConnectedAccount]:
+        found: list[ConnectedAccount] = []
+        cursor = ""
+        while True:
+            page = broker.administer(self.caller, "list", **_selection(owner), cursor=cursor)
+            found += [ConnectedAccount(service, owner) for row in page["grants"] for service in row["services"]]
+            cursor = page["cursor"]
+            if not cursor:
+                return found
+
+
+def _selection(owner: str) -> dict[str, str]:
+    """Return the fields of a message about an owner: `user` or `role`."""
+    kind, _, name = owner.partition("#")
+    return {kind: name}
