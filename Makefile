@@ -77,8 +77,8 @@ sam-local: .venv/.synced ## After make build: the functions in containers, e.g. 
 	@SAM='$(SAM)' $(RUN) python -m infra.sam_local $(ARGS)
 
 bench: .venv/.synced ## Measure the design's numbers on this machine.
-	@PYTHONPATH=functions $(RUN) python -m infra.bench $(ARGS)
-	@$(if $(ARGS),,PYTHONPATH=functions $(RUN) python -m tests.bench)
+	@$(if $(filter apis,$(ARGS)),,PYTHONPATH=functions $(RUN) python -m infra.bench $(ARGS))
+	@$(if $(filter-out apis,$(ARGS)),,PYTHONPATH=functions $(RUN) python -m tests.bench $(ARGS))
 
 docs: .venv/.synced ## Write from the code: docs/tools, docs/errors.md, the upstreams' schema, the exact requests that tests compare.
 	@$(RUN) python -m infra.reference

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from infra.bench import broker, catalogue, costs, load
@@ -59,14 +58,15 @@ def main() -> None:
 def inside(stub: StubDeployment) -> list[Row]:
     """Measure what needs only one seeded deployment."""
     deployment, folder = stub.deployment, stub.folder
-    rows = [*catalogue.rows(), *caching(stub.service), *sandboxes(deployment, folder)]
+    rows = [*catalogue.rows(), *caching(stub.service), *sandboxes(stub)]
     rows += [*requests(deployment), *broker.rows(deployment, folder), *planning()]
     return [*rows, *batches(deployment), *shapes(deployment)]
 
 
-def sandboxes(deployment: LocalDeployment, folder: Path) -> list[Row]:
+def sandboxes(stub_deployment: StubDeployment) -> list[Row]:
     """Compare cold and warm CPU of the endpoint with a bare server's, alternating."""
-    events = {name: _event(deployment, folder, name) for name in ("list_tools", "call")}
+    deployment, folder = stub_deployment.deployment, stub_deployment.folder
+    events = {name: stub_deployment.event_file(name) for name in ("list_tools", "call")}
     environment = sandbox_environment(deployment.aws, "McpEndpointFunction", folder) | {"AWS_LAMBDA_LOG_LEVEL": "ERROR"}
     crowd = with_modules(folder / "crowd", ROOT / "infra/bench/stub.py") / "layers/services"
     index = crowd / "mcpist_services" / INDEX_FILE
@@ -215,16 +215,6 @@ def shapes(deployment: LocalDeployment) -> list[Row]:
         counts[size] = f"{len(asked) - polls} + {polls} polls"
     seen = ", ".join(f"{size} steps: {count}" for size, count in counts.items())
     return [*rows, ("AWS requests of the endpoint for a batch", seen, "constant + 1 per 25 steps + polls")]
-
-
-def _event(deployment: LocalDeployment, folder: Path, name: str) -> str:
-    event = json.loads((ROOT / f"events/mcp_endpoint_{name}.json").read_text("utf-8"))
-    event["headers"]["authorization"] = f"Bearer {deployment.token(USER)}"
-    event["headers"]["host"] = deployment.aws.api_url.partition("//")[2]
-    event["body"] = event["body"].replace('"rag"', '"stub"').replace('"list_tags"', '"idle"')
-    path = folder / f"{name}.json"
-    path.write_text(json.dumps(event), "utf-8")
-    return str(path)
 
 
 def _call(step: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment, with_modules
+from infra.local.deployment import ROOT, USER, LocalDeployment, run_local_deployment, with_modules
 
 NO_REQUEST_LIMIT = {"UserRequests": "0"}  # one user sends more requests here than the limit of a minute
 SLOW_RESPONSE_SECONDS = 0.5
@@ -28,6 +28,16 @@ class StubDeployment:
     deployment: LocalDeployment
     folder: Path
     service: str
+
+    def event_file(self, name: str) -> str:
+        """Write one of events/mcp_endpoint_*.json as a user of this deployment sends it; return its path."""
+        event = json.loads((ROOT / f"events/mcp_endpoint_{name}.json").read_text("utf-8"))
+        event["headers"]["authorization"] = f"Bearer {self.deployment.token(USER)}"
+        event["headers"]["host"] = self.deployment.aws.api_url.partition("//")[2]
+        event["body"] = event["body"].replace('"rag"', '"stub"').replace('"list_tags"', '"idle"')
+        path = self.folder / f"{name}.json"
+        path.write_text(json.dumps(event), "utf-8")
+        return str(path)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ from urllib.parse import urljoin, urlsplit
 from typer import Argument, Option
 
 from infra.cli.document import CommandError, CommandResult
+from infra.cli.mock_api import serve
 from infra.cli.options import command_group
 from mcpist.bounded_http.client import HttpClient, redirect_url
 from mcpist.bounded_http.failures import ExchangeFailed, ResponseTooLarge
@@ -54,7 +56,7 @@ def import_api(
     """Propose an overlay for an API, or bring one up to date; your corrections stay."""
     name = name or _name_of(source)
     check_name(name)
-    content, beside = _fetch(source) if urlsplit(source).scheme in {"http", "https"} else _read(Path(source))
+    content, beside = _load(source)
     file = folder / f"{name}.yaml"
     earlier = load_file(file) if file.exists() else None
     description = parse(content, folder=beside)
@@ -64,6 +66,17 @@ def import_api(
     if not dry_run:
         _write(file, dump_overlay(overlay))
     return _report(file, earlier, overlay, written=not dry_run)
+
+
+@api.command("mock")
+def mock_api(
+    source: Annotated[str, Argument(metavar="FILE|URL", help="The description.")],
+    port: Annotated[int, Option(metavar="PORT", help="The port on this machine.")] = 8090,
+) -> None:
+    """Serve samples of an API's answers on this machine until Ctrl-C, to try an import on."""
+    content, beside = _load(source)
+    serve(parse(content, folder=beside), port)
+    sys.exit(0)
 
 
 @api.command("list")
@@ -137,6 +150,11 @@ def _shown(source: str) -> str:
     """Return a source for the overlay: a file's name, or an address without a query, which may hold a secret."""
     parts = urlsplit(source)
     return f"{parts.scheme}://{parts.netloc}{parts.path}" if parts.netloc else Path(source).name
+
+
+def _load(source: str) -> tuple[bytes, Path | None]:
+    """Return a description's content, and the folder of the files beside it."""
+    return _fetch(source) if urlsplit(source).scheme in {"http", "https"} else _read(Path(source))
 
 
 def _read(file: Path) -> tuple[bytes, Path]:

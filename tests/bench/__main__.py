@@ -1,10 +1,23 @@
 """The part of `make bench` that needs the tests' peers and simulators: measure, print, keep in docs/benchmarks.md."""
 
-from infra.bench.report import BENCHMARKS, keep, measured, table
-from tests.bench import contention, machines, tokens, upstreams
+import sys
+from collections.abc import Callable, Iterable
+
+from infra.bench.report import BENCHMARKS, Row, keep, measured, table
+from tests.bench import apis, contention, machines, tokens, upstreams
+
+PEERS = (tokens.rows, machines.rows, upstreams.rows, contention.rows)
+
+
+def main(named: list[str]) -> None:
+    """Measure the named part, or all."""
+    parts: dict[str, tuple[Callable[[], Iterable[Row]], ...]] = {"peers": PEERS, "apis": (apis.rows,)}
+    for name in named or parts:
+        rows = [row for measure in parts[name] for row in measure()]
+        text = f"Measured {measured()}.\n\n{table(('what', 'seen', 'at most'), rows)}"
+        print(text)
+        keep(text, BENCHMARKS, name)
+
 
 if __name__ == "__main__":
-    rows = [*tokens.rows(), *machines.rows(), *upstreams.rows(), *contention.rows()]
-    text = f"Measured {measured()}.\n\n{table(('what', 'seen', 'at most'), rows)}"
-    print(text)
-    keep(text, BENCHMARKS, "peers")
+    main(sys.argv[1:])

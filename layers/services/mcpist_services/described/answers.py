@@ -20,6 +20,7 @@ _ENVELOPE = re.compile(
     r"paging|pagination|object|kind|etag|ok|self|order|max|token|is_?last|incomplete)",
     re.IGNORECASE,
 )
+_PAGE = re.compile(r"next|cursor|total|is_?last|has_?more", re.IGNORECASE)
 # Of an object within a row: the property that stands for it.
 _NAMED = ("name", "login", "displayName", "display_name", "title", "summary", "message", "email", "username", "id")
 _RELATED = ("assignee", "owner", "author", "user", "creator", "created_by", "parent", "project", "commit", "repository")
@@ -116,8 +117,9 @@ class _Reader:
         for name in lists:
             if nouns and nouns <= {singular(word) for word in words(name)} and not is_entity:
                 return name, lists[name]
-        only = next(iter(lists)) if len(lists) == 1 else ""
-        return (only, lists[only]) if only and len(rest) <= 1 and not is_entity else ("", None)
+        objects = [name for name in lists if self.properties(lists[name])] or list(lists)
+        is_page = len(rest) <= 1 or any(_PAGE.search(name) for name in fields)
+        return (objects[0], lists[objects[0]]) if len(objects) == 1 and is_page and not is_entity else ("", None)
 
     def _wrapper(self, fields: Mapping[str, Any]) -> str:
         """Return the property that holds the whole object: `{"data": {...}}`."""

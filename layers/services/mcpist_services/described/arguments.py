@@ -9,9 +9,11 @@ from mcpist.tools.tool import PAGING_PARAMETERS
 from mcpist_services.described.answers import JSON_TYPE
 from mcpist_services.described.description import Operation
 from mcpist_services.described.overlay import FORBIDDEN_HEADERS, Parameter, Style
-from mcpist_services.described.schemas import Schemas
+from mcpist_services.described.schemas import MAX_DESCRIPTION_CHARACTERS, Schemas
 from mcpist_services.described.swagger2 import FORM
+from mcpist_services.described.wording import first_sentence, listed
 
+_CREDENTIALS = listed("access_token api_key apikey auth_token client_secret oauth_token")
 _STYLES: Mapping[str, Style] = {"spaceDelimited": "space", "pipeDelimited": "pipe", "deepObject": "deep"}
 
 
@@ -27,7 +29,6 @@ class Arguments:
     headers: dict[str, str] = field(default_factory=dict)
     """Headers that always have the same value."""
     content_type: str = ""
-    review: list[str] = field(default_factory=list)
     pageable: dict[str, Any] = field(default_factory=dict)
     """The schemas of what may say where a page begins, by the vendor's names."""
 
@@ -64,6 +65,8 @@ def _described(operation: Operation, schemas: Schemas, found: Arguments) -> Iter
             if required and name.lower() not in {"accept", "content-type", "authorization"}:
                 raise NotImportable(f"it needs the {place} {name}, which no tool can set")
             continue
+        if place == "query" and not required and name.lower() in _CREDENTIALS:
+            continue  # the token broker's task: no model is to hold one
         if place not in {"path", "query", "header"}:
             raise NotImportable(f"its parameter {name} is in {place}, which OpenAPI does not know")
         schema, style = _schema_of(stated)
@@ -122,9 +125,6 @@ def _body(operation: Operation, schemas: Schemas, found: Arguments) -> Iterator[
 
 
 def _with_description(spec: dict[str, Any], stated: Mapping[str, Any]) -> dict[str, Any]:
-    from mcpist_services.described.schemas import MAX_DESCRIPTION_CHARACTERS
-    from mcpist_services.described.wording import first_sentence
-
     text = first_sentence(str(stated.get("description") or ""), MAX_DESCRIPTION_CHARACTERS)
     return {**spec, "description": text} if text else spec
 

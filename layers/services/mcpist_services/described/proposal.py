@@ -23,7 +23,7 @@ from mcpist_services.described.recognition import link_positions, recognize_pagi
 from mcpist_services.described.schemas import Schemas, closure
 from mcpist_services.described.wording import first_sentence, plain
 
-MAX_TOOL_DESCRIPTION_CHARACTERS = 200
+MAX_TOOL_DESCRIPTION_CHARACTERS = 120
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 
 _OAUTH_ENDPOINT = re.compile(
@@ -139,7 +139,6 @@ def _tool(candidate: _Candidate, description: Description, scheme: str) -> ToolR
     if paging:
         hidden = (*paging.position, *link_positions(arguments.pageable))
         parameters = leave_paging(parameters, hidden, paging.size)
-    review = [effect.review, *arguments.review]
     return ToolRule(
         operation=operation.key,
         description=_described(operation),
@@ -152,13 +151,13 @@ def _tool(candidate: _Candidate, description: Description, scheme: str) -> ToolR
         shows=answer.columns,
         paging=paging,
         scopes=scopes_of(operation, scheme),
-        review=tuple(filter(None, review)),
+        review=(effect.review,) if effect.review else (),
     )
 
 
 def _described(operation: Operation) -> str:
     """Return one line for a model: the summary, else the first sentence of the description."""
-    text = plain(operation.summary)[:MAX_TOOL_DESCRIPTION_CHARACTERS].rstrip(".")
+    text = first_sentence(operation.summary, MAX_TOOL_DESCRIPTION_CHARACTERS).rstrip(".")
     text = text or first_sentence(operation.description, MAX_TOOL_DESCRIPTION_CHARACTERS).rstrip(".")
     text = text or f"{operation.method} {operation.path.partition('#')[0]}"
     return _sentence(text)

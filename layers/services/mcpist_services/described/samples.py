@@ -1,9 +1,11 @@
-"""Samples: a value that a schema allows, for an example of a call."""
+"""Samples: a value that a schema allows, for an example of a call or of an answer."""
 
 from collections.abc import Mapping
 from typing import Any
 
 MAX_DEPTH = 6
+MAX_OPTIONAL_DEPTH = 3
+STEP = 0.1  # the depth of a reference or a choice, which may lead in a circle as properties may
 
 _FORMATS = {
     "date-time": "2026-01-31T09:00:00Z",
@@ -16,38 +18,56 @@ _FORMATS = {
 }
 
 
-def sample(spec: Mapping[str, Any], definitions: Mapping[str, Any], depth: int = 0) -> Any:
-    """Return the plainest value of a schema: its default, its first choice, or the least of its type."""
-    if "$ref" in spec:
-        return sample(definitions.get(spec["$ref"].removeprefix("#/$defs/"), {}), definitions, depth + 1)
-    for key in ("default", "const"):
-        if key in spec:
-            return spec[key]
-    if spec.get("enum"):
-        return spec["enum"][0]
-    if depth > MAX_DEPTH:
-        return None
-    if "allOf" in spec:
-        parts = [sample(one, definitions, depth + 1) for one in spec["allOf"]]
+def sample(spec: Mapping[str, Any], definitions: Mapping[str, Any], *, optional: bool = False) -> Any:
+    """Return the plainest value of a schema: its example or default, its first choice, or the least of its type.
+
+    An object has its required properties, and with `optional` all of them.
+    """
+    return _Sampler(definitions, optional=optional).value(spec, 0)
+
+
+class _Sampler:
+    def __init__(self, definitions: Mapping[str, Any], *, optional: bool) -> None:
+        self._definitions = definitions
+        self._optional = optional
+
+    def value(self, spec: Mapping[str, Any], depth: float) -> Any:
+        if depth > MAX_DEPTH:
+            return None
+        if "$ref" in spec:
+            return self.value(self._definitions.get(spec["$ref"].removeprefix("#/$defs/"), {}), depth + STEP)
+        stated = next((spec[key] for key in ("example", "default", "const") if key in spec), None)
+        if stated is not None:
+            return stated
+        if spec.get("enum"):
+            return spec["enum"][0]
+        if spec.get("allOf"):
+            return self._all_of(spec, depth)
+        if spec.get("anyOf") and "properties" not in spec:
+            return self.value(spec["anyOf"][0], depth + STEP)
+        kind = spec.get("type")
+        return self._of_type(kind[0] if isinstance(kind, list) else kind, spec, depth)
+
+    def _all_of(self, spec: Mapping[str, Any], depth: float) -> Any:
+        parts = [self.value(one, depth + STEP) for one in spec["allOf"]]
+        own = self._object(spec, depth) if "properties" in spec else {}
         objects = [one for one in parts if isinstance(one, dict)]
-        return {key: value for one in objects for key, value in one.items()} if objects else parts[0]
-    for key in ("oneOf", "anyOf"):
-        if spec.get(key):
-            return sample(spec[key][0], definitions, depth + 1)
-    kind = spec.get("type")
-    return _of_type(kind[0] if isinstance(kind, list) else kind, spec, definitions, depth)
+        return {key: one for part in [*objects, own] for key, one in part.items()} if objects or own else parts[0]
 
+    def _of_type(self, kind: Any, spec: Mapping[str, Any], depth: float) -> Any:
+        if kind == "object" or "properties" in spec:
+            return self._object(spec, depth)
+        if kind == "array":
+            return [self.value(spec.get("items", {}), depth + 1)] * max(1, spec.get("minItems", 0))
+        if kind in {"integer", "number"}:
+            least = spec.get("minimum", spec.get("exclusiveMinimum", 0) + 1 if "exclusiveMinimum" in spec else 1)
+            return int(least) if kind == "integer" else least
+        if kind == "boolean":
+            return True
+        text = _FORMATS.get(str(spec.get("format")), "example")
+        return text.ljust(spec.get("minLength", 0), "x")[: spec.get("maxLength", 1000)]
 
-def _of_type(kind: Any, spec: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> Any:
-    if kind == "object" or "properties" in spec:
+    def _object(self, spec: Mapping[str, Any], depth: float) -> dict[str, Any]:
         properties = spec.get("properties", {})
-        return {name: sample(properties.get(name, {}), definitions, depth + 1) for name in spec.get("required", ())}
-    if kind == "array":
-        return [sample(spec.get("items", {}), definitions, depth + 1)] * max(1, spec.get("minItems", 0))
-    if kind in {"integer", "number"}:
-        least = spec.get("minimum", spec.get("exclusiveMinimum", 0) + 1 if "exclusiveMinimum" in spec else 1)
-        return int(least) if kind == "integer" else least
-    if kind == "boolean":
-        return True
-    text = _FORMATS.get(str(spec.get("format")), "example")
-    return text.ljust(spec.get("minLength", 0), "x")[: spec.get("maxLength", 1000)]
+        names = properties if self._optional and depth < MAX_OPTIONAL_DEPTH else spec.get("required", ())
+        return {name: self.value(properties.get(name, {}), depth + 1) for name in names}

@@ -28,6 +28,8 @@ class Schemas:
     """The schemas of one description that its tools' parameters need."""
 
     description: Description
+    answers: bool = False
+    """Whether they are of answers, which have properties that no request has."""
     shared: dict[str, Any] = field(default_factory=dict)
     """By name: the schemas that others refer to as `#/$defs/NAME`."""
     _names: dict[str, str] = field(default_factory=dict)
@@ -41,7 +43,7 @@ class Schemas:
             return {}
         if isinstance(schema.get("$ref"), str):
             return self._reference(schema)
-        found = {key: schema[key] for key in schema if key in _KEPT}
+        found = {key: schema[key] for key in schema if key in _KEPT or (key == "example" and self.answers)}
         if description := first_sentence(str(schema.get("description") or ""), MAX_DESCRIPTION_CHARACTERS):
             found["description"] = description
         found |= self._inner(schema)
@@ -87,7 +89,9 @@ class Schemas:
         return self._names[reference]
 
     def _answers(self, schema: Any) -> bool:
-        """Whether a property is only in answers."""
+        """Whether a property is only in answers, where these are of requests."""
+        if self.answers:
+            return False
         target = self.description.deref(schema)
         return isinstance(target, dict) and target.get("readOnly") is True
 

@@ -1,7 +1,7 @@
 """Described tools: operations of an imported API, which build the same Calls as written tools."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
@@ -19,8 +19,10 @@ from mcpist_services.described.samples import sample
 from mcpist_services.described.schemas import closure
 
 MAX_SIGNATURE_OPTIONS = 6
+MAX_SIGNATURE_CHARACTERS = 100  # of its parameters, if the required ones take less
 MAX_SIGNATURE_CHOICES = 40  # characters of an enumeration in a signature
 
+MAX_DEFAULT_CHARACTERS = 20
 MAX_KINDS = 2  # of a value in a signature; more are written as any
 
 _BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
@@ -63,12 +65,18 @@ class DescribedTool(SchemaTool):
         """One line, as a written tool's; of many optional parameters the first, since the schema has all."""
         required = self.input_schema.get("required", [])
         options = [name for name in self.rule.parameters if name not in required]
-        shown = [*required, *options[:MAX_SIGNATURE_OPTIONS]]
-        specs = {name: _brief(self.rule.parameters[name].spec, self.definitions) for name in shown}
-        lines = parameter_lines({"properties": specs, "required": required})
-        rest = len(options) - MAX_SIGNATURE_OPTIONS
-        lines += [f"...{rest} more"] * (rest > 0) + ["...paging"] * (self.paging is not None)
+        lines = self._lines(required, required)
+        for place, option in enumerate(self._lines(options, ())):
+            if place == MAX_SIGNATURE_OPTIONS or len(", ".join([*lines, option])) > MAX_SIGNATURE_CHARACTERS:
+                lines.append(f"...{len(options) - place} more")
+                break
+            lines.append(option)
+        lines += ["...paging"] * (self.paging is not None)
         return f"{self.name}({', '.join(lines)}) -> {', '.join(self.shows.fields)}"
+
+    def _lines(self, names: Iterable[str], required: Collection[str]) -> list[str]:
+        specs = {name: _brief(self.rule.parameters[name].spec, self.definitions) for name in names}
+        return parameter_lines({"properties": specs, "required": required})
 
     @property
     def examples(self) -> list[Example]:
@@ -197,7 +205,7 @@ def _form_value(value: Any) -> str | list[str]:
 
 def _brief(spec: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema as short as a signature needs it."""
-    default = {"default": spec["default"]} if "default" in spec else {}
+    default = {"default": spec["default"]} if len(str(spec.get("default", "x" * 99))) < MAX_DEFAULT_CHARACTERS else {}
     return {"type": _kind(spec, definitions), **default}
 
 

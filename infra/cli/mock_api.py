@@ -1,0 +1,121 @@
+"""`mcpist api mock`: a server on this machine that answers as an API's description says, to try an import on."""
+
+import json
+import re
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from mcpist_services.described.answers import JSON_TYPE
+from mcpist_services.described.credentials import propose_security
+from mcpist_services.described.description import Description, Operation
+from mcpist_services.described.overlay import Security
+from mcpist_services.described.samples import sample
+from mcpist_services.described.schemas import Schemas
+
+_PARAMETER = re.compile(r"{[^{}]*}")
+
+
+class MockApi:
+    """The operations of a description, each with a sample of its answer; any key is accepted, but one is needed."""
+
+    def __init__(self, description: Description) -> None:
+        self._schemas = Schemas(description, answers=True)
+        self._security = propose_security(description, list(description.operations))[1]
+        base = urlsplit(description.servers[0]).path if description.servers else ""
+        self._routes = [
+            (operation, re.compile(base + _pattern(operation.path.partition("#")[0])))
+            for operation in sorted(description.operations, key=lambda one: one.path.count("{"))
+        ]
+
+    def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[int, Any]:
+        """Return the status and the JSON of an answer."""
+        parts = urlsplit(target)
+        fitting = [operation for operation, pattern in self._routes if pattern.fullmatch(parts.path)]
+        found = next((operation for operation in fitting if operation.method == method), None)
+        if found is None:
+            return (405 if fitting else 404), {"message": f"the description has no {method} {parts.path}"}
+        if not _has_credential(self._security, headers, parse_qs(parts.query)):
+            return 401, {"message": "a credential is needed"}
+        if problem := _missing(found, parse_qs(parts.query), body):
+            return 400, {"message": problem}
+        return self._sample(found)
+
+    def _sample(self, operation: Operation) -> tuple[int, Any]:
+        codes = sorted(code for code in operation.responses if code[:1] == "2")
+        status = int(codes[0]) if codes and codes[0].isdigit() else 200
+        content = operation.success.get("content") or {}
+        media = next((content[kind] for kind in content if JSON_TYPE.match(kind)), None)
+        if media is None:
+            return status, None
+        if "example" in media:
+            return status, media["example"]
+        return status, sample(self._schemas.convert(media.get("schema")), self._schemas.shared, optional=True)
+
+
+def serve(description: Description, port: int) -> None:
+    """Serve a description on loopback until SIGINT or SIGTERM; print each request."""
+    mock = MockApi(description)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length") or 0))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            status, answer = mock.answer(self.command, self.path, headers, body)
+            content = b"" if answer is None else json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+            print(
+                f"{status} {self.command} {urlsplit(self.path).path} {body[:200].decode(errors='replace')}", flush=True
+            )
+
+        do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815
+
+        def log_message(self, *_: Any) -> None:
+            """Print nothing else."""
+
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        base = urlsplit(description.servers[0]).path if description.servers else ""
+        print(
+            f"serving {description.title} at http://127.0.0.1:{server.server_port}{base}", file=sys.stderr, flush=True
+        )
+        stop.wait()
+        server.shutdown()
+
+
+def _pattern(path: str) -> str:
+    """Return the pattern of a path's template."""
+    return "([^/]+)".join(map(re.escape, _PARAMETER.split(path)))
+
+
+def _has_credential(security: Security, headers: Mapping[str, str], query: Mapping[str, Any]) -> bool:
+    match security.kind:
+        case "none":
+            return True
+        case "query":
+            return security.parameter in query
+        case "header":
+            return security.parameter.lower() in headers
+    return headers.get("authorization", "").lower().startswith(f"{security.kind} ")
+
+
+def _missing(operation: Operation, query: Mapping[str, Any], body: bytes) -> str:
+    """Return what a request lacks; empty where nothing."""
+    needed = [one["name"] for one in operation.parameters if one.get("in") == "query" and one.get("required")]
+    absent = [name for name in needed if name not in query]
+    if absent:
+        return f"the query lacks {absent[0]}"
+    return "it needs a body" if operation.body.get("required") and not body else ""
