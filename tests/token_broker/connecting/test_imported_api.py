@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import boto3
@@ -15,7 +16,6 @@ from mcpist_services.described.compilation import compile_overlays
 from mcpist_services.described.overlay import load_overlay
 from tests.services.described.library import library, overlay_of
 from tests.token_broker.conftest import Broker, error_of
-from token_broker.connecting.offers import _connection_options
 from token_broker.providers import apps
 
 KEY = "canary-library-key"
@@ -41,6 +41,13 @@ def ada(door: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     apps._app_class.cache_clear()
 
 
+def offer_of(door: Broker, ada: dict[str, object], service: str) -> dict[str, Any]:
+    """How an account of a service can be connected."""
+    offered = door.send({"operation": "offer", "services": [service], **ada})
+    found: dict[str, Any] = offered["result"]["services"][0]
+    return found
+
+
 def test_imported_apis_join_the_table_of_services(ada: dict[str, object]) -> None:
     assert ada
     assert names()[-2:] == ("archive", "library")
@@ -58,7 +65,7 @@ def test_a_key_is_pasted_and_resolved(ada: dict[str, object], door: Broker) -> N
 
 
 def test_an_api_of_keys_offers_no_consent(ada: dict[str, object], door: Broker) -> None:
-    offered = _connection_options("library", check_app=True)
+    offered = offer_of(door, ada, "library")
     assert (offered["consent"], offered["keys"]) == (False, True)
     begun = door.send({"operation": "begin", "services": ["library"], **ada})
     assert error_of(begun) == "NotConfigured"
@@ -67,11 +74,11 @@ def test_an_api_of_keys_offers_no_consent(ada: dict[str, object], door: Broker) 
 def test_a_consent_asks_for_the_scopes_of_all_tools_once_our_client_is_registered(
     ada: dict[str, object], door: Broker
 ) -> None:
-    assert not _connection_options("archive", check_app=True)["consent"]
+    assert not offer_of(door, ada, "archive")["consent"]
     boto3.client("ssm").put_parameter(Name=PARAMETER, Value=APP, Type="SecureString")
     apps.app_cache.clear()
     try:
-        assert _connection_options("archive", check_app=True)["consent"]
+        assert offer_of(door, ada, "archive")["consent"]
         url = urlsplit(str(door.send({"operation": "begin", "services": ["archive"], **ada})["result"]["url"]))
     finally:
         boto3.client("ssm").delete_parameter(Name=PARAMETER)
