@@ -8,16 +8,19 @@ from mcpist.aws.http_request import HttpRequest
 from mcpist.errors import InvalidRequest, UnsupportedMediaType
 
 MAX_BODY_BYTES = 1_000_000
+MAX_DESCRIPTION_BYTES = 4_500_000  # of an API, in an event of at most 6 MB
 JSON_TYPE = "application/json"
 JSON_LINES_TYPES = ("application/jsonl", "application/x-ndjson")
 BATCHES_PATH = "/v1/batches"
+MODULES_PATH = "/v1/modules"
 
 
 def normalized(request: HttpRequest) -> dict[str, Any]:
     """Return the event with its body as JSON text, in UTF-8; JSON Lines are the commands of a batch."""
     event = dict(request.event) | {"isBase64Encoded": False}
     try:
-        content = request.body(MAX_BODY_BYTES).decode()
+        limit = MAX_DESCRIPTION_BYTES if request.path == MODULES_PATH else MAX_BODY_BYTES
+        content = request.body(limit).decode()
     except (binascii.Error, UnicodeDecodeError):
         raise InvalidRequest(field="body", problem="it is not text in UTF-8") from None
     if not content:

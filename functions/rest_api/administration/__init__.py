@@ -1,5 +1,5 @@
 """Administration: an organization's people, connected accounts and audit."""
 
-from rest_api.administration import audit, grants, organization, roles, users
+from rest_api.administration import audit, grants, modules, organization, roles, users
 
-ROUTERS = (organization.router, users.router, roles.router, grants.router, audit.router)
+ROUTERS = (organization.router, users.router, roles.router, grants.router, audit.router, modules.router)

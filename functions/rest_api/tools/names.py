@@ -6,9 +6,10 @@
 import hashlib
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 
-from mcpist.errors import UnknownToolName
+from mcpist.errors import CallerError, UnknownToolName
 from mcpist.tools.catalogue import nearest
 from mcpist.tools.index import Index, ToolEntry
 from mcpist.tools.permissions import Permissions
@@ -33,10 +34,19 @@ def find(permissions: Permissions, name: str) -> FullName:
         permissions.load_tools({module for role in permissions.caller.roles for module in role.modules})
         found = _find(permissions, name)
     if found is None:
+        _refuse_withheld(permissions, name)
         visible = (tool for module in permissions.modules() for tool in permissions.tools(module))
         known = nearest(name, (rest_name(permissions, tool.module, tool.name) for tool in visible))
         raise UnknownToolName(name=name, known=known)
     return found
+
+
+def _refuse_withheld(permissions: Permissions, name: str) -> None:
+    """Raise why a tool of one of the caller's modules is neither shown nor run, where more is known than its name."""
+    module, tool = permissions.split_name(name)
+    if any(module in role.modules for role in permissions.caller.roles):
+        with suppress(CallerError):
+            permissions.tool(module, tool)
 
 
 def _find(permissions: Permissions, name: str) -> FullName | None:

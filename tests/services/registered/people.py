@@ -22,7 +22,7 @@ class Registrar:
 
     def register(self, **body: Any) -> AppliedChange:
         """Register a module."""
-        return registration.register(self.administration, parse(body), self.revoked.append)
+        return registration.register(self.administration, parse(body), self.revoked.append).applied
 
     def unregister(self, name: str) -> AppliedChange:
         """Remove a module."""

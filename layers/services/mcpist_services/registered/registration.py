@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from mcpist.caller import Caller, RegisteredModule, Role
 from mcpist.errors import AlreadyExists, InvalidRequest, ModuleNotFound
@@ -18,12 +18,14 @@ from mcpist.people.organization import Organization
 from mcpist.registry import definitions
 from mcpist.telemetry.audit import record_change
 from mcpist.tools.catalogue import nearest
+from mcpist.tools.index import Index
 from mcpist_services.registered.names import is_taken
 from mcpist_services.registered.request import ModuleRequest, define, destination_of, same_destination
 
 MAX_REGISTERED_MODULES = 50
 LIST_TIMEOUT_SECONDS = 15.0
 
+type State = Literal["approved", "new", "changed", "refused"]
 type RevokeAccounts = Callable[[str], object]
 """Deletes all accounts that people of the organization have connected for a service, and revokes them there."""
 
@@ -34,7 +36,7 @@ class ToolState:
 
     name: str
     description: str
-    state: str
+    state: State
     """`approved`, `new` or `changed`, which wait for approval, or `refused`."""
     warnings: tuple[str, ...]
     """What a person should check before approving it."""
@@ -42,9 +44,18 @@ class ToolState:
     """The hash of everything in it that a model reads; an approval is for this alone."""
 
 
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A registered module with its definition, and the change of the organization."""
+
+    module: RegisteredModule
+    definition: definitions.Definition
+    applied: AppliedChange
+
+
 def register(
     administration: Administration, request: ModuleRequest, revoke: RevokeAccounts, *, dry_run: bool = False
-) -> AppliedChange:
+) -> Registration:
     """Register a module; AlreadyExists for a name that is taken, unless it replaces a registered module."""
     organization = administration.caller.organization
     target = f"modules.{request.name}"
@@ -68,8 +79,8 @@ def register(
         registered_by=administration.caller.user,
         destination=destination_of(definition),
     )
-    edit = _adding(request, module)
-    return administration.change("modules.create", target, edit, ChangeOptions(dry_run=dry_run))
+    applied = administration.change("modules.create", target, _adding(request, module), ChangeOptions(dry_run=dry_run))
+    return Registration(module, definition, applied)
 
 
 def unregister(
@@ -97,7 +108,8 @@ def approve(
     target = f"modules.{name}"
     with administration.permitted("modules.approve", target):
         module = find(administration.read()[1], name)
-        states = {state.name: state for state in tool_states(administration.caller, module)}
+        definition = definitions.load(administration.caller.organization, module.sha256)
+        states = {state.name: state for state in tool_states(administration.caller, module, definition)}
         for tool in tools:
             if tool not in states:
                 raise InvalidRequest(field="tools", problem=f'no tool "{tool}" (tools: {nearest(tool, states)})')
@@ -110,7 +122,7 @@ def approve(
         if pins:
             _record_approval(administration, target, states, {pin.tool: pin.fingerprint for pin in pins})
             lists.approve(_server_key(administration.caller, module), pins)
-    return tool_states(administration.caller, module)
+    return tool_states(administration.caller, module, definition)
 
 
 def _record_approval(
@@ -127,25 +139,26 @@ def _record_approval(
     )
 
 
-def tool_states(caller: Caller, module: RegisteredModule) -> list[ToolState]:
-    """Return the tools of a registered server as it last listed them to the caller."""
+def tool_states(caller: Caller, module: RegisteredModule, definition: definitions.Definition) -> list[ToolState]:
+    """Return the tools of a module: those of a server as it last listed them to the caller, with its approvals."""
+    if "overlay" in definition:
+        index = Index.load(definition["index"])
+        return [ToolState(tool.name, tool.line, "approved", (), "") for tool in index.tools]
     from mcpist_services.upstream import lists
     from mcpist_services.upstream.identities import owner
-    from mcpist_services.upstream.registered import offered_to
+    from mcpist_services.upstream.registered import know_server
     from mcpist_services.upstream.trust import fingerprint, judge, review_warnings
 
-    if module.kind != "upstream":
-        return []
-    # The caller may have been read before the module was registered.
-    selection = offered_to(everything_of(replace(caller, modules=(module,)))).categories[module.name].tools
     key = _server_key(caller, module)
+    know_server(key, definition)
     lists.forget(key)
+    named = definition["tools"].get("includeNames", ())
     known = lists.server_state(key, owner(caller, key))
     return [
         ToolState(
             name=tool.name,
             description=tool.description or "",
-            state=judge(known.pins, tool, named=tool.name in selection.include_names),
+            state=judge(known.pins, tool, named=tool.name in named),
             warnings=tuple(review_warnings(tool)),
             fingerprint=fingerprint(tool),
         )

@@ -59,7 +59,7 @@ class ModuleRequest(BaseModel):
 def parse(body: Mapping[str, Any]) -> ModuleRequest:
     """Return a request; InvalidRequest names the field that is missing or wrong."""
     request = parse_model(ModuleRequest, body)
-    _check(request)
+    check(request)
     return request
 
 
@@ -118,7 +118,7 @@ def _define_server(request: ModuleRequest) -> Definition:
     return define_server(request.name, {**server, "headers": request.headers}, request.tools)
 
 
-def _check(request: ModuleRequest) -> None:
+def check(request: ModuleRequest) -> None:
     """Raise InvalidRequest for a field that is missing, or does not belong to what is registered."""
     has_api = request.openapi is not None or request.overlay is not None
     if not has_api and not request.url:

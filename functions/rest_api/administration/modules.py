@@ -1,0 +1,231 @@
+"""The modules of an organization: listed for everybody, registered, switched and removed by administrators.
+
+An administrator switches single tools here, too.
+"""
+
+from typing import Annotated, Any, Literal
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Query
+from pydantic import Field
+
+from mcpist.caller import RegisteredModule
+from mcpist.errors import ModuleNotFound
+from mcpist.registry import definitions, switches
+from mcpist.registry.entries import Entry, Filter, Registry
+from mcpist.running import broker
+from mcpist.tools.permissions import Permissions
+from mcpist_services.catalogue import CATALOGUE
+from mcpist_services.registered import registration
+from mcpist_services.registered.registration import ToolState, everything_of
+from mcpist_services.registered.request import ModuleRequest, check
+from rest_api.administration.changes import ChangeReport, DryRun, Name, administration, options, report
+from rest_api.exchange import current
+from rest_api.model import Body, RequestBody
+from rest_api.router import new_router
+from rest_api.tools import names
+
+TAGS = ["modules"]
+
+router = new_router()
+
+
+class ModuleSummary(Body):
+    """A module as it is listed."""
+
+    name: str
+    kind: Literal["service", "upstream", "api", "program"]
+    description: str
+    version: str
+    enabled: bool
+    registered_at: str
+    registered_by: Annotated[str, Field(description="The administrator who registered it; empty for a deployed one")]
+    tags: list[str]
+    category: str
+    author: str
+    dependencies: Annotated[list[str], Field(description="The services whose accounts it needs")]
+    tool_count: int
+
+
+class ModuleList(Body):
+    """The modules that the caller may see; for an administrator all of the organization."""
+
+    modules: list[ModuleSummary]
+
+
+class ModuleTool(Body):
+    """A tool of a registered module."""
+
+    name: str
+    description: str
+    state: Annotated[
+        Literal["approved", "new", "changed", "refused"],
+        Field(description="Only approved tools are shown and run; new and changed ones wait for an administrator"),
+    ]
+    warnings: Annotated[list[str], Field(description="What a person should check before approving it")]
+    fingerprint: Annotated[str, Field(description="The hash of all that a model reads of it; empty for an API's tool")]
+
+
+class ModuleDetail(Body):
+    """A registered module."""
+
+    name: str
+    kind: Literal["upstream", "api"]
+    registered_at: str
+    registered_by: str
+    sha256: Annotated[str, Field(description="The hash of its definition")]
+    takes_accounts: Annotated[bool, Field(description="Whether people connect an account for it")]
+    dry_run: bool = False
+    tools: list[ModuleTool]
+    left_out: Annotated[dict[str, str], Field(description="Operations of an API that are no tools, with the reason")]
+    review: Annotated[list[str], Field(description="What the import of an API was unsure of")]
+
+
+class SwitchRequest(RequestBody):
+    """Whether something is switched on for the whole organization."""
+
+    enabled: bool
+
+
+class ApprovalRequest(RequestBody):
+    """The tools of a registered server to approve as they are now."""
+
+    tools: Annotated[
+        tuple[Name, ...], Field(max_length=1_000, description="Empty approves all that wait and have no warning")
+    ] = ()
+    fingerprints: Annotated[
+        tuple[Name, ...], Field(max_length=1_000, description="If given, only tools with one of these are approved")
+    ] = ()
+
+
+@router.get("/v1/modules", tags=TAGS, summary="List the modules", operation_id="list_modules")
+def list_modules(
+    category: Annotated[str, Query(description="Only modules of this category")] = "",
+    tag: Annotated[str, Query(description="Only modules with this tag")] = "",
+    enabled: Annotated[bool | None, Query(description="Only modules that are switched on, or off")] = None,
+) -> ModuleList:
+    """List the modules that the caller may see, switched off ones among them; an administrator sees all."""
+    wanted = Filter(category=category, tag=tag, enabled=enabled)
+    return ModuleList(modules=[_summary(entry) for entry in _registry().modules(wanted)])
+
+
+@router.post("/v1/modules", tags=TAGS, summary="Register a module", operation_id="register_module")
+def register_module(body: ModuleRequest, dry_run: DryRun = False) -> Response[ModuleDetail]:
+    """Register an API by its OpenAPI description, or an MCP server by its URL, for the organization.
+
+    It is in no role until an administrator puts it there. With `dryRun`, see its tools and register nothing.
+    """
+    check(body)
+    made = registration.register(administration(), body, _revoke_accounts, dry_run=dry_run)
+    detail = _detail(made.module, made.definition)
+    return Response(200 if dry_run else 201, "application/json", detail.model_copy(update={"dry_run": dry_run}))
+
+
+@router.get("/v1/modules/<name>", tags=TAGS, summary="Show a registered module", operation_id="get_module")
+def get_module(name: str) -> ModuleDetail:
+    """Show a registered module with the states of its tools."""
+    with administration().permitted("modules.read", f"modules.{name}"):
+        return _registered(name)
+
+
+@router.patch("/v1/modules/<name>", tags=TAGS, summary="Switch a module on or off", operation_id="switch_module")
+def switch_module(name: str, body: SwitchRequest, dry_run: DryRun = False) -> Response[ChangeReport]:
+    """Switch a module on or off for the whole organization; every door obeys within seconds."""
+    catalogue = _everything().catalogue
+    if name not in catalogue.index.modules:
+        raise ModuleNotFound(module=name, known=", ".join(entry.name for entry in _registry().modules()))
+    return _switch(name, enabled=body.enabled, dry_run=dry_run)
+
+
+@router.delete("/v1/modules/<name>", tags=TAGS, summary="Remove a registered module", operation_id="delete_module")
+def delete_module(name: str, dry_run: DryRun = False) -> Response[ChangeReport]:
+    """Remove a registered module from the organization and its roles, with the accounts connected for it."""
+    return report(registration.unregister(administration(), name, _revoke_accounts, dry_run=dry_run))
+
+
+@router.post("/v1/modules/<name>/approve", tags=TAGS, summary="Approve tools", operation_id="approve_module_tools")
+def approve_module_tools(name: str, body: ApprovalRequest) -> ModuleDetail:
+    """Let the doors show and run tools of a registered server as they are now."""
+    registration.approve(administration(), name, body.tools, body.fingerprints)
+    return _registered(name)
+
+
+@router.patch("/v1/tools/<name>", tags=["tools"], summary="Switch a tool on or off", operation_id="switch_tool")
+def switch_tool(name: str, body: SwitchRequest, dry_run: DryRun = False) -> Response[ChangeReport]:
+    """Switch a tool on or off for the whole organization; every door obeys within seconds."""
+    with administration().permitted("modules.switch", f"tools.{name}"):
+        module, tool = names.find(_everything(), name)
+    return _switch(f"{module}.{tool}", enabled=body.enabled, dry_run=dry_run)
+
+
+def _switch(name: str, *, enabled: bool, dry_run: bool) -> Response[ChangeReport]:
+    action, edit = ("modules.enable", switches.enable) if enabled else ("modules.disable", switches.disable)
+    chosen = options(dry_run=dry_run)
+    return report(administration().change(action, f"modules.{name}", edit(_everything().catalogue, name), chosen))
+
+
+def _registry() -> Registry:
+    """Return what the caller may know of; for an administrator everything."""
+    if current().caller.system_role == "admin":
+        return Registry(_everything(), everything=True)
+    return Registry(current().permissions)
+
+
+def _everything() -> Permissions:
+    """Return the catalogue with all modules that were registered for the organization."""
+    return Permissions(everything_of(current().caller), CATALOGUE)
+
+
+def _revoke_accounts(service: str) -> None:
+    more = True
+    while more:
+        answer = broker.administer(current().caller, "kill", service=service)
+        more = answer["more"] and bool(answer["killed"] or answer["dropped"])
+
+
+def _registered(name: str) -> ModuleDetail:
+    found = registration.find(administration().read()[1], name)
+    return _detail(found, definitions.load(current().caller.organization, found.sha256))
+
+
+def _detail(module: RegisteredModule, definition: definitions.Definition) -> ModuleDetail:
+    overlay: dict[str, Any] = definition.get("overlay", {})
+    return ModuleDetail(
+        name=module.name,
+        kind=module.kind,
+        registered_at=module.registered_at,
+        registered_by=module.registered_by,
+        sha256=module.sha256,
+        takes_accounts=bool(module.destination),
+        tools=[_tool(state) for state in registration.tool_states(current().caller, module, definition)],
+        left_out=overlay.get("left_out", {}),
+        review=list(overlay.get("review", ())),
+    )
+
+
+def _tool(state: ToolState) -> ModuleTool:
+    return ModuleTool(
+        name=state.name,
+        description=state.description,
+        state=state.state,
+        warnings=list(state.warnings),
+        fingerprint=state.fingerprint,
+    )
+
+
+def _summary(entry: Entry) -> ModuleSummary:
+    registered = {module.name: module.registered_by for module in current().caller.modules}
+    return ModuleSummary(
+        name=entry.name,
+        kind=entry.kind,
+        description=entry.description,
+        version=entry.version,
+        enabled=entry.enabled,
+        registered_at=entry.registered_at,
+        registered_by=registered.get(entry.name, ""),
+        tags=list(entry.tags),
+        category=entry.category,
+        author=entry.author,
+        dependencies=list(entry.dependencies),
+        tool_count=entry.tool_count,
+    )
