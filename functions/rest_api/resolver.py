@@ -12,12 +12,22 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import InvalidRequest, MethodNotAllowed, RouteNotFound
 from mcpist.validation import field_path
-from rest_api import openapi, status
+from rest_api import connections, files, openapi, status
 from rest_api.administration import ROUTERS as ADMINISTRATION
+from rest_api.batches import routes as batches
 from rest_api.exchange import current
 from rest_api.tools import calling, listing
 
-ROUTERS: tuple[Router, ...] = (status.router, openapi.router, listing.router, calling.router, *ADMINISTRATION)
+ROUTERS: tuple[Router, ...] = (
+    status.router,
+    openapi.router,
+    listing.router,
+    calling.router,
+    batches.router,
+    files.router,
+    connections.router,
+    *ADMINISTRATION,
+)
 """A room's router; routes that are tried first come first."""
 
 

@@ -120,6 +120,7 @@ class CallOptions(RequestBody):
     timeout: Annotated[int, Field(ge=1_000, le=30_000)] = 30_000
     retry: Annotated[int, Field(ge=0, le=3)] = 0
     retry_delay: Annotated[int, Field(ge=0, le=10_000)] = 1_000
+    as_file: Annotated[bool, Field(description="Answer with a file that holds the result")] = False
 
 
 class CallRequest(RequestBody):
@@ -138,7 +139,10 @@ class CallResponse(Body):
     """The result of a call."""
 
     success: Annotated[bool, Field(json_schema_extra={"const": True})] = True
-    result: Annotated[Any, Field(description="The service's JSON; with `compact` a text")]
+    result: Annotated[Any, Field(description="The service's JSON; with `compact` a text")] = None
+    file: Annotated[dict[str, Any] | None, Field(description="The file that holds the result, if it was asked for")] = (
+        None
+    )
     more: Annotated[str, Field(description="How to read the rest of a list that was cut; empty if nothing was")] = ""
     account: Annotated[str, Field(description="The account that acted; empty if none was needed")] = ""
     execution_time: Annotated[int, Field(ge=0, description="Milliseconds")]

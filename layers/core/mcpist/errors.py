@@ -30,13 +30,16 @@ McpistError
 │   ├── RouteNotFound              NOT_FOUND 404
 │   ├── MethodNotAllowed           METHOD_NOT_ALLOWED 405
 │   ├── UnsupportedMediaType       UNSUPPORTED_MEDIA_TYPE 415
+│   ├── ConnectionNotFound         CONNECTION_NOT_FOUND 404
+│   ├── RangeNotSatisfiable        RANGE_NOT_SATISFIABLE 416
 │   ├── ConfirmationRequired       CONFIRMATION_REQUIRED 428
 │   │   ├── ConfirmationPending
 │   │   └── ConfirmationDeclined
 │   ├── UserNotFound               USER_NOT_FOUND 404
 │   ├── RoleNotFound               ROLE_NOT_FOUND 404
 │   ├── Conflict                   CONFLICT 409
-│   │   └── AlreadyExists
+│   │   ├── AlreadyExists
+│   │   └── RequestInProgress
 │   └── PayloadTooLarge            PAYLOAD_TOO_LARGE 413
 │       ├── AnswerTooLarge
 │       └── FileTooLarge
@@ -229,6 +232,18 @@ class UnsupportedMediaType(CallerError):
     code, status = "UNSUPPORTED_MEDIA_TYPE", 415
 
 
+class ConnectionNotFound(CallerError):
+    """An account that is not connected, or belongs to somebody else."""
+
+    code, status = "CONNECTION_NOT_FOUND", 404
+
+
+class RangeNotSatisfiable(CallerError):
+    """A range of bytes that a file does not have."""
+
+    code, status = "RANGE_NOT_SATISFIABLE", 416
+
+
 class ConfirmationRequired(CallerError):
     """A destructive request that the user has not agreed to; `destructive` lists what it destroys."""
 
@@ -254,6 +269,10 @@ class Conflict(CallerError):
 
 class AlreadyExists(Conflict):
     """The creation of something whose name is taken."""
+
+
+class RequestInProgress(Conflict):
+    """A request whose idempotency key another one holds, which is running or was lost."""
 
 
 class PayloadTooLarge(CallerError):

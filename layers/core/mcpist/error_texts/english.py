@@ -52,6 +52,12 @@ TEXTS: Mapping[str, Text] = {
     "RouteNotFound": Text("There is no {method} {path}.", "GET /v1/openapi.json lists every route."),
     "MethodNotAllowed": Text("{path} does not take {method}.", "It takes {allowed}."),
     "UnsupportedMediaType": Text("The body is {media_type}.", "Send application/json."),
+    "ConnectionNotFound": Text('There is no account "{id}".', "GET /v1/connections lists those that you have."),
+    "RangeNotSatisfiable": Text("The file has no bytes {range}.", "It has {size_bytes} bytes."),
+    "RequestInProgress": Text(
+        "A request with the same {header} is running, or was lost.",
+        "Send it again in some seconds. If this error stays, look at what happened before you use another key.",
+    ),
     "FileNotFound": Text('There is no file "{path}".', "Take a path from an answer, a search or a list."),
     "FileExpired": Text(
         'The file "{path}" was kept until {expired_at}.', "Run what made it again, or ask for more days (FileDays)."

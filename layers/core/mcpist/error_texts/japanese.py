@@ -58,6 +58,14 @@ TEXTS: Mapping[str, Text] = {
     "RouteNotFound": Text("{method} {path} はありません。", "GET /v1/openapi.json にすべてのルートがあります。"),
     "MethodNotAllowed": Text("{path} は {method} を受け付けません。", "{allowed} を使ってください。"),
     "UnsupportedMediaType": Text("本文の形式は {media_type} です。", "application/json で送ってください。"),
+    "ConnectionNotFound": Text(
+        'アカウント "{id}" はありません。', "GET /v1/connections で接続済みのアカウントを一覧できます。"
+    ),
+    "RangeNotSatisfiable": Text("ファイルに {range} のバイトはありません。", "大きさは {size_bytes} バイトです。"),
+    "RequestInProgress": Text(
+        "同じ {header} のリクエストが実行中か、失われました。",
+        "数秒後に送り直してください。続く場合は、別のキーを使う前に結果を確認してください。",
+    ),
     "FileNotFound": Text("ファイル「{path}」はありません。", "応答、検索、一覧にあるパスを使ってください。"),
     "FileExpired": Text(
         "ファイル「{path}」の保存期限は {expired_at} でした。",

@@ -70,6 +70,14 @@ def load(caller: Caller, state: str, digest: str) -> Question:
     return question
 
 
+def read_context(caller: Caller, state: str) -> dict[str, Any] | None:
+    """Return what an asker stored with a question; None if there is none that waits for an answer, or has had one."""
+    item = _table().get(_partition_key(caller, state), SORT_KEY) if is_batch_id(state) else None
+    question = decode(Question, item) if item else None
+    is_open = question is not None and (question.accepted_at is not None or question.until > time.time())
+    return question.context if question and is_open else None
+
+
 def accept(caller: Caller, state: str) -> bool:
     """Use the answer to a question; return whether this request was the first to use it."""
     try:

@@ -90,13 +90,18 @@ class AdmittedUse:
 
 def admit(permissions: Permissions, use: ToolUse, consent: Consent = NOT_ASKED) -> AdmittedUse:
     """Return a use that may run, or raise why not: nothing has happened then."""
-    caller = permissions.caller
-    with _refusals_audited(caller, use):
-        tool = permissions.tool(use.module, use.tool)
-        admitted = AdmittedUse(caller, permissions.catalogue.module(use.module), tool, use)
-        if tool.effect == "destroys":
+    admitted = permit(permissions, use)
+    with _refusals_audited(permissions.caller, use):
+        if admitted.tool.effect == "destroys":
             _confirm(admitted, consent)
     return admitted
+
+
+def permit(permissions: Permissions, use: ToolUse) -> AdmittedUse:
+    """Return a use that the caller's roles permit, before any confirmation."""
+    with _refusals_audited(permissions.caller, use):
+        tool = permissions.tool(use.module, use.tool)
+        return AdmittedUse(permissions.caller, permissions.catalogue.module(use.module), tool, use)
 
 
 def read_upstream(

@@ -1,0 +1,99 @@
+"""The routes of batches."""
+
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Query
+
+from mcpist.aws.codec import pack
+from mcpist.batch.execution import submission
+from mcpist.batch.execution.submission import Submission
+from mcpist.batch.ledger.records import Header
+from mcpist.errors import BatchNotFound, InvalidRequest
+from mcpist.people import questions
+from mcpist.running.confirmation import Consent
+from rest_api.batches.models import BatchPlan, BatchRequest, BatchView, ResumeRequest, WaitSeconds
+from rest_api.batches.view import batch_view
+from rest_api.exchange import current
+from rest_api.router import new_router
+
+MAX_CONTEXT_BYTES = 300_000
+ASKED = Consent(can_ask=True)
+
+router = new_router()
+
+
+@router.post("/v1/batches", tags=["batches"], summary="Start a batch", operation_id="start_batch")
+def start_batch(
+    body: BatchRequest,
+    dry_run: Annotated[bool, Query(alias="dryRun", description="As in the body, for JSON Lines")] = False,
+    wait: Annotated[WaitSeconds, Query(description="As in the body, for JSON Lines")] = 0,
+) -> Response[BatchView | BatchPlan]:
+    """Check a batch and start it; 428 with the id to confirm where it destroys something.
+
+    The body is JSON, or JSON Lines of steps (`application/jsonl`). The answer is 202 while the batch runs.
+    """
+    request = {"commands": body.commands, "timeout": body.timeout}
+    submitted = _prepare(request)
+    if body.dry_run or dry_run:
+        plan = BatchPlan(plan=submitted.describe(current().permissions))
+        return Response(200, "application/json", plan)
+    return _submit(submitted, request, max(body.wait, wait))
+
+
+@router.get("/v1/batches/<id>", tags=["batches"], summary="Show a batch", operation_id="get_batch")
+def get_batch(
+    id: str,  # noqa: A002 - the path's variable
+    wait: Annotated[WaitSeconds, Query(description="Seconds to wait for the end before the answer")] = 0,
+) -> Response[BatchView | BatchPlan]:
+    """Show a batch with its steps, their times and their results."""
+    return _follow(submission.find_own(current().caller, id), wait)
+
+
+@router.post("/v1/batches/<id>/cancel", tags=["batches"], summary="Cancel a batch", operation_id="cancel_batch")
+def cancel_batch(id: str) -> Response[BatchView | BatchPlan]:  # noqa: A002 - the path's variable
+    """Let no further step start; one that is done stays as it is."""
+    caller = current().caller
+    submission.cancel(caller, id)
+    return _follow(submission.find_own(caller, id), 0)
+
+
+@router.post("/v1/batches/<id>/resume", tags=["batches"], summary="Resume a batch", operation_id="resume_batch")
+def resume_batch(id: str, body: ResumeRequest) -> Response[BatchView | BatchPlan]:  # noqa: A002 - the path's variable
+    """Start a new batch with what succeeded in this one; failed, skipped and cancelled steps run again."""
+    request = {"resume": id, "again": body.again, "timeout": body.timeout}
+    return _submit(_prepare(request), request, body.wait)
+
+
+@router.post("/v1/batches/<id>/confirm", tags=["batches"], summary="Confirm a batch", operation_id="confirm_batch")
+def confirm_batch(id: str) -> Response[BatchView | BatchPlan]:  # noqa: A002 - the path's variable
+    """Start the batch of a 428, after its person has agreed to what it destroys; twice is the same as once."""
+    request = questions.read_context(current().caller, id)
+    if not request or "timeout" not in request:
+        raise BatchNotFound(batch=id)
+    head = _prepare(request).submit(current().permissions, Consent(can_ask=True, question=id, agreed=True))
+    return _follow(head, 0)
+
+
+def _prepare(request: dict[str, Any]) -> Submission:
+    """Check what is to run, as a request or the question about it says."""
+    permissions, request_id, timeout = current().permissions, current().request_id, request["timeout"]
+    if "resume" in request:
+        return submission.prepare_resumption(permissions, request["resume"], request["again"], timeout, request_id)
+    return submission.prepare(permissions, request["commands"], timeout, request_id)
+
+
+def _submit(submitted: Submission, request: dict[str, Any], wait: float) -> Response[BatchView | BatchPlan]:
+    if submitted.destructive and len(pack(request)) > MAX_CONTEXT_BYTES:
+        raise InvalidRequest(field="commands", problem="a batch that must be confirmed cannot be so large")
+    return _follow(submitted.submit(current().permissions, ASKED, request), wait)
+
+
+def _follow(head: Header, wait: float) -> Response[BatchView | BatchPlan]:
+    """Return the state of a batch, after its end or after some seconds."""
+    exchange = current()
+    if wait and not head.done:
+        head = submission.wait(head, min(wait, exchange.remaining))
+    headers = {"location": f"{exchange.request.public_url}/v1/batches/{head.batch}"}
+    view = batch_view(head, exchange.permissions)
+    return Response(200 if head.done else 202, "application/json", view, headers=headers)

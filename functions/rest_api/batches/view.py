@@ -1,0 +1,110 @@
+"""A batch and its results as JSON for programs."""
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from mcpist.batch.ledger import ledger
+from mcpist.batch.ledger.progress import progress
+from mcpist.batch.ledger.records import Entry, Header
+from mcpist.caller import Caller
+from mcpist.errors import from_message
+from mcpist.files import access
+from mcpist.render.answer import compact_json
+from mcpist.render.project import project
+from mcpist.tools.permissions import Permissions
+from rest_api.batches.models import BatchState, BatchView, ElementCounts, ElementFailure, StepError, StepView
+
+MAX_RESULT_CHARACTERS = 2_000_000  # of all results in a response; a Lambda response may have 6 MB
+JSON_TYPE = "application/json"
+
+
+def batch_view(head: Header, permissions: Permissions) -> BatchView:
+    """Return the current state of a batch, with its steps in the order of their lines."""
+    entries = ledger.get_entries(head.pk)
+    returned = sum(entry.step.output or entry.step.raw_output for entry in entries)
+    share = MAX_RESULT_CHARACTERS // max(1, returned)
+    steps = zip(entries, progress(head, entries, time.time())["steps"], strict=True)
+    return BatchView(
+        id=head.batch,
+        state=_state(head),
+        done=head.done,
+        form=head.form,
+        resumes=head.resumes,
+        started_at=iso_time(head.started_at),
+        closes_at=iso_time(head.closes_at),
+        expires_at=iso_time(head.expires_at),
+        settled=len(head.seq),
+        total=len(head.ids),
+        steps=[_step_view(head, entry, fields, permissions, share) for entry, fields in steps],
+    )
+
+
+def iso_time(seconds: float) -> str:
+    """Return a moment in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _state(head: Header) -> BatchState:
+    if head.cancelled_at is not None:
+        return "cancelled" if head.done else "cancelling"
+    return "done" if head.done else "running"
+
+
+def _step_view(head: Header, entry: Entry, fields: dict[str, Any], permissions: Permissions, share: int) -> StepView:
+    caller, ending = permissions.caller, entry.ending
+    times = {name: iso_time(fields.pop(name)) for name in ("started_at", "ended_at") if name in fields}
+    elements = fields.pop("elements", None)
+    return StepView(
+        **fields,
+        **times,
+        elements=ElementCounts(**elements) if elements else None,
+        element_failures=[
+            ElementFailure(index=index, status=element["status"], error=_element_error(element))
+            for index, element in enumerate(entry.statuses or ())
+            if element["status"] in {"failed", "unknown"}
+        ],
+        account=ending.account if ending else "",
+        more=ending.more if ending else "",
+        error=_error(entry.error, caller) if entry.error is not None else None,
+        **_result(head, entry, permissions, share),
+    )
+
+
+def _result(head: Header, entry: Entry, permissions: Permissions, share: int) -> dict[str, Any]:
+    """Return the result that a step's line asks for; in a file where it is too large or is one already."""
+    step, stored = entry.step, entry.result
+    if stored is None or not (step.output or step.raw_output):
+        return {}
+    if stored.file and head.user != permissions.caller.user:  # a file belongs to the user whose batch caused it
+        return {"result_file": dict(stored.file)}
+    raw = ledger.load_json(head, stored)
+    if step.raw_output:
+        value = raw
+    else:
+        shows = permissions.catalogue.shows(step.module, step.tool)
+        results = raw if step.each else [raw]
+        rows = [project(result, shows) for result in results if result is not None]
+        value = rows if step.each else next(iter(rows), [])
+    text = compact_json(value)
+    if len(text) <= share:
+        return {"result": value}
+    file = access.put(permissions.caller, text.encode(errors="replace"), JSON_TYPE)
+    return {"result_file": file.reference.model_dump()}
+
+
+def _error(message: Any, caller: Caller) -> StepError:
+    fields = from_message(message).as_dict(caller.locale)
+    return StepError(code=fields["code"], error=fields["message"], hint=fields["hint"], details=fields["details"])
+
+
+def _element_error(element: Any) -> StepError | None:
+    error = element.get("error")
+    if not error:
+        return None
+    return StepError(
+        code=error["code"],
+        error=error["message"],
+        hint=error.get("hint", ""),
+        details=error.get("details", {}),
+    )

@@ -1,0 +1,117 @@
+"""The routes of connected accounts."""
+
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Path
+from pydantic import Field
+
+from mcpist.errors import ConnectionNotFound
+from mcpist.running import broker
+from mcpist.settings import settings
+from mcpist_services import title
+from rest_api.exchange import current
+from rest_api.model import Body
+from rest_api.router import new_router
+
+router = new_router()
+
+
+class Connection(Body):
+    """A connected account, the caller's own or that of one of its roles."""
+
+    id: Annotated[str, Field(description="For DELETE")]
+    service: str
+    title: str
+    owner: Annotated[str, Field(description="user#ID for a personal account, role#NAME for a shared one")]
+    account: str
+    acts: Annotated[bool, Field(description="Whether tools use this account for the caller")]
+    usable: Annotated[bool, Field(description="Whether it works")]
+    scopes: list[str]
+    created_at: str
+    updated_at: str
+    connect_url: str
+
+
+class ConnectionList(Body):
+    """The connected accounts, and the services that lack one."""
+
+    connections: list[Connection]
+    missing: Annotated[dict[str, str], Field(description="For each service without an account: where to connect one")]
+
+
+class Disconnection(Body):
+    """What became of an account that was disconnected."""
+
+    id: str
+    service: str
+    result: dict[str, Any]
+
+
+@router.get("/v1/connections", tags=["connections"], summary="List accounts", operation_id="list_connections")
+def list_connections() -> ConnectionList:
+    """List the accounts with which the caller's tools act, and the services that still need one."""
+    rows = _rows()
+    connected = {row["service"] for row in rows if row["acts"]}
+    return ConnectionList(
+        connections=[_connection(row) for row in rows],
+        missing={service: _connect_url(service) for service in _services() if service not in connected},
+    )
+
+
+@router.delete(
+    "/v1/connections/<id>", tags=["connections"], summary="Disconnect an account", operation_id="delete_connection"
+)
+def delete_connection(
+    id: Annotated[str, Path(max_length=200)],  # noqa: A002 - the path's variable
+) -> Response[Disconnection]:
+    """Delete an account here and revoke its tokens at the provider; a role's account needs an administrator."""
+    row = next((row for row in _rows() if _connection_id(row) == id), None)
+    if row is None:
+        raise ConnectionNotFound(id=id)
+    kind, _, name = str(row["owner"]).partition("#")
+    role = {"role": name} if kind == "role" else {}
+    caller = current().caller
+    result = broker.request(caller, "revoke", service=row["service"], **role)
+    broker.forget(caller, row["service"])
+    return Response(200, "application/json", Disconnection(id=id, service=row["service"], result=result))
+
+
+def _rows() -> list[dict[str, Any]]:
+    services = _services()
+    if not services:
+        return []
+    rows: list[dict[str, Any]] = broker.request(current().caller, "status", services=services)["grants"]
+    return rows
+
+
+def _services() -> list[str]:
+    """Return the services whose accounts the caller's modules need."""
+    return sorted({module.service for module in current().permissions.modules() if module.service})
+
+
+def _connection(row: dict[str, Any]) -> Connection:
+    return Connection(
+        id=_connection_id(row),
+        service=row["service"],
+        title=title(row["service"]),
+        owner=row["owner"],
+        account=row["account_name"],
+        acts=row["acts"],
+        usable=row["usable"],
+        scopes=row["scopes"],
+        created_at=str(row["created_at"]),
+        updated_at=str(row["updated_at"]),
+        connect_url=_connect_url(row["service"]),
+    )
+
+
+def _connection_id(row: dict[str, Any]) -> str:
+    """Return an id that names a service and the kind of its owner: `github`, `github@members`."""
+    kind, _, name = str(row["owner"]).partition("#")
+    return f"{row['service']}@{name}" if kind == "role" else str(row["service"])
+
+
+def _connect_url(service: str) -> str:
+    caller = current().caller
+    return settings().connect_url(service, caller.organization, caller.user)

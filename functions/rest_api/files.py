@@ -1,0 +1,54 @@
+"""The route of files: large results, whole or by ranges of bytes (RFC 9110)."""
+
+from typing import Any
+
+from aws_lambda_powertools.event_handler import Response
+
+from mcpist.errors import InvalidRequest, PayloadTooLarge, RangeNotSatisfiable
+from mcpist.files import access
+from mcpist.files.ranges import read_range
+from rest_api.exchange import current
+from rest_api.router import new_router
+
+MAX_RESPONSE_BYTES = 4_000_000  # a Lambda response may have 6 MB, and bytes are sent in base64
+BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+RESPONSES: Any = {
+    200: {"description": "All of the file", "content": BINARY},
+    206: {"description": "The bytes that the header `Range` names", "content": BINARY},
+    304: {"description": "The client has this file already"},
+}
+
+router = new_router()
+
+
+# Bytes are no JSON, so the response has no model.
+@router.get(
+    "/v1/files/<sha256>",
+    tags=["files"],
+    summary="Read a file",
+    operation_id="get_file",
+    enable_validation=False,
+    responses=RESPONSES,
+)
+def get_file(sha256: str) -> Response[Any]:
+    """Return a file of the caller, or one that is shared with its roles; its hash is checked on every read."""
+    exchange = current()
+    headers = exchange.request.headers
+    etag = f'"{sha256}"'
+    file = access.find(exchange.caller, sha256, "sha256")
+    common = {"etag": etag, "accept-ranges": "bytes", "cache-control": "private, immutable, max-age=3600"}
+    if etag in headers.get("if-none-match", ""):
+        return Response(304, headers=common)
+    try:
+        read = read_range(exchange.caller, sha256, headers.get("range", ""))
+    except InvalidRequest as error:
+        if error.details["field"] == "range":
+            raise RangeNotSatisfiable(range=headers["range"][:100], size_bytes=file.size_bytes) from None
+        raise
+    if len(read.content) > MAX_RESPONSE_BYTES:
+        raise PayloadTooLarge(size_bytes=len(read.content), limit_bytes=MAX_RESPONSE_BYTES)
+    common |= {"content-disposition": "attachment", "x-content-type-options": "nosniff"}
+    if len(read.content) == file.size_bytes:
+        return Response(200, file.content_type, read.content, headers=common)
+    common["content-range"] = f"bytes {read.first}-{read.first + len(read.content) - 1}/{file.size_bytes}"
+    return Response(206, file.content_type, read.content, headers=common)

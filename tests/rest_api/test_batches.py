@@ -1,0 +1,142 @@
+"""Batches by REST: started, followed, confirmed, cancelled and resumed."""
+
+import json
+from typing import Any
+
+import pytest
+
+from mcpist.caller import Role, Subject
+from mcpist.errors import FileNotFound
+from mcpist.people import directory
+from mcpist_services import NAMES
+from rest_api.batches import view
+from tests.mcp_endpoint.ledger_driver import LedgerDriver
+from tests.rest_api.rest_client import RestClient
+
+TAGS = {"id": "tags", "module": "rag", "tool": "list_tags", "output": True}
+AGAIN = {"id": "again", "module": "rag", "tool": "list_docs", "after": ["tags"], "raw_output": True}
+DROP = {"id": "drop", "module": "rag", "tool": "delete_doc", "params": {"path": "old.md"}}
+
+
+@pytest.fixture
+def destroyer(rest: RestClient) -> RestClient:
+    """A program of a person who may use destructive tools."""
+    directory.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
+    directory.access_cache.clear()
+    return rest
+
+
+def started(rest: RestClient, *steps: dict[str, Any], **more: Any) -> tuple[str, LedgerDriver]:
+    answer = rest.post("/v1/batches", {"commands": list(steps), **more})
+    assert answer.status == 202, answer.text
+    assert answer.headers["location"] == f"https://mcp.example.com/v1/batches/{answer.json['id']}"
+    return answer.json["id"], LedgerDriver(answer.json["id"])
+
+
+def test_a_batch_is_started_and_shown_with_its_timeline_and_results(rest: RestClient) -> None:
+    batch, driver = started(rest, TAGS, AGAIN)
+    running = rest.get(f"/v1/batches/{batch}")
+    assert (running.status, running.json["state"], running.json["settled"]) == (202, "running", 0)
+    assert [(step["id"], step["state"], step["waitsFor"]) for step in running.json["steps"]] == [
+        ("tags", "ready", []),
+        ("again", "waiting", ["tags"]),
+    ]
+    driver.finish("tags", raw=[{"tag": "security", "count": 2}])
+    driver.finish("again", "failed", error=FileNotFound(path="x.md"))
+    done = rest.get(f"/v1/batches/{batch}")
+    assert (done.status, done.json["state"], done.json["done"]) == (200, "done", True)
+    tags, again = done.json["steps"]
+    assert tags["result"] == [{"tag": "security", "count": 2}]
+    assert (again["state"], again["error"]["code"], again["result"]) == ("failed", "FILE_NOT_FOUND", None)
+
+
+def test_json_lines_are_a_batch_too(rest: RestClient) -> None:
+    lines = rest.with_headers(content_type="application/x-ndjson")
+    text = f"{json.dumps(TAGS)}\n{json.dumps(AGAIN)}\n"
+    assert lines.post("/v1/batches", text).json["total"] == 2
+    plan = lines.send("POST", "/v1/batches", text, dryRun="true")
+    assert (plan.status, plan.json["dryRun"]) == (200, True)
+    assert [step["id"] for step in plan.json["plan"]["steps"]] == ["tags", "again"]
+
+
+def test_a_batch_with_errors_is_refused_with_their_lines(rest: RestClient) -> None:
+    answer = rest.post("/v1/batches", {"commands": [TAGS, {"id": "x", "module": "rag", "tool": "nope"}]})
+    assert (answer.status, answer.json["code"], answer.json["details"]["line"]) == (404, "TOOL_NOT_FOUND", 2)
+
+
+def test_a_destructive_batch_starts_once_when_it_is_confirmed(destroyer: RestClient) -> None:
+    asked = destroyer.post("/v1/batches", {"commands": [DROP, TAGS], "timeout": 60})
+    assert (asked.status, asked.json["code"]) == (428, "CONFIRMATION_REQUIRED")
+    assert [step["id"] for step in asked.json["details"]["destructive"]] == ["drop"]
+    batch = asked.json["details"]["confirmation"]
+    assert destroyer.get(f"/v1/batches/{batch}").status == 404
+    first = destroyer.post(f"/v1/batches/{batch}/confirm")
+    again = destroyer.post(f"/v1/batches/{batch}/confirm")
+    assert (first.status, again.status) == (202, 202)
+    assert first.json["id"] == again.json["id"] == batch
+    assert first.json["startedAt"] == again.json["startedAt"]
+
+
+def test_nobody_else_confirms_a_batch(destroyer: RestClient) -> None:
+    asked = destroyer.post("/v1/batches", {"commands": [DROP]})
+    batch = asked.json["details"]["confirmation"]
+    assert destroyer.of("ada").post(f"/v1/batches/{batch}/confirm").json["code"] == "VALIDATION_ERROR"
+    assert destroyer.post("/v1/batches/b_0123456789abcdef/confirm").status == 404
+
+
+def test_the_question_of_a_call_starts_no_batch(destroyer: RestClient) -> None:
+    asked = destroyer.call("rag.delete_doc", parameters={"path": "old.md"})
+    assert destroyer.post(f"/v1/batches/{asked.json['details']['confirmation']}/confirm").status == 404
+
+
+def test_a_batch_is_cancelled(rest: RestClient) -> None:
+    batch, _ = started(rest, TAGS, AGAIN)
+    assert rest.post(f"/v1/batches/{batch}/cancel").json["state"] == "cancelled"
+    assert {step["state"] for step in rest.get(f"/v1/batches/{batch}").json["steps"]} == {"cancelled"}
+
+
+def test_a_batch_is_resumed_with_what_succeeded(rest: RestClient) -> None:
+    batch, driver = started(rest, TAGS, AGAIN)
+    driver.finish("tags", raw=[])
+    driver.finish("again", "failed", error=FileNotFound(path="x.md"))
+    resumed = rest.post(f"/v1/batches/{batch}/resume", {})
+    assert (resumed.status, resumed.json["resumes"]) == (202, batch)
+    assert [step["kept"] for step in resumed.json["steps"]] == [True, False]
+
+
+def test_a_batch_of_others_does_not_exist_but_for_an_administrator(rest: RestClient) -> None:
+    batch, _ = started(rest, TAGS)
+    directory.put_user("acme", "eve", name="Eve", subject=Subject(rest.login.issuer, "eve"), roles=["members"])
+    for path in ("", "/cancel", "/resume"):
+        send = rest.of("eve").post if path else rest.of("eve").get
+        answer = send(f"/v1/batches/{batch}{path}", *([{}] if path == "/resume" else []))
+        assert (answer.status, answer.json["code"]) == (404, "BATCH_NOT_FOUND")
+    assert rest.of("ada").get(f"/v1/batches/{batch}").status == 202
+
+
+def test_a_result_that_is_too_large_is_in_a_file(rest: RestClient) -> None:
+    batch, driver = started(rest, {**AGAIN, "after": []})
+    driver.finish("again", raw=["x" * 1_000] * (view.MAX_RESULT_CHARACTERS // 1_000))
+    (step,) = rest.get(f"/v1/batches/{batch}").json["steps"]
+    assert step["result"] is None
+    answer = rest.get(f"/v1/files/{step['resultFile']['sha256']}")
+    assert answer.headers["content-type"] == "application/json"
+
+
+def test_elements_are_counted_and_their_failures_listed(rest: RestClient) -> None:
+    each = {
+        "id": "read",
+        "module": "rag",
+        "tool": "get_doc",
+        "each": "${docs.items}",
+        "params": {"path": "${each.path}"},
+    }
+    docs = {"id": "docs", "module": "rag", "tool": "list_docs"}
+    batch, driver = started(rest, docs, {**each, "output": True})
+    driver.finish("docs", raw=[{"path": "a"}, {"path": "b"}])
+    driver.finish_each("read", [{"path": "a", "markdown": "A"}, FileNotFound(path="b")])
+    (_, step) = rest.get(f"/v1/batches/{batch}").json["steps"]
+    counts = {name: count for name, count in step["elements"].items() if count}
+    assert counts == {"count": 2, "settled": 2, "succeeded": 1, "failed": 1}
+    (failure,) = step["elementFailures"]
+    assert (failure["index"], failure["status"], failure["error"]["code"]) == (1, "failed", "FILE_NOT_FOUND")
