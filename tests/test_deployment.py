@@ -63,6 +63,10 @@ def test_every_client_is_public_and_takes_only_codes_and_has_a_page(login: Json)
         # USER_AUTH takes a password by Cognito's API, and without any flow SRP would be allowed.
         assert client["ExplicitAuthFlows"] == ["ALLOW_CUSTOM_AUTH"]
         assert client["PreventUserExistenceErrors"] == "ENABLED"
+    branding = [one for one in login["Resources"].values() if one["Type"] == "AWS::Cognito::ManagedLoginBranding"]
+    # With the parameter LoginPages=classic there is none: not every region and engine has it.
+    assert {one["Condition"] for one in branding} == {"IsManaged"}
+    assert login["Conditions"]["IsManaged"] == {"Fn::Equals": [{"Ref": "LoginPages"}, "managed"]}
     styles = of_type(login, "AWS::Cognito::ManagedLoginBranding").values()
     assert sorted(style["ClientId"]["Ref"] for style in styles) == sorted(clients)
 
@@ -82,6 +86,11 @@ def test_the_page_on_clients_has_every_redirect_that_is_registered() -> None:
     page = (ROOT / "docs/clients.md").read_text("utf-8")
     assert [uri for uri in REDIRECTS if f"`{uri}`" not in page] == ["http://localhost:8080/callback"]
     assert "--callback-port 8080" in page
+
+
+def test_the_issuer_is_named_as_the_pools_tokens_name_it(login: Json) -> None:
+    """Cognito's tokens have `https://cognito-idp.REGION.amazonaws.com/POOL` as `iss`; ProviderName lacks the scheme."""
+    assert login["Outputs"]["Issuer"]["Value"] == {"Fn::Sub": "https://${Users.ProviderName}"}
 
 
 def test_a_token_without_an_audience_needs_the_scope_of_the_stacks_own_resource(login: Json) -> None:

@@ -1,10 +1,12 @@
 """The owner's settings, in each form that samconfig.toml may have."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from infra.deploy.configuration import Configuration, ConfigurationError, assignments, read_configuration
+from infra.local.deployment import ROOT
 
 ORIGINS = "https://a.example.com,https://b.example.com"
 GIVEN = {"RequestRate": "50", "AllowedOrigins": ORIGINS, "Issuer": ""}
@@ -14,6 +16,13 @@ def written(folder: Path, text: str) -> Path:
     file = folder / "samconfig.toml"
     file.write_text(text, "utf-8")
     return file
+
+
+def test_the_projects_file_asks_nothing_and_permits_what_the_template_needs() -> None:
+    """Nested stacks and a transform want CAPABILITY_AUTO_EXPAND; a question stops a deployment without a terminal."""
+    deploy = tomllib.loads((ROOT / "samconfig.toml").read_text("utf-8"))["default"]["deploy"]["parameters"]
+    assert set(deploy["capabilities"].split()) == {"CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"}
+    assert (deploy["confirm_changeset"], deploy["fail_on_empty_changeset"]) == (False, False)
 
 
 def test_without_a_file_nothing_is_set(tmp_path: Path) -> None:
