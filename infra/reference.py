@@ -15,6 +15,8 @@ from mcpist.tools.module import Module
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
+from mcpist_services.described.compilation import load_folder
+from mcpist_services.described.module import module as module_of
 from mcpist_services.upstream import configuration
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,6 +25,7 @@ ERRORS = ROOT / "docs/errors.md"
 FUNCTIONS = ROOT / "functions"
 OPENAPI = FUNCTIONS / "rest_api/openapi.json"
 SCHEMAS = ROOT / "docs/schemas"
+APIS = ROOT / "layers/config/apis"
 UPSTREAMS_SCHEMA = ROOT / "layers/config/upstreams.schema.json"
 EFFECTS = {"reads": "", "writes": " (writes)", "destroys": " (destroys)"}
 BOUND_KEYWORDS = ("enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "default")
@@ -59,6 +62,7 @@ def main() -> None:
 def pages() -> dict[str, str]:
     """Return the text of each page by its file's name."""
     modules = [CATALOGUE.module(name) for name in NAMES]
+    modules += [module_of(overlay, loopback=True) for overlay in load_folder(APIS)]
     return {"README.md": overview(modules)} | {f"{module.name}.md": page(module) for module in modules}
 
 
