@@ -47,12 +47,14 @@ async def cancel_task(context: Context, params: TaskParams) -> None:
 
 async def list_resources(context: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
     """List the resources with fixed addresses."""
-    return ListResourcesResult(resources=resources.list_fixed(_permissions(context)))
+    with protocol_errors(context):
+        return ListResourcesResult(resources=resources.list_fixed(_permissions(context)))
 
 
 async def list_resource_templates(context: Context, _: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
     """List the resources whose addresses have variables."""
-    return ListResourceTemplatesResult(resource_templates=resources.list_templates(_permissions(context)))
+    with protocol_errors(context):
+        return ListResourceTemplatesResult(resource_templates=resources.list_templates(_permissions(context)))
 
 
 async def read_resource(context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
@@ -63,7 +65,8 @@ async def read_resource(context: Context, params: ReadResourceRequestParams) -> 
 
 async def list_prompts(context: Context, _: PaginatedRequestParams | None) -> ListPromptsResult:
     """List the prompts."""
-    return ListPromptsResult(prompts=prompts.list_prompts(_permissions(context)))
+    with protocol_errors(context):
+        return ListPromptsResult(prompts=prompts.list_prompts(_permissions(context)))
 
 
 async def get_prompt(context: Context, params: GetPromptRequestParams) -> GetPromptResult:

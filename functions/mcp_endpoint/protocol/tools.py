@@ -11,7 +11,7 @@ from mcp_endpoint.content.blocks import content
 from mcp_endpoint.exchange import Exchange, client_of, exchange_of
 from mcp_endpoint.meta_tools import categories, declaration
 from mcp_endpoint.meta_tools.declaration import ToolAnswer
-from mcp_endpoint.protocol.errors import asks_by_error, error_result, protocol_error
+from mcp_endpoint.protocol.errors import asks_by_error, error_result, protocol_error, protocol_errors
 from mcp_endpoint.tasks import Context
 from mcpist.errors import AccountError, ConfirmationPending, McpistError, StaleConfirmation
 from mcpist.settings import settings
@@ -24,13 +24,15 @@ ACCOUNT_META_KEY = "mcpist/account"
 async def list_tools(context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
     """Declare the meta-tools, and the tools of categories where the deployment shows them too."""
     caller = exchange_of(context).caller
-    more = categories.declare(caller) if settings().category_tools else []
-    return ListToolsResult(tools=[*declaration.declare(caller), *more])
+    with protocol_errors(context):
+        more = categories.declare(caller) if settings().category_tools else []
+        return ListToolsResult(tools=[*declaration.declare(caller), *more])
 
 
 async def list_category_tools(context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
     """Declare the tools of categories."""
-    return ListToolsResult(tools=categories.declare(exchange_of(context).caller))
+    with protocol_errors(context):
+        return ListToolsResult(tools=categories.declare(exchange_of(context).caller))
 
 
 async def call_category_tool(context: Context, params: CallToolRequestParams) -> Any:

@@ -1,0 +1,40 @@
+"""A list that cannot be made is a typed error, as it is for every other method."""
+
+import asyncio
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.protocol import methods, tools
+from mcpist.caller import Caller, Role, Subject
+
+CALLER = Caller("acme", "uma", Subject("https://login.example.com", "uma"), "user", (Role("members", ("rag",)),))
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        tools.list_tools,
+        tools.list_category_tools,
+        methods.list_resources,
+        methods.list_resource_templates,
+        methods.list_prompts,
+    ],
+)
+def test_a_defect_while_listing_shows_no_text_of_an_exception(method: Any) -> None:
+    defect = cast("Any", SimpleNamespace(secret="s3cret"))  # a role is expected
+    exchange = Exchange(replace(CALLER, roles=(defect,)), "request-1", time.monotonic() + 10)
+    context = SimpleNamespace(
+        request=SimpleNamespace(scope={"mcpist.exchange": exchange}),
+        session=SimpleNamespace(client_params=None),
+        protocol_version="2026-07-28",
+    )
+    with pytest.raises(MCPError) as error:
+        asyncio.run(method(context, None))
+    assert error.value.error.data["code"] == "INTERNAL_ERROR"
+    assert "SimpleNamespace" not in error.value.error.message
