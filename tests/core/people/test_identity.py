@@ -36,7 +36,8 @@ def issuer() -> Iterator[Service]:
 def token(issuer: Service, *, alg: str = "RS256", key: Any = KEY, header: Any = None, **claims: Any) -> str:
     usual = {"iss": issuer.url, "aud": AUDIENCE, "sub": "uma", "exp": time.time() + 300, "iat": time.time()}
     present = {name: value for name, value in (usual | claims).items() if value is not None}
-    return jwt.encode(present, key, alg, {"kid": "k1", "typ": "at+jwt", **(header or {})})
+    # Below JWT, which refuses claims of wrong types.
+    return jwt.PyJWS().encode(json.dumps(present).encode(), key, alg, {"kid": "k1", "typ": "at+jwt", **(header or {})})
 
 
 def check(issuer: Service, jws: str) -> Subject:
@@ -94,6 +95,15 @@ def test_an_issuer_with_a_slash_at_its_end_is_the_same(issuer: Service) -> None:
         ({"iss": "https://other.example.com"}, "it comes from another issuer"),
         ({"iss": None}, "it cannot be verified"),
         ({"nbf": time.time() + 86_400}, "it cannot be verified"),
+        ({"exp": 10**400}, "it cannot be verified"),
+        ({"nbf": 10**400}, "it cannot be verified"),
+        ({"iat": 10**400}, "it cannot be verified"),
+        ({"exp": float("inf")}, "it cannot be verified"),
+        ({"iss": ["https://login.example.com"]}, "it comes from another issuer"),
+        ({"iss": {"a": 1}}, "it comes from another issuer"),
+        ({"aud": {"a": 1}}, "it was issued for another audience"),
+        ({"aud": 5}, "it was issued for another audience"),
+        ({"sub": ["uma"]}, "it cannot be verified"),
     ],
 )
 def test_a_token_with_wrong_claims_is_refused(issuer: Service, claims: dict[str, Any], problem: str) -> None:

@@ -127,3 +127,9 @@ def test_any_bytes_can_be_read_as_a_document(content: bytes, start: bytes) -> No
     assert document.size_bytes == len(start + content)
     assert document.date is None or date.fromisoformat(document.date)
     document.text.encode()
+
+
+def test_front_matter_with_aliases_is_broken_since_few_of_them_make_a_value_enormous() -> None:
+    levels = "\n".join(f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]" for level in range(1, 40))
+    document = read("bomb.md", f"---\ntags: [x]\na0: &a0 [y]\n{levels}\n---\n# Bomb\n".encode())
+    assert (document.title, document.tags) == ("Bomb", ())

@@ -205,3 +205,11 @@ def test_a_dropped_index_closes_its_database() -> None:
         gc.collect()
     with pytest.raises(sqlite3.ProgrammingError):
         connection.execute("SELECT 1")
+
+
+def test_a_word_that_is_repeated_counts_once() -> None:
+    statements: list[str] = []
+    index = index_of(one="# One\n\nsecret")
+    index._connection.set_trace_callback(statements.append)
+    assert paths(index, "secret " * 248) == ["one"]
+    assert max(statement.count("secret") for statement in statements) < 5

@@ -152,18 +152,19 @@ def _verify(token: str, *, issuer: str, audience: str, own: OwnClients) -> tuple
         except jwt.MissingRequiredClaimError as error:
             if error.claim != "aud" or not own.have(claims := _decode(token, key, issuer, None)):
                 raise
+        expires_at = float(claims["exp"])
     except jwt.ExpiredSignatureError:
         raise AuthenticationError(problem="it has expired") from None
     except jwt.InvalidAudienceError:
         raise AuthenticationError(problem="it was issued for another audience") from None
     except jwt.InvalidIssuerError:
         raise AuthenticationError(problem="it comes from another issuer") from None
-    except (jwt.PyJWTError, RecursionError):
+    except (jwt.PyJWTError, RecursionError, OverflowError, TypeError, ValueError):  # claims of any type and size
         raise AuthenticationError(problem="it cannot be verified") from None
     if not _is_access_token(header, claims):
         raise AuthenticationError(problem="it is an ID token or another kind, not an access token")
     client_id = str(claims.get("client_id") or claims.get("azp") or "")  # RFC 9068, and OpenID Connect
-    return AccessToken(Subject(issuer=issuer, sub=str(claims["sub"])), client_id), float(claims["exp"])
+    return AccessToken(Subject(issuer=issuer, sub=str(claims["sub"])), client_id), expires_at
 
 
 def _decode(token: str, key: jwt.PyJWK, issuer: str, audience: str | None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -68,12 +69,26 @@ def fields(text: str) -> dict[str, Any]:
     import yaml
 
     try:
-        # BaseLoader returns only text: a tag `no` stays a word, and a day 32 is not an error.
-        # The C loader is not used, since deep nesting crashes it with the whole process.
-        parsed = yaml.load(front, Loader=yaml.BaseLoader)  # noqa: S506
+        parsed = yaml.load(front, Loader=_front_matter_loader())  # noqa: S506 - it returns only text
     except (yaml.YAMLError, RecursionError):
         return {}
     return parsed if isinstance(parsed, dict) else {}
+
+
+@cache
+def _front_matter_loader() -> Any:
+    """Return a loader of text, lists and mappings that refuses aliases, since few of them make a value enormous."""
+    import yaml
+
+    # BaseLoader returns only text: a tag `no` stays a word, and a day 32 is not an error.
+    # The C loader is not used, since deep nesting crashes it with the whole process.
+    class Loader(yaml.BaseLoader):
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.YAMLError("front matter has no aliases")
+            return super().compose_node(parent, index)
+
+    return Loader
 
 
 def normal(text: str) -> str:

@@ -126,7 +126,7 @@ class Index:
 
         Documents with every word as written come first, then those with any word, or any pair of a CJK word.
         """
-        words = _WORD.findall(normal(query))
+        words = list(dict.fromkeys(_WORD.findall(normal(query))))[:MAX_QUERY_PARTS]
         parts = list(dict.fromkeys(part for word in words for part in (word, *_pairs(word))))[:MAX_QUERY_PARTS]
         seen: set[int] = set()
         for expression in (" AND ".join(map(_phrase, words)), " OR ".join(map(_phrase, parts))):

@@ -276,3 +276,14 @@ def test_params_that_exceed_an_item_are_refused_with_their_line() -> None:
     ((_, code, _),) = problems(step("a"), step("b", when={"equals": ["${a.raw}", noise]}))
     assert code == "PAYLOAD_TOO_LARGE"
     planned(step("a", params={"query": "x" * 1_000_000}))
+
+
+def test_a_step_that_waits_for_thousands_is_refused_in_one_line() -> None:
+    (problem,) = problems(step("a", after=["b"] * 60_000))
+    assert problem == (1, "VALIDATION_ERROR", problem[2])
+    assert "more steps than a batch may have" in problem[2]
+
+
+def test_at_most_fifty_problems_are_reported() -> None:
+    references = [f"${{nobody{number}.items}}" for number in range(3_000)]
+    assert len(problems(step("a", "get_item", params={"item_id": "x", "more": references}))) == 50

@@ -13,7 +13,7 @@ from mcpist.batch.language.references import (
     find_references,
     resolve,
 )
-from mcpist.errors import UnresolvedReference
+from mcpist.errors import PayloadTooLarge, UnresolvedReference
 from mcpist.render.shows import shows
 
 SHOWS = shows("id", "user.name as author", rows="results")
@@ -227,3 +227,13 @@ def test_a_column_that_is_not_shown_is_refused_at_plan_time(text: str, problem: 
     with pytest.raises(UnresolvedReference) as refused:
         check_reference(reference, SHOWS)
     assert (refused.value.details["problem"], refused.value.details["known"]) == (problem, known)
+
+
+@pytest.mark.parametrize("text", ["${big.raw.text}", "x ${big.raw.text}"])
+def test_references_that_grow_too_large_are_refused_before_they_are_built(text: str) -> None:
+    source = StepResult({"text": "x" * 100_000}, shows("text"), dict)
+    values = [text] * 50
+    assert len(resolve(values, lambda _: source)) == 50
+    with pytest.raises(PayloadTooLarge) as error:
+        resolve([*values, *values, *values], lambda _: source)
+    assert error.value.details["field"] == "params.100"

@@ -7,7 +7,7 @@ from typing import Any
 from mcpist.batch.language.flowchart import mermaid_flowchart
 from mcpist.batch.language.graph import Graph, canonical_order, find_cycle
 from mcpist.batch.language.references import EACH, Reference, check_element, check_reference, find_references
-from mcpist.batch.language.steps import Problems, Step, parse
+from mcpist.batch.language.steps import MAX_PROBLEMS, Problems, Step, parse
 from mcpist.batch.ledger.items import check_size
 from mcpist.batch.machine.definition import Machine, build_machine, build_relay
 from mcpist.batch.machine.layout import MachineTooLarge
@@ -133,6 +133,8 @@ def _find_needs(step: Step, named: dict[str, int], known: _ParsedSteps, problems
     """Return the indexes of the steps that a step waits for, by `after` and by reference."""
     needs: set[int] = set()
     for field, name in _named_steps(step, known, problems):
+        if len(problems) >= MAX_PROBLEMS:  # looking for similar names takes long
+            break
         if name in named:
             needs.add(named[name])
         else:
@@ -203,11 +205,11 @@ def _concerns_unreadable(problem: McpistError, unreadable: set[str]) -> bool:
 
 
 def _raise_problems(problems: Problems) -> None:
-    """Raise the first problem by line, with the others in its details; each tool's schema is included once."""
+    """Raise the first problem by line, with the others up to a limit; each tool's schema is included once."""
     if not problems:
         return
     with_schema: set[str] = set()
-    ordered = sorted(problems, key=lambda problem: problem.details.get("line", 0))
+    ordered = sorted(problems, key=lambda problem: problem.details.get("line", 0))[:MAX_PROBLEMS]
     for problem in ordered:
         if "schema" in problem.details:
             tool = f"{problem.details['module']}.{problem.details['tool']}"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from mcpist.errors import UnresolvedReference
+from mcpist.errors import PayloadTooLarge, UnresolvedReference
 from mcpist.render.project import project
 from mcpist.render.shows import Shows, has_key, path_keys
 from mcpist.tools.catalogue import nearest
@@ -24,6 +24,8 @@ _REFERENCE_SYNTAX = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)((?:\.[^.\[\]]+|\[(?:[
 EACH = "each"
 _MAP_RESULT_KEYS = ("items", "raw", "file", "elements")
 _MAX_LISTED_KEYS = 20
+MAX_RESOLVED_CHARACTERS = 10_000_000
+"""The size of all values that take the place of one value's references, as JSON."""
 
 type Key = str | int
 
@@ -118,17 +120,47 @@ def _check_column(reference: Reference, shows: Shows, keys: tuple[Key, ...]) -> 
 
 
 def resolve(value: Any, find: FindSource, field: str = "params") -> Any:
-    """Return a value in which every reference is replaced by its value."""
-    if isinstance(value, dict):
-        return {name: resolve(inner, find, f"{field}.{name}") for name, inner in value.items()}
-    if isinstance(value, list):
-        return [resolve(inner, find, f"{field}.{index}") for index, inner in enumerate(value)]
-    if not isinstance(value, str):
+    """Return a value in which every reference is replaced by its value; PayloadTooLarge before it grows too large."""
+    return _Resolver(find).resolve(value, field)
+
+
+class _Resolver:
+    """Replaces the references of one value, and counts the size of what takes their place."""
+
+    def __init__(self, find: FindSource) -> None:
+        self._find = find
+        self._sizes: dict[Reference, int] = {}
+        self._characters = 0
+
+    def resolve(self, value: Any, field: str) -> Any:
+        if isinstance(value, dict):
+            return {name: self.resolve(inner, f"{field}.{name}") for name, inner in value.items()}
+        if isinstance(value, list):
+            return [self.resolve(inner, f"{field}.{index}") for index, inner in enumerate(value)]
+        if not isinstance(value, str):
+            return value
+        match = _REFERENCE.fullmatch(value)
+        if match and match[1] is not None:
+            return self._value_of(_parse_match(match, field))
+        return _REFERENCE.sub(lambda part: self._text_of(part, field), value)
+
+    def _text_of(self, match: re.Match[str], field: str) -> str:
+        if match[1] is None:
+            return "${"
+        value = self._value_of(_parse_match(match, field))
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+    def _value_of(self, reference: Reference) -> Any:
+        value = resolve_reference(reference, self._find)
+        same = Reference(reference.text, "", reference.step, reference.keys)
+        if same not in self._sizes:
+            self._sizes[same] = len(value) if isinstance(value, str) else len(json.dumps(value, ensure_ascii=False))
+        self._characters += self._sizes[same]
+        if self._characters > MAX_RESOLVED_CHARACTERS:
+            raise PayloadTooLarge(
+                field=reference.field, size_bytes=self._characters, limit_bytes=MAX_RESOLVED_CHARACTERS
+            )
         return value
-    match = _REFERENCE.fullmatch(value)
-    if match and match[1] is not None:
-        return resolve_reference(_parse_match(match, field), find)
-    return _REFERENCE.sub(lambda part: _resolve_match(part, field, find), value)
 
 
 def resolve_reference(reference: Reference, find: FindSource) -> Any:
@@ -176,13 +208,6 @@ def _describe_value(value: Any) -> str:
             return f"There: a list of {len(value)}."
         case _:
             return f"There: {'a text' if isinstance(value, str) else json.dumps(value)}."
-
-
-def _resolve_match(match: re.Match[str], field: str, find: FindSource) -> str:
-    if match[1] is None:
-        return "${"
-    value = resolve_reference(_parse_match(match, field), find)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _parse_match(match: re.Match[str], field: str) -> Reference:

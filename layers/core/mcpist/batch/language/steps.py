@@ -26,6 +26,8 @@ from mcpist.validation import field_path
 MAX_BATCH_STEPS = 100
 DEFAULT_EACH_LIMIT, MAX_EACH_LIMIT = 100, 1_000
 MAX_STEP_TIMEOUT_SECONDS = 25
+MAX_PROBLEMS = 50
+"""The errors of a batch that are reported at once."""
 TOO_DEEP_MESSAGE = "it is nested too deep"
 
 type Problems = list[McpistError]
@@ -40,6 +42,8 @@ def _check_not_reserved(id_: str) -> str:
 def _as_tuple(value: Any) -> Any:
     if isinstance(value, str):
         return (value,)
+    if isinstance(value, list) and len(value) > MAX_BATCH_STEPS:
+        raise PydanticCustomError("after", "it names more steps than a batch may have")
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -165,7 +169,7 @@ def _to_problems(number: int, value: Any, error: ValidationError) -> Iterator[In
     place: dict[str, Any] = {"line": number}
     if isinstance(value, dict) and isinstance(value.get("id"), str):
         place["id"] = value["id"]
-    for problem in error.errors(include_url=False, include_input=False):
+    for problem in error.errors(include_url=False, include_input=False)[:MAX_PROBLEMS]:
         field = field_path(problem["loc"][:2], "line")
         words = (
             _PATTERN_MESSAGES.get(field)
