@@ -48,7 +48,7 @@ def test_an_api_is_registered_used_and_removed(ada: RestClient) -> None:
     body = {"name": "library", "openapi": library(), "tags": ["books"], "version": "2.1.0"}
     made = ada.post("/v1/modules", body)
     assert made.status == 201, made.text
-    assert (made.json["kind"], made.json["registeredBy"], made.json["takesAccounts"]) == ("api", "ada", True)
+    assert (made.json["source"], made.json["registeredBy"], made.json["takesAccounts"]) == ("api", "ada", True)
     assert "get_book" in [tool["name"] for tool in made.json["tools"]]
     directory.access_cache.clear()
     assert "library" not in modules_of(ada.of("uma"))

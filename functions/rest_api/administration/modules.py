@@ -14,6 +14,7 @@ from mcpist.errors import ModuleNotFound
 from mcpist.registry import definitions, switches
 from mcpist.registry.entries import Entry, Filter, Registry
 from mcpist.running import broker
+from mcpist.tools.module import ModuleKind
 from mcpist.tools.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.registered import registration
@@ -34,7 +35,7 @@ class ModuleSummary(Body):
     """A module as it is listed."""
 
     name: str
-    kind: Literal["service", "upstream", "api", "program"]
+    source: ModuleKind
     description: str
     version: str
     enabled: bool
@@ -70,7 +71,7 @@ class ModuleDetail(Body):
     """A registered module."""
 
     name: str
-    kind: Literal["upstream", "api"]
+    source: ModuleKind
     registered_at: str
     registered_by: str
     sha256: Annotated[str, Field(description="The hash of its definition")]
@@ -192,7 +193,7 @@ def _detail(module: RegisteredModule, definition: definitions.Definition) -> Mod
     overlay: dict[str, Any] = definition.get("overlay", {})
     return ModuleDetail(
         name=module.name,
-        kind=module.kind,
+        source=module.kind,
         registered_at=module.registered_at,
         registered_by=module.registered_by,
         sha256=module.sha256,
@@ -217,7 +218,7 @@ def _summary(entry: Entry) -> ModuleSummary:
     registered = {module.name: module.registered_by for module in current().caller.modules}
     return ModuleSummary(
         name=entry.name,
-        kind=entry.kind,
+        source=entry.source,
         description=entry.description,
         version=entry.version,
         enabled=entry.enabled,

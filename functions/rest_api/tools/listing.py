@@ -110,6 +110,7 @@ def _summary(permissions: Permissions, entry: Entry, working: frozenset[str] | N
         "name": names.rest_name(permissions, entry.module, entry.tool),
         "full_name": entry.name,
         "module": entry.module,
+        "source": entry.source,
         "description": entry.description.partition(": ")[2],
         "effect": entry.effect,
         "version": entry.version,

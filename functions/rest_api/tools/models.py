@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from mcpist.tools.module import ModuleKind
 from mcpist.tools.tool import Effect
 from rest_api.model import Body, RequestBody, RequestId
 
@@ -45,6 +46,7 @@ class ToolSummary(Body):
     name: Annotated[str, Field(pattern="^[a-z][a-z0-9-]*$", max_length=64)]
     full_name: str
     module: str
+    source: ModuleKind
     description: str
     effect: Effect
     version: str

@@ -26,7 +26,7 @@ def test_an_entry_has_all_metadata_of_its_tool() -> None:
         name="shop.get_item",
         module="shop",
         tool="get_item",
-        kind="service",
+        source="service",
         effect="reads",
         description=CATALOGUE.index.modules["shop"].tools["get_item"].line,
         version=CATALOGUE.module("shop").about["version"],

@@ -46,7 +46,7 @@ def test_an_api_becomes_a_module_of_the_organization_that_works_as_a_written_one
     assert "library" in [hit.module for hit in of.search("list the books of the library")]
     assert isinstance(of.catalogue.shows("library", "get_book"), Shows)
     entry = Registry(of).get("library.get_book")
-    assert (entry.kind, entry.version, entry.category, entry.tags) == ("api", "2.0.0", "reading", ("books",))
+    assert (entry.source, entry.version, entry.category, entry.tags) == ("api", "2.0.0", "reading", ("books",))
     assert entry.dependencies == ("library",)
     assert entry.registered_at == directory.read("acme").modules["library"].registered_at
     assert [one.module for one in Registry(of).list(Filter(tag="books"))][:1] == ["library"]

@@ -21,7 +21,8 @@ class Entry:
     """The full name: `tracker`, `tracker.list_items`."""
     module: str
     tool: str = ""
-    kind: ModuleKind
+    source: ModuleKind
+    """What it comes from: a written service, an upstream server, an imported API or a program."""
     effect: Effect | None = None
     """The effect of a tool."""
     description: str
@@ -151,7 +152,7 @@ class Registry:
 def _metadata(module: ModuleEntry, about: dict[str, Any]) -> dict[str, Any]:
     return {
         "module": module.name,
-        "kind": module.kind,
+        "source": module.kind,
         "version": about.get("version", "1.0.0"),
         "category": about.get("category", ""),
         "author": about.get("author", ""),

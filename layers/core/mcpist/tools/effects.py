@@ -71,11 +71,15 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "")
 def unmatched_patterns(organization: Organization, catalogue: Catalogue, categories: Collection[str] = ()) -> list[str]:
     """Return a text for each module and mask that matches nothing: a typing error, or another release's tool.
 
-    The tools of upstream `categories` are not known, and neither are those of a module that has none yet: a mask whose
-    module is one of them always matches.
+    The tools of upstream `categories` are not known, and neither are those of a registered module, or of one that has
+    none yet: a mask whose module is one of them always matches.
     """
     index = catalogue.of(_somebody(organization)).index
-    categories = {*categories, *(name for name, module in index.modules.items() if not module.tools)}
+    categories = {
+        *categories,
+        *organization.modules,
+        *(name for name, module in index.modules.items() if not module.tools),
+    }
     names = [f"{tool.module}.{tool.name}" for tool in index.tools]
     masks = {"disabled": organization.disabled}
     found = []
