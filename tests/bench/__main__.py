@@ -4,14 +4,14 @@ import sys
 from collections.abc import Callable, Iterable
 
 from infra.bench.report import BENCHMARKS, Row, keep, measured, table
-from tests.bench import apis, contention, machines, tokens, upstreams
+from tests.bench import apis, contention, files, machines, tokens, upstreams
 
 PEERS = (tokens.rows, machines.rows, upstreams.rows, contention.rows)
 
 
 def main(named: list[str]) -> None:
     """Measure the named part, or all."""
-    parts: dict[str, tuple[Callable[[], Iterable[Row]], ...]] = {"peers": PEERS, "apis": (apis.rows,)}
+    parts: dict[str, tuple[Callable[[], Iterable[Row]], ...]] = {"peers": PEERS, "apis": (apis.rows,), "files": (files.rows,)}
     for name in named or parts:
         rows = [row for measure in parts[name] for row in measure()]
         text = f"Measured {measured()}.\n\n{table(('what', 'seen', 'at most'), rows)}"

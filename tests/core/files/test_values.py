@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpist.files.preview import describe, preview
-from mcpist.files.values import JSON, MARKDOWN, PLAIN, YAML, columns_of, find_rows, parse, readable_json
+from mcpist.files.values import (
+    JSON,
+    MARKDOWN,
+    MAX_YAML_CHARACTERS,
+    PLAIN,
+    YAML,
+    columns_of,
+    find_rows,
+    parse,
+    readable_json,
+)
 
 
 def json_values(texts: st.SearchStrategy[str]) -> Any:
@@ -59,6 +69,7 @@ def test_json_json_lines_and_yaml_are_read(text: str, content_type: str, value: 
         ("[NaN]", JSON, "NaN is no JSON"),
         ("[" * 100_000, JSON, "nested too deeply"),
         ("a: [", YAML, "line 2"),
+        ("a" * (MAX_YAML_CHARACTERS + 1), YAML, "more than 2,000,000 characters of YAML"),
     ],
 )
 def test_what_is_no_value_says_why(text: str, content_type: str, problem: str) -> None:

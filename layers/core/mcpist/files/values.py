@@ -8,6 +8,7 @@ from typing import Any
 from mcpist.bounded_yaml import load_yaml
 from mcpist.render.answer import compact_json
 
+MAX_YAML_CHARACTERS = 2_000_000  # some seconds
 JSON, MARKDOWN, PLAIN, YAML = "application/json", "text/markdown", "text/plain", "text/yaml"
 
 type Row = dict[str, Any]
@@ -24,6 +25,8 @@ class Rows:
 def parse(text: str, content_type: str) -> Any:
     """Return the value of a file's text; ValueError says what is wrong with it."""
     if content_type == YAML:
+        if len(text) > MAX_YAML_CHARACTERS:
+            raise ValueError(f"it has more than {MAX_YAML_CHARACTERS:,} characters of YAML, which is slow to read")
         return load_yaml(text)
     try:
         return _parse_json(text)
