@@ -11,7 +11,11 @@ PEERS = (tokens.rows, machines.rows, upstreams.rows, contention.rows)
 
 def main(named: list[str]) -> None:
     """Measure the named part, or all."""
-    parts: dict[str, tuple[Callable[[], Iterable[Row]], ...]] = {"peers": PEERS, "apis": (apis.rows,), "files": (files.rows,)}
+    parts: dict[str, tuple[Callable[[], Iterable[Row]], ...]] = {
+        "peers": PEERS,
+        "apis": (apis.rows,),
+        "files": (files.rows,),
+    }
     for name in named or parts:
         rows = [row for measure in parts[name] for row in measure()]
         text = f"Measured {measured()}.\n\n{table(('what', 'seen', 'at most'), rows)}"
