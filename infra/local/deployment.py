@@ -79,13 +79,15 @@ def run_local_deployment(
     parameters: Mapping[str, str] | None = None,
     bridge: str = "",
     public_url: str = "",
+    concurrency: int = 0,
     report: Report = lambda _: None,
 ) -> Iterator[LocalDeployment]:
     """Start a deployment, seed it and load the documents; stop it at the end of the context.
 
-    `root` holds the template, the functions and the layers. The seeded role has the `modules`, all categories of the
-    file `upstreams` and all APIs of the folder `apis` (default: the config layer's). `parameters` are added to the
-    template's. Containers reach this machine at the address `bridge`, and serve their API at `public_url`.
+    `root` holds the template, the functions and the layers. The seeded role has the `modules` and all categories of
+    the file `upstreams` (default: the config layer's). `parameters` are added to the template's. Containers reach this
+    machine at the address `bridge`, and serve their API at `public_url`. `concurrency` bounds the events that all
+    functions together run at once, as an account does; 0 is no such limit.
     """
     upstreams = (upstreams or root / UPSTREAMS).resolve()
     categories = tuple(configuration.load(upstreams).all_categories) if upstreams.exists() else ()
@@ -105,7 +107,9 @@ def run_local_deployment(
             **(parameters or {}),
         }
         extra = {"UPSTREAMS": str(upstreams), "APIS": str(compiled)}
-        with EmbeddedAws(root, host=host, port=port, bridge=bridge, parameters=own, extra=extra) as aws:
+        with EmbeddedAws(
+            root, host=host, port=port, bridge=bridge, parameters=own, extra=extra, concurrency=concurrency
+        ) as aws:
             with operating(aws):
                 report(f"seeding the organization {ORGANIZATION}")
                 seed(login.issuer, (*modules, *imported), categories)

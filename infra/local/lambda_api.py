@@ -60,9 +60,8 @@ class LambdaApi:
                 return Response(204, _ids())
         try:
             outcome = pool.invoke(event, arn)
-        except Throttled:
-            reason = "ReservedFunctionConcurrentInvocationLimitExceeded"
-            return _error(429, "TooManyRequestsException", "Rate Exceeded.", Reason=reason)
+        except Throttled as throttled:
+            return _error(429, "TooManyRequestsException", "Rate Exceeded.", Reason=str(throttled))
         return _answer(outcome)
 
 

@@ -23,7 +23,7 @@ class InvocationResult:
 
 
 class Throttled(Exception):
-    """All sandboxes are busy and the queue is full."""
+    """No sandbox may run the event; its text is Lambda's `Reason`."""
 
 
 class StillRunning(Exception):
@@ -74,16 +74,43 @@ def failure(kind: str, message: str, request_id: str) -> InvocationResult:
     return InvocationResult(json.dumps(body).encode(), "Unhandled")
 
 
+class AccountLimit:
+    """The concurrent executions of all functions of an account."""
+
+    def __init__(self, concurrency: int) -> None:
+        self._concurrency = concurrency
+        self._running: list[Invocation] = []
+        self._lock = threading.Lock()
+
+    def admit(self, invocation: Invocation) -> None:
+        """Count an invocation until it is done; raise `Throttled` if there are too many already."""
+        with self._lock:
+            self._running = [one for one in self._running if not one.done.is_set()]
+            if len(self._running) >= self._concurrency:
+                raise Throttled("ConcurrentInvocationLimitExceeded")
+            self._running.append(invocation)
+
+
 class Pool:
     """Invokes one function."""
 
-    def __init__(self, function: Function, factory: SandboxFactory, *, max_sandboxes: int, max_queued: int) -> None:
+    def __init__(
+        self,
+        function: Function,
+        factory: SandboxFactory,
+        *,
+        max_sandboxes: int,
+        max_queued: int,
+        account: AccountLimit | None = None,
+    ) -> None:
         self.function = function
         self._factory = factory
         self._max_sandboxes = max_sandboxes
         self._max_queued = max_queued
+        self._account = account
         self._lock = threading.RLock()
         self._live: dict[str, Sandbox] = {}
+        self._retired: dict[str, Sandbox] = {}  # those of an earlier version, which end after their invocations
         self._idle: list[Sandbox] = []
         self._pending: deque[Invocation] = deque()
         self._closed = False
@@ -103,7 +130,14 @@ class Pool:
         the invocation continues without its caller.
         """
         until = None if timeout_seconds is None else time.monotonic() + timeout_seconds
-        invocation = self._submit(Invocation(event, arn), queued=queued)
+        invocation = Invocation(event, arn)
+        if self._account and not queued:
+            self._account.admit(invocation)
+        try:
+            self._submit(invocation, queued=queued)
+        except Throttled:
+            invocation.done.set()
+            raise
         if self._wait_until_done(invocation, until):
             assert invocation.outcome is not None
             return invocation.outcome
@@ -135,6 +169,15 @@ class Pool:
             _complete(invocation, outcome)
             return True
 
+    def replace(self, function: Function, factory: SandboxFactory) -> None:
+        """Run the next invocations on a new version; those under way end on the sandboxes that they have."""
+        self.stop_idle()
+        with self._lock:
+            self.function, self._factory = function, factory
+            self._retired |= self._live
+            self._live = {}
+            self._grow()
+
     def stop_idle(self) -> None:
         """End the idle sandboxes, so that the next invocation starts cold."""
         with self._lock:
@@ -149,6 +192,7 @@ class Pool:
         """Handle the end of a sandbox's process: fail its invocation, and start another sandbox if there is work."""
         with self._lock:
             sandbox.exited.set()
+            self._retired.pop(sandbox.id, None)
             counted = self._live.pop(sandbox.id, None) is not None
             if sandbox in self._idle:
                 self._idle.remove(sandbox)
@@ -173,7 +217,7 @@ class Pool:
     def _submit(self, invocation: Invocation, *, queued: bool) -> Invocation:
         with self._lock:
             if self._closed:
-                raise Throttled
+                raise Throttled("ReservedFunctionConcurrentInvocationLimitExceeded")
             if self._idle:
                 self._assign(self._idle.pop(), invocation)
                 return invocation
@@ -182,7 +226,7 @@ class Pool:
                 and len(self._pending) - self._available_soon() >= self._max_queued
             )
             if full and not queued:
-                raise Throttled
+                raise Throttled("ReservedFunctionConcurrentInvocationLimitExceeded")
             self._pending.append(invocation)
             self._grow()
         return invocation
@@ -228,7 +272,8 @@ class Pool:
     def _time_out(self, invocation: Invocation) -> None:
         seconds = self.function.timeout_seconds
         with self._lock:
-            sandbox = next((one for one in self._live.values() if one.current is invocation), None)
+            running = (*self._live.values(), *self._retired.values())
+            sandbox = next((one for one in running if one.current is invocation), None)
             if sandbox is None:
                 return
             sandbox.current = None

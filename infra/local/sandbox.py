@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from infra.local.aws_requests import Caller, Keyring
 from infra.local.names import REGION
@@ -55,11 +55,13 @@ class RunContext:
 class ZygoteProcess:
     """Starts a function's sandboxes; `pool` must be set before the first fork."""
 
-    def __init__(self, function: Function, context: RunContext, extra: Mapping[str, str]) -> None:
+    def __init__(
+        self, function: Function, context: RunContext, extra: Mapping[str, str], replaces: Self | None = None
+    ) -> None:
         self.function = function
         self.pool: Pool | None = None
         self._context = context
-        self._count = 0
+        self.forked: int = replaces.forked if replaces else 0  # so that no two sandboxes of a function have one name
         self._lock = threading.Lock()
         self._known: dict[str, Sandbox] = {}
         self._control, theirs = socket.socketpair()
@@ -95,8 +97,8 @@ class ZygoteProcess:
         """Start a sandbox, whose process then calls the runtime API."""
         assert self.pool is not None
         with self._lock:
-            self._count += 1
-            sandbox = Sandbox(f"{self.function.id}-{self._count}")
+            self.forked += 1
+            sandbox = Sandbox(f"{self.function.id}-{self.forked}")
         self._known[sandbox.id] = sandbox
         self._context.sandboxes[sandbox.id] = (sandbox, self.pool)
         token = self._context.keyring.issue(Caller(sandbox.id, self.function.id)).access_key

@@ -12,7 +12,7 @@ from infra.local.aws_requests import AwsRequest, Caller, Keyring, RequestHook
 from infra.local.http_api import HttpApi
 from infra.local.lambda_api import LambdaApi
 from infra.local.names import REGION
-from infra.local.pool import Pool, Sandbox
+from infra.local.pool import AccountLimit, Pool, Sandbox
 from infra.local.router import RequestRouter
 from infra.local.sandbox import RunContext, ZygoteProcess
 from infra.local.server import LoopbackServer, listen
@@ -28,8 +28,9 @@ class EmbeddedAws:
 
     `parameters` are the template's, in whose values `{api_url}` becomes the address. `functions` replaces the
     functions' folder, `only` starts no other functions, `extra` is added to each function's environment. At the
-    address `bridge` the same port serves containers. Entering raises `PortInUse`, `TemplateError` or
-    `HandlerImportError`.
+    address `bridge` the same port serves containers. With `concurrency` all functions together run so many events at
+    once and more are throttled; without it each function queues what its sandboxes cannot take. Entering raises
+    `PortInUse`, `TemplateError` or `HandlerImportError`.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class EmbeddedAws:
         functions: Path | None = None,
         only: Collection[str] | None = None,
         extra: Mapping[str, str] | None = None,
+        concurrency: int = 0,
     ) -> None:
         self._root = root.resolve()
         self._host, self._port, self._bridge = host, port, bridge
@@ -50,6 +52,7 @@ class EmbeddedAws:
         self._code = functions
         self._only = only
         self._extra = extra or {}
+        self._account = AccountLimit(concurrency) if concurrency else None
         self._keyring = Keyring()
         self._sandboxes: dict[str, tuple[Sandbox, Pool]] = {}
         self._zygotes: dict[str, ZygoteProcess] = {}
@@ -58,6 +61,7 @@ class EmbeddedAws:
         self._credentials = self._keyring.issue(Caller("client"))
         self._session: Any = None
         self._session_lock = threading.Lock()
+        self._context: RunContext | None = None
         self.template: Template
         self.functions: dict[str, Pool] = {}
         self.endpoint_url = ""
@@ -125,18 +129,33 @@ class EmbeddedAws:
         sandbox, pool = self._sandboxes[sandbox_id]
         self._zygotes[pool.function.id].kill(sandbox)
 
+    def deploy(self, root: Path, *functions: str) -> None:
+        """Let the alias of these functions point at a version with the code and the layers of another folder."""
+        assert self._context is not None
+        template = read_template(root / "template.yaml", self._template_parameters())
+        for function in template.functions:
+            if function.id in functions:
+                zygote = ZygoteProcess(function, self._context, self._extra, replaces=self._zygotes[function.id])
+                self._exit.callback(zygote.close)
+                zygote.pool = self.functions[function.id]
+                zygote.wait_until_ready()
+                zygote.pool.replace(function, zygote)
+                self._zygotes[function.id] = zygote
+
+    def _template_parameters(self) -> dict[str, str]:
+        return {name: value.replace("{api_url}", self.api_url) for name, value in self._parameters.items()}
+
     def _open(self, stack: ExitStack) -> None:
         listener = stack.enter_context(contextlib.closing(listen(self._host, self._port)))
         reachable_host = "127.0.0.1" if self._host == "0.0.0.0" else self._host  # noqa: S104 - a comparison
         address = f"{reachable_host}:{listener.getsockname()[1]}"
         self.endpoint_url = f"http://{address}"
-        parameters = {name: value.replace("{api_url}", self.api_url) for name, value in self._parameters.items()}
-        self.template = read_template(self._root / "template.yaml", parameters, code=self._code)
+        self.template = read_template(self._root / "template.yaml", self._template_parameters(), code=self._code)
         stack.enter_context(LoopbackServer(listener, self._router))
         if self._bridge:
             stack.enter_context(LoopbackServer(listen(self._bridge, listener.getsockname()[1]), self._router))
         secret_address = f"{address}/{self._router.secret}"
-        context = RunContext(
+        context = self._context = RunContext(
             self.endpoint_url, secret_address, self._root / ".mcpist/logs", self._keyring, self._sandboxes
         )
         # The handlers are imported in their own processes while this process imports moto.
@@ -159,7 +178,7 @@ class EmbeddedAws:
     def _start(self, function: Function, context: RunContext, stack: ExitStack) -> None:
         zygote = ZygoteProcess(function, context, self._extra)
         stack.callback(zygote.close)
-        pool = Pool(function, zygote, max_sandboxes=MAX_SANDBOXES, max_queued=MAX_QUEUED)
+        pool = Pool(function, zygote, max_sandboxes=MAX_SANDBOXES, max_queued=MAX_QUEUED, account=self._account)
         stack.callback(pool.close)
         zygote.pool = pool
         self._zygotes[function.id] = zygote

@@ -10,7 +10,16 @@ from typing import Any
 
 import pytest
 
-from infra.local.pool import MAX_RESPONSE_BYTES, Invocation, InvocationResult, Pool, Sandbox, StillRunning, Throttled
+from infra.local.pool import (
+    MAX_RESPONSE_BYTES,
+    AccountLimit,
+    Invocation,
+    InvocationResult,
+    Pool,
+    Sandbox,
+    StillRunning,
+    Throttled,
+)
 from infra.local.template import Function
 
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:f"
@@ -19,7 +28,8 @@ ARN = "arn:aws:lambda:us-east-1:123456789012:function:f"
 class FakeSandboxFactory:
     """Fake sandboxes, which a test controls."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "f") -> None:
+        self.name = name
         self.born: list[Sandbox] = []
         self.pool: Pool | None = None
         self.dead = False
@@ -27,7 +37,7 @@ class FakeSandboxFactory:
     def fork(self) -> Sandbox:
         if self.dead:
             raise BrokenPipeError
-        self.born.append(Sandbox(f"f-{len(self.born) + 1}"))
+        self.born.append(Sandbox(f"{self.name}-{len(self.born) + 1}"))
         return self.born[-1]
 
     def kill(self, sandbox: Sandbox) -> None:
@@ -37,11 +47,11 @@ class FakeSandboxFactory:
 
 @contextmanager
 def pool(
-    *, max_sandboxes: int = 2, max_queued: int = 1, timeout: int = 5
+    *, max_sandboxes: int = 2, max_queued: int = 1, timeout: int = 5, account: AccountLimit | None = None
 ) -> Iterator[tuple[Pool, FakeSandboxFactory, "Caller"]]:
     function = Function("F", "f", "m.h", Path(), (), timeout, 128, {}, None, False, "Text")
     factory = FakeSandboxFactory()
-    made = Pool(function, factory, max_sandboxes=max_sandboxes, max_queued=max_queued)
+    made = Pool(function, factory, max_sandboxes=max_sandboxes, max_queued=max_queued, account=account)
     factory.pool = made
     with ThreadPoolExecutor(8) as threads:
         yield made, factory, Caller(made, threads)
@@ -116,6 +126,33 @@ def test_it_grows_to_its_bound_then_queues_then_throttles() -> None:
         take(made, factory.born[0])
         finish(made, factory.born[0])
         assert [future.result(5).error for future in futures] == [None] * 3
+
+
+def test_a_new_version_serves_the_next_event_while_the_old_one_ends_its_own() -> None:
+    with pool(max_sandboxes=1) as (made, factory, call):
+        first = call(b"1")
+        take(made, factory.born[0])
+        successor = FakeSandboxFactory("g")
+        made.replace(made.function, successor)
+        second = call(b"2")
+        take(made, successor.born[0])
+        finish(made, successor.born[0], b"new")
+        finish(made, factory.born[0], b"old")
+        assert (first.result(5).payload, second.result(5).payload) == (b"old", b"new")
+        assert made.next(factory.born[0]) is None
+
+
+def test_an_account_runs_so_many_events_of_all_its_functions() -> None:
+    limit = AccountLimit(1)
+    with pool(account=limit) as (busy, factory, call), pool(account=limit) as (other, _, _):
+        first = call()
+        take(busy, factory.born[0])
+        with pytest.raises(Throttled, match="ConcurrentInvocationLimitExceeded"):
+            other.invoke(b"{}", ARN)
+        finish(busy, factory.born[0])
+        first.result(5)
+        with pytest.raises(StillRunning):
+            other.invoke(b"{}", ARN, timeout_seconds=0)
 
 
 def test_an_event_waits_in_a_full_queue() -> None:
