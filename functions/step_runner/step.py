@@ -59,6 +59,8 @@ class ToolStepWork:
         use = ToolUse(step.module, step.tool, params, self._request_id, head.batch)
 
         admitted = gate.admit(permissions, use, gate.CONFIRMED)
+        if admitted.tool.effect != "reads":
+            admitted.prepare_account()
         return lambda: admitted.run(self._timeout_seconds(head, entry))
 
     def _load_sources(self, head: Header, entry: Entry) -> Sources:

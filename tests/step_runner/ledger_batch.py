@@ -50,6 +50,7 @@ def write(organization: str, login: LocalLogin) -> Write:
         *steps: tuple[str, dict[str, Any], set[int]],
         closes_in: float = 300,
         effect: str = "reads",
+        warrant: str = "",
         lenient: frozenset[int] = frozenset(),
         **options: dict[str, Any],
     ) -> Header:
@@ -61,7 +62,7 @@ def write(organization: str, login: LocalLogin) -> Write:
             user="uma",
             subject=Subject(login.issuer, "uma"),
             roles=("members",),
-            warrant="",
+            warrant=warrant,
             ids=tuple(f"step{index}" for index in range(len(steps))),
             needs=tuple(frozenset(needs) for *_, needs in steps),
             started_at=now,

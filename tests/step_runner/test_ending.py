@@ -6,15 +6,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from botocore.exceptions import EndpointConnectionError
+from botocore.exceptions import ClientError, EndpointConnectionError
 
 from mcpist.aws.clients import client
 from mcpist.batch.execution.attempts import StepAttempt, StepBusy
+from mcpist.batch.execution.settling import MAX_EXECUTIONS_RETRIES
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending
 from mcpist.caller import Role
-from mcpist.errors import StoreUnavailable
+from mcpist.errors import ExecutionsExhausted, StoreUnavailable
 from mcpist.people import directory
+from mcpist.running.broker import INVOKE_TIMEOUT_SECONDS, MAX_INVOKE_ATTEMPTS
 from step_runner.step import ToolStepWork
 from tests.step_runner.ledger_batch import PK, Write, claim_by, enter, entry, error_of, has_settled, outcome
 
@@ -173,3 +175,35 @@ def test_a_claim_between_reading_and_cancelling_is_kept(write: Write) -> None:
     assert transitions.finish(head, seen, None, Ending("cancelled")).status is None
     with pytest.raises(StepBusy):
         enter()
+
+
+@contextmanager
+def full_account() -> Iterator[None]:
+    """Let AWS throttle every invocation of the broker."""
+
+    def refuse(**_: Any) -> None:
+        raise ClientError({"Error": {"Code": "TooManyRequestsException"}}, "Invoke")
+
+    events = client("lambda", read_seconds=INVOKE_TIMEOUT_SECONDS, attempts=MAX_INVOKE_ATTEMPTS).meta.events
+    events.register("before-call.lambda.Invoke", refuse)
+    yield
+    events.unregister("before-call.lambda.Invoke", refuse)
+
+
+@pytest.mark.parametrize(
+    ("effect", "tool", "params"),
+    [("reads", "get_me", {}), ("writes", "create_issue", {"owner": "o", "repo": "r", "title": "t"})],
+)
+def test_a_step_for_which_the_account_has_no_execution_is_retried_also_a_write(
+    write: Write, effect: str, tool: str, params: dict[str, Any]
+) -> None:
+    directory.put_role("acme", Role("members", modules=("github",), allow=("github.*",)))
+    write((tool, params, set()), effect=effect, warrant="w", step0={"module": "github"})
+    with full_account():
+        for retry in range(MAX_EXECUTIONS_RETRIES):
+            with pytest.raises(ExecutionsExhausted):
+                enter(retry=retry)
+            assert entry().claim is None or effect == "reads"
+        enter(retry=MAX_EXECUTIONS_RETRIES)
+    assert outcome() == "failed"
+    assert isinstance(error_of(entry()), ExecutionsExhausted)

@@ -59,7 +59,8 @@ McpistError
 │   ├── Timeout                    TIMEOUT 408
 │   ├── RateLimitExceeded          RATE_LIMIT_EXCEEDED 429
 │   │   ├── UserLimitReached
-│   │   └── StepLimitReached
+│   │   ├── StepLimitReached
+│   │   └── ExecutionsExhausted
 │   ├── UpstreamUnavailable        UPSTREAM_UNAVAILABLE 503
 │   ├── SchemaFetchError           SCHEMA_FETCH_ERROR 503
 │   └── StoreUnavailable           STORE_UNAVAILABLE 503
@@ -384,6 +385,10 @@ class UserLimitReached(RateLimitExceeded):
 
 class StepLimitReached(RateLimitExceeded):
     """More steps than one organization may run in a day."""
+
+
+class ExecutionsExhausted(RateLimitExceeded):
+    """The AWS account runs as many functions at once as it may, so that nothing has happened."""
 
 
 class UpstreamUnavailable(TransientError):

@@ -118,6 +118,10 @@ TEXTS: Mapping[str, Text] = {
     "UserLimitReached": Text(
         "You have sent the {limit} requests that a user may send in a minute.", "Wait {retry_after} s."
     ),
+    "ExecutionsExhausted": Text(
+        "The deployment runs as many functions at once as its AWS account may.",
+        "Try again in {retry_after} s. If this is frequent, an administrator asks AWS for more concurrent executions.",
+    ),
     "StepLimitReached": Text(
         "This takes {steps} steps, and {used} of the {limit} that your organization may run today are used.",
         "Run fewer steps, or wait {retry_after} s: days end at midnight UTC.",

@@ -127,6 +127,11 @@ TEXTS: Mapping[str, Text] = {
         "{service} のリクエスト数の上限に達しました。", "{retry_after} 秒後にもう一度試してください。"
     ),
     "UserLimitReached": Text("1 分間に送れる {limit} 件のリクエストに達しました。", "{retry_after} 秒待ってください。"),
+    "ExecutionsExhausted": Text(
+        "AWS アカウントで同時に実行できる関数の数の上限に達しています。",
+        "{retry_after} 秒後にもう一度試してください。"
+        "たびたび起こる場合は、管理者が AWS に同時実行数の引き上げを申請してください。",
+    ),
     "StepLimitReached": Text(
         "ステップは {steps} 個です。組織が 1 日に実行できる {limit} 個のうち {used} 個を使っています。",
         "数を減らすか、{retry_after} 秒後(UTC の午前 0 時)まで待ってください。",

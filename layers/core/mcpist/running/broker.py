@@ -13,7 +13,7 @@ from typing import Any
 
 from mcpist.aws.clients import AwsError, client, store_errors
 from mcpist.caller import Caller
-from mcpist.errors import InternalError, McpistError, RateLimitExceeded, UpstreamUnavailable, from_message
+from mcpist.errors import ExecutionsExhausted, InternalError, McpistError, UpstreamUnavailable, from_message
 from mcpist.memory import Memory
 from mcpist.settings import settings
 from mcpist.telemetry.invocation import correlation
@@ -141,7 +141,7 @@ def _invoke(message: Mapping[str, Any], seconds: float, attempts: int) -> tuple[
             body = answer["Payload"].read()
     except AwsError as error:
         if error.code == "TooManyRequestsException":
-            raise RateLimitExceeded(service="token broker", retry_after=THROTTLE_RETRY_SECONDS) from error
+            raise ExecutionsExhausted(retry_after=THROTTLE_RETRY_SECONDS) from error
         raise UpstreamUnavailable(service="token broker", problem=f"it cannot be asked ({error.code})") from error
     return answer["ResponseMetadata"].get("RequestId", "unknown"), "FunctionError" in answer, body
 

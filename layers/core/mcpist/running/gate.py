@@ -16,6 +16,7 @@ from mcpist.errors import (
     AdministratorError,
     ConfirmationPending,
     ConfirmationRequired,
+    ExecutionsExhausted,
     FileNotFound,
     InvalidRequest,
     McpistError,
@@ -72,6 +73,18 @@ class AdmittedUse:
     module: Module
     tool: Tool
     use: ToolUse
+
+    def prepare_account(self) -> None:
+        """Have the account in memory before work begins that must not begin twice.
+
+        Only ExecutionsExhausted is raised; every other error comes again, with its audit row, when the use runs.
+        """
+        try:
+            _account_name(self)
+        except ExecutionsExhausted:
+            raise
+        except McpistError:
+            pass
 
     def run(self, seconds: float) -> ToolResult:
         """Return the tool's result within some seconds."""

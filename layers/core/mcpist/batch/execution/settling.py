@@ -13,12 +13,14 @@ from mcpist.aws.codec import json_bytes
 from mcpist.batch.execution.attempts import AttemptResult, StepAttempt, StepBusy, StepWork
 from mcpist.batch.ledger import ledger, transitions
 from mcpist.batch.ledger.records import Ending, Entry, Header
-from mcpist.errors import InternalError, McpistError, StoreUnavailable, TooManyElements, to_message
+from mcpist.errors import ExecutionsExhausted, InternalError, McpistError, StoreUnavailable, TooManyElements, to_message
 from mcpist.running.run import ToolResult
 from mcpist.telemetry.invocation import count
 from mcpist.telemetry.metrics import ERRORS
 
 MAX_STORE_RETRIES = 3
+# A machine retries a fault 11 times, over a minute.
+MAX_EXECUTIONS_RETRIES = 10
 
 
 def enter(attempt: StepAttempt, work: StepWork) -> AttemptResult:
@@ -185,8 +187,13 @@ def _claim_state(attempt: StepAttempt, entry: Entry) -> Literal["free", "busy", 
 
 
 def _raise_if_retryable(attempt: StepAttempt, error: McpistError) -> None:
-    """Raise an unavailable store a few times, so that Step Functions retries; after that the step fails with it."""
-    if isinstance(error, StoreUnavailable) and attempt.retry < MAX_STORE_RETRIES and not attempt.lost:
+    """Raise an error that Step Functions may retry a few times; after that the step fails with it.
+
+    A store is unavailable, or the AWS account runs no more functions: then this sandbox makes room for another.
+    """
+    retries = {StoreUnavailable: MAX_STORE_RETRIES, ExecutionsExhausted: MAX_EXECUTIONS_RETRIES}
+    allowed = next((most for kind, most in retries.items() if isinstance(error, kind)), 0)
+    if attempt.retry < allowed and not attempt.lost:
         raise error
 
 
