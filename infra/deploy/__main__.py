@@ -13,11 +13,11 @@ from typing import Any
 import yaml
 
 from infra.deploy.configuration import Configuration, ConfigurationError, assignments, read_configuration
-from infra.deploy.revision import revised
+from infra.deploy.revision import RULE, revised
 from infra.deploy.stack import DeployedStack
 from infra.local.deployment import ROOT
 from infra.local.intrinsics import TemplateError, read_yaml
-from infra.local.template import parameter_values
+from infra.local.template import check_rules, parameter_values
 
 BUILD_FOLDER = ".aws-sam/build"
 TEMPLATE_FILE = "template.yaml"
@@ -61,7 +61,10 @@ def deploy(root: Path, configuration: Configuration, options: argparse.Namespace
         sys.stderr.write(f"{name}: its first creation failed and left nothing; removing the empty stack\n")
         stack.delete()
     kept = {parameter: value for parameter, value in stack.parameters.items() if parameter in template["Parameters"]}
-    file = _write(root, template, {**kept, **chosen})
+    try:
+        file = _write(root, template, {**kept, **chosen})
+    except TemplateError as error:
+        raise ConfigurationError(f"{error}; values that are not named are those of the stack {name}") from None
     flags = {"--stack-name": name, "--region": region, "--profile": profile}
     command = [
         *("env", *shlex.split(os.environ.get("SAM", "sam"))),
@@ -71,7 +74,8 @@ def deploy(root: Path, configuration: Configuration, options: argparse.Namespace
         *more,
     ]
     # Without an input SAM fails instead of asking.
-    return subprocess.run(command, cwd=root, stdin=subprocess.DEVNULL, check=False).returncode  # noqa: S603 - the Makefile's SAM
+    keyboard = None if "--confirm-changeset" in more else subprocess.DEVNULL
+    return subprocess.run(command, cwd=root, stdin=keyboard, check=False).returncode  # noqa: S603 - the Makefile's SAM
 
 
 def _read(root: Path) -> dict[str, Any]:
@@ -85,6 +89,7 @@ def _read(root: Path) -> dict[str, Any]:
 def _write(root: Path, template: Mapping[str, Any], given: Mapping[str, str]) -> Path:
     """Write the stamped template, and return the file with the values of its parameters."""
     values = parameter_values(template["Parameters"], given)
+    check_rules({name: rule for name, rule in template.get("Rules", {}).items() if name != RULE}, values)
     folder = root / BUILD_FOLDER
     (folder / TEMPLATE_FILE).write_text(yaml.safe_dump(revised(template, values), sort_keys=False), "utf-8")
     # JSON is YAML, and SAM reads files of YAML or TOML.

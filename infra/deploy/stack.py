@@ -34,10 +34,12 @@ class DeployedStack:
 
     def delete(self) -> None:
         """Delete the stack and wait for the end."""
-        self._client.delete_stack(StackName=self.name)
-        self._client.get_waiter("stack_delete_complete").wait(
-            StackName=self.name, WaiterConfig={"Delay": 5, "MaxAttempts": 360}
-        )
+        try:
+            self._client.delete_stack(StackName=self.name)
+            waiter = self._client.get_waiter("stack_delete_complete")
+            waiter.wait(StackName=self.name, WaiterConfig={"Delay": 5, "MaxAttempts": 360})
+        except (BotoCoreError, ClientError) as error:
+            raise ConfigurationError(f"the rest of the stack {self.name} cannot be deleted: {error}") from None
         self._description = {}
 
     def _describe(self) -> dict[str, Any]:

@@ -130,10 +130,7 @@ class _TemplateReader:
         self._globals: dict[str, Any] = document.get("Globals", {}).get("Function", {})
         parameters = parameter_values(document.get("Parameters", {}), given)
         self.intrinsics = Intrinsics(parameters, document.get("Conditions", {}), self._ref, self._get_att)
-        for rule in document.get("Rules", {}).values():
-            for assertion in rule["Assertions"]:
-                if not self.intrinsics.test(assertion["Assert"]):
-                    raise TemplateError(assertion["AssertDescription"])
+        check_rules(document.get("Rules", {}), parameters)
 
     def template(self) -> Template:
         functions = tuple(self._function(id_) for id_ in self._of_type("AWS::Serverless::Function"))
@@ -297,6 +294,15 @@ def parameter_values(declared: dict[str, Any], given: Mapping[str, str]) -> dict
             reason = declared[name].get("ConstraintDescription", "")
             raise TemplateError(f"{name} may not be {value!r}" + (f": it {reason}" if reason else ""))
     return values
+
+
+def check_rules(rules: Mapping[str, Any], parameters: Mapping[str, str]) -> None:
+    """Raise TemplateError for an assertion that these values violate; a rule knows only parameters."""
+    intrinsics = Intrinsics(parameters, {}, ref=str, get_att=lambda *_: "")
+    for rule in rules.values():
+        for assertion in rule["Assertions"]:
+            if not intrinsics.test(assertion["Assert"]):
+                raise TemplateError(assertion["AssertDescription"])
 
 
 def _is_accepted(value: str, spec: dict[str, Any]) -> bool:

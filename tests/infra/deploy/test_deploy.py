@@ -1,6 +1,7 @@
 """`make deploy`, with a SAM that only notes how it was called, and CloudFormation by moto."""
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -96,6 +97,7 @@ def test_the_command_line_is_stronger_than_the_file_and_the_file_than_the_stack(
             ["PublicUrl=https://mcp.example.com/"],
             "PublicUrl may not be 'https://mcp.example.com/': it must be https://",
         ),
+        (["DomainName=mcp.example.com"], "DomainName needs CertificateArn"),
         (["now"], "'now' is not NAME=VALUE"),
     ],
 )
@@ -105,6 +107,34 @@ def test_a_wrong_parameter_is_refused_before_anything_is_uploaded(
     assert main(words, root) == 1
     assert told in capsys.readouterr().err
     assert not (root / "called.json").exists()
+
+
+def test_a_former_value_that_no_longer_works_is_named_as_the_stacks(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deployed(RequestRate="0", Gone="x")
+    assert main([], root) == 1
+    assert (
+        "RequestRate may not be '0'; values that are not named are those of the stack mcpist" in capsys.readouterr().err
+    )
+    assert main(["RequestRate=5"], root) == 0
+
+
+def test_sam_gets_the_keyboard_only_if_its_question_is_wanted(root: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    read, write = os.pipe()
+    os.write(write, b"consent")
+    os.close(write)
+    keyboard = os.dup(0)
+    os.dup2(read, 0)
+    try:
+        main([], root)
+        assert "asked: consent" not in capfd.readouterr().out
+        main(["--", "--confirm-changeset"], root)
+        assert "asked: consent" in capfd.readouterr().out
+    finally:
+        os.dup2(keyboard, 0)
+        os.close(read)
+        os.close(keyboard)
 
 
 def test_the_rest_of_a_failed_first_creation_is_removed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
