@@ -39,6 +39,7 @@ CHECKS = (
     Check("configuration", "PublicUrl", configuration.public_url),
     Check("configuration", "Audience", configuration.audience),
     Check("configuration", "ConnectClientId", configuration.connect_client),
+    Check("configuration", "LocalRedirects", configuration.redirects),
     Check("configuration", "FileDays", configuration.kept),
     Check("configuration", "FormerVaultKey", configuration.former_key),
     Check("configuration", "functions", versions.functions),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from infra.cli.deployable import undeployable
-from infra.cli.doctor.deployment import Deployment
+from infra.cli.doctor.deployment import Deployment, template
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
 from mcpist.aws.clients import client
 from mcpist.errors import InvalidConfiguration
@@ -58,6 +58,23 @@ def connect_client(deployment: Deployment) -> Iterator[Finding]:
     register = f"Register a public client with the redirect URI {deployment.url}/connect/login at the issuer."
     found = "ConnectClientId is empty: the pages under /connect cannot log people in"
     yield problem(found, f"{register} {deployment.redeploy(ConnectClientId='ITS_ID')}")
+
+
+def redirects(deployment: Deployment) -> Iterator[Finding]:
+    """Check that the own user pool has the redirect URIs of the clients that this release knows.
+
+    A deployment keeps a stack's former value, also where a release has a longer default.
+    """
+    if not deployment.login_url:
+        yield skipped("the clients' redirect URIs are registered at the issuer (docs/clients.md)")
+        return
+    given = deployment.parameters["LocalRedirects"].split(",")
+    missing = [uri for uri in str(template().intrinsics.parameters["LocalRedirects"]).split(",") if uri not in given]
+    if missing:
+        found = f"the own user pool does not know {', '.join(missing)}: clients with these cannot log in"
+        yield warning(found, deployment.redeploy(LocalRedirects=",".join([*given, *missing])))
+    else:
+        yield ok(f"{len(given)} redirect URIs of clients on people's machines")
 
 
 def kept(deployment: Deployment) -> Iterator[Finding]:

@@ -31,6 +31,16 @@ def test_the_stack_is_judged_by_cloudformations_status(made: Made, status: str, 
         assert found.remedy.startswith(events)
 
 
+def test_a_redirect_that_a_former_deployment_does_not_know_is_a_warning(made: Made) -> None:
+    own = {"LOGIN_URL": "https://login.example.com"}
+    assert only(configuration.redirects(made(Issuer="", variables=own))).state == "ok"
+    former = "http://localhost:8080/callback,http://localhost:9/own"
+    found = only(configuration.redirects(made(Issuer="", variables=own, LocalRedirects=former)))
+    assert (found.state, "cursor://anysphere.cursor-mcp/oauth/callback" in found.found) == ("warning", True)
+    assert f"LocalRedirects={former},http://127.0.0.1:33418," in found.remedy
+    assert only(configuration.redirects(made())).state == "skipped"
+
+
 def test_an_address_that_only_this_machine_reaches_is_a_problem_of_a_stack(made: Made) -> None:
     assert only(configuration.public_url(made())).state == "ok"
     for host in sorted(LOOPBACK - {"::1"}):
