@@ -37,7 +37,7 @@ from tests.whole.library_server import LibraryServer
 from tests.whole.vendors import HOSTS, Vendors
 
 HERE = Path(__file__).parent
-MODULES = ("github", "library", "probe", "rag", *HOSTS)
+MODULES = ("files", "github", "library", "probe", "rag", *HOSTS)
 
 
 @dataclass(frozen=True)
