@@ -60,6 +60,17 @@ def test_a_batch_chains_it_with_documents(reader: McpUser, library_server: Libra
     assert library_server.received[-1] == ("POST", "/v1/books", '{"title":"About Ada"}')
 
 
+def test_a_file_takes_the_place_of_an_argument(reader: McpUser, library_server: LibraryServer) -> None:
+    steps: list[dict[str, Any]] = [
+        {"id": "book", "module": "library", "tool": "get_book", "params": {"book_id": "1"}},
+        {"id": "copy", "module": "library", "tool": "add_book", "params": {"title": "x", "author": "${book.file}"}},
+    ]
+    summary, *_ = reader.texts("batch", commands="\n".join(map(json.dumps, steps)))
+    assert "done, 2 of 2 steps" in summary, summary
+    _, _, body = library_server.received[-1]
+    assert json.loads(body)["author"]["title"] == "Book 1"
+
+
 def test_wrong_arguments_are_refused_before_anything_is_sent(reader: McpUser, library_server: LibraryServer) -> None:
     result = reader.call("call", module="library", tool="add_book", params={"state": "lost", "title": "x"})
     assert "VALIDATION_ERROR" in str(result)
