@@ -26,7 +26,7 @@ class MockApi:
     def __init__(self, description: Description) -> None:
         self._schemas = Schemas(description, answers=True)
         self._security = propose_security(description, list(description.operations))[1]
-        base = urlsplit(description.servers[0]).path if description.servers else ""
+        base = _base(description)
         self._routes = [
             (operation, re.compile(base + _pattern(operation.path.partition("#")[0])))
             for operation in sorted(description.operations, key=lambda one: one.path.count("{"))
@@ -59,8 +59,18 @@ class MockApi:
 
 def serve(description: Description, port: int) -> None:
     """Serve a description on loopback until SIGINT or SIGTERM; print each request."""
-    mock = MockApi(description)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    with ThreadingHTTPServer(("127.0.0.1", port), _handler(MockApi(description))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}{_base(description)}"
+        print(f"serving {description.title} at {url}", file=sys.stderr, flush=True)
+        stop.wait()
+        server.shutdown()
 
+
+def _handler(mock: MockApi) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -74,26 +84,20 @@ def serve(description: Description, port: int) -> None:
             self.send_header("content-length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
-            print(
-                f"{status} {self.command} {urlsplit(self.path).path} {body[:200].decode(errors='replace')}", flush=True
-            )
+            said = body[:200].decode(errors="replace")
+            print(f"{status} {self.command} {urlsplit(self.path).path} {said}", flush=True)
 
         do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815
 
         def log_message(self, *_: Any) -> None:
             """Print nothing else."""
 
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        base = urlsplit(description.servers[0]).path if description.servers else ""
-        print(
-            f"serving {description.title} at http://127.0.0.1:{server.server_port}{base}", file=sys.stderr, flush=True
-        )
-        stop.wait()
-        server.shutdown()
+    return Handler
+
+
+def _base(description: Description) -> str:
+    """Return the path before the operations' paths."""
+    return urlsplit(description.servers[0]).path if description.servers else ""
 
 
 def _pattern(path: str) -> str:

@@ -142,10 +142,10 @@ class _Namer:
         verb = self._settled(_VERBS.get(stated, stated if stated in _OTHER_VERBS else ""))
         if len(last) == 1 and last[0] in _ADJECTIVES and len(self._nouns) > 1:
             return verb, [*last, *_singular(self._nouns[-2])], self._nouns[:-2]
-        if self._is_evident(last) and singular(last[-1]) != verb:
+        noun, tail = _noun_of(phrase if stated in _ACTIONS else self._summary)
+        if self._is_evident(last) and singular(last[-1]) != verb and not self._only_tells_which(noun):
             noun = [*_singular(self._nouns[-2]), *last] if self._qualifies() else last
             return verb, self._numbered(verb, noun), self._nouns[:-1]
-        noun, tail = _noun_of(phrase if stated in _ACTIONS else self._summary)
         if not noun:
             return verb, self._numbered(verb, last), self._nouns[:-1]
         if verb == "list":
@@ -183,6 +183,14 @@ class _Namer:
         made = identifier in (path, [self._operation.method.lower(), *path])  # it says no more than the path
         known = {singular(word) for word in [*self._summary, *([] if made else identifier)]}
         return not known or {singular(word) for word in noun} <= known
+
+    def _only_tells_which(self, noun: list[str]) -> bool:
+        """Whether the last noun tells which of the one before it: `/templates/global`, "List global templates"."""
+        if len(self._nouns) < 2 or not noun or self._is_item:
+            return False
+        said = {singular(word) for word in noun}
+        before = {singular(word) for word in self._nouns[-2]}
+        return singular(noun[-1]) != singular(self._nouns[-1][-1]) and before <= said
 
     def _qualifies(self) -> bool:
         """Whether the summary has the path's noun before this one directly before it too: `issue comments`."""

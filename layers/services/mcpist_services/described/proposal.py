@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
@@ -57,9 +58,7 @@ def propose(
     globs = tuple(operations) or (earlier.operations if earlier else ())
     host = _host(description, server or (earlier.host if earlier else ""))
     schemas = Schemas(description)
-    chosen = [one for one in description.operations if _is_chosen(one, globs)]
-    if not chosen:
-        raise refuse("operations", f"no operation of the description fits {', '.join(globs) or 'it'}")
+    chosen = _chosen(description, globs)
     with well_formed("#/components/securitySchemes"):
         scheme, security, doubts = propose_security(description, chosen)
     rules, left_out = _importable(description, chosen, schemas, scheme, host)
@@ -69,15 +68,11 @@ def propose(
     tools = {names[key]: rule for key, (rule, _) in rules.items()}
     proposed = {
         "name": name,
-        "title": plain(description.title)[:100] or name,
-        "description": _sentence(first_sentence(description.about, 300)) or plain(description.title)[:300] or name,
-        "version": description.version[:50],
+        **_about(description),
         "source": source,
-        "description_hash": description.hash,
         "operations": globs,
         "host": host,
         "security": security,
-        "rate_limits": _rate_limits(description),
         "tags": _tags(one.operation for _, one in rules.values()),
         "review": (*doubts, *_moved(description, host)),
         "tools": tools,
@@ -85,6 +80,18 @@ def propose(
         "schemas": closure([rule.model_dump(by_alias=True) for rule in tools.values()], schemas.shared),
     }
     return with_corrections(load_overlay(proposed), earlier)
+
+
+def _about(description: Description) -> dict[str, Any]:
+    """Return what an overlay says of the whole API."""
+    title = plain(description.title)
+    return {
+        "title": title[:100] or "API",
+        "description": _sentence(first_sentence(description.about, 300)) or title[:300],
+        "version": description.version[:50],
+        "description_hash": description.hash,
+        "rate_limits": _rate_limits(description),
+    }
 
 
 def _importable(
@@ -193,6 +200,14 @@ def _moved(description: Description, host: str) -> tuple[str, ...]:
     """Return a line for review where the description names another server: no import moves credentials to it."""
     named = next(iter(description.servers), host)
     return () if "{" in named or host in map(_normal, description.servers) else (f"the description names {named}",)
+
+
+def _chosen(description: Description, globs: tuple[str, ...]) -> list[Operation]:
+    """Return the operations that fit one of the globs, all where there are none; InvalidRequest where none fits."""
+    found = [operation for operation in description.operations if _is_chosen(operation, globs)]
+    if not found:
+        raise refuse("operations", f"no operation of the description fits {', '.join(globs) or 'it'}")
+    return found
 
 
 def _is_chosen(operation: Operation, globs: tuple[str, ...]) -> bool:

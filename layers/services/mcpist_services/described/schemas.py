@@ -115,23 +115,17 @@ class Schemas:
         if options and not isinstance(schema.get("properties"), dict):
             objects = [one for option in options if (one := self.object_of(option, depth + 1)) is not None]
             return objects[0] if len(objects) == 1 else None
-        properties: dict[str, Any] = {}
-        required: set[str] = set()
-        for part in schema.get("allOf") or []:
-            found = self.object_of(part, depth + 1)
-            if found is None:
-                return None
-            properties |= found[0]
-            required |= found[1]
-        stated = schema.get("properties")
-        if isinstance(stated, dict):
-            if any(self._has_properties(one) for one in options):
-                return None
-            properties |= stated
-        required |= set(schema.get("required") or ())
-        is_object = bool(properties) or (schema.get("type") == "object" and schema.get("additionalProperties") is False)
-        properties = {name: one for name, one in properties.items() if not self._answers(one)}
-        return (properties, required & set(properties)) if is_object else None
+        if any(self._has_properties(one) for one in options):
+            return None
+        parts = [self.object_of(part, depth + 1) for part in schema.get("allOf") or []]
+        if None in parts:
+            return None
+        stated: dict[str, Any] = schema.get("properties") or {}
+        properties = {name: one for part in parts if part for name, one in part[0].items()} | stated
+        required = {name for part in parts if part for name in part[1]} | set(schema.get("required") or ())
+        is_empty = schema.get("type") == "object" and schema.get("additionalProperties") is False
+        kept = {name: one for name, one in properties.items() if not self._answers(one)}
+        return (kept, required & set(kept)) if properties or is_empty else None
 
     def _has_properties(self, schema: Any) -> bool:
         return isinstance(found := self.description.deref(schema), dict) and bool(found.get("properties"))
