@@ -42,7 +42,7 @@ def timestamp() -> str:
 
 
 @router.get("/", tags=["status"], summary="Whether the server runs", operation_id="get_status", security=[])
-def get_status() -> Response[StatusBody | None]:
+def get_status() -> Response[StatusBody]:
     """Answer whether the server runs; a browser is sent to the pages for people."""
     if _accepts_html():
         return _redirect(302, HOME_PAGE)

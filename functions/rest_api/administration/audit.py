@@ -52,7 +52,18 @@ def _filter(description: str) -> Any:
     return Query(max_length=256, description=description)
 
 
-@router.get("/v1/audit", tags=["administration"], summary="Search the audit", operation_id="search_audit")
+TEXT = {"schema": {"type": "string"}}
+FOUND: Any = {
+    200: {
+        "description": "A page of rows",
+        "content": {"application/json": {"model": AuditPage}, "text/csv": TEXT, "application/x-ndjson": TEXT},
+    }
+}
+
+
+@router.get(
+    "/v1/audit", tags=["administration"], summary="Search the audit", operation_id="search_audit", responses=FOUND
+)
 def search_audit(
     since: Annotated[datetime | None, Query(description="The first moment; a week ago if it is left out")] = None,
     until: Annotated[datetime | None, Query(description="The moment after the last; now if it is left out")] = None,

@@ -16,6 +16,7 @@ from mcpist.running.connected_accounts import BrokerAccounts
 from mcpist.tools.effects import describe_change
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.exchange import current
+from rest_api.router import json_responses
 
 DryRun = Annotated[bool, Query(alias="dryRun", description="Change nothing; show who would gain and lose which tools")]
 WithGrants = Annotated[
@@ -54,6 +55,9 @@ class ChangeReport(BaseModel):
     effects: list[Effect]
     forgotten_grants: Annotated[list[str], Field(description="The connected accounts that it revokes")]
     warnings: Annotated[list[str], Field(description="Modules and masks that match nothing since this change")]
+
+
+CREATED = json_responses(ChangeReport, _200="What would change, of a dry run", _201="It was created")
 
 
 def administration() -> Administration:

@@ -23,7 +23,7 @@ from mcpist_services.registered.request import ModuleRequest, check
 from rest_api.administration.changes import ChangeReport, DryRun, Name, administration, options, report
 from rest_api.exchange import current
 from rest_api.model import Body, RequestBody
-from rest_api.router import new_router
+from rest_api.router import json_responses, new_router
 from rest_api.tools import names
 
 TAGS = ["modules"]
@@ -99,6 +99,9 @@ class ApprovalRequest(RequestBody):
     ] = ()
 
 
+REGISTERED = json_responses(ModuleDetail, _200="What would be registered", _201="The module was registered")
+
+
 @router.get("/v1/modules", tags=TAGS, summary="List the modules", operation_id="list_modules")
 def list_modules(
     category: Annotated[str, Query(description="Only modules of this category")] = "",
@@ -110,7 +113,9 @@ def list_modules(
     return ModuleList(modules=[_summary(entry) for entry in _registry().modules(wanted)])
 
 
-@router.post("/v1/modules", tags=TAGS, summary="Register a module", operation_id="register_module")
+@router.post(
+    "/v1/modules", tags=TAGS, summary="Register a module", operation_id="register_module", responses=REGISTERED
+)
 def register_module(body: ModuleRequest, dry_run: DryRun = False) -> Response[ModuleDetail]:
     """Register an API by its OpenAPI description, or an MCP server by its URL, for the organization.
 

@@ -12,6 +12,7 @@ from mcpist.people.organization import Organization, role_fields
 from mcpist.tools.effects import preview_tools
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.changes import (
+    CREATED,
     ChangeReport,
     DryRun,
     Name,
@@ -75,7 +76,7 @@ def list_roles() -> Response[RoleList]:
     return versioned(body, version)
 
 
-@router.post("/v1/roles", tags=TAGS, summary="Add a role", operation_id="create_role")
+@router.post("/v1/roles", tags=TAGS, summary="Add a role", operation_id="create_role", responses=CREATED)
 def create_role(body: NewRole, dry_run: DryRun = False) -> Response[ChangeReport]:
     """Add a role to the organization."""
     edit = edits.add_role(body.name, **_given(body))

@@ -11,6 +11,7 @@ from mcpist.people.organization import User, user_fields
 from mcpist.tools.effects import preview_tools
 from mcpist_services.catalogue import CATALOGUE
 from rest_api.administration.changes import (
+    CREATED,
     ChangeReport,
     DryRun,
     Name,
@@ -85,7 +86,7 @@ def list_users() -> Response[UserList]:
     return versioned(body, version)
 
 
-@router.post("/v1/users", tags=TAGS, summary="Add a user", operation_id="create_user")
+@router.post("/v1/users", tags=TAGS, summary="Add a user", operation_id="create_user", responses=CREATED)
 def create_user(body: NewUser, dry_run: DryRun = False) -> Response[ChangeReport]:
     """Add a user to the organization."""
     edit = edits.add_user(body.user, **_given(body))

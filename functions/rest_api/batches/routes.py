@@ -15,15 +15,17 @@ from mcpist.running.confirmation import Consent
 from rest_api.batches.models import BatchPlan, BatchRequest, BatchView, ResumeRequest, WaitSeconds
 from rest_api.batches.view import batch_view
 from rest_api.exchange import current
-from rest_api.router import new_router
+from rest_api.router import json_responses, new_router
 
 MAX_CONTEXT_BYTES = 300_000
 ASKED = Consent(can_ask=True)
+RUNNING = json_responses(BatchView, _200="The batch is done", _202="The batch is running")
+STARTED = RUNNING | json_responses(BatchView | BatchPlan, _200="The batch is done; with `dryRun` its plan")
 
 router = new_router()
 
 
-@router.post("/v1/batches", tags=["batches"], summary="Start a batch", operation_id="start_batch")
+@router.post("/v1/batches", tags=["batches"], summary="Start a batch", operation_id="start_batch", responses=STARTED)
 def start_batch(
     body: BatchRequest,
     dry_run: Annotated[bool, Query(alias="dryRun", description="As in the body, for JSON Lines")] = False,
@@ -41,7 +43,7 @@ def start_batch(
     return _submit(submitted, request, max(body.wait, wait))
 
 
-@router.get("/v1/batches/<id>", tags=["batches"], summary="Show a batch", operation_id="get_batch")
+@router.get("/v1/batches/<id>", tags=["batches"], summary="Show a batch", operation_id="get_batch", responses=RUNNING)
 def get_batch(
     id: str,  # noqa: A002 - the path's variable
     wait: Annotated[WaitSeconds, Query(description="Seconds to wait for the end before the answer")] = 0,
@@ -50,7 +52,13 @@ def get_batch(
     return _follow(submission.find_own(current().caller, id), wait)
 
 
-@router.post("/v1/batches/<id>/cancel", tags=["batches"], summary="Cancel a batch", operation_id="cancel_batch")
+@router.post(
+    "/v1/batches/<id>/cancel",
+    tags=["batches"],
+    summary="Cancel a batch",
+    operation_id="cancel_batch",
+    responses=RUNNING,
+)
 def cancel_batch(id: str) -> Response[BatchView | BatchPlan]:  # noqa: A002 - the path's variable
     """Let no further step start; one that is done stays as it is."""
     caller = current().caller
@@ -58,14 +66,26 @@ def cancel_batch(id: str) -> Response[BatchView | BatchPlan]:  # noqa: A002 - th
     return _follow(submission.find_own(caller, id), 0)
 
 
-@router.post("/v1/batches/<id>/resume", tags=["batches"], summary="Resume a batch", operation_id="resume_batch")
+@router.post(
+    "/v1/batches/<id>/resume",
+    tags=["batches"],
+    summary="Resume a batch",
+    operation_id="resume_batch",
+    responses=RUNNING,
+)
 def resume_batch(id: str, body: ResumeRequest) -> Response[BatchView | BatchPlan]:  # noqa: A002 - the path's variable
     """Start a new batch with what succeeded in this one; failed, skipped and cancelled steps run again."""
     request = {"resume": id, "again": body.again, "timeout": body.timeout}
     return _submit(_prepare(request), request, body.wait)
 
 
-@router.post("/v1/batches/<id>/confirm", tags=["batches"], summary="Confirm a batch", operation_id="confirm_batch")
+@router.post(
+    "/v1/batches/<id>/confirm",
+    tags=["batches"],
+    summary="Confirm a batch",
+    operation_id="confirm_batch",
+    responses=RUNNING,
+)
 def confirm_batch(id: str) -> Response[BatchView | BatchPlan]:  # noqa: A002 - the path's variable
     """Start the batch of a 428, after its person has agreed to what it destroys; twice is the same as once."""
     request = questions.read_context(current().caller, id)

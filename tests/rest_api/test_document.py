@@ -1,0 +1,107 @@
+"""The OpenAPI document, and every operation of it with requests that schemathesis makes up from it."""
+
+import base64
+import io
+import json
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from openapi_spec_validator import validate
+from schemathesis import GenerationMode
+from schemathesis.checks import CHECKS, load_all_checks
+from schemathesis.core.failures import FailureGroup
+from schemathesis.core.transport import Response
+
+from mcpist.aws import clients
+from mcpist.errors import ConnectionRequired, to_message
+from rest_api import document, openapi
+from tests.rest_api.rest_client import RestClient, handle
+
+load_all_checks()
+SCHEMA = schemathesis.openapi.from_dict(openapi.document())
+OPERATIONS = {operation.ok().label: operation.ok() for operation in SCHEMA.get_all_operations()}
+CONFORMANCE = CHECKS.get_by_names(
+    ["status_code_conformance", "content_type_conformance", "response_schema_conformance"]
+)
+EXAMPLES = 6  # for each operation, of requests that fit the document and of others
+
+
+@pytest.fixture
+def administrator(rest: RestClient) -> RestClient:
+    """An administrator's program; the broker knows no account."""
+
+    def invoke(**_: Any) -> Any:
+        error = to_message(ConnectionRequired(service="github", url=""))
+        payload = io.BytesIO(json.dumps({"error": error}).encode())
+        answer = {"Payload": payload, "ResponseMetadata": {"RequestId": "i1"}}
+        return type("Response", (), {"status_code": 200}), answer
+
+    clients.session().register("before-call.lambda.Invoke", invoke)
+    return rest.of("ada")
+
+
+def test_the_document_is_valid_openapi_and_that_of_the_routes(rest: RestClient) -> None:
+    served = rest.of(None).get("/v1/openapi.json").json
+    validate(served)
+    assert served["openapi"].startswith("3.1")
+    assert served["servers"] == [{"url": "https://mcp.example.com"}]
+    assert openapi.FILE.read_text("utf-8") == document.generate()
+
+
+def test_every_operation_is_named_tagged_and_may_answer_with_our_error() -> None:
+    names = []
+    for _, _, operation in openapi.operations(openapi.document()):
+        names.append(operation["operationId"])
+        assert operation["tags"]
+        assert "422" not in operation["responses"]
+        assert operation["responses"]["default"]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("label", OPERATIONS)
+@pytest.mark.parametrize("mode", GenerationMode)
+def test_every_operation_answers_any_request_as_the_document_says(
+    administrator: RestClient, label: str, mode: GenerationMode
+) -> None:
+    operation = OPERATIONS[label]
+
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), database=None)
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def answers(case: Any) -> None:
+        response = send(administrator, case)
+        error = json.loads(response.content or b"{}") if response.status_code >= 400 else {}
+        assert error.get("code") not in {"INTERNAL_ERROR", "INTEGRITY_ERROR"}, (case, error)
+        case.validate_response(response, checks=CONFORMANCE)
+
+    answers()
+
+
+def test_an_answer_of_another_shape_would_be_seen(administrator: RestClient) -> None:
+    case = OPERATIONS["GET /"].Case()
+    response = send(administrator, case)
+    response.content = b'{"status": "fine"}'
+    with pytest.raises(FailureGroup):
+        case.validate_response(response, checks=CONFORMANCE)
+
+
+def send(client: RestClient, case: Any) -> Response:
+    """Send a case to the handler, as API Gateway would after it has decoded the path."""
+    prepared = requests.Request(**case.as_transport_kwargs(base_url="https://mcp.example.com")).prepare()
+    url = urlsplit(str(prepared.url))
+    event = client.event(str(prepared.method), unquote(url.path))
+    query = dict(parse_qsl(url.query, keep_blank_values=True))
+    event |= {"rawQueryString": url.query, "queryStringParameters": query}
+    own = {"authorization": event["headers"]["authorization"]}
+    event["headers"] = {name.lower(): str(value) for name, value in prepared.headers.items()} | own
+    if isinstance(prepared.body, bytes):
+        event |= {"body": base64.b64encode(prepared.body).decode(), "isBase64Encoded": True}
+    else:
+        event["body"] = prepared.body
+    answer = handle(event)
+    headers = {name: [value] for name, value in answer.headers.items()}
+    return Response(answer.status, headers, answer.text.encode(), prepared, elapsed=0.0, verify=True)
