@@ -10,7 +10,7 @@ from pydantic import Field
 from mcpist.version import VERSION
 from rest_api.exchange import current
 from rest_api.model import Body
-from rest_api.router import new_router
+from rest_api.router import json_responses, new_router
 
 HOME_PAGE, TOOLS_PAGE = "/connect", "/v1/docs"
 """The pages for people who open the API in a browser."""
@@ -30,6 +30,9 @@ class StatusBody(Body):
     timestamp: str
 
 
+RUNS = json_responses(StatusBody, _200="It runs")
+
+
 def note_start() -> None:
     """Note when this sandbox began to answer: not its import, which a snapshot may keep for months."""
     if not _started_at:
@@ -41,8 +44,10 @@ def timestamp() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-@router.get("/", tags=["status"], summary="Whether the server runs", operation_id="get_status", security=[])
-def get_status() -> Response[StatusBody]:
+@router.get(
+    "/", tags=["status"], summary="Whether the server runs", operation_id="get_status", security=[], responses=RUNS
+)
+def get_status() -> Response[StatusBody | None]:
     """Answer whether the server runs; a browser is sent to the pages for people."""
     if _accepts_html():
         return _redirect(302, HOME_PAGE)
