@@ -25,7 +25,7 @@ from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.registered import registration
 from mcpist_services.registered.request import parse
 from tests.core.people.test_administration import FakeAccounts
-from tests.services.described.library import library
+from tests.services.described.library import library, overlay_of
 from tests.services.registered.people import Registrar
 
 OTHER_HOST = "https://other.library.example/v1"
@@ -139,15 +139,26 @@ def test_of_a_description_that_is_refused_nothing_is_registered(registrar: Regis
     assert [row["outcome"] for row in audit_rows()] == ["VALIDATION_ERROR"]
 
 
+@pytest.mark.parametrize("schema", [{"type": 5}, {"enum": 3}, {"anyOf": [5]}, {"properties": []}, {"items": 5}])
+def test_a_parameter_whose_schema_is_none_is_refused_with_its_place(
+    registrar: Registrar, schema: dict[str, Any]
+) -> None:
+    overlay = overlay_of(library()).dump()
+    overlay["tools"]["get_book"]["parameters"]["book_id"]["schema"] = schema
+    with pytest.raises(InvalidRequest) as refused:
+        registrar.register(name="library", overlay=overlay)
+    assert refused.value.details["field"].startswith("overlay.get_book.book_id")
+
+
 def test_an_accounts_destination_cannot_be_moved_under_it(registrar: Registrar) -> None:
     registrar.register(name="library", openapi=library())
     assert registrar.revoked == ["library"]
     registrar.register(name="library", openapi=library(), operations=["GET *"], overwrite=True)
     assert registrar.revoked == ["library"]
     registrar.register(name="library", openapi=library(), server=OTHER_HOST, overwrite=True)
-    assert registrar.revoked == ["library"] * 2
+    assert registrar.revoked == ["library"] * 3, "before the change, and what was connected during it"
     registrar.unregister("library")
-    assert registrar.revoked == ["library"] * 3
+    assert registrar.revoked == ["library"] * 4
 
 
 def test_an_organizations_administrator_cannot_name_where_our_oauth_client_is_used(registrar: Registrar) -> None:

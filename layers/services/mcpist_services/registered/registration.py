@@ -69,7 +69,8 @@ def register(
         if not dry_run:
             definitions.store(organization, definition)
             old = before.modules.get(request.name)
-            if destination_of(definition) and not (old and same_destination(old, definition)):
+            moved = bool(destination_of(definition)) and not (old and same_destination(old, definition))
+            if moved:
                 revoke(request.name)
     module = RegisteredModule(
         name=request.name,
@@ -80,6 +81,8 @@ def register(
         destination=destination_of(definition),
     )
     applied = administration.change("modules.create", target, _adding(request, module), ChangeOptions(dry_run=dry_run))
+    if not dry_run and moved and old:
+        revoke(request.name)  # of accounts that were connected for the old address in between
     return Registration(module, definition, applied)
 
 

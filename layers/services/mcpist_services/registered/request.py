@@ -14,6 +14,7 @@ from mcpist.validation import parse_model
 # With a tool's name, it must fit into a function's name of 64 characters.
 NAME_PATTERN = r"^[a-z][a-z0-9_]{0,31}$"
 MAX_TAGS = 20
+MAX_PROBLEM_CHARACTERS = 300
 
 type Kind = Literal["api", "upstream"]
 type ShortText = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -108,7 +109,23 @@ def _define_api(request: ModuleRequest) -> Definition:
     security = overlay.security.model_copy(update={"oauth": None})
     changed = {"security": security} | ({"description": request.description} if request.description else {})
     dumped = overlay.model_copy(update=changed).dump()
+    _check_schemas(dumped)
     return {"overlay": dumped, "index": index_of(dumped)}
+
+
+def _check_schemas(overlay: Mapping[str, Any]) -> None:
+    """Raise InvalidRequest for a parameter whose schema is no JSON Schema: the signature is made of it."""
+    from jsonschema import Draft202012Validator, SchemaError
+
+    tools = {
+        name: {"properties": {one: spec.get("schema", {}) for one, spec in rule.get("parameters", {}).items()}}
+        for name, rule in overlay["tools"].items()
+    }
+    try:
+        Draft202012Validator.check_schema({"$defs": overlay.get("schemas", {}), "properties": tools})
+    except SchemaError as error:
+        place = ".".join(str(part) for part in error.absolute_path if part not in {"properties", "$defs"})
+        raise InvalidRequest(field=f"overlay.{place}", problem=error.message[:MAX_PROBLEM_CHARACTERS]) from None
 
 
 def _define_server(request: ModuleRequest) -> Definition:
