@@ -10,9 +10,11 @@ from tests.roles.evaluator import Context, Question, allowed
 from tests.roles.stack import OWNER_POLICY
 from tests.roles.test_accesses import stack
 
-BROKER, ENDPOINT, RUNNER, MACHINES, JANITOR, CONNECT = (
-    f"{name}Role" for name in ("TokenBroker", "McpEndpoint", "StepRunner", "Machines", "Janitor", "Connect")
+BROKER, ENDPOINT, REST, RUNNER, MACHINES, JANITOR, CONNECT = (
+    f"{name}Role" for name in ("TokenBroker", "McpEndpoint", "RestApi", "StepRunner", "Machines", "Janitor", "Connect")
 )
+STARTERS = (ENDPOINT, REST)
+"""The roles of the doors that start batches."""
 TLS_IS_OFF = {"aws:SecureTransport": "false"}
 
 type Rule = Callable[[], Iterator[Question]]
@@ -122,10 +124,10 @@ def no_role_changes_a_function_or_a_role() -> Iterator[Question]:
 def a_role_is_passed_to_step_functions_alone_and_only_that_of_machines() -> Iterator[Question]:
     to_states = {"iam:PassedToService": "states.amazonaws.com"}
     machines = stack().role_arns[MACHINES]
-    yield from each(all_but(ENDPOINT), "iam:PassRole", machines, to_states)
-    yield from each([ENDPOINT], "iam:PassRole", machines, {"iam:PassedToService": "lambda.amazonaws.com"})
+    yield from each(all_but(*STARTERS), "iam:PassRole", machines, to_states)
+    yield from each(STARTERS, "iam:PassRole", machines, {"iam:PassedToService": "lambda.amazonaws.com"})
     for role in all_but(MACHINES):
-        yield from each([ENDPOINT], "iam:PassRole", stack().role_arns[role], to_states)
+        yield from each(STARTERS, "iam:PassRole", stack().role_arns[role], to_states)
 
 
 @rule
@@ -156,7 +158,7 @@ def the_machines_of_others_are_left_alone_and_ours_are_made_and_removed_by_one_d
     yield from each(all_but(), "states:CreateStateMachine,StartExecution,DeleteStateMachine,TagResource", theirs)
     yield from each(all_but(), "states:UpdateStateMachine", ours)
     yield from each(all_but(JANITOR), "states:DeleteStateMachine", ours)
-    yield from each(all_but(ENDPOINT), "states:CreateStateMachine", ours)
+    yield from each(all_but(*STARTERS), "states:CreateStateMachine", ours)
 
 
 # -- what is kept -------------------------------------------------------------------------------------------

@@ -580,7 +580,8 @@ def test_every_right_of_a_role_and_a_key_is_needed_by_a_request(
     """Each action on each resource in each statement of the template is taken away in turn."""
     workload.keep_documents(story.user)
     workload.administer(story.deployment)
-    workload.cancel_batch(story.user, upstream)
+    workload.use_rest(story.user)
+    workload.cancel_batches(story.user, upstream)
     workload.remove_machines(story.user)
     stack = stack_of(story.deployment.aws.template)
     without = unneeded(stack, [*questions(stack, story.deployment.aws.requests), *made_up(stack)])

@@ -26,7 +26,9 @@ LARGE_BYTES = 40_000
 OLD_SECONDS = 9 * 86_400
 WAIT_SECONDS = 20
 SAY: dict[str, Any] = {"module": "echo", "tool": "echo"}
-FOUR_TAGS = [{"id": f"s{number}", "module": "rag", "tool": "list_tags"} for number in range(4)]
+TAGS: dict[str, Any] = {"module": "rag", "tool": "list_tags"}
+FOUR_TAGS = [{"id": f"s{number}", **TAGS} for number in range(4)]
+WAITING = [{"id": "wait", **SAY}, {"id": "after", **TAGS, "after": "wait"}]
 
 
 def keep_documents(user: McpUser) -> None:
@@ -52,25 +54,65 @@ def ask_upstream(user: McpUser) -> None:
     assert "echo succeeded" in user.texts("batch", commands=[{"id": "echo", **SAY}])[0]
 
 
-def cancel_batch(user: McpUser, upstream: FakeUpstream) -> None:
-    """Cancel a batch whose only running step waits."""
-    asked, cancelled = Event(), Event()
+def cancel_batches(user: McpUser, upstream: FakeUpstream) -> None:
+    """Cancel a batch whose only running step waits, by each door that starts batches."""
+    with waiting(upstream) as asked:
+        batch = _send(user, "batch_as_task", "batch", commands=WAITING)["taskId"]
+        assert asked.wait(WAIT_SECONDS)
+        _send(user, "cancel_task", batch, taskId=batch)
+    assert "after cancelled" in user.texts("batch", batch_id=batch)[0]
+    with waiting(upstream) as asked, rest_client(user.deployment, user.token) as rest:
+        batch = rest.post("/v1/batches", json={"commands": WAITING}).json()["id"]
+        assert asked.wait(WAIT_SECONDS)
+        assert rest.post(f"/v1/batches/{batch}/cancel").status_code in {200, 202}
+
+
+@contextmanager
+def waiting(upstream: FakeUpstream) -> Iterator[Event]:
+    """Let the upstream answer only at the end of the context; the event says when it has been asked."""
+    asked, ended = Event(), Event()
 
     def answer(_: Any) -> Any:
         asked.set()
-        cancelled.wait(WAIT_SECONDS)
+        ended.wait(WAIT_SECONDS)
         return ECHO
 
     upstream.says["tools/call"] = answer
-    steps = [{"id": "wait", **SAY}, {"id": "after", "module": "rag", "tool": "list_tags", "after": "wait"}]
     try:
-        batch = _send(user, "batch_as_task", "batch", commands=steps)["taskId"]
-        assert asked.wait(WAIT_SECONDS)
-        _send(user, "cancel_task", batch, taskId=batch)
+        yield asked
     finally:
-        cancelled.set()
+        ended.set()
         upstream.says["tools/call"] = ECHO
-    assert "after cancelled" in user.texts("batch", batch_id=batch)[0]
+
+
+@contextmanager
+def rest_client(deployment: LocalDeployment, token: str) -> Iterator[httpx2.Client]:
+    """A client of the REST API in fresh sandboxes."""
+    forget(deployment)
+    headers = {"authorization": f"Bearer {token}"}
+    with httpx2.Client(base_url=deployment.aws.api_url, headers=headers, timeout=60) as rest:
+        yield rest
+
+
+def use_rest(user: McpUser) -> None:
+    """Write, read and delete a document, ask an upstream and the broker, and run a batch of a new shape."""
+    with rest_client(user.deployment, user.token) as rest:
+
+        def call(name: str, **more: Any) -> httpx2.Response:
+            return rest.post("/v1/tools/call", json={"name": name, **more})
+
+        path = {"path": "rest.md"}
+        assert call("rag.put_doc", parameters=path | {"content": "# Rest"}).status_code == 200
+        assert call("rag.get_doc", parameters=path).status_code == 200
+        asked = call("rag.delete_doc", parameters=path)
+        assert asked.status_code == 428
+        question = asked.json()["details"]["confirmation"]
+        assert call("rag.delete_doc", parameters=path, confirmation=question).status_code == 200
+        assert call("echo.echo").status_code == 200
+        assert rest.get("/v1/connections").status_code == 200
+        steps = [{"id": f"s{number}", **TAGS} for number in range(6)]
+        batch = rest.post("/v1/batches", json={"commands": steps, "wait": 10}).json()["id"]
+        assert rest.get(f"/v1/batches/{batch}", params={"wait": 10}).status_code == 200
 
 
 def remove_machines(user: McpUser) -> None:
@@ -91,8 +133,7 @@ def remove_machines(user: McpUser) -> None:
 
 def administer(deployment: LocalDeployment) -> None:
     """Add and remove a user, and read the audit by time and by user, with an administrator's token."""
-    headers = {"authorization": f"Bearer {deployment.token(ADMINISTRATOR)}"}
-    with httpx2.Client(base_url=deployment.aws.api_url, headers=headers, timeout=60) as rest:
+    with rest_client(deployment, deployment.token(ADMINISTRATOR)) as rest:
         assert rest.post("/v1/users", json={"user": "eve", "name": "Eve", "sub": "eve"}).status_code == 201
         assert rest.delete("/v1/users/eve").status_code == 200
         assert rest.get("/v1/audit", params={"tool": "users.delete"}).json()["rows"][0]["target"] == "users.eve"
