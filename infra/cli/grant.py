@@ -1,6 +1,7 @@
-"""`mcpist grant`: list, connect and revoke accounts, and encrypt them again.
+"""`mcpist grant`: list, connect and revoke accounts, encrypt them again, and move them to another stack.
 
-The token broker does the work. It identifies the person by the access token, whatever AWS allows the command.
+The token broker does the work, but for export and import, which open nothing. It identifies the person by the access
+token, whatever AWS allows the command.
 """
 
 import sys
@@ -14,6 +15,7 @@ from urllib.parse import urlencode
 from typer import Argument, Option
 
 from infra.cli.document import CommandError, CommandResult
+from infra.cli.grant_transfer import export_grants, import_grants
 from infra.cli.last_up import last_up
 from infra.cli.options import OrganizationOption, Target, Token, command_group, given, with_target
 from infra.cli.table import render_table
@@ -155,6 +157,10 @@ def reencrypt(
         hint = "Connect them again, or run it again if a store was down; keep the former key until then."
         raise CommandError(failed[0]["code"], f"{len(failed)} connections could not be encrypted again.", hint, facts)
     return CommandResult(metadata=facts, drawing=f"{resealed} connections encrypted again")
+
+
+grant.command("export")(export_grants)
+grant.command("import")(import_grants)
 
 
 @contextmanager

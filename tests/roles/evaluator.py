@@ -58,7 +58,7 @@ def _line(question: Question) -> str:
             "principal": question.principal,
             "action": question.action,
             "resource": question.resource,
-            "account": ACCOUNT,
+            "account": (question.resource.split(":")[4:5] or [""])[0] or ACCOUNT,
             "context": dict(question.context),
             "identity": question.identity,
             "resourcePolicy": question.resource_policy,

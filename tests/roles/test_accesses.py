@@ -1,6 +1,7 @@
 """The rights that AWS derives from a request, and its verdict where one of them is missing."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,8 +19,8 @@ from tests.roles.stack import Stack, stack_of, trust
 
 
 @cache
-def stack(tracing: str = "off") -> Stack:
-    given = {"Issuer": "https://login.example.com", "PublicUrl": "https://mcp.example.com", "Tracing": tracing}
+def stack(**more: str) -> Stack:
+    given = {"Issuer": "https://login.example.com", "PublicUrl": "https://mcp.example.com"} | more
     return stack_of(read_template(ROOT / "template.yaml", given))
 
 
@@ -105,7 +106,7 @@ def test_a_service_without_a_rule_is_not_passed_over() -> None:
 
 def test_each_statement_about_lambda_itself_is_needed_by_an_invocation() -> None:
     """Logs, traces and the trust in Lambda: Lambda uses them, no request of ours."""
-    traced = stack("on")
+    traced = stack(Tracing="on")
     asked = [question for function in traced.roles for question in invocation(traced, function)]
     assert all(allowed(traced.policies, asked))
     nothing = {name: [] for role in traced.role_arns for name in (role, trust(role))}
@@ -128,3 +129,17 @@ def test_a_request_that_its_role_does_not_allow_is_named() -> None:
     (scan, key) = refused(stack(), [request])
     assert "dynamodb:Scan" in scan
     assert "kms:Decrypt" in key
+
+
+def test_the_former_vault_key_of_another_account_opens_if_both_sides_let_the_broker_in() -> None:
+    former = f"arn:aws:kms:{REGION}:210987654321:key/00000000-0000-4000-8000-000000000001"
+    moved = stack(FormerVaultKey=former)
+    broker = {"AWS": moved.role_arns["TokenBrokerRole"]}
+    lets_in = [{"Effect": "Allow", "Principal": broker, "Action": "kms:Decrypt", "Resource": "*"}]
+    policies = moved.policies | {former: lets_in}
+    asked = [replace(moved.ask("TokenBrokerRole", "kms:Decrypt", former, {}), resource_policy=former)]
+    assert allowed(policies, asked) == [True]
+    assert allowed(policies | {"TokenBrokerRole": stack().policies["TokenBrokerRole"]}, asked) == [False]
+    assert allowed(policies | {former: lets_in[:0]}, asked) == [False]
+    other = [replace(moved.ask("McpEndpointRole", "kms:Decrypt", former, {}), resource_policy=former)]
+    assert allowed(policies, other) == [False]

@@ -1,0 +1,125 @@
+"""`mcpist grant export` and `import`: accounts of an organization on their way to another stack, still sealed.
+
+A line is one item of the table as DynamoDB has it, with bytes in base64. Nothing is opened: the seals are bound to
+organization, owner, provider, field and version, and open only with the VaultKey that made them. So the new stack names
+that key in FormerVaultKey until `mcpist grant reencrypt` has sealed all anew.
+"""
+
+import base64
+import binascii
+import json
+import os
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from typer import Argument
+
+from infra.cli.document import CommandError, CommandResult
+from infra.cli.inputs import text_of
+from infra.cli.options import OrganizationOption, Target, with_target
+from infra.cli.target import opened, organization_of
+from mcpist.aws.clients import client
+from mcpist.settings import settings
+
+# A pending connection, a lease and a session end by themselves; only grants move.
+OWNER_PREFIXES = ("user#", "role#")
+ONLY_OWNER_READS = 0o600
+
+type Item = dict[str, dict[str, Any]]
+
+
+@with_target
+def export_grants(
+    target: Target,
+    file: Annotated[str, Argument(metavar="FILE", help="The file to write; it must not exist.")],
+    organization: OrganizationOption = None,
+) -> CommandResult:
+    """Write the organization's accounts, sealed, to a file for another stack."""
+    with opened(target):
+        name = organization_of(target, organization)
+        lines = [json.dumps(_to_json(item), sort_keys=True) for item in _grants(name)]
+    try:
+        with open(file, "x", encoding="utf-8", opener=_open_for_owner) as written:
+            written.writelines(f"{line}\n" for line in lines)
+    except OSError as error:
+        raise CommandError("VALIDATION_ERROR", f"{file}: {error}", "Name a file that does not exist.") from None
+    return CommandResult([file], {"organization": name, "grants": len(lines)}, drawing=f"{len(lines)} accounts: {file}")
+
+
+@with_target
+def import_grants(
+    target: Target,
+    file: Annotated[str, Argument(metavar="FILE", help="A file as `export` writes it; - is standard input.")],
+    organization: OrganizationOption = None,
+) -> CommandResult:
+    """Store the accounts of a file, unless the same owner has one of the same provider here."""
+    stored, kept = 0, []
+    with opened(target):
+        name = organization_of(target, organization)
+        for item in list(_items(text_of(file), name)):
+            if _put(item):
+                stored += 1
+            else:
+                kept.append({"owner": item["sk"]["S"], "provider": item["pk"]["S"].partition("#")[2]})
+    drawing = f"{stored} accounts stored, {len(kept)} kept as they were"
+    return CommandResult(metadata={"organization": name, "stored": stored, "kept": kept}, drawing=drawing)
+
+
+def _grants(organization: str) -> Iterator[Item]:
+    pages = client("dynamodb").get_paginator("scan")
+    for page in pages.paginate(TableName=settings().grants_table, ConsistentRead=True):
+        for item in page["Items"]:
+            if item["pk"]["S"].startswith(f"{organization}#") and item["sk"]["S"].startswith(OWNER_PREFIXES):
+                yield item
+
+
+def _items(text: str, organization: str) -> Iterator[Item]:
+    """Yield the items of a file; CommandError for a line that is no grant of the organization."""
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            item = _from_json(json.loads(line))
+            pk, sk = item["pk"]["S"], item["sk"]["S"]
+        except (ValueError, TypeError, KeyError, AttributeError, binascii.Error):
+            pk = sk = ""
+        if not (pk.startswith(f"{organization}#") and sk.startswith(OWNER_PREFIXES)):
+            message = f"Line {number} is no account of the organization {organization}."
+            hint = "Give a file of `mcpist grant export`, and its organization with --organization."
+            raise CommandError("VALIDATION_ERROR", message, hint, {"line": number})
+        yield item
+
+
+def _put(item: Item) -> bool:
+    """Store a grant and return True, unless there is one."""
+    dynamodb = client("dynamodb")
+    try:
+        dynamodb.put_item(TableName=settings().grants_table, Item=item, ConditionExpression="attribute_not_exists(pk)")
+    except dynamodb.exceptions.ConditionalCheckFailedException:
+        return False
+    return True
+
+
+def _to_json(value: Any) -> Any:
+    """Return DynamoDB's typed attributes as JSON: bytes become base64."""
+    match value:
+        case {"B": bytes(content)}:
+            return {"B": base64.b64encode(content).decode()}
+        case dict():
+            return {name: _to_json(inner) for name, inner in value.items()}
+        case list():
+            return [_to_json(inner) for inner in value]
+    return value
+
+
+def _from_json(value: Any) -> Any:
+    match value:
+        case {"B": str(text)}:
+            return {"B": base64.b64decode(text, validate=True)}
+        case dict():
+            return {name: _from_json(inner) for name, inner in value.items()}
+        case list():
+            return [_from_json(inner) for inner in value]
+    return value
+
+
+def _open_for_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, ONLY_OWNER_READS)
