@@ -18,8 +18,8 @@ from mcp_endpoint.exchange import MAX_ANSWER_CHARACTERS
 from mcpist.caller import Caller
 from mcpist.files import access
 from mcpist.files.answers import FILE_URI
+from mcpist.files.content_types import content_type_of
 from mcpist.files.records import FileRecord
-from mcpist.files.reference import content_type_of
 from mcpist.render.answer import compact_json
 from mcpist.render.contents import Block
 

@@ -6,8 +6,8 @@ import pytest
 
 from mcpist.errors import FileNotFound, FileTooLarge, IntegrityError, InvalidRequest
 from mcpist.files import access
+from mcpist.files.content_types import JSON, MARKDOWN, PLAIN, YAML
 from mcpist.files.parameters import FILE_FORMAT, MAX_ARGUMENT_BYTES, load_arguments, named_files, reference_names
-from mcpist.files.values import JSON, MARKDOWN, PLAIN, YAML
 from tests.core.files.callers import BOB, UMA
 from tests.core.files.test_access import overwrite
 

@@ -7,7 +7,8 @@ from jsonschema import Draft7Validator
 from pydantic import ValidationError
 
 from mcpist.errors import InvalidRequest
-from mcpist.files.reference import PUBLISHED, ErrorResponse, FileReference, StandardResponse, content_type_of
+from mcpist.files.content_types import content_type_of
+from mcpist.files.reference import PUBLISHED, ErrorResponse, FileReference, StandardResponse
 from mcpist.files.schemas import check, draft7
 
 FILE: dict[str, Any] = {

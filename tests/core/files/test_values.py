@@ -7,18 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcpist.files.content_types import JSON, MARKDOWN, PLAIN, YAML
 from mcpist.files.preview import describe, preview
-from mcpist.files.values import (
-    JSON,
-    MARKDOWN,
-    MAX_YAML_CHARACTERS,
-    PLAIN,
-    YAML,
-    columns_of,
-    find_rows,
-    parse,
-    readable_json,
-)
+from mcpist.files.values import MAX_YAML_CHARACTERS, columns_of, find_rows, parse, readable_json
 
 
 def json_values(texts: st.SearchStrategy[str]) -> Any:

@@ -7,7 +7,8 @@ import pytest
 
 from mcpist.errors import AuthorizationError, FileNotFound, InvalidArguments, InvalidRequest
 from mcpist.files import access
-from mcpist.files.values import JSON, PLAIN, YAML, readable_json
+from mcpist.files.content_types import JSON, PLAIN, YAML
+from mcpist.files.values import readable_json
 from mcpist.tools.call import Lookup, PartialList
 from mcpist_services.files.tools import files
 from tests.core.files.callers import ADA, BOB, UMA

@@ -11,9 +11,8 @@ from typing import Any
 from mcpist.caller import Caller
 from mcpist.errors import AuthorizationError, FileExpired, FileNotFound, InvalidRequest
 from mcpist.files import records, storage
+from mcpist.files.content_types import CONTENT_TYPES
 from mcpist.files.records import FileRecord
-from mcpist.files.reference import CONTENT_TYPES, AttachmentReference, FileReference
-from mcpist.files.schemas import check
 
 type Address = str | Mapping[str, Any]
 
@@ -21,6 +20,7 @@ _SHA256 = re.compile(r"[a-f0-9]{64}")
 _PATH = re.compile(r"files/[^/]+/[^/]+/([a-f0-9]{64})")
 _ESCAPES = re.compile(r"\.\.|[\\\x00\r\n]|^/")
 _SHORT_REFERENCE = {"path", "sha256"}
+_REFERENCE = {*_SHORT_REFERENCE, "size_bytes", "content_type", "created_at"}
 
 
 def put(caller: Caller, content: bytes, content_type: str) -> FileRecord:
@@ -98,7 +98,7 @@ def parse_address(address: Any, field: str) -> tuple[str, str]:
 
 def is_reference(value: Any) -> bool:
     """Whether a value is the reference of a file here; no other value has a path that ends in its own hash."""
-    if not isinstance(value, Mapping) or not _SHORT_REFERENCE <= value.keys() <= {*FileReference.model_fields}:
+    if not isinstance(value, Mapping) or not _SHORT_REFERENCE <= value.keys() <= _REFERENCE:
         return False
     path, sha256 = value["path"], value["sha256"]
     return isinstance(path, str) and isinstance(sha256, str) and _PATH.fullmatch(path) is not None
@@ -106,6 +106,9 @@ def is_reference(value: Any) -> bool:
 
 def _check_reference(value: Any, field: str) -> str:
     """Return the hash in a reference, which may leave out all but the path and the hash."""
+    from mcpist.files.reference import AttachmentReference, FileReference  # a cold start need not wait for these
+    from mcpist.files.schemas import check
+
     if isinstance(value, Mapping) and value.keys() == _SHORT_REFERENCE:
         value = {**value, "size_bytes": 0, "content_type": "text/plain", "created_at": "2000-01-01T00:00:00Z"}
     is_attachment = isinstance(value, Mapping) and value.get("content_type") not in {None, *CONTENT_TYPES}

@@ -5,9 +5,10 @@ from typing import Any
 
 from mcpist.caller import Caller
 from mcpist.files import access
+from mcpist.files.content_types import JSON, MARKDOWN, PLAIN
 from mcpist.files.preview import preview
 from mcpist.files.records import FileRecord
-from mcpist.files.values import JSON, MARKDOWN, PLAIN, readable_json
+from mcpist.files.values import readable_json
 from mcpist.render.answer import compact_json
 from mcpist.render.contents import split_content
 from mcpist.render.project import project

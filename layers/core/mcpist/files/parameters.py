@@ -7,7 +7,8 @@ from mcpist.caller import Caller
 from mcpist.errors import InvalidRequest
 from mcpist.files import access
 from mcpist.files.access import is_reference
-from mcpist.files.values import JSON, YAML, parse
+from mcpist.files.content_types import JSON, YAML
+from mcpist.files.values import parse
 
 FILE_FORMAT = "file-reference"
 """The `format` of a parameter that takes a reference itself."""

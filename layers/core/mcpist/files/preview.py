@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from mcpist.files.values import JSON, columns_of, find_rows, parse
+from mcpist.files.content_types import JSON
+from mcpist.files.values import columns_of, find_rows, parse
 from mcpist.render.answer import is_empty, smallest
 
 MAX_PREVIEW_ROWS = 20

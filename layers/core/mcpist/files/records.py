@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from mcpist.aws.attributes import Item
@@ -17,9 +18,11 @@ from mcpist.aws.clients import ConditionFailed
 from mcpist.aws.codec import decode, encode
 from mcpist.aws.table import Table
 from mcpist.files import storage
-from mcpist.files.reference import CONTENT_TYPES, AttachmentReference, FileReference
-from mcpist.files.schemas import check
+from mcpist.files.content_types import CONTENT_TYPES
 from mcpist.settings import settings
+
+if TYPE_CHECKING:
+    from mcpist.files.reference import AttachmentReference, FileReference
 
 DAY_SECONDS = 86_400
 _LIVE = "#expires_at > :now"
@@ -53,8 +56,11 @@ class FileRecord:
         return self.content_type in CONTENT_TYPES
 
     @property
-    def reference(self) -> FileReference | AttachmentReference:
+    def reference(self) -> "FileReference | AttachmentReference":
         """The reference by which it is named in answers and arguments."""
+        from mcpist.files.reference import AttachmentReference, FileReference  # a cold start need not wait for these
+        from mcpist.files.schemas import check
+
         fields = {name: getattr(self, name) for name in FileReference.model_fields}
         return check(FileReference, fields, "file") if self.is_text else check(AttachmentReference, fields, "file")
 

@@ -1,10 +1,11 @@
 """References to files, and the documents in which programs and commands answer; each is published as a JSON Schema."""
 
-import re
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from mcpist.files.content_types import CONTENT_TYPES, ContentType
 
 # `..`, a backslash, NUL and line breaks could lead out of a folder or into another line.
 ESCAPES = r"\.\.|[\\\x00\r\n]"
@@ -29,29 +30,6 @@ type Path = Annotated[
     Field(pattern=r"^[^/].*$", json_schema_extra={"not": {"pattern": ESCAPES}}),
     AfterValidator(_no_escape),
 ]
-type ContentType = Literal["text/markdown", "text/yaml", "application/json", "text/plain"]
-
-CONTENT_TYPES: tuple[ContentType, ...] = ContentType.__value__.__args__
-
-
-_MEDIA_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)")
-_TEXT_TYPES = {
-    "application/yaml": "text/yaml",
-    "application/x-yaml": "text/yaml",
-    "text/x-yaml": "text/yaml",
-    "text/json": "application/json",
-    "text/x-markdown": "text/markdown",
-}
-
-
-def content_type_of(media_type: str) -> str:
-    """Return the type under which a file is kept, without parameters; other texts are plain, unknown types bytes."""
-    named = _MEDIA_TYPE.match(media_type.lower())
-    bare = named[1] if named else "application/octet-stream"
-    if bare.endswith("+json"):
-        return "application/json"
-    known = _TEXT_TYPES.get(bare, bare)
-    return "text/plain" if known.startswith("text/") and known not in CONTENT_TYPES else known
 
 
 class _Document(BaseModel):

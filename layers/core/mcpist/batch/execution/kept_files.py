@@ -7,9 +7,9 @@ from mcpist.batch.ledger.records import Entry, Header
 from mcpist.caller import Caller
 from mcpist.errors import McpistError
 from mcpist.files import access, records, storage
+from mcpist.files.content_types import JSON
 from mcpist.files.parameters import named_files
 from mcpist.files.records import DAY_SECONDS
-from mcpist.files.values import JSON
 from mcpist.settings import settings
 
 
