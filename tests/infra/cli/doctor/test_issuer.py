@@ -86,6 +86,17 @@ def test_missing_pkce_is_a_problem_and_missing_registration_a_warning(made: Made
     assert states(issuer.login(made(Issuer=service.url))) == ["ok", "warning"]
 
 
+def test_the_doctor_says_how_clients_get_their_ids(made: Made, service: Service) -> None:
+    offers = {
+        "client_id_metadata_document_supported": (True, "clients need no registration"),
+        "registration_endpoint": (f"{service.url}/register", "clients register themselves"),
+    }
+    for name, (value, told) in offers.items():
+        service.reply_with(json_response({"issuer": service.url, "jwks_uri": "x", name: value}))
+        *_, ids = issuer.login(made(Issuer=service.url))
+        assert (ids.state, ids.found.startswith(told)) == ("ok", True)
+
+
 def test_clients_of_the_own_pool_use_the_endpoints_metadata(made: Made, service: Service) -> None:
     variables = {"LOGIN_URL": "https://login.example.com", "ISSUER": "http://127.0.0.1:1"}
     service.reply_with(json_response({"code_challenge_methods_supported": ["S256"]}))
