@@ -9,11 +9,10 @@ from mcpist.aws.clients import client
 from mcpist.polling import Polling
 
 FUNCTION = "McpEndpointFunction"
-LOG_SECONDS = 30
 POLLING = Polling(initial_seconds=0.5, max_seconds=5)
 
 
-def logs(deployment: Deployment, since: datetime) -> Iterator[Finding]:
+def logs(deployment: Deployment, since: datetime, seconds: float) -> Iterator[Finding]:
     """Check that the endpoint's responses since then are in its log."""
     name = deployment.resources[FUNCTION]
     configuration = client("lambda").get_function_configuration(FunctionName=name, Qualifier="live")
@@ -24,12 +23,12 @@ def logs(deployment: Deployment, since: datetime) -> Iterator[Finding]:
         found = client("logs").filter_log_events(logGroupName=group, startTime=start, filterPattern='"response"')
         return len(found["events"])
 
-    count = POLLING.wait(read(), bool, read, LOG_SECONDS)
+    count = POLLING.wait(read(), bool, read, seconds)
     if count:
         yield ok(f"{group}: {count} responses")
     else:
         tail = deployment.aws(f"logs tail {group} --since 10m")
-        yield problem(f"{group} got no response within {LOG_SECONDS} s", f"{tail}; LogLevel must be INFO or DEBUG.")
+        yield problem(f"{group} got no response within {seconds:.0f} s", f"{tail}; LogLevel must be INFO or DEBUG.")
 
 
 def metrics(deployment: Deployment, since: datetime, seconds: float) -> Iterator[Finding]:

@@ -35,7 +35,7 @@ def run_smoke(
     target: Target,
     url: Annotated[str | None, Argument(metavar="URL", help="The output McpUrl. [default: the last `up`'s]")] = None,
     token: Token = None,
-    wait: Annotated[int, Option(metavar="SECONDS", help="How long to wait for a metric.")] = 60,
+    wait: Annotated[int, Option(metavar="SECONDS", help="How long to wait for log lines, and for a metric.")] = 60,
 ) -> CommandResult:
     """Use a deployment once, as a client does; with --stack, look for the traces in the account as well."""
     if url is None:
@@ -66,7 +66,7 @@ def _with_token(url: str, token: str) -> Iterator[CheckResult]:
 def _in_account(target: Target, since: datetime, wait: int) -> Iterator[CheckResult]:
     checks: dict[str, Callable[[Deployment], Iterable[Finding]]] = {
         "live": versions.functions,
-        "logs": partial(account.logs, since=since),
+        "logs": partial(account.logs, since=since, seconds=wait),
         "metrics": partial(account.metrics, since=since, seconds=wait),
     }
     if not target.deployed:
