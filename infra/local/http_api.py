@@ -11,14 +11,14 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from infra.local.lambda_api import MAX_EVENT_BYTES
 from infra.local.names import ACCOUNT
-from infra.local.pool import InvocationResult, Pool, StillRunning, Throttled
+from infra.local.pool import InvocationResult, StillRunning, Throttled
 from infra.local.server import Request, Response
-from infra.local.template import Route
+from infra.local.template import Function, Route
 
 MAX_API_BODY_BYTES = 10 * 1024 * 1024
 INTEGRATION_TIMEOUT_SECONDS = 30.0
@@ -28,10 +28,23 @@ _TEXT = re.compile(r"text/.+|application/(json|xml|javascript)")
 _REMAPPED = frozenset({"www-authenticate", "date", "server", "connection"})
 
 
+class Invocable(Protocol):
+    """Runs the invocations of one function."""
+
+    @property
+    def function(self) -> Function:
+        """The function of the template."""
+        ...
+
+    def invoke(self, event: bytes, arn: str, *, timeout_seconds: float | None = ...) -> InvocationResult:
+        """Run one event; raise `Throttled`, or `StillRunning` after `timeout_seconds`."""
+        ...
+
+
 class HttpApi:
     """Serves the routes of the template."""
 
-    def __init__(self, routes: Sequence[Route], pools: Mapping[str, Pool], *, domain: str) -> None:
+    def __init__(self, routes: Sequence[Route], pools: Mapping[str, Invocable], *, domain: str) -> None:
         self._routes = [(route, _pattern(route.path)) for route in sorted(routes, key=_precedence)]
         self._pools = pools
         self._domain = domain

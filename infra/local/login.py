@@ -101,6 +101,10 @@ class LocalLogin:
         """Register a public client, as an administrator does at an issuer."""
         self._provider.add_client(client_id, name=name, redirect_uri=redirect_uri)
 
+    def accept_resource(self, resource: str) -> None:
+        """Issue tokens for another resource as well."""
+        self._provider.resources.append(resource.rstrip("/"))
+
     def mint(
         self, sub: str, *, audience: str | None = None, expires_in: int = ACCESS_TOKEN_SECONDS, **claims: Any
     ) -> str:

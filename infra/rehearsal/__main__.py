@@ -27,7 +27,7 @@ def main() -> int:
             sys.stderr.write(f"folder {name}\n")
         try:
             with running_engine(Path(name)) as engine:
-                lifecycle.rehearse(engine, hold=options.hold)
+                lifecycle.rehearse(engine, Path(name), hold=options.hold)
         except (RehearsalFailed, EngineFailed) as error:
             sys.stderr.write(f"make rehearse: {error}\n")
             return 1

@@ -1,11 +1,12 @@
 """What the engine's account holds: resources by kind and name, and what a deployed stack runs."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from infra.rehearsal.engine import Engine
+from infra.local.names import REGION
+from infra.rehearsal.engine import ACCOUNT, Engine
 from infra.rehearsal.report import expect
 
 # Kind of resource -> service, the operation that lists it, the list in the response, and the field of the name.
@@ -47,6 +48,31 @@ def _listed(engine: Engine, service: str, operation: str, items: str) -> list[di
     if not client.can_paginate(operation):
         return list(getattr(client, operation)()[items])
     return [one for page in client.get_paginator(operation).paginate() for one in page[items]]
+
+
+def remove(engine: Engine, found: Iterable[tuple[str, str]]) -> None:
+    """Remove what a deleted stack has retained, by the requests of the commands in docs/deploy.md."""
+    kms = engine.client("kms")
+    for kind, name in found:
+        match kind:
+            case "table":
+                engine.client("dynamodb").delete_table(TableName=name)
+            case "bucket":
+                bucket = engine.resource("s3").Bucket(name)
+                bucket.object_versions.delete()
+                bucket.delete()
+            case "machine":
+                arn = f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:{name}"
+                engine.client("stepfunctions").delete_state_machine(stateMachineArn=arn)
+            case "parameter":
+                engine.client("ssm").delete_parameter(Name=name)
+            case "key":
+                for one in kms.list_keys()["Keys"]:
+                    about = kms.describe_key(KeyId=one["KeyId"])["KeyMetadata"]
+                    if about["Description"] == name and about["KeyState"] == "Enabled":
+                        kms.schedule_key_deletion(KeyId=one["KeyId"], PendingWindowInDays=7)
+            case _:
+                expect(False, f"{kind} {name} is not removed by hand")
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ STOP_SECONDS = 20
 # Where the engine serves an HTTP API: the host names that AWS would give it.
 API_DOMAIN = f"{REGION}.amazonaws.com"
 API_HOST_SUFFIX = f".execute-api.{API_DOMAIN}"
+ACCOUNT = "000000000000"
 ROOT_KEY = "rehearsal"
 _SETTING = re.compile(r"^(AWS_|PYTHON|VIRTUAL_ENV|SSL_)|_PROXY$", re.IGNORECASE)
 
@@ -79,6 +80,10 @@ class Engine:
     def client(self, service: str) -> Any:
         """Return a boto3 client."""
         return self._session.client(service, endpoint_url=self.url, verify=str(self.certificates.authority))
+
+    def resource(self, service: str) -> Any:
+        """Return a boto3 resource."""
+        return self._session.resource(service, endpoint_url=self.url, verify=str(self.certificates.authority))
 
 
 @contextmanager

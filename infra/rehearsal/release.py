@@ -5,6 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +46,7 @@ class Release:
         (folder / BUILT.parent).mkdir(parents=True)
         shutil.copytree(self.root / BUILT, folder / BUILT, copy_function=os.link, symlinks=True)
         shutil.copy(self.root / "samconfig.toml", folder)
+        (folder / ".tools").symlink_to(self.root / ".tools")  # where make may have installed uv
         return Release(folder)
 
     def replace(self, file: str, before: str, after: str) -> None:
@@ -60,20 +62,20 @@ class Release:
 
     def deploy(self, engine: Engine, *arguments: str) -> Outcome:
         """Deploy it as `make deploy` does after the build."""
-        return run(engine, [sys.executable, "-c", _DEPLOY, str(self.root), *arguments])
+        return run(engine.environment, [sys.executable, "-c", _DEPLOY, str(self.root), *arguments])
 
 
 def make_deploy(engine: Engine, *arguments: str) -> Outcome:
     """Build this project and deploy it, by the one command of an owner."""
-    return run(engine, ["make", "--no-print-directory", "deploy", f"ARGS={shlex.join(arguments)}"])
+    return run(engine.environment, ["make", "--no-print-directory", "deploy", f"ARGS={shlex.join(arguments)}"])
 
 
-def run(engine: Engine, command: list[str]) -> Outcome:
-    """Run a command on the engine without an input: a question would be an error."""
+def run(environment: Mapping[str, str], command: list[str]) -> Outcome:
+    """Run a command without an input: a question would be an error."""
     done = subprocess.run(  # noqa: S603 - the commands are this project's
         command,
         cwd=ROOT,
-        env={**os.environ, **engine.environment, "SAM_CLI_TELEMETRY": "0"},
+        env={**os.environ, **environment, "SAM_CLI_TELEMETRY": "0"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
