@@ -17,6 +17,7 @@ from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.described.compilation import load_folder
 from mcpist_services.described.module import module as module_of
+from mcpist_services.described.overlay import Overlay
 from mcpist_services.upstream import configuration
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,6 +28,7 @@ OPENAPI = FUNCTIONS / "rest_api/openapi.json"
 SCHEMAS = ROOT / "docs/schemas"
 APIS = ROOT / "layers/config/apis"
 UPSTREAMS_SCHEMA = ROOT / "layers/config/upstreams.schema.json"
+APIS_SCHEMA = ROOT / "layers/config/apis.schema.json"
 EFFECTS = {"reads": "", "writes": " (writes)", "destroys": " (destroys)"}
 BOUND_KEYWORDS = ("enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "default")
 WHO_ACTS: dict[type[errors.McpistError], str] = {
@@ -42,7 +44,12 @@ WHO_ACTS: dict[type[errors.McpistError], str] = {
 def main() -> None:
     """Write every page and the schema, and delete the pages of removed modules; with `--check` only compare them."""
     wanted = {FOLDER / name: text for name, text in pages().items()}
-    wanted |= {ERRORS: error_page(), UPSTREAMS_SCHEMA: upstreams_schema(), OPENAPI: openapi_document()}
+    wanted |= {
+        ERRORS: error_page(),
+        UPSTREAMS_SCHEMA: upstreams_schema(),
+        APIS_SCHEMA: apis_schema(),
+        OPENAPI: openapi_document(),
+    }
     wanted |= {SCHEMAS / f"{name}.schema.json": _json(draft7(model)) for name, model in PUBLISHED.items()}
     wanted[COSTS] = replaced(month_page(), COSTS, "month")
     there = {path: path.read_text("utf-8") for path in {*FOLDER.glob("*.md"), *wanted} if path.exists()}
@@ -69,6 +76,11 @@ def pages() -> dict[str, str]:
 def upstreams_schema() -> str:
     """Return the JSON Schema of `upstreams.json`."""
     return _json(configuration.schema())
+
+
+def apis_schema() -> str:
+    """Return the JSON Schema of an imported API's overlay."""
+    return _json({"$schema": "https://json-schema.org/draft/2020-12/schema", **Overlay.model_json_schema()})
 
 
 def openapi_document() -> str:

@@ -27,7 +27,7 @@ def key_form(texts: Texts, offer: Row, entry: Row) -> str:
         return ""
     label = texts.make_key.format(service=title(entry["service"]))
     address = key_page(entry["service"])
-    link = f' <a href="{address}" target="_blank" rel="noopener">{escape(label)}</a>' if address else ""
+    link = f' <a href="{escape(address)}" target="_blank" rel="noopener">{escape(label)}</a>' if address else ""
     field = (
         f'<label class="field">{escape(texts.key)}<input class="text" type="password" name="key" required '
         'autocomplete="off" spellcheck="false" maxlength="16384"></label>'

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,15 @@ def test_the_name_of_a_service_or_of_a_provider_is_taken(tmp_path: Path) -> None
         file.write_text(dump_overlay(overlay_of(library(), name=name)))
         with pytest.raises(InvalidRequest, match="taken by a service or a provider"):
             load_file(file)
+
+
+def test_the_published_schema_takes_what_an_import_writes() -> None:
+    from jsonschema import Draft202012Validator
+
+    schema = json.loads((Path(__file__).parents[3] / "layers/config/apis.schema.json").read_text())
+    overlay = overlay_of(library()).dump()
+    assert not list(Draft202012Validator(schema).iter_errors(overlay))
+    assert list(Draft202012Validator(schema).iter_errors(overlay | {"hosts": []}))
 
 
 def test_the_functions_read_what_was_compiled(tmp_path: Path) -> None:

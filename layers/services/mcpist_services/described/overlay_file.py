@@ -6,6 +6,7 @@ from mcpist_services.described.overlay import Overlay
 from mcpist_services.described.reading import plain_value
 
 HEADER = """\
+# yaml-language-server: $schema=../apis.schema.json
 # {title} as a module, written by `mcpist api import`. Correct it as you like: the next import keeps your corrections.
 # docs/apis.md explains it. No secret belongs here: keys are connected like any other account.
 """
