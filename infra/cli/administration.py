@@ -1,43 +1,13 @@
-"""Shared by `mcpist org`, `user` and `role`: the organization that is meant, its change, and the result's facts."""
+"""Shared by `mcpist org`, `user` and `role`: facts as JSON and YAML, and what is done with rights in AWS."""
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Any
 
-from typer import Option
-
-from infra.cli.document import CommandError, CommandResult
-from infra.cli.options import Target
+from infra.cli.document import CommandResult
 from infra.cli.organization_yaml import dump
-from infra.cli.target import opened
-from mcpist.aws.table import Table
-from mcpist.people import directory
-from mcpist.people.administration import Administration, AppliedChange, ConnectedAccount, operator
-from mcpist.settings import settings
-from mcpist.tools.effects import describe_change
-from mcpist_services.catalogue import CATALOGUE
-
-OrgOption = Annotated[
-    str | None, Option("--org", "--organization", metavar="ORG", help="[default: the only organization]")
-]
-
-
-@contextmanager
-def organization_in(target: Target, named: str | None) -> Iterator[str]:
-    """Point core at a stack's directory and yield the organization that is named, or else the only one."""
-    with opened(target):
-        yield named or _only_organization()
-
-
-def administration(organization: str) -> Administration:
-    """Return the administration of an organization with the rights that AWS gives."""
-    return Administration(operator(organization), "", StoredAccounts(organization))
-
-
-def to_report(applied: AppliedChange) -> CommandResult:
-    """Return what a change does, or with a dry run what it would do."""
-    return to_result(describe_change(applied, CATALOGUE))
+from mcpist.people.administration import Administration, AppliedChange, ChangeOptions, operator
+from mcpist.people.organization import Organization, User
+from mcpist.running.connected_accounts import BrokerAccounts
 
 
 def to_result(facts: dict[str, Any]) -> CommandResult:
@@ -45,32 +15,23 @@ def to_result(facts: dict[str, Any]) -> CommandResult:
     return CommandResult(metadata=facts, drawing=dump(facts).rstrip())
 
 
-@dataclass(frozen=True, slots=True)
-class StoredAccounts:
-    """The accounts in the table `Grants`, of which only the keys are read: the sealed tokens stay with the broker."""
-
-    organization: str
-
-    def find(self, owners: Collection[str]) -> list[ConnectedAccount]:
-        """Return the accounts of these owners; the table is scanned, since upstream servers are services, too."""
-        prefix = f"{self.organization}#"
-        keys = self._table.scan(prefix, keys_only=True)
-        return [ConnectedAccount(key["pk"].removeprefix(prefix), key["sk"]) for key in keys if key["sk"] in owners]
-
-    def revoke(self, owners: Collection[str]) -> None:
-        """Delete the accounts of these owners."""
-        for account in self.find(owners):
-            self._table.delete(f"{self.organization}#{account.service}", account.owner)
-
-    @property
-    def _table(self) -> Table:
-        return Table(settings().grants_table, "grants")
+def create(organization: str, name: str, administrator: User, *, dry_run: bool) -> AppliedChange:
+    """Create an organization with its first administrator."""
+    new = Organization(organization, name, users={administrator.id: administrator})
+    return _administration(organization).create(new, dry_run=dry_run)
 
 
-def _only_organization() -> str:
-    known = directory.organizations()
-    if len(known) == 1:
-        return known[0]
-    message = f"Which organization? There are {', '.join(known)}." if known else "There is no organization."
-    hint = "Name one: mcpist org show ORG, or --org ORG." if known else "Create one: mcpist org create ORG --name NAME."
-    raise CommandError("VALIDATION_ERROR", message, hint)
+def restore_administrator(organization: str, administrator: User, *, dry_run: bool) -> AppliedChange:
+    """Make a user of an existing organization, known or new, an administrator with this subject."""
+
+    def edit(before: Organization) -> Organization:
+        known = before.users.get(administrator.id, administrator)
+        return before.with_user(replace(known, subject=administrator.subject, system_role="admin"))
+
+    work, options = _administration(organization), ChangeOptions(dry_run=dry_run)
+    return work.change("organization.restore", f"users.{administrator.id}", edit, options)
+
+
+def _administration(organization: str) -> Administration:
+    caller = operator(organization)
+    return Administration(caller, "", BrokerAccounts(caller))

@@ -1,46 +1,61 @@
-"""`mcpist audit`: who used which account for which tool, the newest rows first."""
+"""`mcpist audit`: who did what with which account, the newest rows first."""
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from typer import Option
 
+from infra.cli.access import Access, with_access
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.options import OrganizationOption, Target, with_target
+from infra.cli.rest_client import RestSession
 from infra.cli.table import render_table
-from infra.cli.target import opened, organization_of
-from mcpist.telemetry.audit_search import Filters, find
 
 _RELATIVE_TIME = re.compile(r"(\d{1,6})([mhd])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 _COLUMNS = ("time", "user", "event", "service", "account", "tool", "outcome", "request")
+EXPORT_ROWS = 1_000
 
 
-@with_target
+@with_access
 def show_audit(
-    target: Target,
+    access: Access,
     user: Annotated[str, Option(metavar="USER", help="Only rows of this user.")] = "",
-    service: Annotated[str, Option(metavar="SERVICE", help="Only rows of this service.")] = "",
+    service: Annotated[str, Option(metavar="SERVICE", help="Only rows of this service, or `administration`.")] = "",
+    event: Annotated[str, Option(metavar="EVENT", help="use, connect, refresh, failure, change, look, ...")] = "",
+    outcome: Annotated[str, Option(metavar="CODE", help="succeeded, started, or an error's code.")] = "",
+    tool: Annotated[str, Option(metavar="TOOL", help="A tool, or an action such as users.update.")] = "",
     since: Annotated[str, Option(metavar="TIME", help="A day, a time, or a duration before now, such as 12h.")] = "7d",
     until: Annotated[str | None, Option(metavar="TIME", help="As --since. [default: now]")] = None,
     limit: Annotated[int, Option(metavar="ROWS", help="Rows of a page.")] = 100,
     cursor: Annotated[str, Option(metavar="CURSOR", help="Show the next page; the page before names its cursor.")] = "",
-    organization: OrganizationOption = None,
+    export: Annotated[
+        Literal["csv", "jsonl"] | None, Option(help="Export all rows in this format, from the first page on.")
+    ] = None,
 ) -> CommandResult:
-    """Show who used which account for which tool, the newest rows first."""
-    with opened(target):
-        page = find(
-            organization_of(target, organization),
-            since=parse_time(since),
-            until=parse_time(until) if until else datetime.now(UTC) + timedelta(minutes=1),
-            filters=Filters(user, service),
-            limit=limit,
-            cursor=cursor,
-        )
-    table = render_table(_COLUMNS, [[str(row[name])[:40] for name in _COLUMNS] for row in page.rows])
-    more = f"\nmore with --cursor '{page.cursor}'" if page.cursor else ""
-    return CommandResult(metadata={"rows": page.rows, "cursor": page.cursor}, drawing=table + more)
+    """Show who did what with which account, the newest rows first."""
+    query = {"user": user, "service": service, "event": event, "outcome": outcome, "tool": tool}
+    query |= {"since": parse_time(since).isoformat(), "until": parse_time(until).isoformat() if until else ""}
+    session = access.session()
+    if export:
+        text = _export(session, {**query, "format": export})
+        return CommandResult([text], drawing=text.rstrip("\n"))
+    page = session.get("/v1/audit", **query, limit=limit, cursor=cursor)
+    table = render_table(_COLUMNS, [[str(row[name])[:40] for name in _COLUMNS] for row in page["rows"]])
+    more = f"\nmore with --cursor '{page['cursor']}'" if page["cursor"] else ""
+    return CommandResult(metadata=page, drawing=table + more)
+
+
+def _export(session: RestSession, query: dict[str, Any]) -> str:
+    """Return all pages of an export as one text, with one head."""
+    texts: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        text, headers = session.text("/v1/audit", **query, limit=EXPORT_ROWS, cursor=cursor)
+        head, newline, rest = text.partition("\n")
+        texts.append(rest if texts and query["format"] == "csv" else head + newline + rest)
+        cursor = headers.get("x-next-cursor") or None
+    return "".join(texts)
 
 
 def parse_time(text: str) -> datetime:

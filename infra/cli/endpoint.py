@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.last_up import last_up
+from infra.cli.rest_client import open_session
 
 HTTP_TIMEOUT_SECONDS = 60
 
@@ -84,11 +84,11 @@ class Endpoint:
 
     @classmethod
     def from_options(cls, url: str | None, token: str | None) -> "Endpoint":
-        """Return the endpoint of the command line, or of the last `mcpist up`."""
+        """Return the endpoint of the command line, or of the last `mcpist up`, or else of the last login."""
         if url and token:
             return cls(url, token)
-        last = last_up("give --url and --token")
-        return cls(url or last["mcp_url"], token or last["access_token"])
+        session = open_session(url, token, None, own=True)
+        return cls(url or f"{session.url}/mcp", session.access_token())
 
     def call(self, tool: str, arguments: dict[str, Any]) -> CommandResult:
         """Call one of the meta-tools; its error is a CommandError."""

@@ -1,7 +1,7 @@
 """`mcpist grant`: list, connect and revoke accounts, encrypt them again, and move them to another stack.
 
-The token broker does the work, but for export and import, which open nothing. It identifies the person by the access
-token, whatever AWS allows the command.
+The token broker does the work, but for export and import, which open nothing, and identifies the person by the access
+token. `reencrypt`, `export` and `import`, for the rotation of keys and a move, also need rights in AWS.
 """
 
 import sys
@@ -14,14 +14,15 @@ from urllib.parse import urlencode
 
 from typer import Argument, Option
 
+from infra.cli.access import Access, with_access
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.grant_transfer import export_grants, import_grants
 from infra.cli.last_up import last_up
 from infra.cli.options import OrganizationOption, Target, Token, command_group, given, with_target
+from infra.cli.rest_client import RestSession, part
 from infra.cli.table import render_table
 from infra.cli.target import opened, organization_of
 from mcpist.running import broker
-from mcpist.settings import settings
 
 # An invocation of the broker ends after 29 s. It is never repeated: a revocation must not run twice unseen.
 BROKER_TIMEOUT_SECONDS = 32.0
@@ -38,95 +39,81 @@ grant = command_group()
 
 
 @grant.command("list")
-@with_target
-def list_grants(
-    target: Target,
-    user: User = None,
-    role: Role = None,
-    service: Service = None,
-    token: Token = None,
-    organization: OrganizationOption = None,
-) -> CommandResult:
+@with_access
+def list_grants(access: Access, user: User = None, role: Role = None, service: Service = None) -> CommandResult:
     """List the connected accounts and their owners."""
+    session = access.session()
     rows: list[dict[str, Any]] = []
     cursor: str | None = ""
-    with _broker(target, organization, token) as ask:
-        while cursor is not None:
-            page = ask("list", **given(user=user, role=role, service=service), cursor=cursor)
-            rows += page["grants"]
-            cursor = page["cursor"] or None
+    while cursor is not None:
+        page = session.get("/v1/grants", user=user, role=role, service=service, cursor=cursor)
+        rows += page["grants"]
+        cursor = page["cursor"] or None
     return CommandResult(metadata={"grants": rows}, drawing=_table(_GRANT_COLUMNS, rows))
 
 
 @grant.command("connect")
-@with_target
+@with_access
 def connect(
-    target: Target,
+    access: Access,
     service: ServiceArgument,
     role: Annotated[str | None, Option(metavar="ROLE", help="Connect it for every user with this role.")] = None,
     key: Annotated[str | None, Option(metavar="-", help="Connect the key on standard input.")] = None,
     replace: Annotated[bool, Option("--replace", help="With --key: replace an account that is connected.")] = False,
     open_page: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
-    token: Token = None,
-    organization: OrganizationOption = None,
 ) -> CommandResult:
     """Show the page that connects an account, or connect a key that you have made."""
+    session = access.session(own=not role)
     if key is None:
-        with opened(target):
-            query = urlencode(given(organization=organization_of(target, organization), role=role or None))
-            url = f"{settings().connect_url(service)}?{query}"
+        query = urlencode(given(organization=session.organization or _only_organization(session), role=role or None))
+        url = f"{session.url}/connect/{part(service)}?{query}"
         if open_page:
             webbrowser.open(url)
         return CommandResult([url], drawing=f"Open {url}")
-    secret = _read_key(key)
-    with _broker(target, organization, token, own=not role) as ask:
-        answer = ask("paste", service=service, key=secret, **given(role=role or None))
-        if answer["outcome"] == "asks":
-            if not replace:
-                raise _question(answer)
-            answer = ask("confirm", question=answer["question"], agreed=True)
+    answer = session.request("POST", "/v1/grants", json={"service": service, "key": _read_key(key), "role": role})
+    if answer["outcome"] == "asks":
+        if not replace:
+            raise _question(answer)
+        body = {"question": answer["question"], "agreed": True}
+        answer = session.request("POST", "/v1/grants/confirm", json=body)
     return CommandResult(metadata=answer, drawing=f"{answer['service']}: {answer['outcome']}")
 
 
 @grant.command("revoke")
-@with_target
+@with_access
 def revoke(
-    target: Target,
+    access: Access,
     service: ServiceArgument,
     role: Annotated[str | None, Option(metavar="ROLE", help="Revoke the role's account.")] = None,
-    token: Token = None,
-    organization: OrganizationOption = None,
 ) -> CommandResult:
     """Revoke your account, or a role's, and delete it."""
-    with _broker(target, organization, token, own=not role) as ask:
-        answer = ask("revoke", service=service, **given(role=role or None))
+    session = access.session(own=not role)
+    answer = session.request("DELETE", f"/v1/grants/{part(service)}", query={"role": role})
     proof = [answer["proof"]] if answer["proof"] else []
     rest = f"the connection stays for {', '.join(answer['kept'])}" if answer["kept"] else "nothing was connected"
     return CommandResult(metadata=answer, drawing=_table(_REVOCATION_COLUMNS, proof) if proof else rest)
 
 
 @grant.command("kill")
-@with_target
+@with_access
 def kill(
-    target: Target,
+    access: Access,
     user: User = None,
     role: Role = None,
     service: Service = None,
     everything: Annotated[bool, Option("--everything", help="All accounts of the organization.")] = False,
-    token: Token = None,
-    organization: OrganizationOption = None,
 ) -> CommandResult:
     """Revoke and delete many accounts at once, with proof of each."""
     scope = given(user=user, role=role, service=service, everything=everything or None)
     killed: list[dict[str, Any]] = []
     dropped, more, progressed = 0, True, True
-    with _broker(target, organization, token) as ask:
-        while more and progressed:
-            answer = ask("kill", **scope)
-            deleted = [proof for proof in answer["killed"] if proof["deleted"]]
-            killed += deleted
-            dropped += answer["dropped"]
-            more, progressed = answer["more"], bool(deleted or answer["dropped"])
+    session = access.session()
+    while more and progressed:
+        answer = session.request("POST", "/v1/grants/kill", json=scope)
+        deleted = [proof for proof in answer["killed"] if proof["deleted"]]
+        killed += deleted
+        dropped += answer["dropped"]
+        more, progressed = answer["more"], bool(deleted or answer["dropped"])
     facts = {"killed": killed, "dropped": dropped}
     if more:
         message = "Some connections are still there: they changed again and again."
@@ -164,16 +151,11 @@ grant.command("import")(import_grants)
 
 
 @contextmanager
-def _broker(
-    target: Target, organization: str | None, token: str | None, *, own: bool = False
-) -> Iterator[Callable[..., dict[str, Any]]]:
-    """Yield a function that sends the broker an operation of the person whose token is used.
-
-    By default that is the last `up`'s administrator, or with `own` its user.
-    """
+def _broker(target: Target, organization: str | None, token: str | None) -> Iterator[Callable[..., dict[str, Any]]]:
+    """Yield a function that sends the broker an operation of the person with a token, the last `up`'s administrator."""
     with opened(target):
         name = organization_of(target, organization)
-        proof = {"kind": "jwt", "value": token or _last_token(target, own=own)}
+        proof = {"kind": "jwt", "value": token or _administrator_token(target)}
 
         def ask(operation: str, **fields: Any) -> dict[str, Any]:
             message = {"operation": operation, "proof": proof, "organization": name, **fields}
@@ -182,11 +164,20 @@ def _broker(
         yield ask
 
 
-def _last_token(target: Target, *, own: bool) -> str:
+def _administrator_token(target: Target) -> str:
     if target.deployed:
-        hint = "Give --token: an access token of the person who acts."
+        hint = "Give --token: an access token of an administrator."
         raise CommandError("AUTHENTICATION_ERROR", "No access token was given.", hint)
-    return str(last_up("give --token")["access_token" if own else "administrator_token"])
+    return str(last_up("give --token")["administrator_token"])
+
+
+def _only_organization(session: RestSession) -> str:
+    """Return the organization of a person who has one; CommandError for one with several."""
+    found = session.get("/v1/organizations")["organizations"]
+    if len(found) == 1:
+        return str(found[0]["organization"])
+    names = ", ".join(one["organization"] for one in found)
+    raise CommandError("VALIDATION_ERROR", f"Which organization? There are {names}.", "Name one with --org.")
 
 
 def _read_key(source: str) -> str:

@@ -14,6 +14,8 @@ from mcpist.errors import McpistError
 # For each command the function or the Typer that declares it, and the line that `mcpist --help` shows.
 COMMANDS = {
     "up": ("infra.cli.up:up", "Run everything on this machine until Ctrl-C."),
+    "login": ("infra.cli.login:log_in", "Log in at a deployment with a browser."),
+    "logout": ("infra.cli.login:log_out", "End a login and delete its tokens."),
     "schema": ("infra.cli.tools:schema", "Show what modules offer."),
     "call": ("infra.cli.tools:call", "Run one tool."),
     "batch": ("infra.cli.batch:batch", "Run, fetch or watch a batch."),

@@ -13,9 +13,12 @@ from infra.cli.document import CommandResult
 
 MASKS = "masks such as tracker.* or *.get_*, separated by commas"
 
-Url = Annotated[str | None, typer.Option(metavar="URL", help="The endpoint's MCP URL. [default: the last `up`'s]")]
+Url = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="The endpoint's MCP URL. [default: the last `up`'s or login's]"),
+]
 Token = Annotated[
-    str | None, typer.Option(metavar="TOKEN", help="An access token of the person who acts. [default: the last `up`'s]")
+    str | None, typer.Option(metavar="TOKEN", help="An access token of the person who acts. [default: as for --url]")
 ]
 OrganizationOption = Annotated[
     str | None,
@@ -67,6 +70,13 @@ def with_target(command: Callable[..., CommandResult]) -> Callable[..., CommandR
     ) -> CommandResult:
         return command(Target(stack, profile, region), **given)
 
+    return join_parameters(command, run)
+
+
+def join_parameters(
+    command: Callable[..., CommandResult], run: Callable[..., CommandResult]
+) -> Callable[..., CommandResult]:
+    """Give `run`, which calls a command, the command's parameters but its first, and its own ones."""
     own = list(inspect.signature(command).parameters.values())[1:]
     shared = [one for one in inspect.signature(run).parameters.values() if one.name != "given"]
     functools.update_wrapper(run, command)

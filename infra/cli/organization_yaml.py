@@ -42,7 +42,7 @@ _OrganizationDumper.add_representer(str, _OrganizationDumper.represent_str)
 
 
 def parse_organization(text: str) -> tuple[Organization, yaml.Node]:
-    """Parse an organization; return it with the nodes in which `with_line` finds lines. InvalidRequest has the line."""
+    """Parse an organization; return it with the nodes in which `line_of` finds lines. InvalidRequest has the line."""
     try:
         loader = _StrictLoader(text)
         node = loader.get_single_node()
@@ -62,11 +62,6 @@ def parse_organization(text: str) -> tuple[Organization, yaml.Node]:
     except ValidationError as error:
         first, *others = (_problem(one["loc"], one["msg"], node) for one in error.errors())
         raise first.with_details(**({"problems": others} if others else {})) from None
-
-
-def with_line(error: InvalidRequest, node: yaml.Node) -> InvalidRequest:
-    """Add the line of the error's field, or of the nearest field around it."""
-    return error.with_details(line=_line(node, str(error.details["field"])))
 
 
 def dump(value: Any) -> str:
@@ -91,10 +86,11 @@ def write(organization: Organization, file: str) -> str:
 
 
 def _problem(place: Iterable[str | int], problem: str, node: yaml.Node) -> InvalidRequest:
-    return with_line(InvalidRequest(field=".".join(map(str, place)) or "file", problem=problem), node)
+    field = ".".join(map(str, place)) or "file"
+    return InvalidRequest(field=field, problem=problem).with_details(line=line_of(node, field))
 
 
-def _line(node: yaml.Node, path: str) -> int:
+def line_of(node: yaml.Node, path: str) -> int:
     """Return the line of the key or element at a path, in which ids may have dots themselves."""
     line, found = node.start_mark.line + 1, True
     while path and found:

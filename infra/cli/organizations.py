@@ -4,30 +4,31 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from infra.cli.administration import administration, organization_in, to_report, to_result
-from infra.cli.document import CommandResult
+from infra.cli.access import Access, with_access
+from infra.cli.administration import create, restore_administrator, to_result
+from infra.cli.document import CommandError, CommandResult
 from infra.cli.inputs import text_of
+from infra.cli.last_up import last_up
 from infra.cli.options import MASKS, DryRun, Target, WithGrants, command_group, items_of, with_target
-from infra.cli.organization_yaml import parse_organization, with_line, write
+from infra.cli.organization_yaml import line_of, parse_organization, write
 from infra.cli.target import opened
-from mcpist.errors import InvalidRequest
-from mcpist.people import directory, edits
-from mcpist.people.administration import ChangeOptions
-from mcpist.people.organization import Organization, fields_of
+from mcpist.caller import Subject
+from mcpist.people.documents import OrganizationDocument
+from mcpist.people.organization import User, fields_of
+from mcpist.tools.effects import describe_change
+from mcpist_services.catalogue import CATALOGUE
 
-OrgArgument = Annotated[str | None, Argument(metavar="ORG", help="[default: the only organization]")]
+OrgArgument = Annotated[str | None, Argument(metavar="ORG", help="[default: your only organization]")]
 NAME = Option(metavar="NAME", help="The organization's name, for people.")
 
 org = command_group()
 
 
 @org.command("list")
-@with_target
-def list_organizations(target: Target) -> CommandResult:
-    """List the organizations."""
-    with opened(target):
-        organizations = [directory.read(name) for name in directory.organizations()]
-    return to_result({"organizations": [_row(organization) for organization in organizations]})
+@with_access
+def list_organizations(access: Access) -> CommandResult:
+    """List your organizations, with your user id and roles in each."""
+    return to_result(access.session().get("/v1/organizations"))
 
 
 @org.command("create")
@@ -35,79 +36,85 @@ def list_organizations(target: Target) -> CommandResult:
 def create_organization(
     target: Target,
     organization: Annotated[str, Argument(metavar="ORG", help="The organization's id.")],
-    name: Annotated[str, NAME],
-    disabled: Annotated[str, Option(metavar="A,B", help=f"Tools that are switched off for everybody: {MASKS}.")] = "",
+    administrator: Annotated[str, Option("--administrator", metavar="ID", help="The first administrator's user id.")],
+    sub: Annotated[str, Option(metavar="SUB", help="The administrator's `sub` at the issuer, as in access tokens.")],
+    name: Annotated[str, NAME] = "",
+    issuer: Annotated[
+        str, Option(metavar="URL", help="The administrator's OIDC issuer. [default: the last `up`'s]")
+    ] = "",
+    restore: Annotated[
+        bool, Option("--restore", help="Give an existing organization this administrator, if none can log in.")
+    ] = False,
     dry_run: DryRun = False,
 ) -> CommandResult:
-    """Create an organization; then give it an administrator with `user create`."""
-    new = Organization(organization, name, items_of(disabled) or ())
+    """Create an organization with its first administrator, with your rights in AWS."""
+    if not issuer and target.deployed:
+        raise CommandError("VALIDATION_ERROR", "No issuer was named.", "Name it with --issuer: `iss` in access tokens.")
+    issuer = issuer or str(last_up("name one with --issuer")["issuer"])
+    first = User(administrator, administrator, Subject(issuer.rstrip("/"), sub), "admin")
     with opened(target):
-        return to_report(administration(organization).create(new, dry_run=dry_run))
+        if restore:
+            applied = restore_administrator(organization, first, dry_run=dry_run)
+        else:
+            applied = create(organization, name or organization, first, dry_run=dry_run)
+        return to_result(describe_change(applied, CATALOGUE))
 
 
 @org.command("show")
-@with_target
-def show_organization(target: Target, organization: OrgArgument = None) -> CommandResult:
+@with_access
+def show_organization(access: Access, chosen: OrgArgument = None) -> CommandResult:
     """Show an organization with its roles and users."""
-    with organization_in(target, organization) as name:
-        return to_result(dict(fields_of(directory.read(name))))
+    return to_result(access.session(organization=chosen).get("/v1/organization"))
 
 
 @org.command("set")
-@with_target
+@with_access
 def change_organization(
-    target: Target,
-    organization: OrgArgument = None,
+    access: Access,
+    chosen: OrgArgument = None,
     name: Annotated[str | None, NAME] = None,
     disable: Annotated[str, Option(metavar="A,B", help=f"Switch these tools off for everybody: {MASKS}.")] = "",
     enable: Annotated[str, Option(metavar="A,B", help="Remove these masks from the tools that are switched off.")] = "",
     dry_run: DryRun = False,
 ) -> CommandResult:
     """Change an organization; switch tools off and on for everybody in it."""
-    edit = edits.change_own_fields(name=name, disable=items_of(disable) or (), enable=items_of(enable) or ())
-    with organization_in(target, organization) as named:
-        options = ChangeOptions(dry_run=dry_run)
-        return to_report(administration(named).change("organization.update", "organization", edit, options))
+    body: dict[str, Any] = {"name": name, "disable": items_of(disable), "enable": items_of(enable)}
+    session = access.session(organization=chosen)
+    return to_result(session.change("PATCH", "/v1/organization", body, dry_run=dry_run))
 
 
 @org.command("export")
-@with_target
+@with_access
 def export_organization(
-    target: Target,
-    organization: OrgArgument = None,
+    access: Access,
+    chosen: OrgArgument = None,
     file: Annotated[str, Option(metavar="FILE", help="The file to write. [default: print it]")] = "",
 ) -> CommandResult:
     """Write an organization as YAML."""
-    with organization_in(target, organization) as name:
-        found = directory.read(name)
+    document = access.session(organization=chosen).get("/v1/organization")
+    found = OrganizationDocument.model_validate(document).to_organization()
     text = write(found, file)
-    facts = {"organization": name, "roles": len(found.roles), "users": len(found.users)}
+    facts = {"organization": found.id, "roles": len(found.roles), "users": len(found.users)}
     return CommandResult([file or text], facts, drawing="" if file else text.rstrip())
 
 
 @org.command("import")
-@with_target
+@with_access
 def import_organization(
-    target: Target,
+    access: Access,
     file: Annotated[str, Argument(metavar="FILE", help="YAML as `export` writes it; - is standard input.")],
     dry_run: DryRun = False,
     with_grants: WithGrants = False,
 ) -> CommandResult:
     """Make an organization exactly what a file says."""
     new, node = parse_organization(text_of(file))
-    with opened(target):
-        try:
-            options = ChangeOptions(dry_run=dry_run, with_grants=with_grants)
-            return to_report(administration(new.id).replace(new, options))
-        except InvalidRequest as error:
-            raise with_line(error, node) from None
-
-
-def _row(organization: Organization) -> dict[str, Any]:
-    return {
-        "organization": organization.id,
-        "name": organization.name,
-        "roles": len(organization.roles),
-        "users": len(organization.users),
-        "administrators": list(organization.administrators),
-    }
+    session = access.session(organization=new.id)
+    body = dict(fields_of(new))
+    try:
+        return to_result(session.change("PUT", "/v1/organization", body, dry_run=dry_run, with_grants=with_grants))
+    except CommandError as error:
+        if field := error.error["details"].get("field"):
+            line = line_of(node, str(field))
+            details = error.error["details"] | {"line": line}
+            error.error |= {"message": f"Line {line}: {error.error['message']}", "details": details}
+        raise

@@ -1,17 +1,14 @@
 """`mcpist user`: the people of an organization, and the tools that they see."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from infra.cli.administration import OrgOption, administration, organization_in, to_report, to_result
+from infra.cli.access import Access, with_access
+from infra.cli.administration import to_result
 from infra.cli.document import CommandResult
-from infra.cli.options import DryRun, Target, WithGrants, command_group, given, items_of, with_target
-from mcpist.people import directory, edits
-from mcpist.people.administration import ChangeOptions
-from mcpist.people.organization import User, user_fields
-from mcpist.tools.effects import preview_tools
-from mcpist_services.catalogue import CATALOGUE
+from infra.cli.options import DryRun, WithGrants, command_group, given, items_of
+from infra.cli.rest_client import part
 
 UserId = Annotated[str, Argument(metavar="ID", help="The user's id.")]
 NAME = Option(metavar="NAME", help="The user's name, for people.")
@@ -29,18 +26,16 @@ user = command_group()
 
 
 @user.command("list")
-@with_target
-def list_users(target: Target, organization: OrgOption = None) -> CommandResult:
+@with_access
+def list_users(access: Access) -> CommandResult:
     """List the users."""
-    with organization_in(target, organization) as name:
-        users = directory.read(name).users.values()
-    return to_result({"organization": name, "users": [_row(user) for user in users]})
+    return to_result(access.session().get("/v1/users"))
 
 
 @user.command("create")
-@with_target
+@with_access
 def create_user(
-    target: Target,
+    access: Access,
     user_id: UserId,
     name: Annotated[str, NAME],
     sub: Annotated[str, SUB],
@@ -49,20 +44,17 @@ def create_user(
     roles: Roles = None,
     locale: UserLocale = None,
     dry_run: DryRun = False,
-    organization: OrgOption = None,
 ) -> CommandResult:
     """Add a user."""
     fields = given(issuer=issuer, system_role=system_role, roles=items_of(roles), locale=locale)
-    edit = edits.add_user(user_id, sub=sub, name=name, **fields)
-    with organization_in(target, organization) as named:
-        options = ChangeOptions(dry_run=dry_run)
-        return to_report(administration(named).change("users.create", f"users.{user_id}", edit, options))
+    body = {"user": user_id, "name": name, "sub": sub, **fields}
+    return to_result(access.session().change("POST", "/v1/users", body, dry_run=dry_run))
 
 
 @user.command("set")
-@with_target
+@with_access
 def change_user(
-    target: Target,
+    access: Access,
     user_id: UserId,
     name: Annotated[str | None, NAME] = None,
     sub: Annotated[str | None, SUB] = None,
@@ -71,54 +63,34 @@ def change_user(
     roles: Roles = None,
     locale: UserLocale = None,
     dry_run: DryRun = False,
-    organization: OrgOption = None,
 ) -> CommandResult:
     """Change a user: only what is named changes."""
-    fields = given(name=name, sub=sub, issuer=issuer, system_role=system_role, roles=items_of(roles), locale=locale)
-    edit = edits.change_user(user_id, **fields)
-    with organization_in(target, organization) as named:
-        options = ChangeOptions(dry_run=dry_run)
-        return to_report(administration(named).change("users.update", f"users.{user_id}", edit, options))
+    body = given(name=name, sub=sub, issuer=issuer, system_role=system_role, roles=items_of(roles), locale=locale)
+    return to_result(access.session().change("PATCH", f"/v1/users/{part(user_id)}", body, dry_run=dry_run))
 
 
 @user.command("show")
-@with_target
-def show_user(target: Target, user_id: UserId, organization: OrgOption = None) -> CommandResult:
+@with_access
+def show_user(access: Access, user_id: UserId) -> CommandResult:
     """Show a user."""
-    with organization_in(target, organization) as name:
-        return to_result({"organization": name, **_row(directory.read(name).user(user_id))})
+    return to_result(access.session().get(f"/v1/users/{part(user_id)}"))
 
 
 @user.command("preview")
-@with_target
+@with_access
 def preview_user(
-    target: Target,
-    user_id: UserId,
-    tools: Annotated[bool, Option("--tools", help="Name every tool.")] = False,
-    organization: OrgOption = None,
+    access: Access, user_id: UserId, tools: Annotated[bool, Option("--tools", help="Name every tool.")] = False
 ) -> CommandResult:
     """Show the tools that a user sees."""
-    with organization_in(target, organization) as name:
-        found = directory.read(name)
-    roles = [found.roles[role] for role in found.user(user_id).roles]
-    return to_result({"organization": name, "user": user_id, **preview_tools(found, CATALOGUE, *roles, tools=tools)})
+    preview = access.session().get(f"/v1/users/{part(user_id)}/preview", tools=tools)
+    return to_result({"user": user_id, **preview})
 
 
 @user.command("remove")
-@with_target
+@with_access
 def remove_user(
-    target: Target,
-    user_id: UserId,
-    dry_run: DryRun = False,
-    with_grants: WithGrants = False,
-    organization: OrgOption = None,
+    access: Access, user_id: UserId, dry_run: DryRun = False, with_grants: WithGrants = False
 ) -> CommandResult:
     """Remove a user."""
-    with organization_in(target, organization) as name:
-        options = ChangeOptions(dry_run=dry_run, with_grants=with_grants)
-        edit = edits.remove_user(user_id)
-        return to_report(administration(name).change("users.delete", f"users.{user_id}", edit, options))
-
-
-def _row(user: User) -> dict[str, Any]:
-    return {"user": user.id, **user_fields(user)}
+    path = f"/v1/users/{part(user_id)}"
+    return to_result(access.session().change("DELETE", path, dry_run=dry_run, with_grants=with_grants))

@@ -9,11 +9,11 @@ import boto3
 import pytest
 
 from infra.local.login import LocalLogin
-from mcpist.aws import clients
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from mcpist.people.organization import User
 from mcpist.settings import settings
+from tests.rest_api.fake_broker import GRANT, FakeBroker
 from tests.rest_api.rest_client import Answer, RestClient
 
 
@@ -188,60 +188,9 @@ def test_a_change_without_its_row_does_not_happen(ada: RestClient) -> None:
 # -- connected accounts ---------------------------------------------------------------------------------
 
 
-class FakeBroker:
-    """The broker's answers by operation, and the messages that it got."""
-
-    def __init__(self) -> None:
-        self.grants: list[dict[str, Any]] = []
-        self.messages: list[dict[str, Any]] = []
-        self.answers: dict[str, Any] = {
-            "paste": {"outcome": "asks", "service": "github", "question": "0" * 64},
-            "confirm": {"outcome": "connected", "service": "github"},
-            "revoke": {"revoked": True, "kept": [], "proof": {"deleted": True}},
-        }
-
-    def answer(self, params: Any, **_: Any) -> Any:
-        """Answer one invocation, as AWS would."""
-        message = json.loads(params["body"])
-        self.messages.append(message)
-        result = self._result(message)
-        payload = {"Payload": io.BytesIO(json.dumps(result).encode()), "ResponseMetadata": {"RequestId": "i1"}}
-        return type("Response", (), {"status_code": 200}), payload
-
-    def _result(self, message: dict[str, Any]) -> dict[str, Any]:
-        match message["operation"]:
-            case "list":
-                owner = f"user#{message['user']}" if "user" in message else f"role#{message.get('role')}"
-                return {"result": {"grants": [row for row in self.grants if row["owner"] == owner], "cursor": ""}}
-            case "kill":
-                killed, self.grants = self.grants, []
-                return {"result": {"killed": [{"deleted": True} for _ in killed], "dropped": 0, "more": False}}
-            case operation:
-                return {"result": self.answers[operation]}
-
-
-GRANT = {
-    "owner": "user#eve",
-    "provider": "github",
-    "services": ["github"],
-    "account_id": "7",
-    "account_name": "eve",
-    "kind": "key",
-    "scopes": [],
-    "open_to": [],
-    "works": True,
-    "expires_at": None,
-    "version": 1,
-    "created_at": 1,
-    "updated_at": 1,
-}
-
-
 @pytest.fixture(autouse=True)
 def broker(rest: RestClient) -> FakeBroker:  # noqa: ARG001 - AWS is mocked first
-    fake = FakeBroker()
-    clients.session().register("before-call.lambda.Invoke", fake.answer)
-    return fake
+    return FakeBroker()
 
 
 def test_a_user_with_connected_accounts_is_removed_only_with_them(ada: RestClient, broker: FakeBroker) -> None:

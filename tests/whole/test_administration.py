@@ -48,24 +48,27 @@ def offered(deployment: LocalDeployment, sub: str) -> str:
 def test_what_an_administrator_sets_is_what_a_client_sees(
     beside: LocalDeployment, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    at = ("--org", "globex")
-    mcpist(capsys, "org", "create", "globex", "--name", "Globex")
-    mcpist(capsys, "role", "create", "readers", *at, "--modules", "rag")
-    who = ("--name", "Zoe", "--sub", "zoe", "--issuer", beside.login.issuer)
-    mcpist(capsys, "user", "create", "zoe", *at, *who, "--system-role", "admin", "--roles", "readers")
+    zoe = ("--token", beside.login.mint("zoe", expires_in=600))
+    mcpist(capsys, "org", "create", "globex", "--name", "Globex", "--administrator", "zoe", "--sub", "zoe")
+    mcpist(capsys, "role", "create", "readers", *zoe, "--modules", "rag")
+    mcpist(capsys, "user", "set", "zoe", *zoe, "--roles", "readers")
     assert "get_doc(" in offered(beside, "zoe")
     assert "put_doc(" not in offered(beside, "zoe")
-    mcpist(capsys, "org", "export", "globex", "--file", "globex.yaml")
-    mcpist(capsys, "role", "set", "readers", *at, "--allow", "rag.put_doc")
+    mcpist(capsys, "org", "export", "globex", *zoe, "--file", "globex.yaml")
+    mcpist(capsys, "role", "set", "readers", *zoe, "--allow", "rag.put_doc")
     assert "put_doc(" in offered(beside, "zoe")
-    mcpist(capsys, "org", "set", "globex", "--disable", "rag.get_*")
+    mcpist(capsys, "org", "set", "globex", *zoe, "--disable", "rag.get_*")
     assert "get_doc(" not in offered(beside, "zoe")
-    undone = mcpist(capsys, "org", "import", "globex.yaml")
+    undone = mcpist(capsys, "org", "import", "globex.yaml", *zoe)
     assert {change["path"] for change in undone["changes"]} == {"disabled", "roles.readers.allow"}
     assert "get_doc(" in offered(beside, "zoe")
     assert "put_doc(" not in offered(beside, "zoe")
-    assert run(["user", "remove", "zoe", *at]) == 1
+    assert run(["user", "remove", "zoe", *zoe]) == 1
     assert json.loads(capsys.readouterr().out)["error"]["message"] == "globex would have no administrator."
+    changed = mcpist(capsys, "audit", *zoe, "--event", "change", "--tool", "organization.update")["rows"]
+    assert [(row["user"], row["after"]["disabled"], row["door"]) for row in changed] == [
+        ("zoe", ["rag.get_*"], "rest_api")
+    ]
     assert (tmp_path / "globex.yaml").read_text().startswith("organization: globex\n")
 
 

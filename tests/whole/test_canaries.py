@@ -482,7 +482,7 @@ def test_no_trace_holds_a_secret_and_each_says_where_the_time_went(story: Story,
     keeps_silent(story, *daemon.told)
     assert {segment["name"] for segment in daemon.segments} == {
         *FUNCTIONS,
-        *("tool", "broker", "upstream", "render"),
+        *("rest_api", "tool", "broker", "upstream", "render"),
     }
     said = {(key, value) for one in daemon.segments for key, value in one.get("annotations", {}).items()}
     assert {("tool", "github.get_me"), ("service", "github"), ("operation", "resolve")} <= said
@@ -516,12 +516,12 @@ def test_the_dashboard_shows_all_that_the_doors_count_and_nothing_else(counted: 
 
 
 def test_each_message_to_the_broker_goes_by_the_id_of_the_door_that_sent_it(story: Story, told: str) -> None:  # noqa: ARG001
-    """But those of the command line, which are their own."""
+    """But those of `grant reencrypt`, which are their own."""
     lines = {name: list(emf.documents(path.read_text("utf-8"))) for name, path in logs(story.deployment).items()}
     ids = {
         name: {line["correlation_id"] for line in found if "correlation_id" in line} for name, found in lines.items()
     }
-    sent: dict[str, set[str]] = {name: set() for name in ("connect", "mcp_endpoint", "step_runner")}
+    sent: dict[str, set[str]] = {name: set() for name in ("connect", "mcp_endpoint", "rest_api", "step_runner")}
     for line in lines["token_broker"]:
         if line.get("message") == "response":
             senders = [name for name in sent if line["correlation_id"] in ids[name]]
@@ -531,6 +531,7 @@ def test_each_message_to_the_broker_goes_by_the_id_of_the_door_that_sent_it(stor
     assert sent["connect"] >= {"login", "offer", "begin", "finish", "paste", "confirm"}
     assert sent["mcp_endpoint"] >= {"resolve", "warrant"}
     assert "resolve" in sent["step_runner"]
+    assert sent["rest_api"] >= {"list", "paste", "kill"}
 
 
 def logs(deployment: LocalDeployment) -> dict[str, Path]:

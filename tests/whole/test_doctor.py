@@ -213,8 +213,9 @@ def test_an_organization_that_nobody_can_administer_is_a_problem(deployment: Loc
     told = {line["found"].split(" ")[0].rstrip(":"): line for line in found["directory organizations"]}
     assert (code, told["demo"]["state"]) == (1, "ok")
     assert (told["hollow"]["state"], told["moved"]["state"]) == ("problem", "problem")
-    assert f"user create ID --org hollow --name NAME --issuer {deployment.login.issuer} " in told["hollow"]["remedy"]
-    assert f"user set ada --org moved --issuer {deployment.login.issuer} " in told["moved"]["remedy"]
+    for name in ("hollow", "moved"):
+        given = f"org create {name} --restore --administrator ID --issuer {deployment.login.issuer} "
+        assert given in told[name]["remedy"]
     new = Subject(deployment.login.issuer, "new")
     directory.put_user("moved", "bea", name="Bea", subject=new, system_role="admin")
     _, found = examine()

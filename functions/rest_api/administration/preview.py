@@ -11,7 +11,7 @@ class PreviewedModule(BaseModel):
     module: str
     tools: int
     of: int
-    names: Annotated[dict[str, str] | None, Field(description="The effect of each tool, if they are named")] = None
+    names: Annotated[dict[str, str], Field(description="The effect of each tool, if they are named")] = {}
 
 
 class Preview(BaseModel):

@@ -16,10 +16,8 @@ def organizations(deployment: Deployment) -> Iterator[Finding]:
     """Check that there are organizations, each with an administrator who can log in."""
     known = directory.organizations()
     if not known:
-        create = deployment.mcpist("org create ORG --name NAME")
-        yield problem(
-            "there is no organization", f"{create}, then a role and an administrator (docs/administration.md)."
-        )
+        create = deployment.mcpist(f"org create ORG --administrator ID --issuer {deployment.issuer} --sub SUB")
+        yield problem("there is no organization", f"{create} (docs/administration.md).")
     for name in known:
         yield from _people(deployment, directory.read(name))
 
@@ -45,17 +43,16 @@ def _people(deployment: Deployment, organization: Organization) -> Iterator[Find
     issuer = deployment.issuer
     strangers = [user.id for user in organization.users.values() if user.subject.issuer != issuer]
     able = [name for name in organization.administrators if name not in strangers]
-    at = f"--org {organization.id}"
+    named = f"--restore --administrator ID --issuer {issuer} --sub SUB"
+    restore = deployment.mcpist(f"org create {organization.id} {named}")
     if able:
         yield ok(f"{organization.id}: {len(organization.users)} users, administrators: {', '.join(able)}")
     elif organization.administrators:
-        moved = deployment.mcpist(f"user set {organization.administrators[0]} {at} --issuer {issuer} --sub SUB")
-        yield problem(f"{organization.id}: no administrator has the issuer {issuer}", moved)
+        yield problem(f"{organization.id}: no administrator has the issuer {issuer}", restore)
     else:
-        named = f"user create ID {at} --name NAME --issuer {issuer} --sub SUB --system-role admin"
-        yield problem(f"{organization.id} has no administrator", deployment.mcpist(named))
+        yield problem(f"{organization.id} has no administrator", restore)
     if strangers and able:
-        moved = deployment.mcpist(f"user set {strangers[0]} {at} --issuer {issuer} --sub SUB")
+        moved = f"mcpist user set {strangers[0]} --org {organization.id} --issuer {issuer} --sub SUB"
         yield warning(f"{organization.id}: users of another issuer, who cannot log in: {', '.join(strangers)}", moved)
 
 

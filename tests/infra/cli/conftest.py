@@ -1,7 +1,7 @@
 """Fixtures of the commands: the organization acme with a running `up`, a deployed stack, or no deployment."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,12 @@ import pytest
 from infra.cli.last_up import LAST_UP
 from infra.cli.main import run
 from infra.cli.target import TABLES
+from infra.local.login import LocalLogin
 from infra.local.names import REGION
 from mcpist.batch.machine.definition import stack_prefix
 from mcpist.settings import settings
+from tests.infra.cli.rest_door import serving_rest
+from tests.rest_api.fake_broker import FakeBroker
 
 type Mcpist = Callable[..., dict[str, Any]]
 
@@ -25,6 +28,13 @@ TABLE = {
         "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
     },
 }
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A person's own configuration folder."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path / "config"
 
 
 @pytest.fixture
@@ -47,19 +57,38 @@ def deployed(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> str:  # noqa: A
 
 
 @pytest.fixture
+def broker(aws: list[str]) -> FakeBroker:  # noqa: ARG001 - AWS is mocked first
+    """The token broker behind the REST API."""
+    return FakeBroker()
+
+
+@pytest.fixture
+def rest(broker: FakeBroker) -> Iterator[str]:  # noqa: ARG001 - the door asks it
+    """The address of a REST API."""
+    with serving_rest() as url:
+        yield url
+
+
+@pytest.fixture
 def mcpist(
-    organization: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    organization: str,
+    login: LocalLogin,
+    rest: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> Mcpist:
     """A function that runs a command with a running `up` and returns its metadata, or with `fails` its error."""
     monkeypatch.chdir(tmp_path)
     own = {variable: getattr(settings(), variable.lower()) for variable in TABLES}
-    last = {"aws": {"AWS_DEFAULT_REGION": REGION}, "stack": own, "organization": organization}
+    last = {"aws": {"AWS_DEFAULT_REGION": REGION}, "stack": own, "organization": organization, "issuer": login.issuer}
+    last |= {"access_token": login.mint("uma"), "administrator_token": login.mint("ada"), "api_url": rest}
     LAST_UP.parent.mkdir()
     LAST_UP.write_text(json.dumps(last))
 
     def command(*arguments: str, fails: bool = False) -> dict[str, Any]:
         code = run(list(arguments))
-        (line,) = capsys.readouterr().out.splitlines()
+        line = capsys.readouterr().out.splitlines()[-1]  # after the log lines of the door
         document: dict[str, Any] = json.loads(line)
         assert (code, document["success"]) == ((1, False) if fails else (0, True)), document
         return document["error" if fails else "metadata"]  # type: ignore[no-any-return]

@@ -1,8 +1,8 @@
-"""`mcpist grant`: requests to a fake broker on loopback, and the output for its answers."""
+"""`mcpist grant`: the token broker's answers by REST, and those of the broker itself for `reencrypt`."""
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ from infra.cli.main import run
 from mcpist.errors import AuthorizationError, to_message
 from tests.core.loopback import listening
 from tests.core.running.test_broker import Lambda
+from tests.infra.cli.conftest import Mcpist
+from tests.rest_api.fake_broker import GRANT, FakeBroker
 
 PROOF = {
     "owner": "user#uma",
@@ -23,7 +25,6 @@ PROOF = {
     "deleted": True,
     "forgotten_by": 1_795_000_060,
 }
-ROW = {"owner": "user#uma", "services": ["github"], "account_name": "octocat", "works": True, "updated_at": 1}
 OUTCOME = {"service": "github", "provider": "github", "role": ""}
 QUESTION = {
     **OUTCOME,
@@ -34,6 +35,111 @@ QUESTION = {
     "new": {"id": "2", "name": "hubot"},
 }
 KEY = "github_pat_canary"
+
+
+def sent(broker: FakeBroker) -> list[dict[str, Any]]:
+    """Return what the messages ask for, apart from who asks."""
+    about = {"proof", "organization", "roles", "client", "correlation"}
+    return [{name: value for name, value in message.items() if name not in about} for message in broker.messages]
+
+
+def test_a_list_asks_for_all_pages_as_the_administrator(mcpist: Mcpist, broker: FakeBroker) -> None:
+    pages = [{"grants": [GRANT], "cursor": "x"}, {"grants": [GRANT], "cursor": ""}]
+    broker.answers["list"] = lambda _: pages.pop(0)
+    assert len(mcpist("grant", "list", "--service", "github")["grants"]) == 2
+    asked = {"operation": "list", "service": "github"}
+    assert sent(broker) == [asked | {"cursor": ""}, asked | {"cursor": "x"}]
+
+
+def test_an_account_is_connected_on_a_page(mcpist: Mcpist, broker: FakeBroker, rest: str) -> None:
+    (page,) = mcpist("grant", "connect", "github", "--role", "members")["texts"]
+    assert page == f"{rest}/connect/github?organization=acme&role=members"
+    assert broker.messages == []
+
+
+def test_a_key_is_read_from_standard_input_and_shown_nowhere(
+    mcpist: Mcpist, broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.answers["paste"] = {**OUTCOME, "outcome": "connected"}
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{KEY}\n"))
+    answer = mcpist("grant", "connect", "github", "--key", "-")
+    assert (answer["outcome"], KEY in json.dumps(answer)) == ("connected", False)
+    assert sent(broker) == [{"operation": "paste", "service": "github", "key": KEY}]
+
+
+def test_a_key_on_the_command_line_is_refused(mcpist: Mcpist, broker: FakeBroker) -> None:
+    error = mcpist("grant", "connect", "github", "--key", KEY, fails=True)
+    assert (error["code"], KEY in json.dumps(error)) == ("VALIDATION_ERROR", False)
+    assert broker.messages == []
+
+
+def test_another_account_is_replaced_only_with_replace(
+    mcpist: Mcpist, broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.answers |= {"paste": QUESTION, "confirm": {**OUTCOME, "outcome": "connected"}}
+    monkeypatch.setattr("sys.stdin", io.StringIO(KEY))
+    error = mcpist("grant", "connect", "github", "--key", "-", fails=True)
+    assert error["code"] == "CONFLICT"
+    assert error["message"] == "github would be connected as hubot instead of octocat."
+    monkeypatch.setattr("sys.stdin", io.StringIO(KEY))
+    mcpist("grant", "connect", "github", "--key", "-", "--replace")
+    assert sent(broker)[-1] == {"operation": "confirm", "question": "0" * 64, "agreed": True}
+
+
+def test_a_revocation_returns_its_proof(mcpist: Mcpist, broker: FakeBroker) -> None:
+    broker.answers["revoke"] = {"revoked": True, "kept": [], "proof": PROOF}
+    assert mcpist("grant", "revoke", "github")["proof"] == PROOF
+    mcpist("grant", "revoke", "github", "--role", "members")
+    assert [message.get("role") for message in sent(broker)] == [None, "members"]
+    own, shared = (message["proof"]["value"] for message in broker.messages)
+    assert own != shared  # beside an `up`, its user and its administrator
+
+
+def in_turn(*answers: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
+    """Return a function that gives one answer after the other."""
+    left = list(answers)
+    return lambda _: left.pop(0)
+
+
+def test_a_kill_continues_until_no_connection_is_left(mcpist: Mcpist, broker: FakeBroker) -> None:
+    broker.answers["kill"] = in_turn(
+        {"killed": [], "dropped": 16, "more": True},
+        {"killed": [PROOF] * 16, "dropped": 1, "more": True},
+        {"killed": [PROOF], "dropped": 0, "more": False},
+    )
+    killed = mcpist("grant", "kill", "--everything")
+    assert (len(killed["killed"]), killed["dropped"]) == (17, 17)
+    assert sent(broker) == [{"operation": "kill", "everything": True}] * 3
+
+
+def test_a_kill_without_progress_ends_with_an_error(mcpist: Mcpist, broker: FakeBroker) -> None:
+    broker.answers["kill"] = in_turn(
+        {"killed": [PROOF, PROOF | {"deleted": False}], "dropped": 0, "more": True},
+        {"killed": [PROOF | {"deleted": False}], "dropped": 0, "more": True},
+    )
+    error = mcpist("grant", "kill", "--user", "uma", fails=True)
+    assert (error["code"], error["details"]["killed"]) == ("CONFLICT", [PROOF])
+    assert len(broker.messages) == 2
+
+
+def test_the_brokers_error_is_the_commands(mcpist: Mcpist, broker: FakeBroker) -> None:
+    broker.refusal = to_message(AuthorizationError(name="the organization's connections"))
+    assert mcpist("grant", "kill", "--everything", fails=True)["code"] == "AUTHORIZATION_ERROR"
+
+
+def test_a_terminal_gets_a_table(
+    mcpist: Mcpist, broker: FakeBroker, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mcpist("org", "list")
+    broker.answers["kill"] = in_turn({"killed": [PROOF], "dropped": 0, "more": False})
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert run(["grant", "kill", "--user", "uma"]) == 0
+    head, row, _ = capsys.readouterr().out.splitlines()[-3:]
+    assert head.split() == ["owner", "provider", "account", "name", "at", "provider", "deleted", "forgotten", "by"]
+    assert row.split() == ["user#uma", "github", "octocat", "revoked", "yes", "2026-11-18T11:07:40+00:00"]
+
+
+# -- encrypting again ----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -48,14 +154,8 @@ def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
     }
-    facts = {
-        "organization": "demo",
-        "access_token": "umas",
-        "administrator_token": "adas",
-        "aws": environment,
-        "stack": {"TOKEN_BROKER": "broker", "PUBLIC_URL": "http://127.0.0.1:3000"},
-    }
-    (tmp_path / ".mcpist/up.json").write_text(json.dumps(facts))
+    facts = {"organization": "demo", "administrator_token": "adas", "aws": environment}
+    (tmp_path / ".mcpist/up.json").write_text(json.dumps(facts | {"stack": {"TOKEN_BROKER": "broker"}}))
     with listening(api.server):
         yield api
 
@@ -72,112 +172,13 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, d
     return code, document
 
 
-def test_a_list_asks_for_all_pages_as_the_administrator(api: Lambda, capsys: pytest.CaptureFixture[str]) -> None:
-    says(api, {"grants": [ROW], "cursor": "x"}, {"grants": [ROW], "cursor": ""})
-    code, document = command(capsys, "list", "--service", "github")
-    assert (code, len(document["metadata"]["grants"])) == (0, 2)
-    proof = {"kind": "jwt", "value": "adas"}
-    asked = {"operation": "list", "proof": proof, "organization": "demo", "service": "github"}
-    assert api.payloads == [asked | {"cursor": ""}, asked | {"cursor": "x"}]
-
-
-def test_an_account_is_connected_on_a_page(api: Lambda, capsys: pytest.CaptureFixture[str]) -> None:
-    code, document = command(capsys, "connect", "github", "--role", "members")
-    assert code == 0
-    assert document["metadata"]["texts"] == ["http://127.0.0.1:3000/connect/github?organization=demo&role=members"]
-    assert api.payloads == []
-
-
-def test_a_key_is_read_from_standard_input_and_shown_nowhere(
-    api: Lambda, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    says(api, {**OUTCOME, "outcome": "connected"})
-    monkeypatch.setattr("sys.stdin", io.StringIO(f"{KEY}\n"))
-    code, document = command(capsys, "connect", "github", "--key", "-")
-    assert (code, document["metadata"]["outcome"]) == (0, "connected")
-    assert (api.payloads[0]["key"], api.payloads[0]["proof"]["value"]) == (KEY, "umas")
-    assert KEY not in json.dumps(document)
-
-
-def test_a_key_on_the_command_line_is_refused(api: Lambda, capsys: pytest.CaptureFixture[str]) -> None:
-    code, document = command(capsys, "connect", "github", "--key", KEY)
-    assert (code, document["error"]["code"]) == (1, "VALIDATION_ERROR")
-    assert KEY not in json.dumps(document)
-    assert api.payloads == []
-
-
-def test_another_account_is_replaced_only_with_replace(
-    api: Lambda, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    says(api, QUESTION)
-    monkeypatch.setattr("sys.stdin", io.StringIO(KEY))
-    code, document = command(capsys, "connect", "github", "--key", "-")
-    assert (code, document["error"]["code"]) == (1, "CONFLICT")
-    assert document["error"]["message"] == "github would be connected as hubot instead of octocat."
-    says(api, QUESTION, {**OUTCOME, "outcome": "connected"})
-    monkeypatch.setattr("sys.stdin", io.StringIO(KEY))
-    code, _ = command(capsys, "connect", "github", "--key", "-", "--replace")
-    assert code == 0
-    assert (api.payloads[-1]["question"], api.payloads[-1]["agreed"]) == ("0" * 64, True)
-
-
-def test_a_revocation_returns_its_proof(api: Lambda, capsys: pytest.CaptureFixture[str]) -> None:
-    says(api, {"revoked": True, "kept": [], "proof": PROOF})
-    code, document = command(capsys, "revoke", "github")
-    assert (code, document["metadata"]["proof"]) == (0, PROOF)
-    assert api.payloads[0]["proof"]["value"] == "umas"
-    command(capsys, "revoke", "github", "--role", "members")
-    assert (api.payloads[1]["proof"]["value"], api.payloads[1]["role"]) == ("adas", "members")
-
-
-def test_a_kill_continues_until_no_connection_is_left(api: Lambda, capsys: pytest.CaptureFixture[str]) -> None:
-    says(
-        api,
-        {"killed": [], "dropped": 16, "more": True},
-        {"killed": [PROOF] * 16, "dropped": 1, "more": True},
-        {"killed": [PROOF], "dropped": 0, "more": False},
-    )
-    code, document = command(capsys, "kill", "--everything")
-    assert (code, len(document["metadata"]["killed"]), document["metadata"]["dropped"]) == (0, 17, 17)
-    assert [payload["everything"] for payload in api.payloads] == [True] * 3
-
-
-def test_a_kill_without_progress_ends_with_an_error(api: Lambda, capsys: pytest.CaptureFixture[str]) -> None:
-    says(
-        api,
-        {"killed": [PROOF, PROOF | {"deleted": False}], "dropped": 0, "more": True},
-        {"killed": [PROOF | {"deleted": False}], "dropped": 0, "more": True},
-    )
-    code, document = command(capsys, "kill", "--user", "uma")
-    assert (code, document["error"]["code"]) == (1, "CONFLICT")
-    assert document["error"]["details"]["killed"] == [PROOF]
-    assert len(api.payloads) == 2
-
-
 def test_encrypting_again_continues_to_the_end_and_reports_failures(
     api: Lambda, capsys: pytest.CaptureFixture[str]
 ) -> None:
     says(api, {"resealed": 50, "failed": [], "cursor": "x"}, {"resealed": 3, "failed": [], "cursor": ""})
     code, document = command(capsys, "reencrypt")
     assert (code, document["metadata"]["resealed"]) == (0, 53)
-    says(api, {"resealed": 1, "failed": [ROW | {"code": "INTEGRITY_ERROR"}], "cursor": ""})
+    says(api, {"resealed": 1, "failed": [GRANT | {"code": "INTEGRITY_ERROR"}], "cursor": ""})
     code, document = command(capsys, "reencrypt", "--cursor", "x")
     assert (code, document["error"]["code"]) == (1, "INTEGRITY_ERROR")
     assert api.payloads[-1]["cursor"] == "x"
-
-
-def test_the_brokers_error_is_the_commands(api: Lambda, capsys: pytest.CaptureFixture[str]) -> None:
-    api.answer({"error": to_message(AuthorizationError(name="the organization's connections"))})
-    code, document = command(capsys, "kill", "--everything")
-    assert (code, document["error"]["code"]) == (1, "AUTHORIZATION_ERROR")
-
-
-def test_a_terminal_gets_a_table(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, api: Lambda
-) -> None:
-    says(api, {"killed": [PROOF], "dropped": 0, "more": False})
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert run(["grant", "kill", "--user", "uma"]) == 0
-    head, row, _ = capsys.readouterr().out.splitlines()
-    assert head.split() == ["owner", "provider", "account", "name", "at", "provider", "deleted", "forgotten", "by"]
-    assert row.split() == ["user#uma", "github", "octocat", "revoked", "yes", "2026-11-18T11:07:40+00:00"]

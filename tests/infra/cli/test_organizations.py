@@ -7,33 +7,50 @@ import boto3
 import pytest
 
 from infra.cli.main import run
+from infra.local.login import LocalLogin
 from infra.local.names import REGION
-from mcpist.caller import Role
+from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from mcpist.settings import settings
 from tests.infra.cli.conftest import TABLE, Mcpist
 
+FIRST = ("--administrator", "zoe", "--sub", "z-1")
 
-def test_an_organization_is_created_listed_and_shown(mcpist: Mcpist) -> None:
-    made = mcpist("org", "create", "globex", "--name", "Globex", "--disabled", "notion.*, rag.put_doc")
-    assert {change["path"] for change in made["changes"]} == {"name", "disabled"}
+
+def test_an_organization_is_created_with_its_first_administrator(mcpist: Mcpist, login: LocalLogin) -> None:
+    made = mcpist("org", "create", "globex", "--name", "Globex", *FIRST)
+    assert {change["path"] for change in made["changes"]} == {"name", "users.zoe"}
+    zoe = login.mint("z-1")
+    shown = mcpist("org", "show", "--token", zoe)
+    assert (shown["organization"], shown["users"]["zoe"]["system_role"]) == ("globex", "admin")
     assert mcpist("org", "list")["organizations"] == [
-        {"organization": "acme", "name": "Acme", "roles": 1, "users": 2, "administrators": ["ada"]},
-        {"organization": "globex", "name": "Globex", "roles": 0, "users": 0, "administrators": []},
+        {"organization": "acme", "user": "ada", "system_role": "admin", "roles": ["members"]}
     ]
-    assert mcpist("org", "show", "globex")["disabled"] == ["notion.*", "rag.put_doc"]
-    assert "already" in mcpist("org", "create", "globex", "--name", "Other", fails=True)["message"]
-    assert "/" in mcpist("org", "create", "a/b", "--name", "Other", fails=True)["message"]
+    (row, _) = mcpist("audit", "--token", zoe)["rows"]
+    assert (row["user"], row["tool"]) == ("operator", "organization.create")
+    assert "already" in mcpist("org", "create", "globex", *FIRST, fails=True)["message"]
+    assert "/" in mcpist("org", "create", "a/b", *FIRST, fails=True)["message"]
 
 
-def test_the_only_organization_needs_no_name(mcpist: Mcpist) -> None:
+def test_an_organization_in_which_nobody_can_log_in_gets_an_administrator(mcpist: Mcpist, login: LocalLogin) -> None:
+    mcpist("org", "create", "acme", "--restore", "--administrator", "uma", "--sub", "u-2")
+    restored = directory.read("acme").user("uma")
+    assert (restored.system_role, restored.subject, restored.roles) == (
+        *("admin", Subject(login.issuer, "u-2"), ("members",)),
+    )
+    row = mcpist("audit")["rows"][0]
+    assert (row["tool"], row["target"], row["before"]["system_role"]) == ("organization.restore", "users.uma", "user")
+
+
+def test_the_only_organization_needs_no_name(mcpist: Mcpist, login: LocalLogin) -> None:
     assert mcpist("org", "show")["organization"] == "acme"
-    mcpist("org", "create", "globex", "--name", "Globex")
+    mcpist("org", "create", "globex", "--administrator", "ada", "--sub", "ada")
+    directory.access_cache.clear()
     error = mcpist("org", "show", fails=True)
-    assert error["message"] == "Which organization? There are acme, globex."
-    assert "--org" in error["hint"]
+    assert error["message"] == "You are a member of several organizations: acme, globex."
     assert mcpist("role", "list", "--org", "globex")["roles"] == []
-    assert "acme, globex" in mcpist("role", "list", "--org", "initech", fails=True)["message"]
+    assert mcpist("org", "show", "globex")["users"]["ada"]["subject"]["issuer"] == login.issuer
+    assert mcpist("role", "list", "--org", "initech", fails=True)["code"] == "AUTHORIZATION_ERROR"
 
 
 def test_tools_are_switched_off_and_on_for_everybody(mcpist: Mcpist) -> None:
@@ -82,7 +99,7 @@ def test_an_export_is_the_organization_and_its_import_changes_nothing(mcpist: Mc
 def test_an_export_without_a_file_is_printed(mcpist: Mcpist, capsys: pytest.CaptureFixture[str]) -> None:
     assert mcpist("org", "show")["organization"] == "acme"
     assert run(["org", "export"]) == 0
-    (text,) = json.loads(capsys.readouterr().out)["metadata"]["texts"]
+    (text,) = json.loads(capsys.readouterr().out.splitlines()[-1])["metadata"]["texts"]
     assert text.startswith("organization: acme\nname: Acme\n")
     assert mcpist("org", "export", "--file", "no/such/folder", fails=True)["code"] == "FILE_NOT_FOUND"
 
@@ -110,14 +127,6 @@ def test_an_import_makes_the_organization_what_the_file_says(mcpist: Mcpist, tmp
     assert list(directory.read("acme").roles) == ["people"]
 
 
-def test_an_import_creates_an_organization_elsewhere(mcpist: Mcpist, tmp_path: Path) -> None:
-    mcpist("org", "export", "--file", "acme.yaml")
-    file = tmp_path / "acme.yaml"
-    file.write_text(file.read_text().replace("organization: acme", "organization: globex"))
-    assert mcpist("org", "import", "acme.yaml")["organization"] == "globex"
-    assert directory.read("globex").users == directory.read("acme").users
-
-
 def test_an_import_without_an_administrator_is_refused_and_changes_nothing(mcpist: Mcpist, tmp_path: Path) -> None:
     mcpist("org", "export", "--file", "acme.yaml")
     file = tmp_path / "acme.yaml"
@@ -139,23 +148,23 @@ def test_a_file_that_is_wrong_is_refused_with_its_line(mcpist: Mcpist, tmp_path:
     assert mcpist("org", "import", "none.yaml", fails=True)["code"] == "FILE_NOT_FOUND"
 
 
-def test_a_stack_in_an_account_is_administered_alike(
-    mcpist: Mcpist, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_an_organization_is_created_in_a_stack_in_an_account(
+    mcpist: Mcpist, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    body = json.dumps({"Resources": dict.fromkeys(("Ledger", "Directory", "Grants"), TABLE)})
+    body = json.dumps({"Resources": dict.fromkeys(("Ledger", "Directory", "Grants", "Audit"), TABLE)})
     boto3.client("cloudformation").create_stack(StackName="other", TemplateBody=body)
-    monkeypatch.delenv("DIRECTORY_TABLE")
     there = ("--stack", "other", "--region", REGION)
-    mcpist("org", "create", "globex", "--name", "Globex", *there)
-    assert [one["organization"] for one in mcpist("org", "list", *there)["organizations"]] == ["globex"]
+    assert "--issuer" in mcpist("org", "create", "globex", *FIRST, *there, fails=True)["hint"]
+    made = mcpist("org", "create", "globex", *FIRST, "--issuer", "https://login.example.com", *there)
+    assert made["organization"] == "globex"
     assert [one["organization"] for one in mcpist("org", "list")["organizations"]] == ["acme"]
-    assert run(["org", "list", "--stack", "nowhere", "--region", REGION]) == 1
-    assert json.loads(capsys.readouterr().out)["error"]["code"] == "UPSTREAM_UNAVAILABLE"
+    assert run(["org", "create", "x", *FIRST, "--issuer", "https://i", "--stack", "nowhere", "--region", REGION]) == 1
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["error"]["code"] == "UPSTREAM_UNAVAILABLE"
 
 
 def test_a_refusal_by_aws_is_a_typed_error(mcpist: Mcpist) -> None:
     boto3.client("dynamodb").delete_table(TableName=settings().directory_table)
-    error = mcpist("org", "list", fails=True)
+    error = mcpist("org", "create", "globex", *FIRST, fails=True)
     assert error["code"] == "UPSTREAM_UNAVAILABLE"
     assert "ResourceNotFoundException" in error["message"]
 

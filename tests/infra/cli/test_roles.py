@@ -2,12 +2,11 @@
 
 import pytest
 
-from mcpist.aws.table import Table
 from mcpist.caller import Role
 from mcpist.errors import RoleNotFound
 from mcpist.people import directory
-from mcpist.settings import settings
 from tests.infra.cli.conftest import Mcpist
+from tests.rest_api.fake_broker import GRANT, FakeBroker
 
 
 def test_a_role_is_created_shown_and_listed(mcpist: Mcpist) -> None:
@@ -64,7 +63,7 @@ def test_a_preview_shows_the_permitted_tools(mcpist: Mcpist) -> None:
     assert seen(mcpist, "writers", "rag")["delete_doc"] == "destroys"
     mcpist("org", "set", "--disable", "rag.put_*")
     preview = mcpist("role", "preview", "writers")
-    assert preview["modules"] == [{"module": "rag", "tools": preview["tools"], "of": preview["tools"] + 1}]
+    assert preview["modules"] == [{"module": "rag", "tools": preview["tools"], "of": preview["tools"] + 1, "names": {}}]
     assert "put_doc" not in seen(mcpist, "writers", "rag")
 
 
@@ -87,10 +86,9 @@ def test_a_role_that_somebody_has_is_not_removed(mcpist: Mcpist) -> None:
     assert "no role" in mcpist("role", "remove", "members", fails=True)["message"]
 
 
-def test_a_role_with_shared_accounts_is_removed_only_with_them(mcpist: Mcpist) -> None:
+def test_a_role_with_shared_accounts_is_removed_only_with_them(mcpist: Mcpist, broker: FakeBroker) -> None:
     mcpist("role", "create", "writers")
-    grants = Table(settings().grants_table, "grants")
-    grants.put({"pk": "acme#jira", "sk": "role#writers"})
+    broker.grants = [GRANT | {"owner": "role#writers", "services": ["jira"]}]
     assert "jira" in mcpist("role", "remove", "writers", fails=True)["message"]
     assert mcpist("role", "remove", "writers", "--with-grants")["forgotten_grants"] == ["jira of role writers"]
-    assert grants.get("acme#jira", "role#writers") is None
+    assert broker.grants == []

@@ -3,18 +3,12 @@
 import pytest
 
 from infra.local.login import LocalLogin
-from mcpist.aws.table import Table
 from mcpist.caller import Subject
 from mcpist.errors import MembershipRequired
 from mcpist.people import directory
 from mcpist.people.organization import User
-from mcpist.settings import settings
 from tests.infra.cli.conftest import Mcpist
-
-
-@pytest.fixture
-def grants() -> Table:
-    return Table(settings().grants_table, "grants")
+from tests.rest_api.fake_broker import GRANT, FakeBroker
 
 
 def test_a_user_is_created_shown_and_listed(mcpist: Mcpist, login: LocalLogin) -> None:
@@ -64,14 +58,6 @@ def test_the_id_of_a_user_is_given_once(mcpist: Mcpist) -> None:
     assert (error["code"], error["message"]) == ("CONFLICT", 'There is a user "uma" already.')
 
 
-def test_the_first_users_issuer_must_be_named(mcpist: Mcpist) -> None:
-    mcpist("org", "create", "globex", "--name", "Globex")
-    new = ("user", "create", "ada", "--org", "globex", "--name", "Ada", "--sub", "1", "--system-role", "admin")
-    assert "issuer" in mcpist(*new, fails=True)["message"]
-    mcpist(*new, "--issuer", "https://login.example.com/")
-    assert directory.identify(Subject("https://login.example.com", "1")).system_role == "admin"
-
-
 def test_only_what_is_named_changes(mcpist: Mcpist, login: LocalLogin) -> None:
     mcpist("user", "set", "uma", "--sub", "u-2", "--system-role", "admin")
     changed = directory.read("acme").user("uma")
@@ -101,27 +87,30 @@ def test_the_last_administrator_stays(mcpist: Mcpist, arguments: list[str]) -> N
     assert directory.read("acme").administrators == ("uma",)
 
 
-def test_a_user_with_connected_accounts_is_removed_only_with_them(mcpist: Mcpist, grants: Table) -> None:
-    standing = [("acme#github", "user#uma"), ("acme#upstream:x", "user#uma")]
-    others = [("acme#github", "user#ada"), ("globex#github", "user#uma"), ("acme#github", "role#uma")]
-    grants.put_many([{"pk": pk, "sk": sk, "access_token": b"sealed"} for pk, sk in standing + others])
+def test_a_user_with_connected_accounts_is_removed_only_with_them(mcpist: Mcpist, broker: FakeBroker) -> None:
+    broker.grants = [GRANT | {"owner": "user#uma", "services": ["github", "upstream:x"]}]
     error = mcpist("user", "remove", "uma", fails=True)
     assert error["message"] == "Accounts are connected for user uma: github, upstream:x."
     assert "--with-grants" in error["hint"]
     assert "uma" in directory.read("acme").users
     dry = mcpist("user", "remove", "uma", "--with-grants", "--dry-run")
     assert sorted(dry["forgotten_grants"]) == ["github of user uma", "upstream:x of user uma"]
-    assert all(grants.get(*key) for key in standing)
+    assert broker.grants
     mcpist("user", "remove", "uma", "--with-grants")
     assert "uma" not in directory.read("acme").users
-    assert not any(grants.get(*key) for key in standing)
-    assert all(grants.get(*key) for key in others)
+    assert not broker.grants
 
 
-def test_an_import_that_removes_a_user_needs_with_grants_for_their_accounts(mcpist: Mcpist, grants: Table) -> None:
+def test_an_import_that_removes_a_user_needs_with_grants_for_their_accounts(mcpist: Mcpist, broker: FakeBroker) -> None:
     mcpist("org", "export", "--file", "acme.yaml")
     mcpist("user", "create", "eve", "--name", "Eve", "--sub", "e")
-    grants.put({"pk": "acme#jira", "sk": "user#eve"})
+    broker.grants = [GRANT | {"services": ["jira"]}]
     assert "user eve: jira" in mcpist("org", "import", "acme.yaml", fails=True)["message"]
     assert mcpist("org", "import", "acme.yaml", "--with-grants")["forgotten_grants"] == ["jira of user eve"]
     assert "eve" not in directory.read("acme").users
+
+
+def test_who_is_no_administrator_is_refused(mcpist: Mcpist, login: LocalLogin) -> None:
+    error = mcpist("user", "set", "uma", "--system-role", "admin", "--token", login.mint("uma"), fails=True)
+    assert error["code"] == "AUTHORIZATION_ERROR"
+    assert directory.read("acme").user("uma").system_role == "user"

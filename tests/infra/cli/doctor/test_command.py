@@ -58,7 +58,8 @@ def test_each_check_is_made_whatever_the_others_find(capsys: pytest.CaptureFixtu
     assert "--token" in first["apps usable"][1]
     assert first["endpoint challenge"][0] == "problem"
     (nobody,) = found["directory organizations"]
-    assert nobody["remedy"].startswith(f"`mcpist org create ORG --name NAME --stack acme-mcpist --region {REGION}`")
+    assert nobody["remedy"].startswith("`mcpist org create ORG --administrator ID --issuer ")
+    assert f"--stack acme-mcpist --region {REGION}`" in nobody["remedy"]
 
 
 @pytest.mark.usefixtures("aws")

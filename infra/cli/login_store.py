@@ -1,0 +1,98 @@
+"""The file in which `mcpist login` keeps tokens: only its owner can read it."""
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from infra.cli.document import CommandError
+
+READABLE_BY_OTHERS = 0o077
+
+
+@dataclass(frozen=True)
+class Login:
+    """A person's tokens for one deployment."""
+
+    url: str
+    """The deployment's origin."""
+    resource: str
+    """What the tokens are issued for."""
+    client_id: str
+    token_endpoint: str
+    revocation_endpoint: str
+    access_token: str = field(repr=False)
+    refresh_token: str = field(repr=False)
+    expires_at: float | None
+    """The end of the access token (epoch seconds); None where the server did not say."""
+
+
+def logins_file() -> Path:
+    """Return the path of the file, in the user's own configuration folder."""
+    folder = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(folder) / "mcpist" / "logins.json"
+
+
+def find(url: str | None = None) -> Login | None:
+    """Return the login at a deployment; without a URL the latest one."""
+    known = _read()
+    return known.get(url or next(reversed(known), ""))
+
+
+def save(login: Login) -> None:
+    """Store a login as the latest one."""
+    with locked():
+        known = _read()
+        known.pop(login.url, None)
+        _write({**known, login.url: login})
+
+
+def remove(url: str) -> None:
+    """Remove the login at a deployment."""
+    with locked():
+        known = _read()
+        known.pop(url, None)
+        _write(known)
+
+
+@contextmanager
+def locked() -> Iterator[None]:
+    """Let one process at a time change the file: a refresh token is often valid only once."""
+    path = logins_file()
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with open(os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600), "r+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def replace(login: Login) -> None:
+    """Store new tokens of a login, inside of `locked`, without making it the latest one."""
+    _write({**_read(), login.url: login})
+
+
+def _read() -> dict[str, Login]:
+    path = logins_file()
+    try:
+        with path.open(encoding="utf-8") as file:
+            if os.fstat(file.fileno()).st_mode & READABLE_BY_OTHERS:
+                raise CommandError("AUTHENTICATION_ERROR", f"Others can read {path}.", f"Run: chmod 600 {path}")
+            content = json.load(file)
+        return {url: Login(**fields) for url, fields in content.items()}
+    except FileNotFoundError:
+        return {}
+    except (AttributeError, OSError, TypeError, ValueError):
+        hint = f"Remove {path} and run `mcpist login` again."
+        raise CommandError("AUTHENTICATION_ERROR", f"{path} cannot be read.", hint) from None
+
+
+def _write(logins: dict[str, Login]) -> None:
+    """Replace the file as a whole, so that no reader sees half of it."""
+    path = logins_file()
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        json.dump({url: asdict(login) for url, login in logins.items()}, file)
+    draft.replace(path)

@@ -1,0 +1,151 @@
+"""The command line's client of the REST API, with a person's own token."""
+
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+
+from infra.cli import login_store, oauth_client
+from infra.cli.document import CommandError
+from infra.cli.last_up import LAST_UP, last_up
+from infra.cli.login_store import Login
+
+# A removal may wait for several providers; API Gateway ends a request after 30 s.
+HTTP_TIMEOUT_SECONDS = 35
+ORGANIZATION_HEADER = "x-mcpist-organization"
+
+
+@dataclass
+class RestSession:
+    """A deployment, and the person who acts there."""
+
+    url: str
+    """The deployment's origin."""
+    token: str = field(default="", repr=False)
+    login: Login | None = None
+    """The stored login that has the token; None for a token that was given."""
+    organization: str = ""
+    """The organization that is meant; empty for a person's only one."""
+
+    def access_token(self) -> str:
+        """Return the person's access token, refreshed if it ends soon."""
+        if self.login:
+            self.login = oauth_client.fresh(self.login)
+            return self.login.access_token
+        return self.token
+
+    def get(self, path: str, **query: Any) -> Any:
+        """Return the content of a path."""
+        return self.request("GET", path, query=query)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: dict[str, Any] | None = None,
+        json: Any = None,
+        headers: dict[str, str] | None = None,
+    ) -> Any:
+        """Return a request's JSON; CommandError for a refused one."""
+        return self._respond(method, path, query=query, json=json, headers=headers).json()
+
+    def text(self, path: str, **query: Any) -> tuple[str, httpx2.Headers]:
+        """Return the text of a path, and the headers."""
+        response = self._respond("GET", path, query=query)
+        return response.text, response.headers
+
+    def _respond(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: dict[str, Any] | None = None,
+        json: Any = None,
+        headers: dict[str, str] | None = None,
+    ) -> httpx2.Response:
+        response = self._send(method, path, query, json, headers)
+        if response.status_code == httpx2.codes.UNAUTHORIZED and self.login and self.login.refresh_token:
+            self.login = oauth_client.fresh(self.login, refused=True)
+            response = self._send(method, path, query, json, headers)
+        return _accepted(response)
+
+    def change(
+        self, method: str, path: str, json: Any = None, *, dry_run: bool = False, with_grants: bool = False
+    ) -> Any:
+        """Make a change, or with `dry_run` return what it would do."""
+        query = {"dryRun": dry_run or None, "withGrants": with_grants or None}
+        return self.request(method, path, json=json, query=query)
+
+    def _send(
+        self, method: str, path: str, query: dict[str, Any] | None, json: Any, headers: dict[str, str] | None
+    ) -> httpx2.Response:
+        sent = {"authorization": f"Bearer {self.access_token()}", **(headers or {})}
+        if self.organization:
+            sent[ORGANIZATION_HEADER] = self.organization
+        params = {name: _text(value) for name, value in (query or {}).items() if value not in {None, ""}}
+        more = {} if json is None else {"json": json}
+        try:
+            return httpx2.request(
+                method, f"{self.url}{path}", params=params, headers=sent, timeout=HTTP_TIMEOUT_SECONDS, **more
+            )
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            hint = "Is it running? See `mcpist up` and `mcpist login`."
+            raise CommandError("UPSTREAM_UNAVAILABLE", f"{self.url} could not be reached: {error}", hint) from None
+
+
+def _accepted(response: httpx2.Response) -> httpx2.Response:
+    """Return a response that is no error; CommandError for one that is."""
+    if response.is_success:
+        return response
+    try:
+        error = response.json()
+    except ValueError:
+        error = None
+    if not isinstance(error, dict) or "code" not in error:
+        message = f"{response.url.copy_with(query=None)} answered {response.status_code}."
+        raise CommandError("UPSTREAM_UNAVAILABLE", message, "Is it the URL of an MCPist endpoint?")
+    raise CommandError(error["code"], str(error.get("error", "")), error.get("hint", ""), error.get("details"))
+
+
+def open_session(url: str | None, token: str | None, organization: str | None, *, own: bool = False) -> RestSession:
+    """Return the session of the command line's options; by default at the last `mcpist up`, else the latest login.
+
+    Beside an `up` the administrator acts, or with `own` the user.
+    """
+    origin = origin_of(url) if url else None
+    known = last_up("") if LAST_UP.exists() else None
+    if token:
+        place = origin or (known or {}).get("api_url") or getattr(login_store.find(), "url", "")
+        if place:
+            return RestSession(place, token, organization=organization or "")
+    if known and origin in {None, known["api_url"]}:
+        token = known["access_token" if own else "administrator_token"]
+        return RestSession(known["api_url"], token, organization=organization or "")
+    login = login_store.find(origin)
+    if login is None:
+        raise _nobody(url)
+    return RestSession(login.url, login=login, organization=organization or "")
+
+
+def _nobody(url: str | None) -> CommandError:
+    """Return the error of a command that nobody's token is known for."""
+    if url:
+        return CommandError("AUTHENTICATION_ERROR", "Nobody is logged in there.", f"Run: mcpist login --url {url}")
+    hint = "Start one with `mcpist up`, log in with `mcpist login --url URL`, or give --url and --token."
+    return CommandError("VALIDATION_ERROR", "No endpoint is known.", hint)
+
+
+def origin_of(url: str) -> str:
+    """Return a deployment's origin from the URL of its endpoint."""
+    return url.rstrip("/").removesuffix("/categories").removesuffix("/readonly").removesuffix("/mcp")
+
+
+def part(name: str) -> str:
+    """Return a name as a part of a path."""
+    return quote(name, safe="")
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

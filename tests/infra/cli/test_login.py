@@ -1,0 +1,198 @@
+"""`mcpist login` and `logout`: a whole login at the local issuer, as a browser would do it."""
+
+import json
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import pytest
+
+from infra.cli import login_store, oauth_client
+from infra.cli.document import CommandError
+from infra.cli.last_up import LAST_UP
+from infra.cli.login_store import Login
+from infra.cli.loopback import CallbackServer
+from infra.cli.rest_client import open_session, origin_of
+from infra.local.login import LocalLogin
+from infra.local.login_page import Person
+from tests.core.loopback import Service, json_response, serving
+from tests.infra.cli.conftest import Mcpist
+
+ADA = Person("ada", "Ada", "ada@example.com", "admin")
+
+
+@pytest.fixture
+def issuer() -> Iterator[LocalLogin]:
+    with LocalLogin([ADA], audience="http://127.0.0.1:3000/mcp") as made:
+        yield made
+
+
+@pytest.fixture
+def deployment(issuer: LocalLogin) -> Iterator[Service]:
+    """A deployment that names its issuer."""
+    metadata = {"resource": "http://127.0.0.1:3000/mcp", "authorization_servers": [issuer.issuer]}
+    with serving() as service:
+        service.replies = [json_response(metadata)]
+        yield service
+
+
+def choosing(sub: str = "ada", **form: str) -> Callable[[str], None]:
+    """Return a browser whose person chooses a user, or refuses."""
+
+    def browse(page: str) -> None:
+        def work() -> None:
+            with httpx2.Client() as web:
+                shown = web.get(page)
+                assert shown.status_code == 302, shown.text
+                request = parse_qs(urlsplit(shown.headers["location"]).query)["request"][0]
+                place = shown.headers["location"].partition("?")[0]
+                decided = web.post(place, data={"request": request, "sub": sub, **form})
+                web.get(decided.headers["location"])
+
+        threading.Thread(target=work).start()
+
+    return browse
+
+
+def test_a_person_logs_in_with_a_browser(deployment: Service, issuer: LocalLogin) -> None:
+    login = oauth_client.log_in(deployment.url, "", 0, choosing())
+    assert (login.url, login.resource) == (deployment.url, "http://127.0.0.1:3000/mcp")
+    assert issuer.issuer in login.token_endpoint
+    assert login.expires_at is not None
+    assert login.expires_at > time.time() + 3_000
+    renewed = oauth_client.fresh(login)
+    assert renewed == login
+
+
+def test_tokens_are_kept_for_their_owner_alone_and_in_no_representation(deployment: Service, home: Path) -> None:
+    login = oauth_client.log_in(deployment.url, "", 0, choosing())
+    login_store.save(login)
+    file = home / "mcpist/logins.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert login_store.find() == login_store.find(deployment.url) == login
+    assert login.access_token not in repr(login)
+    assert login.refresh_token not in repr(login)
+    file.chmod(0o644)
+    with pytest.raises(CommandError, match="Others can read"):
+        login_store.find()
+
+
+def test_a_token_that_ends_is_refreshed_once(deployment: Service) -> None:
+    login = replace(oauth_client.log_in(deployment.url, "", 0, choosing()), expires_at=time.time() + 30)
+    login_store.save(login)
+    renewed = oauth_client.fresh(login)
+    assert renewed.access_token != login.access_token
+    assert login_store.find() == renewed
+    assert oauth_client.fresh(login) == renewed  # another process sees what is stored, and redeems nothing
+    with pytest.raises(CommandError, match="gave no token"):
+        oauth_client.fresh(_stored(replace(renewed, refresh_token="used"), renewed), refused=True)
+
+
+def _stored(login: Login, before: Login) -> Login:
+    """Store a login in the place of another one."""
+    login_store.remove(before.url)
+    login_store.save(login)
+    return login
+
+
+def test_a_logout_revokes_the_tokens_and_forgets_them(deployment: Service) -> None:
+    login = oauth_client.log_in(deployment.url, "", 0, choosing())
+    login_store.save(login)
+    assert oauth_client.revoke(login)
+    login_store.remove(login.url)
+    assert login_store.find() is None
+    with pytest.raises(CommandError, match="has ended"):
+        oauth_client.fresh(login, refused=True)
+
+
+def test_a_refused_login_says_so(deployment: Service) -> None:
+    with pytest.raises(CommandError, match="refused: access_denied"):
+        oauth_client.log_in(deployment.url, "", 0, choosing(sub="", deny="yes"))
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"authorization_servers": ["http://issuer.example.com"]},
+        {"authorization_servers": []},
+        {},
+    ],
+)
+def test_a_server_that_cannot_be_trusted_is_refused(deployment: Service, metadata: dict[str, Any]) -> None:
+    deployment.replies = [json_response(metadata)]
+    with pytest.raises(CommandError, match="cannot be used"):
+        oauth_client.discover(deployment.url)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"issuer": "https://another.example.com"},
+        {"token_endpoint": "http://issuer.example.com/token"},
+        {"code_challenge_methods_supported": ["plain"]},
+        {"authorization_endpoint": None},
+    ],
+)
+def test_metadata_that_is_wrong_is_refused(deployment: Service, change: dict[str, Any]) -> None:
+    with serving() as server:
+        own = {"issuer": server.url, "authorization_endpoint": f"{server.url}/a", "token_endpoint": f"{server.url}/t"}
+        server.replies = [json_response(own)]
+        deployment.replies = [json_response({"authorization_servers": [server.url]})]
+        assert oauth_client.discover(deployment.url).token_endpoint == f"{server.url}/t"
+        server.replies = [json_response({**own, **change})]
+        with pytest.raises(CommandError, match="cannot be used"):
+            oauth_client.discover(deployment.url)
+
+
+def test_only_the_redirect_with_the_state_is_an_answer() -> None:
+    with CallbackServer(0, "s-1") as callback:
+        assert httpx2.get(callback.url, params={"code": "stolen", "state": "other"}).status_code == 404
+        assert httpx2.get(callback.url, params={"code": "stolen"}).status_code == 404
+        assert httpx2.get(callback.url.replace("callback", "else"), params={"state": "s-1"}).status_code == 404
+        assert httpx2.get(callback.url, params={"code": "c-1", "state": "s-1"}).status_code == 200
+        assert callback.wait(5)["code"] == "c-1"
+    with CallbackServer(0, "s-1") as callback, pytest.raises(CommandError, match="Nobody has logged in"):
+        callback.wait(0)
+
+
+def test_an_answer_of_another_server_is_refused(deployment: Service) -> None:
+    def browse(page: str) -> None:
+        query = parse_qs(urlsplit(page).query)
+        back = {"code": "c-1", "state": query["state"][0], "iss": "https://another.example.com"}
+        threading.Thread(target=lambda: httpx2.get(query["redirect_uri"][0], params=back)).start()
+
+    with pytest.raises(CommandError, match="another server"):
+        oauth_client.log_in(deployment.url, "", 0, browse)
+
+
+def test_commands_act_as_the_person_who_logged_in(mcpist: Mcpist, rest: str, login: LocalLogin) -> None:
+    LAST_UP.unlink()
+    assert mcpist("user", "list", fails=True)["message"] == "No endpoint is known."
+    token = login.mint("ada")
+    login_store.save(Login(rest, "", "c", "", "", token, "", None))
+    assert mcpist("user", "show", "uma")["name"] == "Uma"
+    assert mcpist("user", "show", "uma", "--url", f"{rest}/mcp")["name"] == "Uma"
+    assert open_session(f"{rest}/mcp/", None, None).access_token() == token
+    error = mcpist("user", "list", "--url", "http://127.0.0.1:1/mcp", fails=True)
+    assert error["hint"] == "Run: mcpist login --url http://127.0.0.1:1/mcp"
+    assert mcpist("logout") == {"url": rest, "revoked": False}
+    assert mcpist("logout", fails=True)["message"] == "Nobody is logged in."
+
+
+def test_an_address_that_is_no_endpoint_is_an_error(mcpist: Mcpist, deployment: Service, login: LocalLogin) -> None:
+    deployment.replies = [json_response({"hello": "world"}, 404)]
+    error = mcpist("user", "list", "--url", deployment.url, "--token", login.mint("ada"), fails=True)
+    assert error["code"] == "UPSTREAM_UNAVAILABLE"
+    assert json.dumps(error).count("404") == 1
+
+
+@pytest.mark.parametrize("path", ["", "/", "/mcp", "/mcp/", "/mcp/readonly", "/mcp/categories"])
+def test_a_deployment_is_named_by_any_of_its_urls(path: str) -> None:
+    assert origin_of(f"https://mcp.example.com{path}") == "https://mcp.example.com"
