@@ -21,6 +21,14 @@ RESPONSES: Any = {
 router = new_router()
 
 
+class _Bytes(Response[Any]):
+    """A response whose body is sent as it is, also where it is JSON: a part of a file has no value of its own."""
+
+    def is_json(self) -> bool:
+        """Return that the body is not to be serialized."""
+        return False
+
+
 # Bytes are no JSON, so the response has no model.
 @router.get(
     "/v1/files/<sha256>",
@@ -49,6 +57,6 @@ def get_file(sha256: str) -> Response[Any]:
         raise PayloadTooLarge(size_bytes=len(read.content), limit_bytes=MAX_RESPONSE_BYTES)
     common |= {"content-disposition": "attachment", "x-content-type-options": "nosniff"}
     if len(read.content) == file.size_bytes:
-        return Response(200, file.content_type, read.content, headers=common)
+        return _Bytes(200, file.content_type, read.content, headers=common)
     common["content-range"] = f"bytes {read.first}-{read.first + len(read.content) - 1}/{file.size_bytes}"
-    return Response(206, file.content_type, read.content, headers=common)
+    return _Bytes(206, file.content_type, read.content, headers=common)

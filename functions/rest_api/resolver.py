@@ -12,7 +12,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import InvalidRequest, MethodNotAllowed, RouteNotFound
 from mcpist.validation import field_path
-from rest_api import connections, files, openapi, status
+from rest_api import connections, files, openapi, page, status
 from rest_api.administration import ROUTERS as ADMINISTRATION
 from rest_api.batches import routes as batches
 from rest_api.exchange import current
@@ -21,6 +21,7 @@ from rest_api.tools import calling, listing
 ROUTERS: tuple[Router, ...] = (
     status.router,
     openapi.router,
+    page.router,
     listing.router,
     calling.router,
     batches.router,

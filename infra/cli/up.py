@@ -32,8 +32,8 @@ people connect their accounts on {connect_url}; Ctrl-C stops everything"""
 
 def up(
     ctx: typer.Context,
-    port: Annotated[int, Option(metavar="PORT", help="The port of everything.")] = 3000,
-    host: Annotated[str, Option(metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(metavar="PORT", envvar="PORT", help="The port of everything.")] = 3000,
+    host: Annotated[str, Option(metavar="HOST", envvar="HOST", help="The address to listen on.")] = "127.0.0.1",
     docs: Annotated[
         Path | None, Option(metavar="FOLDER", help="Markdown for the module rag. [default: this repository's docs]")
     ] = None,

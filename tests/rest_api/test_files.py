@@ -54,6 +54,16 @@ def test_a_file_that_the_client_has_is_not_sent_again(rest: RestClient, stored: 
     assert (answer.status, answer.text) == (304, "")
 
 
+def test_a_part_of_json_is_sent_as_it_is(rest: RestClient, login: LocalLogin) -> None:
+    content = b'{"title": "half"}'
+    access.put(directory.identify(Subject(login.issuer, "uma")), content, "application/json")
+    path = f"/v1/files/{hashlib.sha256(content).hexdigest()}"
+    whole, part = rest.get(path), rest.with_headers(range="bytes=0-8").get(path)
+    assert (whole.status, base64.b64decode(whole.text)) == (200, content)
+    assert (part.status, base64.b64decode(part.text)) == (206, content[:9])
+    assert part.headers["content-type"] == "application/json"
+
+
 def test_a_file_of_others_or_of_nobody_does_not_exist(rest: RestClient, stored: str) -> None:
     for program in (rest.of("ada"), rest.of("ada").with_headers(if_none_match=f'"{stored}"')):
         assert program.get(f"/v1/files/{stored}").json["code"] == "FILE_NOT_FOUND"

@@ -74,6 +74,16 @@ def test_a_listed_tool_has_its_metadata_and_the_state_of_its_account(rest: RestC
     assert tool["enabled"] is True
 
 
+def test_the_line_of_every_tool_is_split_into_signature_and_description(rest_of_all: RestClient) -> None:
+    hits = rest_of_all.post("/v1/tools/search", {"query": "list create delete documents issues", "limit": 100}).json
+    described = {one["name"]: one for one in hits["results"]}
+    assert len(described) > 20
+    for one in described.values():
+        assert re.fullmatch(r"\w+\(.*\) -> [^:]+", one["signature"]), one["signature"]
+        assert one["description"][0].isupper() or one["description"].startswith("["), one["description"]
+    assert described["rag-search-docs"]["description"].startswith("Search the documents")
+
+
 def test_a_tool_without_an_account_says_so(rest: RestClient) -> None:
     (tool, *_) = rest.get("/v1/tools", module="rag").json["tools"]
     assert (tool["connected"], tool["connectUrl"], tool["dependencies"]) == (None, None, [])

@@ -96,7 +96,7 @@ def search_tools(body: SearchRequest) -> SearchResponse:
     shown = found[: body.limit]
     working = _working_services(permissions, [entry for entry, _ in shown])
     results = [
-        SearchHit(**_summary(permissions, entry, working), score=score, signature=entry.description.partition(": ")[0])
+        SearchHit(**_summary(permissions, entry, working), score=score, signature=_split(entry.description)[0])
         for entry, score in shown
     ]
     return SearchResponse(query=body.query, results=results, total=len(found))
@@ -111,7 +111,7 @@ def _summary(permissions: Permissions, entry: Entry, working: frozenset[str] | N
         "full_name": entry.name,
         "module": entry.module,
         "source": entry.source,
-        "description": entry.description.partition(": ")[2],
+        "description": _split(entry.description)[1],
         "effect": entry.effect,
         "version": entry.version,
         "enabled": entry.enabled,
@@ -123,6 +123,14 @@ def _summary(permissions: Permissions, entry: Entry, working: frozenset[str] | N
         "connected": _is_connected(entry, working),
         "connect_url": url,
     }
+
+
+def _split(line: str) -> tuple[str, str]:
+    """Return the signature and the description that a tool's line joins."""
+    closing = (place for place, character in enumerate(line, start=1) if character == ")")
+    end = next((place for place in closing if line.count("(", 0, place) == line.count(")", 0, place)), 0)
+    fields, _, description = line[end:].partition(": ")
+    return line[:end] + fields, description
 
 
 def _working_services(permissions: Permissions, entries: Iterable[Entry]) -> frozenset[str] | None:
