@@ -42,10 +42,9 @@ def ended(user: McpUser, steps: list[dict[str, Any]]) -> str:
     return summary
 
 
-@pytest.mark.parametrize("step", [TAGS, GET_ME], ids=["documents", "account"])
-def test_a_batch_that_is_wider_than_the_account_settles_every_step(user: McpUser, step: dict[str, Any]) -> None:
+def test_a_batch_that_is_wider_than_the_account_settles_every_step(user: McpUser) -> None:
     forget(user.deployment)
-    summary = ended(user, [{"id": f"s{number}", **step} for number in range(30)])
+    summary = ended(user, [{"id": f"s{number}", **GET_ME} for number in range(30)])
     assert "done, 30 of 30 steps" in summary
     assert summary.count("succeeded") == 30
 
@@ -62,6 +61,10 @@ def outcomes(user: McpUser, step: dict[str, Any], people: int) -> Counter[str]:
 
     with ThreadPoolExecutor(people) as pool:
         return Counter(pool.map(lambda _: call(), range(people)))
+
+
+def test_ten_people_are_served_at_once_where_no_account_is_needed(user: McpUser) -> None:
+    assert outcomes(user, TAGS, CONCURRENCY) == {"ok": CONCURRENCY}
 
 
 def test_four_people_are_served_at_once_also_with_accounts_from_cold_sandboxes(user: McpUser) -> None:
