@@ -213,6 +213,8 @@ def test_a_file_is_shared_with_roles_and_the_others_can_read_it() -> None:
         ("read", {"path": 1}),
         ("read", {"path": "x", "offset": -1}),
         ("read", {"path": "x", "limit": 0}),
+        ("read", {"path": "x", "limit": "5"}),
+        ("read", {"path": "x", "more": 1}),
         ("read", {"path": "x", "unit": "words"}),
         ("search", {"path": "x", "pattern": ""}),
         ("query", {"path": "x", "expression": "a" * 2_001}),

@@ -1,5 +1,6 @@
 """JSON Schema (draft 7) of the published models, and the check of a value by the schema and then by the model."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -20,16 +21,28 @@ def draft7(model: type[BaseModel]) -> dict[str, Any]:
 
 def check[Model: BaseModel](model: type[Model], value: Any, field: str) -> Model:
     """Return a value as a model if both layers accept it; InvalidRequest names the place that is wrong."""
-    from jsonschema.exceptions import best_match
-
-    error = best_match(_validator(model).iter_errors(value))
-    if error is not None:
-        raise InvalidRequest(field=_place(field, error.absolute_path), problem=_problem(error))
+    if found := _first_problem(_validator(model), value):
+        raise InvalidRequest(field=_place(field, found[0]), problem=found[1])
     try:
         return model.model_validate(value)
     except ValidationError as refused:
         first = first_error(refused)
         raise InvalidRequest(field=_place(field, first["loc"]), problem=first["msg"]) from None
+
+
+def schema_problem(schema: Mapping[str, Any], value: Any) -> tuple[str, str] | None:
+    """Return the place and the problem of a value that a schema of our own refuses; None if it accepts it."""
+    from jsonschema import Draft7Validator
+
+    found = _first_problem(Draft7Validator(schema), value)
+    return found and (_place("", found[0]), found[1])
+
+
+def _first_problem(validator: Any, value: Any) -> tuple[Sequence[Any], str] | None:
+    from jsonschema.exceptions import best_match
+
+    error = best_match(validator.iter_errors(value))
+    return None if error is None else (error.absolute_path, _problem(error))
 
 
 @cache

@@ -89,6 +89,8 @@ class Module:
     """Lines of `synonyms.py` that only this module needs."""
     upstream: UpstreamClient | None
     """The MCP servers behind a category."""
+    schema_first: bool
+    """Whether arguments are checked by the published schemas before the models."""
     about: ModuleMetadata
     """Metadata of every tool that declares no other."""
     kind: ModuleKind
@@ -114,6 +116,7 @@ class Module:
         refusals: Refusals = HTTP_STANDARD,
         synonyms: str = "",
         upstream: UpstreamClient | None = None,
+        schema_first: bool = False,
         kind: ModuleKind = "service",
         registered_at: str = FIRST_RELEASE,
         **about: Unpack[ModuleMetadata],
@@ -133,6 +136,7 @@ class Module:
         self.refusals = refusals
         self.synonyms = synonyms
         self.upstream = upstream
+        self.schema_first = schema_first
         self.kind = kind
         self.registered_at = registered_at
         self.about = ModuleMetadata(version="1.0.0", category="productivity", author="MCPist", tags=())
@@ -227,6 +231,7 @@ class Module:
                 idempotent=idempotent,
                 cache_seconds=cache_seconds,
                 uses=uses,
+                schema_first=self.schema_first,
                 **marks,
             )
             _register(self.tools, tool.name, tool, self.name)

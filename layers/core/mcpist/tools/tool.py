@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from mcpist.errors import InvalidArguments
+from mcpist.files.schemas import schema_problem
 from mcpist.render.shows import Shows
 from mcpist.tools.call import Call, Work
 from mcpist.tools.paging import PageRequest, Paging, pages, paging_parameters
@@ -133,6 +134,8 @@ class DeclaredTool(Tool):
     function: Callable[..., Work]
     uses: tuple[Mapping[str, Any], ...] = ()
     """Optional arguments, each set of which makes an example, for a tool that needs one of several."""
+    schema_first: bool = False
+    """Whether the published schema checks arguments before the model does, which also takes `"5"` for 5."""
 
     @property
     def name(self) -> str:
@@ -174,6 +177,8 @@ class DeclaredTool(Tool):
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments with defaults; InvalidArguments with the tool's schema for the next try."""
+        if self.schema_first and (found := schema_problem(self.input_schema, dict(arguments))):
+            raise self.invalid(found[0] or "params", found[1])
         try:
             model = self.arguments.model_validate(arguments)
         except ValidationError as error:

@@ -21,6 +21,7 @@ files = Module(
     api_version="1",
     open_store=FileStore,
     synonyms=SYNONYMS,
+    schema_first=True,
     category="knowledge",
     tags=("files", "results"),
 )
