@@ -28,6 +28,8 @@ COMMANDS = {
     "grant": ("infra.cli.grant:grant", "List, connect and revoke accounts."),
     "audit": ("infra.cli.audit:show_audit", "Show who used which account for which tool."),
     "upstream": ("infra.cli.upstream:upstream", "Check, approve and import the MCP servers behind this one."),
+    "module": ("infra.cli.modules:module", "List, register, switch and remove an organization's modules."),
+    "tool": ("infra.cli.modules:tool", "List, search and switch tools."),
     "api": ("infra.cli.apis:api", "Make modules from OpenAPI descriptions, and check them."),
     "smoke": ("infra.cli.smoke.command:run_smoke", "Use a deployment once and show what does not work."),
     "doctor": ("infra.cli.doctor.command:run_doctor", "Check a deployment and show how to correct it."),

@@ -1,0 +1,189 @@
+"""`mcpist module` and `mcpist tool`: what an organization has, registers, and switches off."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+from infra.cli.access import Access, with_access
+from infra.cli.administration import to_result
+from infra.cli.document import CommandError, CommandResult
+from infra.cli.inputs import text_of
+from infra.cli.options import DryRun, command_group, given, items_of
+from infra.cli.rest_client import part
+from infra.cli.table import render_table
+from mcpist_services.described.compilation import load_file
+
+ModuleName = Annotated[str, Argument(metavar="MODULE", help="The module's name.")]
+ToolName = Annotated[str, Argument(metavar="TOOL", help="The tool's name: tracker.list_items or tracker-list-items.")]
+Category = Annotated[str | None, Option(metavar="CATEGORY", help="Only of this category.")]
+Tag = Annotated[str | None, Option(metavar="TAG", help="Only with this tag.")]
+Disabled = Annotated[bool | None, Option("--enabled/--disabled", help="Only those that are switched on, or off.")]
+
+module = command_group()
+tool = command_group()
+
+
+@module.command("list")
+@with_access
+def list_modules(access: Access, category: Category = None, tag: Tag = None, enabled: Disabled = None) -> CommandResult:
+    """List the modules; an administrator sees all of the organization."""
+    found = access.session().get("/v1/modules", category=category, tag=tag, enabled=enabled)
+    rows = [
+        (one["name"], one["source"], one["version"], _state(one), str(one["toolCount"]), one["description"])
+        for one in found["modules"]
+    ]
+    return CommandResult(
+        metadata=found, drawing=render_table(("name", "source", "version", "state", "tools", "what it has"), rows)
+    )
+
+
+@module.command("show")
+@with_access
+def show_module(access: Access, name: ModuleName) -> CommandResult:
+    """Show a registered module, and which of its tools wait for approval."""
+    return to_result(access.session().get(f"/v1/modules/{part(name)}"))
+
+
+@module.command("register")
+@with_access
+def register_module(
+    access: Access,
+    name: ModuleName,
+    api: Annotated[str, Option(metavar="FILE", help="An API: its OpenAPI description; - is standard input.")] = "",
+    overlay: Annotated[Path | None, Option(metavar="FILE", help="An API: the file of `mcpist api import`.")] = None,
+    operations: Annotated[list[str] | None, Option(metavar="GLOB", help="Only these operations of an API.")] = None,
+    server: Annotated[str, Option(metavar="URL", help="An API's address, where its description has none.")] = "",
+    mcp: Annotated[str, Option(metavar="URL", help="An MCP server: its address.")] = "",
+    sse: Annotated[bool, Option("--sse", help="The MCP server speaks the transport of 2024-11-05.")] = False,
+    header: Annotated[
+        list[str] | None,
+        Option(metavar="NAME:VALUE", help="Sent to the MCP server; grant:MODULE is the account of whoever calls."),
+    ] = None,
+    include: Annotated[str | None, Option(metavar="A,B", help="Tools of the MCP server to approve at once.")] = None,
+    description: Annotated[str | None, Option(metavar="TEXT", help="What a model chooses it by.")] = None,
+    version: Annotated[str | None, Option(metavar="VERSION", help="[default: 1.0.0]")] = None,
+    category: Annotated[str | None, Option(metavar="CATEGORY", help="Its category.")] = None,
+    author: Annotated[str | None, Option(metavar="AUTHOR", help="Who made it.")] = None,
+    tags: Annotated[str | None, Option(metavar="A,B", help="Its tags.")] = None,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace a registered module of this name.")] = False,
+    dry_run: DryRun = False,
+) -> CommandResult:
+    """Register an API or an MCP server for the organization; it is in no role yet."""
+    body: dict[str, Any] = given(
+        name=name, description=description, version=version, category=category, author=author, tags=items_of(tags)
+    )
+    body |= {"overwrite": True} if overwrite else {}
+    body |= {"openapi": text_of(api)} if api else {}
+    body |= {"overlay": load_file(overlay).dump()} if overlay else {}
+    body |= {"operations": operations} if operations else {}
+    body |= {"server": server} if server else {}
+    body |= {"url": mcp, "transport": "sse" if sse else "http"} if mcp else {}
+    body |= {"headers": dict(map(_header, header))} if header else {}
+    body |= {"tools": {"includeNames": items_of(include)}} if include else {}
+    return to_result(access.session().change("POST", "/v1/modules", body, dry_run=dry_run))
+
+
+@module.command("approve")
+@with_access
+def approve_tools(
+    access: Access,
+    name: ModuleName,
+    tools: Annotated[
+        list[str] | None, Argument(metavar="TOOL", help="Only these. [default: all except tools with a warning]")
+    ] = None,
+) -> CommandResult:
+    """Let people use tools of a registered MCP server as they are now."""
+    session, path = access.session(), f"/v1/modules/{part(name)}"
+    seen = [one["fingerprint"] for one in session.get(path)["tools"] if not tools or one["name"] in tools]
+    return to_result(session.change("POST", f"{path}/approve", {"tools": tools or [], "fingerprints": seen}))
+
+
+@module.command("enable")
+@with_access
+def enable_module(access: Access, name: ModuleName, dry_run: DryRun = False) -> CommandResult:
+    """Switch a module on for the whole organization."""
+    return _switch(access, f"/v1/modules/{part(name)}", enabled=True, dry_run=dry_run)
+
+
+@module.command("disable")
+@with_access
+def disable_module(access: Access, name: ModuleName, dry_run: DryRun = False) -> CommandResult:
+    """Switch a module off for the whole organization."""
+    return _switch(access, f"/v1/modules/{part(name)}", enabled=False, dry_run=dry_run)
+
+
+@module.command("remove")
+@with_access
+def remove_module(access: Access, name: ModuleName, dry_run: DryRun = False) -> CommandResult:
+    """Remove a registered module, with the accounts that people connected for it."""
+    return to_result(access.session().change("DELETE", f"/v1/modules/{part(name)}", dry_run=dry_run))
+
+
+@tool.command("list")
+@with_access
+def list_tools(
+    access: Access,
+    in_module: Annotated[str | None, Option("--module", metavar="MODULE", help="Only of this module.")] = None,
+    category: Category = None,
+    tag: Tag = None,
+    effect: Annotated[str | None, Option(metavar="EFFECT", help="Only those: reads, writes or destroys.")] = None,
+    enabled: Disabled = None,
+) -> CommandResult:
+    """List the tools that you may use, those that are switched off among them."""
+    session, tools, page = access.session(own=True), [], 1
+    while True:
+        query = {"module": in_module, "category": category, "tag": tag, "effect": effect, "enabled": enabled}
+        found = session.get("/v1/tools", **query, page=page, limit=100)
+        tools += found["tools"]
+        if page >= found["pagination"]["totalPages"]:
+            break
+        page += 1
+    rows = [(one["fullName"], one["effect"], one["version"], _state(one), one["description"]) for one in tools]
+    drawing = render_table(("name", "effect", "version", "state", "what it does"), rows)
+    return CommandResult(metadata={"tools": tools}, drawing=drawing)
+
+
+@tool.command("show")
+@with_access
+def show_tool(access: Access, name: ToolName) -> CommandResult:
+    """Show a tool with its parameters, examples and the state of its account."""
+    return to_result(access.session(own=True).get(f"/v1/tools/{part(name)}"))
+
+
+@tool.command("search")
+@with_access
+def search_tools(access: Access, query: Annotated[str, Argument(metavar="TASK")]) -> CommandResult:
+    """Find the tools that fit a task, in English or Japanese."""
+    found = access.session(own=True).request("POST", "/v1/tools/search", json={"query": query})
+    rows = [(f"{one['score']:.2f}", one["fullName"], one["description"]) for one in found["results"]]
+    return CommandResult(metadata=found, drawing=render_table(("score", "name", "what it does"), rows))
+
+
+@tool.command("enable")
+@with_access
+def enable_tool(access: Access, name: ToolName, dry_run: DryRun = False) -> CommandResult:
+    """Switch a tool on for the whole organization."""
+    return _switch(access, f"/v1/tools/{part(name)}", enabled=True, dry_run=dry_run)
+
+
+@tool.command("disable")
+@with_access
+def disable_tool(access: Access, name: ToolName, dry_run: DryRun = False) -> CommandResult:
+    """Switch a tool off for the whole organization."""
+    return _switch(access, f"/v1/tools/{part(name)}", enabled=False, dry_run=dry_run)
+
+
+def _switch(access: Access, path: str, *, enabled: bool, dry_run: bool) -> CommandResult:
+    return to_result(access.session().change("PATCH", path, {"enabled": enabled}, dry_run=dry_run))
+
+
+def _state(row: dict[str, Any]) -> str:
+    return "on" if row["enabled"] else "off"
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon:
+        raise CommandError("VALIDATION_ERROR", f"--header: {name} has no value.", "Write NAME:VALUE.")
+    return name.strip(), value.strip()
