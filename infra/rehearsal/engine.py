@@ -22,7 +22,7 @@ from infra.rehearsal.front import running_front
 
 PYTHON_VARIABLE = "ENGINE"  # the Python of the environment in which `make` has installed it
 START_SECONDS = 120
-STOP_SECONDS = 20
+STOP_SECONDS = 5  # its state is thrown away
 # Where the engine serves an HTTP API: the host names that AWS would give it.
 API_DOMAIN = f"{REGION}.amazonaws.com"
 API_HOST_SUFFIX = f".execute-api.{API_DOMAIN}"
