@@ -13,6 +13,7 @@ from infra.cli.document import CommandError, CommandResult
 from infra.cli.last_up import LAST_UP, last_up
 from infra.cli.options import Target, UpstreamsFile, command_group, with_target
 from infra.cli.target import opened
+from infra.cli.upstream_audit import record_approvals
 from infra.cli.upstream_import import import_client_config
 from infra.cli.upstream_listings import ListingResult, ToolRow, fetch_listings, resolve_categories, rows
 from mcpist.aws import clients
@@ -118,6 +119,7 @@ def approve_tools(
                 raise _unknown(name, found)
         waiting = [row for row in found.values() if row.awaits_approval]
         chosen = [row for row in waiting if (row.chosen.tool in tools if tools else not row.flags)]
+        record_approvals(server, view.pins(server), [row.pin for row in chosen])  # first: none without its rows
         lists.approve(server, [row.pin for row in chosen])
     left = [row for row in waiting if row not in chosen]
     names = [row.chosen.tool for row in chosen]

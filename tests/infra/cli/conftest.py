@@ -48,7 +48,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def deployed(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> str:  # noqa: ARG001 - the account
     """The name of a deployed stack with tables; other environment variables name no resource."""
     cloudformation = boto3.client("cloudformation")
-    body = json.dumps({"Resources": dict.fromkeys(("Ledger", "Directory", "Grants"), TABLE)})
+    body = json.dumps({"Resources": dict.fromkeys(("Ledger", "Directory", "Grants", "Audit"), TABLE)})
     made = cloudformation.create_stack(StackName="acme-mcpist", TemplateBody=body)
     asked = {"StackName": "acme-mcpist", "LogicalResourceId": "Ledger"}
     ledger = cloudformation.describe_stack_resource(**asked)["StackResourceDetail"]["PhysicalResourceId"]
