@@ -1,0 +1,68 @@
+"""Every entrance refuses a caller who may do nothing, with the same error, and leaves a row."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from infra.local.login import LocalLogin
+from mcpist.aws.table import Table
+from mcpist.caller import Role, Subject
+from mcpist.people import directory
+from mcpist.settings import settings
+from tests.mcp_endpoint.endpoint_client import EndpointClient
+from tests.rest_api.rest_client import RestClient
+
+STEP = '{"module":"rag","tool":"list_tags"}'
+
+
+def by_call(mcp: EndpointClient, _: RestClient) -> str:
+    return str(mcp.error("call", module="rag", tool="list_tags")["code"])
+
+
+def by_batch(mcp: EndpointClient, _: RestClient) -> str:
+    return str(mcp.error("batch", commands=STEP)["code"])
+
+
+def by_resource(mcp: EndpointClient, _: RestClient) -> str:
+    return str(mcp.request("resources/read", uri="github://o/r/files/README.md")["error"]["data"]["code"])
+
+
+def by_rest_call(_: EndpointClient, rest: RestClient) -> str:
+    return str(rest.call("rag-list-tags").json["code"])
+
+
+def by_rest_batch(_: EndpointClient, rest: RestClient) -> str:
+    return str(rest.post("/v1/batches", {"commands": STEP}).json["code"])
+
+
+@pytest.fixture
+def nobody(organization: str, login: LocalLogin) -> tuple[EndpointClient, RestClient]:
+    """The clients of a person whose only role has no module."""
+    directory.put_role(organization, Role("nothing"))
+    directory.put_user(organization, "eve", name="Eve", subject=Subject(login.issuer, "eve"), roles=["nothing"])
+    return EndpointClient(login, user="eve"), RestClient(login, user="eve")
+
+
+@pytest.mark.parametrize("enter", [by_call, by_batch, by_rest_call, by_rest_batch])
+def test_who_may_do_nothing_is_refused_at_every_entrance_with_a_row(
+    nobody: tuple[EndpointClient, RestClient], enter: Callable[[EndpointClient, RestClient], str]
+) -> None:
+    assert enter(*nobody) == "AUTHORIZATION_ERROR"
+    rows = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    refused = [(row["tool"], row["outcome"]) for row in rows if row["event"] == "use"]
+    assert refused == [("rag.list_tags", "AUTHORIZATION_ERROR")]
+
+
+def test_who_may_do_nothing_reads_no_resource_and_sees_nothing(nobody: tuple[EndpointClient, RestClient]) -> None:
+    mcp, rest = nobody
+    assert by_resource(mcp, rest) == "AUTHORIZATION_ERROR"
+    assert rest.get("/v1/tools").json["tools"] == []
+    assert rest.get("/v1/tools/rag-list-tags").json["code"] == "AUTHORIZATION_ERROR"
+    assert rest.post("/v1/tools/search", {"query": "documents"}).json["results"] == []
+    assert mcp.error("get_module_schema", modules=["rag"])["code"] == "AUTHORIZATION_ERROR"
+    listed = json.dumps(
+        mcp.request("prompts/list")["result"]["prompts"] + mcp.request("resources/list")["result"]["resources"]
+    )
+    assert listed == "[]"
