@@ -1,6 +1,10 @@
 """The door of the REST API: its routes, who is let in, and its errors."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +13,7 @@ from mcpist.version import VERSION
 from rest_api import openapi
 from tests.rest_api.rest_client import EVENTS, RestClient, handle
 
+ROOT = Path(__file__).parents[2]
 ROUTES = [(method.upper(), path) for method, path, _ in openapi.operations(openapi.document())]
 PUBLIC = {("GET", "/")}
 
@@ -86,3 +91,11 @@ def test_the_door_answers_every_event_file(rest: RestClient, event: str) -> None
     if "authorization" in content["headers"]:
         content["headers"]["authorization"] = f"Bearer {rest.login.mint('uma')}"
     assert handle(content).status < 400
+
+
+def test_only_this_door_waits_for_the_import_of_the_resolver() -> None:
+    resolver = "aws_lambda_powertools.event_handler"
+    code = f"import mcp_endpoint.handler, step_runner.handler, sys; print({resolver!r} in sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "functions")}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
