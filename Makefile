@@ -64,7 +64,7 @@ build: .venv/.synced ## Build what `sam deploy` uploads: functions and layers wi
 	@$(RUN) mcpist api check --build >&2
 	@$(EXPORT) | cmp -s - $(REQUIREMENTS) || $(EXPORT) --output-file $(REQUIREMENTS) >/dev/null
 	@$(SAM) build --build-dir "$(BUILD_DIR)"
-	@$(RUN) python -m infra.deploy --stamp
+	@$(RUN) python -m infra.deploy --stamp --build-dir "$(BUILD_DIR)"
 
 deploy: build ## Build and deploy without a question, e.g. make deploy ARGS="--region eu-west-1 AlarmEmail=ops@example.com".
 	@SAM='$(SAM)' $(RUN) python -m infra.deploy $(ARGS)

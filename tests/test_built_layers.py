@@ -141,7 +141,7 @@ def test_layers_hold_what_their_folders_say_and_nothing_that_only_developers_nee
 
 def test_what_the_owner_configures_is_where_the_functions_read_it(built: Path) -> None:
     layer = {name: content for name, content in files(built / "ConfigLayer").items() if "/servers/" not in name}
-    assert set(layer) == {"config/upstreams.json", "config/upstreams.schema.json"}
+    assert set(layer) == {"config/apis.schema.json", "config/upstreams.json", "config/upstreams.schema.json"}
     assert layer["config/upstreams.json"] == (ROOT / "layers/config/upstreams.json").read_bytes()
 
 

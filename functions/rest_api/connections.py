@@ -107,7 +107,7 @@ def _connection(row: dict[str, Any]) -> Connection:
 
 
 def _connection_id(row: dict[str, Any]) -> str:
-    """Return an id that names a service and the kind of its owner: `github`, `github@members`."""
+    """Return an id that names a service and the kind of its owner: `service`, `service@members`."""
     kind, _, name = str(row["owner"]).partition("#")
     return f"{row['service']}@{name}" if kind == "role" else str(row["service"])
 

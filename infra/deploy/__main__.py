@@ -35,13 +35,15 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
     parser.add_argument("--stack-name", help="default: that of samconfig.toml")
     parser.add_argument("--region")
     parser.add_argument("--profile")
+    parser.add_argument("--build-dir", default=BUILD_FOLDER, help="the folder of the built template")
     parser.add_argument("--stamp", action="store_true", help="do not deploy, and send nothing to AWS")
     at = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_args(arguments[:at])
+    folder = root / options.build_dir
     try:
         configuration = read_configuration(root / "samconfig.toml")
         if options.stamp:
-            _write(root, _read(root), configuration.parameters)
+            _write(folder, _read(folder), configuration.parameters)
             return 0
         return deploy(root, configuration, options, arguments[at + 1 :])
     except (ConfigurationError, TemplateError) as error:
@@ -53,7 +55,8 @@ def deploy(root: Path, configuration: Configuration, options: argparse.Namespace
     """Deploy the built template and return SAM's exit code."""
     name = options.stack_name or configuration.stack_name
     region, profile = options.region or configuration.region, options.profile or configuration.profile
-    template = _read(root)
+    folder = root / options.build_dir
+    template = _read(folder)
     chosen = {**configuration.parameters, **assignments(options.parameters)}
     parameter_values(template["Parameters"], chosen)
     stack = DeployedStack(name, region=region, profile=profile)
@@ -62,7 +65,7 @@ def deploy(root: Path, configuration: Configuration, options: argparse.Namespace
         stack.delete()
     kept = {parameter: value for parameter, value in stack.parameters.items() if parameter in template["Parameters"]}
     try:
-        file = _write(root, template, {**kept, **chosen})
+        file = _write(folder, template, {**kept, **chosen})
     except TemplateError as error:
         raise ConfigurationError(f"{error}; values that are not named are those of the stack {name}") from None
     flags = {"--stack-name": name, "--region": region, "--profile": profile}
@@ -78,19 +81,18 @@ def deploy(root: Path, configuration: Configuration, options: argparse.Namespace
     return subprocess.run(command, cwd=root, stdin=keyboard, check=False).returncode  # noqa: S603 - the Makefile's SAM
 
 
-def _read(root: Path) -> dict[str, Any]:
+def _read(folder: Path) -> dict[str, Any]:
     """Return the built template."""
-    file = root / BUILD_FOLDER / TEMPLATE_FILE
+    file = folder / TEMPLATE_FILE
     if not file.exists():
         raise ConfigurationError(f"{file} does not exist: run `make build`")
     return read_yaml(file)
 
 
-def _write(root: Path, template: Mapping[str, Any], given: Mapping[str, str]) -> Path:
+def _write(folder: Path, template: Mapping[str, Any], given: Mapping[str, str]) -> Path:
     """Write the stamped template, and return the file with the values of its parameters."""
     values = parameter_values(template["Parameters"], given)
     check_rules({name: rule for name, rule in template.get("Rules", {}).items() if name != RULE}, values)
-    folder = root / BUILD_FOLDER
     (folder / TEMPLATE_FILE).write_text(yaml.safe_dump(revised(template, values), sort_keys=False), "utf-8")
     # JSON is YAML, and SAM reads files of YAML or TOML.
     (folder / VALUES_FILE).write_text(json.dumps(values, indent=2), "utf-8")

@@ -71,7 +71,7 @@ def search_audit(
     service: Annotated[str, _filter("Only rows of this service, or `administration`")] = "",
     event: Annotated[str, _filter("use, connect, refresh, failure, revoke, kill, change or look")] = "",
     outcome: Annotated[str, _filter("`succeeded`, `started`, or the code of an error")] = "",
-    tool: Annotated[str, _filter("A tool such as github.create_issue, or an action such as users.update")] = "",
+    tool: Annotated[str, _filter("A tool such as module.create_issue, or an action such as users.update")] = "",
     request: Annotated[str, _filter("Only rows of this request")] = "",
     batch: Annotated[str, _filter("Only rows of this batch")] = "",
     limit: Annotated[int, Query(ge=1, le=MAX_ROWS)] = 100,

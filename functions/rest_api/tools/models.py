@@ -14,7 +14,7 @@ type ParameterType = Literal["string", "number", "boolean", "object", "array"]
 
 ToolName = Annotated[
     str,
-    Field(max_length=200, description="The REST name, as github-list-issues, or the full one: github.list_issues"),
+    Field(max_length=200, description="The REST name, as module-tool-name, or the full one: module.tool_name"),
 ]
 
 

@@ -1,6 +1,6 @@
 """The names of tools in the REST API: legal function names on every platform that calls functions.
 
-`github.list_issues` is `github-list-issues`; the full name is accepted as well.
+`module.list_issues` is `module-list-issues`; the full name is accepted as well.
 """
 
 import hashlib

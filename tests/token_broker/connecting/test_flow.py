@@ -331,7 +331,7 @@ def test_a_former_administrator_finishes_no_connection_of_a_role(grace: Journey,
     assert error_of(grace.finish(back)) == "AuthorizationError"
     assert grace.alive == set(), "the code was not even redeemed"
     assert owners(grace.door) == []
-    assert [row[1] for row in audited(grace.door)] == ["failure"]
+    assert [row[1] for row in audited(grace.door) if row[1] != "change"] == ["failure"]
 
 
 def test_a_former_administrator_confirms_no_connection_of_a_role(grace: Journey, demoted: Callable[[], None]) -> None:
