@@ -48,7 +48,7 @@ def test_every_command_of_a_page_is_one(page: Any) -> None:
 
 
 def test_every_option_of_the_page_is_one() -> None:
-    texts = [help_of(command) for command in ("audit", "doctor", "login", "org", "role", "user")]
+    texts = [help_of(command) for command in ("audit", "doctor", "login", "module", "org", "role", "tool", "user")]
     for option in re.findall(r"`(--[a-z-]+)", PAGE):
         assert any(option in text for text in texts), option
 
