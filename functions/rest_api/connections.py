@@ -41,7 +41,7 @@ class ConnectionList(Body):
 
 
 class Disconnection(Body):
-    """What became of an account that was disconnected."""
+    """The result of disconnecting an account."""
 
     id: str
     service: str

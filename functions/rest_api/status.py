@@ -21,7 +21,7 @@ _started_at: list[float] = []
 
 
 class StatusBody(Body):
-    """What `GET /` answers."""
+    """The answer of `GET /`."""
 
     status: Literal["ok"]
     message: Literal["MCP Server is running"]

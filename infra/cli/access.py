@@ -13,7 +13,7 @@ from infra.cli.rest_client import RestSession, open_session
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What the command line names; by default the last `up`, else the last login."""
+    """The endpoint, person and organization of the command line; by default the last `up`, else the last login."""
 
     url: str | None = None
     token: str | None = None

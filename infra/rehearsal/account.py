@@ -1,4 +1,4 @@
-"""What the engine's account holds: resources by kind and name, and what a deployed stack runs."""
+"""The contents of the engine's account: resources by kind and name, and what a deployed stack runs."""
 
 import time
 from collections.abc import Iterable, Iterator

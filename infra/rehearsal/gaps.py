@@ -1,4 +1,4 @@
-"""What the engine does not do as AWS does, each with a check: a gap that has closed is reported.
+"""Gaps between the engine and AWS, each with a check: a gap that has closed is reported.
 
 docs/deploy.md lists them by these names.
 """

@@ -23,7 +23,7 @@ sys.exit(main(sys.argv[2:], pathlib.Path(sys.argv[1])))
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended."""
+    """The result of a command."""
 
     code: int
     output: str

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from infra.cli import login_store
+from infra.cli.login_store import Login
 from infra.cli.main import run
 from infra.cli.up import _recorded
 from infra.local.deployment import USER, LocalDeployment
@@ -23,6 +25,7 @@ def smoke(
 ) -> Iterator[Smoke]:
     """The exit code, and the findings by what they are about."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
 
     def smoked(*arguments: str) -> tuple[int, dict[str, list[Line]]]:
         code = run(["smoke", *arguments])
@@ -57,6 +60,14 @@ def test_without_a_token_what_is_public_is_checked(smoke: Smoke, deployment: Loc
         "skipped"
     }
     assert [line["state"] for line in found["login resource metadata"]] == ["ok", "ok"]
+
+
+def test_the_login_at_the_address_is_used(smoke: Smoke, deployment: LocalDeployment) -> None:
+    url, token = deployment.aws.api_url, deployment.token(USER)
+    login_store.save(Login(url, deployment.mcp_url, "local", f"{url}/token", "", token, "", expires_at=None))
+    code, found = smoke(deployment.mcp_url)
+    assert code == 0
+    assert [line["state"] for line in found["use call"]] == ["ok"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What all changes of an organization share: their options, the condition of a version, and the report of effects.
+"""Shared parts of all changes of an organization: their options, the condition of a version, and the report of effects.
 
 Fields are named as in the file that `mcpist org export` writes, so that what it writes can be sent.
 """
@@ -46,7 +46,7 @@ class Effect(BaseModel):
 
 
 class ChangeReport(BaseModel):
-    """What a change does, or with `dryRun` would do."""
+    """The effects of a change, or with `dryRun` those that it would have."""
 
     organization: str
     version: Annotated[int, Field(description="The organization's version, for `If-Match`")]

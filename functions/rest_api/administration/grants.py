@@ -84,7 +84,7 @@ class Connected(BaseModel):
 
 
 class Revoked(BaseModel):
-    """What was revoked, with proof."""
+    """The revoked account, with proof."""
 
     revoked: bool
     kept: Annotated[list[str], Field(description="The services for which the account stays connected")]
@@ -92,7 +92,7 @@ class Revoked(BaseModel):
 
 
 class Killed(BaseModel):
-    """What was revoked, with proof of each."""
+    """The revoked accounts, with proof of each."""
 
     killed: list[dict[str, Any]]
     dropped: Annotated[int, Field(description="The unfinished connections that were dropped")]

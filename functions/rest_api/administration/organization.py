@@ -30,7 +30,7 @@ router = new_router()
 
 
 class Membership(BaseModel):
-    """What a person is in an organization."""
+    """A person's user id and roles in an organization."""
 
     organization: str
     user: str

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 
 class PreviewedModule(BaseModel):
-    """How many of a module's tools are visible."""
+    """The number of a module's visible tools."""
 
     module: str
     tools: int

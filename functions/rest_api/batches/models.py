@@ -33,7 +33,7 @@ class BatchRequest(RequestBody):
 
 
 class ResumeRequest(RequestBody):
-    """What a resumption repeats."""
+    """The steps that a resumption repeats."""
 
     again: Annotated[list[str], Field(max_length=1_000, description="Steps that may have written, to repeat")] = []
     timeout: TimeoutSeconds = DEFAULT_BATCH_TIMEOUT_SECONDS
@@ -41,7 +41,7 @@ class ResumeRequest(RequestBody):
 
 
 class StepError(Body):
-    """Why a step or an element failed."""
+    """The error of a step or an element."""
 
     code: str
     error: str

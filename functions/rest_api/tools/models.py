@@ -70,7 +70,7 @@ class ToolDetail(ToolSummary):
 
 
 class Pagination(Body):
-    """Where a page is among all; the totals are those of what the caller may see."""
+    """The place of a page among all; the totals are those of what the caller may see."""
 
     page: Annotated[int, Field(ge=1)]
     limit: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE)]
@@ -86,7 +86,7 @@ class ToolList(Body):
 
 
 class SearchFilters(RequestBody):
-    """What a search is narrowed to."""
+    """The filters of a search."""
 
     category: str = ""
     tags: Annotated[list[str], Field(max_length=20)] = []

@@ -9,6 +9,7 @@ import httpx2
 from botocore.exceptions import BotoCoreError, ClientError
 from typer import Argument, Option
 
+from infra.cli import login_store
 from infra.cli.doctor import versions
 from infra.cli.doctor.checks import CheckResult
 from infra.cli.doctor.deployment import Deployment, read_deployment
@@ -18,10 +19,11 @@ from infra.cli.document import CommandError, CommandResult
 from infra.cli.endpoint import Endpoint
 from infra.cli.last_up import last_up
 from infra.cli.options import Target, Token, with_target
+from infra.cli.rest_client import RestSession, origin_of
 from infra.cli.smoke import access_token, account, public, tools
 from infra.cli.target import opened
 
-NO_TOKEN = skipped("no access token was given: --token")
+NO_TOKEN = skipped("nobody is logged in there: mcpist login --url URL, or --token")
 NO_STACK = skipped("no stack was named: --stack")
 _REMEDIES = {
     "login": "Check the URL (the output McpUrl), its DNS name and its certificate.",
@@ -41,6 +43,8 @@ def run_smoke(
     if url is None:
         last = last_up("give the URL")
         url, token = str(last["mcp_url"]), token or str(last["access_token"])
+    elif token is None and (login := login_store.find(origin_of(url))):
+        token = RestSession(login.url, login=login).access_token()
     since = datetime.now(UTC)
     lines = [*_public(url), *_with_token(url, token or ""), *_in_account(target, since, wait)]
     return report(lines, "mcpist smoke")

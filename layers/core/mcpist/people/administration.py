@@ -43,7 +43,7 @@ class Accounts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChangeOptions:
-    """How a change is made."""
+    """The options of a change."""
 
     dry_run: bool = False
     """Whether nothing is written."""

@@ -95,7 +95,7 @@ issuer_keys = cached(IssuerKeys)
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """What a verified access token says."""
+    """The claims of a verified access token."""
 
     subject: Subject
     client_id: str

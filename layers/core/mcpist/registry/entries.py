@@ -42,7 +42,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a list of entries is narrowed to; an empty field narrows nothing."""
+    """The filter of a list of entries; an empty field narrows nothing."""
 
     module: str = ""
     category: str = ""

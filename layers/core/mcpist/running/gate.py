@@ -61,7 +61,7 @@ class ToolUse:
 
     @property
     def subject(self) -> list[Any]:
-        """What a question about this use is about."""
+        """The subject of a question about this use."""
         return ["call", [self.module, self.tool, dict(self.arguments)]]
 
 

@@ -10,7 +10,7 @@ type CredentialKind = Literal["bearer", "basic", "header", "query"]
 
 @dataclass(frozen=True, slots=True)
 class CredentialPlacement:
-    """Where requests carry the credential."""
+    """The place of the credential in requests."""
 
     kind: CredentialKind = "bearer"
     parameter: str = ""

@@ -28,7 +28,7 @@ _RELATED = ("assignee", "owner", "author", "user", "creator", "created_by", "par
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an operation's answer looks like."""
+    """The shape of an operation's answer."""
 
     columns: tuple[str, ...]
     rows: str = ""

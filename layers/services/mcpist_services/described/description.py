@@ -39,7 +39,7 @@ class Operation:
 
     @property
     def key(self) -> str:
-        """What identifies it in the description, e.g. `GET /files/{file_id}`."""
+        """Its key in the description, e.g. `GET /files/{file_id}`."""
         return f"{self.method} {self.path}"
 
     @property

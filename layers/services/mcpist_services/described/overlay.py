@@ -58,7 +58,7 @@ class Parameter(_Model):
 
 
 class PagingRule(_Model):
-    """How a list goes on."""
+    """The paging of a list."""
 
     kind: PagingKind
     size: str = ""
@@ -128,7 +128,7 @@ class ToolRule(_Model):
 
 
 class OAuthRule(_Model):
-    """Where an OAuth 2 client of ours asks for consent and for tokens."""
+    """The addresses at which an OAuth 2 client of ours asks for consent and for tokens."""
 
     authorize_url: Url
     token_url: Url
@@ -161,7 +161,7 @@ class Security(_Model):
 
 
 class AccountRule(_Model):
-    """How the accounts of an imported API are connected: what the token broker and the pages need of an overlay."""
+    """The way to connect accounts of an imported API, for the token broker and the pages."""
 
     name: str = Field(pattern=MODULE_NAME)
     title: str = Field(min_length=1, max_length=100)
@@ -212,7 +212,7 @@ class Overlay(_Model):
 
     @property
     def account(self) -> AccountRule:
-        """How its accounts are connected."""
+        """The way to connect its accounts."""
         scopes = dict.fromkeys(scope for rule in self.tools.values() for scope in rule.scopes)
         return AccountRule(name=self.name, title=self.title, security=self.security, scopes=tuple(scopes))
 

@@ -43,7 +43,7 @@ class SelectionArguments(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a caller wants of rows."""
+    """The columns, conditions and limit of a request for rows."""
 
     columns: Sequence[str] = ()
     where: Sequence[str] = ()

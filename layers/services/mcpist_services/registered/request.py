@@ -53,7 +53,7 @@ class ModuleRequest(BaseModel):
 
     @property
     def kind(self) -> Kind:
-        """What is registered."""
+        """The module that is registered."""
         return "upstream" if self.url else "api"
 
 

@@ -31,7 +31,7 @@ _TYPE_NAMES = frozenset({"array", "boolean", "integer", "null", "number", "objec
 
 
 class BrokenItem(ValueError):
-    """Why an item cannot be offered; the text names the place."""
+    """The reason why an item cannot be offered; the text names the place."""
 
 
 class ListTooLarge(ValueError):
