@@ -7,11 +7,11 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
+from botocore.loaders import create_loader
 from botocore.model import OperationModel, ServiceModel
 from botocore.validate import ParamValidator
 
 from infra.local.aws_requests import AwsRequest
-from tests.conftest import LOADER
 
 # The services whose name in a signature is not that of their model.
 MODEL_NAMES = {"states": "stepfunctions"}
@@ -39,7 +39,8 @@ class Operation:
 def model(service: str) -> ServiceModel:
     """Return botocore's model of a service."""
     name = MODEL_NAMES.get(service, service)
-    return ServiceModel(LOADER.load_service_model(name, "service-2"), service_name=name)
+    # Of a loader of its own: botocore's clients change the descriptions that they share.
+    return ServiceModel(create_loader().load_service_model(name, "service-2"), service_name=name)
 
 
 def operation_of(request: AwsRequest) -> Operation:

@@ -108,7 +108,7 @@ def test_a_server_killed_between_two_calls_is_started_again_unnoticed() -> None:
 def test_a_flood_on_stderr_blocks_nothing_and_its_end_is_logged_without_secrets(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, logger="mcpist_services")
     server = faulty(env={"GREETING": "ssm:/mcpist/greeting"})
     identity = Identity(secrets={"ssm:/mcpist/greeting": "sesame"})
     with connected_to(one=server) as upstreams:
