@@ -43,6 +43,10 @@ class User:
         """Return an access token for the deployed endpoint."""
         return self.login.mint(SUBJECT, audience=self.stack.outputs["McpUrl"])
 
+    def access(self) -> tuple[str, ...]:
+        """Return the options by which a command speaks REST as this person."""
+        return "--url", self.stack.outputs["McpUrl"], "--token", self.token()
+
     def smoke(self) -> dict[str, list[dict[str, str]]]:
         """Run `mcpist smoke` and return the findings by state."""
         url, name = self.stack.outputs["McpUrl"], self.stack.name
@@ -56,13 +60,12 @@ class User:
 
 def administered(user: User) -> None:
     """Create an organization with its first administrator, by the commands of docs/deploy.md."""
-    stack = ("--stack", user.stack.name)
-    with act("mcpist creates the organization, a role and the first administrator"):
-        user.must("org", "create", ORGANIZATION, "--name", "Acme Inc.", *stack)
-        user.must("role", "create", ROLE, "--modules", "github,rag", "--org", ORGANIZATION, *stack)
-        person = ("--name", "Ada", "--issuer", user.login.issuer, "--sub", SUBJECT)
-        rights = ("--system-role", "admin", "--roles", ROLE, "--org", ORGANIZATION)
-        user.must("user", "create", "ada", *person, *rights, *stack)
+    with act("mcpist creates the organization with its first administrator"):
+        person = ("--administrator", "ada", "--issuer", user.login.issuer, "--sub", SUBJECT)
+        user.must("org", "create", ORGANIZATION, "--name", "Acme Inc.", *person, "--stack", user.stack.name)
+    with act("the administrator makes a role and takes it, by REST"):
+        user.must("role", "create", ROLE, "--modules", "github,rag,files", *user.access())
+        user.must("user", "set", "ada", "--name", "Ada Lovelace", "--roles", ROLE, *user.access())
 
 
 def used(user: User) -> None:
@@ -85,7 +88,7 @@ def used(user: User) -> None:
         generated = {name for name in machines if name.startswith(f"mcpist-{user.stack.id}-")}
         expect(any(not name.endswith("-relay") for name in generated), f"only {generated}")
     with act("the audit table has a row of each use"):
-        rows = user.must("audit", "--org", ORGANIZATION, "--stack", user.stack.name)["rows"]
+        rows = user.must("audit", *user.access())["rows"]
         seen = {(row["tool"], row["door"]) for row in rows if row["outcome"] == "succeeded"}
         expect(seen >= {("rag.list_tags", "mcp_endpoint"), ("rag.list_tags", "step_runner")}, seen)
 
