@@ -78,21 +78,27 @@ class Browser:
                 return page
 
 
-class _Memory(TokenStorage):
+class InMemoryTokens(TokenStorage):
+    """The tokens and the registration of a client of the SDK."""
+
     def __init__(self) -> None:
         self.tokens: OAuthToken | None = None
         self.client: OAuthClientInformationFull | None = None
 
     async def get_tokens(self) -> OAuthToken | None:
+        """Return the stored tokens."""
         return self.tokens
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Store tokens."""
         self.tokens = tokens
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """Return the stored registration."""
         return self.client
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Store a registration."""
         self.client = client_info
 
 
@@ -114,7 +120,7 @@ async def _log_in(engine: Engine, url: str, subject: str) -> tuple[list[str], st
         found = {name: values[0] for name, values in parse_qs(urlsplit(landed[-1]).query).items()}
         return AuthorizationCodeResult(code=found["code"], state=found["state"], iss=found.get("iss"))
 
-    memory = _Memory()
+    memory = InMemoryTokens()
     metadata = OAuthClientMetadata.model_validate({"client_name": "rehearsal", "redirect_uris": [REDIRECT]})
     auth = OAuthClientProvider(url, metadata, memory, show, returned)
     trusted = ssl.create_default_context(cafile=engine.certificates.authority)

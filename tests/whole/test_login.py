@@ -9,32 +9,13 @@ from mcp.client.auth import OAuthClientProvider
 from mcp.client.auth.oauth2 import AuthorizationCodeResult
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from mcp.shared.auth import OAuthClientMetadata
 from mcp_types import TextContent
 
 from infra.local.deployment import USER, LocalDeployment
+from infra.rehearsal.person import InMemoryTokens
 
 REDIRECT = "http://localhost:8787/callback"
-
-
-class Memory:
-    """The tokens and the registration that the client stores."""
-
-    def __init__(self) -> None:
-        self.tokens: OAuthToken | None = None
-        self.client: OAuthClientInformationFull | None = None
-
-    async def get_tokens(self) -> OAuthToken | None:
-        return self.tokens
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        self.tokens = tokens
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return self.client
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self.client = client_info
 
 
 class Browser:
@@ -55,7 +36,7 @@ class Browser:
         return AuthorizationCodeResult(code=found["code"], state=found["state"], iss=found.get("iss"))
 
 
-async def ask_as_a_newcomer(deployment: LocalDeployment, mode: str, memory: Memory) -> tuple[list[str], str]:
+async def ask_as_a_newcomer(deployment: LocalDeployment, mode: str, memory: InMemoryTokens) -> tuple[list[str], str]:
     """The tools that a client lists that had no token before, and what one call answers."""
     browser = Browser()
     metadata = OAuthClientMetadata.model_validate({"client_name": "test", "redirect_uris": [REDIRECT]})
@@ -75,7 +56,7 @@ async def ask_as_a_newcomer(deployment: LocalDeployment, mode: str, memory: Memo
 def test_a_client_without_a_token_finds_the_login_and_comes_back_with_one(
     deployment: LocalDeployment, mode: str
 ) -> None:
-    memory = Memory()
+    memory = InMemoryTokens()
     tools, tags = asyncio.run(ask_as_a_newcomer(deployment, mode, memory))
     assert tools == ["get_module_schema", "call", "batch"]
     assert "security" in tags

@@ -48,14 +48,14 @@ def test_the_address_that_was_judged_is_the_one_that_is_connected_to(monkeypatch
 def resolve(monkeypatch: pytest.MonkeyPatch, addresses: list[str], then: list[str] | None = None) -> list[str]:
     """A resolver that answers these, and something else from the second time on; the names it was asked."""
     asked: list[str] = []
-    real = asyncio.BaseEventLoop.getaddrinfo
+    real = socket.getaddrinfo
 
-    async def answer(self: asyncio.BaseEventLoop, host: str, port: int, **more: Any) -> Any:
+    def answer(host: str, port: int, *flags: Any, **more: Any) -> Any:
         if host.replace(".", "").isdigit():
-            return await real(self, host, port, **more)
+            return real(host, port, *flags, **more)
         asked.append(host)
         now = addresses if then is None or len(asked) == 1 else then
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in now]
 
-    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", answer)
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
     return asked

@@ -51,7 +51,7 @@ class DestructiveUse:
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What a request says about the agreement of its person."""
+    """The agreement of the person of a request, as far as the request states it."""
 
     claimed: bool = False
     """Whether the program that sent it says that the person agrees; it counts only where the person cannot be asked."""

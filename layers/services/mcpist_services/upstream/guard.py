@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import Iterable
-from ipaddress import ip_address
 
 import httpcore2
 
-from mcpist.bounded_http.addresses import Address, ForbiddenAddress, check_addresses
+from mcpist.bounded_http.addresses import ForbiddenAddress, check_addresses, resolve
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
@@ -24,11 +23,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         """Connect to the first address of a host that answers; one forbidden address forbids the host."""
-        try:
-            async with asyncio.timeout(timeout):
-                addresses = await _resolve(host, port)
-        except TimeoutError as error:
-            raise httpcore2.ConnectTimeout("the name was not resolved in time") from error
+        addresses = await asyncio.to_thread(resolve, host, port, timeout)
         check_addresses(addresses, port)
         failed: httpcore2.ConnectError | httpcore2.ConnectTimeout | None = None
         for address in addresses:
@@ -50,12 +45,3 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         await asyncio.sleep(seconds)
-
-
-async def _resolve(host: str, port: int) -> list[Address]:
-    """Return all addresses of a host from the machine's resolver."""
-    try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=1)
-    except OSError as error:
-        raise httpcore2.ConnectError("the host's name is not known") from error
-    return list(dict.fromkeys(ip_address(entry[4][0]) for entry in found))
