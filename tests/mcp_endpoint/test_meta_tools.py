@@ -12,34 +12,46 @@ from infra.local.login import LocalLogin
 from mcp_endpoint.arguments import INPUT_SCHEMAS
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.meta_tools import categories
-from mcp_endpoint.meta_tools.declaration import ToolAnswer, call_tool, declare
+from mcp_endpoint.meta_tools.declaration import MAX_NAMES_CHARACTERS, ToolAnswer, call_tool, count_modules, declare
 from mcpist.caller import Proof, Role, Subject
 from mcpist.errors import InvalidRequest, UpstreamUnavailable
 from mcpist.people import directory
 from mcpist.running import broker
 from mcpist.running import send as sending
 from mcpist.running.broker import Credential
+from mcpist.tools.index import ModuleEntry
+from mcpist.tools.permissions import Permissions
 from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from tests.core.loopback import Reply, Service, json_response, serving
 from tests.peers.tokens import o200k
 
-# One line a module, as an upstream's categories would be described.
-OTHERS = {
-    "serena.code": "Symbols of a code base: find, read, edit.",
-    "serena.fs": "Files of a project: list, read, search.",
-}
 
-
-def test_the_three_meta_tools_with_ten_modules_stay_under_900_tokens(organization: str, login: LocalLogin) -> None:
+def test_the_three_meta_tools_with_twenty_modules_stay_under_800_tokens(organization: str, login: LocalLogin) -> None:
     directory.put_role(organization, Role("members", modules=NAMES))
     tools = declare(directory.identify(Subject(login.issuer, "uma"), organization=organization))
     listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
-    others = list(OTHERS.items())[: max(0, 10 - len(NAMES))]
-    listed[0]["description"] += "".join(f"\n- {name}: {says}" for name, says in others)
-    assert listed[0]["description"].count("\n- ") >= 10
+    listed[0]["description"] += "".join(f", category.number_{number}" for number in range(20 - len(NAMES)))
     (tokens,) = o200k(json.dumps(listed, ensure_ascii=False, separators=(",", ":")))
-    assert tokens < 900
+    assert tokens < 800
+
+
+def test_a_description_names_some_modules_and_counts_the_others() -> None:
+    modules = [ModuleEntry(f"category.number_{number}", "", "mcp", None, {}) for number in range(5_000)]
+    assert count_modules(modules[:2]) == "2 modules: category.number_0, category.number_1"
+    text = count_modules(modules)
+    assert text.startswith("5000 modules: category.number_0, ")
+    assert text.endswith(" and 4988 more")
+    assert len(text) < MAX_NAMES_CHARACTERS + 50
+    assert count_modules([]) == "0 modules"
+
+
+def test_without_arguments_the_modules_are_listed_with_their_descriptions(exchange: Exchange) -> None:
+    (text,) = call_tool(exchange, "get_module_schema", {})
+    modules = {module.pop("module"): module for module in json.loads(text)["modules"]}
+    assert modules["rag"]["description"].startswith("The organization's own Markdown documents")
+    assert modules["rag"]["tools"] == len(Permissions(exchange.caller, CATALOGUE).tools(CATALOGUE.index.modules["rag"]))
+    assert "github" in modules
 
 
 def test_no_argument_is_declared_to_come_in_a_header() -> None:

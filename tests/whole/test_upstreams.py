@@ -75,8 +75,8 @@ def test_the_batch_of_the_readme_runs_over_two_upstreams_and_our_own_documents(u
 
 def test_a_client_sees_categories_not_tools_and_a_server_that_is_down_hides_nothing(user: McpUser) -> None:
     description = user.tools()[0].description
-    assert "- clock: " in description
-    assert "- gone: A server that is down" in description
+    assert "clock, " in description
+    assert "gone" in description
     assert "get_current_time" not in description
     assert error(user, "get_module_schema", modules=["gone"])["code"] == "UPSTREAM_UNAVAILABLE"
     (schema,) = user.texts("get_module_schema", modules=["clock"])

@@ -41,8 +41,8 @@ type Answer = Sequence[Part] | ToolAnswer | BatchView | UrlElicitation
 """The parts of an answer, the state of a batch, or an address to open first."""
 
 GET_MODULE_SCHEMA_DESCRIPTION = (
-    "First step: what modules offer. Tools come as one-line signatures (-> fields of the answer); "
-    "name `tools`, or set full, for JSON Schemas; `query` finds tools for a task. Modules:\n{modules}"
+    "First step: what modules offer. Tools come as one-line signatures (-> fields of the answer); name `tools`, or "
+    "set full, for JSON Schemas; `query` finds tools for a task. Without arguments it lists the {modules}"
 )
 CALL_DESCRIPTION = "Run one tool. The answer is compact; raw_output gives the service's own JSON."
 BATCH_DESCRIPTION = (
@@ -60,6 +60,7 @@ READ_ONLY_ANNOTATIONS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 MAX_LINE_CHARACTERS = 200
+MAX_NAMES_CHARACTERS = 240  # of the names that the description of a meta-tool has, whatever number of modules there is
 
 
 def declare(caller: Caller) -> list[Tool]:
@@ -70,12 +71,22 @@ def declare(caller: Caller) -> list[Tool]:
     return [
         _declaration(
             "get_module_schema",
-            GET_MODULE_SCHEMA_DESCRIPTION.format(modules=format_modules(modules)),
+            GET_MODULE_SCHEMA_DESCRIPTION.format(modules=count_modules(modules)),
             READ_ONLY_ANNOTATIONS,
         ),
         _declaration("call", CALL_DESCRIPTION, running),
         _declaration("batch", BATCH_DESCRIPTION, running),
     ]
+
+
+def count_modules(modules: Sequence[ModuleEntry]) -> str:
+    """Return e.g. `40 modules: files, github, ... and 38 more`, with as many names as a description has room for."""
+    names = [module.name for module in modules]
+    while len(", ".join(names)) > MAX_NAMES_CHARACTERS:
+        names.pop()
+    more = len(modules) - len(names)
+    named = f": {', '.join(names)}" if names else ""
+    return f"{len(modules)} modules{named}" + (f" and {more} more" if more else "")
 
 
 def format_modules(modules: Iterable[ModuleEntry]) -> str:

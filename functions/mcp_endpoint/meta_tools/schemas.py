@@ -23,11 +23,13 @@ def describe_modules(
 ) -> list[dict[str, Any]]:
     """Return the named modules; with a query those with matching tools, and whether their accounts are connected.
 
-    A named module that cannot answer is `{module, error}` beside the others; the error is raised if none can.
+    Without any of both, return the list of all modules. A named module that cannot answer is `{module, error}` beside
+    the others; the error is raised if none can.
     """
     if not modules and not query:
-        names = ", ".join(module.name for module in permissions.modules())
-        raise InvalidRequest(field="modules", problem=f"name at least one module ({names}), or give a query")
+        if tools or full:
+            raise InvalidRequest(field="modules", problem="name the modules of these tools")
+        return [_summarize_module(permissions, entry) for entry in permissions.modules()]
     permissions.load_tools(modules)
     entries, failed = _find_modules(permissions, modules)
     hits = [hit for hit in permissions.search(query) if not entries or hit.module in modules] if query else None
@@ -42,6 +44,12 @@ def describe_modules(
         answers = _with_connections(permissions, entries, answers)
     locale = permissions.caller.locale
     return answers + [{"module": name, "error": error.as_dict(locale)} for name, error in failed.items()]
+
+
+def _summarize_module(permissions: Permissions, entry: ModuleEntry) -> dict[str, Any]:
+    """Return a module with the number of its tools, where that is known without asking a server."""
+    known = {"tools": len(permissions.tools(entry))} if entry.listed else {}
+    return {"module": entry.name, "description": entry.description, **known}
 
 
 def _find_modules(
