@@ -14,8 +14,8 @@ from infra.cli.document import CommandResult
 from infra.cli.endpoint import Endpoint, EndpointSession
 from infra.cli.inputs import text_of
 from infra.cli.options import BatchFile, Token, Url
-from infra.cli.progress import parse_progress, progress_uri
 from infra.cli.progress_view import ProgressView, progress_view
+from mcpist.batch.view.progress import parse_progress, progress_uri
 from mcpist.polling import Polling
 
 POLLING = Polling(initial_seconds=0.2, max_seconds=1.0, growth=1.2)

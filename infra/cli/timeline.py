@@ -5,7 +5,7 @@ and only the functions know the ledger's format.
 """
 
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from rich.cells import cell_len
@@ -14,33 +14,12 @@ from typer import Argument
 from infra.cli.document import CommandResult
 from infra.cli.endpoint import Endpoint
 from infra.cli.options import Token, Url
-from infra.cli.progress import Progress, Step, parse_progress, progress_uri
 from infra.cli.progress_view import title
+from mcpist.batch.view.progress import Progress, parse_progress, progress_uri
+from mcpist.batch.view.timeline import TimelineRow, critical_path, timeline_rows
 
 MIN_BAR_WIDTH = 20
 MAX_BAR_WIDTH = 80
-
-
-@dataclass(frozen=True)
-class TimelineRow:
-    """A step in time, in seconds since the batch's start."""
-
-    id: str
-    tool: str
-    state: str
-    after: str
-    """The need that ended last, for which the step waited."""
-    opened: float | None
-    """The end of that need."""
-    started: float | None
-    ended: float | None
-    critical: bool
-    """Whether the step is on the critical path."""
-
-    @property
-    def waited(self) -> float | None:
-        """The seconds from `opened` to `started`: the overhead of the machine."""
-        return None if self.started is None or self.opened is None else max(0.0, self.started - self.opened)
 
 
 def timeline(
@@ -52,24 +31,6 @@ def timeline(
     lines = timeline_rows(progress)
     drawing = render_timeline(progress, lines, shutil.get_terminal_size((100, 24)).columns)
     return CommandResult([drawing], facts(progress, lines), drawing=drawing)
-
-
-def timeline_rows(progress: Progress) -> list[TimelineRow]:
-    """Return a row for each step, in the order of the batch."""
-    steps = {step.id: step for step in progress.steps}
-    critical = set(critical_path(progress))
-    return [_line(progress, step, steps, critical=step.id in critical) for step in progress.steps]
-
-
-def critical_path(progress: Progress) -> list[str]:
-    """Return the critical path: from the step that ended last, back to the need of each that ended last."""
-    steps = {step.id: step for step in progress.steps}
-    found: list[str] = []
-    at = _last(list(steps.values()))
-    while at is not None:
-        found.append(at.id)
-        at = _last([steps[need] for need in at.needs])
-    return found[::-1]
 
 
 def facts(progress: Progress, lines: list[TimelineRow]) -> dict[str, Any]:
@@ -104,22 +65,6 @@ def render_timeline(progress: Progress, lines: list[TimelineRow], columns: int) 
             *(_row(row, widths, _bar(line, whole, room)) for row, line in zip(rows, lines, strict=True)),
         ]
     )
-
-
-def _line(progress: Progress, step: Step, steps: dict[str, Step], *, critical: bool) -> TimelineRow:
-    def since(moment: float | None) -> float | None:
-        return None if moment is None else max(0.0, moment - progress.started_at)
-
-    need = _last([steps[need] for need in step.needs])
-    opened = None if step.waits_for else need.ended_at if need else progress.started_at
-    after = need.id if need else ""
-    ended = since(step.ended_at)
-    return TimelineRow(step.id, step.tool, step.state, after, since(opened), since(step.started_at), ended, critical)
-
-
-def _last(steps: list[Step]) -> Step | None:
-    """Return the step that ended last."""
-    return max((step for step in steps if step.ended_at is not None), key=lambda step: step.ended_at or 0, default=None)
 
 
 def _cells(line: TimelineRow) -> list[str]:

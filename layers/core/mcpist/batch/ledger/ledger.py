@@ -5,6 +5,7 @@ Items, all under `pk` ORGANIZATION#BATCH:
     step#007            one step: its request, its claim, and its ending with a result or an error
     element#007#0042    one element of a step with `each`: its claim and its ending
     execution#NAME      a further execution of the batch, which one sandbox starts
+Two items in partitions of their own list the batch (`listing.py`).
 A step first ends, by its item, and then settles, by the header. An element has no place in the header: it only ends.
 """
 
@@ -26,6 +27,7 @@ from mcpist.batch.ledger.items import (
     step_key,
     table,
 )
+from mcpist.batch.ledger.listing import listing_items
 from mcpist.batch.ledger.map_results import gather_results
 from mcpist.batch.ledger.records import Ending, Entry, Header, Status, StoredJson
 from mcpist.batch.ledger.records import partition_key as partition_key
@@ -36,7 +38,7 @@ from mcpist.files import storage
 def write(header: Header, entries: Iterable[Entry], elements: Iterable[Entry] = ()) -> None:
     """Store a new batch: its header, its steps, and elements that ended in another batch; 25 items a request."""
     items = [entry_item(header, entry) for entry in (*entries, *elements)]
-    table().put_many([header_item(header), *items])
+    table().put_many([header_item(header), *items, *listing_items(header)])
 
 
 def get_header(pk: str) -> Header:
