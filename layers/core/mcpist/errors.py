@@ -50,6 +50,7 @@ McpistError
 │   ├── ToolDisabled               TOOL_DISABLED 403
 │   │   └── ApprovalRequired
 │   └── NotConfigured              NOT_CONFIGURED 503
+│       └── ProgramUnavailable
 ├── AccountError                   the user connects an account
 │   ├── ConnectionRequired         CONNECTION_REQUIRED 409
 │   ├── ReconnectRequired          RECONNECT_REQUIRED 409
@@ -66,7 +67,11 @@ McpistError
 │   └── StoreUnavailable           STORE_UNAVAILABLE 503
 │       └── NewerFormat
 ├── ToolExecutionError             TOOL_EXECUTION_ERROR 500, as the service's message says
-│   └── UpstreamCallError
+│   ├── UpstreamCallError
+│   ├── ProgramFailed
+│   ├── ProgramKilled
+│   ├── ProgramLimitReached
+│   └── OutputRefused
 └── DefectError                    us
     ├── InvalidConfiguration       VALIDATION_ERROR 400
     ├── IntegrityError             INTEGRITY_ERROR 500
@@ -327,6 +332,10 @@ class NotConfigured(AdministratorError):
     code, status = "NOT_CONFIGURED", 503
 
 
+class ProgramUnavailable(NotConfigured):
+    """A program that is missing, not executable, or made for another machine."""
+
+
 # -- the user connects an account ---------------------------------------------------------------------
 
 
@@ -426,6 +435,22 @@ class UpstreamCallError(ToolExecutionError):
     """A tool of an upstream server answered that it failed; `result` is that answer."""
 
     result: Mapping[str, Any] | None = None
+
+
+class ProgramFailed(ToolExecutionError):
+    """A program ended with an exit code other than 0; `problem` is the end of its standard error."""
+
+
+class ProgramKilled(ToolExecutionError):
+    """A signal ended a program."""
+
+
+class ProgramLimitReached(ToolExecutionError):
+    """A program was killed since it used more than its limits allow."""
+
+
+class OutputRefused(ToolExecutionError):
+    """A program left a file that is not taken: a link, a strange name, too many, or none where one is required."""
 
 
 # -- us -----------------------------------------------------------------------------------------------

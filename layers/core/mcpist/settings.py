@@ -44,6 +44,12 @@ class Settings:
     """The path of the SSM parameters that hold our OAuth apps."""
     token_broker: str = ""
     """The ARN of the token broker's alias."""
+    program_runner: str = ""
+    """The ARN of the program runner's alias."""
+    programs: str = "/opt/config/programs"
+    """The path of the folder of the packaged programs."""
+    allowed_programs: tuple[str, ...] = ()
+    """The absolute paths of programs that may run without being packaged; only the embedded AWS sets it."""
     connect_client_id: str = ""
     """The client id of the pages under /connect at the identity provider."""
     login_url: str = ""

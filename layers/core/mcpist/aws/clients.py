@@ -83,6 +83,7 @@ def client(
     connect_seconds: float | None = None,
     read_seconds: float | None = None,
     attempts: int | None = None,
+    signature: str | None = None,
 ) -> Any:
     """Return a low-level client with short timeouts and few attempts: shorter and fewer if `store_seconds` is set.
 
@@ -100,6 +101,7 @@ def client(
             retries={"mode": "standard", "total_max_attempts": attempts or tries},
             parameter_validation=False,
             user_agent=session().user_agent(),
+            signature_version=signature,
         ),
     )
 

@@ -102,6 +102,9 @@ TEXTS: Mapping[str, Text] = {
         '"{name}" waits for approval: {problem}.', "Ask the operator to review it and run `mcpist upstream approve`."
     ),
     "NotConfigured": Text("{service} is not set up here: {problem}.", "Ask an administrator to set up its app."),
+    "ProgramUnavailable": Text(
+        "The program {program} does not run here: {problem}.", "Tell the operator: its declaration or package is wrong."
+    ),
     # The user connects an account.
     "ConnectionRequired": Text("No {service} account is connected.", "Connect one: {url}"),
     "ReconnectRequired": Text("The connected {service} account is no longer accepted.", "Connect it again: {url}"),
@@ -136,6 +139,16 @@ TEXTS: Mapping[str, Text] = {
     "ToolExecutionError": Text(
         "{service} answered {http_status}: {problem}", "Read the service's message and correct the call."
     ),
+    "ProgramFailed": Text(
+        "{program} ended with exit code {exit_code}: {problem}", "Read the program's message and correct the arguments."
+    ),
+    "ProgramKilled": Text(
+        "{program} was ended by {signal}: {problem}", "Correct the arguments, or give it less to do."
+    ),
+    "ProgramLimitReached": Text(
+        "{program} was ended, because it went past its limit of {limit} {resource}.", "Give it less to do at once."
+    ),
+    "OutputRefused": Text("{program} left an output that is not taken: {problem}.", "Tell the program's owner."),
     "UpstreamCallError": Text("{service} answered: {problem}", "Read the server's message and correct the call."),
     # The operator.
     "InvalidConfiguration": Text(

@@ -111,6 +111,10 @@ TEXTS: Mapping[str, Text] = {
     "NotConfigured": Text(
         "{service} はまだ設定されていません: {problem}。", "管理者にアプリの設定を依頼してください。"
     ),
+    "ProgramUnavailable": Text(
+        "プログラム {program} はここでは実行できません: {problem}。",
+        "運用者に連絡してください。宣言またはパッケージに誤りがあります。",
+    ),
     # The user connects an account.
     "ConnectionRequired": Text("{service} のアカウントが接続されていません。", "接続してください: {url}"),
     "ReconnectRequired": Text("接続済みの {service} アカウントが無効になりました。", "接続し直してください: {url}"),
@@ -147,6 +151,17 @@ TEXTS: Mapping[str, Text] = {
     "ToolExecutionError": Text(
         "{service} の応答 {http_status}: {problem}", "サービスのメッセージを確認して、呼び出しを直してください。"
     ),
+    "ProgramFailed": Text(
+        "{program} が終了コード {exit_code} で終了しました: {problem}",
+        "プログラムのメッセージを確認して、引数を直してください。",
+    ),
+    "ProgramKilled": Text(
+        "{program} はシグナル {signal} で終了しました: {problem}", "引数を直すか、処理量を減らしてください。"
+    ),
+    "ProgramLimitReached": Text(
+        "{program} は上限({limit} {resource})を超えたため停止しました。", "一度に処理する量を減らしてください。"
+    ),
+    "OutputRefused": Text("{program} の出力を受け取れません: {problem}。", "プログラムの管理者に連絡してください。"),
     "UpstreamCallError": Text(
         "{service} の応答: {problem}", "サーバーのメッセージを確認して、呼び出しを直してください。"
     ),

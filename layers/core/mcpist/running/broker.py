@@ -1,19 +1,17 @@
 """Client of the token broker: messages to `token_broker:live`, and a short-lived cache.
 
 A message is `{"operation", "proof": {"kind", "value"}, "organization", "roles": [...], ...}`, with the `correlation` id
-of the door's request; a response is `{"result": ...}` or `{"error": {"type", "details"}}`. Every failure becomes one of
-our own errors, which quotes neither the message nor the response.
+of the door's request.
 """
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from mcpist.aws.clients import AwsError, client, store_errors
+from mcpist.aws import functions
 from mcpist.caller import Caller
-from mcpist.errors import ExecutionsExhausted, InternalError, McpistError, UpstreamUnavailable, from_message
+from mcpist.errors import UpstreamUnavailable
 from mcpist.memory import Memory
 from mcpist.settings import settings
 from mcpist.telemetry.invocation import correlation
@@ -26,7 +24,6 @@ INVOKE_TIMEOUT_SECONDS = 12
 MAX_INVOKE_ATTEMPTS = 2
 # A revocation waits for providers; a function behind API Gateway has 29 s.
 ADMINISTRATION_TIMEOUT_SECONDS = 26
-THROTTLE_RETRY_SECONDS = 1
 
 type CacheKey = tuple[str, str, tuple[str, ...], str]
 
@@ -109,17 +106,8 @@ def invoke(
     """Send a message and return the broker's result; use one attempt for a message that must not be repeated."""
     correlated = {"correlation": correlation()} if correlation() else {}
     with span("broker", operation=message["operation"]):
-        request_id, failed, body = _invoke({**message, **correlated}, seconds, attempts)
-    if failed:
-        raise UpstreamUnavailable(service="token broker", problem=f"it failed in request {request_id}")
-    try:
-        payload = json.loads(body)
-        if isinstance(payload, dict) and isinstance(result := payload.get("result"), dict):
-            return result
-        error = payload["error"]
-    except (ValueError, TypeError, KeyError):
-        raise UpstreamUnavailable(service="token broker", problem=f"no answer in request {request_id}") from None
-    raise _parse_error(error, request_id)
+        function = settings().token_broker
+        return functions.invoke(function, "token broker", {**message, **correlated}, seconds=seconds, attempts=attempts)
 
 
 def _message(caller: Caller, operation: str) -> dict[str, Any]:
@@ -129,29 +117,6 @@ def _message(caller: Caller, operation: str) -> dict[str, Any]:
     proof = {"kind": caller.proof.kind, "value": caller.proof.value}
     message: dict[str, Any] = {"operation": operation, "proof": proof, "organization": caller.organization}
     return message | {"roles": caller.role_names, **({"client": asdict(caller.client)} if caller.client.name else {})}
-
-
-def _invoke(message: Mapping[str, Any], seconds: float, attempts: int) -> tuple[str, bool, bytes]:
-    """Return the request's id, whether the function failed, and its response."""
-    try:
-        with store_errors("token broker"):
-            answer = client("lambda", read_seconds=seconds, attempts=attempts).invoke(
-                FunctionName=settings().token_broker, Payload=json.dumps(message)
-            )
-            body = answer["Payload"].read()
-    except AwsError as error:
-        if error.code == "TooManyRequestsException":
-            raise ExecutionsExhausted(retry_after=THROTTLE_RETRY_SECONDS) from error
-        raise UpstreamUnavailable(service="token broker", problem=f"it cannot be asked ({error.code})") from error
-    return answer["ResponseMetadata"].get("RequestId", "unknown"), "FunctionError" in answer, body
-
-
-def _parse_error(message: Any, request_id: str) -> McpistError:
-    """Return the broker's error; one that this release does not know is a defect."""
-    try:
-        return from_message(message)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        return InternalError(request_id=request_id)
 
 
 def _parse_credential(result: dict[str, Any]) -> Credential:

@@ -1,0 +1,53 @@
+"""Messages to our own functions: `{"result": ...}` or `{"error": {"type", "details"}}` is what they answer.
+
+Every failure becomes one of our own errors, which quotes neither the message nor the response.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from mcpist.aws.clients import AwsError, client, store_errors
+from mcpist.errors import ExecutionsExhausted, InternalError, McpistError, UpstreamUnavailable, from_message
+
+THROTTLE_RETRY_SECONDS = 1
+
+
+def invoke(function: str, name: str, message: Mapping[str, Any], *, seconds: float, attempts: int) -> dict[str, Any]:
+    """Send a message to a function, which errors call `name`, and return its result or raise its typed error."""
+    request_id, failed, body = _invoke(function, name, message, seconds, attempts)
+    if failed:
+        raise UpstreamUnavailable(service=name, problem=f"it failed in request {request_id}")
+    try:
+        payload = json.loads(body)
+        if isinstance(payload, dict) and isinstance(result := payload.get("result"), dict):
+            return result
+        error = payload["error"]
+    except (ValueError, TypeError, KeyError):
+        raise UpstreamUnavailable(service=name, problem=f"no answer in request {request_id}") from None
+    raise _parse_error(error, request_id)
+
+
+def _invoke(
+    function: str, name: str, message: Mapping[str, Any], seconds: float, attempts: int
+) -> tuple[str, bool, bytes]:
+    """Return the request's id, whether the function failed, and its response."""
+    try:
+        with store_errors(name):
+            answer = client("lambda", read_seconds=seconds, attempts=attempts).invoke(
+                FunctionName=function, Payload=json.dumps(message)
+            )
+            body = answer["Payload"].read()
+    except AwsError as error:
+        if error.code == "TooManyRequestsException":
+            raise ExecutionsExhausted(retry_after=THROTTLE_RETRY_SECONDS) from error
+        raise UpstreamUnavailable(service=name, problem=f"it cannot be asked ({error.code})") from error
+    return answer["ResponseMetadata"].get("RequestId", "unknown"), "FunctionError" in answer, body
+
+
+def _parse_error(message: Any, request_id: str) -> McpistError:
+    """Return the function's error; one that this release does not know is a defect."""
+    try:
+        return from_message(message)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return InternalError(request_id=request_id)

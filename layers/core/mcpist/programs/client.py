@@ -1,0 +1,110 @@
+"""The doors' client of `program_runner`: it stages a run's files, sends the message and reads the response."""
+
+import hashlib
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from mcpist.aws import functions
+from mcpist.errors import ExecutionsExhausted, StoreUnavailable, Timeout, TransientError
+from mcpist.files.records import FileRecord
+from mcpist.programs import transfer
+from mcpist.programs.messages import (
+    MAX_INLINE_BYTES,
+    InputFile,
+    Limits,
+    Output,
+    ProgramRequest,
+    ProgramResult,
+    ServerRequest,
+)
+from mcpist.settings import settings
+from mcpist.telemetry.invocation import correlation
+from mcpist.telemetry.tracing import span
+
+NAME = "program runner"
+# What a run needs beside its program: a start of the function, the transfer of its files, the end of its processes.
+OVERHEAD_SECONDS = 3.0
+MIN_SECONDS = 1.0
+# Clients are kept by their timeout, so that there are few of them.
+TIMEOUT_STEP_SECONDS = 5
+
+type Content = bytes | FileRecord
+
+
+def run(
+    request: ProgramRequest,
+    files: Mapping[str, Content] | None = None,
+    *,
+    deadline: float,
+    reads: bool = False,
+) -> ProgramResult:
+    """Run a program with these files in its folder, by their names; every output of the result has its content.
+
+    `deadline` is on the monotonic clock. An exit code other than 0 is a result. Raises ProgramUnavailable,
+    ProgramLimitReached, OutputRefused, AnswerTooLarge (of standard output), Timeout and UpstreamUnavailable; the last
+    two with the detail `may_have_happened` unless it `reads`.
+    """
+    uploads = transfer.uploads(request.organization) if request.outputs else ()
+    update = {
+        "correlation": correlation(),
+        "inputs": _staged(request, files or {}),
+        "uploads": tuple(upload for _, upload in uploads),
+        "limits": _within(request.limits, deadline, request.program),
+    }
+    result = ProgramResult.model_validate(_send(request.model_copy(update=update), deadline, reads=reads))
+    keys = [key for key, _ in uploads]
+    return result.model_copy(update={"outputs": tuple(_with_content(output, keys) for output in result.outputs)})
+
+
+def ask(request: ServerRequest, *, deadline: float) -> dict[str, Any]:
+    """Send one request to a stdio MCP server, and return its answer or raise its typed error."""
+    return _send(request.model_copy(update={"correlation": correlation()}), deadline, reads=request.reads)
+
+
+def _send(request: ProgramRequest | ServerRequest, deadline: float, *, reads: bool) -> dict[str, Any]:
+    seconds = max(MIN_SECONDS, deadline - time.monotonic())
+    timeout = max(MIN_SECONDS, seconds // TIMEOUT_STEP_SECONDS * TIMEOUT_STEP_SECONDS)
+    try:
+        with span("program_runner", operation=request.operation):
+            message = request.model_dump(mode="json")
+            return functions.invoke(settings().program_runner, NAME, message, seconds=timeout, attempts=1)
+    except ExecutionsExhausted:
+        raise
+    except TransientError as error:
+        late = isinstance(error, StoreUnavailable) and time.monotonic() >= deadline - TIMEOUT_STEP_SECONDS
+        failed = Timeout(service=NAME, seconds=round(timeout)) if late else error
+        if not reads:
+            failed.details["may_have_happened"] = True
+        raise failed from None
+
+
+def _within(limits: Limits, deadline: float, program: str) -> Limits:
+    """Return the limits with at most the time that is left; Timeout if there is none."""
+    left = deadline - time.monotonic() - OVERHEAD_SECONDS
+    if left <= 0:
+        raise Timeout(service=program, seconds=0)
+    return limits.model_copy(update={"seconds": min(limits.seconds, left)})
+
+
+def _staged(request: ProgramRequest, files: Mapping[str, Content]) -> tuple[InputFile, ...]:
+    """Return the inputs: stored files by presigned URLs, contents within the message while there is room."""
+    staged, room = [], MAX_INLINE_BYTES - len(request.stdin)
+    for name, content in files.items():
+        if isinstance(content, FileRecord):
+            url = transfer.download_url(content.path)
+            staged.append(InputFile(name=name, sha256=content.sha256, size_bytes=content.size_bytes, url=url))
+            continue
+        inline = len(content) <= room
+        room -= len(content) if inline else 0
+        url = "" if inline else transfer.download_url(transfer.store(request.organization, content))
+        digest = hashlib.sha256(content).hexdigest()
+        kept = content if inline else None
+        staged.append(InputFile(name=name, sha256=digest, size_bytes=len(content), content=kept, url=url))
+    return tuple(staged)
+
+
+def _with_content(output: Output, keys: list[str]) -> Output:
+    if output.upload is None:
+        return output
+    return output.model_copy(update={"content": transfer.load(keys[output.upload], output.sha256)})
