@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +13,7 @@ from infra.bench.usage import Tables, billed
 from infra.local.aws_requests import AwsRequest, HookPhase
 from infra.local.deployment import LocalDeployment
 from infra.local.template import Function
+from mcpist.aws.attributes import Item
 
 # Assumed, not measured: Lambda's own log lines for an invocation, and a request to a service.
 PLATFORM_LOG_BYTES, SERVICE_REQUEST_BYTES = 700, 1024
@@ -111,7 +112,11 @@ class Meter:
     def _tables(self) -> Tables:
         dynamodb = self.deployment.aws.client("dynamodb").get_paginator("scan")
         tables = self.deployment.aws.template.tables
-        return Tables(
-            {one.name: [*dynamodb.paginate(TableName=one.name).search("Items[]")] for one in tables},
-            {one.name: len(one.definition.get("GlobalSecondaryIndexes", ())) for one in tables},
-        )
+        items = {one.name: [*dynamodb.paginate(TableName=one.name).search("Items[]")] for one in tables}
+        return Tables(items, {one.name: _usual_copies(one.definition, items[one.name]) for one in tables})
+
+
+def _usual_copies(definition: Mapping[str, Any], items: Sequence[Item]) -> int:
+    """Return the number of indexes whose key most items have."""
+    keys = [index["KeySchema"][0]["AttributeName"] for index in definition.get("GlobalSecondaryIndexes", ())]
+    return sum(2 * sum(key in item for item in items) > len(items) for key in keys)

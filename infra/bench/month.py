@@ -63,8 +63,10 @@ def audit_table() -> str:
     template = _read({})
     days = int(template.intrinsics.parameters["AuditDays"])
     (audit,) = [one for one in template.tables if one.id == "Audit"]
-    copies = 1 + len(audit.definition.get("GlobalSecondaryIndexes", []))
-    each = size(serialize(_typical_row())) + INDEX_OVERHEAD_BYTES
+    row = _typical_row()
+    indexes = [index["KeySchema"][0]["AttributeName"] for index in audit.definition.get("GlobalSecondaryIndexes", [])]
+    copies = 1 + sum(key in row for key in indexes)
+    each = size(serialize(row)) + INDEX_OVERHEAD_BYTES
     months = days / DAYS_OF_A_MONTH
     kept: Usage = {
         "dynamodb_gb_month": 1_000_000 * each * copies / 2**30 * months,

@@ -1,6 +1,7 @@
 """`mcpist audit`: who did what with which account, the newest rows first."""
 
 import re
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
@@ -8,12 +9,13 @@ from typer import Option
 
 from infra.cli.access import Access, with_access
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.rest_client import RestSession
+from infra.cli.rest_client import RestSession, part
 from infra.cli.table import render_table
+from mcpist.visible_text import visible
 
 _RELATIVE_TIME = re.compile(r"(\d{1,6})([mhd])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
-_COLUMNS = ("time", "user", "event", "service", "account", "tool", "outcome", "request")
+_COLUMNS = ("time", "user", "event", "service", "account", "tool", "outcome", "id")
 EXPORT_ROWS = 1_000
 
 
@@ -23,8 +25,15 @@ def show_audit(
     user: Annotated[str, Option(metavar="USER", help="Only rows of this user.")] = "",
     service: Annotated[str, Option(metavar="SERVICE", help="Only rows of this service, or `administration`.")] = "",
     event: Annotated[str, Option(metavar="EVENT", help="use, connect, refresh, failure, change, look, ...")] = "",
-    outcome: Annotated[str, Option(metavar="CODE", help="succeeded, started, or an error's code.")] = "",
+    outcome: Annotated[str, Option(metavar="CODE", help="succeeded, started, an error's code, or failed.")] = "",
     tool: Annotated[str, Option(metavar="TOOL", help="A tool, or an action such as users.update.")] = "",
+    client: Annotated[str, Option(metavar="NAME", help="Only rows of the program of this name.")] = "",
+    request: Annotated[str, Option(metavar="ID", help="Only rows of this request.")] = "",
+    batch: Annotated[str, Option(metavar="ID", help="Only rows of this batch.")] = "",
+    text: Annotated[str, Option(metavar="TEXT", help="Only rows with this text in any column.")] = "",
+    story: Annotated[
+        str | None, Option(metavar="ROW", help="Show all rows of the request that this row belongs to.")
+    ] = None,
     since: Annotated[str, Option(metavar="TIME", help="A day, a time, or a duration before now, such as 12h.")] = "7d",
     until: Annotated[str | None, Option(metavar="TIME", help="As --since. [default: now]")] = None,
     limit: Annotated[int, Option(metavar="ROWS", help="Rows of a page.")] = 100,
@@ -33,17 +42,24 @@ def show_audit(
         Literal["csv", "jsonl"] | None, Option(help="Export all rows in this format, from the first page on.")
     ] = None,
 ) -> CommandResult:
-    """Show who did what with which account, the newest rows first."""
-    query = {"user": user, "service": service, "event": event, "outcome": outcome, "tool": tool}
-    query |= {"since": parse_time(since).isoformat(), "until": parse_time(until).isoformat() if until else ""}
+    """Show who did what with which account, the newest rows first: your own, as an administrator all."""
     session = access.session()
+    if story:
+        found = session.get(f"/v1/audit/{part(story)}")
+        return CommandResult(metadata=found, drawing=_draw(found["rows"]))
+    query = {"user": user, "service": service, "event": event, "outcome": outcome, "tool": tool}
+    query |= {"client": client, "request": request, "batch": batch, "text": text}
+    query |= {"since": parse_time(since).isoformat(), "until": parse_time(until).isoformat() if until else ""}
     if export:
         text = _export(session, {**query, "format": export})
         return CommandResult([text], drawing=text.rstrip("\n"))
     page = session.get("/v1/audit", **query, limit=limit, cursor=cursor)
-    table = render_table(_COLUMNS, [[str(row[name])[:40] for name in _COLUMNS] for row in page["rows"]])
     more = f"\nmore with --cursor '{page['cursor']}'" if page["cursor"] else ""
-    return CommandResult(metadata=page, drawing=table + more)
+    return CommandResult(metadata=page, drawing=_draw(page["rows"]) + more)
+
+
+def _draw(rows: Iterable[Mapping[str, Any]]) -> str:
+    return render_table(_COLUMNS, [[visible(str(row[name]))[:40] for name in _COLUMNS] for row in rows])
 
 
 def _export(session: RestSession, query: dict[str, Any]) -> str:

@@ -93,7 +93,7 @@ def test_the_organization_is_shown_changed_and_replaced(ada: RestClient) -> None
     assert ada.send("PUT", "/v1/organization", {**document, "users": {}}).json["error"].endswith("administrator.")
 
 
-READS = ["/v1/users", "/v1/users/ada", "/v1/users/ada/preview", "/v1/roles", "/v1/roles/members", "/v1/audit"]
+READS = ["/v1/users", "/v1/users/ada", "/v1/users/ada/preview", "/v1/roles", "/v1/roles/members"]
 READS += ["/v1/roles/members/preview", "/v1/organization"]
 CHANGES: list[tuple[str, str, Any]] = [
     ("POST", "/v1/users", {"user": "eve", "name": "Eve", "sub": "e"}),
@@ -232,3 +232,27 @@ def test_a_key_is_in_no_error_and_no_log(
     answer = rest.post("/v1/grants", {"service": "github", "key": "k-secret-1", **wrong})
     assert answer.json["code"] == "VALIDATION_ERROR"
     assert "k-secret" not in answer.text + caplog.text + "".join(capfd.readouterr())
+
+
+def test_a_person_searches_and_reads_only_rows_about_themselves(ada: RestClient, rest: RestClient) -> None:
+    ada.post("/v1/roles", {"name": "r"})
+    rest.call("rag-list-tags")
+    uma = rest.of("uma")
+    (own,) = rows(uma)
+    assert (own["user"], own["tool"]) == ("uma", "rag.list_tags")
+    assert rows(uma, user="uma", client=own["client_name"], text="RAG.list") == [own]
+    assert rows(uma, event="change") == []
+    assert [row["id"] for row in uma.get(f"/v1/audit/{own['id']}").json["rows"]] == [own["id"]]
+    (change,) = rows(ada, event="change")
+    assert uma.get(f"/v1/audit/{change['id']}").json["code"] == "AUDIT_ROW_NOT_FOUND"
+    assert ada.get(f"/v1/audit/{own['id']}").json["row"] == own
+    assert ada.get("/v1/audit/none").status == 404
+    for path in ("/v1/audit", f"/v1/audit/{own['id']}"):
+        assert rest.of(None).get(path).status == 401
+
+
+def test_a_search_for_another_persons_rows_is_refused_with_a_row(ada: RestClient, rest: RestClient) -> None:
+    assert rest.of("uma").get("/v1/audit", user="ada").status == 403
+    assert [(row["user"], row["tool"], row["outcome"]) for row in rows(ada, outcome="failed")] == [
+        ("uma", "audit.read", "AUTHORIZATION_ERROR")
+    ]

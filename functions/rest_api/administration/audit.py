@@ -1,4 +1,7 @@
-"""The audit: who did what with which account, with filters, pages and an export."""
+"""The audit: who did what with which account, with filters, pages and an export.
+
+An administrator sees all rows of the organization, everybody else those about themselves.
+"""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
@@ -8,8 +11,10 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BaseModel, Field
 
 from mcpist.errors import InvalidRequest
-from mcpist.telemetry.audit_search import MAX_ROWS, Filters, as_csv, as_json_lines, find
+from mcpist.telemetry.audit_rows import as_csv, as_json_lines
+from mcpist.telemetry.audit_search import MAX_ROWS, Filters, find, find_story
 from rest_api.administration.changes import administration
+from rest_api.exchange import current
 from rest_api.router import new_router
 
 DEFAULT_DAYS = 7
@@ -22,6 +27,7 @@ router = new_router()
 class AuditRow(BaseModel):
     """One thing that happened, or was refused."""
 
+    id: str
     time: str
     user: str
     roles: list[str]
@@ -31,6 +37,7 @@ class AuditRow(BaseModel):
     tool: str
     outcome: Annotated[str, Field(description="`succeeded`, `started` before a write, or the code of an error")]
     request: str
+    correlation: Annotated[str, Field(description="The first request, which all its steps and log lines name")]
     batch: str
     target: str
     before: dict[str, Any] | None
@@ -45,7 +52,18 @@ class AuditPage(BaseModel):
     """Some rows, the newest first."""
 
     rows: list[AuditRow]
-    cursor: Annotated[str, Field(description="Where the next page begins; empty on the last page")]
+    cursor: Annotated[
+        str,
+        Field(description="Where the next page begins; empty on the last page. A page before it may be short or empty"),
+    ]
+
+
+class AuditStory(BaseModel):
+    """All rows of one request, the oldest first: of the endpoint, its steps and the token broker."""
+
+    row: AuditRow
+    rows: list[AuditRow]
+    complete: Annotated[bool, Field(description="False where there are more rows than can be read at once")]
 
 
 def _filter(description: str) -> Any:
@@ -70,31 +88,55 @@ def search_audit(
     user: Annotated[str, _filter("Only rows of this user")] = "",
     service: Annotated[str, _filter("Only rows of this service, or `administration`")] = "",
     event: Annotated[str, _filter("use, connect, refresh, failure, revoke, kill, change or look")] = "",
-    outcome: Annotated[str, _filter("`succeeded`, `started`, or the code of an error")] = "",
+    outcome: Annotated[str, _filter("`succeeded`, `started`, the code of an error, or `failed` for all errors")] = "",
     tool: Annotated[str, _filter("A tool such as module.create_issue, or an action such as users.update")] = "",
     request: Annotated[str, _filter("Only rows of this request")] = "",
     batch: Annotated[str, _filter("Only rows of this batch")] = "",
+    client: Annotated[str, _filter("Only rows of the program of this name")] = "",
+    correlation: Annotated[str, _filter("Only rows of this first request")] = "",
+    text: Annotated[str, _filter("Only rows with this text in any column")] = "",
     limit: Annotated[int, Query(ge=1, le=MAX_ROWS)] = 100,
     cursor: Annotated[str, Query(max_length=128, description="The cursor of the page before")] = "",
     format_: Annotated[Literal["json", "csv", "jsonl"], Query(alias="format")] = "json",
 ) -> Response[AuditPage | str]:
-    """Search the rows of the organization, the newest first; `csv` and `jsonl` name the cursor in `x-next-cursor`."""
-    work = administration()
-    with work.permitted("audit.read"):
-        now = datetime.now(UTC)
-        page = find(
-            work.caller.organization,
-            since=_in_utc(since or now - timedelta(days=DEFAULT_DAYS)),
-            until=_in_utc(until or now + timedelta(minutes=1)),
-            filters=Filters(user, service, event, outcome, tool, request, batch),
-            limit=limit,
-            cursor=cursor,
-        )
+    """Search rows, the newest first; `csv` and `jsonl` name the cursor in the header `x-next-cursor`.
+
+    Without the right to administer only your own rows are searched.
+    """
+    now = datetime.now(UTC)
+    page = find(
+        current().caller.organization,
+        since=_in_utc(since or now - timedelta(days=DEFAULT_DAYS)),
+        until=_in_utc(until or now + timedelta(minutes=1)),
+        filters=Filters(_visible_user(user), service, event, outcome, tool, request, batch, client, correlation, text),
+        limit=limit,
+        cursor=cursor,
+    )
     if format_ == "json":
         return Response(200, "application/json", AuditPage.model_validate({"rows": page.rows, "cursor": page.cursor}))
     media_type, write = EXPORTS[format_]
     headers = {CURSOR_HEADER: page.cursor, "content-disposition": f'attachment; filename="audit.{format_}"'}
     return Response(200, media_type, write(page.rows), headers=headers)
+
+
+@router.get(
+    "/v1/audit/<row>", tags=["administration"], summary="Show a row with its story", operation_id="get_audit_row"
+)
+def get_audit_row(row: str) -> AuditStory:
+    """Show a row and all rows of the request that it belongs to; yours, unless you are an administrator."""
+    story = find_story(current().caller.organization, row, user=_visible_user(""))
+    return AuditStory.model_validate({"row": story.row, "rows": story.rows, "complete": story.is_complete})
+
+
+def _visible_user(user: str) -> str:
+    """Return the user whose rows the caller may see, empty for all; another's need the right to administer."""
+    caller = current().caller
+    if caller.system_role != "admin" and not user:
+        return caller.user
+    if user != caller.user:
+        with administration().permitted("audit.read"):
+            pass
+    return user
 
 
 def _in_utc(moment: datetime) -> datetime:

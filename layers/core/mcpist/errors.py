@@ -37,6 +37,7 @@ McpistError
 │   │   └── ConfirmationDeclined
 │   ├── UserNotFound               USER_NOT_FOUND 404
 │   ├── RoleNotFound               ROLE_NOT_FOUND 404
+│   ├── AuditRowNotFound           AUDIT_ROW_NOT_FOUND 404
 │   ├── Conflict                   CONFLICT 409
 │   │   ├── AlreadyExists
 │   │   └── RequestInProgress
@@ -218,6 +219,12 @@ class RoleNotFound(CallerError):
     """A role that the organization does not have."""
 
     code, status = "ROLE_NOT_FOUND", 404
+
+
+class AuditRowNotFound(CallerError):
+    """A row of the audit that does not exist, has expired, or is about somebody else."""
+
+    code, status = "AUDIT_ROW_NOT_FOUND", 404
 
 
 class RouteNotFound(CallerError):

@@ -10,9 +10,9 @@ import pytest
 
 from mcpist.aws.table import Table
 from mcpist.caller import ClientInfo, Role
-from mcpist.errors import InvalidRequest, StoreUnavailable
+from mcpist.errors import AuditRowNotFound, InvalidRequest, StoreUnavailable
 from mcpist.settings import settings
-from mcpist.telemetry import audit, audit_search
+from mcpist.telemetry import audit, audit_rows, audit_search
 from mcpist.telemetry.audit_search import Filters
 from tests.core.sample import caller
 
@@ -47,6 +47,7 @@ def test_a_row_records_the_user_the_tool_and_the_account(aws: list[str]) -> None
         "tool": "shop.get_item",
         "outcome": "succeeded",
         "request": "r1",
+        "correlation": "",
         "batch": "b1",
         "door": "",
         "client_name": "code",
@@ -61,6 +62,7 @@ def test_a_row_can_record_an_event_of_a_grant(aws: list[str]) -> None:
     (row,) = audit_search.find("acme", **EVER).rows
     moment = datetime.fromisoformat(row.pop("time"))
     assert abs((datetime.now(UTC) - moment).total_seconds()) < 60
+    assert row.pop("id")
     assert row == {
         "user": "uma",
         "roles": ["members"],
@@ -70,6 +72,7 @@ def test_a_row_can_record_an_event_of_a_grant(aws: list[str]) -> None:
         "tool": "",
         "outcome": "succeeded",
         "request": "r1",
+        "correlation": "",
         "batch": "",
         "target": "",
         "before": None,
@@ -131,11 +134,13 @@ def test_a_filtered_page_is_filled_by_several_requests() -> None:
     assert ([row["request"] for row in rest.rows], rest.cursor) == (["0"], "")
 
 
-@pytest.mark.parametrize("filters", [Filters(), Filters("uma"), Filters(service="shop"), Filters(outcome="succeeded")])
+@pytest.mark.parametrize(
+    "filters", [Filters(), Filters("uma"), Filters(service="shop"), Filters(outcome="succeeded"), Filters(text="SHOP")]
+)
 def test_rows_are_found_between_two_times_on_different_days(filters: Filters) -> None:
     for day in (1, 2, 3):
         append("use", request=str(day))
-        move(f"2026-03-0{day}T12:00:00.000000+00:00#x")
+        move(moment(day, 12))
     times: dict[str, Any] = {"since": moment(2, 12), "until": moment(3, 12)}
     assert [row["request"] for row in audit_search.find("acme", **times, filters=filters).rows] == ["2"]
     times["until"] = moment(3, 13)
@@ -144,6 +149,55 @@ def test_rows_are_found_between_two_times_on_different_days(filters: Filters) ->
     assert [row["request"] for row in audit_search.find("acme", **times, filters=filters, cursor=page.cursor).rows] == [
         "2"
     ]
+
+
+@pytest.mark.parametrize("filters", [Filters(), Filters(tool="shop.get_item"), Filters("uma", text="nothing")])
+def test_a_page_costs_a_bounded_number_of_requests_and_goes_on_at_its_cursor(aws: list[str], filters: Filters) -> None:
+    append("use", request="old", tool="shop.get_item", client=ClientInfo("nothing"))
+    move(moment(1, 12))
+    append("use", request="new", tool="shop.get_item", client=ClientInfo("nothing"))
+    aws.clear()
+    found, cursor, pages = [], "", 0
+    while pages == 0 or cursor:
+        page = audit_search.find("acme", since=moment(0, 0), until=EVER["until"], filters=filters, cursor=cursor)
+        found += [row["request"] for row in page.rows]
+        assert len(aws) <= audit_search.MAX_PAGE_REQUESTS
+        aws.clear()
+        cursor, pages = page.cursor, pages + 1
+    assert found == ["new", "old"]
+    assert pages <= 6
+
+
+def test_what_failed_is_found_without_reading_what_succeeded(aws: list[str]) -> None:
+    for outcome in ("succeeded", "AUTHORIZATION_ERROR", "started", "TIMEOUT", "revoked"):
+        append("use", request=outcome, outcome=outcome)
+    append("use", outcome="TIMEOUT", organization="globex")
+    aws.clear()
+    assert found(outcome="failed") == ["TIMEOUT", "AUTHORIZATION_ERROR"]
+    assert found(outcome="TIMEOUT", user="uma") == ["TIMEOUT"]
+    assert found(outcome="failed", user="ada") == []
+    assert aws == ["Query"] * 3
+
+
+def test_free_text_is_found_in_any_column_and_case() -> None:
+    audit.record_change(ADA, action="roles.update", target="roles.members", request="1", after={"deny": ["*.Drop_*"]})
+    append("use", request="2", account="Octocat (583231)")
+    assert found(text="drop_") == ["1"]
+    assert found(text="octoCAT") == ["2"]
+    assert found(text="nobody") == []
+
+
+def test_a_story_has_the_rows_of_one_request_of_its_user() -> None:
+    ours = {"correlation": "first", "batch": "b1"}
+    for door, change in (("1", {}), ("2", {"event": "refresh"}), ("other", {"correlation": "second"}), ("3", {})):
+        audit.write_row(row_item(request=door) | ours | change)
+    audit.write_row(row_item(request="ada's", user="ada") | ours)
+    (third, *_) = audit_search.find("acme", **EVER, filters=Filters("uma")).rows
+    story = audit_search.find_story("acme", third["id"], user="uma")
+    assert (story.row, [row["request"] for row in story.rows], story.is_complete) == (third, ["1", "2", "3"], True)
+    for wrong in (("acme", third["id"], "ada"), ("globex", third["id"], ""), ("acme", "20260101T000000000000.ab", "")):
+        with pytest.raises(AuditRowNotFound):
+            audit_search.find_story(*wrong[:2], user=wrong[2])
 
 
 @pytest.mark.parametrize("wrong", [{"limit": 0}, {"limit": 1_001}, {"cursor": "made up"}])
@@ -162,12 +216,21 @@ def found(**filters: Any) -> list[str]:
     return [row["request"] for row in audit_search.find("acme", **EVER, filters=Filters(**filters)).rows]
 
 
+def row_item(**row: Any) -> dict[str, Any]:
+    """Return the item of a row of a batch's step."""
+    usual: dict[str, Any] = {"organization": "acme", "user": "uma", "roles": [], "service": "shop", "event": "use"}
+    return audit.new_row(**{**usual, "account": "", "outcome": "succeeded", "request": "r1", **row})
+
+
 def moment(day: int, hour: int) -> datetime:
-    return datetime(2026, 3, day, hour, tzinfo=UTC)
+    """Return a time of one of the first days of the month before the last."""
+    start = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=45)
+    return start + timedelta(days=day, hours=hour)
 
 
-def move(sort_key: str) -> None:
+def move(time: datetime) -> None:
     """Change the time of today's only row."""
+    sort_key = f"{audit.timestamp(time)}#x"
     table = Table(settings().audit_table, "audit")
     (item,) = table.query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
     table.delete(item["pk"], item["sk"])
@@ -203,13 +266,14 @@ def test_an_export_quotes_what_a_spreadsheet_would_run() -> None:
     audit.record_change(
         ADA, action="users.update", target="users.uma", request="r1", after={"name": "Uma", "roles": []}
     )
-    append("use", account='=HYPERLINK("x"), "y"')
+    append("use", account='=HYPERLINK("x"), "y"', user="\uff1dcmd()")
     rows = audit_search.find("acme", **EVER).rows
-    read = list(csv.DictReader(io.StringIO(audit_search.as_csv(rows))))
+    read = list(csv.DictReader(io.StringIO(audit_rows.as_csv(rows))))
     assert read[0]["account"] == '\'=HYPERLINK("x"), "y"'
+    assert read[0]["user"] == "'\uff1dcmd()"
     assert read[1]["after"] == '{"name": "Uma", "roles": []}'
     assert read[1]["roles"] == "members writers"
-    assert [json.loads(line) for line in audit_search.as_json_lines(rows).splitlines()] == rows
+    assert [json.loads(line) for line in audit_rows.as_json_lines(rows).splitlines()] == rows
 
 
 def test_any_reason_that_a_row_is_not_written_is_an_outage_of_the_audit() -> None:

@@ -62,32 +62,38 @@ class Table:
             )
         )
 
-    def query_descending(
+    def query_page(
         self,
         key: str,
         value: str,
         between: tuple[str, str],
+        *,
         index: str = "",
         filters: Mapping[str, str] | None = None,
-        *,
-        page: int = 100,
-    ) -> Iterator[Item]:
-        """Read the items of one key between two sort keys, the highest first, one request a page.
+        limit: int = 0,
+        descending: bool = False,
+    ) -> tuple[list[Item], str]:
+        """Read items of one key between two sort keys by one request.
 
-        `key` is the partition key of the table or of `index`; `filters` are values that other attributes must have.
+        Return the items and the sort key at which the request ended before the last one; empty if it did not. `key` is
+        the partition key of the table or of `index`; `filters` are values that other attributes must have; `limit` is
+        the number of items that are read, whatever the filters leave of them.
         """
         conditions = " AND ".join(f"#{name} = :{name}" for name in filters or {})
         values = {f":{name}": expected for name, expected in (filters or {}).items()}
-        return self._pages(
-            "query",
-            KeyConditionExpression=f"{key} = :key AND sk BETWEEN :low AND :high",
-            ScanIndexForward=False,
-            Limit=page,
-            ExpressionAttributeValues=serialize({":key": value, ":low": between[0], ":high": between[1], **values}),
-            **({"IndexName": index} if index else {}),
-            **({"FilterExpression": conditions} if filters else {}),
-            **({"ExpressionAttributeNames": {f"#{name}": name for name in filters}} if filters else {}),
-        )
+        with store_errors(self.label):
+            response = self._client.query(
+                TableName=self.name,
+                KeyConditionExpression=f"{key} = :key AND sk BETWEEN :low AND :high",
+                ScanIndexForward=not descending,
+                ExpressionAttributeValues=serialize({":key": value, ":low": between[0], ":high": between[1], **values}),
+                **({"Limit": limit} if limit else {}),
+                **({"IndexName": index} if index else {}),
+                **({"FilterExpression": conditions} if filters else {}),
+                **({"ExpressionAttributeNames": {f"#{name}": name for name in filters}} if filters else {}),
+            )
+        end = deserialize(response.get("LastEvaluatedKey", {})).get("sk", "")
+        return [deserialize(item) for item in response["Items"]], end
 
     def scan(self, prefix: str, *, keys_only: bool = False) -> Iterator[Item]:
         """Read all items whose partition keys begin with the prefix, consistently, one request a page."""

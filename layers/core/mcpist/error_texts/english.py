@@ -81,6 +81,7 @@ TEXTS: Mapping[str, Text] = {
     "AlreadyExists": Text('There is a {kind} "{name}" already.', "Choose another name, or change the existing one."),
     "UserNotFound": Text('There is no user "{name}".', "Users: {known}."),
     "RoleNotFound": Text('There is no role "{name}".', "Roles: {known}."),
+    "AuditRowNotFound": Text('There is no audit row "{row}".', "A row is named by the `id` that the audit shows."),
     "PayloadTooLarge": Text(
         "The request has {size_bytes} bytes; at most {limit_bytes} are allowed.", "Send less at once."
     ),

@@ -90,6 +90,7 @@ TEXTS: Mapping[str, Text] = {
     "AlreadyExists": Text("{kind}「{name}」は既にあります。", "別の名前を選ぶか、既存のものを変更してください。"),
     "UserNotFound": Text("ユーザー「{name}」はいません。", "ユーザー: {known}。"),
     "RoleNotFound": Text("ロール「{name}」はありません。", "ロール: {known}。"),
+    "AuditRowNotFound": Text("監査記録「{row}」はありません。", "記録は監査に表示される `id` で指定します。"),
     "PayloadTooLarge": Text(
         "リクエストは {size_bytes} バイトです。上限は {limit_bytes} バイトです。", "小さく分けてください。"
     ),

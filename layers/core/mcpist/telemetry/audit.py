@@ -1,8 +1,8 @@
 """The audit table: one row per use, connection, refresh, failure, revocation and change; appended and never changed.
 
 Refused ones have a row, too, whose outcome is the error's code.
-No argument, result or secret is in it. Items: `pk` ORGANIZATION#DAY, `sk` TIME#ID; the indexes `by_user` and
-`by_service` sort the same rows by time.
+No argument, result or secret is in it. Items: `pk` ORGANIZATION#DAY, `sk` TIME#ID; the indexes `by_user`,
+`by_service` and `by_failure`, in which only refusals and errors are, sort the same rows by time.
 """
 
 import logging
@@ -151,6 +151,7 @@ def new_row(
     """Return the item of a row that is written now."""
     now = datetime.now(UTC)
     changed = {"target": target, "before": before, "after": after} if target else {}
+    failed = {"failure_key": organization} if is_failure(outcome) else {}
     return {
         "pk": f"{organization}#{now:%Y-%m-%d}",
         "sk": f"{timestamp(now)}#{secrets.token_hex(4)}",
@@ -164,14 +165,21 @@ def new_row(
         "tool": tool,
         "outcome": outcome,
         "request": request,
+        "correlation": invocation.correlation(),
         "batch": batch,
         **changed,
+        **failed,
         "door": invocation.door(),
         "client_name": client.name,
         "client_version": client.version,
         "client_id": client.id,
         "expires_at": int(now.timestamp()) + settings().audit_days * SECONDS_PER_DAY,
     }
+
+
+def is_failure(outcome: str) -> bool:
+    """Whether an outcome is the code of an error."""
+    return outcome.isupper()
 
 
 def write_row(row: Item) -> None:
