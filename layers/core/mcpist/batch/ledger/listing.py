@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from mcpist.aws.attributes import Item
 from mcpist.batch.ledger.items import read_header, table
@@ -35,8 +34,8 @@ def list_recent(organization: str, user: str | None = None, before: str = "", li
         raise InvalidRequest(field="before", problem="take it from the page before")
     limit = min(limit, MAX_PAGE_BATCHES)
     pk = _listing_key(organization, user)
-    found = table().query_descending("pk", pk, (_FIRST, before or _LAST), page=limit + 1)
-    keys = [item["sk"] for item in islice(found, limit + 1)]
+    found, _ = table().query_page("pk", pk, (_FIRST, before or _LAST), limit=limit + 1, descending=True)
+    keys = [item["sk"] for item in found]
     ids = [key.partition("#")[2] for key in keys[:limit]]
     items = table().get_many([(partition_key(organization, batch), "batch") for batch in ids])
     heads = {item["batch"]: read_header(item) for item in items if item["expires_at"] > time.time()}
