@@ -25,6 +25,8 @@ MCP_ROUTES = {
     "ANY /mcp/{organization}",
     "ANY /mcp/categories",
     "ANY /mcp/{organization}/categories",
+    "ANY /mcp/readonly",
+    "ANY /mcp/{organization}/readonly",
     "ANY /.well-known/oauth-protected-resource",
     "ANY /.well-known/oauth-protected-resource/{proxy+}",
     "ANY /.well-known/oauth-authorization-server",

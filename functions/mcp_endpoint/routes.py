@@ -1,6 +1,7 @@
 """The HTTP routes of the endpoint: MCP requests, metadata for the login, and preflights of browsers."""
 
 import time
+from dataclasses import replace
 from functools import cache
 
 from mcp_endpoint.exchange import Exchange
@@ -15,6 +16,7 @@ from mcpist.people.quota import request_quota
 MAX_BODY_BYTES = 1_000_000
 PROTOCOL_HEADERS = ("last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id")
 WELL_KNOWN = "/.well-known/"
+READING_SUFFIX = "/readonly"
 
 protocol = cache(Protocol)
 
@@ -28,7 +30,8 @@ def answer(request: HttpRequest, request_id: str, deadline: float) -> HttpRespon
     if request.method != "POST":
         return json_response(405, {"error": "only POST is served here"}, {"allow": "POST"})
     body = request.body(MAX_BODY_BYTES)
-    exchange = Exchange(authorize(request), request_id, deadline)
+    caller = replace(authorize(request), reading_only=request.path.rstrip("/").endswith(READING_SUFFIX))
+    exchange = Exchange(caller, request_id, deadline)
     request_quota.count(exchange.caller, time.time())
     server = protocol(request.public_url, proxy=request.path.endswith("/categories"))
     status, headers, content = server.serve(request.path, request.headers, body, exchange)

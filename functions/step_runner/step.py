@@ -91,7 +91,7 @@ def _caller(head: Header) -> Caller:
         roles=head.roles,
         proof=Proof("warrant", head.warrant) if head.warrant else None,
     )
-    return replace(caller, client=head.client)
+    return replace(caller, client=head.client, reading_only=head.reading_only)
 
 
 def _find_shows(head: Header, module: str, tool: str) -> Shows:

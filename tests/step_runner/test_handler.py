@@ -140,6 +140,15 @@ def test_permissions_are_checked_again_when_the_step_runs(write: Write) -> None:
     assert error_of(entry()).code == "AUTHORIZATION_ERROR"
 
 
+def test_a_step_of_a_reading_batch_never_writes(write: Write) -> None:
+    directory.put_role("acme", Role("members", modules=("rag",), allow=("rag.*",)))
+    directory.access_cache.clear()
+    head = write(("put_doc", {"path": "notes/new.md", "content": "x"}, set()))
+    ledger.write(replace(head, reading_only=True), [entry()])
+    enter()
+    assert error_of(entry()).text().hint == "Use the same address without /readonly."
+
+
 def test_a_batch_closes_after_its_time_except_for_steps_with_live_claims(write: Write) -> None:
     steps = [("list_tags", {}, set())] * 3
     write(*steps, closes_in=-1, effect="writes")

@@ -21,13 +21,13 @@ PROGRAM_SECONDS = 120
 
 
 @pytest.mark.parametrize(
-    ("package", "protocol"),
-    [("@modelcontextprotocol/sdk", None), ("@modelcontextprotocol/client", "2026-07-28")],
+    ("package", "protocol", "path"),
+    [("@modelcontextprotocol/sdk", None, ""), ("@modelcontextprotocol/client", "2026-07-28", "/readonly")],
 )
 def test_a_typescript_client_logs_in_and_uses_each_meta_tool(
-    deployment: LocalDeployment, package: str, protocol: str | None
+    deployment: LocalDeployment, package: str, protocol: str | None, path: str
 ) -> None:
-    asked = {"sdk": package, "url": deployment.mcp_url, "person": USER.sub, "batch": BATCH}
+    asked = {"sdk": package, "url": deployment.mcp_url + path, "person": USER.sub, "batch": BATCH}
     answer = json.loads(run([PEERS / "client.mjs"], stdin=json.dumps(asked)))
     assert answer["tools"] == TOOLS
     assert answer.get("protocol") == protocol

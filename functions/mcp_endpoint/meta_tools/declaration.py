@@ -100,8 +100,12 @@ def format_modules(modules: Iterable[ModuleEntry]) -> str:
 
 
 def annotations_of(permissions: Permissions, modules: Iterable[ModuleEntry]) -> ToolAnnotations:
-    """Return hints for running any tool of the modules; a module whose tools are not known yet may destroy."""
+    """Return hints for running any tool of the modules; a module whose tools are not known yet may destroy.
+
+    A request that may only read cannot, whatever tools a server will list.
+    """
     effects: set[str] = set()
+    modules = () if permissions.caller.reading_only else modules
     for module in modules:
         effects |= {tool.effect for tool in permissions.tools(module)} if module.listed else {"destroys"}
     return ToolAnnotations(

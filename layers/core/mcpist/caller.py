@@ -104,6 +104,8 @@ class Caller:
     """The proof of the identity; None if the token broker is not needed."""
     client: ClientInfo = NO_CLIENT
     """The program with which the request is made."""
+    reading_only: bool = False
+    """Whether the request may only read, whatever the roles permit."""
 
     @property
     def role_names(self) -> tuple[str, ...]:

@@ -47,7 +47,8 @@ McpistError
 ├── AdministratorError             an administrator changes a permission or the configuration
 │   ├── AuthorizationError         AUTHORIZATION_ERROR 403
 │   │   ├── MembershipRequired
-│   │   └── OrganizationAmbiguous
+│   │   ├── OrganizationAmbiguous
+│   │   └── ReadingOnly
 │   ├── ToolDisabled               TOOL_DISABLED 403
 │   │   └── ApprovalRequired
 │   └── NotConfigured              NOT_CONFIGURED 503
@@ -321,6 +322,10 @@ class MembershipRequired(AuthorizationError):
 
 class OrganizationAmbiguous(AuthorizationError):
     """A member of several organizations has not named one."""
+
+
+class ReadingOnly(AuthorizationError):
+    """A tool that the caller's roles permit, at an address that serves only those that read."""
 
 
 class ToolDisabled(AdministratorError):

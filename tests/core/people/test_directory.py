@@ -175,6 +175,12 @@ def test_a_role_that_does_not_exist_is_refused_and_nothing_changes(uma: Subject)
     assert now(uma).role_names == ("members",)
 
 
+@pytest.mark.parametrize("reserved", ["categories", "readonly"])
+def test_no_organization_takes_the_place_of_another_address(reserved: str) -> None:
+    with pytest.raises(InvalidRequest):
+        directory.put_organization(reserved, name="Acme")
+
+
 @pytest.mark.parametrize("bad", ["", "a#b", "a/b"])
 def test_an_id_that_could_be_another_key_is_refused(bad: str, uma: Subject) -> None:
     with pytest.raises(InvalidRequest):

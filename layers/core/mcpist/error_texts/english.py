@@ -98,6 +98,10 @@ TEXTS: Mapping[str, Text] = {
     "OrganizationAmbiguous": Text(
         "You are a member of several organizations: {known}.", "Choose one: use /mcp/<organization>."
     ),
+    "ReadingOnly": Text(
+        '"{name}" changes something, and only tools that read are served at this address.',
+        "Use the same address without /readonly.",
+    ),
     "ToolDisabled": Text('"{name}" is switched off in your organization.', "Ask an administrator to switch it on."),
     "ApprovalRequired": Text(
         '"{name}" waits for approval: {problem}.', "Ask the operator to review it and run `mcpist upstream approve`."

@@ -105,6 +105,10 @@ TEXTS: Mapping[str, Text] = {
     "AuthorizationError": Text("「{name}」を使う権限がありません。", "組織の管理者に権限を依頼してください。"),
     "MembershipRequired": Text("この組織のメンバーではありません。", "管理者に追加を依頼してください。"),
     "OrganizationAmbiguous": Text("複数の組織のメンバーです: {known}。", "/mcp/<組織> で 1 つを指定してください。"),
+    "ReadingOnly": Text(
+        "「{name}」は変更を行います。このアドレスで使えるのは読み取り専用のツールだけです。",
+        "/readonly を除いたアドレスを使ってください。",
+    ),
     "ToolDisabled": Text("「{name}」は組織で無効になっています。", "管理者に有効化を依頼してください。"),
     "ApprovalRequired": Text(
         "「{name}」は承認待ちです({problem})。", "運用者に確認と `mcpist upstream approve` の実行を依頼してください。"

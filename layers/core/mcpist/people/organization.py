@@ -12,6 +12,7 @@ from mcpist.aws.codec import decode, encode
 from mcpist.caller import RegisteredModule, Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse, RoleNotFound, UserNotFound
 
+RESERVED_IDS = ("categories", "readonly")  # parts of the endpoint's addresses, where an organization's id may stand
 MAX_ROLES_PER_USER = 40  # so that the items of a user and their audit row fit into one transaction
 
 
@@ -94,6 +95,8 @@ class Organization:
     def validated(self) -> Self:
         """Return itself if all invariants hold; else InvalidRequest, whose `field` is the path of the wrong field."""
         _check_id("organization", self.id)
+        if self.id in RESERVED_IDS:
+            raise InvalidRequest(field="organization", problem=f"/mcp/{self.id} is another address of the endpoint")
         for name in self.roles:
             _check_id(f"roles.{name}", name)
         owners: dict[Subject, str] = {}

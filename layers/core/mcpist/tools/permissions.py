@@ -9,7 +9,14 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from mcpist.caller import Caller, Role
-from mcpist.errors import AdministratorError, AuthorizationError, ModuleNotFound, ToolDisabled, ToolNotFound
+from mcpist.errors import (
+    AdministratorError,
+    AuthorizationError,
+    ModuleNotFound,
+    ReadingOnly,
+    ToolDisabled,
+    ToolNotFound,
+)
 from mcpist.tools.catalogue import Catalogue, CatalogueView, nearest
 from mcpist.tools.index import Index, ModuleEntry, PromptEntry, ResourceEntry, ToolEntry
 from mcpist.tools.tool import Tool
@@ -48,7 +55,7 @@ class Permissions:
         if not may_have:
             raise AuthorizationError(name=name)
         if not self.tools(module):
-            raise ToolDisabled(name=name)
+            raise ReadingOnly(name=name) if self._is_only_for_writing(module) else ToolDisabled(name=name)
         return module
 
     def tools(self, module: ModuleEntry) -> list[ToolEntry]:
@@ -90,8 +97,10 @@ class Permissions:
             raise ToolNotFound(module=module_name, tool=name, known=known)
         if not self._permits(tool):
             raise AuthorizationError(name=full_name)
-        if not self.allows(tool):
+        if is_disabled(module_name, name, self.caller.disabled):
             raise ToolDisabled(name=full_name)
+        if not self.allows(tool):
+            raise ReadingOnly(name=full_name)
         return self.catalogue.module(module_name).tools[name]
 
     def require(self, module: str, tools: Collection[str]) -> None:
@@ -119,7 +128,7 @@ class Permissions:
 
     def allows(self, tool: ListedTool) -> bool:
         """Whether this caller may use the tool."""
-        return _allows(self.caller.roles, self.caller.disabled, tool)
+        return _allows(self.caller.roles, self.caller.disabled, tool, reading_only=self.caller.reading_only)
 
     def _may_get_tools(self, module: ModuleEntry) -> bool:
         """Whether a module without tools will perhaps have some for this caller, once read or approved."""
@@ -132,12 +141,19 @@ class Permissions:
     def _has(self, module: str) -> bool:
         return any(module in role.modules for role in self.caller.roles)
 
+    def _is_only_for_writing(self, module: ModuleEntry) -> bool:
+        """Whether a reading request is all that keeps the caller from a module's tools."""
+        caller = self.caller
+        tools = module.tools.values()
+        return caller.reading_only and any(_allows(caller.roles, caller.disabled, tool) for tool in tools)
+
     def _permits(self, tool: ListedTool) -> bool:
         return any(role_permits(role, tool) for role in self.caller.roles)
 
     @property
     def _view(self) -> dict[str, tuple[int, ...]]:
-        return _view(self.catalogue.index, self.caller.roles, self.caller.disabled)
+        caller = self.caller
+        return _view(self.catalogue.index, caller.roles, caller.disabled, reading_only=caller.reading_only)
 
 
 def role_permits(role: Role, tool: ListedTool) -> bool:
@@ -163,17 +179,23 @@ def is_disabled(module: str, tool: str, disabled: Collection[str]) -> bool:
 
 
 @lru_cache(MAX_CACHED_VIEWS)
-def _view(index: Index, roles: tuple[Role, ...], disabled: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+def _view(
+    index: Index, roles: tuple[Role, ...], disabled: tuple[str, ...], *, reading_only: bool
+) -> dict[str, tuple[int, ...]]:
     """Return the numbers of the tools that callers with these roles may use, by module."""
     view: dict[str, list[int]] = {}
     for number, tool in enumerate(index.tools):
-        if _allows(roles, disabled, tool):
+        if _allows(roles, disabled, tool, reading_only=reading_only):
             view.setdefault(tool.module, []).append(number)
     return {module: tuple(numbers) for module, numbers in view.items()}
 
 
-def _allows(roles: Iterable[Role], disabled: Collection[str], tool: ListedTool) -> bool:
-    return any(role_permits(role, tool) for role in roles) and not is_disabled(tool.module, tool.name, disabled)
+def _allows(roles: Iterable[Role], disabled: Collection[str], tool: ListedTool, *, reading_only: bool = False) -> bool:
+    return (
+        (tool.reads or not reading_only)
+        and any(role_permits(role, tool) for role in roles)
+        and not is_disabled(tool.module, tool.name, disabled)
+    )
 
 
 def _matches(name: str, masks: Iterable[str]) -> bool:

@@ -91,6 +91,7 @@ def _build_header(plan: Plan, permissions: Permissions, timeout: float, batch: s
         continue_on_error=plan.continue_on_error,
         correlation=correlation(),
         client=caller.client,
+        reading_only=caller.reading_only,
     )
 
 

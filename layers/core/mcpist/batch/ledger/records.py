@@ -54,6 +54,8 @@ class Header:
     """The id of the request that started the batch."""
     client: ClientInfo = NO_CLIENT
     """The program with which the caller started the batch."""
+    reading_only: bool = False
+    """Whether its steps may only read."""
     cancelled_at: float | None = None
     changed_at: float | None = None
     seq: Mapping[int, int] = field(default_factory=dict)
