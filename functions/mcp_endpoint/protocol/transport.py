@@ -45,10 +45,12 @@ class Protocol:
             await self._stop.wait()
 
     async def _serve(self, path: str, headers: dict[str, str], body: bytes, exchange: Exchange) -> AsgiResponse:
-        status, response_headers, chunks = 500, {}, []
+        status, response_headers, chunks, unread = 500, {}, [], [body]
 
         async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": body, "more_body": False}
+            while not unread:  # the next message would be that the client has disconnected, which no function learns
+                await asyncio.Event().wait()
+            return {"type": "http.request", "body": unread.pop(), "more_body": False}
 
         async def send(message: Any) -> None:
             nonlocal status, response_headers
