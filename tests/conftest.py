@@ -94,7 +94,13 @@ def put_acme(login: LocalLogin) -> None:
 @cache
 def template_of(issuer: str) -> Template:
     """The template as a stack behind this issuer has it, where nobody counts users' requests."""
-    given = {"Issuer": issuer, "PublicUrl": PUBLIC_URL, "Audience": AUDIENCE, "UserRequests": "0"}
+    given = {
+        "Issuer": issuer,
+        "PublicUrl": PUBLIC_URL,
+        "Audience": AUDIENCE,
+        "UserRequests": "0",
+        "UserConcurrency": "0",
+    }
     return read_template(TEMPLATE, given)
 
 

@@ -1,16 +1,19 @@
 """The HTTP routes of the endpoint: MCP requests, metadata for the login, and preflights of browsers."""
 
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.login_metadata import login_metadata, metadata
+from mcp_endpoint.protocol.message import may_wait
 from mcp_endpoint.protocol.transport import Protocol
 from mcpist.aws import cors
 from mcpist.aws.http_request import HttpRequest, HttpResponse, json_response
 from mcpist.errors import McpistError, RateLimitExceeded
 from mcpist.people.bearer import METADATA_PATH, authorize, challenge
+from mcpist.people.in_flight import in_flight
 from mcpist.people.quota import request_quota
 
 MAX_BODY_BYTES = 1_000_000
@@ -34,7 +37,8 @@ def answer(request: HttpRequest, request_id: str, deadline: float) -> HttpRespon
     exchange = Exchange(caller, request_id, deadline)
     request_quota.count(exchange.caller, time.time())
     server = protocol(request.public_url, proxy=request.path.endswith("/categories"))
-    status, headers, content = server.serve(request.path, request.headers, body, exchange)
+    with in_flight.counted(exchange.caller) if may_wait(body) else nullcontext():
+        status, headers, content = server.serve(request.path, request.headers, body, exchange)
     return {"statusCode": status, "headers": headers, "body": content.decode()}
 
 

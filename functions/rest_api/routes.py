@@ -8,6 +8,7 @@ from mcpist.aws import cors
 from mcpist.aws.http_request import HttpRequest, HttpResponse, json_response
 from mcpist.errors import McpistError, MethodNotAllowed, RateLimitExceeded
 from mcpist.people.bearer import challenge
+from mcpist.people.in_flight import in_flight
 from mcpist.people.quota import request_quota
 from rest_api import body, status
 from rest_api.exchange import Exchange, begin, current
@@ -27,9 +28,11 @@ def answer(request: HttpRequest, context: LambdaContext, deadline: float) -> Htt
     exchange = Exchange(request, context.aws_request_id, deadline)
     begin(exchange)
     status.note_start()
-    if request.path not in PUBLIC_PATHS:
-        request_quota.count(exchange.caller, time.time())
-    return resolve(body.normalized(request), context)
+    if request.path in PUBLIC_PATHS:
+        return resolve(body.normalized(request), context)
+    request_quota.count(exchange.caller, time.time())
+    with in_flight.counted(exchange.caller):
+        return resolve(body.normalized(request), context)
 
 
 def error_response(request: HttpRequest, error: McpistError, request_id: str) -> HttpResponse:

@@ -15,7 +15,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from infra.local.deployment import ROOT, USER, LocalDeployment, run_local_deployment, with_modules
 
-NO_REQUEST_LIMIT = {"UserRequests": "0"}  # one user sends more requests here than the limit of a minute
+# One user sends more requests here than the limit of a minute, and more at once.
+NO_REQUEST_LIMIT = {"UserRequests": "0", "UserConcurrency": "0"}
 SLOW_RESPONSE_SECONDS = 0.5
 # The assumed time of a service for an answer of about 2 KB.
 RESPONSE_DELAY_SECONDS, ANSWER_ROWS = 0.3, 20

@@ -2,12 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
 
 from infra.local.login import LocalLogin
+from mcpist.caller import Caller, Subject
 from mcpist.errors import RateLimitExceeded
+from mcpist.people.in_flight import InFlight
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 
@@ -68,6 +71,40 @@ def test_a_cold_call_is_counted_later_and_warm_ones_once_a_share(given: Given, a
     seen = Counter(aws)
     assert 5 <= seen.pop("UpdateItem") <= 9  # shares grow up to a tenth; two beginnings where a minute ended
     assert seen == {"PutItem": 30}
+
+
+def taken(user: str) -> AbstractContextManager[None]:
+    """A request of a user that another sandbox has in flight."""
+    return InFlight().counted(Caller("acme", user, Subject("", user), "user", ()))
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/categories"])
+def test_a_call_beside_too_many_others_is_told_when_to_retry(given: Given, path: str) -> None:
+    door = given(USER_CONCURRENCY="1").at(path)
+    with taken("uma"):
+        status, headers, answer = door.ask("call")
+        assert (status, headers["retry-after"], answer["error"]["code"]) == (429, "1", "RATE_LIMIT_EXCEEDED")
+        assert answer["error"]["details"] == {"limit": 1, "retry_after": 1, "retryable": True}
+        assert door.ask("list_tools")[0] == 200
+        assert door.of("ada").ask("call")[0] != 429
+
+
+def test_the_first_call_of_a_minute_counts_itself_in_flight_and_the_next_ones_do_not(
+    given: Given, aws: list[str]
+) -> None:
+    door = given(USER_CONCURRENCY="2", ORGANIZATION_CONCURRENCY="4")
+    door.call("call", module="rag", tool="list_tags")
+    assert aws.count("UpdateItem") == 1
+    aws.clear()
+    for _ in range(5):
+        door.call("call", module="rag", tool="list_tags")
+    assert aws == ["PutItem"] * 5
+
+
+@pytest.mark.parametrize("text", ["[]", "[1]", "{", "[" * 5_000, '{"method": ["tools/call"]}', '{"method": 1}'])
+def test_a_body_that_is_no_request_is_left_to_the_protocol(given: Given, text: str) -> None:
+    door = given(USER_CONCURRENCY="1")
+    assert door.send(door.event("call") | {"body": text})[0] == 400
 
 
 def begun(door: EndpointClient, **asked: Any) -> LedgerDriver:

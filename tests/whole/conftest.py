@@ -123,8 +123,8 @@ def vendors() -> Iterator[Vendors]:
 
 
 def is_quota_request(request: AwsRequest) -> bool:
-    """Whether a sandbox takes a share of what a user may send: one request to the store for many."""
-    return request.operation == "UpdateItem" and request.body["Key"]["sk"]["S"].startswith("requests#")
+    """Whether a sandbox counts what a user sends or has in flight: one request to the store for many."""
+    return request.operation == "UpdateItem" and request.body["Key"]["pk"]["S"].endswith("#quota")
 
 
 @pytest.fixture(scope="session")

@@ -62,6 +62,7 @@ McpistError
 │   ├── Timeout                    TIMEOUT 408
 │   ├── RateLimitExceeded          RATE_LIMIT_EXCEEDED 429
 │   │   ├── UserLimitReached
+│   │   ├── TooManyInFlight
 │   │   ├── StepLimitReached
 │   │   └── ExecutionsExhausted
 │   ├── UpstreamUnavailable        UPSTREAM_UNAVAILABLE 503
@@ -402,6 +403,10 @@ class RateLimitExceeded(TransientError):
 
 class UserLimitReached(RateLimitExceeded):
     """More requests than one user may send in a minute."""
+
+
+class TooManyInFlight(RateLimitExceeded):
+    """More requests at the same time than one user, or one organization, may have."""
 
 
 class StepLimitReached(RateLimitExceeded):

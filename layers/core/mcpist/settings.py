@@ -79,6 +79,10 @@ class Settings:
     """Whether the endpoint also lists the two tools for categories of upstream servers."""
     user_requests: int = 0
     """The requests that a user may send in a minute; 0 is no limit."""
+    user_concurrency: int = 0
+    """The requests that a user may have in flight at once; 0 is no limit, for the organization neither."""
+    organization_concurrency: int = 0
+    """The requests that an organization's users together may have in flight at once; 0 is no limit."""
     batch_steps: int = 0
     """The steps that an organization may run in a day; 0 is no limit."""
     allowed_origins: tuple[str, ...] = ()

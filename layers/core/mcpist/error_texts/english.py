@@ -126,6 +126,10 @@ TEXTS: Mapping[str, Text] = {
     "UserLimitReached": Text(
         "You have sent the {limit} requests that a user may send in a minute.", "Wait {retry_after} s."
     ),
+    "TooManyInFlight": Text(
+        "Too many requests are in flight: you or your organization may have {limit} at the same time.",
+        "Try again in {retry_after} s, with fewer requests at once; a batch runs many calls in one request.",
+    ),
     "ExecutionsExhausted": Text(
         "The deployment runs as many functions at once as its AWS account may.",
         "Try again in {retry_after} s. If this is frequent, an administrator asks AWS for more concurrent executions.",

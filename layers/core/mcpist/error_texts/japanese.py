@@ -136,6 +136,10 @@ TEXTS: Mapping[str, Text] = {
         "{service} のリクエスト数の上限に達しました。", "{retry_after} 秒後にもう一度試してください。"
     ),
     "UserLimitReached": Text("1 分間に送れる {limit} 件のリクエストに達しました。", "{retry_after} 秒待ってください。"),
+    "TooManyInFlight": Text(
+        "同時に処理中のリクエストが多すぎます。同時に送れるのは、ユーザーまたは組織ごとに {limit} 件です。",
+        "{retry_after} 秒後に、同時に送る数を減らして試してください。batch は多くの呼び出しを 1 件で実行します。",
+    ),
     "ExecutionsExhausted": Text(
         "AWS アカウントで同時に実行できる関数の数の上限に達しています。",
         "{retry_after} 秒後にもう一度試してください。"

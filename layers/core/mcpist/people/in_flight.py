@@ -1,0 +1,144 @@
+"""Requests in flight: how many a user and an organization may have at once, in all sandboxes together.
+
+An organization has one item of the ledger, under `pk` ORGANIZATION#quota and `sk` in_flight. Each lease is an attribute
+of it, named after the user and the sandbox; its value is the second in which it ends. A sandbox serves one request at a
+time, so an organization has at most as many requests in flight as sandboxes have leases.
+
+The only lease of a user is kept for a minute where the organization has less than half of its limit: the user's next
+requests in that sandbox ask the store nothing. Every other lease is released when its request ends. A kept lease counts
+although nothing may be in flight: so a user's limit may refuse one request too early, and an organization's may refuse
+from its half on.
+"""
+
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+
+from mcpist.aws.clients import AwsError
+from mcpist.aws.table import Table
+from mcpist.caller import Caller
+from mcpist.errors import StoreUnavailable, TooManyInFlight
+from mcpist.memory import Clock, Memory, on_forget, wall_clock
+from mcpist.settings import settings
+
+MAX_REQUEST_SECONDS = 30
+KEPT_LEASE_SECONDS = 60
+STALE_SECONDS = 60  # after its end a lease may be removed: no clock is wrong by so much
+MAX_STALE_LEASES = 16
+REFUSAL_SECONDS = 1
+MAX_USERS = 1_000
+_PREFIX, _USER_DIGITS = "lease_", 6
+
+logger = logging.getLogger(__name__)
+
+
+class InFlight:
+    """The leases of one sandbox."""
+
+    def __init__(self, clock: Clock = wall_clock) -> None:
+        self._clock = clock
+        self._kept: Memory[tuple[str, str], str] = Memory(KEPT_LEASE_SECONDS, MAX_USERS, clock)
+        self._refused: Memory[tuple[str, str], int] = Memory(REFUSAL_SECONDS, MAX_USERS, clock)
+        self._sandbox = ""
+        on_forget(self.clear)
+
+    def clear(self) -> None:
+        """Become another sandbox: one that starts from a snapshot must not share the name of its siblings."""
+        self._sandbox = ""
+
+    @contextmanager
+    def counted(self, caller: Caller) -> Iterator[None]:
+        """Count a request as in flight until the context ends; TooManyInFlight where there are too many already."""
+        lease = self._acquire(caller) if settings().user_concurrency else ""
+        try:
+            yield
+        finally:
+            if lease:
+                _remove(caller.organization, [lease])
+
+    def _acquire(self, caller: Caller) -> str:
+        """Return the lease that the request's end releases; an empty text where a lease is kept or none was needed."""
+        key = (caller.organization, caller.user)
+        if limit := self._refused.get(key):
+            raise TooManyInFlight(limit=limit, retry_after=REFUSAL_SECONDS)
+        if self._kept.get(key):
+            return ""
+        self._sandbox = self._sandbox or secrets.token_hex(4)
+        lease, now = f"{_PREFIX}{_user_digits(caller.user)}{self._sandbox}", int(self._clock())
+        try:
+            ends = now + KEPT_LEASE_SECONDS + MAX_REQUEST_SECONDS
+            item = _table().update(
+                f"{caller.organization}#quota",
+                "in_flight",
+                f"SET #{lease} = :ends, #expires_at = :ends",
+                values={":ends": ends},
+            )
+        except StoreUnavailable:
+            logger.warning("request not counted", extra={"organization": caller.organization, "user": caller.user})
+            return ""
+        leases = {name: ends for name, ends in item.items() if name.startswith(_PREFIX)}
+        stale = [name for name, ends in leases.items() if ends + STALE_SECONDS < now]
+        if limit := _exceeded_limit(leases, lease, now):
+            _remove(caller.organization, [lease, *stale])
+            raise TooManyInFlight(limit=self._refused.put(key, limit), retry_after=REFUSAL_SECONDS)
+        if not _is_quiet(leases, lease, now):
+            return lease
+        if len(stale) > MAX_STALE_LEASES:
+            _remove(caller.organization, stale)
+        self._kept.put(key, lease, since=now)
+        return ""
+
+
+in_flight = InFlight()
+
+
+def _exceeded_limit(leases: Mapping[str, int], lease: str, now: int) -> int:
+    """Return the limit that a request exceeds whose lease is among the leases; 0 where it may run.
+
+    The last places of an organization are for those of its users who have no request in flight.
+    """
+    of_user, of_organization = _count(leases, lease, now)
+    per_user, per_organization = settings().user_concurrency, settings().organization_concurrency
+    if of_user > per_user:
+        return per_user
+    free = per_organization - of_organization
+    return per_organization if per_organization and (free < 0 or 1 < of_user > free + 1) else 0
+
+
+def _is_quiet(leases: Mapping[str, int], lease: str, now: int) -> bool:
+    """Whether a lease may be kept: it is its user's only one, and the organization is far below its limit."""
+    of_user, of_organization = _count(leases, lease, now)
+    return of_user == 1 and 2 * of_organization <= (settings().organization_concurrency or 2 * of_organization)
+
+
+def _count(leases: Mapping[str, int], lease: str, now: int) -> tuple[int, int]:
+    """Return how many sandboxes serve the lease's user, and how many its organization.
+
+    What a user has beyond the limit is about to be refused, and takes no place from the others.
+    """
+    valid = [name.removeprefix(_PREFIX) for name, ends in leases.items() if ends >= now]
+    by_user = Counter(name[:_USER_DIGITS] for name in valid)
+    excess = sum(max(0, count - settings().user_concurrency) for count in by_user.values())
+    sandboxes = len({name[_USER_DIGITS:] for name in valid})
+    return by_user[lease.removeprefix(_PREFIX)[:_USER_DIGITS]], sandboxes - excess
+
+
+def _remove(organization: str, leases: Iterable[str]) -> None:
+    """Remove leases; one that cannot be removed ends by itself."""
+    try:
+        names = ", ".join(f"#{lease}" for lease in leases)
+        _table().update(f"{organization}#quota", "in_flight", f"REMOVE {names}", values={})
+    except (StoreUnavailable, AwsError):
+        logger.warning("lease not released", extra={"organization": organization})
+
+
+def _user_digits(user: str) -> str:
+    """Return a short name for a user; two users with the same one share a limit."""
+    return sha256(user.encode()).hexdigest()[:_USER_DIGITS]
+
+
+def _table() -> Table:
+    return Table(settings().ledger_table, "ledger")

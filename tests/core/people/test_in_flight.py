@@ -1,0 +1,215 @@
+"""The requests that a user and an organization have in flight, counted by several sandboxes together."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from mcpist.aws.table import Table
+from mcpist.caller import Caller
+from mcpist.errors import TooManyInFlight
+from mcpist.people.in_flight import KEPT_LEASE_SECONDS, MAX_REQUEST_SECONDS, STALE_SECONDS, InFlight
+from mcpist.settings import settings
+from tests.clock import Clock
+from tests.core.people.test_quota import failing
+from tests.core.sample import caller
+from tests.examples import examples
+
+UMA = caller()
+ORGANIZATIONS = count()  # each example has an organization of its own
+
+type Limits = Callable[[int, int], None]
+
+
+@pytest.fixture(autouse=True)
+def limits(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Limits:
+    """Set the limits of a user and of an organization."""
+
+    def limits(user: int, organization: int) -> None:
+        monkeypatch.setenv("USER_CONCURRENCY", str(user))
+        monkeypatch.setenv("ORGANIZATION_CONCURRENCY", str(organization))
+        settings.cache_clear()
+
+    limits(5, 8)
+    aws.clear()
+    return limits
+
+
+class Sandboxes:
+    """Sandboxes that serve one request each; a request that begins goes to one that is idle."""
+
+    def __init__(self, number: int = 20) -> None:
+        self.clock = Clock()
+        self.pool = [InFlight(self.clock) for _ in range(number)]
+        self.running: dict[int, tuple[str, ExitStack]] = {}
+
+    def begin(self, who: Caller = UMA, sandbox: int | None = None) -> int | None:
+        """Return the sandbox that serves a request from now on; None if it was refused."""
+        idle = [number for number in range(len(self.pool)) if number not in self.running]
+        chosen = idle[0] if sandbox is None else sandbox
+        held = ExitStack()
+        try:
+            held.enter_context(self.pool[chosen].counted(who))
+        except TooManyInFlight:
+            return None
+        self.running[chosen] = (who.user, held)
+        return chosen
+
+    def end(self, sandbox: int) -> None:
+        self.running.pop(sandbox)[1].close()
+
+    @property
+    def users(self) -> Counter[str]:
+        """How many requests of each user are in flight."""
+        return Counter(user for user, _ in self.running.values())
+
+
+def user(name: str, organization: str = "acme") -> Caller:
+    return replace(UMA, user=name, organization=organization)
+
+
+def leases() -> list[str]:
+    (item,) = Table(settings().ledger_table, "ledger").query("acme#quota", "in_flight")
+    return [name for name in item if name.startswith("lease_")]
+
+
+def test_a_user_has_no_more_in_flight_than_the_limit(limits: Limits) -> None:
+    limits(3, 0)
+    sandboxes = Sandboxes()
+    started = [sandboxes.begin() for _ in range(10)]
+    assert started == [0, 1, 2, *[None] * 7]
+    sandboxes.end(1)
+    sandboxes.clock.advance(2)
+    assert sandboxes.begin() == 1
+
+
+def test_a_user_of_a_full_organization_leaves_room_for_the_others() -> None:
+    sandboxes = Sandboxes()
+    greedy = [sandboxes.begin() for _ in range(10)]
+    assert sum(one is not None for one in greedy) == 4  # half of the organization's eight
+    assert all(sandboxes.begin(user(name)) is not None for name in ("ben", "cleo", "dora", "emil"))
+    assert sandboxes.begin(user("fay")) is None
+    assert sandboxes.begin(user("uma", "globex")) is not None  # another organization
+
+
+def test_a_refusal_says_the_limit_and_when_to_come_again(limits: Limits) -> None:
+    limits(1, 0)
+    sandboxes = Sandboxes()
+    sandboxes.begin()
+    with pytest.raises(TooManyInFlight) as refused, sandboxes.pool[1].counted(UMA):
+        pass
+    assert refused.value.details == {"limit": 1, "retry_after": 1}
+    assert (refused.value.status, refused.value.code) == (429, "RATE_LIMIT_EXCEEDED")
+
+
+def test_the_requests_of_a_quiet_user_ask_the_store_once_a_minute(aws: list[str]) -> None:
+    sandboxes = Sandboxes()
+    for _ in range(20):
+        sandboxes.end(sandboxes.begin() or 0)
+        sandboxes.clock.advance(2)
+    assert aws == ["UpdateItem"]
+    sandboxes.clock.advance(KEPT_LEASE_SECONDS)
+    sandboxes.begin()
+    assert aws == ["UpdateItem"] * 2
+
+
+def test_a_user_whose_requests_wander_through_the_sandboxes_is_never_refused() -> None:
+    sandboxes = Sandboxes(40)
+    for number in range(40):
+        assert sandboxes.begin(sandbox=number) is not None
+        sandboxes.end(number)
+    assert len(leases()) == 1
+
+
+def test_a_refused_user_asks_the_store_nothing_for_a_second(limits: Limits, aws: list[str]) -> None:
+    limits(1, 0)
+    sandboxes = Sandboxes(2)
+    sandboxes.begin(sandbox=0)
+    sandboxes.begin(sandbox=1)
+    aws.clear()
+    assert [sandboxes.begin(sandbox=1) for _ in range(50)] == [None] * 50
+    assert aws == []
+    assert leases() == leases()[:1]
+
+
+def test_the_lease_of_a_sandbox_that_died_ends_by_itself_and_is_removed(limits: Limits) -> None:
+    limits(1, 0)
+    Sandboxes().begin()
+    others = Sandboxes()
+    assert others.begin() is None
+    others.clock.advance(KEPT_LEASE_SECONDS + MAX_REQUEST_SECONDS + 1)
+    assert others.begin() is not None
+    others.clock.advance(STALE_SECONDS)
+    assert others.begin() is None  # which removes what is stale
+    assert len(leases()) == 1
+
+
+def test_an_organization_of_many_users_keeps_few_stale_leases() -> None:
+    sandboxes = Sandboxes(60)
+    for number in range(60):
+        sandboxes.end(sandboxes.begin(user(f"u{number}"), sandbox=number) or 0)
+        sandboxes.clock.advance(60)
+    assert len(leases()) < 25
+
+
+def test_without_limits_nothing_is_counted(limits: Limits, aws: list[str]) -> None:
+    limits(0, 8)
+    sandboxes = Sandboxes()
+    assert None not in [sandboxes.begin() for _ in range(20)]
+    assert aws == []
+
+
+def test_nobody_is_refused_while_the_store_is_down(caplog: pytest.LogCaptureFixture) -> None:
+    from botocore.exceptions import EndpointConnectionError
+
+    sandboxes = Sandboxes()
+    with failing(EndpointConnectionError(endpoint_url="https://dynamodb")), caplog.at_level(logging.WARNING):
+        assert None not in [sandboxes.begin() for _ in range(20)]
+    assert {record.message for record in caplog.records} == {"request not counted"}
+
+
+def test_sandboxes_of_one_snapshot_have_leases_of_their_own(limits: Limits) -> None:
+    limits(3, 0)
+    sandboxes = Sandboxes(2)
+    for sandbox in sandboxes.pool:
+        sandbox.clear()  # as after a restore
+    sandboxes.begin()
+    sandboxes.begin()
+    assert len(leases()) == 2
+
+
+@hypothesis_settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    bounds=st.tuples(st.integers(1, 6), st.integers(2, 10)),
+    turns=st.lists(st.tuples(st.booleans(), st.integers(0, 2), st.integers(0, 11)), max_size=60),
+)
+def test_the_limits_hold_in_every_interleaving_and_refuse_nobody_far_below_them(
+    limits: Limits, bounds: tuple[int, int], turns: list[Any]
+) -> None:
+    per_user, per_organization = bounds
+    limits(per_user, per_organization)
+    sandboxes, organization = Sandboxes(12), f"org{next(ORGANIZATIONS)}"
+    for begins, person, number in turns:
+        if number in sandboxes.running:
+            if not begins:
+                sandboxes.end(number)
+            continue
+        before = sandboxes.users
+        started = sandboxes.begin(user(f"u{person}", organization), sandbox=number)
+        assert max(sandboxes.users.values(), default=0) <= per_user
+        assert sandboxes.users.total() <= per_organization
+        if started is None:
+            mine, all_of_them = before[f"u{person}"], before.total()
+            full = all_of_them + 1 > per_organization // 2  # from its half on the organization's limit may refuse
+            assert full or mine >= min(per_user, per_organization // 2) - 1
+        sandboxes.clock.advance(1.5)

@@ -1,0 +1,71 @@
+"""Slow calls of one user on the embedded AWS, whose functions run ten requests at once: others do not wait for them."""
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from infra.local.deployment import USER, LocalDeployment
+from infra.local.environment import operating
+from infra.local.login_page import Person
+from mcpist.caller import Subject
+from mcpist.people import directory
+
+EVENTS = Path(__file__).parents[2] / "events"
+SLOW_CALLS = 10
+OLGA = Person(sub="olga", name="Olga Other", email="olga@example.com", role="user")
+
+
+def post(deployment: LocalDeployment, token: str, event: str, **arguments: Any) -> tuple[int, Any]:
+    """Send one of the recorded requests, and return its status and its answer."""
+    recorded = json.loads((EVENTS / f"mcp_endpoint_{event}.json").read_text("utf-8"))
+    headers = {name: value for name, value in recorded["headers"].items() if name.startswith(("accept", "mcp-", "co"))}
+    message = json.loads(recorded["body"])
+    if arguments:
+        message["params"]["arguments"] = arguments
+    answer = httpx2.post(
+        deployment.mcp_url, json=message, headers=headers | {"authorization": f"Bearer {token}"}, timeout=25
+    )
+    return answer.status_code, answer.json()
+
+
+@contextmanager
+def opened(gate: Path) -> Iterator[None]:
+    """Let everything that waits at a named pipe go on when the context ends."""
+    os.mkfifo(gate)
+    try:
+        yield
+    finally:
+        with gate.open("w") as writer:
+            writer.write("go")
+
+
+@pytest.mark.usefixtures("guests")
+def test_ten_slow_calls_of_a_user_make_no_other_organization_wait(deployment: LocalDeployment, tmp_path: Path) -> None:
+    with operating(deployment.aws):
+        directory.put_organization("other", name="Other")
+        subject = Subject(deployment.login.issuer, OLGA.sub)
+        directory.put_user("other", OLGA.sub, name=OLGA.name, subject=subject, system_role="user", roles=[])
+    traces, gate, olga = tmp_path / "traces", tmp_path / "gate", deployment.token(OLGA)
+    slow = {"module": "probe", "tool": "look_long", "params": {"file": str(traces), "gate": str(gate)}}
+    assert post(deployment, olga, "list_tools")[0] == 200
+    with ThreadPoolExecutor(SLOW_CALLS) as pool:
+        with opened(gate):
+            calls = [pool.submit(post, deployment, deployment.token(USER), "call", **slow) for _ in range(SLOW_CALLS)]
+            while not traces.exists() or sum(call.done() for call in calls) + traces.stat().st_size < SLOW_CALLS:
+                time.sleep(0.02)
+            began = time.monotonic()
+            assert post(deployment, olga, "list_tools")[0] == 200
+            assert time.monotonic() - began < 3
+        answers = [call.result() for call in calls]
+    assert Counter(status for status, _ in answers) == {200: 4, 429: 6}
+    refusals = [answer["error"] for status, answer in answers if status == 429]
+    assert {(error["code"], error["details"]["retry_after"]) for error in refusals} == {("RATE_LIMIT_EXCEEDED", 1)}
