@@ -80,7 +80,7 @@ def declare(caller: Caller) -> list[Tool]:
 
 
 def count_modules(modules: Sequence[ModuleEntry]) -> str:
-    """Return e.g. `40 modules: files, github, ... and 38 more`, with as many names as a description has room for."""
+    """Return e.g. `40 modules: files, ... and 39 more`, with as many names as a description has room for."""
     names = [module.name for module in modules]
     while len(", ".join(names)) > MAX_NAMES_CHARACTERS:
         names.pop()

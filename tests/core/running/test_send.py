@@ -286,6 +286,12 @@ def test_a_redirect_to_another_origin_is_not_followed_so_none_gets_the_token(
         assert other.received == []
 
 
+def test_a_write_that_left_nothing_to_change_is_done(service: Service, account: Account) -> None:
+    service.reply_with(Reply(b"", 304), Reply(b"", 304))
+    assert ask(account, Call("DELETE", "/items/1")).json is None
+    assert isinstance(failure(account), ToolExecutionError)  # nobody asked whether a read has changed
+
+
 @pytest.mark.parametrize("call", [NEW, Call("DELETE", "/items/1")])
 def test_a_write_is_not_sent_to_another_place(service: Service, account: Account, call: Call) -> None:
     service.reply_with(moved("/elsewhere", 307))

@@ -58,6 +58,54 @@ def test_an_owner_with_a_slash_is_refused_before_any_request(owner: str) -> None
     assert refused.value.details["field"] == "owner"
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://github.com/octo/app/issues/42",
+        "https://github.com/octo/app/issues/42#issuecomment-7",
+        " https://www.github.com/octo/app/pull/42/files?w=1",
+        "https://api.github.com/repos/octo/app/issues/42",
+    ],
+)
+def test_a_pasted_address_gives_owner_repository_and_number(url: str) -> None:
+    assert work("get_issue", owner=url, repo=url, issue_number=url).path == "/repos/octo/app/issues/42"
+
+
+@pytest.mark.parametrize(
+    "url", ["https://github.com/octo/app", "https://github.com/octo/app.git", "https://github.com/octo/app?x=1"]
+)
+def test_the_address_of_a_repository_gives_owner_and_repository(url: str) -> None:
+    assert work("get_repo", owner=url, repo=url).path == "/repos/octo/app"
+
+
+@pytest.mark.parametrize(
+    "url", ["https://example.com/octo/app/issues/42", "https://github.com.example.com/octo/app/issues/42"]
+)
+def test_the_address_of_another_website_is_no_owner(url: str) -> None:
+    with pytest.raises(InvalidArguments):
+        work("get_issue", owner=url, repo="app", issue_number=42)
+
+
+def test_a_run_is_named_by_its_page() -> None:
+    page = "https://github.com/octo/app/actions/runs/123/job/456"
+    assert work("get_run", **REPOSITORY, run_id=page).path == "/repos/octo/app/actions/runs/123"
+
+
+@pytest.mark.parametrize("workflow", [161335, "161335"])
+def test_a_workflow_is_started_by_the_id_that_its_list_shows(workflow: int | str) -> None:
+    call = work("dispatch_workflow", **REPOSITORY, workflow_id=workflow, ref="main")
+    assert call.path == "/repos/octo/app/actions/workflows/161335/dispatches"
+
+
+def test_found_issues_and_notifications_name_their_repository_and_number() -> None:
+    address = "https://api.github.com/repos/octo/app"
+    _, found = converse(work("search_issues", q="is:open"), {"items": [{"number": 4, "repository_url": address}]})
+    assert found["items"][0] == {"number": 4, "repository_url": address, "owner": "octo", "repo": "app"}
+    subjects = [{"url": f"{address}/pulls/42"}, {"url": f"{address}/releases/9"}, {"url": None}]
+    _, notes = converse(work("list_notifications"), [{"subject": subject} for subject in subjects])
+    assert [note.get("number") for note in notes] == [42, None, None]
+
+
 def test_pages_follow_the_next_link_and_become_one_list() -> None:
     calls = work("list_issues", **REPOSITORY, labels=["bug"], limit=250)
     following = "https://api.github.com/repositories/1/issues?labels=ux&per_page=9&after=Y3Vyc29y%3D%3D&page=2"

@@ -97,7 +97,9 @@ def _exchange(account: Account, call: Call, deadline: float) -> ExchangeResponse
 
 def _outcome(account: Account, call: Call, response: ExchangeResponse) -> CallResponse | Failure:
     service, status, headers = account.module.name, response.status, response.headers
-    if status == 304 and "if-none-match" in call.headers:
+    if status == 304 and (
+        "if-none-match" in call.headers or call.method != "GET"
+    ):  # a write: nothing was left to change
         return CallResponse(status, headers, None)
     try:
         content = _parse(call, response, service) if 200 <= status < 300 else parse_json(response.body)

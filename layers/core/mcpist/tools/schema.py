@@ -20,10 +20,10 @@ def model_of(parameters: Iterable[inspect.Parameter], name: str) -> type[BaseMod
     """Return the model of arguments; a plain string in `Annotated` is the parameter's description.
 
     A field is named after its place and has the parameter's name as alias, since a model knows some names already
-    (`schema`, `copy`).
+    (`schema`, `copy`). A number is taken where a text is wanted, since many ids look like one.
     """
     fields: dict[str, Any] = {f"field_{place}": _field(parameter) for place, parameter in enumerate(parameters)}
-    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+    return create_model(name, __config__=ConfigDict(extra="forbid", coerce_numbers_to_str=True), **fields)
 
 
 def values_of(arguments: BaseModel) -> dict[str, Any]:

@@ -5,23 +5,33 @@ Reference: https://docs.github.com/en/rest?apiVersion=2022-11-28
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from mcpist.render.shows import shows
-from mcpist.tools.call import CallResponse, path
+from mcpist.tools.call import CallResponse, given, path
 from mcpist.tools.module import Module, Scopes
-from mcpist.tools.paging import Paging, by_link
+from mcpist.tools.paging import ExtraColumns, Paging, by_link
+from mcpist.tools.pasted import from_url
 from mcpist_services.github.refusals import REFUSALS
 from mcpist_services.github.synonyms import SYNONYMS
 
 _NEXT = re.compile(r'<([^>]*)>; rel="next"')
+# A page of the website, or the API's own address of the same thing.
+_ADDRESS = r"https://(?:(?:www\.)?github\.com|api\.github\.com/repos)/"
+_END = r"(?:[/?#]|$)"
+_SUBJECT = re.compile(r"https://api\.github\.com/repos/([^/]+)/([^/]+)(?:/(?:issues|pulls)/(\d+))?")
 
 
 def _next_link(answer: CallResponse) -> str | None:
     link = _NEXT.search(answer.headers.get("link", ""))
     return link and link[1]
+
+
+def link_paging(extra_columns: ExtraColumns | None = None) -> Paging:
+    """Paging by the `link` header."""
+    return Paging("per_page", 100, ("page", "after"), by_link(_next_link, "page", "after"), extra_columns)
 
 
 github = Module(
@@ -30,12 +40,7 @@ github = Module(
     api_version="2022-11-28",
     host="https://api.github.com",
     headers={"accept": "application/vnd.github+json", "x-github-api-version": "2022-11-28"},
-    paging=Paging(
-        size="per_page",
-        max_size=100,
-        position_parameters=("page", "after"),
-        next_page=by_link(_next_link, "page", "after"),
-    ),
+    paging=link_paging(),
     refusals=REFUSALS,
     # Public data can be read without a scope.
     scopes=Scopes(
@@ -50,9 +55,19 @@ github = Module(
 
 CHANGED = shows("number", "state", "html_url as url")
 
-Owner = Annotated[str, Field(pattern=r"^[\w.-]+$"), "The account that owns the repository, e.g. octocat"]
-Repo = Annotated[str, Field(pattern=r"^[\w.-]+$"), "The repository's name without its owner, e.g. hello-world"]
-Number = Annotated[int, Field(ge=1)]
+Owner = Annotated[
+    str,
+    from_url(rf"{_ADDRESS}([\w.-]+){_END}"),
+    Field(pattern=r"^[\w.-]+$"),
+    "The account that owns the repository, e.g. octocat",
+]
+Repo = Annotated[
+    str,
+    from_url(rf"{_ADDRESS}[\w.-]+/([\w.-]+?)(?:\.git)?{_END}"),
+    Field(pattern=r"^[\w.-]+$"),
+    "The repository's name without its owner, e.g. hello-world",
+]
+Number = Annotated[int, from_url(rf"{_ADDRESS}[\w.-]+/[\w.-]+/(?:[a-z]+/)+(\d+){_END}"), Field(ge=1)]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 Login = Annotated[str, Field(min_length=1)]
 Markdown = Annotated[str, Field(max_length=65_536)]
@@ -65,6 +80,15 @@ Direction = Literal["asc", "desc"]
 def repo_path(owner: str, repo: str, rest: str = "", **parts: str | int | list[str]) -> str:
     """Return a path under one repository."""
     return path(f"/repos/{{owner}}/{{repo}}{rest}", owner=owner, repo=repo, **parts)
+
+
+def repository_of(url: str | None) -> dict[str, Any]:
+    """Return the owner and repo of an address of the API, and the number of its issue or pull request."""
+    subject = _SUBJECT.match(url or "")
+    if subject is None:
+        return {}
+    owner, repo, number = subject.groups()
+    return given(owner=owner, repo=repo, number=number and int(number))
 
 
 def comma_separated(values: Sequence[str] | None) -> str | None:

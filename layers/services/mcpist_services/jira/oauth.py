@@ -9,6 +9,7 @@ CONSENT = Consent(
         "read:jira-work",
         "write:jira-work",
         "read:jira-user",
+        "read:project:jira",
         "read:board-scope:jira-software",
         "read:sprint:jira-software",
         "write:sprint:jira-software",

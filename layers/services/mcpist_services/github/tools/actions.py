@@ -6,9 +6,27 @@ from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Call, given
 from mcpist_services.github.module import Name, Number, Owner, Ref, Repo, github, repo_path
 
-RUN = ("id", "name", "status", "conclusion", "event", "head_branch as branch", "created_at as created")
-RUN_DETAILS = shows(*RUN, "run_attempt as attempt", "head_sha as sha", "display_title as title", "html_url as url")
-JOBS = shows("id", "name", "status", "conclusion", "started_at as started", "completed_at as completed", rows="jobs")
+RUN = (
+    "id",
+    "name",
+    "status",
+    "conclusion",
+    "event",
+    "head_branch as branch",
+    "created_at as created",
+    "html_url as url",
+)
+RUN_DETAILS = shows(*RUN, "run_attempt as attempt", "head_sha as sha", "display_title as title")
+JOBS = shows(
+    "id",
+    "name",
+    "status",
+    "conclusion",
+    "started_at as started",
+    "completed_at as completed",
+    "html_url as url",
+    rows="jobs",
+)
 
 Run = Annotated[Number, "The id that list_runs shows"]
 RunStatus = Annotated[
@@ -17,7 +35,7 @@ RunStatus = Annotated[
 ]
 
 
-@github.lists(shows("id", "name", "path", "state", rows="workflows"), "actions/list-repo-workflows")
+@github.lists(shows("id", "name", "path", "state", "html_url as url", rows="workflows"), "actions/list-repo-workflows")
 def list_workflows(owner: Owner, repo: Repo) -> Call:
     """List a repository's workflows of GitHub Actions."""
     return Call("GET", repo_path(owner, repo, "/actions/workflows"))
@@ -56,17 +74,17 @@ def rerun(owner: Owner, repo: Repo, run_id: Run) -> Call:
     return Call("POST", _run_path(owner, repo, run_id, "/rerun"))
 
 
-@github.writes(DONE, "actions/create-workflow-dispatch")
+@github.writes(shows("workflow_run_id as id", "html_url as url"), "actions/create-workflow-dispatch")
 def dispatch_workflow(
     owner: Owner,
     repo: Repo,
-    workflow_id: Annotated[Name, "Its id or its file, e.g. deploy.yml"],
+    workflow_id: Annotated[Name, "The id that list_workflows shows, or its file, e.g. deploy.yml"],
     ref: Ref,
     inputs: Annotated[dict[str, Any] | None, 'As the workflow declares them, e.g. {"environment": "staging"}'] = None,
 ) -> Call:
-    """Start a workflow by hand."""
+    """Start a workflow by hand; the answer shows its run."""
     place = repo_path(owner, repo, "/actions/workflows/{workflow_id}/dispatches", workflow_id=workflow_id)
-    return Call("POST", place, json=given(ref=ref, inputs=inputs))
+    return Call("POST", place, json=given(ref=ref, inputs=inputs, return_run_details=True))
 
 
 def _run_path(owner: str, repo: str, run: int, rest: str = "") -> str:

@@ -19,10 +19,14 @@ from mcpist_services.github.module import (
     Time,
     comma_separated,
     github,
+    link_paging,
     repo_path,
+    repository_of,
 )
 
 ISSUE = ("number", "title", "state", "user.login as author", "labels[*].name as labels", "updated_at as updated")
+LISTED = (*ISSUE, "created_at as created", "html_url as url")
+FOUND = shows("owner", "repo", *LISTED, rows="items")
 COMMENT = ("id", "user.login as author", "created_at as created", "body")
 ISSUE_DETAILS = shows(
     *ISSUE,
@@ -34,13 +38,15 @@ ISSUE_DETAILS = shows(
     text="body",
 )
 
+IN_REPOSITORIES = link_paging(lambda issue, _: repository_of(issue.get("repository_url")))
+
 SearchOrder = Annotated[
     Literal["comments", "reactions", "interactions", "created", "updated"], "Best match if left out"
 ]
 StateReason = Annotated[Literal["completed", "not_planned", "duplicate", "reopened"], "Why it was closed or reopened"]
 
 
-@github.lists(shows(*ISSUE, "pull_request.html_url as pull_request"), "issues/list-for-repo")
+@github.lists(shows(*LISTED, "pull_request.html_url as pull_request"), "issues/list-for-repo")
 def list_issues(
     owner: Owner,
     repo: Repo,
@@ -64,7 +70,7 @@ def get_issue(owner: Owner, repo: Repo, issue_number: Number) -> Call:
     return Call("GET", _issue_path(owner, repo, issue_number))
 
 
-@github.lists(shows(*ISSUE, "html_url as url", rows="items"), "search/issues-and-pull-requests")
+@github.lists(FOUND, "search/issues-and-pull-requests", paging=IN_REPOSITORIES)
 def search_issues(
     q: Annotated[str, Field(min_length=1), "GitHub's search syntax, e.g. repo:octocat/app is:issue is:open label:bug"],
     sort: SearchOrder | None = None,
@@ -74,7 +80,7 @@ def search_issues(
     return Call("GET", "/search/issues", given(q=q, sort=sort, order=order))
 
 
-@github.lists(shows(*COMMENT), "issues/list-comments")
+@github.lists(shows(*COMMENT, "html_url as url"), "issues/list-comments")
 def list_issue_comments(owner: Owner, repo: Repo, issue_number: Number, since: Time | None = None) -> Call:
     """List the comments of an issue or a pull request, the oldest first."""
     return Call("GET", _issue_path(owner, repo, issue_number, "/comments"), given(since=since))

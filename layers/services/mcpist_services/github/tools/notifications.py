@@ -2,22 +2,27 @@
 
 from typing import Annotated
 
-from mcpist.render.shows import DONE, shows
+from mcpist.render.shows import DONE, shows, value_at
 from mcpist.tools.call import Call, given, path
-from mcpist_services.github.module import Number, Time, github
+from mcpist_services.github.module import Number, Time, github, link_paging, repository_of
 
 NOTIFICATIONS = shows(
     "id",
     "reason",
     "subject.type as type",
     "subject.title as title",
-    "repository.full_name as repository",
+    "repository.owner.login as owner",
+    "repository.name as repo",
+    "number",
     "unread",
     "updated_at as updated",
 )
+WITH_NUMBER = link_paging(lambda notification, _: repository_of(value_at(notification, "subject.url")))
 
 
-@github.lists(NOTIFICATIONS, "activity/list-notifications-for-authenticated-user", scopes=("notifications",))
+@github.lists(
+    NOTIFICATIONS, "activity/list-notifications-for-authenticated-user", scopes=("notifications",), paging=WITH_NUMBER
+)
 def list_notifications(
     all: Annotated[bool, "Include those that you have read"] = False,  # noqa: A002
     participating: Annotated[bool, "Only where you take part or are mentioned"] = False,

@@ -43,4 +43,5 @@ def review_pull(owner: Owner, repo: Repo, pull_number: Annotated[Number, "The pu
     )
 
 
-github.completes("repo", list_repos, "full_name")
+github.completes("owner", list_repos, "owner")
+github.completes("repo", list_repos, "repo")

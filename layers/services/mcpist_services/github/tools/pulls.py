@@ -23,6 +23,7 @@ PULL = ("number", "title", "state", "draft", "user.login as author", "head.ref a
 REVIEW = ("id", "user.login as author", "state", "submitted_at as submitted", "body")
 PULL_DETAILS = shows(
     *PULL,
+    "head.sha as sha",
     "merged",
     "mergeable_state",
     "additions",
@@ -41,7 +42,7 @@ LineComments = Annotated[
 ]
 
 
-@github.lists(shows(*PULL, "updated_at as updated"), "pulls/list")
+@github.lists(shows(*PULL, "created_at as created", "updated_at as updated", "html_url as url"), "pulls/list")
 def list_pulls(
     owner: Owner,
     repo: Repo,
@@ -68,7 +69,7 @@ def list_pull_files(owner: Owner, repo: Repo, pull_number: Number) -> Call:
     return Call("GET", _pull_path(owner, repo, pull_number, "/files"))
 
 
-@github.lists(shows(*REVIEW), "pulls/list-reviews")
+@github.lists(shows(*REVIEW, "html_url as url"), "pulls/list-reviews")
 def list_reviews(owner: Owner, repo: Repo, pull_number: Number) -> Call:
     """List the reviews of a pull request: who approved, who asked for changes."""
     return Call("GET", _pull_path(owner, repo, pull_number, "/reviews"))

@@ -12,7 +12,7 @@ RELEASE_DETAILS = shows(
 )
 
 
-@github.lists(shows(*RELEASE), "repos/list-releases")
+@github.lists(shows(*RELEASE, "html_url as url"), "repos/list-releases")
 def list_releases(owner: Owner, repo: Repo) -> Call:
     """List a repository's releases, the newest first."""
     return Call("GET", repo_path(owner, repo, "/releases"))

@@ -9,7 +9,14 @@ from mcpist.render.shows import shows
 from mcpist.tools.call import Call, Calls, given
 from mcpist_services.github.module import Direction, Name, Owner, Ref, Repo, Time, comma_separated, github, repo_path
 
-REPO = ("full_name", "description", "language", "stargazers_count as stars", "updated_at as updated")
+REPO = (
+    "owner.login as owner",
+    "name as repo",
+    "description",
+    "language",
+    "stargazers_count as stars",
+    "updated_at as updated",
+)
 BRANCH = shows("ref as branch", "object.sha as sha")
 COMMIT = ("sha", "commit.author.date as date", "commit.author.name as author", "commit.message as message")
 WRITTEN = shows("content.path as path", "content.sha as sha", "commit.sha as commit", "content.html_url as url")
@@ -28,6 +35,7 @@ COMMIT_DETAILS = shows(*COMMIT, "stats.total as lines", "files[*].filename as fi
 COMPARISON = shows(
     "status", "ahead_by", "behind_by", "commits[*].commit.message as commits", "files[*].filename as files"
 )
+FOUND = shows("repository.owner.login as owner", "repository.name as repo", "path", "html_url as url", rows="items")
 FILE = shows("path", "sha", "size as size_bytes", "html_url as url", "content", text="content")
 
 Affiliations = Annotated[
@@ -41,7 +49,7 @@ def get_me() -> Call:
     return Call("GET", "/user")
 
 
-@github.lists(shows(*REPO, "private"), "repos/list-for-authenticated-user")
+@github.lists(shows(*REPO, "private", "html_url as url"), "repos/list-for-authenticated-user")
 def list_repos(
     visibility: Literal["all", "public", "private"] = "all",
     affiliation: Affiliations | None = None,
@@ -94,7 +102,7 @@ def create_branch(
     return (yield Call("POST", repo_path(owner, repo, "/git/refs"), json=body)).json
 
 
-@github.lists(shows(*COMMIT), "repos/list-commits")
+@github.lists(shows(*COMMIT, "html_url as url"), "repos/list-commits")
 def list_commits(
     owner: Owner,
     repo: Repo,
@@ -149,7 +157,7 @@ def get_tree(
     return Call("GET", repo_path(owner, repo, "/git/trees/{tree_sha}", tree_sha=tree_sha.split("/")), query)
 
 
-@github.lists(shows("path", "repository.full_name as repository", "html_url as url", rows="items"), "search/code")
+@github.lists(FOUND, "search/code")
 def search_code(
     q: Annotated[str, Field(min_length=1), "GitHub's code search, e.g. parse_jsonl repo:octocat/app language:python"],
 ) -> Call:

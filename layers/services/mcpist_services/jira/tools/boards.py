@@ -15,7 +15,7 @@ AGILE = offset_paging(max_size=50)
 Sprint = Annotated[int, Field(ge=1), "The id that list_sprints shows"]
 
 
-@jira.lists(BOARDS, "getAllBoards", paging=AGILE, scopes=("read:board-scope:jira-software",))
+@jira.lists(BOARDS, "getAllBoards", paging=AGILE, scopes=("read:project:jira", "read:board-scope:jira-software"))
 def list_boards(
     name: Annotated[str | None, "Part of the name, e.g. team"] = None,
     project_key_or_id: Annotated[str | None, "Only the boards of this project, e.g. ENG"] = None,
