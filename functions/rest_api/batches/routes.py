@@ -97,10 +97,7 @@ def confirm_batch(id: str) -> Response[BatchView | BatchPlan]:  # noqa: A002 - t
 
 def _prepare(request: dict[str, Any]) -> Submission:
     """Check what is to run, as a request or the question about it says."""
-    permissions, request_id, timeout = current().permissions, current().request_id, request["timeout"]
-    if "resume" in request:
-        return submission.prepare_resumption(permissions, request["resume"], request["again"], timeout, request_id)
-    return submission.prepare(permissions, request["commands"], timeout, request_id)
+    return submission.prepare_described(current().permissions, request, current().request_id)
 
 
 def _submit(submitted: Submission, request: dict[str, Any], wait: float) -> Response[BatchView | BatchPlan]:

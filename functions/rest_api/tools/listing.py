@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from mcpist.errors import InvalidRequest, McpistError
+from mcpist.errors import InvalidRequest
 from mcpist.registry.entries import Entry, Filter, Registry
-from mcpist.running import broker
+from mcpist.running.tool_accounts import is_connected, working_services
 from mcpist.settings import settings
+from mcpist.tools.parameters import parameters_of
 from mcpist.tools.permissions import Permissions
 from mcpist.tools.tool import Effect
 from rest_api.exchange import current
@@ -20,6 +22,7 @@ from rest_api.tools.models import (
     MAX_PAGE_SIZE,
     Example,
     Pagination,
+    Parameter,
     SearchHit,
     SearchRequest,
     SearchResponse,
@@ -27,7 +30,6 @@ from rest_api.tools.models import (
     ToolList,
     ToolSummary,
 )
-from rest_api.tools.parameters import parameters_of
 
 MAX_SEARCH_RESULTS = 100
 
@@ -54,9 +56,9 @@ def list_tools(
         permissions.load_tools((module,))
     wanted = Filter(module=module, category=category, tag=tag, effect=effect, enabled=True if format_ else enabled)
     entries = list(Registry(permissions).list(wanted))
-    working = _working_services(permissions, entries)
+    working = working_services(permissions, entries)
     if connected is not None:
-        entries = [entry for entry in entries if _is_connected(entry, working) in {connected, None}]
+        entries = [entry for entry in entries if is_connected(entry, working) in {connected, None}]
     shown = entries[(page - 1) * limit : page * limit]
     total_pages = math.ceil(len(entries) / limit)
     return ToolList(
@@ -75,8 +77,8 @@ def get_tool(name: str) -> ToolDetail:
     entry = Registry(permissions).get(f"{module}.{own_name}")
     tool = permissions.catalogue.module(module).tools[own_name]
     return ToolDetail(
-        **_summary(permissions, entry, _working_services(permissions, [entry])) | {"description": tool.description},
-        parameters=parameters_of(tool.input_schema),
+        **_summary(permissions, entry, working_services(permissions, [entry])) | {"description": tool.description},
+        parameters=[Parameter(**asdict(parameter)) for parameter in parameters_of(tool.input_schema)],
         input_schema=tool.input_schema,
         output_fields=list(tool.shows.fields),
         examples=[Example(**example) for example in tool.examples],
@@ -94,9 +96,9 @@ def search_tools(body: SearchRequest) -> SearchResponse:
     tags = {tag.casefold() for tag in filters.tags}
     found = [(entry, score) for entry, score in found if tags <= set(map(str.casefold, entry.tags))]
     shown = found[: body.limit]
-    working = _working_services(permissions, [entry for entry, _ in shown])
+    working = working_services(permissions, [entry for entry, _ in shown])
     results = [
-        SearchHit(**_summary(permissions, entry, working), score=score, signature=_split(entry.description)[0])
+        SearchHit(**_summary(permissions, entry, working), score=score, signature=entry.signature)
         for entry, score in shown
     ]
     return SearchResponse(query=body.query, results=results, total=len(found))
@@ -111,7 +113,7 @@ def _summary(permissions: Permissions, entry: Entry, working: frozenset[str] | N
         "full_name": entry.name,
         "module": entry.module,
         "source": entry.source,
-        "description": _split(entry.description)[1],
+        "description": entry.summary,
         "effect": entry.effect,
         "version": entry.version,
         "enabled": entry.enabled,
@@ -120,30 +122,9 @@ def _summary(permissions: Permissions, entry: Entry, working: frozenset[str] | N
         "category": entry.category,
         "author": entry.author,
         "dependencies": list(entry.dependencies),
-        "connected": _is_connected(entry, working),
+        "connected": is_connected(entry, working),
         "connect_url": url,
     }
-
-
-def _split(line: str) -> tuple[str, str]:
-    """Return the signature and the description that a tool's line joins."""
-    closing = (place for place, character in enumerate(line, start=1) if character == ")")
-    end = next((place for place in closing if line.count("(", 0, place) == line.count(")", 0, place)), 0)
-    fields, _, description = line[end:].partition(": ")
-    return line[:end] + fields, description
-
-
-def _working_services(permissions: Permissions, entries: Iterable[Entry]) -> frozenset[str] | None:
-    """Return the services among those of the entries whose accounts work; None if the broker cannot tell."""
-    services = sorted({service for entry in entries for service in entry.dependencies})
-    try:
-        return broker.connected(permissions.caller, services) if services else frozenset()
-    except McpistError:
-        return None
-
-
-def _is_connected(entry: Entry, working: frozenset[str] | None) -> bool | None:
-    return set(entry.dependencies) <= working if entry.dependencies and working is not None else None
 
 
 def _definitions(permissions: Permissions, platform: Platform, entries: Iterable[Entry]) -> list[dict[str, Any]]:

@@ -1,16 +1,15 @@
 """The bodies of the requests and responses about tools."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from mcpist.tools.module import ModuleKind
+from mcpist.tools.parameters import ParameterType
 from mcpist.tools.tool import Effect
 from rest_api.model import Body, RequestBody, RequestId
 
 MAX_PAGE_SIZE = 100
-
-type ParameterType = Literal["string", "number", "boolean", "object", "array"]
 
 ToolName = Annotated[
     str,

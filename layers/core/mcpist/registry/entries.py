@@ -39,6 +39,16 @@ class Entry:
     tool_count: int = 0
     """How many tools a module has for this caller, those that are switched off among them."""
 
+    @property
+    def signature(self) -> str:
+        """The part of a tool's line that shows how to call it: its name, its parameters and its answer."""
+        return _split(self.description)[0]
+
+    @property
+    def summary(self) -> str:
+        """The part of a tool's line that describes it."""
+        return _split(self.description)[1]
+
 
 @dataclass(frozen=True, slots=True)
 class Filter:
@@ -160,3 +170,11 @@ def _metadata(module: ModuleEntry, about: dict[str, Any]) -> dict[str, Any]:
         "registered_at": about["registered_at"],
         "dependencies": (module.service,) if module.service else (),
     }
+
+
+def _split(line: str) -> tuple[str, str]:
+    """Return the signature and the description that a tool's line joins."""
+    closing = (place for place, character in enumerate(line, start=1) if character == ")")
+    end = next((place for place in closing if line.count("(", 0, place) == line.count(")", 0, place)), 0)
+    fields, _, description = line[end:].partition(": ")
+    return line[:end] + fields, description

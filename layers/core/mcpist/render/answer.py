@@ -22,6 +22,15 @@ def compact(raw: Any, shows: Shows) -> str:
     return smallest(filled[0] if single else filled)
 
 
+def compact_each(raw: list[Any], shows: Shows) -> str:
+    """Render the results for the elements of a list: one text after the other, or the rows of all as one table."""
+    results = [result for result in raw if result is not None]
+    if shows.text:
+        return "\n".join(compact(result, shows) for result in results)
+    rows = [row for result in results for row in project(result, shows)]
+    return smallest([{name: value for name, value in row.items() if not is_empty(value)} for row in rows])
+
+
 def document(row: Row, text: str) -> str:
     """Render a row as its Markdown text, with one line for each of the other columns above it."""
     lines = [f"{name}: {_inline(value)}" for name, value in row.items() if name != text and not is_empty(value)]

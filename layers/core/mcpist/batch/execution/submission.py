@@ -1,6 +1,6 @@
 """A batch as a person submits it: check all of it, have its destruction confirmed, start it, and follow it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -46,17 +46,21 @@ class Submission:
         """
         if not (destructive := self.destructive):
             return self._start(permissions, "")
-        resumed = self.resumption.old.batch if self.resumption else ""
-        about = compact_json([self.timeout, resumed, self.again])
-        subject = ("batch", about, [asdict(step) for step in self.plan.steps])
 
         def describe() -> list[DestructiveUse]:
             return with_accounts(destructive, self.runs, permissions)
 
-        confirmation = require_confirmation(permissions.caller, consent, subject, describe, context)
+        confirmation = require_confirmation(permissions.caller, consent, self.subject, describe, context)
         if confirmation.used:
             return _already_started(permissions.caller, confirmation.question)
         return self._start(permissions, confirmation.question)
+
+    @property
+    def subject(self) -> tuple[Any, ...]:
+        """The subject of a question about this batch."""
+        resumed = self.resumption.old.batch if self.resumption else ""
+        about = compact_json([self.timeout, resumed, self.again])
+        return ("batch", about, [asdict(step) for step in self.plan.steps])
 
     @property
     def destructive(self) -> list[DestructiveUse]:
@@ -98,6 +102,14 @@ def prepare_resumption(
         gate.record_refusals(permissions.caller, [error, *error.details.get("problems", ())], request)
         raise
     return Submission(resumption.plan, resumption.steps_to_run, timeout, resumption, tuple(again))
+
+
+def prepare_described(permissions: Permissions, context: Mapping[str, Any], request: str) -> Submission:
+    """Check what a question was about: a new batch, or the rest of an earlier one; the context holds its fields."""
+    timeout = context["timeout"]
+    if "resume" in context:
+        return prepare_resumption(permissions, context["resume"], context["again"], timeout, request)
+    return prepare(permissions, context["commands"], timeout, request)
 
 
 def find_own(caller: Caller, batch: str, action: str = "batches.read") -> Header:

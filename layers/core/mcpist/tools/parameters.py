@@ -1,12 +1,28 @@
 """A tool's parameters as a list, from its JSON Schema."""
 
-from collections.abc import Mapping
-from typing import Any, cast, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
 
-from rest_api.tools.models import Parameter, ParameterType
+type ParameterType = Literal["string", "number", "boolean", "object", "array"]
 
 PARAMETER_TYPES = get_args(ParameterType.__value__)
 COPIED_KEYWORDS = ("default", "enum", "pattern", "minimum", "maximum")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A parameter of a tool."""
+
+    name: str
+    type: ParameterType
+    description: str
+    required: bool
+    default: Any = None
+    enum: Sequence[Any] | None = None
+    pattern: str | None = None
+    minimum: float | None = None
+    maximum: float | None = None
 
 
 def parameters_of(schema: Mapping[str, Any]) -> list[Parameter]:
