@@ -90,7 +90,7 @@ def list_tools(
         found = _rows(view, list(configured.servers))
     shown = [row for row in found if name in {None, row.category, row.chosen.server}]
     lines = [
-        visible(f"{row.category}.{row.chosen.tool}  {row.state}  {'; '.join(row.flags) or row.description}")
+        visible("  ".join((f"{row.category}.{row.chosen.tool}", row.state, row.effect or "", row.note)))
         for row in shown
     ]
     return CommandResult(

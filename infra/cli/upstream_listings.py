@@ -10,6 +10,8 @@ from typing import Any
 
 from mcpist.errors import McpistError
 from mcpist.settings import settings
+from mcpist.tools.tool import Effect
+from mcpist.tools.upstream_tool import effect_of
 from mcpist_services.upstream.categories import ResolvedCategory, SelectedTool, resolve_all, select_tool
 from mcpist_services.upstream.configuration import Configuration, UpstreamServer
 from mcpist_services.upstream.connections import Identity, Upstreams
@@ -38,11 +40,18 @@ class ToolRow:
     flags: tuple[str, ...]
     pin: Pin
     description: str
+    effect: Effect | None = None
+    """What it does, as the operator or else its server says; None for a broken tool."""
 
     @property
     def awaits_approval(self) -> bool:
         """Whether an approval would enable the tool."""
         return self.state in {"new", "changed"}
+
+    @property
+    def note(self) -> str:
+        """What to check before an approval, or else the description."""
+        return "; ".join(self.flags) or self.description
 
     def as_dict(self) -> dict[str, Any]:
         """Return the row for programs."""
@@ -51,6 +60,7 @@ class ToolRow:
             "tool": self.chosen.tool,
             "server": self.chosen.server,
             "state": self.state,
+            "effect": self.effect,
             "flags": list(self.flags),
             "fingerprint": self.pin.fingerprint,
             "description": self.description,
@@ -81,9 +91,10 @@ def rows(
             tool = tools[chosen.server, chosen.tool]
             verdict = judge(pins.get(chosen.server, {}), tool, named=chosen.named)
             state = ("enabled" if verdict == "approved" else verdict) if chosen.enabled else "disabled"
+            effect = chosen.effect or effect_of(tool)
             pin = Pin(tool.name, fingerprint(tool), "operator", int(time.time()))
             said = (chosen.description or tool.description or "").strip().partition("\n")[0]
-            found.append(ToolRow(resolved.name, chosen, state, tuple(review_warnings(tool)), pin, said))
+            found.append(ToolRow(resolved.name, chosen, state, tuple(review_warnings(tool)), pin, said, effect))
         found += _broken_rows(resolved, listings)
     return found
 

@@ -21,7 +21,8 @@ class Role:
     """A set of permissions.
 
     A role has the tools of its modules that only read and reveal no secret, and those that `allow` matches, but none
-    that `deny` matches. Masks are written like `tracker.*` or `*.get_*`.
+    that `deny` matches. That an upstream's tool reads counts if the operator says so, not the server. Masks are written
+    like `tracker.*` or `*.get_*`.
     """
 
     name: str

@@ -17,7 +17,8 @@ from tests.core.loopback import listening
 from tests.upstreams.configured import READS, Upstreams, configured
 
 PATH = "/mcpist/stack/upstreams/vault/key"
-UMA = Caller("acme", "uma", Subject("https://login.example.com", "uma"), "user", (Role("members", ("vault",)),))
+ROLE = Role("members", ("vault",), ("vault.*",))
+UMA = Caller("acme", "uma", Subject("https://login.example.com", "uma"), "user", (ROLE,))
 
 
 class Vault:

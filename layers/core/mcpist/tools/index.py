@@ -23,7 +23,8 @@ class ToolEntry:
     module: str
     name: str
     effect: Effect
-    reveals: bool
+    needs_allow: bool
+    """Whether a role has it only where one of the role's masks allows it."""
     line: str
     about: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Its metadata where they differ from the module's."""
@@ -40,7 +41,7 @@ class ToolEntry:
         first = tool.description.partition("\n")[0]
         first = first if len(first) <= MAX_DESCRIPTION_CHARACTERS else f"{first[: MAX_DESCRIPTION_CHARACTERS - 1]}…"
         about = {name: value for name, value in tool.about.items() if value != module.get(name)}
-        return cls(tool.module, tool.name, tool.effect, tool.reveals, f"{tool.signature}: {mark}{first}", about)
+        return cls(tool.module, tool.name, tool.effect, tool.needs_allow, f"{tool.signature}: {mark}{first}", about)
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,13 +157,12 @@ class Permissions:
 
 
 def role_permits(role: Role, tool: ListedTool) -> bool:
-    """Whether a role permits a tool: deny wins, and reading without secrets needs no allow."""
+    """Whether a role permits a tool: deny wins, and what only reads needs no allow."""
     name = f"{tool.module}.{tool.name}"
-    harmless = tool.effect == "reads" and not tool.reveals
     return (
         tool.module in role.modules
         and not _matches(name, role.deny)
-        and (harmless or _matches(name, role.allow))
+        and (not tool.needs_allow or _matches(name, role.allow))
         and (tool.effect != "destroys" or role.destructive)
     )
 

@@ -93,6 +93,11 @@ class Tool(ABC):
         return self.effect == "reads"
 
     @property
+    def needs_allow(self) -> bool:
+        """Whether a role has it only where one of the role's masks allows it."""
+        return not self.reads or self.reveals
+
+    @property
     def words(self) -> dict[Field, str]:
         """The words that a search finds the tool by."""
         names = [*self.input_schema.get("properties", {}), *self.shows.fields, *self.about.get("tags", ())]

@@ -29,6 +29,8 @@ class UpstreamTool(SchemaTool):
     """The service whose grant is sent to the server; None sends none."""
     shows: Shows = UNKNOWN_COLUMNS
     about: ModuleMetadata = field(default_factory=ModuleMetadata)
+    is_effect_configured: bool = False
+    """Whether the operator has set the effect; else it is what the server says."""
 
     @property
     def name(self) -> str:
@@ -56,6 +58,11 @@ class UpstreamTool(SchemaTool):
         fields = ", ".join(properties_of(self.given.output_schema or {}))
         parameters = parameter_lines({**self.input_schema, "properties": properties_of(self.input_schema)})
         return f"{self.name}({', '.join(parameters)}){f' -> {fields}' if fields else ''}"
+
+    @property
+    def needs_allow(self) -> bool:
+        """Whether a role must allow it: always, unless the operator says that it reads."""
+        return not (self.reads and self.is_effect_configured)
 
     @property
     def words(self) -> dict[Field, str]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from mcpist.tools.tool import Effect
 from mcpist_services.upstream.configuration import Category, Configuration, Override
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -18,7 +19,8 @@ _RUN_OBJECTS = frozenset({"cli", "code", "command", "commands", "process", "proc
 class SelectedTool:
     """One tool of a category: `named` if the configuration names it, which approves it at first sight.
 
-    A tool that is not `enabled` is neither shown nor run. `description` replaces the server's own, unless empty.
+    A tool that is not `enabled` is neither shown nor run. `description` replaces the server's own, unless empty;
+    `effect` what its hints say, unless None.
     """
 
     server: str
@@ -26,6 +28,7 @@ class SelectedTool:
     named: bool
     enabled: bool
     description: str = ""
+    effect: Effect | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ def select_tool(category: Category, server: str, tool: str) -> SelectedTool | No
     override = next((one for name, one in selection.overrides.items() if name in names), Override())
     explicitly_enabled = named or "enabled" in override.model_fields_set
     enabled = override.enabled and (explicitly_enabled or not is_shell_like(tool))
-    return SelectedTool(server, tool, named, enabled, override.description or "")
+    return SelectedTool(server, tool, named, enabled, override.description or "", override.effect)
 
 
 def resolve(name: str, category: Category, listed: Mapping[str, Collection[str]]) -> ResolvedCategory:

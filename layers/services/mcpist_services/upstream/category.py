@@ -129,13 +129,14 @@ class CategoryModule(Module):
                 self._unavailable.append(chosen.tool)
             self.withheld[chosen.tool] = ApprovalRequired(name=full_name, problem=WITHHELD_REASONS[verdict])
             return
-        effect = effect_of(given)
-        hints = given.annotations
+        given = _overridden(given, chosen)
+        effect, hints = effect_of(given), given.annotations
         self.tools[chosen.tool] = UpstreamTool(
             module=self.name,
             effect=effect,
+            is_effect_configured=chosen.effect is not None,
             idempotent=effect == "reads" or bool(hints and hints.idempotent_hint),
-            given=given.model_copy(update={"description": chosen.description}) if chosen.description else given,
+            given=given,
             server=chosen.server,
             service=next(iter(sorted(server_of(chosen.server).grants)), None),
         )
@@ -179,6 +180,15 @@ class CategoryModule(Module):
             for one in self._listings[server].prompts:
                 arguments = tuple(_argument(argument) for argument in one.arguments or ())
                 yield PromptEntry(one.name, one.description or "", arguments, ())
+
+
+def _overridden(given: mcp_types.Tool, chosen: SelectedTool) -> mcp_types.Tool:
+    """Return a tool with the description and the effect that the operator has set for it."""
+    update: dict[str, Any] = {"description": chosen.description} if chosen.description else {}
+    if chosen.effect:
+        hints = {"read_only_hint": chosen.effect == "reads", "destructive_hint": chosen.effect == "destroys"}
+        update["annotations"] = (given.annotations or mcp_types.ToolAnnotations()).model_copy(update=hints)
+    return given.model_copy(update=update)
 
 
 def _argument(argument: mcp_types.PromptArgument) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from pydantic_core import PydanticCustomError
 from mcpist.errors import InvalidConfiguration
 from mcpist.memory import cached
 from mcpist.settings import settings
+from mcpist.tools.tool import Effect
 from mcpist_services.upstream import jsonc
 from mcpist_services.upstream.secret_detection import is_secret, secret_arguments, secret_in_url
 from mcpist_services.upstream.trust import is_reserved_name
@@ -148,10 +149,12 @@ class UpstreamServer(_Model):
 
 
 class Override(_Model):
-    """Settings of a single tool: whether it is enabled, and its description."""
+    """Settings of a single tool: whether it is enabled, its effect, and its description."""
 
     enabled: bool = True
     """Whether it is shown and run; a tool that runs commands only if this says so, or includeNames names it."""
+    effect: Effect | None = None
+    """What it does, whatever the server says; a tool that reads by this needs no allow mask."""
     description: Annotated[str, Field(min_length=1, max_length=4000)] | None = None
     """What stands in the place of the server's own description."""
 
