@@ -20,7 +20,7 @@ ROUTES: dict[str, Callable[[Request], HttpResponse]] = {
     "POST /connect/confirm": connections.confirm,
 }
 
-DOOR = Door("connect")
+DOOR = Door("connect", answers_in_time=True)
 prepare(services=("lambda",), modules=("mcpist.bounded_http.client",))
 
 

@@ -13,7 +13,7 @@ from mcpist.telemetry.door import Door
 from mcpist_services import NAMES
 from mcpist_services.catalogue import preloads
 
-DOOR = Door("mcp_endpoint")
+DOOR = Door("mcp_endpoint", answers_in_time=True)
 prepare(
     services=("dynamodb", "lambda", "s3", "stepfunctions"),
     modules=(

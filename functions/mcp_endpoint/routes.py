@@ -11,7 +11,7 @@ from mcp_endpoint.protocol.message import may_wait
 from mcp_endpoint.protocol.transport import Protocol
 from mcpist.aws import cors
 from mcpist.aws.http_request import HttpRequest, HttpResponse, json_response
-from mcpist.errors import McpistError, RateLimitExceeded
+from mcpist.errors import McpistError, RateLimitExceeded, RequestTimeout
 from mcpist.people.bearer import METADATA_PATH, authorize, challenge
 from mcpist.people.in_flight import in_flight
 from mcpist.people.quota import request_quota
@@ -37,8 +37,12 @@ def answer(request: HttpRequest, request_id: str, deadline: float) -> HttpRespon
     exchange = Exchange(caller, request_id, deadline)
     request_quota.count(exchange.caller, time.time())
     server = protocol(request.public_url, proxy=request.path.endswith("/categories"))
-    with in_flight.counted(exchange.caller) if may_wait(body) else nullcontext():
-        status, headers, content = server.serve(request.path, request.headers, body, exchange)
+    try:
+        with in_flight.counted(exchange.caller) if may_wait(body) else nullcontext():
+            status, headers, content = server.serve(request.path, request.headers, body, exchange)
+    except RequestTimeout:  # it may have interrupted the server anywhere
+        protocol.cache_clear()
+        raise
     return {"statusCode": status, "headers": headers, "body": content.decode()}
 
 

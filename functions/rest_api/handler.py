@@ -13,7 +13,7 @@ from mcpist_services import NAMES
 from mcpist_services.catalogue import upstream_preloads
 from rest_api import routes
 
-DOOR = Door("rest_api")
+DOOR = Door("rest_api", answers_in_time=True)
 prepare(
     services=("dynamodb", "lambda", "s3", "stepfunctions"),
     modules=(

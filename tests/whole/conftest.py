@@ -83,7 +83,7 @@ class McpUser:
 
 
 class GitHub:
-    """GitHub on loopback: it knows whose token it was given."""
+    """GitHub on loopback: it knows whose token it was given; repositories of `silent` and `stalls` are never read."""
 
     ACCOUNTS = {"Bearer uma-canary-token": "uma-at-github", "Bearer shared-canary-token": "team-at-github"}
 
@@ -95,6 +95,12 @@ class GitHub:
 
             def do_GET(self) -> None:
                 login = accounts.get(self.headers["authorization"])
+                owner = self.path.split("/")[2:3]
+                if owner == ["stalls"]:
+                    self.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{")
+                if owner in (["silent"], ["stalls"]):
+                    self.rfile.read(1)  # until the client gives up
+                    return
                 body = json.dumps({"login": login} if login else {"message": "Bad credentials"}).encode()
                 self.send_response(200 if login else 401)
                 self.send_header("content-length", str(len(body)))

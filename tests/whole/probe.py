@@ -1,5 +1,6 @@
 """Tools that leave traces on this machine, so that tests can count what really happened."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from mcpist.render.shows import shows
@@ -35,6 +36,18 @@ def look(file: str) -> Lookup:
 def look_long(file: str, gate: str) -> Lookup:
     """Leave a trace and wait."""
     return Lookup(wait_for, file=file, gate=gate)
+
+
+@probe.reads(TRACE)
+def wait(gate: str) -> Lookup:
+    """Wait, with no trace."""
+    return Lookup(wait_for, file="/dev/null", gate=f"/{gate}")
+
+
+@probe.resource("probe://gates/{+gate}", wait)
+def waiting(gate: str) -> Mapping[str, str]:
+    """What is behind a gate."""
+    return {"gate": gate}
 
 
 @probe.writes(TRACE)

@@ -32,7 +32,7 @@ def post(deployment: LocalDeployment, token: str, event: str, **arguments: Any) 
     if arguments:
         message["params"]["arguments"] = arguments
     answer = httpx2.post(
-        deployment.mcp_url, json=message, headers=headers | {"authorization": f"Bearer {token}"}, timeout=25
+        deployment.mcp_url, json=message, headers=headers | {"authorization": f"Bearer {token}"}, timeout=30
     )
     return answer.status_code, answer.json()
 

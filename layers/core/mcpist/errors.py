@@ -60,6 +60,7 @@ McpistError
 │       └── UnnamedScopeMissing
 ├── TransientError                 nobody: trying again helps
 │   ├── Timeout                    TIMEOUT 408
+│   │   └── RequestTimeout
 │   ├── RateLimitExceeded          RATE_LIMIT_EXCEEDED 429
 │   │   ├── UserLimitReached
 │   │   ├── TooManyInFlight
@@ -393,6 +394,10 @@ class Timeout(TransientError):
     """The service did not answer in time."""
 
     code, status = "TIMEOUT", 408
+
+
+class RequestTimeout(Timeout):
+    """The whole request took longer than a function may run."""
 
 
 class RateLimitExceeded(TransientError):

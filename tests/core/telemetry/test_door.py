@@ -2,7 +2,10 @@
 
 import io
 import json
+import signal
+import time
 from collections.abc import Callable, Iterator
+from threading import Event
 from typing import Any
 
 import pytest
@@ -18,6 +21,9 @@ class Context:
     """The part of Lambda's context that a door reads."""
 
     aws_request_id = "request-1"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 2_200
 
 
 class Later(Exception):
@@ -49,6 +55,19 @@ def frame(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> It
     logger = Logger(service=request.node.name, stream=stream)
     yield Frame(logger, stream)
     logger.handlers.clear()
+
+
+def test_work_that_nothing_ends_is_interrupted_in_time_for_a_typed_answer(frame: Frame) -> None:
+    before = signal.getsignal(signal.SIGALRM)
+    began = time.monotonic()
+    assert frame.answer(lambda: Event().wait(20), answers_in_time=True) == "TIMEOUT"
+    assert time.monotonic() - began < 5
+    assert (signal.getitimer(signal.ITIMER_REAL), signal.getsignal(signal.SIGALRM)) == ((0, 0), before)
+
+
+def test_work_in_time_is_not_interrupted_afterwards(frame: Frame) -> None:
+    assert frame.answer(lambda: signal.getitimer(signal.ITIMER_REAL)[0] > 0, answers_in_time=True)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
 def raising(error: Exception) -> Callable[[], Any]:

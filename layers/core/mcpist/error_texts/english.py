@@ -122,6 +122,10 @@ TEXTS: Mapping[str, Text] = {
     ),
     # Nobody: trying again helps.
     "Timeout": Text("{service} did not answer within {seconds} s.", "Try again."),
+    "RequestTimeout": Text(
+        "The request could not be answered within {seconds} s.",
+        "What it writes may have happened. Ask for less at once, or run it in a batch, which may take longer.",
+    ),
     "RateLimitExceeded": Text("{service} limits the rate of requests.", "Try again in {retry_after} s."),
     "UserLimitReached": Text(
         "You have sent the {limit} requests that a user may send in a minute.", "Wait {retry_after} s."

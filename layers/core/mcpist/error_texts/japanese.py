@@ -132,6 +132,10 @@ TEXTS: Mapping[str, Text] = {
     ),
     # Nobody: trying again helps.
     "Timeout": Text("{service} が {seconds} 秒以内に応答しませんでした。", "もう一度試してください。"),
+    "RequestTimeout": Text(
+        "リクエストに {seconds} 秒以内に応答できませんでした。",
+        "書き込みは行われた可能性があります。一度に求める量を減らすか、より長く実行できる batch を使ってください。",
+    ),
     "RateLimitExceeded": Text(
         "{service} のリクエスト数の上限に達しました。", "{retry_after} 秒後にもう一度試してください。"
     ),

@@ -24,6 +24,9 @@ from mcpist.aws.clients import AwsError
 from mcpist.errors import DefectError, InternalError, McpistError
 from mcpist.telemetry import invocation
 from mcpist.telemetry.metrics import ERRORS
+from mcpist.telemetry.time_limit import time_limit
+
+RESPONSE_SECONDS = 2.0  # for the answer, after the work was interrupted
 
 # At DEBUG these log requests and responses with their headers, and KMS responses with data keys in the clear.
 for _library in ("boto3", "botocore", "httpcore2", "httpx2", "urllib3"):
@@ -40,6 +43,8 @@ class Door:
     """False where the caller of the function counts the errors that it receives."""
     logs_messages: bool = True
     """False where the message of an unexpected exception may quote a secret or a person's data."""
+    answers_in_time: bool = False
+    """Whether work that lasts until shortly before Lambda's timeout is interrupted, to answer with a TIMEOUT."""
     retried: tuple[type[Exception], ...] = ()
     """Exceptions that ask the caller to call again later: raised, but not logged as errors."""
 
@@ -63,7 +68,8 @@ class Door:
             if correlation is not None:
                 invocation.log_request()
             try:
-                response = work()
+                with time_limit(self._work_seconds(context)):
+                    response = work()
             except Exception as caught:
                 if on_error is None:
                     self._log_response(started, error=caught)
@@ -71,6 +77,10 @@ class Door:
                 response, error = on_error(self._count(caught, request_id)), caught
             self._log_response(started, response, error)
             return response
+
+    def _work_seconds(self, context: LambdaContext) -> float:
+        """Return the seconds after which the work is interrupted; 0 for never."""
+        return context.get_remaining_time_in_millis() / 1000 - RESPONSE_SECONDS if self.answers_in_time else 0
 
     def _count(self, error: Exception, request_id: str) -> McpistError:
         """Return the typed error that is answered, and count it."""

@@ -1,0 +1,87 @@
+"""Services that do not answer, on the embedded stack: every door says TIMEOUT before API Gateway gives up."""
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from infra.local.accounts import connect
+from infra.local.deployment import ADMINISTRATOR, USER, LocalDeployment
+from infra.local.http_api import INTEGRATION_TIMEOUT_SECONDS
+from infra.local.login_page import Person
+from tests.whole.conftest import McpUser
+from tests.whole.test_in_flight import post
+
+CODE = '"code":"TIMEOUT"'
+
+
+@pytest.mark.parametrize("owner", ["silent", "stalls"])
+def test_a_service_that_says_nothing_or_half_an_answer_is_a_timeout(
+    deployment: LocalDeployment, user: McpUser, owner: str
+) -> None:
+    connect(deployment, "uma-canary-token")
+    began = time.monotonic()
+    call = {"module": "github", "tool": "get_repo", "params": {"owner": owner, "repo": "any"}}
+    result = user.call("call", **call, options={"timeout": 1})
+    assert result.is_error
+    assert CODE in result.content[0].text
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.slow
+def test_every_door_answers_in_time_also_where_no_deadline_ends_the_work(
+    deployment: LocalDeployment, tmp_path: Path
+) -> None:
+    """Nobody opens the gate that the tool waits at; six requests are what two users may have in flight."""
+    connect(deployment, "uma-canary-token")
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    path = str(gate).removeprefix("/")
+    wait: dict[str, Any] = {"module": "probe", "tool": "wait", "params": {"gate": path}}
+    silent: dict[str, Any] = {"module": "github", "tool": "get_repo", "params": {"owner": "silent", "repo": "any"}}
+
+    def call(person: Person, arguments: dict[str, Any]) -> tuple[int, str]:
+        status, answer = post(deployment, deployment.token(person), "call", **arguments)
+        return status, answer["result"]["content"][0]["text"]
+
+    def rest(person: Person, name: str, parameters: dict[str, Any]) -> tuple[int, str]:
+        answer = httpx2.post(
+            f"{deployment.aws.api_url}/v1/tools/call",
+            json={"name": name, "parameters": parameters},
+            headers={"authorization": f"Bearer {deployment.token(person)}"},
+            timeout=INTEGRATION_TIMEOUT_SECONDS,
+        )
+        return answer.status_code, answer.text
+
+    def read(person: Person) -> tuple[int, str]:
+        answer = httpx2.post(
+            deployment.mcp_url,
+            json={"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": f"probe://gates/{path}"}},
+            headers={
+                "authorization": f"Bearer {deployment.token(person)}",
+                "accept": "application/json, text/event-stream",
+                "mcp-protocol-version": "2025-11-25",
+            },
+            timeout=INTEGRATION_TIMEOUT_SECONDS,
+        )
+        return answer.status_code, answer.text
+
+    began = time.monotonic()
+    with ThreadPoolExecutor() as pool:
+        answers = [
+            pool.submit(call, USER, wait),
+            pool.submit(call, USER, silent),
+            pool.submit(read, USER),
+            pool.submit(rest, USER, "probe-wait", {"gate": path}),
+            pool.submit(rest, ADMINISTRATOR, "probe-wait", {"gate": path}),
+            pool.submit(call, ADMINISTRATOR, wait),
+        ]
+        results = [answer.result() for answer in answers]
+    assert time.monotonic() - began < INTEGRATION_TIMEOUT_SECONDS
+    assert [status for status, _ in results] == [200, 200, 200, 408, 408, 200]
+    assert all("TIMEOUT" in text for _, text in results), results
+    assert post(deployment, deployment.token(USER), "list_tools")[0] == 200
