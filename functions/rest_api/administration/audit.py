@@ -42,6 +42,7 @@ class AuditRow(BaseModel):
     target: str
     before: dict[str, Any] | None
     after: dict[str, Any] | None
+    measures: Annotated[dict[str, int] | None, Field(description="Numbers about the work of a program")]
     door: str
     client_name: str
     client_version: str

@@ -77,6 +77,7 @@ def test_a_row_can_record_an_event_of_a_grant(aws: list[str]) -> None:
         "target": "",
         "before": None,
         "after": None,
+        "measures": None,
         "door": "",
         "client_name": "",
         "client_version": "",

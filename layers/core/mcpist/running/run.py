@@ -19,7 +19,18 @@ from mcpist.settings import settings
 from mcpist.telemetry import audit, invocation
 from mcpist.telemetry.metrics import CALLS, LATENCY
 from mcpist.telemetry.tracing import span
-from mcpist.tools.call import Call, CallResponse, Calls, Lookup, PartialList, ProxiedCall, ProxiedResponse, Work
+from mcpist.tools.call import (
+    Call,
+    CallResponse,
+    Calls,
+    Lookup,
+    Measured,
+    PartialList,
+    ProxiedCall,
+    ProxiedResponse,
+    TimedLookup,
+    Work,
+)
 from mcpist.tools.module import Module
 from mcpist.tools.permissions import acting_caller
 from mcpist.tools.tool import Tool
@@ -57,11 +68,11 @@ def run(
 
     For a tool that writes, a row is written before anything is sent: nothing changes without an audit trail.
     """
-    used = {"module": tool.module, "tool": tool.name, "request": request, "batch": batch}
+    used: Any = {"module": tool.module, "tool": tool.name, "request": request, "batch": batch}
     work = tool.describe_work(tool.validate(load_arguments(caller, tool.input_schema, arguments)))
     service = ServiceClient(caller, module, tool, time.monotonic() + seconds, options)
     changing = nullcontext() if tool.reads else response_cache.invalidating((caller.organization, module.name))
-    with audited(caller, lambda: service.account_name, **used):
+    with audited(caller, lambda: service.account_name, lambda: service.measures, **used):
         if not tool.reads:
             service.resolve_in_advance(work)  # so that the row names the account
             audit.record_use(caller, outcome="started", account=service.account_name, **used)
@@ -76,7 +87,12 @@ def run(
 
 
 @contextmanager
-def audited(caller: Caller, account: Callable[[], str] = lambda: "", **use: str) -> Iterator[None]:
+def audited(
+    caller: Caller,
+    account: Callable[[], str] = lambda: "",
+    measures: Callable[[], Mapping[str, int]] = dict,
+    **use: str,
+) -> Iterator[None]:
     """Write an audit row for the outcome of a use; a failure to write it does not fail the use."""
     outcome = InternalError.code
     try:
@@ -88,7 +104,7 @@ def audited(caller: Caller, account: Callable[[], str] = lambda: "", **use: str)
         raise
     finally:
         with audit.best_effort():
-            audit.record_use(caller, outcome=outcome, account=account(), **use)
+            audit.record_use(caller, outcome=outcome, account=account(), measures=measures(), **use)
 
 
 @contextmanager
@@ -123,6 +139,7 @@ class ServiceClient:
         self.deadline = deadline
         self.options = options
         self.current_account = Account(caller.organization, module, None)
+        self.measures: Mapping[str, int] = {}
         self._is_resolved = False
 
     @property
@@ -194,7 +211,14 @@ class ServiceClient:
         """Answer a Lookup from a store of our own."""
         if self.module.open_store is None:
             raise TypeError(f"the module {self.module.name} opens no store")
-        return lookup.function(self.module.open_store(self.caller), **lookup.arguments)
+        arguments = dict(lookup.arguments)
+        if isinstance(lookup, TimedLookup):
+            arguments["deadline"] = min(self.deadline, time.monotonic() + self.options.timeout)
+        found = lookup.function(self.module.open_store(self.caller), **arguments)
+        if isinstance(found, Measured):
+            self.measures = found.measures
+            return found.json
+        return found
 
     def proxy(self, work: ProxiedCall) -> ProxiedResponse:
         """Return an upstream tool's response; a tool that reads is retried as often as the options say."""

@@ -34,9 +34,20 @@ type Event = Literal["use", "connect", "refresh", "failure", "revoke", "kill", "
 
 
 def record_use(
-    caller: Caller, *, module: str, tool: str, outcome: str, request: str, account: str = "", batch: str = ""
+    caller: Caller,
+    *,
+    module: str,
+    tool: str,
+    outcome: str,
+    request: str,
+    account: str = "",
+    batch: str = "",
+    measures: Mapping[str, int] | None = None,
 ) -> None:
-    """Append a row about the use of a tool: the user and roles, the tool, the account and the outcome."""
+    """Append a row about the use of a tool: the user and roles, the tool, the account and the outcome.
+
+    `measures` are numbers about the work of a program, for `savings`.
+    """
     append_row(
         organization=caller.organization,
         user=caller.user,
@@ -49,6 +60,7 @@ def record_use(
         outcome=outcome,
         request=request,
         batch=batch,
+        measures=measures,
     )
 
 
@@ -147,11 +159,13 @@ def new_row(
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
     client: ClientInfo = NO_CLIENT,
+    measures: Mapping[str, int] | None = None,
 ) -> Item:
     """Return the item of a row that is written now."""
     now = datetime.now(UTC)
-    changed = {"target": target, "before": before, "after": after} if target else {}
+    changed: Item = {"target": target, "before": before, "after": after} if target else {}
     failed = {"failure_key": organization} if is_failure(outcome) else {}
+    measured: Item = {"measures": measures} if measures else {}
     return {
         "pk": f"{organization}#{now:%Y-%m-%d}",
         "sk": f"{timestamp(now)}#{secrets.token_hex(4)}",
@@ -169,6 +183,7 @@ def new_row(
         "batch": batch,
         **changed,
         **failed,
+        **measured,
         "door": invocation.door(),
         "client_name": client.name,
         "client_version": client.version,

@@ -12,7 +12,7 @@ from mcpist.errors import AuditRowNotFound
 
 ROW_FIELDS = (
     *("id", "time", "user", "roles", "event", "service", "account", "tool", "outcome", "request", "correlation"),
-    *("batch", "target", "before", "after", "door", "client_name", "client_version", "client_id"),
+    *("batch", "target", "before", "after", "measures", "door", "client_name", "client_version", "client_id"),
 )
 
 # A spreadsheet would run a cell that begins with one of these as a formula, in East Asia also with the wide ones.
@@ -23,7 +23,7 @@ _ID = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{6})\.([0-9a-z]{1,16
 
 def row_of(item: Item) -> dict[str, Any]:
     """Return the columns of an item; a row of an older release lacks some."""
-    missing = {"before": None, "after": None}
+    missing = {"before": None, "after": None, "measures": None}
     moment, _, key = item["sk"].partition("#")
     time_digits = re.sub(r"[-:.]", "", moment.partition("+")[0])
     columns = {name: item.get(name, missing.get(name, "")) for name in ROW_FIELDS[2:]}

@@ -13,7 +13,7 @@ class Metric:
     """A metric of CloudWatch."""
 
     name: str
-    unit: Literal["Count", "Milliseconds"]
+    unit: Literal["Count", "Milliseconds", "Bytes"]
     description: str
     dimension: str = ""  # of few and known values, since each of them costs as much as a metric
 
@@ -29,6 +29,13 @@ REFRESH_FAILURES = Metric("RefreshFailures", "Count", "access tokens that could 
 CONNECT_FAILURES = Metric("ConnectFailures", "Count", "failed attempts to connect an account")
 INTEGRITY_FAILURES = Metric("IntegrityFailures", "Count", "stored tokens and files that failed their integrity check")
 AUDIT_ROWS_LOST = Metric("AuditRowsLost", "Count", "audit rows that could not be written after the fact")
+PROGRAM_TIME = Metric("ProgramTime", "Milliseconds", "duration of a tool that is a program, with its files", "command")
+PROGRAM_FILES = Metric("ProgramFiles", "Count", "files that programs left", "command")
+PROGRAM_INPUT_BYTES = Metric("ProgramInputBytes", "Bytes", "size of the files and texts that programs read", "command")
+PROGRAM_TOKENS_SAVED = Metric(
+    "ProgramTokensSaved", "Count", "estimated tokens of what programs left, without those of the answers", "command"
+)
+PROGRAM_ERRORS = Metric("ProgramErrors", "Count", "runs of programs that failed", "code")
 
 type MetricTotals = dict[tuple[Metric, str], float]
 """The total of each metric and value of its dimension."""

@@ -68,6 +68,20 @@ class Lookup:
         self.arguments = arguments
 
 
+class TimedLookup(Lookup):
+    """A Lookup that takes long: its function also gets `deadline`, the moment on the monotonic clock when it ends."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The JSON of a Lookup, with numbers about the work for its audit row."""
+
+    json: Any
+    measures: Mapping[str, int]
+
+
 @dataclass(frozen=True, slots=True)
 class ProxiedCall:
     """One call of a tool of an upstream MCP server."""

@@ -56,8 +56,9 @@ class ImportedModules(Protocol):
 class Catalogue:
     """The modules of one package; each is in a folder of its own name, under its own name.
 
-    `imported` gives the modules that are built from data, if there are any. `extra_modules` gives a caller's further
-    modules, which are not files: the categories of upstream servers, and what the organization registered, if any.
+    `imported` gives the modules that are built from data, which have names of their own. `extra_modules` gives a
+    caller's further modules, which are not files: the categories of upstream servers, and what the organization
+    registered, if any.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Catalogue:
         package: str,
         names: Iterable[str],
         extra_modules: Callable[[Caller], Sequence[CatalogueView]] = lambda _: (),
-        imported: Callable[[], ImportedModules | None] = lambda: None,
+        imported: Callable[[], Sequence[ImportedModules]] = tuple,
     ) -> None:
         self.package = package
         self.written = tuple(names)
@@ -76,13 +77,13 @@ class Catalogue:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all its modules."""
-        imported = self.imported()
-        return (*self.written, *imported.names) if imported else self.written
+        return (*self.written, *(name for source in self.imported() for name in source.names))
 
     def module(self, name: str) -> Module:
         """Return a module by its name; it is imported or built when it is first asked for."""
-        imported = self.imported() if name not in self.written else None
-        return imported.module(name) if imported and name in imported.names else self.written_module(name)
+        sources = self.imported() if name not in self.written else ()
+        source = next((source for source in sources if name in source.names), None)
+        return source.module(name) if source else self.written_module(name)
 
     def of(self, caller: Caller) -> CatalogueView:
         """Return the catalogue as one request of a caller sees it."""
@@ -104,8 +105,7 @@ class Catalogue:
     @property
     def index(self) -> Index:
         """The index of all its modules."""
-        imported = self.imported()
-        return join_indexes(self._written_index, imported.index) if imported else self._written_index
+        return reduce(join_indexes, (source.index for source in self.imported()), self._written_index)
 
     @cached_property
     def _written_index(self) -> Index:
