@@ -18,6 +18,7 @@ from mcpist_services.catalogue import CATALOGUE
 from mcpist_services.described.compilation import load_folder
 from mcpist_services.described.module import module as module_of
 from mcpist_services.described.overlay import Overlay
+from mcpist_services.programs.declaration import Declaration
 from mcpist_services.upstream import configuration
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,6 +52,7 @@ def main() -> None:
         OPENAPI: openapi_document(),
     }
     wanted |= {SCHEMAS / f"{name}.schema.json": _json(draft7(model)) for name, model in PUBLISHED.items()}
+    wanted[SCHEMAS / "program.schema.json"] = _json(draft7(Declaration))
     wanted[COSTS] = replaced(month_page(), COSTS, "month")
     there = {path: path.read_text("utf-8") for path in {*FOLDER.glob("*.md"), *wanted} if path.exists()}
     drifted = sorted(path for path in {*wanted, *there} if wanted.get(path) != there.get(path))

@@ -1,4 +1,4 @@
-"""Servers from PyPI by others, in virtual environments of their own: of one kind for each era of the protocol."""
+"""Programs from PyPI by others, in virtual environments: servers of each era of the protocol, and cwltool."""
 
 import functools
 import hashlib
@@ -18,25 +18,25 @@ INSTALL_SECONDS = 300
 
 
 @functools.cache
-def programs(era: Literal["handshake", "modern"] = "handshake") -> Path:
-    """The folder of their commands, filled as `{era}.txt` says; skips the test where there is no uv."""
+def programs(kind: Literal["handshake", "modern", "cwl"] = "handshake") -> Path:
+    """The folder of their commands, filled as `{kind}.txt` says; skips the test where there is no uv."""
     if shutil.which("uv") is None:
         pytest.skip("uv is not on PATH: `make test` brings it")
-    folder = PEERS / ".venv" / era
+    folder = PEERS / ".venv" / kind
     stamp = folder / ".installed"
-    wanted = hashlib.sha256((PEERS / f"{era}.txt").read_bytes()).hexdigest()
+    wanted = hashlib.sha256((PEERS / f"{kind}.txt").read_bytes()).hexdigest()
     with alone("pypi"):
         if not stamp.exists() or stamp.read_text() != wanted:
-            _install(folder, era)
+            _install(folder, kind)
             stamp.write_text(wanted)
     return folder / "bin"
 
 
-def _install(folder: Path, era: str) -> None:
+def _install(folder: Path, kind: str) -> None:
     """Fill the environment; needs the index, once."""
     commands: tuple[list[str | Path], ...] = (
         ["uv", "venv", "--clear", "--python", sys.executable, folder],
-        ["uv", "pip", "sync", "--python", folder / "bin/python", PEERS / f"{era}.txt"],
+        ["uv", "pip", "sync", "--python", folder / "bin/python", PEERS / f"{kind}.txt"],
     )
     for command in commands:
         done = subprocess.run(

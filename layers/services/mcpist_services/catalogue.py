@@ -1,4 +1,4 @@
-"""The catalogue of all modules; a service's is imported when it is first used. APIs and categories join it."""
+"""The catalogue of all modules; a service's is imported when it is first used. APIs, programs and categories join."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcpist.memory import cached
 from mcpist.settings import settings
-from mcpist.tools.catalogue import Catalogue
+from mcpist.tools.catalogue import Catalogue, ImportedModules
 from mcpist_services import NAMES
 from mcpist_services.described.compiled import imported_apis
 
@@ -36,6 +36,22 @@ def has_upstreams() -> bool:
     return bool(configuration().servers)
 
 
+@cached
+def has_programs() -> bool:
+    """Whether programs are declared: where none is, nothing of them is imported."""
+    return next(Path(settings().programs).glob("*.json"), None) is not None
+
+
+def _imported() -> "Sequence[ImportedModules]":
+    """Return the modules of the deployment that are built from data: APIs, then programs, if there are any."""
+    sources: list[ImportedModules] = [apis] if (apis := imported_apis()) else []
+    if has_programs():
+        from mcpist_services.programs.module import program_modules
+
+        sources.append(program_modules())
+    return sources
+
+
 def _extra_modules(caller: "Caller") -> "Sequence[CatalogueView]":
     """Return the views of what is not a file here; where there is nothing of a kind, nothing of it is imported."""
     views: list[CatalogueView] = []
@@ -63,7 +79,8 @@ def upstream_preloads() -> tuple[str, ...]:
 def preloads() -> tuple[str, ...]:
     """Return the modules, besides the services' tools, for a snapshot to hold; raises for a wrong configuration."""
     described = ("mcpist_services.described.module", "jsonschema") if imported_apis() else ()
-    return (*described, *upstream_preloads())
+    programs = ("mcpist_services.programs.module", "jsonschema") if has_programs() else ()
+    return (*described, *programs, *upstream_preloads())
 
 
-CATALOGUE = Catalogue("mcpist_services", NAMES, extra_modules=_extra_modules, imported=imported_apis)
+CATALOGUE = Catalogue("mcpist_services", NAMES, extra_modules=_extra_modules, imported=_imported)

@@ -9,9 +9,10 @@ RESERVED_NAMES = frozenset({"categories", "files", "mcpist", "modules", "program
 @cached
 def deployed_names() -> frozenset[str]:
     """Return the names of the modules of this deployment."""
+    from mcpist_services.programs.loading import declared_programs
     from mcpist_services.upstream.configuration import configuration
 
-    return frozenset([*names(), *configuration().all_categories])
+    return frozenset([*names(), *declared_programs(), *configuration().all_categories])
 
 
 def is_taken(name: str) -> bool:

@@ -1,0 +1,1 @@
+"""Command-line programs as modules: their declarations, their command lines, and what their runs leave."""
