@@ -12,7 +12,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import InvalidRequest, MethodNotAllowed, RouteNotFound
 from mcpist.validation import field_path
-from rest_api import connections, files, openapi, page, status
+from rest_api import connections, files, openapi, page, status, why
 from rest_api.administration import ROUTERS as ADMINISTRATION
 from rest_api.batches import routes as batches
 from rest_api.exchange import current
@@ -24,6 +24,7 @@ ROUTERS: tuple[Router, ...] = (
     page.router,
     listing.router,
     calling.router,
+    why.router,
     batches.router,
     files.router,
     connections.router,

@@ -18,6 +18,7 @@ COMMANDS = {
     "logout": ("infra.cli.login:log_out", "End a login and delete its tokens."),
     "schema": ("infra.cli.tools:schema", "Show what modules offer."),
     "call": ("infra.cli.tools:call", "Run one tool."),
+    "why": ("infra.cli.why:why", "Show why a tool can or cannot be used, and who can change it."),
     "batch": ("infra.cli.batch:batch", "Run, fetch or watch a batch."),
     "plan": ("infra.cli.plan:plan_file", "Check a batch and show its machine, without a server."),
     "timeline": ("infra.cli.timeline:timeline", "Show which step of a batch waited for which."),

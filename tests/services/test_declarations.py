@@ -10,7 +10,7 @@ from mcpist.caller import Role
 from mcpist.errors import InvalidRequest
 from mcpist.tools.call import Call, Lookup, Work
 from mcpist.tools.paging import MAX_ITEMS
-from mcpist.tools.permissions import role_permits
+from mcpist.tools.role_rules import role_permits
 from mcpist.tools.schema import example_of
 from mcpist.tools.tool import PAGING_PARAMETERS, Tool
 from mcpist_services import NAMES

@@ -6,7 +6,8 @@ from mcpist.people import directory
 from mcpist.people.change import Change
 from mcpist.registry import switches
 from mcpist.tools.catalogue import Catalogue
-from mcpist.tools.permissions import Permissions, is_disabled
+from mcpist.tools.permissions import Permissions
+from mcpist.tools.role_rules import is_disabled
 from tests.core.sample import CATALOGUE
 
 UMA = Subject("https://login.example.com", "uma")

@@ -12,7 +12,7 @@ from mcpist.errors import FileNotFound, InvalidRequest
 from mcpist.render.answer import compact
 from mcpist.running.run import ToolResult, run
 from mcpist.settings import settings
-from mcpist.tools.permissions import role_permits
+from mcpist.tools.role_rules import role_permits
 from mcpist_services.rag.tools import rag
 from tests.core.sample import caller
 

@@ -7,7 +7,8 @@ from typing import Any
 from mcpist.registry.switches import find
 from mcpist.tools.index import ModuleEntry, ToolEntry
 from mcpist.tools.module import ModuleKind
-from mcpist.tools.permissions import Permissions, is_disabled, role_permits
+from mcpist.tools.permissions import Permissions
+from mcpist.tools.role_rules import is_disabled, role_permits
 from mcpist.tools.tool import Effect
 
 MAX_SEARCH_RESULTS = 100

@@ -11,7 +11,7 @@ from mcpist.people.edits import Edit
 from mcpist.people.organization import Organization
 from mcpist.tools.catalogue import CatalogueView, nearest
 from mcpist.tools.index import ModuleEntry
-from mcpist.tools.permissions import is_disabled
+from mcpist.tools.role_rules import is_disabled
 
 
 def disable(catalogue: CatalogueView, name: str) -> Edit:

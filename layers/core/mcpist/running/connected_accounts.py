@@ -1,7 +1,8 @@
 """The connected accounts of removed users and roles, of which the token broker takes care."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from mcpist.caller import Caller
 from mcpist.people.administration import ConnectedAccount
@@ -26,15 +27,16 @@ class BrokerAccounts:
                 answer = broker.administer(self.caller, "kill", **_selection(owner))
                 more = answer["more"] and bool(answer["killed"] or answer["dropped"])
 
-    def _of(self, owner: str) -> list[ConnectedAccount]:
-        found: list[ConnectedAccount] = []
-        cursor = ""
-        while True:
+    def rows(self, owner: str) -> Iterator[dict[str, Any]]:
+        """Yield the broker's rows about the accounts of an owner: `user#ID` or `role#NAME`."""
+        cursor: str | None = ""
+        while cursor is not None:
             page = broker.administer(self.caller, "list", **_selection(owner), cursor=cursor)
-            found += [ConnectedAccount(service, owner) for row in page["grants"] for service in row["services"]]
-            cursor = page["cursor"]
-            if not cursor:
-                return found
+            yield from page["grants"]
+            cursor = page["cursor"] or None
+
+    def _of(self, owner: str) -> list[ConnectedAccount]:
+        return [ConnectedAccount(service, owner) for row in self.rows(owner) for service in row["services"]]
 
 
 def _selection(owner: str) -> dict[str, str]:

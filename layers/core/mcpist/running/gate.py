@@ -74,13 +74,18 @@ class AdmittedUse:
     tool: Tool
     use: ToolUse
 
+    @property
+    def service(self) -> str | None:
+        """The service whose account acts; None if the tool needs none."""
+        return self.tool.service if isinstance(self.tool, UpstreamTool) else self.module.service
+
     def prepare_account(self) -> None:
         """Have the account in memory before work begins that must not begin twice.
 
         Only ExecutionsExhausted is raised; every other error comes again, with its audit row, when the use runs.
         """
         try:
-            _account_name(self)
+            account_name(self)
         except ExecutionsExhausted:
             raise
         except McpistError:
@@ -117,6 +122,20 @@ def permit(permissions: Permissions, use: ToolUse) -> AdmittedUse:
         return AdmittedUse(permissions.caller, permissions.catalogue.module(use.module), tool, use)
 
 
+def account_name(admitted: AdmittedUse) -> str:
+    """Return the name of the account that will act; AccountError if there is none, before anybody is asked.
+
+    ScopeMissing if it lacks a scope that the tool needs.
+    """
+    caller, tool = admitted.caller, admitted.tool
+    with account_links(caller):
+        if isinstance(tool, UpstreamTool):
+            return broker.resolve(acting_caller(caller, tool), tool.service).account_name if tool.service else ""
+        service = ServiceClient(caller, admitted.module, tool)
+        service.resolve_account()
+        return service.account_name
+
+
 def read_upstream(
     permissions: Permissions, module: str, uri: str, request: str, seconds: float
 ) -> "ReadResourceResult":
@@ -150,21 +169,10 @@ def _confirm(admitted: AdmittedUse, consent: Consent) -> None:
     admitted.tool.check(use.arguments, reference_names(admitted.tool.input_schema, use.arguments))
 
     def describe() -> list[DestructiveUse]:
-        return [DestructiveUse(use.module, use.tool, dict(use.arguments), account=_account_name(admitted))]
+        return [DestructiveUse(use.module, use.tool, dict(use.arguments), account=account_name(admitted))]
 
     if require_confirmation(admitted.caller, consent, use.subject, describe).used:
         raise StaleConfirmation(field="confirmation")
-
-
-def _account_name(admitted: AdmittedUse) -> str:
-    """Return the name of the account that will act; AccountError if there is none, before anybody is asked."""
-    caller, tool = admitted.caller, admitted.tool
-    with account_links(caller):
-        if isinstance(tool, UpstreamTool):
-            return broker.resolve(acting_caller(caller, tool), tool.service).account_name if tool.service else ""
-        service = ServiceClient(caller, admitted.module, tool)
-        service.resolve_account()
-        return service.account_name
 
 
 @contextmanager

@@ -26,9 +26,15 @@ def describe_change(applied: AppliedChange, catalogue: Catalogue) -> dict[str, A
     }
 
 
-def permissions(organization: Organization, catalogue: Catalogue, *roles: Role) -> Permissions:
+def permissions(organization: Organization, catalogue: Catalogue, *roles: Role, user: str = "") -> Permissions:
     """Return the permissions of a user with these roles of the organization."""
-    return Permissions(_somebody(organization, *roles), catalogue)
+    return Permissions(_somebody(organization, *roles, user=user), catalogue)
+
+
+def permissions_of(organization: Organization, catalogue: Catalogue, user: str) -> Permissions:
+    """Return the permissions of a user of the organization with all roles; UserNotFound if there is none."""
+    roles = (organization.roles[name] for name in organization.user(user).roles)
+    return permissions(organization, catalogue, *roles, user=user)
 
 
 def preview_tools(organization: Organization, catalogue: Catalogue, *roles: Role, tools: bool) -> dict[str, Any]:
@@ -101,9 +107,9 @@ def _parts(organization: Organization) -> dict[str, Any]:
     return {name: value for name, value in fields_of(organization).items() if name != "organization"}
 
 
-def _somebody(organization: Organization, *roles: Role) -> Caller:
+def _somebody(organization: Organization, *roles: Role, user: str = "") -> Caller:
     modules = tuple(organization.modules.values())
-    return Caller(organization.id, "", Subject("", ""), "user", roles, organization.disabled, modules)
+    return Caller(organization.id, user, Subject("", ""), "user", roles, organization.disabled, modules)
 
 
 def _of_users(organization: Organization, catalogue: Catalogue) -> dict[str, frozenset[str]]:

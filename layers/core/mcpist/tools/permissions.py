@@ -3,15 +3,16 @@
 An organization's `disabled` are masks of full names (`tracker.*`, `*.delete_*`) and names of modules.
 """
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import ClassVar
 
 from mcpist.caller import Caller, Role
 from mcpist.errors import (
     AdministratorError,
     AuthorizationError,
+    McpistError,
     ModuleNotFound,
     ReadingOnly,
     ToolDisabled,
@@ -19,12 +20,19 @@ from mcpist.errors import (
 )
 from mcpist.tools.catalogue import Catalogue, CatalogueView, nearest
 from mcpist.tools.index import Index, ModuleEntry, PromptEntry, ResourceEntry, ToolEntry
+from mcpist.tools.role_rules import ListedTool, is_disabled, refusing_rule, role_permits
 from mcpist.tools.tool import Tool
 
 MAX_CACHED_VIEWS = 256
 
-type ListedTool = ToolEntry | Tool
-"""A tool, only listed or imported: permissions depend on facts that both have."""
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A question that is decided for each use of a tool."""
+
+    name: str
+    refusal: "Callable[[Permissions, str, str], McpistError | None]"
+    """Returns why a caller may not use a module's tool; None if this decision permits it."""
 
 
 class Permissions:
@@ -40,23 +48,8 @@ class Permissions:
 
     def module(self, name: str) -> ModuleEntry:
         """Return a module by its name, or raise the error that says why not."""
-        if name in self._enabled_modules((name,)):
-            self.load_tools((name,))
-            if absence := self.catalogue.missing_reason(name):
-                raise absence
-        module = self.catalogue.index.modules.get(name)
-        if module is None:
-            if any(name == registered.name for registered in self.caller.modules):
-                raise AuthorizationError(name=name)
-            raise ModuleNotFound(module=name, known=nearest(name, (module.name for module in self.modules())))
-        if self._may_get_tools(module):
-            return module
-        may_have = any(self._permits(tool) for tool in module.tools.values()) if module.tools else self._has(name)
-        if not may_have:
-            raise AuthorizationError(name=name)
-        if not self.tools(module):
-            raise ReadingOnly(name=name) if self._is_only_for_writing(module) else ToolDisabled(name=name)
-        return module
+        self._decide(self.MODULE_DECISIONS, name, "")
+        return self.catalogue.index.modules[name]
 
     def tools(self, module: ModuleEntry) -> list[ToolEntry]:
         """Return the module's tools for this caller, in their order."""
@@ -84,23 +77,7 @@ class Permissions:
 
     def tool(self, module_name: str, name: str) -> Tool:
         """Return a tool by its names, or raise why not; the error reveals nothing of a module of other roles."""
-        full_name = f"{module_name}.{name}"
-        try:
-            module = self.module(module_name)
-        except AdministratorError as error:
-            raise type(error)(name=full_name) from None
-        tool = module.tools.get(name)
-        if tool is None:
-            if absence := self.catalogue.missing_reason(module_name, name):
-                raise absence
-            known = nearest(name, (visible.name for visible in self.tools(module)))
-            raise ToolNotFound(module=module_name, tool=name, known=known)
-        if not self._permits(tool):
-            raise AuthorizationError(name=full_name)
-        if is_disabled(module_name, name, self.caller.disabled):
-            raise ToolDisabled(name=full_name)
-        if not self.allows(tool):
-            raise ReadingOnly(name=full_name)
+        self._decide(self.TOOL_DECISIONS, module_name, name)
         return self.catalogue.module(module_name).tools[name]
 
     def require(self, module: str, tools: Collection[str]) -> None:
@@ -130,6 +107,95 @@ class Permissions:
         """Whether this caller may use the tool."""
         return _allows(self.caller.roles, self.caller.disabled, tool, reading_only=self.caller.reading_only)
 
+    def _decide(self, decisions: Iterable[Decision], module: str, tool: str) -> None:
+        """Raise the refusal of the first decision that says no."""
+        for decision in decisions:
+            if refusal := decision.refusal(self, module, tool):
+                raise refusal
+
+    # -- the decisions, in their order ------------------------------------------------------------------
+
+    def _refuse_unlisted(self, module: str, tool: str) -> McpistError | None:
+        """Refuse a module whose tools could not be read, or are switched off by the operator."""
+        if module not in self._enabled_modules((module,)):
+            return None
+        self.load_tools((module,))
+        reason = self.catalogue.missing_reason(module)
+        return (
+            type(reason)(name=_full_name(module, tool)) if tool and isinstance(reason, AdministratorError) else reason
+        )
+
+    def _refuse_unknown_module(self, module: str, tool: str) -> McpistError | None:
+        """Refuse a module that does not exist; one that the organization registered is not revealed to other roles."""
+        if module in self.catalogue.index.modules:
+            return None
+        if any(module == registered.name for registered in self.caller.modules):
+            return AuthorizationError(name=_full_name(module, tool))
+        return ModuleNotFound(module=module, known=nearest(module, (one.name for one in self.modules())))
+
+    def _refuse_without_role(self, module: str, tool: str) -> McpistError | None:
+        """Refuse a module of which no role permits anything."""
+        entry = self.catalogue.index.modules[module]
+        permitted = any(map(self._permits, entry.tools.values())) if entry.tools else self._has(module)
+        return None if permitted or self._may_get_tools(entry) else AuthorizationError(name=_full_name(module, tool))
+
+    def _refuse_disabled_module(self, module: str, tool: str) -> McpistError | None:
+        """Refuse a module of which everything that the roles permit is switched off."""
+        entry = self.catalogue.index.modules[module]
+        if self._may_get_tools(entry) or self.tools(entry):
+            return None
+        kind = ReadingOnly if self._is_only_for_writing(entry) else ToolDisabled
+        return kind(name=_full_name(module, tool))
+
+    def _refuse_unknown_tool(self, module: str, tool: str) -> McpistError | None:
+        """Refuse a tool that does not exist, or that the operator has switched off or not approved."""
+        entry = self.catalogue.index.modules[module]
+        if tool in entry.tools:
+            return None
+        known = nearest(tool, (visible.name for visible in self.tools(entry)))
+        return self.catalogue.missing_reason(module, tool) or ToolNotFound(module=module, tool=tool, known=known)
+
+    def _refuse_masked(self, module: str, tool: str) -> McpistError | None:
+        """Refuse a tool that the masks of no role permit."""
+        entry = self.catalogue.index.modules[module].tools[tool]
+        rules = (refusing_rule(role, entry) for role in self.caller.roles)
+        return (
+            None
+            if any(rule in {None, "destructive"} for rule in rules)
+            else AuthorizationError(name=_full_name(module, tool))
+        )
+
+    def _refuse_destructive(self, module: str, tool: str) -> McpistError | None:
+        """Refuse a tool that destroys, unless a role that permits it has the right to destroy."""
+        is_permitted = self._permits(self.catalogue.index.modules[module].tools[tool])
+        return None if is_permitted else AuthorizationError(name=_full_name(module, tool))
+
+    def _refuse_disabled_tool(self, module: str, tool: str) -> McpistError | None:
+        """Refuse a tool that an administrator has switched off for the organization."""
+        is_off = is_disabled(module, tool, self.caller.disabled)
+        return ToolDisabled(name=_full_name(module, tool)) if is_off else None
+
+    def _refuse_to_reader(self, module: str, tool: str) -> McpistError | None:
+        """Refuse a tool that writes to a request that may only read."""
+        entry = self.catalogue.index.modules[module].tools[tool]
+        return None if self.allows(entry) else ReadingOnly(name=_full_name(module, tool))
+
+    MODULE_DECISIONS: ClassVar[tuple[Decision, ...]] = (
+        Decision("listed", _refuse_unlisted),
+        Decision("module", _refuse_unknown_module),
+        Decision("role", _refuse_without_role),
+        Decision("module_switch", _refuse_disabled_module),
+    )
+    TOOL_DECISIONS: ClassVar[tuple[Decision, ...]] = (
+        *MODULE_DECISIONS,
+        Decision("tool", _refuse_unknown_tool),
+        Decision("mask", _refuse_masked),
+        Decision("destructive", _refuse_destructive),
+        Decision("switch", _refuse_disabled_tool),
+        Decision("reading", _refuse_to_reader),
+    )
+    """All decisions about a use before a person and the broker are asked; each relies on those before it."""
+
     def _may_get_tools(self, module: ModuleEntry) -> bool:
         """Whether a module without tools will perhaps have some for this caller, once read or approved."""
         return not module.tools and bool(self._enabled_modules((module.name,)))
@@ -156,25 +222,9 @@ class Permissions:
         return _view(self.catalogue.index, caller.roles, caller.disabled, reading_only=caller.reading_only)
 
 
-def role_permits(role: Role, tool: ListedTool) -> bool:
-    """Whether a role permits a tool: deny wins, and what only reads needs no allow."""
-    name = f"{tool.module}.{tool.name}"
-    return (
-        tool.module in role.modules
-        and not _matches(name, role.deny)
-        and (not tool.needs_allow or _matches(name, role.allow))
-        and (tool.effect != "destroys" or role.destructive)
-    )
-
-
 def acting_caller(caller: Caller, tool: ListedTool) -> Caller:
     """Return the caller in the roles that permit a tool: the account of another role was not meant for it."""
     return replace(caller, roles=tuple(role for role in caller.roles if role_permits(role, tool)))
-
-
-def is_disabled(module: str, tool: str, disabled: Collection[str]) -> bool:
-    """Whether an organization's `disabled` switch off a tool; `*` stands for all of the module's tools."""
-    return module in disabled or _matches(f"{module}.{tool}", disabled)
 
 
 @lru_cache(MAX_CACHED_VIEWS)
@@ -197,5 +247,5 @@ def _allows(roles: Iterable[Role], disabled: Collection[str], tool: ListedTool, 
     )
 
 
-def _matches(name: str, masks: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, mask) for mask in masks)
+def _full_name(module: str, tool: str) -> str:
+    return f"{module}.{tool}" if tool else module

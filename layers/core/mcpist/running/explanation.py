@@ -1,0 +1,218 @@
+"""Why a caller can or cannot use a tool: the gate's own decisions in their order, and the first that says no."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from mcpist.caller import Caller, Role
+from mcpist.errors import (
+    AccountError,
+    AdministratorError,
+    AuthorizationError,
+    CallerError,
+    ConnectionRequired,
+    McpistError,
+    ReadingOnly,
+    ReconnectRequired,
+    ScopeMissing,
+    TransientError,
+)
+from mcpist.running import gate
+from mcpist.running.gate import AdmittedUse, ToolUse
+from mcpist.settings import settings
+from mcpist.tools.module import Module
+from mcpist.tools.permissions import Permissions, acting_caller
+from mcpist.tools.role_rules import ListedTool, is_disabled, matching, refusing_rule
+from mcpist.tools.tool import Tool
+
+type Verdict = Literal["yes", "no", "open"]
+"""`open`: it was not decided, since an earlier decision says no, or it could not be decided now."""
+type Actor = Literal["you", "administrator", "operator", "nobody"]
+type AccountFinder = Callable[[AdmittedUse], str]
+"""Returns the name of the account that would act, or raises why there is none."""
+
+ACCOUNT_STEPS = ("account", "scope")
+# Switched off, not approved or not reachable by what the operator configured, for all organizations.
+_OPERATOR_STEPS = {"listed", "tool"}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One decision about a use."""
+
+    name: str
+    """One of Permissions.TOOL_DECISIONS, `account` or `scope`."""
+    verdict: Verdict
+    error: McpistError | None = None
+    """The refusal, or why it is open."""
+    actor: Actor | None = None
+    """Who can change it, for a refusal."""
+    remedy: str = ""
+    """The command or the address that changes it, where there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleFinding:
+    """What one role says about a tool, which only an administrator sees."""
+
+    role: str
+    rule: str
+    """The rule that refuses it: module, deny, allow or destructive; empty if the role permits it."""
+    mask: str = ""
+    """The mask that decided, if one did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The chain of decisions about one user's use of one tool."""
+
+    module: str
+    tool: str
+    user: str
+    steps: tuple[Step, ...]
+    account: str = ""
+    """The account that would act."""
+    asks_first: bool = False
+    """Whether the person is asked before it runs, since it destroys."""
+    roles: tuple[RoleFinding, ...] = ()
+    """For an administrator: what each role of the user says."""
+    disabled_by: str = ""
+    """For an administrator: the entry of the organization's `disabled` that switches it off."""
+
+    @property
+    def refusal(self) -> Step | None:
+        """The first decision that says no."""
+        return next((step for step in self.steps if step.verdict == "no"), None)
+
+
+def explain(
+    permissions: Permissions, module: str, tool: str, *, find_account: AccountFinder = gate.account_name
+) -> Explanation:
+    """Return the decisions about a use by the caller of these permissions; nothing runs, and no row is written.
+
+    Nothing is decided after the first no: so a person learns no more of a tool of other roles than by calling it.
+    """
+    steps = list(_permission_steps(permissions, module, tool))
+    explanation = Explanation(module, tool, permissions.caller.user, tuple(steps))
+    if explanation.refusal:
+        return replace(explanation, steps=(*steps, *(Step(name, "open") for name in ACCOUNT_STEPS)))
+    found = permissions.catalogue.module(module).tools[tool]
+    admitted = AdmittedUse(
+        permissions.caller, permissions.catalogue.module(module), found, ToolUse(module, tool, {}, "")
+    )
+    account, account_steps = _account_steps(admitted, find_account)
+    asks = found.effect == "destroys"
+    return replace(explanation, steps=(*steps, *account_steps), account=account, asks_first=asks)
+
+
+def with_roles(explanation: Explanation, permissions: Permissions) -> Explanation:
+    """Add what an administrator may know: what each role says, and the entry that switches the tool off."""
+    caller, module, tool = permissions.caller, explanation.module, explanation.tool
+    entry = permissions.catalogue.index.modules.get(module)
+    listed = entry.tools.get(tool) if entry else None
+    roles = tuple(_finding(role, listed) for role in caller.roles) if listed else ()
+    off = module if module in caller.disabled else matching(f"{module}.{tool}", caller.disabled)
+    return replace(explanation, roles=roles, disabled_by=off if is_disabled(module, tool, caller.disabled) else "")
+
+
+def listed_account(list_accounts: Callable[[], Collection[Mapping[str, Any]]]) -> AccountFinder:
+    """Return the finder for another user, whose accounts an administrator lists: their own and their roles'."""
+
+    def find(admitted: AdmittedUse) -> str:
+        service = admitted.service
+        if not service:
+            return ""
+        caller = acting_caller(admitted.caller, admitted.tool)
+        row = _acting_row(caller, [row for row in list_accounts() if service in row["services"]])
+        url = settings().connect_url(service, caller.organization, caller.user)
+        if row is None:
+            raise ConnectionRequired(service=service, url=url)
+        if not row["works"]:
+            raise ReconnectRequired(service=service, url=url)
+        _check_scope(admitted.module, admitted.tool, service, row["scopes"], url)
+        return str(row["account_name"])
+
+    return find
+
+
+def _acting_row(caller: Caller, rows: Collection[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the row of the account that acts: the user's own, if it is open to a role, else the first role's."""
+    owners = {row["owner"]: row for row in rows}
+    own = owners.get(f"user#{caller.user}")
+    if own and (not own["open_to"] or not set(caller.role_names).isdisjoint(own["open_to"])):
+        return own
+    shared = (owners.get(f"role#{role}") for role in caller.role_names)
+    return next((row for row in shared if row), None)
+
+
+def _check_scope(module: Module, tool: Tool, service: str, scopes: Collection[str], url: str) -> None:
+    if scope := module.missing_scope(tool.name, scopes):
+        raise ScopeMissing(service=service, scope=scope, url=url)
+
+
+def _permission_steps(permissions: Permissions, module: str, tool: str) -> Iterator[Step]:
+    """Yield the decisions of `Permissions.tool`, which each call makes, too."""
+    is_refused = False
+    for decision in permissions.TOOL_DECISIONS:
+        refusal = None if is_refused else decision.refusal(permissions, module, tool)
+        if refusal is None:
+            yield Step(decision.name, "open" if is_refused else "yes")
+            continue
+        is_refused = True
+        # A module that exists only for others reads like one that the roles lack.
+        name = "role" if decision.name == "module" and isinstance(refusal, AuthorizationError) else decision.name
+        if name != decision.name:
+            yield Step(decision.name, "yes")
+        actor = _actor(name, refusal)
+        yield Step(name, "no", refusal, actor, _remedy(name, actor, refusal, f"{module}.{tool}"))
+
+
+def _account_steps(admitted: AdmittedUse, find_account: AccountFinder) -> tuple[str, tuple[Step, Step]]:
+    """Return the name of the account that acts, and the decisions about it."""
+    account, scope = (Step(name, "yes") for name in ACCOUNT_STEPS)
+    try:
+        return find_account(admitted), (account, scope)
+    except ScopeMissing as error:
+        return "", (account, replace(scope, verdict="no", error=error, actor="you", remedy=error.details["url"]))
+    except AccountError as error:
+        refused = replace(account, verdict="no", error=error, actor="you", remedy=error.details["url"])
+    except McpistError as error:
+        refused = replace(account, verdict="open", error=error, actor=_actor("account", error))
+    return "", (refused, replace(scope, verdict="open"))
+
+
+def _actor(step: str, error: McpistError) -> Actor:
+    """Return who can change what a decision says."""
+    if isinstance(error, TransientError):
+        return "nobody"
+    if isinstance(error, (CallerError, ReadingOnly)):
+        return "you"
+    if isinstance(error, AdministratorError):
+        return "operator" if step in _OPERATOR_STEPS else "administrator"
+    return "operator"
+
+
+def _remedy(step: str, actor: Actor, error: McpistError, name: str) -> str:
+    """Return the command that changes a decision; an option's list replaces the former one, which `...` stands for."""
+    module = name.partition(".")[0]
+    match step:
+        case "listed" | "tool" if actor == "operator":
+            return f"mcpist module show {module}"
+        case "role":
+            return f"mcpist role set ROLE --modules ...,{module}"
+        case "mask":
+            return f"mcpist role set ROLE --allow ...,{name}"
+        case "destructive":
+            return "mcpist role set ROLE --destructive"
+        case "module_switch" if not isinstance(error, ReadingOnly):
+            return f"mcpist module enable {module}"
+        case "switch":
+            return f"mcpist tool enable {name}"
+        case _:
+            return ""
+
+
+def _finding(role: Role, tool: ListedTool) -> RoleFinding:
+    name, rule = f"{tool.module}.{tool.name}", refusing_rule(role, tool)
+    mask = matching(name, role.deny if rule == "deny" else role.allow)
+    return RoleFinding(role.name, rule or "", mask if rule != "allow" else "")
