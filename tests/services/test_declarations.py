@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator
 from mcpist.caller import Role
 from mcpist.errors import InvalidRequest
 from mcpist.tools.call import Call, Lookup, Work
+from mcpist.tools.moments import LEGENDS
 from mcpist.tools.paging import MAX_ITEMS
 from mcpist.tools.role_rules import role_permits
 from mcpist.tools.schema import example_of
@@ -194,7 +195,8 @@ def _sample(spec: dict, text: str) -> object:
         return spec["enum"][0]
     if spec.get("type") == "array" and spec["items"].get("type") != "object":
         return [_sample(spec["items"], text)]
-    return text if spec.get("type") == "string" else example_of(spec)
+    is_free = spec.get("type") == "string" and spec.get("format") not in LEGENDS  # the type makes a time of the others
+    return text if is_free else example_of(spec)
 
 
 def _schemas(schema: dict) -> list[dict]:

@@ -6,6 +6,7 @@ from typing import Any
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.running import broker
 from mcpist.tools.index import ModuleEntry, PromptEntry, ToolEntry
+from mcpist.tools.moments import LEGENDS
 from mcpist.tools.paging import MAX_ITEMS
 from mcpist.tools.permissions import Permissions
 from mcpist.tools.tool import Tool
@@ -95,6 +96,9 @@ def _describe_module(
     }
     if any("...paging" in tool.line for tool in tools):
         answer["paging"] = PAGING
+    signatures = [tool.line for tool in tools if tool.name not in full]
+    if formats := {name: LEGENDS[name] for name in LEGENDS if any(f": {name}" in line for line in signatures)}:
+        answer["formats"] = formats
     if hits is None:
         answer["resources"] = [
             f"{resource.template}: {resource.description}" for resource in permissions.resources(entry)

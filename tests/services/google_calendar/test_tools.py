@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcpist.errors import InvalidArguments, InvalidRequest
+from mcpist.errors import InvalidArguments, InvalidRequest, ToolExecutionError
 from mcpist.render.answer import compact
 from mcpist.tools.call import Call, CallResponse
 from mcpist_services.google_calendar.tools import google_calendar
@@ -77,7 +77,7 @@ def test_an_all_day_event_repeats_without_a_time_zone() -> None:
     assert made["recurrence"] == ["RRULE:FREQ=YEARLY"]
 
 
-@pytest.mark.parametrize("start", ["31.1.2026", "2026-01-31 09:00", "2026-01-31T09:00", "tomorrow"])
+@pytest.mark.parametrize("start", ["31.1.2026", "2026-01-31 09:00", "09:00", "tomorrow"])
 def test_a_time_of_another_format_is_refused_before_any_request(start: str) -> None:
     with pytest.raises(InvalidArguments) as refused:
         create(start=start)
@@ -146,6 +146,58 @@ def test_reminders_can_be_turned_off() -> None:
     assert made.json == {"recurrence": [], "reminders": {"useDefault": False, "overrides": []}}
 
 
+@pytest.mark.parametrize(
+    ("arguments", "updates"),
+    [
+        ({"attendees": ["ada@example.com"]}, "all"),
+        ({"attendees": ["ada@example.com"], "send_updates": "none"}, "none"),
+        ({"attendees": []}, "all"),
+        ({"start": "2026-01-31", "end": "2026-02-01"}, "all"),
+        ({"summary": "Dinner"}, None),
+    ],
+)
+def test_guests_hear_of_new_times_and_guests_unless_told_otherwise(
+    arguments: dict[str, Any], updates: str | None
+) -> None:
+    changed = work("update_event", event_id="e1", **arguments)
+    sent, _ = converse(changed, TIMED, {}) if "summary" not in arguments else ([changed], None)
+    assert sent[-1].query.get("sendUpdates") == updates
+
+
+def test_a_new_event_invites_its_guests() -> None:
+    assert call("create_event", summary="Lunch", **SPAN, attendees=["ada@example.com"]).query == {"sendUpdates": "all"}
+
+
+def link_request(present: dict[str, Any]) -> Any:
+    return (
+        update({**TIMED, **present}, conference=True)
+        .get("conferenceData", {})
+        .get("createRequest", {})
+        .get("requestId")
+    )
+
+
+def test_a_meet_link_that_was_removed_is_requested_anew() -> None:
+    assert link_request({"etag": '"1"'}) != link_request({"etag": '"2"'})
+    assert link_request({"etag": '"1"', "hangoutLink": "https://meet.google.com/abc"}) is None
+
+
+def test_an_event_that_changes_between_reading_and_writing_is_read_again() -> None:
+    changed = ToolExecutionError(service="google_calendar", http_status=412, problem="Precondition Failed")
+    ada = {"attendees": [{"email": "ada@example.com", "responseStatus": "accepted"}], "etag": '"2"'}
+    sent, _ = converse(
+        work("update_event", event_id="e1", attendees=["ada@example.com"]), {"etag": '"1"'}, changed, ada, {"id": "e1"}
+    )
+    assert [one.headers.get("if-match") for one in sent] == [None, '"1"', None, '"2"']
+    assert sent[-1].json == {"attendees": ada["attendees"]}
+
+
+def test_an_event_that_always_changes_is_an_error() -> None:
+    changed = ToolExecutionError(service="google_calendar", http_status=412, problem="Precondition Failed")
+    with pytest.raises(ToolExecutionError):
+        converse(work("update_event", event_id="e1", attendees=[]), *[{"etag": '"1"'}, changed] * 3, {"id": "e1"})
+
+
 def meet(**arguments: Any) -> str:
     asked: str = create(conference=True, **arguments)["conferenceData"]["createRequest"]["requestId"]
     return asked
@@ -161,15 +213,31 @@ def test_the_request_for_a_meet_link_has_the_same_id_for_the_same_event_only() -
 
 def test_pages_follow_the_token_and_keep_the_query() -> None:
     first, second = {"items": [{"id": "a"}] * 150, "nextPageToken": "t2"}, {"items": [{"id": "b"}] * 150}
-    sent, events = converse(work("list_events", q="budget", limit=300), first, second)
+    sent, events = converse(work("list_events", q="budget", time_min=SPAN["start"], limit=300), first, second)
     assert [one["id"] for one in events["items"]] == ["a"] * 150 + ["b"] * 150
-    question = {"q": "budget", "singleEvents": True, "orderBy": "startTime", "maxResults": 150}
+    question = {
+        "timeMin": SPAN["start"],
+        "q": "budget",
+        "singleEvents": True,
+        "orderBy": "startTime",
+        "maxResults": 150,
+    }
     assert [one.query for one in sent] == [question, {**question, "pageToken": "t2"}]
 
 
+def test_a_list_begins_now_and_goes_on_from_the_same_moment() -> None:
+    (first, second), _ = converse(
+        work("list_events", limit=300), {"items": [{}] * 150, "nextPageToken": "t2"}, {"items": []}
+    )
+    assert abs(datetime.fromisoformat(first.query["timeMin"]) - datetime.now(UTC)) < timedelta(minutes=1)
+    assert second.query["timeMin"] == first.query["timeMin"]
+    resumed = next(work("list_events", cursor="pageToken=t2&timeMin=2026-01-31T09%3A00%3A00%2B09%3A00"))
+    assert (resumed.query["timeMin"], resumed.query["pageToken"]) == (SPAN["start"], "t2")
+
+
 def test_series_are_not_sorted_by_start() -> None:
-    first = next(work("list_events", single_events=False))
-    assert first.query == {"singleEvents": False, "maxResults": 50}
+    first = next(work("list_events", single_events=False, time_min=SPAN["start"]))
+    assert first.query == {"timeMin": SPAN["start"], "singleEvents": False, "maxResults": 50}
     with pytest.raises(InvalidRequest):
         work("list_events", single_events=False, order_by="startTime")
     assert next(work("list_events", single_events=False, order_by="updated")).query["orderBy"] == "updated"

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.fields import FieldInfo
 
+from mcpist.tools.moments import LEGENDS
+
 
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return a function's parameters with their types; `**options: Unpack[Options]` gives one for each key."""
@@ -23,7 +25,9 @@ def model_of(parameters: Iterable[inspect.Parameter], name: str) -> type[BaseMod
     (`schema`, `copy`). A number is taken where a text is wanted, since many ids look like one.
     """
     fields: dict[str, Any] = {f"field_{place}": _field(parameter) for place, parameter in enumerate(parameters)}
-    return create_model(name, __config__=ConfigDict(extra="forbid", coerce_numbers_to_str=True), **fields)
+    return create_model(
+        name, __config__=ConfigDict(extra="forbid", coerce_numbers_to_str=True, validate_default=True), **fields
+    )
 
 
 def values_of(arguments: BaseModel) -> dict[str, Any]:
@@ -39,7 +43,7 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def parameter_lines(schema: Mapping[str, Any], *, leave_out: Collection[str] = ()) -> list[str]:
-    """Return `owner`, `number: integer`, `state?: open|closed = open`; plain strings have no type."""
+    """Return `owner`, `number: integer`, `state?: open|closed = open`, `since?: moment`; plain strings have no type."""
     required = schema.get("required", [])
     properties = schema.get("properties", {})
     return [_parameter(name, spec, name in required) for name, spec in properties.items() if name not in leave_out]
@@ -146,5 +150,7 @@ def _kind(spec: Mapping[str, Any]) -> str:
         return "|".join(_kind(option) for option in spec["anyOf"])
     if spec.get("type") == "array":
         return f"[{_kind(spec.get('items', {}))}]"
+    if spec.get("format") in LEGENDS:
+        return str(spec["format"])
     kind = spec.get("type", "object" if "$ref" in spec else "any")
     return "|".join(one for one in kind if one != "null") if isinstance(kind, list) else str(kind)

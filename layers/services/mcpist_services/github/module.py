@@ -12,6 +12,7 @@ from pydantic import Field
 from mcpist.render.shows import shows
 from mcpist.tools.call import CallResponse, given, path
 from mcpist.tools.module import Module, Scopes
+from mcpist.tools.moments import UtcMoment
 from mcpist.tools.paging import ExtraColumns, Paging, by_link
 from mcpist.tools.pasted import from_url
 from mcpist_services.github.refusals import REFUSALS
@@ -72,7 +73,7 @@ Name = Annotated[str, Field(min_length=1, max_length=255)]
 Login = Annotated[str, Field(min_length=1)]
 Markdown = Annotated[str, Field(max_length=65_536)]
 Ref = Annotated[str, Field(min_length=1), "A branch, tag or commit, e.g. main"]
-Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"), "UTC, e.g. 2026-01-31T09:00:00Z"]
+Time = Annotated[UtcMoment, "e.g. 2026-01-31T09:00:00Z"]
 State = Literal["open", "closed", "all"]
 Direction = Literal["asc", "desc"]
 

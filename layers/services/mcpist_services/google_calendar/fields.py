@@ -1,5 +1,6 @@
 """Fields of an event in Google Calendar's format."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypedDict
@@ -7,14 +8,17 @@ from uuid import NAMESPACE_URL, uuid5
 
 from pydantic import Field
 
+from mcpist.errors import ToolExecutionError
 from mcpist.tools.call import Call, Calls, given
+
+MAX_MERGES = 3
 
 Reminders = Annotated[
     list[Annotated[int, Field(ge=0, le=40_320)]],
     Field(max_length=5),
     "Pop-ups, in minutes before the start; [] for none, e.g. [10, 60]",
 ]
-SendUpdates = Annotated[Literal["all", "externalOnly", "none"], "Which guests get an e-mail; none if left out"]
+SendUpdates = Literal["all", "externalOnly", "none"]
 
 
 class EventOptions(TypedDict, total=False):
@@ -25,13 +29,15 @@ class EventOptions(TypedDict, total=False):
     visibility: Literal["default", "public", "private", "confidential"] | None
     transparency: Annotated[Literal["opaque", "transparent"], "opaque: you are busy; transparent: you are free"] | None
     color_id: Annotated[str, "The id that list_colors shows, e.g. 7"] | None
-    send_updates: SendUpdates | None
+    send_updates: (
+        Annotated[SendUpdates, "Which guests get an e-mail; all if you give times or guests, else none"] | None
+    )
 
 
-def write_query(options: EventOptions) -> dict[str, Any]:
+def write_query(event: Mapping[str, Any], options: EventOptions) -> dict[str, Any]:
     """Return the query of a write; without the version Google ignores that a conference is requested."""
-    version = 1 if options.get("conference") else None
-    return given(conferenceDataVersion=version, sendUpdates=options.get("send_updates"))
+    updates = options.get("send_updates") or ("all" if event.keys() & {"attendees", "start", "end"} else None)
+    return given(conferenceDataVersion=1 if options.get("conference") else None, sendUpdates=updates)
 
 
 def event_times(start: str | None, end: str | None, timezone: str | None) -> dict[str, Any]:
@@ -65,26 +71,38 @@ def _popups(minutes: list[int] | None) -> dict[str, Any] | None:
     return {"useDefault": False, "overrides": [{"method": "popup", "minutes": each} for each in minutes]}
 
 
-def conference_request(options: EventOptions, seed: str) -> dict[str, Any]:
+def conference_request(seed: str) -> dict[str, Any]:
     """Request a Meet link; its id follows from `seed`, since a tool is a pure function."""
-    if not options.get("conference"):
-        return {"conferenceData": None}
     request = {"requestId": str(uuid5(NAMESPACE_URL, seed)), "conferenceSolutionKey": {"type": "hangoutsMeet"}}
     return {"conferenceData": {"createRequest": request}}
 
 
-def merge_into_current(call: Call) -> Calls:
-    """Send a PATCH whose new times and guests fit the event as it is.
+def merge_into_current(call: Call, options: EventOptions) -> Calls:
+    """Send a PATCH that fits the event as it is, and once more where somebody has changed the event in between."""
+    for attempt in range(MAX_MERGES):
+        current = (yield Call("GET", call.path)).json
+        body = _merged(call, current, options)
+        try:
+            return (yield replace(call, json=body, headers=given(**{"if-match": current.get("etag")}))).json
+        except ToolExecutionError as error:
+            if error.details.get("http_status") != 412 or attempt == MAX_MERGES - 1:
+                raise
+    raise AssertionError
 
-    Google merges a new time into the old one, and refuses the result if it has both a date and a time; and it resets
-    the answer of a guest who is sent without one.
+
+def _merged(call: Call, current: dict[str, Any], options: EventOptions) -> dict[str, Any]:
+    """Return the fields of a PATCH.
+
+    Google merges a new time into the old one, and refuses the result if it has both a date and a time; it resets the
+    answer of a guest who is sent without one; and it ignores a request for a link that has the id of an earlier one.
     """
-    current = (yield Call("GET", call.path)).json
     fields = dict(call.json)
+    if options.get("conference") and not current.get("hangoutLink"):
+        fields |= conference_request(f"{call.path} {current.get('etag')}")
     for side in {"start", "end"} & fields.keys():
         other = "date" if "dateTime" in fields[side] else "dateTime"
         fields[side] = fields[side] | dict.fromkeys({other} & current.get(side, {}).keys())
     if "attendees" in fields:
         known = {guest.get("email", "").lower(): guest for guest in current.get("attendees", [])}
         fields["attendees"] = [known.get(guest["email"].lower(), guest) for guest in fields["attendees"]]
-    return (yield replace(call, json=fields)).json
+    return fields

@@ -7,13 +7,21 @@ from typing import Annotated
 
 from pydantic import Field
 
+from mcpist.tools.call import Call, CallResponse, given
 from mcpist.tools.module import Module, Scopes
-from mcpist.tools.paging import Paging, by_field
+from mcpist.tools.paging import Paging, Position
 from mcpist_services.google_calendar.refusals import REFUSALS
 from mcpist_services.google_calendar.synonyms import SYNONYMS
 
 CALENDARS = "https://www.googleapis.com/auth/calendar"
 READING_EVENTS = (f"{CALENDARS}.events.readonly",)
+
+
+def _next_page(call: Call, answer: CallResponse, _: int) -> Position:
+    """Return the token of the next page, and the first moment: Google wants it unchanged, and `now` changes."""
+    token = answer.json.get("nextPageToken")
+    return given(pageToken=token, timeMin=call.query.get("timeMin")) if token else {}
+
 
 google_calendar = Module(
     "google_calendar",
@@ -23,8 +31,8 @@ google_calendar = Module(
     paging=Paging(
         size="maxResults",
         max_size=250,
-        position_parameters=("pageToken",),
-        next_page=by_field("nextPageToken", "pageToken"),
+        position_parameters=("pageToken", "timeMin"),
+        next_page=_next_page,
     ),
     refusals=REFUSALS,
     scopes=Scopes(

@@ -11,6 +11,7 @@ from pydantic import Field
 from mcpist.render.shows import shows
 from mcpist.tools.call import Lookup
 from mcpist.tools.module import Module
+from mcpist.tools.moments import Day
 from mcpist.tools.paging import MAX_ITEMS
 from mcpist_services.rag.document_store import DocumentStore
 from mcpist_services.rag.documents import MAX_TITLE_CHARACTERS
@@ -33,7 +34,6 @@ Limit = Annotated[int, Field(ge=1, le=MAX_ITEMS)]
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 Path = Annotated[Text, "As a search or a list shows it, e.g. guides/deploy.md"]
 Tag = Annotated[str, Field(min_length=1, max_length=100)]
-Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 Title = Annotated[str, Field(pattern=r"\S", max_length=MAX_TITLE_CHARACTERS)]
 Tags = Annotated[list[Tag], Field(max_length=50)]
 Version = Annotated[str, Field(pattern=r'^"?[0-9A-Za-z-]{1,100}"?$')]

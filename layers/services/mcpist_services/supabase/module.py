@@ -34,7 +34,6 @@ ProjectRef = Annotated[
 ]
 Name = Annotated[str, Field(min_length=1)]
 Limit = Annotated[int, Field(ge=1, le=MAX_ITEMS)]
-Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")]
 
 
 def project_path(project_ref: str, rest: str = "", **parts: str) -> str:

@@ -8,6 +8,7 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Call, given, path
+from mcpist.tools.moments import UtcMoment
 from mcpist.tools.paging import Paging
 from mcpist_services.confluence.module import BY_CURSOR, COMMENTS, Dates, PageId, SpaceId, confluence, page_path
 from mcpist_services.confluence.presentation import attachment_url
@@ -38,7 +39,7 @@ TASKS = shows(
 
 AccountId = Annotated[str, Field(min_length=1, max_length=128), "An account id, e.g. 712020:70035bdf"]
 Label = Annotated[str, Field(pattern=r"^\S+$", max_length=255)]
-Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"), "UTC, e.g. 2026-01-31T09:00:00Z"]
+Time = Annotated[UtcMoment, "e.g. 2026-01-31T09:00:00Z"]
 
 
 @confluence.lists(LABEL, "getPageLabels")

@@ -55,7 +55,7 @@ def list_issues(
     assignee: Annotated[str | None, "A login, or none, or * for anybody, e.g. octocat"] = None,
     creator: Annotated[str | None, "A login, e.g. octocat"] = None,
     milestone: Annotated[str | None, "A milestone's number, or none, or *, e.g. 3"] = None,
-    since: Annotated[Time | None, "Updated at or after this UTC time, e.g. 2026-01-31T09:00:00Z"] = None,
+    since: Annotated[Time | None, "Updated at or after this, e.g. 2026-01-31T09:00:00Z"] = None,
     sort: Literal["created", "updated", "comments"] = "created",
     direction: Direction = "desc",
 ) -> Call:

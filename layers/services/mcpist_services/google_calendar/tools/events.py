@@ -8,6 +8,7 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Call, Calls, Work, changes, given, path
+from mcpist.tools.moments import Moment, When
 from mcpist_services.google_calendar.fields import (
     EventOptions,
     SendUpdates,
@@ -47,22 +48,14 @@ NEW_EVENTS: tuple[dict[str, Any], ...] = (
     {"start": "2026-01-31", "end": "2026-02-01"},
     {"attendees": ["ada@example.com"], "conference": True, "send_updates": "all"},
 )
+LISTED_EVENTS = ({"time_min": "2026-01-31T00:00:00+09:00"},)
 CHANGED_EVENTS: tuple[dict[str, Any], ...] = ({"summary": "Lunch with Ada"}, {"conference": True})
 
 EventId = Annotated[str, Field(min_length=1), "The id that list_events shows, e.g. 7k3f9q0m2a"]
-Moment = Annotated[
-    str,
-    Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$"),
-    "With an offset or Z, e.g. 2026-01-31T09:00:00+09:00",
-]
-When = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?)?$")]
-Start = Annotated[
-    When, "A date for all day; else a time with an offset, or in timezone, e.g. 2026-01-31T09:00:00+09:00"
-]
+Begin = Annotated[Moment, "e.g. 2026-01-31T09:00:00+09:00"]
+Start = Annotated[When, "A date for all day; else a moment, or a time in timezone, e.g. 2026-01-31T09:00:00+09:00"]
 End = Annotated[When, "As start; for all day, the day after the last, e.g. 2026-01-31T10:00:00+09:00"]
-FirstMoment = Annotated[
-    Moment, "Events that end after this; from the first ever if left out, e.g. 2026-01-31T00:00:00+09:00"
-]
+FirstMoment = Annotated[Moment, "Events that end after this, e.g. 2026-01-31T00:00:00+09:00"]
 Order = Annotated[Literal["startTime", "updated"], "By start if left out; series cannot be sorted by it"]
 Timezone = Annotated[str, Field(pattern=r"^[\w+-]+(/[\w+-]+)*$")]
 EventTimezone = Annotated[Timezone, "Needed if start and end have no offset, or the event repeats, e.g. Asia/Tokyo"]
@@ -80,6 +73,7 @@ NewRecurrence = Annotated[Recurrence, 'As in create_event; [] to stop repeating,
 Text = Annotated[str, "May hold HTML, e.g. Agenda: ..."]
 Title = Annotated[str, "In one line, e.g. Lunch with Ada"]
 Place = Annotated[str, "An address or a room, e.g. Room 4"]
+Notified = Annotated[SendUpdates, "Which guests get an e-mail; none if left out"]
 BusyCalendars = Annotated[
     list[Annotated[str, Field(min_length=1)]],
     Field(min_length=1, max_length=50),
@@ -87,17 +81,17 @@ BusyCalendars = Annotated[
 ]
 
 
-@google_calendar.lists(EVENTS, "calendar.events.list", scopes=READING_EVENTS)
+@google_calendar.lists(EVENTS, "calendar.events.list", scopes=READING_EVENTS, uses=LISTED_EVENTS)
 def list_events(
     calendar_id: CalendarId = "primary",
-    time_min: FirstMoment | None = None,
+    time_min: FirstMoment = "now",
     time_max: Annotated[Moment | None, "Events that start before this, e.g. 2026-02-01T00:00:00+09:00"] = None,
     q: Annotated[str | None, "Words in title, description, place or guests, e.g. budget"] = None,
     single_events: Annotated[bool, "Each occurrence of a repeating event, not the series"] = True,
     order_by: Order | None = None,
     timezone: AnswerTimezone | None = None,
 ) -> Call:
-    """List or search the events of a calendar, the earliest first. Set time_min to list what is to come."""
+    """List or search the events of a calendar, the earliest first: what is to come, or all after time_min."""
     if order_by == "startTime" and not single_events:
         raise InvalidRequest(field="order_by", problem="only single_events can be sorted by start")
     order = order_by or ("startTime" if single_events else None)
@@ -126,8 +120,8 @@ def list_instances(
 
 @google_calendar.reads(shows("calendar", "start", "end", "error"), "calendar.freebusy.query")
 def free_busy(
-    time_min: Moment,
-    time_max: Annotated[Moment, "With an offset or Z, e.g. 2026-01-31T18:00:00+09:00"],
+    time_min: Begin,
+    time_max: Annotated[Moment, "e.g. 2026-01-31T18:00:00+09:00"],
     calendar_ids: BusyCalendars | None = None,
     timezone: Annotated[Timezone | None, "For the times in the answer; UTC if left out, e.g. Asia/Tokyo"] = None,
 ) -> Calls:
@@ -156,15 +150,15 @@ def create_event(
         raise InvalidRequest(field="timezone", problem="a time without an offset, or that repeats, needs a time zone")
     fields = {"summary": summary, **event_times(start, end, timezone), "description": description, "location": location}
     event = given(**fields, recurrence=recurrence, **shared_fields(attendees, options))
-    conference = conference_request(options, f"{calendar_id} {event}")
-    return Call("POST", _events_path(calendar_id), write_query(options), json=event | given(**conference))
+    conference = conference_request(f"{calendar_id} {event}") if options.get("conference") else {}
+    return Call("POST", _events_path(calendar_id), write_query(event, options), json=event | conference)
 
 
 @google_calendar.writes(shows(*EVENT, "htmlLink as url"), "calendar.events.quickAdd")
 def quick_add(
     text: Annotated[str, Field(min_length=1), "What, when and where, e.g. Lunch with Ada on Friday at noon"],
     calendar_id: CalendarId = "primary",
-    send_updates: SendUpdates | None = None,
+    send_updates: Notified | None = None,
 ) -> Call:
     """Create an event in a calendar from a sentence; the answer shows how Google understood it."""
     return Call("POST", _events_path(calendar_id, "/quickAdd"), given(text=text, sendUpdates=send_updates))
@@ -188,10 +182,11 @@ def update_event(
     if timezone and not (start or end):
         raise InvalidRequest(field="timezone", problem="it is the zone of a new start or end: give one of them as well")
     fields = {"summary": summary, **event_times(start, end, timezone), "description": description, "location": location}
-    fields |= shared_fields(attendees, options) | conference_request(options, event_id)
-    event = changes(**fields, recurrence=recurrence)
-    call = Call("PATCH", _event_path(calendar_id, event_id), write_query(options), json=event)
-    return merge_into_current(call) if event.keys() & {"start", "end", "attendees"} else call
+    conference = options.get("conference") or None
+    event = changes(**fields, recurrence=recurrence, **shared_fields(attendees, options), conference=conference)
+    event.pop("conference", None)
+    call = Call("PATCH", _event_path(calendar_id, event_id), write_query(event, options), json=event)
+    return merge_into_current(call, options) if conference or event.keys() & {"start", "end", "attendees"} else call
 
 
 @google_calendar.writes(WRITTEN, "calendar.events.move")
@@ -199,7 +194,7 @@ def move_event(
     event_id: EventId,
     destination: Annotated[str, Field(min_length=1), "The target calendar, e.g. team@group.calendar.google.com"],
     calendar_id: CalendarId = "primary",
-    send_updates: SendUpdates | None = None,
+    send_updates: Notified | None = None,
 ) -> Call:
     """Move an event to another calendar, which becomes its organizer. For another time use update_event."""
     query = given(destination=destination, sendUpdates=send_updates)
@@ -207,9 +202,7 @@ def move_event(
 
 
 @google_calendar.destroys(DONE, "calendar.events.delete", idempotent=True)
-def delete_event(
-    event_id: EventId, calendar_id: CalendarId = "primary", send_updates: SendUpdates | None = None
-) -> Call:
+def delete_event(event_id: EventId, calendar_id: CalendarId = "primary", send_updates: Notified | None = None) -> Call:
     """Delete an event, or with a series' id all its occurrences."""
     return Call("DELETE", _event_path(calendar_id, event_id), given(sendUpdates=send_updates))
 

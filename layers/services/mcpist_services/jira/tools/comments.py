@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Call, given
+from mcpist.tools.moments import Moment
 from mcpist_services.jira.adf import adf
 from mcpist_services.jira.module import IssueKey, Markdown, issue_path, jira, offset_paging
 from mcpist_services.jira.presentation import comment_text
@@ -19,11 +19,7 @@ WORKLOGS = shows(
 )
 
 CommentId = Annotated[str, Field(pattern=r"^[0-9]+$"), "The id that list_comments shows, e.g. 10050"]
-Time = Annotated[
-    str,
-    Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)$"),
-    "With an offset, e.g. 2026-01-31T09:00:00Z",
-]
+Time = Annotated[Moment, "e.g. 2026-01-31T09:00:00Z"]
 Duration = Annotated[str, Field(pattern=r"^\s*\d+(\.\d+)?[wdhm](\s+\d+(\.\d+)?[wdhm])*\s*$")]
 CommentOrder = Annotated[Literal["created", "-created"], "-created: the newest first"]
 Adjustment = Annotated[Literal["auto", "leave", "new", "manual"], "How the remaining estimate changes"]
@@ -69,8 +65,7 @@ def delete_comment(issue_key: IssueKey, comment_id: CommentId) -> Call:
 @jira.lists(WORKLOGS, "getIssueWorklog", paging=offset_paging(extra_columns=comment_text))
 def list_worklogs(issue_key: IssueKey, started_after: Time | None = None, started_before: Time | None = None) -> Call:
     """List the work that was logged on an issue: who, when, how long."""
-    after, before = _milliseconds(started_after, "started_after"), _milliseconds(started_before, "started_before")
-    query = given(startedAfter=after, startedBefore=before)
+    query = given(startedAfter=_milliseconds(started_after), startedBefore=_milliseconds(started_before))
     return Call("GET", issue_path(issue_key, "/worklog"), query)
 
 
@@ -78,7 +73,7 @@ def list_worklogs(issue_key: IssueKey, started_after: Time | None = None, starte
 def add_worklog(
     issue_key: IssueKey,
     time_spent: Annotated[Duration, "Weeks, days, hours and minutes, e.g. 3h 20m"],
-    started: Annotated[Time | None, "With an offset; now if left out, e.g. 2026-01-31T09:00:00Z"] = None,
+    started: Annotated[Time | None, "Now if left out, e.g. 2026-01-31T09:00:00Z"] = None,
     comment: Annotated[Markdown | None, "Markdown, e.g. Wrote the tests."] = None,
     adjust_estimate: Adjustment = "auto",
     new_estimate: Annotated[Duration | None, "The new remaining estimate, with new, e.g. 2h"] = None,
@@ -95,16 +90,9 @@ def _worklog_time(started: str | None) -> str | None:
     """Return a time in the only format of worklogs: with milliseconds, and an offset without a colon."""
     if started is None:
         return None
-    time = _time(started, "started")
+    time = datetime.fromisoformat(started)
     return f"{time:%Y-%m-%dT%H:%M:%S}.{time.microsecond // 1000:03}{time:%z}"
 
 
-def _milliseconds(text: str | None, field: str) -> int | None:
-    return None if text is None else int(_time(text, field).timestamp() * 1000)
-
-
-def _time(text: str, field: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidRequest(field=field, problem=str(error)) from None
+def _milliseconds(moment: str | None) -> int | None:
+    return None if moment is None else int(datetime.fromisoformat(moment).timestamp() * 1000)

@@ -7,6 +7,7 @@ from pydantic import Field
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Call, Calls, changes, given
+from mcpist.tools.moments import Day
 from mcpist_services.jira.fields import by_key_or_id, comment_body, custom_fields, issue_fields
 from mcpist_services.jira.module import (
     FOUND,
@@ -62,7 +63,7 @@ Fields = Annotated[
     "Other fields by the ids of list_fields, in Jira's format; null clears one, an object with markdown is rich "
     'text, e.g. {"customfield_10016": 3, "customfield_10050": {"markdown": "**Why**"}}',
 ]
-Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$"), "e.g. 2026-01-31"]
+DueDay = Annotated[Day, "e.g. 2026-01-31"]
 SearchJql = Annotated[
     Jql,
     "Must limit the search: to a project, a person, a time, "
@@ -111,7 +112,7 @@ def create_issue(
     labels: Annotated[list[Label] | None, "Without spaces, e.g. ui, safari"] = None,
     assignee: Annotated[AccountId | None, "An account id, e.g. 5b10ac8d82e05b22cc7d4ef5"] = None,
     parent: Annotated[IssueKey | None, "The epic, or the issue of a subtask, e.g. ENG-7"] = None,
-    duedate: Day | None = None,
+    duedate: DueDay | None = None,
     components: Annotated[list[Name] | None, "Names, e.g. Web, Login"] = None,
     environment: Annotated[Markdown | None, "Where it happens, in Markdown, e.g. Safari 19"] = None,
     fields: Fields | None = None,
@@ -133,7 +134,7 @@ def update_issue(
     add_labels: Annotated[list[Label] | None, "In addition to those that it has, e.g. ui"] = None,
     remove_labels: Annotated[list[Label] | None, "e.g. draft"] = None,
     parent: Annotated[IssueKey | None, "The epic, or the issue of a subtask, e.g. ENG-7"] = None,
-    duedate: Day | None = None,
+    duedate: DueDay | None = None,
     components: Annotated[list[Name] | None, "Names; replaces all, e.g. Web, Login"] = None,
     environment: Annotated[Markdown | None, "Markdown; replaces the text, e.g. Safari 19"] = None,
     fields: Fields | None = None,

@@ -1,13 +1,15 @@
 """Tasks, their steps and their links."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, WrapValidator
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Call, Calls, changes, given, path
+from mcpist.tools.moments import Day, When
 from mcpist_services.microsoft_todo.module import Id, ListId, TaskId, Timezone, list_path, microsoft_todo
 
 TASK = ("id", "title", "status", "importance", "dueDateTime.dateTime as due")
@@ -36,21 +38,13 @@ Title = Annotated[str, Field(min_length=1), "In one line, e.g. Send the offer"]
 Body = Annotated[str, "Plain text, e.g. With the new prices"]
 Status = Literal["notStarted", "inProgress", "completed", "waitingOnOthers", "deferred"]
 Importance = Literal["low", "normal", "high"]
-Due = Annotated[
-    str, Field(pattern=r"^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d)?$"), "A day; To Do ignores a time of day, e.g. 2026-01-31"
-]
-NewDue = Annotated[
-    str, Field(pattern=r"^(none|\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d)?)$"), "A day; or none to clear it, e.g. 2026-01-31"
-]
-Reminder = Annotated[
-    str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$"), "A time in timezone, e.g. 2026-01-31T09:00:00"
-]
-NewReminder = Annotated[
-    str,
-    Field(pattern=r"^(none|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)$"),
-    "A time in timezone; or none to clear it, e.g. 2026-01-31T09:00:00",
-]
-GivenTimezone = Annotated[Timezone, "Of due and reminder; an IANA or a Windows name"]
+# A value to be cleared is no time.
+_OR_NONE = WrapValidator(lambda value, validate: value if value == "none" else validate(value))
+Due = Annotated[Day, "To Do ignores a time of day, e.g. 2026-01-31"]
+NewDue = Annotated[Day, _OR_NONE, "Or none to clear it, e.g. 2026-01-31"]
+Reminder = Annotated[When, "A moment, or a time in timezone, e.g. 2026-01-31T09:00:00+09:00"]
+NewReminder = Annotated[When, _OR_NONE, "As in create_task; or none to clear it, e.g. 2026-01-31T09:00:00+09:00"]
+GivenTimezone = Annotated[Timezone, "Of a reminder without an offset; an IANA or a Windows name, e.g. Asia/Tokyo"]
 AnswerTimezone = Annotated[Timezone, "For the times in the answer; UTC if left out, e.g. Asia/Tokyo"]
 Categories = Annotated[
     list[Annotated[str, Field(min_length=1)]], "Names of Outlook's categories, e.g. Work, Red category"
@@ -99,7 +93,7 @@ def create_task(
     due: Due | None = None,
     reminder: Reminder | None = None,
     recurrence: Recurrence | None = None,
-    timezone: GivenTimezone = "UTC",
+    timezone: GivenTimezone | None = None,
     categories: Categories | None = None,
 ) -> Call:
     """Put a task on a to-do list."""
@@ -118,7 +112,7 @@ def update_task(
     due: NewDue | None = None,
     reminder: NewReminder | None = None,
     recurrence: NewRecurrence | None = None,
-    timezone: GivenTimezone = "UTC",
+    timezone: GivenTimezone | None = None,
     categories: Annotated[Categories | None, "Replaces all, e.g. Work, Red category"] = None,
 ) -> Call:
     """Change a task. Fields that you leave out stay as they are."""
@@ -212,7 +206,9 @@ def _text(body: str | None) -> dict[str, str] | None:
     return None if body is None else {"content": body, "contentType": "text"}
 
 
-def _times(due: str | None, reminder: str | None, recurrence: dict[str, Any] | None, timezone: str) -> dict[str, Any]:
+def _times(
+    due: str | None, reminder: str | None, recurrence: dict[str, Any] | None, timezone: str | None
+) -> dict[str, Any]:
     """Return the due date, the reminder and the recurrence of a task; null clears one of them.
 
     The range has no dates, since Graph refuses them for a task and begins on its due date.
@@ -221,18 +217,27 @@ def _times(due: str | None, reminder: str | None, recurrence: dict[str, Any] | N
         raise InvalidRequest(field="due", problem="a task that repeats needs a day when it is first due")
     fields: dict[str, Any] = {}
     if due is not None:
-        fields["dueDateTime"] = _date_time(due, timezone)
-    if reminder is not None:
-        fields |= {"reminderDateTime": _date_time(reminder, timezone)} | given(isReminderOn=reminder != "none" or None)
+        day = {"dateTime": f"{due}T00:00:00", "timeZone": timezone or "UTC"}
+        fields["dueDateTime"] = None if due == "none" else day
+    if reminder == "none":
+        fields["reminderDateTime"] = None
+    elif reminder is not None:
+        fields |= {"reminderDateTime": _reminder_time(reminder, timezone), "isReminderOn": True}
     if recurrence is not None:
         fields["recurrence"] = {"pattern": recurrence, "range": {"type": "noEnd"}} if recurrence else None
     return fields
 
 
-def _date_time(time: str, timezone: str) -> dict[str, str] | None:
-    if time == "none":
-        return None
-    return {"dateTime": time if "T" in time else f"{time}T00:00:00", "timeZone": timezone}
+def _reminder_time(text: str, timezone: str | None) -> dict[str, str]:
+    """Return a reminder as Graph takes it: a moment in UTC, and a time without an offset only with its zone."""
+    if "T" not in text:
+        raise InvalidRequest(field="reminder", problem="it needs a time of day, e.g. 2026-01-31T09:00 Asia/Tokyo")
+    time = datetime.fromisoformat(text)
+    if time.tzinfo:
+        return {"dateTime": f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S}", "timeZone": "UTC"}
+    if timezone is None:
+        raise InvalidRequest(field="timezone", problem="without it a reminder that has no offset rings hours too late")
+    return {"dateTime": text, "timeZone": timezone}
 
 
 def _document(task: Mapping[str, Any]) -> str:

@@ -7,7 +7,8 @@ from mcpist.errors import InvalidRequest, ToolExecutionError
 from mcpist.render.shows import shows
 from mcpist.running.error_messages import error_message
 from mcpist.tools.call import Call, Calls, PartialList
-from mcpist_services.supabase.module import Limit, ProjectRef, Time, project_path, supabase
+from mcpist.tools.moments import UtcMoment
+from mcpist_services.supabase.module import Limit, ProjectRef, project_path, supabase
 from mcpist_services.supabase.sql import LogSource, logs_of
 
 ADVICE = shows("level", "title", "detail", "remediation", rows="lints")
@@ -20,7 +21,7 @@ LOG_WINDOWS = ({"iso_timestamp_start": "2026-01-31T09:00:00Z", "iso_timestamp_en
 Service = Annotated[
     LogSource, "api: requests to the data API; functions: what Edge Functions print, function_requests: their calls"
 ]
-LogStart = Annotated[Time, "UTC, at most 24 hours before the end; one hour if left out, e.g. 2026-01-31T09:00:00Z"]
+LogStart = Annotated[UtcMoment, "At most 24 hours before the end; one hour if left out, e.g. 2026-01-31T09:00:00Z"]
 
 
 @supabase.reads(LOG_LINES, "v1-get-project-logs", uses=LOG_WINDOWS)
@@ -28,7 +29,7 @@ def get_logs(
     project_ref: ProjectRef,
     service: Service,
     iso_timestamp_start: LogStart | None = None,
-    iso_timestamp_end: Annotated[Time | None, "UTC; now if left out, e.g. 2026-01-31T10:00:00Z"] = None,
+    iso_timestamp_end: Annotated[UtcMoment | None, "Now if left out, e.g. 2026-01-31T10:00:00Z"] = None,
     limit: Limit = 50,
 ) -> Calls:
     """Read what a service of a project has logged, the newest first."""

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from mcpist_services.supabase.module import Name, ProjectRef, Time, supabase
+from mcpist.tools.moments import UtcMoment
+from mcpist_services.supabase.module import Name, ProjectRef, supabase
 from mcpist_services.supabase.tools.database import apply_migration, generate_types, list_migrations, list_tables, query
 from mcpist_services.supabase.tools.functions import list_buckets, list_functions
 from mcpist_services.supabase.tools.logs import get_logs, list_performance_advisors, list_security_advisors
@@ -42,7 +43,7 @@ def review_security(project_ref: ProjectRef) -> str:
 
 @supabase.prompt(get_health, list_performance_advisors, query, get_logs)
 def explain_slow_project(
-    project_ref: ProjectRef, since: Annotated[Time, "Since when it is slow, in UTC, e.g. 2026-01-31T09:00:00Z"]
+    project_ref: ProjectRef, since: Annotated[UtcMoment, "Since when it is slow, e.g. 2026-01-31T09:00:00Z"]
 ) -> str:
     """Find out why a project is slow."""
     return (
