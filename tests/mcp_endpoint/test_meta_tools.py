@@ -54,6 +54,14 @@ def test_without_arguments_the_modules_are_listed_with_their_descriptions(exchan
     assert "github" in modules
 
 
+def test_signatures_with_times_come_with_what_a_time_may_be(exchange: Exchange) -> None:
+    (text,) = call_tool(exchange, "get_module_schema", {"modules": ["google_calendar", "files"]})
+    calendar, files = json.loads(text)["modules"]
+    assert any("time_min?: moment = now" in line for line in calendar["tools"])
+    assert list(calendar["formats"]) == ["moment"]
+    assert "formats" not in files
+
+
 def test_no_argument_is_declared_to_come_in_a_header() -> None:
     assert "x-mcp-header" not in json.dumps([INPUT_SCHEMAS, categories.INPUT_SCHEMAS])
 
