@@ -79,6 +79,7 @@ class HttpClient:
         query: Mapping[str, Any] | None = None,
         json: Any = None,
         form: Mapping[str, Any] | None = None,
+        content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> ExchangeResponse:
         """Send one request and read its response before the deadline; ExchangeFailed where there is none."""
@@ -88,7 +89,14 @@ class HttpClient:
         extensions = {"timeout": {**timeouts, "pool": max(deadline - now, 0)}}
         accepted_encoding = (headers or {}).get("accept-encoding", DEFAULT_HEADERS["accept-encoding"])
         request = build_request(
-            method, url, query=query, json=json, form=form, headers=headers or {}, extensions=extensions
+            method,
+            url,
+            query=query,
+            json=json,
+            form=form,
+            content=content,
+            headers=headers or {},
+            extensions=extensions,
         )
         try:
             with closing(self._pool.handle_request(request)) as response:

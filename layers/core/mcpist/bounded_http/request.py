@@ -22,6 +22,7 @@ def build_request(
     query: Mapping[str, Any] | None,
     json: Any,
     form: Mapping[str, Any] | None,
+    content: bytes | None = None,
     headers: Mapping[str, str],
     extensions: dict[str, Any],
 ) -> httpcore2.Request:
@@ -29,7 +30,7 @@ def build_request(
     url = _with_query(url, query)
     if len(url) > MAX_URL_CHARACTERS:
         raise UnsendableRequest(f"its address is longer than {MAX_URL_CHARACTERS} characters")
-    described, content = _content(method, json, form)
+    described, content = ({}, content) if content is not None else _content(method, json, form)
     all_headers = {**DEFAULT_HEADERS, **described, **{name.lower(): value for name, value in headers.items()}}
     try:
         address = _address(url)

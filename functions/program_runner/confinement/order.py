@@ -1,0 +1,76 @@
+"""What a supervisor is told, and what it tells: JSON lines over one socket."""
+
+import json
+import socket
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Order:
+    """One process to run."""
+
+    command: tuple[str, ...]
+    """The absolute path of the program, and its arguments."""
+    folder: str
+    """Its working directory."""
+    root: str
+    """The folder to which its writing is confined; empty for no such confinement."""
+    environment: dict[str, str] = field(repr=False)
+    network: bool
+    protected: tuple[int, ...]
+    """Processes outside that it must not signal."""
+    seconds: float
+    """After these it is ended; 0 for no such limit."""
+    grace_seconds: float
+    """Between SIGTERM and SIGKILL."""
+    memory_bytes: int
+    """0 for no such limit, as for the three below."""
+    processes: int
+    file_bytes: int
+    folder_bytes: int
+    namespaces: bool = True
+    """Whether to try them; tests do without, as Lambda's kernel does."""
+
+    def encode(self) -> bytes:
+        """Return it as a line."""
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+    @classmethod
+    def decode(cls, line: bytes) -> Self:
+        """Return the order of a line."""
+        fields: dict[str, Any] = json.loads(line)
+        for name in ("command", "protected"):
+            fields[name] = tuple(fields[name])
+        return cls(**fields)
+
+
+@dataclass(frozen=True)
+class Report:
+    """How the process ended, or why it did not start."""
+
+    isolation: tuple[str, ...] = ()
+    exit_code: int | None = None
+    signal: int = 0
+    reached: str = ""
+    """The limit for which it was ended: seconds, processes or folder_bytes."""
+    errno: int = 0
+    """The error of a process that did not start."""
+
+    def encode(self) -> bytes:
+        """Return it as a line."""
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+    @classmethod
+    def decode(cls, line: bytes) -> Self:
+        """Return the report of a line; of a supervisor that was killed itself there is none."""
+        fields: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {"signal": 9}
+        return cls(**{**fields, "isolation": tuple(fields.get("isolation", ()))})
+
+
+def read_line(control: socket.socket) -> bytes:
+    """Read until the end of a line, or of the socket."""
+    received = bytearray()
+    while not received.endswith(b"\n") and (chunk := control.recv(65_536)):
+        received += chunk
+    return bytes(received)

@@ -1,0 +1,37 @@
+"""Starting foreign code: always below a supervisor, and with an environment of its own."""
+
+import os
+import sys
+from pathlib import Path
+
+from program_runner.confinement import kernel
+
+GRACE_SECONDS = 1.0
+
+# How programs are found and how their texts are read: of our own environment a process gets no more.
+_INHERITED = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR")
+_FUNCTIONS = str(Path(__file__).resolve().parents[1])
+# The supervisor imports no site packages, so that it starts quickly.
+_SUPERVISE = (
+    "import sys; sys.path.insert(0, sys.argv[2]); "
+    "from program_runner.confinement.supervisor import main; main()"
+)  # fmt: skip
+
+
+def supervisor_command(control: int) -> tuple[str, ...]:
+    """Return the command that starts a supervisor whose order comes over this inherited socket."""
+    return (sys.executable, "-I", "-S", "-c", _SUPERVISE, str(control), _FUNCTIONS)
+
+
+def inherited_environment() -> dict[str, str]:
+    """Return the variables that every process gets: no credentials and no settings of ours."""
+    return {name: os.environ[name] for name in _INHERITED if name in os.environ}
+
+
+def forbid_inspection() -> None:
+    """Close /proc to other processes of our user: files of a process that is not dumpable belong to root.
+
+    So they can read neither our memory nor our environment, and cannot trace us.
+    """
+    if sys.platform == "linux":
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)

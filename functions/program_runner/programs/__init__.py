@@ -1,0 +1,1 @@
+"""One run of a command-line program: its files, its process, its outputs."""

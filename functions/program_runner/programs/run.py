@@ -1,0 +1,189 @@
+"""One run: stage the inputs, run the program below a supervisor, take its outputs."""
+
+import errno
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from mcpist.errors import AnswerTooLarge, ProgramLimitReached, ProgramUnavailable, Timeout
+from mcpist.programs.messages import MAX_INLINE_BYTES, MAX_STDERR_BYTES, ProgramRequest, ProgramResult
+from program_runner.confinement.order import Order, Report, read_line
+from program_runner.process import GRACE_SECONDS, inherited_environment, supervisor_command
+from program_runner.programs import folder, outputs, transfers
+from program_runner.programs.location import locate
+
+CHUNK_BYTES = 65_536
+# After the limit and the grace: the supervisor ends by itself, but a loaded machine may be slow.
+SUPERVISOR_SECONDS = 5.0
+
+_START_PROBLEMS: Mapping[int, str] = {
+    errno.ENOENT: "the interpreter or the loader that it names is missing",
+    errno.ENOEXEC: "it is made for another machine, or is no program",
+    errno.EACCES: "it is not executable",
+}
+
+
+def run(request: ProgramRequest, *, namespaces: bool = True) -> ProgramResult:
+    """Run a program once; raises what `mcpist.programs.client.run` names."""
+    program, started = locate(request.program), time.monotonic()
+    with folder.run_folder() as root:
+        work = root / "work"
+        for file in request.inputs:
+            folder.write(work, file.name, transfers.content_of(file))
+        stdin = (work / request.stdin_file).read_bytes() if request.stdin_file else request.stdin
+        process = _Process(request, _order(request, program, root, namespaces=namespaces), stdin)
+        process.run()
+        report, stdout = process.report, bytes(process.stdout)
+        _raise_if_ended(request, report, process)
+        inputs = {file.name for file in request.inputs}
+        found = outputs.collect(request.program, work, request.outputs, inputs, request.limits.file_bytes)
+        left = MAX_INLINE_BYTES - len(stdout)
+        delivered = transfers.deliver(request.program, found, request.uploads, left)
+    return ProgramResult(
+        exit_code=report.exit_code,
+        signal=signal.Signals(report.signal).name if report.signal else "",
+        stdout=stdout,
+        stderr_tail=process.stderr_tail,
+        outputs=delivered,
+        milliseconds=round((time.monotonic() - started) * 1000),
+        isolation=report.isolation,
+    )
+
+
+def _order(request: ProgramRequest, program: Path, root: Path, *, namespaces: bool) -> Order:
+    limits = request.limits
+    own = {"HOME": str(root / "tmp"), "TMPDIR": str(root / "tmp")}
+    return Order(
+        command=(str(program), *request.arguments),
+        folder=str(root / "work"),
+        root=str(root),
+        environment={**inherited_environment(), **request.environment, **own},
+        network=request.network,
+        protected=(os.getpid(), os.getppid()),
+        seconds=limits.seconds,
+        grace_seconds=GRACE_SECONDS,
+        memory_bytes=limits.memory_bytes,
+        processes=limits.processes,
+        file_bytes=limits.file_bytes,
+        folder_bytes=limits.folder_bytes,
+        namespaces=namespaces,
+    )
+
+
+def _raise_if_ended(request: ProgramRequest, report: Report, process: "_Process") -> None:
+    """Raise the error of a process that did not start, or that was ended for a limit."""
+    name, limits = request.program, request.limits
+    if report.errno:
+        problem = _START_PROBLEMS.get(report.errno, os.strerror(report.errno))
+        raise ProgramUnavailable(service=name, program=name, problem=problem)
+    if report.reached == "seconds":
+        raise Timeout(service=name, seconds=round(limits.seconds, 1))
+    if report.reached:
+        resource = "bytes in its folder" if report.reached == "folder_bytes" else report.reached
+        limit = getattr(limits, report.reached)
+        raise ProgramLimitReached(service=name, program=name, limit=limit, resource=resource)
+    if process.is_too_long:
+        raise AnswerTooLarge(service=name, limit_bytes=limits.stdout_bytes)
+    if report.signal == signal.SIGXFSZ:
+        raise ProgramLimitReached(service=name, program=name, limit=limits.file_bytes, resource="bytes in a file")
+
+
+class _Process:
+    """A supervised process, its standard input and what it says."""
+
+    def __init__(self, request: ProgramRequest, order: Order, stdin: bytes) -> None:
+        self.stdout = bytearray()
+        self.is_too_long = False
+        self.report = Report()
+        self._order = order
+        self._limit = request.limits.stdout_bytes
+        self._stdin = memoryview(stdin)
+        self._stderr = bytearray()
+        self._control, theirs = socket.socketpair()
+        pipe = subprocess.PIPE
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - the supervisor
+                supervisor_command(theirs.fileno()),
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                env=inherited_environment(),
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+
+    @property
+    def stderr_tail(self) -> str:
+        """The end of its standard error."""
+        return self._stderr.decode(errors="replace")
+
+    def run(self) -> None:
+        """Wait for its end; whatever happens, nothing of it is left."""
+        until = time.monotonic() + self._order.seconds + GRACE_SECONDS + SUPERVISOR_SECONDS
+        try:
+            with self._control:
+                self._control.sendall(self._order.encode())
+                self._exchange(until)
+                self._control.settimeout(max(0.1, until - time.monotonic()))
+                self.report = Report.decode(read_line(self._control))
+        except OSError:  # the supervisor does not answer, or was killed
+            self.report = Report(signal=signal.SIGKILL)
+        finally:
+            self._process.kill()
+            with self._process:
+                pass
+
+    def _exchange(self, until: float) -> None:
+        """Write its input and read its output until both streams end, which they do when it has ended."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        with selectors.DefaultSelector() as selector:
+            os.set_blocking(self._process.stdin.fileno(), False)
+            selector.register(self._process.stdin, selectors.EVENT_WRITE, self._write)
+            selector.register(self._process.stdout, selectors.EVENT_READ, self._read_stdout)
+            selector.register(self._process.stderr, selectors.EVENT_READ, self._read_stderr)
+            readers = 2
+            while readers and time.monotonic() < until:
+                for key, _ in selector.select(1.0):
+                    if not key.data(key.fd):
+                        selector.unregister(key.fileobj)
+                        if key.fileobj is self._process.stdin:
+                            self._process.stdin.close()
+                        else:
+                            readers -= 1
+
+    def _write(self, descriptor: int) -> bool:
+        """Write a part of the input; return whether there is more."""
+        try:
+            self._stdin = self._stdin[os.write(descriptor, self._stdin[:CHUNK_BYTES]) :]
+        except BrokenPipeError:
+            return False
+        return len(self._stdin) > 0
+
+    def _read_stdout(self, descriptor: int) -> bool:
+        chunk = os.read(descriptor, CHUNK_BYTES)
+        self.stdout += chunk
+        if len(self.stdout) > self._limit:
+            self.is_too_long = True
+            del self.stdout[self._limit :]
+            self._end()
+        return bool(chunk)
+
+    def _read_stderr(self, descriptor: int) -> bool:
+        chunk = os.read(descriptor, CHUNK_BYTES)
+        self._stderr += chunk
+        del self._stderr[:-MAX_STDERR_BYTES]
+        return bool(chunk)
+
+    def _end(self) -> None:
+        """Let the supervisor end the process; it still reports."""
+        try:
+            self._control.shutdown(socket.SHUT_WR)
+        except OSError:
+            return

@@ -1,0 +1,219 @@
+"""What a hostile program can do in the room without rights: nothing beyond its folder, its time and its shares.
+
+Every test runs in namespaces, as this machine has them, and without, as on Lambda.
+"""
+
+import errno
+import json
+import os
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpist.errors import AnswerTooLarge, McpistError, OutputRefused, ProgramLimitReached, Timeout
+from mcpist.programs.messages import Limits
+from program_runner.process import forbid_inspection
+from tests.program_runner.conftest import Run
+
+TEXT = [{"glob": "**", "content_type": "text/plain"}]
+REFUSED = (errno.EPERM, errno.EACCES, errno.ENOENT, errno.ESRCH)
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Runs have their folders in an own one, which is empty again at the end."""
+    own = tmp_path / "runs"
+    own.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(own))
+    yield
+    assert list(own.iterdir()) == []
+
+
+def answer(hostile: Run, *arguments: str, **fields: Any) -> Any:
+    result = hostile(*arguments, **fields)
+    assert result.exit_code == 0, result
+    return json.loads(result.stdout)
+
+
+def refused(error: type[McpistError], hostile: Run, *arguments: str, **fields: Any) -> McpistError:
+    with pytest.raises(error) as found:
+        hostile(*arguments, **fields)
+    return found.value
+
+
+def test_its_environment_is_the_allow_list_and_what_its_request_names(
+    hostile: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN", "AWS_LAMBDA_RUNTIME_API", "CANARY", "_HANDLER"):
+        monkeypatch.setenv(name, "canary")
+    found = answer(hostile, "environment", environment={"LOCALE": "de"})
+    allowed = {"PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LOCALE"}
+    assert set(found) <= {*allowed, "SSL_CERT_FILE", "SSL_CERT_DIR"}
+    assert found["LOCALE"] == "de"
+    assert found["HOME"] == found["TMPDIR"]
+    assert "canary" not in json.dumps(found)
+
+
+def test_it_reads_neither_the_environment_nor_the_memory_of_the_processes_above_it(hostile: Run) -> None:
+    forbid_inspection()  # as the handler does
+    found = answer(hostile, "parents", str(os.getpid()))
+    assert len(found) >= 10
+    assert {path: said for path, said in found.items() if said not in REFUSED} == {}
+
+
+def test_it_opens_no_socket_to_the_runtime_to_metadata_or_to_anybody(hostile: Run) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as runtime:
+        address = f"127.0.0.1:{runtime.getsockname()[1]}"
+        found = answer(hostile, "reach", address, "169.254.169.254:80", "169.254.170.2:80")
+    assert set(found.values()) == {errno.EPERM}
+    assert len(found) == 5
+
+
+def test_a_program_that_may_use_the_network_reaches_it(hostile: Run) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        server.settimeout(5)
+        found = answer(hostile, "reach", address, network=True, limits={"seconds": 5})
+    assert found[address] not in REFUSED
+
+
+def test_a_thousand_forks_are_ended_and_none_is_left(hostile: Run) -> None:
+    before = _processes("fork")
+    error = refused(ProgramLimitReached, hostile, "fork", limits={"processes": 20, "seconds": 10})
+    assert error.details["resource"] == "processes"
+    assert _processes("fork") == before
+
+
+def test_two_gigabytes_in_one_file_are_stopped_at_its_limit(hostile: Run) -> None:
+    error = refused(ProgramLimitReached, hostile, "write", limits={"file_bytes": 3_000_000})
+    assert error.details["limit"] == 3_000_000
+
+
+def test_two_gigabytes_in_many_files_are_stopped_at_the_folders_limit(hostile: Run) -> None:
+    error = refused(ProgramLimitReached, hostile, "scatter", limits={"folder_bytes": 5_000_000})
+    assert error.details["resource"] == "bytes in its folder"
+
+
+def test_memory_beyond_its_limit_is_not_given(hostile: Run) -> None:
+    result = hostile("swell", limits={"memory_bytes": 1 << 28})
+    assert result.exit_code == 1
+    assert "MemoryError" in result.stderr_tail
+
+
+def test_what_ignores_sigterm_is_killed_with_its_children_in_other_sessions(hostile: Run) -> None:
+    started = time.monotonic()
+    error = refused(Timeout, hostile, "ignore", limits={"seconds": 0.5})
+    assert error.details["seconds"] == 0.5
+    assert time.monotonic() - started < 8
+    assert _processes("ignore") == 0
+
+
+def test_a_grandchild_that_is_left_behind_holds_nothing_up_and_is_ended(hostile: Run) -> None:
+    started = time.monotonic()
+    assert answer(hostile, "daemon") == "done"
+    assert time.monotonic() - started < 10
+    assert _processes("left-behind") == 0
+
+
+def test_a_hundred_megabytes_of_output_end_it(hostile: Run) -> None:
+    error = refused(AnswerTooLarge, hostile, "shout", limits={"stdout_bytes": 100_000})
+    assert error.details["limit_bytes"] == 100_000
+
+
+def test_of_its_standard_error_only_the_end_is_kept(hostile: Run) -> None:
+    result = hostile("complain")
+    assert result.exit_code == 3
+    assert len(result.stderr_tail) <= 8_000
+    assert result.stderr_tail.endswith("the end")
+
+
+def test_what_hangs_ends_in_time(hostile: Run) -> None:
+    assert refused(Timeout, hostile, "hang", limits={"seconds": 0.3}).code == "TIMEOUT"
+
+
+def test_a_death_by_a_signal_is_a_result_that_names_it(hostile: Run) -> None:
+    result = hostile("die")
+    assert (result.exit_code, result.signal) == (None, "SIGSEGV")
+
+
+@pytest.mark.parametrize("target", ["/proc/self/environ", "/etc/passwd", "../../x", "/dev/zero"])
+def test_no_link_is_followed_out_of_its_folder(hostile: Run, target: str) -> None:
+    error = refused(OutputRefused, hostile, "link", target, outputs=TEXT)
+    assert "out.txt" in error.details["problem"]
+
+
+def test_a_folder_that_leads_elsewhere_has_no_outputs(hostile: Run, tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("canary")
+    assert hostile("link_folder", str(tmp_path / "secret.txt"), outputs=TEXT).outputs == ()
+
+
+@pytest.mark.parametrize("name", [b"a\nb", b"a\x1bb", b"\xff\xfe", b"back\\slash", "\u202etxt".encode()])
+def test_outputs_with_strange_names_are_refused_without_their_characters(hostile: Run, name: bytes) -> None:
+    error = refused(OutputRefused, hostile, "name", name.hex(), outputs=TEXT)
+    assert str(error).isprintable()
+    assert str(error).isascii()
+
+
+def test_a_pipe_is_no_output_and_holds_nobody_up(hostile: Run) -> None:
+    assert "no file" in refused(OutputRefused, hostile, "pipe", outputs=TEXT).details["problem"]
+
+
+def test_a_file_beside_its_folder_is_no_output_and_is_gone(hostile: Run) -> None:
+    assert hostile("name", b"../x".hex(), outputs=TEXT).outputs == ()
+
+
+def test_a_folder_that_it_closed_is_removed(hostile: Run) -> None:
+    hostile("close")
+
+
+def test_its_limits_are_those_of_the_request_and_there_is_no_core(hostile: Run) -> None:
+    limits = Limits(memory_bytes=1 << 28, file_bytes=1_000, processes=30)
+    found = answer(hostile, "core", limits=limits.model_dump())
+    assert found["CORE"] == [0, 0]
+    assert found["DATA"] == [1 << 28, 1 << 28]
+    assert found["FSIZE"] == [1_000, 1_000]
+    assert found["NPROC"][0] >= 30
+
+
+def test_it_signals_traces_and_gains_nothing(hostile: Run) -> None:
+    forbid_inspection()
+    found = answer(hostile, "attack", str(os.getpid()))
+    assert found.pop("capabilities", "0000000000000000") == "0000000000000000"
+    assert set(found.values()) <= {errno.EPERM, errno.ESRCH}
+    assert {"kill -1", f"kill {os.getpid()}", f"ptrace {os.getpid()}"} <= set(found)
+
+
+@pytest.mark.parametrize("hostile", ["namespaces"], indirect=True)
+def test_in_namespaces_it_writes_nowhere_else(hostile: Run, tmp_path: Path) -> None:
+    if not _has_namespaces(hostile):
+        pytest.skip("this kernel gives an unprivileged process no namespaces")
+    victim = tmp_path / "victim"
+    victim.write_text("as it was")
+    found = answer(hostile, "escape", str(victim), str(Path.home() / "escaped"), "/tmp/escaped")
+    assert set(found.values()) - {"written"} == {errno.EROFS}
+    assert found["../x"] == "written", "it is in the run's own folder"
+    assert list(found.values()).count("written") == 1
+    assert victim.read_text() == "as it was"
+
+
+def _has_namespaces(hostile: Run) -> bool:
+    return "read-only" in hostile("core").isolation
+
+
+def _processes(word: str) -> int:
+    """Return how many processes of the hostile program run, in any namespace."""
+    counted = 0
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                command = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            counted += word.encode() in command
+    return counted
