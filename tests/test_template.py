@@ -19,7 +19,7 @@ type Json = dict[str, Any]
 type Statement = dict[str, Any]
 
 ROOT = Path(__file__).parents[1]
-DOORS = {"McpEndpoint", "RestApi", "StepRunner", "TokenBroker", "Connect", "Janitor"}
+DOORS = {"McpEndpoint", "RestApi", "StepRunner", "TokenBroker", "ProgramRunner", "Connect", "Janitor"}
 MCP_ROUTES = {
     "ANY /mcp",
     "ANY /mcp/{organization}",
@@ -172,8 +172,8 @@ def test_every_door_may_send_traces_and_only_where_the_stack_is_traced(
         id_: [one for policy in role["Policies"] if (one := policy.get("Fn::If", [""]))[0] == "Traces"]
         for id_, role in of_type(resources, "AWS::IAM::Role").items()
     }
-    assert conditional.pop("MachinesRole") == []
-    assert set(conditional) == {f"{door}Role" for door in DOORS}
+    assert conditional.pop("MachinesRole") == conditional.pop("ProgramRunnerRole") == []
+    assert {*conditional, "ProgramRunnerRole"} == {f"{door}Role" for door in DOORS}
     for (condition, policy, otherwise), *more in conditional.values():
         assert (condition, otherwise, more) == ("Traces", {"Ref": "AWS::NoValue"}, [])
         assert policy["PolicyDocument"]["Statement"] == [
@@ -186,7 +186,9 @@ def test_every_door_may_send_traces_and_only_where_the_stack_is_traced(
         ]
     assert translations[""]["Conditions"]["Traces"] == {"Fn::Equals": [{"Ref": "Tracing"}, "on"]}
     assert translations[""]["Parameters"]["Tracing"]["Default"] == "off"
-    for properties in of_type(resources, "AWS::Lambda::Function").values():
+    for id_, properties in of_type(resources, "AWS::Lambda::Function").items():
+        if id_ == "ProgramRunnerFunction":
+            continue  # a test of its own
         assert properties["TracingConfig"] == {"Mode": {"Fn::If": ["Traces", "Active", "PassThrough"]}}
 
 
@@ -241,6 +243,19 @@ def test_only_the_broker_reaches_the_grants(resources: Json) -> None:
     )
 
 
+def test_the_program_runner_has_no_right_but_to_its_own_logs_under_any_parameters(resources: Json) -> None:
+    role = resources["ProgramRunnerRole"]["Properties"]
+    (policy,) = role["Policies"]
+    (statement,) = policy["PolicyDocument"]["Statement"]
+    assert set(role) == {"AssumeRolePolicyDocument", "Policies"}
+    assert set(statement["Action"]) == {"logs:CreateLogStream", "logs:PutLogEvents"}
+    assert json.dumps(statement["Resource"]) == arn("ProgramRunnerLogs")
+    properties = resources["ProgramRunnerFunction"]["Properties"]
+    assert properties["TracingConfig"] == {"Mode": "PassThrough"}, "to send traces would be a right"
+    of_all = template()["Globals"]["Function"]["Environment"]["Variables"]
+    assert set(properties["Environment"]["Variables"]) == set(of_all)
+
+
 def test_machines_may_only_invoke_the_step_runners_alias(resources: Json) -> None:
     assert allowed(resources, "MachinesRole") == {("lambda:InvokeFunction", ref("StepRunnerFunctionAliaslive"))}
     (trust,) = resources["MachinesRole"]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
@@ -266,11 +281,12 @@ def test_functions_invoke_each_other_only_by_alias_and_nobody_but_machines_the_s
         for role in of_type(resources, "AWS::IAM::Role")
     }
     assert invoked == {
-        "McpEndpointRole": {ref("TokenBrokerFunctionAliaslive")},
-        "RestApiRole": {ref("TokenBrokerFunctionAliaslive")},
-        "StepRunnerRole": {ref("TokenBrokerFunctionAliaslive")},
+        "McpEndpointRole": {ref("TokenBrokerFunctionAliaslive"), ref("ProgramRunnerFunctionAliaslive")},
+        "RestApiRole": {ref("TokenBrokerFunctionAliaslive"), ref("ProgramRunnerFunctionAliaslive")},
+        "StepRunnerRole": {ref("TokenBrokerFunctionAliaslive"), ref("ProgramRunnerFunctionAliaslive")},
         "ConnectRole": {ref("TokenBrokerFunctionAliaslive")},
         "TokenBrokerRole": set(),
+        "ProgramRunnerRole": set(),
         "JanitorRole": set(),
         "MachinesRole": {ref("StepRunnerFunctionAliaslive")},
     }
@@ -278,7 +294,7 @@ def test_functions_invoke_each_other_only_by_alias_and_nobody_but_machines_the_s
 
 def test_a_function_that_uses_an_encrypted_store_may_use_its_key_through_that_store_only(resources: Json) -> None:
     through = ["dynamodb.${AWS::Region}.amazonaws.com", "s3.${AWS::Region}.amazonaws.com"]
-    for door in DOORS - {"Connect"}:
+    for door in DOORS - {"Connect", "ProgramRunner"}:
         (use,) = [s for s in statements(resources, f"{door}Role") if "kms:" in json.dumps(s["Action"])]
         writes_files = ("s3:PutObject", json.dumps({"Fn::Sub": "${FilesBucket.Arn}/*"})) in allowed(
             resources, f"{door}Role"
@@ -390,7 +406,7 @@ def test_each_function_is_bounded_and_has_its_alias(resources: Json) -> None:
     [
         ("off", set()),
         ("endpoint", {"McpEndpoint"}),
-        ("all", {"McpEndpoint", "RestApi", "Connect", "TokenBroker", "StepRunner"}),
+        ("all", {"McpEndpoint", "RestApi", "Connect", "TokenBroker", "ProgramRunner", "StepRunner"}),
     ],
 )
 def test_only_what_the_owner_chooses_starts_from_a_paid_snapshot_and_never_what_nobody_waits_for(
@@ -616,7 +632,7 @@ def test_the_bucket_is_private_and_takes_only_tls(resources: Json) -> None:
 def test_large_results_expire_and_documents_do_not(resources: Json) -> None:
     rules = resources["FilesBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
     expiring = {rule["Prefix"]: rule["ExpirationInDays"] for rule in rules if "ExpirationInDays" in rule}
-    assert expiring == {"files/": {"Ref": "FileDays"}}
+    assert expiring == {"incoming/": 1, "files/": {"Ref": "FileDays"}}
 
 
 def test_a_delete_marker_of_which_no_version_is_left_expires(resources: Json) -> None:

@@ -22,6 +22,7 @@ LAMBDAS = {
     "RestApiErrorsAlarm": "RestApi",
     "ConnectErrorsAlarm": "Connect",
     "JanitorErrorsAlarm": "Janitor",
+    "ProgramRunnerErrorsAlarm": "ProgramRunner",
     "BrokerErrorsAlarm": "TokenBroker",
     "BrokerThrottlesAlarm": "TokenBroker",
 }

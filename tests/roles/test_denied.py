@@ -10,9 +10,12 @@ from tests.roles.evaluator import Context, Question, allowed
 from tests.roles.stack import OWNER_POLICY
 from tests.roles.test_accesses import stack
 
-BROKER, ENDPOINT, REST, RUNNER, MACHINES, JANITOR, CONNECT = (
-    f"{name}Role" for name in ("TokenBroker", "McpEndpoint", "RestApi", "StepRunner", "Machines", "Janitor", "Connect")
-)
+BROKER, ENDPOINT, REST, RUNNER, MACHINES, JANITOR, CONNECT, PROGRAMS = (
+    f"{name}Role"
+    for name in (
+        "TokenBroker", "McpEndpoint", "RestApi", "StepRunner", "Machines", "Janitor", "Connect", "ProgramRunner"
+    )
+)  # fmt: skip
 STARTERS = (ENDPOINT, REST)
 """The roles of the doors that start batches."""
 TLS_IS_OFF = {"aws:SecureTransport": "false"}
@@ -92,10 +95,26 @@ def nobody_but_the_broker_reaches_a_grant() -> Iterator[Question]:
 def nobody_but_the_broker_reads_our_oauth_apps_and_nobody_another_programs_parameters() -> Iterator[Question]:
     apps, upstreams = (f"parameter/mcpist/mcpist/{kind}/a" for kind in ("oauth", "upstreams"))
     yield from each(all_but(BROKER), "ssm:GetParameter", named("ssm", apps))
-    yield from each([BROKER, JANITOR, MACHINES, CONNECT], "ssm:GetParameter", named("ssm", upstreams))
+    yield from each([BROKER, JANITOR, MACHINES, CONNECT, PROGRAMS], "ssm:GetParameter", named("ssm", upstreams))
     yield from each(all_but(), "ssm:PutParameter,DeleteParameter", named("ssm", apps))
     for other in ("parameter/mcpist/other/oauth/a", "parameter/password"):
         yield from each(all_but(), "ssm:GetParameter", named("ssm", other))
+
+
+@rule
+def code_that_nobody_here_wrote_reaches_nothing() -> Iterator[Question]:
+    for table in stack().template.tables:
+        yield from each([PROGRAMS], "dynamodb:GetItem,Query,Scan,PutItem,UpdateItem,DeleteItem", stack().arn(table.id))
+    yield from each([PROGRAMS], "s3:ListBucket", stack().arn("FilesBucket"))
+    for name in ("files/a", "incoming/acme/a", "rag/acme/a.md"):
+        yield from each([PROGRAMS], "s3:GetObject,PutObject,DeleteObject", f"{stack().arn('FilesBucket')}/{name}")
+    for key in stack().template.keys:
+        through = {"kms:ViaService": f"s3.{REGION}.amazonaws.com"}
+        yield from each([PROGRAMS], "kms:Decrypt,GenerateDataKey", stack().arn(key.id), through)
+    for function in stack().template.functions:
+        yield from each([PROGRAMS], "lambda:InvokeFunction", f"{function.arn}:live")
+    yield from each([PROGRAMS], "states:StartExecution", named("states", "stateMachine:mcpist-relay"))
+    yield from each([PROGRAMS], "xray:PutTraceSegments,PutTelemetryRecords", "*")
 
 
 # -- the stack itself ---------------------------------------------------------------------------------------
@@ -148,7 +167,8 @@ def no_door_is_invoked_but_by_its_alias_and_the_step_runner_by_machines_alone() 
         yield from each(all_but(), "lambda:InvokeFunction", alias(door, "$LATEST"))
         yield from each(all_but(), "lambda:InvokeFunction", alias(door, "1"))
     yield from each(all_but(MACHINES), "lambda:InvokeFunction", alias("StepRunnerFunction"))
-    yield from each([MACHINES, JANITOR, BROKER], "lambda:InvokeFunction", alias("TokenBrokerFunction"))
+    yield from each([MACHINES, JANITOR, BROKER, PROGRAMS], "lambda:InvokeFunction", alias("TokenBrokerFunction"))
+    yield from each(all_but(*STARTERS, RUNNER), "lambda:InvokeFunction", alias("ProgramRunnerFunction"))
     yield from each(all_but(), "lambda:InvokeFunction", alias("JanitorFunction"))
 
 
@@ -182,7 +202,7 @@ def files_are_reached_by_tls_and_not_destroyed() -> Iterator[Question]:
     yield from each(all_but(), "s3:GetObject,PutObject", files, TLS_IS_OFF)
     yield from owner("s3:GetObject", files, TLS_IS_OFF)
     yield from each(all_but(), "s3:DeleteObjectVersion", documents)
-    yield from each([BROKER, MACHINES, CONNECT], "s3:GetObject,PutObject,DeleteObject", files)
+    yield from each([BROKER, MACHINES, CONNECT, PROGRAMS], "s3:GetObject,PutObject,DeleteObject", files)
 
 
 @rule
