@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections import Counter
 from typing import Any
 
 import boto3
@@ -256,3 +257,17 @@ def test_a_search_for_another_persons_rows_is_refused_with_a_row(ada: RestClient
     assert [(row["user"], row["tool"], row["outcome"]) for row in rows(ada, outcome="failed")] == [
         ("uma", "audit.read", "AUTHORIZATION_ERROR")
     ]
+
+
+def test_a_dry_run_counts_the_calls_that_would_have_been_refused(ada: RestClient, rest: RestClient) -> None:
+    for tool in ("rag-list-tags", "rag-list-tags", "rag-list-folders", "files-list"):
+        rest.call(tool)
+    ada.call("rag-list-tags")
+    used = Counter((row["user"], row["tool"]) for row in rows(ada, outcome="succeeded") if row["tool"] != "files.list")
+    dry = ada.send("PATCH", "/v1/roles/members", {"deny": ["rag.*"]}, dryRun="true").json
+    found = dry["refused_calls"]
+    assert {(row["user"], row["tool"]): row["calls"] for row in found["calls"]} == used
+    assert used["uma", "rag.list_tags"] == found["calls"][0]["calls"] == 2
+    assert (found["days"], found["complete"]) == (30, True)
+    assert ada.send("PATCH", "/v1/roles/members", {"allow": ["rag.*"]}, dryRun="true").json["refused_calls"] is None
+    assert ada.send("PATCH", "/v1/roles/members", {"deny": ["rag.*"]}).json["refused_calls"] is None

@@ -45,6 +45,25 @@ class Effect(BaseModel):
     vanish: list[str]
 
 
+class RefusedCall(BaseModel):
+    """Successful calls of a tool that its user would lose."""
+
+    user: str
+    tool: str
+    calls: int
+    last: Annotated[str, Field(description="The time of the latest one")]
+
+
+class RefusedCalls(BaseModel):
+    """The calls of the last days that would have been refused."""
+
+    days: int
+    complete: Annotated[
+        bool, Field(description="False where there are more rows than can be read: older ones are left out")
+    ]
+    calls: list[RefusedCall]
+
+
 class ChangeReport(BaseModel):
     """The effects of a change, or with `dryRun` those that it would have."""
 
@@ -53,6 +72,9 @@ class ChangeReport(BaseModel):
     dry_run: bool
     changes: list[ChangedField]
     effects: list[Effect]
+    refused_calls: Annotated[
+        RefusedCalls | None, Field(description="With `dryRun`, where users lose tools: what they used of them lately")
+    ] = None
     forgotten_grants: Annotated[list[str], Field(description="The connected accounts that it revokes")]
     warnings: Annotated[list[str], Field(description="Modules and masks that match nothing since this change")]
 

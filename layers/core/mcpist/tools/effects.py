@@ -9,18 +9,25 @@ from mcpist.people.administration import AppliedChange
 from mcpist.people.organization import Organization, fields_of
 from mcpist.tools.catalogue import Catalogue
 from mcpist.tools.permissions import Permissions
+from mcpist.tools.refused_calls import count_refused_calls, lost_tools
 
 
 def describe_change(applied: AppliedChange, catalogue: Catalogue) -> dict[str, Any]:
-    """Return a change for people: the fields that differ, who gains and loses what, and only new warnings."""
+    """Return a change for people: the fields that differ, who gains and loses what, and only new warnings.
+
+    A dry run also counts the calls of the last days that would have been refused.
+    """
     before, after = applied.change.before, applied.change.after
     known = unmatched_patterns(before, catalogue)
+    affected = effects(before, after, catalogue)
+    lost = lost_tools(affected) if applied.dry_run else {}
     return {
         "organization": after.id,
         "version": applied.change.version,
         "dry_run": applied.dry_run,
         "changes": list(changes(_parts(before), _parts(after))),
-        "effects": effects(before, after, catalogue),
+        "effects": affected,
+        "refused_calls": count_refused_calls(after.id, lost).as_dict() if lost else None,
         "forgotten_grants": [f"{account.service} of {account.owner_name}" for account in applied.accounts],
         "warnings": [pattern for pattern in unmatched_patterns(after, catalogue) if pattern not in known],
     }
