@@ -62,6 +62,7 @@ scan: .venv/.synced ## Search what CloudFormation sees for weak settings; infra/
 build: .venv/.synced ## Build what `sam deploy` uploads: functions and layers with compiled bytecode.
 	@$(RUN) mcpist upstream check --deploy layers/config/upstreams.json >&2
 	@$(RUN) mcpist api check --build >&2
+	@$(RUN) mcpist program check --deploy >&2
 	@$(EXPORT) | cmp -s - $(REQUIREMENTS) || $(EXPORT) --output-file $(REQUIREMENTS) >/dev/null
 	@$(SAM) build --build-dir "$(BUILD_DIR)"
 	@$(RUN) python -m infra.deploy --stamp --build-dir "$(BUILD_DIR)"

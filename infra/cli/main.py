@@ -32,6 +32,7 @@ COMMANDS = {
     "module": ("infra.cli.modules:module", "List, register, switch and remove an organization's modules."),
     "tool": ("infra.cli.modules:tool", "List, search and switch tools."),
     "api": ("infra.cli.apis:api", "Make modules from OpenAPI descriptions, and check them."),
+    "program": ("infra.cli.programs:program", "Check the command-line programs that are offered as tools."),
     "smoke": ("infra.cli.smoke.command:run_smoke", "Use a deployment once and show what does not work."),
     "doctor": ("infra.cli.doctor.command:run_doctor", "Check a deployment and show how to correct it."),
 }

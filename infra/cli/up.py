@@ -43,6 +43,10 @@ def up(
     apis: Annotated[
         Path | None, Option(metavar="FOLDER", help="Imported APIs to add. [default: layers/config/apis]")
     ] = None,
+    programs: Annotated[
+        Path | None,
+        Option(metavar="FILE|FOLDER", help="Programs to offer as tools. [default: layers/config/programs]"),
+    ] = None,
     allow_origin: Annotated[
         list[str] | None, Option(metavar="URL", help="Let web pages of this origin use the endpoint.")
     ] = None,
@@ -58,9 +62,18 @@ def up(
         raise _not_found(
             f"{apis} is not a folder", "Name a folder of overlays with --apis; `mcpist api import` writes one."
         )
+    if programs and not programs.exists():
+        raise _not_found(f"{programs} does not exist", "Name a declaration, or a folder of them, with --programs.")
     origins = {"AllowedOrigins": ",".join(allow_origin or ())}
     starting = run_local_deployment(
-        host=host, port=port, docs=folder, upstreams=upstreams, apis=apis, parameters=origins, report=_print_progress
+        host=host,
+        port=port,
+        docs=folder,
+        upstreams=upstreams,
+        apis=apis,
+        programs=programs,
+        parameters=origins,
+        report=_print_progress,
     )
     try:
         _serve(starting, ctx.obj)
@@ -107,6 +120,7 @@ def _facts(deployment: LocalDeployment) -> dict[str, object]:
             "LOCAL_SERVICES": "on",
             **{variable: deployment.aws.resource(table) for variable, table in TABLES.items()},
             "APIS": str(deployment.apis),
+            **deployment.programs,
             "TOKEN_BROKER": deployment.aws.resource("TokenBrokerFunction.Alias"),
         },
     }
@@ -121,7 +135,12 @@ def _deployment(deployment: LocalDeployment) -> dict[str, object]:
         "parameters": dict(template.intrinsics.parameters),
         "resources": {id_: deployment.aws.resource(id_) for id_ in (*tables, *buckets, *keys, "TokenBrokerRole")},
         "environments": {
-            one.id: {**one.environment, "UPSTREAMS": str(deployment.upstreams), "APIS": str(deployment.apis)}
+            one.id: {
+                **one.environment,
+                "UPSTREAMS": str(deployment.upstreams),
+                "APIS": str(deployment.apis),
+                **deployment.programs,
+            }
             for one in template.functions
         },
     }

@@ -15,6 +15,7 @@ from typing import Any
 from infra.local.environment import operating
 from infra.local.login import LocalLogin
 from infra.local.login_page import Person
+from infra.local.programs import local_programs
 from infra.local.stack import EmbeddedAws
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
@@ -32,6 +33,7 @@ CONNECT_CLIENT = "connect"
 DEMO_TOKEN_SECONDS = 86_400
 UPSTREAMS = "layers/config/upstreams.json"
 APIS = "layers/config/apis"
+PROGRAMS = "layers/config/programs"
 
 type Report = Callable[[str], None]
 
@@ -49,6 +51,8 @@ class LocalDeployment:
     upstreams: Path
     """The file of the upstream servers."""
     apis: Path
+    programs: Mapping[str, str]
+    """The settings of programs."""
     """The folder of the imported APIs, as the functions read them."""
 
     @property
@@ -76,6 +80,7 @@ def run_local_deployment(
     modules: Sequence[str] = NAMES,
     upstreams: Path | None = None,
     apis: Path | None = None,
+    programs: Path | None = None,
     parameters: Mapping[str, str] | None = None,
     bridge: str = "",
     public_url: str = "",
@@ -85,9 +90,10 @@ def run_local_deployment(
     """Start a deployment, seed it and load the documents; stop it at the end of the context.
 
     `root` holds the template, the functions and the layers. The seeded role has the `modules` and all categories of
-    the file `upstreams` (default: the config layer's). `parameters` are added to the template's. Containers reach this
-    machine at the address `bridge`, and serve their API at `public_url`. `concurrency` bounds the events that all
-    functions together run at once, as an account does; 0 is no such limit.
+    the file `upstreams` (default: the config layer's), and the `programs` of a declaration or of a folder of them.
+    `parameters` are added to the template's. Containers reach this machine at the address `bridge`, and serve their API
+    at `public_url`. `concurrency` bounds the events that all functions together run at once, as an account does; 0 is
+    no such limit.
     """
     upstreams = (upstreams or root / UPSTREAMS).resolve()
     categories = tuple(configuration.load(upstreams).all_categories) if upstreams.exists() else ()
@@ -96,6 +102,7 @@ def run_local_deployment(
     url = public_url or f"http://{host}:{port}"
     with (
         _compiled(apis or root / APIS) as (imported, compiled),
+        local_programs(programs or root / PROGRAMS, report) as declared,
         LocalLogin(people=[ADMINISTRATOR, USER], audience=f"{url}/mcp", host=bridge or "127.0.0.1") as login,
     ):
         login.register(CONNECT_CLIENT, name="MCPist", redirect_uri=f"{url}/connect/login")
@@ -106,16 +113,18 @@ def run_local_deployment(
             "ConnectClientId": CONNECT_CLIENT,
             **(parameters or {}),
         }
-        extra = {"UPSTREAMS": str(upstreams), "APIS": str(compiled)}
+        extra = {"UPSTREAMS": str(upstreams), "APIS": str(compiled), **declared.environment}
         with EmbeddedAws(
             root, host=host, port=port, bridge=bridge, parameters=own, extra=extra, concurrency=concurrency
         ) as aws:
             with operating(aws):
                 report(f"seeding the organization {ORGANIZATION}")
-                seed(login.issuer, (*modules, *imported), categories)
+                seed(login.issuer, (*modules, *imported), (*categories, *declared.names))
                 report(f"loading the documents of {docs}")
                 documents = len(load(ORGANIZATION, docs))
-            yield LocalDeployment(aws, login, documents, root / ".mcpist/logs", upstreams, compiled)
+            yield LocalDeployment(
+                aws, login, documents, root / ".mcpist/logs", upstreams, compiled, declared.environment
+            )
 
 
 @contextmanager
@@ -151,7 +160,10 @@ def with_modules(target: Path, *files: Path) -> Path:
 
 
 def seed(issuer: str, modules: Sequence[str], upstreams: Sequence[str] = ()) -> None:
-    """Create an organization with a role, an administrator and a user; the role has every tool of `upstreams`."""
+    """Create an organization with a role, an administrator and a user; the role has every tool of `upstreams`.
+
+    These are the modules that the owner added: categories of servers, and programs.
+    """
     directory.put_organization(ORGANIZATION, name="Demo")
     everything = tuple(f"{name}.*" for name in upstreams)
     role = Role(ROLE, modules=(*modules, *upstreams), allow=everything, destructive=bool(everything))
