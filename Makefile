@@ -2,7 +2,7 @@
 # packages into .venv, and the SAM CLI, checkov and ministack beside the lock, since their pins would drag boto3 back.
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all check scan build deploy rehearse sam-local bench docs lock clean
+.PHONY: help up test test-all mutate check scan build deploy rehearse sam-local bench docs lock clean
 .DELETE_ON_ERROR:
 
 UV_VERSION := 0.13.9
@@ -40,6 +40,9 @@ test: .venv/.synced ## Run the tests, e.g. make test ARGS="-k batch".
 
 test-all: .venv/.synced ## Run the slow tests as well: they repeat on a larger scale what quick ones show.
 	@$(PYTEST) -m "" $(ARGS)
+
+mutate: .venv/.synced ## Remove each defence of docs/security.md and demand red tests, e.g. make mutate ARGS="state_*".
+	@$(RUN) python -m tests.mutations $(ARGS)
 
 check: .venv/.synced ## Format, lint, types, the arrows between the rooms, the pages, the template, the requirements.
 	$(RUN) ruff format --check .
@@ -90,7 +93,7 @@ lock: $(OWN_UV) ## Bring uv.lock and the layer's requirements in step with pypro
 	@$(EXPORT) --output-file $(REQUIREMENTS) >/dev/null
 
 clean: ## Remove all that make made; .mcpist, your local data, stays.
-	@rm -rf .aws-sam .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .tools .venv dist
+	@rm -rf .aws-sam .hypothesis .mutations .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .tools .venv dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.synced: pyproject.toml uv.lock .python-version | $(OWN_UV)

@@ -1,20 +1,33 @@
-"""docs/security.md promises nothing without a test."""
+"""docs/security.md promises nothing without a test and without a patch that breaks it."""
 
+import ast
 import re
-from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parent
-PAGE = (TESTS.parent / "docs/security.md").read_text("utf-8")
-ROWS = re.findall(r"(?m)^\| (.+) \| `([\w/]+\.py)::(test_\w+)` \|$", PAGE)
+from tests.mutations.patches import PAGE, ROOT, Patch, Promise, patches, promises
+
+TESTS = ROOT / "tests"
 
 
-def test_every_promise_names_its_test() -> None:
-    table = PAGE.partition("| promise | test |")[2].partition("\n\n")[0].strip().splitlines()[1:]
-    assert len(table) == len(ROWS) > 40
+def test_every_promise_names_its_test_and_its_patch() -> None:
+    rows = re.findall(r"(?m)^\| .*`[\w/]+\.py::.*\|$", (ROOT / PAGE).read_text("utf-8"))
+    assert len(rows) == len(promises()) > 120
 
 
-@pytest.mark.parametrize(("promise", "file", "name"), ROWS)
-def test_the_test_of_a_promise_exists(promise: str, file: str, name: str) -> None:
-    assert re.search(rf"(?m)^def {name}\(", (TESTS / file).read_text("utf-8")), promise
+@pytest.mark.parametrize("promise", promises(), ids=lambda promise: promise.text)
+def test_the_test_of_a_promise_exists(promise: Promise) -> None:
+    file, _, name = promise.test.partition("::")
+    assert re.search(rf"(?m)^def {name}\(", (TESTS / file).read_text("utf-8"))
+
+
+def test_each_patch_breaks_a_promise_and_each_promise_has_one() -> None:
+    assert {promise.patch for promise in promises()} == set(patches())
+
+
+@pytest.mark.parametrize("patch", patches().values(), ids=lambda patch: patch.name)
+def test_a_patch_applies(patch: Patch) -> None:
+    for file, text in patch.apply(ROOT).items():
+        assert text != (ROOT / file).read_text("utf-8")
+        if file.endswith(".py"):
+            ast.parse(text)

@@ -180,6 +180,7 @@ def test_an_administrator_connects_a_persons_account_for_a_role(
 def test_of_twenty_ways_back_at_the_same_time_one_connects(
     deployment: LocalDeployment, server: AuthorizationServer
 ) -> None:
+    failed = failures(deployment)
     with httpx2.Client(timeout=60) as web:
         back = way_back(deployment, server, web)
         with ThreadPoolExecutor(20) as pool:
@@ -189,6 +190,14 @@ def test_of_twenty_ways_back_at_the_same_time_one_connects(
         assert connected.headers["location"] == f"{deployment.connect_url}/{SERVICE}?done=connected"
         stands = web.get(connected.headers["location"])
         assert "Connected as Uma" in stands.text
+    assert failures(deployment) == failed, "a way back that came too late asked the provider"
+
+
+def failures(deployment: LocalDeployment) -> int:
+    """The number of audit rows about connections that failed after their state was claimed."""
+    headers = {"authorization": f"Bearer {deployment.token(ADMINISTRATOR)}"}
+    query = {"event": "failure", "service": SERVICE}
+    return len(httpx2.get(f"{deployment.aws.api_url}/v1/audit", params=query, headers=headers).json()["rows"])
 
 
 def way_back(deployment: LocalDeployment, server: AuthorizationServer, web: httpx2.Client) -> str:

@@ -4,12 +4,13 @@ import io
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from mcpist.aws import clients
 from mcpist.aws.table import Table
-from mcpist.caller import Proof, Role
+from mcpist.caller import Caller, Proof, Role
 from mcpist.errors import (
     AuthorizationError,
     ConfirmationDeclined,
@@ -27,8 +28,11 @@ from mcpist.people import questions
 from mcpist.running import broker
 from mcpist.running.broker import Credential
 from mcpist.running.confirmation import Consent
-from mcpist.running.gate import CONFIRMED, ToolUse, admit, record_refusals
+from mcpist.running.gate import CONFIRMED, ToolUse, admit, get_upstream_prompt, read_upstream, record_refusals
 from mcpist.settings import settings
+from mcpist.tools.catalogue import Catalogue
+from mcpist.tools.index import Index
+from mcpist.tools.module import Module
 from mcpist.tools.permissions import Permissions
 from tests.core.sample import CATALOGUE, EVERYTHING, caller
 
@@ -165,3 +169,33 @@ def test_a_broker_that_fails_stops_a_destructive_use() -> None:
     broker_answers(UpstreamUnavailable(service="token broker", problem="down"))
     with pytest.raises(UpstreamUnavailable):
         admit(Permissions(UMA, CATALOGUE), DELETE, ASKED)
+
+
+class Notes:
+    """A module of an upstream server, as a source of the catalogue; it keeps in which roles it was asked."""
+
+    names = ("notes",)
+
+    def __init__(self) -> None:
+        self.roles: list[tuple[str, ...]] = []
+        self.index = Index.of([self.module("notes")])
+
+    def module(self, name: str) -> Module:
+        return Module(name, "Notes.", api_version="1", upstream=self)  # type: ignore[arg-type]  # it calls no tool
+
+    def read(self, caller: Caller, uri: str, *, deadline: float) -> Any:  # noqa: ARG002
+        self.roles.append(caller.role_names)
+
+    def get_prompt(self, caller: Caller, *_: Any, deadline: float) -> Any:  # noqa: ARG002
+        self.roles.append(caller.role_names)
+
+
+def test_a_resource_of_an_upstream_acts_in_the_roles_that_have_its_module() -> None:
+    notes = Notes()
+    catalogue = Catalogue("tests.core.sample", ("shop", "safe"), imported=lambda: [notes])
+    of = Permissions(caller(Role("writer", ("notes",)), Role("seller", ("shop",))), catalogue)
+    read_upstream(of, "notes", "file:///a", "r1", 5)
+    get_upstream_prompt(of, "notes", "greet", {}, "r2", 5)
+    assert notes.roles == [("writer",)] * 2
+    with pytest.raises(AuthorizationError):
+        read_upstream(Permissions(caller(Role("seller", ("shop",))), catalogue), "notes", "file:///a", "r3", 5)

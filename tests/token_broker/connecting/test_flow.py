@@ -3,9 +3,11 @@
 import json
 import logging
 import time
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -146,6 +148,10 @@ def test_the_authorization_request_has_the_required_parameters_and_no_secret(ada
     assert asked["redirect_uri"] == [f"{HOME}/connect/callback/tracker"]
     assert asked["code_challenge_method"] == ["S256"]
     assert len(asked["state"][0]) == 43
+    (connection,) = pending.find("acme")
+    verifier = connection.verifier.get_secret_value()
+    assert urlsafe_b64encode(sha256(verifier.encode()).digest()).decode().rstrip("=") == asked["code_challenge"][0]
+    assert verifier not in str(asked)
     assert set(asked) == {
         "client_id",
         "code_challenge",

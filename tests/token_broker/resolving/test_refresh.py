@@ -557,6 +557,37 @@ def test_the_rejection_of_a_version_that_was_replaced_meanwhile_marks_nothing(pr
     assert now.rejection is None
 
 
+def test_the_new_pair_is_stored_although_the_table_fails_for_a_moment(provider: Provider) -> None:
+    refused: list[str] = []
+
+    def refuse_twice(params: dict[str, Any], **_: Any) -> Any:
+        if b"access_token" not in params["body"] or len(refused) == 2:
+            return None
+        refused.append("the new pair")
+        error = {"Error": {"Code": "InternalServerError", "Message": "no"}, "ResponseMetadata": {}}
+        return type("Response", (), {"status_code": 500}), error
+
+    connect()
+    clients.session().register("before-call.dynamodb.UpdateItem", refuse_twice)
+    clients.client.cache_clear()
+    try:
+        assert outcome() == NEW_ACCESS
+    finally:
+        clients.session().unregister("before-call.dynamodb.UpdateItem", refuse_twice)
+        clients.client.cache_clear()
+    assert len(refused) == 2
+    assert len(provider.redeems) == 1
+
+
+@pytest.mark.parametrize("state", ENDS)
+def test_a_token_without_a_refresh_token_is_never_refreshed(provider: Provider, state: str) -> None:
+    account = Account(services=("example",), client_id="mcpist", expires_at=int(time.time()) + ENDS[state])
+    tokens = Tokens(SecretStr(OLD_ACCESS))
+    grants.save("acme", "example", "user#ada", account=account, tokens=tokens, replaces=0)
+    assert outcome() == (OLD_ACCESS if state == "alive" else "RECONNECT_REQUIRED")
+    assert provider.asked == []
+
+
 def test_a_holder_without_a_beat_sends_nothing(provider: Provider) -> None:
     connect("ended")
     with pytest.raises(StoreUnavailable):

@@ -1,0 +1,97 @@
+"""A scratch copy of the checkout, in which a patch is applied and tests are run."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from tests.mutations.patches import Patch
+
+TEST_SECONDS = 120
+PASSED, FAILED, SKIPPED = "passed", "failed", "was skipped"
+BROKEN, MISSING = "broke without an assertion", "did not run"
+# The outcome of a test with several cases is the last of these that one of them has.
+RANKS = (PASSED, SKIPPED, FAILED, BROKEN)
+# A patch that does not fit its file any more fails like this, and proves nothing.
+ACCIDENTS = ("NameError", "ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "UnboundLocalError")
+FOLDERS = ("functions", "layers/core", "layers/services", "")
+# What tests install once: the scratch copy uses that of the checkout.
+INSTALLED = ("tests/peers/node_modules", "tests/peers/.venv", "tests/roles/node_modules")
+
+
+class Checkout:
+    """A copy of all tracked and new files."""
+
+    def __init__(self, source: Path, folder: Path) -> None:
+        self._folder = folder
+        self._mtimes = count(1_000_000_000)  # bytecode is found by the time of its source, in whole seconds
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=source,
+            capture_output=True,
+            check=True,
+        )
+        for name in filter(None, listed.stdout.decode().split("\0")):
+            if (source / name).is_file():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source / name, folder / name)
+        for name in INSTALLED:
+            if (source / name).exists():
+                (folder / name).symlink_to(source / name)
+
+    @contextmanager
+    def patched(self, patch: Patch) -> Iterator[None]:
+        """Have the patch applied while the context lasts."""
+        before = {file: (self._folder / file).read_text("utf-8") for file in patch.apply(self._folder)}
+        self._write(patch.apply(self._folder))
+        try:
+            yield
+        finally:
+            self._write(before)
+
+    def outcomes(self, tests: Sequence[str]) -> dict[str, str]:
+        """Run tests, named by file and function, and return the outcome of each."""
+        report = self._folder / "report.xml"
+        report.unlink(missing_ok=True)
+        try:
+            subprocess.run(
+                [sys.executable, "-m", "pytest", "-q", "-m", "", "-p", "no:cacheprovider", f"--junitxml={report}"]
+                + [f"tests/{test}" for test in tests],
+                cwd=self._folder,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(str(self._folder / name) for name in FOLDERS)},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=TEST_SECONDS * len(tests),
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return dict.fromkeys(tests, "did not end in time")
+        ranks = dict.fromkeys(tests, -1)
+        for case in ET.parse(report).iter("testcase") if report.exists() else ():  # noqa: S314 - pytest wrote it
+            if (name := _name(case)) in ranks:
+                ranks[name] = max(ranks[name], RANKS.index(_outcome(case)))
+        return {test: RANKS[rank] if rank >= 0 else MISSING for test, rank in ranks.items()}
+
+    def _write(self, texts: dict[str, str]) -> None:
+        for file, text in texts.items():
+            (self._folder / file).write_text(text, "utf-8")
+            moment = next(self._mtimes)
+            os.utime(self._folder / file, (moment, moment))
+
+
+def _name(case: ET.Element) -> str:
+    """Return the file and the function of a test's case."""
+    path, function = case.get("classname", "").removeprefix("tests.").replace(".", "/"), case.get("name", "")
+    return f"{path}.py::{function.partition('[')[0]}"
+
+
+def _outcome(case: ET.Element) -> str:
+    failure = case.find("failure")
+    if failure is not None:
+        return BROKEN if failure.get("message", "").startswith(ACCIDENTS) else FAILED
+    return BROKEN if case.find("error") is not None else SKIPPED if case.find("skipped") is not None else PASSED
