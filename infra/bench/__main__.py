@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from infra.bench import broker, catalogue, costs, load
+from infra.bench import broker, catalogue, costs, load, noise
 from infra.bench.broker import sandbox_environment
 from infra.bench.report import BENCHMARKS, Row, keep, measured, table
 from infra.bench.stub_deployment import SLOW_RESPONSE_SECONDS, StubDeployment, run_stub_deployment, say
@@ -35,14 +35,19 @@ CALLS = 200
 
 
 def main() -> None:
-    """Measure the named part; without a name, everything except the load test."""
+    """Measure the named part; without a name, everything except the tests under load."""
     parser = argparse.ArgumentParser(prog="python -m infra.bench", description=main.__doc__)
     named = parser.add_subparsers(dest="named")
     named.add_parser("costs", help="count what calls and batches ask of AWS, and price it")
     loaded = named.add_parser("load", help="many clients at once for some minutes: no error, no growing memory")
     loaded.add_argument("--minutes", type=float, default=10)
     loaded.add_argument("--clients", type=int, default=50)
+    noisy = named.add_parser("noise", help="hostile requests of one user, and what another organization waits")
+    noisy.add_argument("--requests", type=int, default=noise.REQUESTS)
     chosen = parser.parse_args()
+    if chosen.named == "noise":
+        noise.measure(chosen.requests)
+        return
     if chosen.named == "load":
         load.measure(chosen.clients, chosen.minutes * 60)
         return

@@ -6,7 +6,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,14 +42,14 @@ class StubDeployment:
 
 
 @contextmanager
-def run_stub_deployment() -> Iterator[StubDeployment]:
+def run_stub_deployment(parameters: Mapping[str, str] = NO_REQUEST_LIMIT) -> Iterator[StubDeployment]:
     """Start the service, then the deployment; stop both at the end."""
     with tempfile.TemporaryDirectory() as folder, stub_service() as service:
         root = with_modules(Path(folder), ROOT / "infra/bench/stub.py")
         stub = root / "layers/services/mcpist_services/stub/tools.py"
         stub.write_text(stub.read_text("utf-8").replace("http://stub.invalid", service), "utf-8")
         with run_local_deployment(
-            docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), parameters=NO_REQUEST_LIMIT, report=say
+            docs=ROOT / "docs", root=root, modules=("github", "rag", "stub"), parameters=parameters, report=say
         ) as deployment:
             yield StubDeployment(deployment, Path(folder), service)
 

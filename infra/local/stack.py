@@ -29,8 +29,8 @@ class EmbeddedAws:
     `parameters` are the template's, in whose values `{api_url}` becomes the address. `functions` replaces the
     functions' folder, `only` starts no other functions, `extra` is added to each function's environment. At the
     address `bridge` the same port serves containers. With `concurrency` all functions together run so many events at
-    once and more are throttled; without it each function queues what its sandboxes cannot take. Entering raises
-    `PortInUse`, `TemplateError` or `HandlerImportError`.
+    once and more are throttled; without it each function queues what its sandboxes cannot take, and the API serves its
+    clients in turns. Entering raises `PortInUse`, `TemplateError` or `HandlerImportError`.
     """
 
     def __init__(
@@ -172,7 +172,9 @@ class EmbeddedAws:
         self._create_stores()
         for zygote in self._zygotes.values():
             zygote.wait_until_ready()
-        self._router.http_api = HttpApi(self.template.routes, self.functions, domain=reachable_host)
+        self._router.http_api = HttpApi(
+            self.template.routes, self.functions, domain=reachable_host, turns=self._account is None
+        )
         self._router.requests.clear()
 
     def _start(self, function: Function, context: RunContext, stack: ExitStack) -> None:

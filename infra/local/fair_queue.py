@@ -1,0 +1,105 @@
+"""Turns of the HTTP API's clients: one with very many requests at once waits for itself, and nobody else for it."""
+
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+MAX_AT_ONCE = 5  # requests of a client that are served at the same time
+SPACING_SECONDS = 0.1  # between the starts of two requests of a client of which others wait
+MAX_KNOWN_TOKENS = 10_000
+UNKNOWN = b""
+
+
+class TooLate(Exception):
+    """A request's turn did not come in time."""
+
+
+@dataclass(slots=True)
+class _Client:
+    """A client with requests that are served or wait."""
+
+    running: int = 0
+    waiting: deque[threading.Condition] = field(default_factory=deque)
+    """The requests that wait, in the order in which they start; only the first is ever woken."""
+    next_start: float = 0.0
+    """On the clock: when the next request that waits may start."""
+
+
+@dataclass(slots=True)
+class FairQueue:
+    """The clients of one API."""
+
+    clock: Callable[[], float] = time.monotonic
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _clients: dict[bytes, _Client] = field(default_factory=dict)
+
+    @contextmanager
+    def turn(self, key: bytes, seconds: float) -> Iterator[None]:
+        """Wait for a client's turn and hold it until the context ends; TooLate after some seconds."""
+        with self._lock:
+            client = self._clients.setdefault(key, _Client())
+            try:
+                self._start(client, self.clock() + seconds)
+            finally:
+                self._forget(key, client)
+        try:
+            yield
+        finally:
+            with self._lock:
+                client.running -= 1
+                _wake_first(client)
+                self._forget(key, client)
+
+    def _start(self, client: _Client, until: float) -> None:
+        if client.running < MAX_AT_ONCE and not client.waiting:
+            client.running += 1
+            return
+        mine = threading.Condition(self._lock)
+        client.waiting.append(mine)
+        try:
+            while not (is_first := client.waiting[0] is mine and client.running < MAX_AT_ONCE) or (
+                client.next_start > self.clock()
+            ):
+                now = self.clock()
+                if now >= until:
+                    raise TooLate
+                mine.wait(max(min(client.next_start if is_first else until, until) - now, 0))
+            client.running += 1
+            client.next_start = self.clock() + SPACING_SECONDS
+        finally:
+            client.waiting.remove(mine)
+            _wake_first(client)
+
+    def _forget(self, key: bytes, client: _Client) -> None:
+        if not client.running and not client.waiting:
+            self._clients.pop(key, None)
+
+
+def _wake_first(client: _Client) -> None:
+    if client.waiting:
+        client.waiting[0].notify()
+
+
+class KnownTokens:
+    """The bearer tokens that a function has accepted; all other requests together are one client."""
+
+    def __init__(self) -> None:
+        self._tokens: OrderedDict[bytes, None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def client(self, authorization: str) -> bytes:
+        """Return the key of the client that sends this header."""
+        digest = sha256(authorization.encode()).digest()
+        return digest if digest in self._tokens else UNKNOWN
+
+    def note(self, authorization: str, status: int) -> None:
+        """Remember a token that was not refused."""
+        if authorization and status != 401:
+            with self._lock:
+                self._tokens[sha256(authorization.encode()).digest()] = None
+                if len(self._tokens) > MAX_KNOWN_TOKENS:
+                    self._tokens.popitem(last=False)

@@ -1,0 +1,74 @@
+"""The turns of the HTTP API's clients."""
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Event, Semaphore
+
+import pytest
+
+from infra.local.fair_queue import MAX_AT_ONCE, MAX_KNOWN_TOKENS, UNKNOWN, FairQueue, KnownTokens, TooLate
+
+GREEDY, MODEST = b"greedy", b"modest"
+
+
+class Requests:
+    """Requests that are served until they may end."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self.queue = FairQueue()
+        self.pool = pool
+        self.started = Semaphore(0)
+        self.end = Event()
+
+    def send(self, client: bytes, count: int = 1, seconds: float = 60) -> list[Future[None]]:
+        return [self.pool.submit(self._serve, client, seconds) for _ in range(count)]
+
+    def _serve(self, client: bytes, seconds: float) -> None:
+        with self.queue.turn(client, seconds):
+            self.started.release()
+            self.end.wait(60)
+
+
+@pytest.fixture
+def requests() -> Iterator[Requests]:
+    with ThreadPoolExecutor(60) as pool:
+        requests = Requests(pool)
+        yield requests
+        requests.end.set()
+
+
+def wait_for(requests: Requests, count: int) -> None:
+    assert all(requests.started.acquire(timeout=10) for _ in range(count))
+
+
+def test_a_client_with_many_requests_has_few_served_at_once_and_nobody_waits_for_it(requests: Requests) -> None:
+    greedy = requests.send(GREEDY, 40)
+    wait_for(requests, MAX_AT_ONCE)
+    requests.send(MODEST)
+    wait_for(requests, 1)
+    assert not requests.started.acquire(blocking=False)
+    requests.end.set()
+    wait_for(requests, 40 - MAX_AT_ONCE)
+    assert [one.result(10) for one in greedy] == [None] * 40
+
+
+def test_a_request_whose_turn_does_not_come_is_too_late_and_takes_no_turn(requests: Requests) -> None:
+    requests.send(GREEDY, MAX_AT_ONCE)
+    wait_for(requests, MAX_AT_ONCE)
+    (late,) = requests.send(GREEDY, seconds=0.01)
+    with pytest.raises(TooLate):
+        late.result(10)
+    requests.end.set()
+    assert [one.result(10) for one in requests.send(GREEDY, 10)] == [None] * 10
+
+
+def test_a_token_is_a_client_of_its_own_once_a_function_has_accepted_it() -> None:
+    tokens = KnownTokens()
+    tokens.note("Bearer refused", 401)
+    tokens.note("Bearer accepted", 200)
+    tokens.note("", 200)
+    assert tokens.client("Bearer refused") == tokens.client("") == tokens.client("Bearer other") == UNKNOWN
+    assert tokens.client("Bearer accepted") != UNKNOWN
+    for number in range(MAX_KNOWN_TOKENS):
+        tokens.note(f"Bearer {number}", 200)
+    assert tokens.client("Bearer accepted") == UNKNOWN
