@@ -2,13 +2,14 @@
 # packages into .venv, and the SAM CLI, checkov and ministack beside the lock, since their pins would drag boto3 back.
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all mutate check scan build deploy rehearse sam-local bench docs lock clean
+.PHONY: help up test test-all mutate check scan build deploy rehearse sam-local bench docs lock htmx clean
 .DELETE_ON_ERROR:
 
 UV_VERSION := 0.13.9
 SAM_VERSION := 1.170.0
 CHECKOV_VERSION := 3.3.30
 MINISTACK_VERSION := 1.5.33
+HTMX_VERSION := 4.0.1
 BUILD_DIR := .aws-sam/build
 SCAN_DIR := .aws-sam/scan
 
@@ -91,6 +92,11 @@ docs: .venv/.synced ## Write from the code: docs/tools, docs/errors.md, the upst
 lock: $(OWN_UV) ## Bring uv.lock and the layer's requirements in step with pyproject.toml.
 	@$(UV) lock
 	@$(EXPORT) --output-file $(REQUIREMENTS) >/dev/null
+
+htmx: ## Renew the console's copy of htmx from npm, with its licence.
+	@folder=$$(mktemp -d) && cd $$folder && tar xzf "$$(npm pack --silent htmx.org@$(HTMX_VERSION))" \
+	  && cp package/dist/htmx.min.js "$(CURDIR)/functions/console/assets/htmx.js" \
+	  && cp package/LICENSE "$(CURDIR)/functions/console/assets/htmx.LICENSE" && rm -r $$folder
 
 clean: ## Remove all that make made; .mcpist, your local data, stays.
 	@rm -rf .aws-sam .hypothesis .mutations .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .tools .venv dist

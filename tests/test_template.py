@@ -19,7 +19,7 @@ type Json = dict[str, Any]
 type Statement = dict[str, Any]
 
 ROOT = Path(__file__).parents[1]
-DOORS = {"McpEndpoint", "RestApi", "StepRunner", "TokenBroker", "ProgramRunner", "Connect", "Janitor"}
+DOORS = {"McpEndpoint", "RestApi", "StepRunner", "TokenBroker", "ProgramRunner", "Console", "Janitor"}
 MCP_ROUTES = {
     "ANY /mcp",
     "ANY /mcp/{organization}",
@@ -39,6 +39,8 @@ PAGE_ROUTES = {
     "POST /connect/{service}",
     "GET /connect/callback/{provider}",
     "POST /connect/confirm",
+    "ANY /{page}",
+    "GET /assets/{file}",
 }
 TEMPLATE = read_template(ROOT / "template.yaml", {"OwnLogin": "off"})
 # The evaluator of roles holds that AWS has no resource for them (test_roles.py).
@@ -284,7 +286,7 @@ def test_functions_invoke_each_other_only_by_alias_and_nobody_but_machines_the_s
         "McpEndpointRole": {ref("TokenBrokerFunctionAliaslive"), ref("ProgramRunnerFunctionAliaslive")},
         "RestApiRole": {ref("TokenBrokerFunctionAliaslive"), ref("ProgramRunnerFunctionAliaslive")},
         "StepRunnerRole": {ref("TokenBrokerFunctionAliaslive"), ref("ProgramRunnerFunctionAliaslive")},
-        "ConnectRole": {ref("TokenBrokerFunctionAliaslive")},
+        "ConsoleRole": {ref("TokenBrokerFunctionAliaslive")},
         "TokenBrokerRole": set(),
         "ProgramRunnerRole": set(),
         "JanitorRole": set(),
@@ -294,7 +296,7 @@ def test_functions_invoke_each_other_only_by_alias_and_nobody_but_machines_the_s
 
 def test_a_function_that_uses_an_encrypted_store_may_use_its_key_through_that_store_only(resources: Json) -> None:
     through = ["dynamodb.${AWS::Region}.amazonaws.com", "s3.${AWS::Region}.amazonaws.com"]
-    for door in DOORS - {"Connect", "ProgramRunner"}:
+    for door in DOORS - {"ProgramRunner"}:
         (use,) = [s for s in statements(resources, f"{door}Role") if "kms:" in json.dumps(s["Action"])]
         writes_files = ("s3:PutObject", json.dumps({"Fn::Sub": "${FilesBucket.Arn}/*"})) in allowed(
             resources, f"{door}Role"
@@ -305,12 +307,15 @@ def test_a_function_that_uses_an_encrypted_store_may_use_its_key_through_that_st
         assert [service["Fn::Sub"] for service in services] == through
 
 
-def test_the_pages_hold_no_key_reach_no_store_and_ask_only_the_broker(resources: Json) -> None:
-    writes_logs = {("logs:CreateLogStream", arn("ConnectLogs")), ("logs:PutLogEvents", arn("ConnectLogs"))}
-    asks = {("lambda:InvokeFunction", ref("TokenBrokerFunctionAliaslive"))}
-    assert allowed(resources, "ConnectRole") == writes_logs | asks
-    told = resources["ConnectFunction"]["Properties"]["Environment"]["Variables"]
-    assert not {name for name in told if name.endswith(("_TABLE", "_KEY", "_BUCKET", "_PARAMETERS"))}
+def test_the_console_holds_no_key_and_asks_only_the_broker_for_accounts(resources: Json) -> None:
+    rights = allowed(resources, "ConsoleRole")
+    reached = json.dumps(list(statements(resources, "ConsoleRole")))
+    assert "VaultKey" not in reached
+    assert '"Grants"' not in reached
+    assert {place for action, place in rights if action.startswith("lambda:")} == {ref("TokenBrokerFunctionAliaslive")}
+    assert not {action for action, _ in rights if action.startswith(("ssm:", "iam:Create", "iam:Put"))}
+    told = resources["ConsoleFunction"]["Properties"]["Environment"]["Variables"]
+    assert not {name for name in told if name.endswith(("_KEY", "_PARAMETERS"))}
 
 
 def test_of_the_files_only_documents_are_deleted_and_only_by_functions_that_run_tools(resources: Json) -> None:
@@ -395,7 +400,7 @@ def test_each_function_is_bounded_and_has_its_alias(resources: Json) -> None:
         assert properties["Runtime"] == "python3.13"
         assert properties["Architectures"] == ["x86_64"]
         assert properties["Handler"].endswith(".handler.handler")
-        behind_the_api = id_ in {"McpEndpointFunction", "ConnectFunction"}
+        behind_the_api = id_ in {"McpEndpointFunction", "ConsoleFunction"}
         assert 0 < properties["Timeout"] <= (29 if behind_the_api else 60)
         assert properties["MemorySize"] >= 512
         assert aliases[f"{id_}Aliaslive"]["Name"] == "live"
@@ -406,7 +411,7 @@ def test_each_function_is_bounded_and_has_its_alias(resources: Json) -> None:
     [
         ("off", set()),
         ("endpoint", {"McpEndpoint"}),
-        ("all", {"McpEndpoint", "RestApi", "Connect", "TokenBroker", "ProgramRunner", "StepRunner"}),
+        ("all", {"McpEndpoint", "RestApi", "Console", "TokenBroker", "ProgramRunner", "StepRunner"}),
     ],
 )
 def test_only_what_the_owner_chooses_starts_from_a_paid_snapshot_and_never_what_nobody_waits_for(
@@ -459,7 +464,7 @@ def test_nobody_but_the_api_and_the_schedule_is_let_in_by_a_function_itself(reso
     assert let_in == {
         ("apigateway.amazonaws.com", "McpEndpoint"),
         ("apigateway.amazonaws.com", "RestApi"),
-        ("apigateway.amazonaws.com", "Connect"),
+        ("apigateway.amazonaws.com", "Console"),
         ("events.amazonaws.com", "Janitor"),
     }
 
@@ -469,7 +474,8 @@ def test_the_whole_api_is_throttled_and_the_pages_that_need_no_token_more(resour
     rate = {"Ref": "RequestRate"}
     assert stage["DefaultRouteSettings"] == {"ThrottlingRateLimit": rate, "ThrottlingBurstLimit": rate}
     assert stage["RouteSettings"] == {
-        page: {"ThrottlingRateLimit": 10, "ThrottlingBurstLimit": 10} for page in PAGE_ROUTES
+        page: dict.fromkeys(("ThrottlingRateLimit", "ThrottlingBurstLimit"), 10 if "/connect" in page else 50)
+        for page in PAGE_ROUTES
     }
     limited = {resources[id_]["Properties"]["RouteKey"] for id_ in resources["ApiStage"]["DependsOn"]}
     assert limited == PAGE_ROUTES, "a route must exist before the stage can limit it"
@@ -510,7 +516,7 @@ def test_every_route_of_the_api_leads_to_its_doors_alias(resources: Json) -> Non
     assert {route.key: route.function for route in TEMPLATE.routes} == {
         **dict.fromkeys(MCP_ROUTES, "McpEndpointFunction"),
         **dict.fromkeys(REST_ROUTES, "RestApiFunction"),
-        **dict.fromkeys(PAGE_ROUTES, "ConnectFunction"),
+        **dict.fromkeys(PAGE_ROUTES, "ConsoleFunction"),
     }
     for integration in of_type(resources, "AWS::ApiGatewayV2::Integration").values():
         assert integration["IntegrationUri"]["Ref"].endswith("FunctionAliaslive")
@@ -599,7 +605,7 @@ def test_every_table_is_encrypted_and_recoverable_and_those_that_grow_forget(res
     tables = of_type(resources, "AWS::DynamoDB::Table")
     assert set(tables) == {"Directory", "Grants", "Ledger", "Audit"}
     growing = {name for name, table in tables.items() if "TimeToLiveSpecification" in table}
-    assert growing == {"Ledger", "Audit", "Grants"}
+    assert growing == {"Ledger", "Audit", "Directory", "Grants"}
     for name, table in tables.items():
         assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
         if name in growing:

@@ -20,7 +20,7 @@ NAMESPACE = next(iter(watch.template().functions)).environment["POWERTOOLS_METRI
 LAMBDAS = {
     "EndpointErrorsAlarm": "McpEndpoint",
     "RestApiErrorsAlarm": "RestApi",
-    "ConnectErrorsAlarm": "Connect",
+    "ConsoleErrorsAlarm": "Console",
     "JanitorErrorsAlarm": "Janitor",
     "ProgramRunnerErrorsAlarm": "ProgramRunner",
     "BrokerErrorsAlarm": "TokenBroker",

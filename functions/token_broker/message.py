@@ -4,7 +4,8 @@ While a release rolls out, a door may be newer than the broker: fields that this
 so where a field may narrow what is stored or deleted (`StrictMessage`): there an unknown one is refused. For the same
 reason a new field that limits an operation of another kind comes with a new operation.
 
-Only `resolve` accepts a warrant as proof, and it accepts no browser's session. No message about personal grants names
+A browser's session proves its person as the person's JWT does; only `login` and `reencrypt` need the JWT itself. Only
+`resolve` accepts a warrant as well. No message about personal grants names
 a user: they are always the caller's, so another user's cannot even be requested.
 """
 
@@ -39,6 +40,7 @@ OPERATIONS = (
     "kill",
     "reencrypt",
     "login",
+    "session",
     "offer",
     "begin",
     "finish",
@@ -119,7 +121,7 @@ class BaseMessage(MessageModel):
 class CallerMessage(BaseMessage):
     """The fields of messages that name the caller's roles."""
 
-    proof: JwtProof
+    proof: PersonProof
     organization: Id
     roles: Ids
 
@@ -128,7 +130,7 @@ class Resolve(BaseMessage):
     """Request the access token for a call of a service."""
 
     operation: Literal["resolve"]
-    proof: Annotated[JwtProof | WarrantProof, Field(discriminator="kind")]
+    proof: Annotated[JwtProof | SessionProof | WarrantProof, Field(discriminator="kind")]
     organization: Id
     roles: Ids
     service: Service
@@ -176,7 +178,6 @@ class Revoke(StrictMessage):
 class AdministrationMessage(StrictMessage):
     """The fields of messages about many grants: a user's, a role's, a provider's, or all of the organization."""
 
-    proof: JwtProof
     user: Id | None = None
     role: Id | None = None
     service: Service | None = None
@@ -222,6 +223,13 @@ class Login(PersonMessage):
     operation: Literal["login"]
     proof: JwtProof
     organization: Id | Literal[""] = ""
+
+
+class ReadSession(PersonMessage):
+    """Request what a session says, and its renewed form if it has one."""
+
+    operation: Literal["session"]
+    proof: SessionProof
 
 
 class Offer(PersonMessage):
@@ -283,6 +291,7 @@ type Message = (
     | Reencrypt
     | Status
     | Login
+    | ReadSession
     | Offer
     | Begin
     | Finish

@@ -21,6 +21,7 @@ from token_broker.message import (
     Message,
     Offer,
     Paste,
+    ReadSession,
     Reencrypt,
     Resolve,
     Revoke,
@@ -56,7 +57,7 @@ def _perform(caller: Caller, message: Message, request_id: str) -> dict[str, Any
             return administration.reencrypt(caller, message)
         case Status():
             return connections.status(caller, message.services)
-        case Login() | Offer() | Begin() | Finish() | Paste() | Confirm():
+        case Login() | ReadSession() | Offer() | Begin() | Finish() | Paste() | Confirm():
             return _connect(caller, message, request_id)
 
 
@@ -85,7 +86,7 @@ def _log(message: Message) -> None:
 
 
 def _connect(
-    caller: Caller, message: Login | Offer | Begin | Finish | Paste | Confirm, request_id: str
+    caller: Caller, message: Login | ReadSession | Offer | Begin | Finish | Paste | Confirm, request_id: str
 ) -> dict[str, Any]:
     """Perform a message of the pages for people; its imports come late, since most sandboxes never need them."""
     from token_broker.connecting import flow, offers, session
@@ -93,6 +94,8 @@ def _connect(
     match message:
         case Login():
             return session.issue(caller)
+        case ReadSession():
+            return session.read(message.proof.value, message.organization)
         case Offer():
             return offers.offer(caller, message.services)
         case Begin():

@@ -19,7 +19,7 @@ from mcpist import settings
 from mcpist.aws import clients
 from mcpist.caller import Role, Subject
 from mcpist.memory import forget_all, forget_entries
-from mcpist.people import directory
+from mcpist.people import browsers, directory
 from mcpist.telemetry import invocation
 from mcpist_services import provider_name
 from tests.core.loopback import Service, serving
@@ -70,8 +70,10 @@ class Broker:
 
     def session(self, who: str) -> dict[str, str]:
         """The proof that a person's browser has after its login."""
-        made = self.send({"operation": "login", "proof": self.jwt(who), "organization": PEOPLE[who]})
-        return {"kind": "session", "value": made["result"]["session"]}
+        made = self.send({"operation": "login", "proof": self.jwt(who), "organization": PEOPLE[who]})["result"]
+        subject = Subject(made["issuer"], made["sub"])
+        browsers.sign_in(subject, made["id"], made["organization"], "a test", expires_at=made["ends_at"])
+        return {"kind": "session", "value": made["session"]}
 
     def jwt(self, who: str, **claims: Any) -> dict[str, str]:
         return {"kind": "jwt", "value": self.login.mint(who, **claims)}

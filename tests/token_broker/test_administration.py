@@ -247,15 +247,21 @@ def test_a_user_may_end_all_of_their_own(door: Broker) -> None:
 
 
 @pytest.mark.parametrize("operation", ["list", "kill", "reencrypt"])
-def test_a_batchs_warrant_and_a_browsers_session_administer_nothing(door: Broker, operation: str) -> None:
+def test_a_batchs_warrant_administers_nothing(door: Broker, operation: str) -> None:
     door.store()
     named = {} if operation == "reencrypt" else {"user": "ada"}
-    session = done(door, "grace", "login")["session"]
     warrant = door.ask("warrant", proof=door.jwt("ada"))["result"]["warrant"]
-    for kind, value in (("session", session), ("warrant", warrant)):
-        answer = ask(door, "grace", operation, proof={"kind": kind, "value": value}, **named)
-        assert error_of(answer) == "InvalidRequest"
+    answer = ask(door, "grace", operation, proof={"kind": "warrant", "value": warrant}, **named)
+    assert error_of(answer) == "InvalidRequest"
     assert standing(door)
+
+
+def test_a_browser_of_an_administrator_administers_and_another_does_not(door: Broker) -> None:
+    door.store()
+    assert error_of(ask(door, "bob", "kill", proof=door.session("bob"), user="ada")) == "AuthorizationError"
+    assert standing(door)
+    assert "result" in ask(door, "grace", "kill", proof=door.session("grace"), user="ada")
+    assert not standing(door)
 
 
 def test_another_organizations_administrator_reaches_nothing(door: Broker) -> None:

@@ -110,8 +110,23 @@ def test_a_browser_s_operations_need_its_session(change: dict[str, Any], field: 
     assert refusal.value.details["field"] == field
 
 
-@pytest.mark.parametrize("operation", ["resolve", "warrant", "status", "list", "kill", "reencrypt", "login"])
-def test_a_browsers_session_is_no_proof_for_anything_else(operation: str) -> None:
+@pytest.mark.parametrize(
+    ("operation", "fields"),
+    [
+        ("resolve", {"service": "github", "roles": ["engineering"]}),
+        ("warrant", {"services": ["github"], "roles": ["engineering"], "expires_at": 1}),
+        ("status", {"services": ["github"], "roles": ["engineering"]}),
+        ("list", {"user": "ada"}),
+        ("kill", {"user": "ada"}),
+    ],
+)
+def test_a_browsers_session_proves_its_person(operation: str, fields: dict[str, Any]) -> None:
+    proof = {"kind": "session", "value": "x"}
+    assert parse({"operation": operation, "proof": proof, "organization": "acme", **fields}).proof.kind == "session"
+
+
+@pytest.mark.parametrize("operation", ["reencrypt", "login"])
+def test_only_the_access_token_itself_begins_a_session_and_reencrypts(operation: str) -> None:
     fields = {"service": "github", "services": ["github"], "expires_at": 1}
     with pytest.raises(InvalidRequest) as refusal:
         parse({**RESOLVE, **fields, "operation": operation, "proof": {"kind": "session", "value": "x"}})

@@ -53,7 +53,7 @@ UPSTREAM_KEY = "upstream-key-canary"
 UPSTREAM_PARAMETER = f"/mcpist/{STACK}/upstreams/echo"
 KEYS = tuple(f"github_pat_{name}0canary0000000000" for name in ("pasted", "second", "refused", "typed"))
 JWT = re.compile(r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}")
-FUNCTIONS = ("connect", "mcp_endpoint", "step_runner", "token_broker")
+FUNCTIONS = ("console", "mcp_endpoint", "step_runner", "token_broker")
 LOUD = """
 import logging
 import sys
@@ -145,7 +145,8 @@ class Story:
 
     def post(self, service: str, **form: str) -> httpx2.Response:
         """Send a form of a page."""
-        told = {"organization": ORGANIZATION, "user": USER.sub, **form}
+        page = self.web.get(f"{self.deployment.aws.api_url}/profile").text
+        told = {"csrf": page.partition('name="csrf" value="')[2].partition('"')[0], **form}
         return self.web.post(
             f"{self.deployment.connect_url}/{service}", data=told, headers={"origin": self.deployment.aws.api_url}
         )
@@ -446,7 +447,7 @@ def told(story: Story, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_every_function_was_heard_at_debug(story: Story, told: str) -> None:
     logs = {log.stem: log.read_text("utf-8") for log in story.deployment.logs.iterdir()}
-    for function in ("ConnectFunction", "McpEndpointFunction", "StepRunnerFunction", "TokenBrokerFunction"):
+    for function in ("ConsoleFunction", "McpEndpointFunction", "StepRunnerFunction", "TokenBrokerFunction"):
         assert "every logger is heard" in logs[function]
         assert '"level":' in logs[function]
     assert '"kill"' in told
@@ -521,14 +522,14 @@ def test_each_message_to_the_broker_goes_by_the_id_of_the_door_that_sent_it(stor
     ids = {
         name: {line["correlation_id"] for line in found if "correlation_id" in line} for name, found in lines.items()
     }
-    sent: dict[str, set[str]] = {name: set() for name in ("connect", "mcp_endpoint", "rest_api", "step_runner")}
+    sent: dict[str, set[str]] = {name: set() for name in ("console", "mcp_endpoint", "rest_api", "step_runner")}
     for line in lines["token_broker"]:
         if line.get("message") == "response":
             senders = [name for name in sent if line["correlation_id"] in ids[name]]
             assert senders or line["correlation_id"] == line["request"]
             for name in senders:
                 sent[name].add(line["operation"])
-    assert sent["connect"] >= {"login", "offer", "begin", "finish", "paste", "confirm"}
+    assert sent["console"] >= {"login", "offer", "begin", "finish", "paste", "confirm"}
     assert sent["mcp_endpoint"] >= {"resolve", "warrant"}
     assert "resolve" in sent["step_runner"]
     assert sent["rest_api"] >= {"list", "paste", "kill"}

@@ -152,7 +152,7 @@ def test_the_link_of_somebody_else_offers_nothing(deployment: LocalDeployment, p
     page.wait_for_text("This link is for another person")
     page.screenshot(pictures, "not-yours")
     assert page.find("document.forms.length") == 0
-    page.click("footer a")
+    page.click("a[href*=again]")
     log_in(page)
     page.wait_for_text(f"Connect {SERVICE}")
 
@@ -170,6 +170,7 @@ def test_an_administrator_connects_a_persons_account_for_a_role(
     page.wait_for_text("would act as this person")
     page.screenshot(pictures, "person-for-a-role")
     page.click("button[value=yes]")
+    page.wait_until("location.search.includes('done=connected')")
     page.wait_for_text("Account of the role members")
     answer = resolve(user)
     assert answer.get("result", {}).get("account_name") == "Team", answer
@@ -208,7 +209,9 @@ def way_back(deployment: LocalDeployment, server: AuthorizationServer, web: http
         "location"
     ]
     assert web.get(landed).status_code == 303
-    form = {"organization": ORGANIZATION, "user": USER.sub, "action": "begin", "services": SERVICE}
+    page = web.get(f"{deployment.connect_url}/{LINK}").text
+    token = page.partition('name="csrf" value="')[2].partition('"')[0]
+    form = {"csrf": token, "action": "begin", "services": SERVICE}
     leaving = web.post(
         f"{deployment.connect_url}/{SERVICE}", data=form, headers={"origin": deployment.aws.api_url}
     ).text

@@ -203,7 +203,8 @@ def _with_provider_account(
 
 
 def _browser(message: PersonMessage) -> str:
-    return session.fingerprint(message.organization, message.proof.value)
+    proof = message.proof
+    return session.fingerprint(message.organization, proof.value, is_session=proof.kind == "session")
 
 
 def _pkce_challenge(verifier: SecretStr) -> str:

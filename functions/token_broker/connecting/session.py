@@ -1,39 +1,76 @@
-"""Sessions: the broker's sealed statement that a browser belongs to a user, valid for a quarter of an hour.
+"""Sessions: the broker's sealed statement that a browser belongs to a user.
 
-A session allows its browser to connect and disconnect accounts; it resolves no credential.
+A session proves its user as a JWT does. It ends when it was not used for an hour, after twelve hours at the latest, and
+at once where its browser is signed out in the directory.
 """
 
 import hashlib
+import secrets
 import time
 from typing import Any
 
 from pydantic import SecretStr
 
 from mcpist.caller import Caller
+from mcpist.errors import AuthenticationError
+from mcpist.people import browsers
 from token_broker.vault.sealed_token import SealedToken
 
-SESSION_SECONDS = 900
+IDLE_SECONDS = 3600
+MAX_SESSION_SECONDS = 12 * 3600
+ID_BYTES = 24
 
 
 class Session(SealedToken):
-    """The user who logged in."""
+    """The user who logged in; `expires_at` is the end unless the session is used before."""
 
     name = "the browser's session"
     expired_verb = "ended"
     place = ("browser", "session")
 
+    id: str
+    """What stays when the session is renewed; a secret of the browser's."""
+    began_at: int
+    """The login, in epoch seconds."""
+
+    @property
+    def ends_at(self) -> int:
+        """The end that no renewal moves, in epoch seconds."""
+        return self.began_at + MAX_SESSION_SECONDS
+
 
 def issue(caller: Caller) -> dict[str, Any]:
-    """Return `{session, organization, user, expires_at}` for the browser of a caller who has just logged in."""
-    session = Session.for_caller(caller, expires_at=int(time.time()) + SESSION_SECONDS)
-    return {"session": session.seal(), **session.model_dump(include={"organization", "user", "expires_at"})}
+    """Return the session of a caller who has just logged in: its fields, and its sealed form as `session`."""
+    now = int(time.time())
+    id_ = secrets.token_urlsafe(ID_BYTES)
+    session = Session.for_caller(caller, id=id_, began_at=now, expires_at=now + IDLE_SECONDS)
+    return {**_fields(session), "session": session.seal()}
+
+
+def read(value: SecretStr, organization: str) -> dict[str, Any]:
+    """Return the fields of a session; with a new sealed form as `session` if it is to be used instead from now on."""
+    session, now = Session.open(value, organization), int(time.time())
+    until = min(now + IDLE_SECONDS, session.ends_at)
+    if until - session.expires_at < IDLE_SECONDS // 2:
+        return _fields(session)
+    renewed = session.model_copy(update={"expires_at": until})
+    return {**_fields(renewed), "session": renewed.seal()}
 
 
 def redeem(value: SecretStr, organization: str) -> Caller:
     """Return the user of an organization's session as the directory knows it now."""
-    return Session.open(value, organization).caller()
+    session = Session.open(value, organization)
+    caller = session.caller()
+    if not browsers.is_signed_in(caller.subject, session.id):
+        raise AuthenticationError(problem="the browser's session has ended")
+    return caller
 
 
-def fingerprint(organization: str, value: SecretStr) -> str:
-    """Return the hash that a pending connection is bound to: the same proof for the same organization has the same."""
-    return hashlib.sha256(f"{organization}\n{value.get_secret_value()}".encode()).hexdigest()
+def fingerprint(organization: str, value: SecretStr, *, is_session: bool) -> str:
+    """Return the hash that a pending connection is bound to: equal for the same session, renewed or not, or JWT."""
+    proof = Session.open(value, organization).id if is_session else value.get_secret_value()
+    return hashlib.sha256(f"{organization}\n{proof}".encode()).hexdigest()
+
+
+def _fields(session: Session) -> dict[str, Any]:
+    return {**session.model_dump(), "ends_at": session.ends_at}

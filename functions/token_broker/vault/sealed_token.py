@@ -48,9 +48,9 @@ class SealedToken(BaseModel):
         try:
             sealed = base64.b64decode(value.get_secret_value(), altchars=b"-_", validate=True)
             opened = vault.unseal_proof(sealed, cls._place(organization))
-        except (ValueError, IntegrityError):
+            token = cls.model_validate_json(opened.get_secret_value())
+        except (ValueError, IntegrityError):  # also for one of a release that had other fields
             raise AuthenticationError(problem=f"{cls.name} cannot be opened") from None
-        token = cls.model_validate_json(opened.get_secret_value())
         if token.expires_at <= time.time():
             raise AuthenticationError(problem=f"{cls.name} has {cls.expired_verb}")
         return token

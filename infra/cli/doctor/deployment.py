@@ -71,7 +71,7 @@ class Deployment:
         """The client with which the pages under /connect log people in."""
         if self.parameters["Issuer"]:
             return self.parameters["ConnectClientId"]
-        return self.environment("ConnectFunction").get("CONNECT_CLIENT_ID", "")
+        return self.environment("ConsoleFunction").get("CONNECT_CLIENT_ID", "")
 
     def aws(self, command: str) -> str:
         """Return a command of AWS's command line for this account and region."""

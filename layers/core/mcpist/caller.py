@@ -54,9 +54,9 @@ class RegisteredModule:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A proof of the user's identity for the token broker: the caller's own JWT, or a batch's warrant."""
+    """A proof of the user's identity for the token broker: a JWT, a browser's session, or a batch's warrant."""
 
-    kind: Literal["jwt", "warrant"]
+    kind: Literal["jwt", "session", "warrant"]
     value: str = field(repr=False)
 
 

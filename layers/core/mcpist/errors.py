@@ -16,6 +16,7 @@ McpistError
 │   │   ├── TooManyElements
 │   │   ├── StaleConfirmation
 │   │   ├── StaleConnection
+│   │   ├── FormRefused
 │   │   ├── LastAdministrator
 │   │   ├── RoleInUse
 │   │   └── GrantsRemain
@@ -28,6 +29,7 @@ McpistError
 │   │   └── FileExpired
 │   ├── BatchNotFound              BATCH_NOT_FOUND 404
 │   ├── RouteNotFound              NOT_FOUND 404
+│   │   └── PageNotFound
 │   ├── MethodNotAllowed           METHOD_NOT_ALLOWED 405
 │   ├── UnsupportedMediaType       UNSUPPORTED_MEDIA_TYPE 415
 │   ├── ConnectionNotFound         CONNECTION_NOT_FOUND 404
@@ -150,6 +152,10 @@ class StaleConnection(InvalidRequest):
     """A browser that returns from a provider without having been sent there, a second time, or too late."""
 
 
+class FormRefused(InvalidRequest):
+    """A form that no page of the person's session has sent."""
+
+
 class LastAdministrator(InvalidRequest):
     """A change that would leave an organization without an administrator."""
 
@@ -234,6 +240,10 @@ class RouteNotFound(CallerError):
     """A path that the REST API does not have."""
 
     code, status = "NOT_FOUND", 404
+
+
+class PageNotFound(RouteNotFound):
+    """A page that the console does not have."""
 
 
 class MethodNotAllowed(CallerError):

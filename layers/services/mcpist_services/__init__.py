@@ -57,6 +57,12 @@ def key_page(service: str) -> str:
     return declared.provider.key_page if declared else ""
 
 
+def key_example(service: str) -> str:
+    """Return how a key of a service looks, e.g. `github_pat_…`; empty where it has no such form."""
+    declared = consent(service)
+    return declared.provider.key_example if declared else ""
+
+
 def services_with_accounts() -> tuple[str, ...]:
     """Return the services whose accounts people connect."""
     return tuple(service for service in names() if consent(service))

@@ -35,7 +35,7 @@ with span("door"):
     fail(ValueError("canary in a defect"))
 print("aws_xray_sdk.core" in sys.modules)
 """
-DOORS = ("mcp_endpoint", "step_runner", "token_broker", "program_runner", "connect", "janitor")
+DOORS = ("mcp_endpoint", "step_runner", "token_broker", "program_runner", "console", "janitor")
 
 
 def python(code: str, **environment: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcpist.caller import Subject
-from mcpist.people import directory
+from mcpist.people import browsers, directory
 from tests.token_broker.conftest import Broker, error_of
 from token_broker.connecting import session
 
@@ -19,7 +19,7 @@ def offer(door: Broker, proof: dict[str, str], organization: str = "acme") -> di
 def test_a_login_returns_a_session_that_names_its_user(door: Broker) -> None:
     made = door.ask("login")["result"]
     assert {name: made[name] for name in ("organization", "user")} == {"organization": "acme", "user": "ada"}
-    shown = offer(door, {"kind": "session", "value": made["session"]})["result"]
+    shown = offer(door, door.session("ada"))["result"]
     assert (shown["user"], shown["roles"], shown["all_roles"]) == ("ada", ["engineering", "support"], [])
 
 
@@ -43,13 +43,45 @@ def test_a_user_of_several_organizations_names_one(door: Broker) -> None:
     assert door.ask("login", organization="globex")["result"]["organization"] == "globex"
 
 
-def test_a_session_ends_after_a_quarter_of_an_hour(door: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_ends_after_an_hour_without_use(door: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     proof = door.session("ada")
-    later = time.time() + session.SESSION_SECONDS + 1
+    later = time.time() + session.IDLE_SECONDS + 1
     monkeypatch.setattr(time, "time", lambda: later)
     refused = offer(door, proof)
     assert error_of(refused) == "AuthenticationError"
     assert refused["error"]["details"] == {"problem": "the browser's session has ended"}
+
+
+def test_a_session_in_use_is_renewed_until_twelve_hours_are_over(door: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    proof, start = door.session("ada"), time.time()
+    first = read(door, proof)
+    assert "session" not in first, "a young one stays"
+    for used in range(2400, session.MAX_SESSION_SECONDS, 2400):
+        monkeypatch.setattr(time, "time", lambda used=used: start + used)
+        shown = read(door, proof)
+        assert shown["id"] == first["id"]
+        assert shown["expires_at"] <= first["ends_at"]
+        proof = {"kind": "session", "value": shown.get("session", proof["value"])}
+    monkeypatch.setattr(time, "time", lambda: start + session.MAX_SESSION_SECONDS + 1)
+    assert error_of(offer(door, proof)) == "AuthenticationError"
+
+
+def test_a_session_ends_when_its_browser_is_signed_out(door: Broker) -> None:
+    proof, other = door.session("ada"), door.session("ada")
+    found = read(door, proof)
+    browsers.sign_out(Subject(found["issuer"], found["sub"]), browsers.key_of(found["id"]))
+    assert error_of(offer(door, proof)) == "AuthenticationError"
+    assert "result" in offer(door, other)
+
+
+def test_a_session_that_the_directory_does_not_know_opens_nothing(door: Broker) -> None:
+    made = door.ask("login")["result"]
+    assert error_of(offer(door, {"kind": "session", "value": made["session"]})) == "AuthenticationError"
+
+
+def read(door: Broker, proof: dict[str, str]) -> dict[str, Any]:
+    answer: dict[str, Any] = door.send({"operation": "session", "proof": proof, "organization": "acme"})["result"]
+    return answer
 
 
 def test_a_session_opens_only_its_own_organization(door: Broker) -> None:

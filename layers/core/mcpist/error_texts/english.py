@@ -25,6 +25,10 @@ TEXTS: Mapping[str, Text] = {
     "StaleConnection": Text(
         "This connection was not started in this browser, or it has ended.", "Start again from the beginning."
     ),
+    "FormRefused": Text(
+        "This form was not sent by a page of {url} that is still valid.",
+        "Open the page again, and repeat what you did.",
+    ),
     "LastAdministrator": Text(
         "{organization} would have no administrator.", "Make somebody else an administrator first."
     ),
@@ -50,6 +54,7 @@ TEXTS: Mapping[str, Text] = {
     "ToolNotFound": Text('The module "{module}" has no tool "{tool}".', "Tools: {known}."),
     "UnknownToolName": Text("Tool not found: {name}", "Tools: {known}. GET /v1/tools lists all of yours."),
     "RouteNotFound": Text("There is no {method} {path}.", "GET /v1/openapi.json lists every route."),
+    "PageNotFound": Text("There is no page {path}.", "Start again at the first page."),
     "MethodNotAllowed": Text("{path} does not take {method}.", "It takes {allowed}."),
     "UnsupportedMediaType": Text("The body is {media_type}.", "Send application/json."),
     "ConnectionNotFound": Text('There is no account "{id}".', "GET /v1/connections lists those that you have."),

@@ -29,6 +29,10 @@ TEXTS: Mapping[str, Text] = {
     "StaleConnection": Text(
         "この接続はこのブラウザーで始めたものではないか、すでに終わっています。", "最初からやり直してください。"
     ),
+    "FormRefused": Text(
+        "このフォームは、{url} の有効なページから送られたものではありません。",
+        "ページを開き直して、もう一度操作してください。",
+    ),
     "LastAdministrator": Text("{organization} に管理者がいなくなります。", "先に別のユーザーを管理者にしてください。"),
     "RoleInUse": Text(
         "ロール「{name}」を持つユーザーがいます: {users}。", "先にこれらのユーザーからロールを外してください。"
@@ -56,6 +60,7 @@ TEXTS: Mapping[str, Text] = {
         "ツールが見つかりません: {name}", "ツール: {known}。GET /v1/tools で使えるものを一覧できます。"
     ),
     "RouteNotFound": Text("{method} {path} はありません。", "GET /v1/openapi.json にすべてのルートがあります。"),
+    "PageNotFound": Text("{path} というページはありません。", "最初のページからやり直してください。"),
     "MethodNotAllowed": Text("{path} は {method} を受け付けません。", "{allowed} を使ってください。"),
     "UnsupportedMediaType": Text("本文の形式は {media_type} です。", "application/json で送ってください。"),
     "ConnectionNotFound": Text(

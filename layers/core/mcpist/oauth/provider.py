@@ -102,6 +102,8 @@ class Provider:
     """Whether revoking ends that token only; otherwise it may end all that the account granted to our client."""
     key_pattern: re.Pattern[str] | None = None
     """The form of the keys that people may paste instead of consenting; None: none is accepted."""
+    key_example: str = ""
+    """How such a key looks, for people."""
     key_page: str = ""
     """The page on which people create such a key."""
 

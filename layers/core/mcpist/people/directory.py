@@ -8,6 +8,7 @@ Items (`pk`, `sk`):
     org#ACME, user#USER              a user: name, system_role, locale, subject
     org#ACME, member#ROLE#USER       one role of a user, with its position in the user's order
     subject#ISSUER#SUB, org#ACME     the resulting access of a user: a request reads it with one Query
+    subject#ISSUER#SUB, browser#ID   a browser in which the user is signed in (see `browsers`); read by the same Query
 
 A change is computed from the organization as it was read at some version, and written in a transaction on condition of
 that version. So the organization's invariants (no two users with one subject, no user with a role that does not exist,
@@ -78,8 +79,20 @@ def identify_all(subject: Subject) -> list[Caller]:
     return [identify(subject, organization=access["organization"]) for access in accesses]
 
 
+def read_subject(subject: Subject, *, fresh: bool = False) -> list[Item]:
+    """Return all items of a subject, cached for seconds unless they must be `fresh`."""
+    if fresh:
+        access_cache.drop(lambda cached, _: cached == subject)
+    return access_cache.get_or_make(subject, lambda: _table().query(subject_key(subject)))
+
+
+def subject_key(subject: Subject) -> str:
+    """Return the partition key of a subject's items."""
+    return f"subject#{subject.issuer}#{subject.sub}"
+
+
 def _accesses(subject: Subject) -> list[Item]:
-    return access_cache.get_or_make(subject, lambda: _table().query(f"subject#{subject.issuer}#{subject.sub}"))
+    return [item for item in read_subject(subject) if item["sk"].startswith("org#")]
 
 
 type Edit = Callable[[Organization], Organization]

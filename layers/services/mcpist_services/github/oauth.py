@@ -56,6 +56,7 @@ GITHUB = Provider(
     revocation_requests=_revocation_requests,
     revokes_single_token=True,
     key_pattern=re.compile(r"github_pat_[A-Za-z0-9_]{20,255}"),
+    key_example="github_pat_…",
     key_page="https://github.com/settings/personal-access-tokens",
 )
 

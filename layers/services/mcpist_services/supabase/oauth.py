@@ -38,6 +38,7 @@ SUPABASE = Provider(
     revoke_url="https://api.supabase.com/v1/oauth/revoke",
     revocation_requests=_revocation_requests,
     key_pattern=re.compile(r"sbp_[a-f0-9]{40}"),
+    key_example="sbp_…",
     key_page="https://supabase.com/dashboard/account/tokens",
 )
 

@@ -1,0 +1,1 @@
+"""The console: the pages on which people see, connect and decide; it holds no key."""

@@ -1,0 +1,126 @@
+"""The pages of a person's accounts: list, connect, return from the provider, confirm and disconnect."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from console.messages import message_page
+from console.rendering import service_path
+from console.visit import Visit
+from mcpist.aws.http_request import HttpResponse
+from mcpist.errors import InvalidRequest, PageNotFound
+from mcpist.running import broker
+from mcpist_services import services_with_accounts, title
+
+# The broker sends the provider up to three requests and accepts a state only once, so there is one attempt, with
+# nearly the time that this function has.
+CONNECT_BROKER_TIMEOUT_SECONDS = 26
+
+
+def overview(visit: Visit) -> HttpResponse:
+    """Show all services with the state of their connections."""
+    offer = _call_broker(visit, "offer", services=[])
+    entries = sorted(offer["services"], key=lambda entry: title(entry["service"]))
+    return _refuse_other_user(visit) or visit.page("connect/overview.html", offer=offer, entries=entries)
+
+
+def service(visit: Visit) -> HttpResponse:
+    """Show one service: its connections and the forms to connect an account."""
+    return _refuse_other_user(visit) or _show_service(visit)
+
+
+def submit(visit: Visit) -> HttpResponse:
+    """Perform the action of a form on a service's page: begin, paste or disconnect."""
+    request, name = visit.request, visit.request.path_parameters["service"]
+    role = {"role": request.form_value("role")} if request.form_value("whom") == "role" else {}
+    match request.form_value("action"):
+        case "begin":
+            services = request.form.get("services", [])
+            if not services:
+                raise InvalidRequest(field="services", problem="choose at least one service")
+            fields = {"services": services, **role, **_selected_roles(visit, role)}
+            url = _call_broker(visit, "begin", **fields)["url"]
+            return visit.page("connect/leaving.html", service=name, url=url)
+        case "paste":
+            return _paste(visit, name, role)
+        case "disconnect":
+            shared = {"role": request.form_value("role")} if request.form_value("role") else {}
+            _call_broker(visit, "revoke", service=name, **shared)
+            broker.forget(visit.caller, name)
+            return visit.redirect(service_path(name), done="disconnected")
+    raise InvalidRequest(field="action", problem="this action is unknown")
+
+
+def callback(visit: Visit) -> HttpResponse:
+    """Take the provider's response, and redirect away from the address that holds its code."""
+    names = ("state", "code", "error", "iss")
+    parameters = {name: visit.request.query[name] for name in names if visit.request.query.get(name)}
+    provider = visit.request.path_parameters["provider"]
+    return _result_page(visit, _call_broker(visit, "finish", provider=provider, **parameters))
+
+
+def confirm(visit: Visit) -> HttpResponse:
+    """Take the answer to a question."""
+    agreed, question = visit.request.form_value("agreed") == "yes", visit.request.form_value("question")
+    return _result_page(visit, _call_broker(visit, "confirm", question=question, agreed=agreed))
+
+
+def _paste(visit: Visit, name: str, role: Mapping[str, str]) -> HttpResponse:
+    """Store a key; one that the service does not accept is answered by the same form, which says what it takes."""
+    fields = {"service": name, "key": visit.request.form_value("key"), **role, **_selected_roles(visit, role)}
+    try:
+        result = _call_broker(visit, "paste", **fields)
+    except InvalidRequest as error:
+        if error.details.get("field") != "key":
+            raise
+        return _show_service(visit, problem=visit.texts("connect.key_refused", service=title(name)), status=400)
+    return _result_page(visit, result)
+
+
+def _show_service(visit: Visit, *, problem: str = "", status: int = 200) -> HttpResponse:
+    offer = _call_broker(visit, "offer", services=[visit.request.path_parameters["service"]])
+    (entry,) = offer["services"]
+    if not _exists(visit, entry):
+        raise PageNotFound(method=visit.request.method, path=visit.request.path)
+    role = visit.request.query.get("role", "")
+    return visit.page("connect/service.html", status=status, problem=problem, offer=offer, entry=entry, role=role)
+
+
+def _exists(visit: Visit, entry: Mapping[str, Any]) -> bool:
+    """Whether a service has accounts: one of ours, one that was registered, or one that the broker knows."""
+    registered = {module.name for module in visit.caller.modules if module.destination}
+    known = entry["service"] in {*services_with_accounts(), *registered}
+    return known or entry["consent"] or entry["keys"] or bool(entry["grants"])
+
+
+def _refuse_other_user(visit: Visit) -> HttpResponse | None:
+    """Return the page for a link that was made for another person, or nothing."""
+    intended, user = visit.request.query.get("user", ""), visit.caller.user
+    if intended in {"", user}:
+        return None
+    t = visit.texts
+    text = t("connect.wrong_person_note", intended=intended, user=user)
+    links = [(t("connect.other_login"), visit.link({"again": "1"})), (t("connect.back"), "/connect")]
+    return message_page(visit.request, t("connect.wrong_person"), text, links, status=403)
+
+
+def _selected_roles(visit: Visit, role: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the roles that may use a personal account; nothing for all of them, so that later roles are included."""
+    chosen, offered = visit.request.form.get("open_to", []), visit.request.form.get("could_open_to", [])
+    if role or not offered or set(chosen) == set(offered):
+        return {}
+    if not chosen:
+        raise InvalidRequest(field="open_to", problem="choose at least one role")
+    return {"open_to": chosen}
+
+
+def _result_page(visit: Visit, result: Mapping[str, Any]) -> HttpResponse:
+    if result["outcome"] == "asks":
+        return visit.page("connect/question.html", pending=result)
+    return visit.redirect(service_path(result["service"]), done=result["outcome"])
+
+
+def _call_broker(visit: Visit, operation: str, **fields: Any) -> dict[str, Any]:
+    """Send one message with the session as proof; without roles, so that all of the person's count."""
+    proof = {"kind": "session", "value": visit.session.sealed}
+    message = {"operation": operation, "proof": proof, "organization": visit.session.organization, **fields}
+    return broker.invoke(message, seconds=CONNECT_BROKER_TIMEOUT_SECONDS, attempts=1)

@@ -1,0 +1,79 @@
+"""The cookies: the session of the signed-in person, a login that has begun, and the chosen language.
+
+Scripts cannot read them, and browsers do not send them with other sites' forms. On https the prefix of their names
+binds them to this host; a loopback address without https cannot use it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from urllib.parse import parse_qsl, urlencode
+
+from console.request import Request
+
+LOGIN_SECONDS = 600
+LANGUAGE_SECONDS = 400 * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserSession:
+    """The session that the broker issued and sealed, and the person it is for."""
+
+    organization: str
+    user: str
+    session: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LoginAttempt:
+    """A login that has begun."""
+
+    state: str = field(repr=False)
+    """The issuer's response must have the same state."""
+    verifier: str = field(repr=False)
+    """The secret of PKCE."""
+    organization: str
+    target: str
+    """The path to show after the login."""
+
+
+def read_session(request: Request) -> BrowserSession | None:
+    """Return the session that the browser sent."""
+    fields = _read_cookie(request, "session", BrowserSession)
+    return BrowserSession(**fields) if fields else None
+
+
+def read_login_attempt(request: Request) -> LoginAttempt | None:
+    """Return the login that the browser began."""
+    fields = _read_cookie(request, "login", LoginAttempt)
+    return LoginAttempt(**fields) if fields else None
+
+
+def set_session_cookie(request: Request, session: BrowserSession, *, seconds: int) -> str:
+    """Return the `set-cookie` header of a session."""
+    return _set_cookie(request, "session", urlencode(asdict(session)), seconds)
+
+
+def set_login_cookie(request: Request, attempt: LoginAttempt) -> str:
+    """Return the `set-cookie` header of a login that has begun."""
+    return _set_cookie(request, "login", urlencode(asdict(attempt)), LOGIN_SECONDS)
+
+
+def set_language_cookie(request: Request, language: str) -> str:
+    """Return the `set-cookie` header of a chosen language."""
+    return _set_cookie(request, "language", language, LANGUAGE_SECONDS)
+
+
+def clear_cookie(request: Request, name: str) -> str:
+    """Return the `set-cookie` header that removes the cookie `session` or `login`."""
+    return _set_cookie(request, name, "", 0)
+
+
+def _set_cookie(request: Request, name: str, value: str, seconds: int) -> str:
+    secure = "; Secure" if request.is_https else ""
+    return f"{request.cookie_name(name)}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
+
+
+def _read_cookie(request: Request, name: str, kind: type[BrowserSession | LoginAttempt]) -> Mapping[str, str]:
+    """Return the fields of a cookie, or nothing if one is missing."""
+    fields = dict(parse_qsl(request.cookies.get(request.cookie_name(name), ""), keep_blank_values=True))
+    return fields if set(fields) == set(kind.__slots__) else {}

@@ -1,0 +1,32 @@
+"""The console's handler: an API Gateway event in, a page out."""
+
+import time
+from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from console import error_page, rendering, routes
+from console.request import Request
+from mcpist.aws.http_request import HttpResponse
+from mcpist.aws.snapshot import prepare
+from mcpist.telemetry.door import Door
+from mcpist_services.catalogue import upstream_preloads
+
+DOOR = Door("console", answers_in_time=True)
+prepare(
+    services=("dynamodb", "lambda", "s3", "stepfunctions"),
+    modules=("mcpist.bounded_http.client", "mcpist.running.send", *upstream_preloads()),
+)
+rendering.compile_all()
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> HttpResponse:
+    """Answer one request of a browser; an error is answered with a page that says what to do."""
+    request = Request(event)
+    deadline = time.monotonic() + context.get_remaining_time_in_millis() / 1000
+    return DOOR.answer(
+        context,
+        lambda: routes.answer(request, context.aws_request_id, deadline),
+        lambda error: error_page.respond(request, error, context.aws_request_id),
+        route=request.route,
+    )

@@ -1,0 +1,173 @@
+"""The login: an authorization code with PKCE from the same issuer whose tokens the endpoint accepts.
+
+The access token is sent to the broker once, in exchange for a session, and is not stored.
+Sources: RFC 6749, 7636 (PKCE), 8707 (resource), 8414 (metadata), 9207 (iss).
+"""
+
+import base64
+import hashlib
+import secrets
+import time
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from console import messages, sessions
+from console.cookies import (
+    BrowserSession,
+    LoginAttempt,
+    clear_cookie,
+    read_login_attempt,
+    set_login_cookie,
+    set_session_cookie,
+)
+from console.request import OWN_PATH, START_PAGE, Request
+from console.response import redirect
+from mcpist.aws.http_request import HttpResponse
+from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
+from mcpist.errors import AuthenticationError, NotConfigured, StaleConnection, Timeout, UpstreamUnavailable
+from mcpist.memory import Memory
+from mcpist.people import browsers
+from mcpist.people.identity import METADATA_PATHS
+from mcpist.running import broker
+from mcpist.settings import settings
+
+LOGIN_CALLBACK_PATH = "/connect/login"
+ISSUER_CONNECT_TIMEOUT_SECONDS = 3
+ISSUER_TIMEOUT_SECONDS = 10
+METADATA_CACHE_SECONDS = 3600
+MAX_ISSUER_RESPONSE_BYTES = 1_000_000
+
+metadata_cache: Memory[str, dict[str, Any]] = Memory(METADATA_CACHE_SECONDS, max_entries=1)
+
+
+def begin(request: Request, target: str, *, organization: str = "", again: bool = False) -> HttpResponse:
+    """Redirect to the issuer, which redirects back and so to the target; `again` asks for a new login."""
+    if not settings().connect_client_id:
+        raise NotConfigured(service="connect", problem="the parameter ConnectClientId is not set")
+    state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
+    issuer = metadata()
+    parameters = {
+        "response_type": "code",
+        "client_id": settings().connect_client_id,
+        "redirect_uri": request.public_url + LOGIN_CALLBACK_PATH,
+        "state": state,
+        "code_challenge": base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("="),
+        "code_challenge_method": "S256",
+        "resource": _audience(request),
+        **({"scope": "openid"} if "openid" in issuer.get("scopes_supported", []) else {}),
+        **({"prompt": "login"} if again else {}),
+    }
+    endpoint = issuer["authorization_endpoint"]
+    url = f"{endpoint}{'&' if urlsplit(endpoint).query else '?'}{urlencode(parameters)}"
+    return redirect(url, cookies=[set_login_cookie(request, LoginAttempt(state, verifier, organization, target))])
+
+
+def finish(request: Request) -> HttpResponse:
+    """Take the issuer's response, and redirect to the target with a new session; StaleConnection for another login."""
+    attempt = read_login_attempt(request)
+    if attempt is None or not secrets.compare_digest(attempt.state.encode(), request.query.get("state", "").encode()):
+        raise StaleConnection
+    _check_issuer(request.query.get("iss", ""))
+    if "code" not in request.query:
+        actions = [("error.sign_in", _target(attempt))]
+        return messages.show(
+            request,
+            "error.not_logged_in",
+            "error.not_logged_in_note",
+            actions,
+            status=403,
+            cookies=[clear_cookie(request, "login")],
+        )
+    token = _redeem(request, request.query["code"], attempt.verifier)
+    message = {"operation": "login", "proof": {"kind": "jwt", "value": token}, "organization": attempt.organization}
+    session = sessions.parse(broker.invoke(message), "")
+    browsers.sign_in(
+        session.subject,
+        session.id,
+        session.organization,
+        request.headers.get("user-agent", ""),
+        expires_at=session.ends_at,
+    )
+    cookie = BrowserSession(session.organization, session.user, session.sealed)
+    seconds = max(0, int(session.expires_at - time.time()))
+    cookies = [set_session_cookie(request, cookie, seconds=seconds), clear_cookie(request, "login")]
+    return redirect(request.public_url + _target(attempt), cookies=cookies)
+
+
+def show_signed_out(request: Request) -> HttpResponse:
+    """Show that nobody is signed in."""
+    return messages.show(request, "error.signed_out", "error.signed_out_note", [("error.sign_in", START_PAGE)])
+
+
+def _target(attempt: LoginAttempt) -> str:
+    """Return the path to show after the login; only our own pages are allowed."""
+    return attempt.target if OWN_PATH.fullmatch(attempt.target) else START_PAGE
+
+
+def metadata() -> dict[str, Any]:
+    """Return the issuer's metadata, which is cached for an hour."""
+    return metadata_cache.get_or_make(settings().issuer, _read_metadata)
+
+
+def _read_metadata() -> dict[str, Any]:
+    issuer = settings().issuer
+    for path in METADATA_PATHS:
+        status, found = _fetch("GET", issuer + path)
+        if status == 200 and _is_valid_metadata(found, issuer):
+            return found
+    raise UpstreamUnavailable(service="login", problem="the issuer's metadata cannot be read")
+
+
+def _is_valid_metadata(found: dict[str, Any], issuer: str) -> bool:
+    places = [found.get("authorization_endpoint"), found.get("token_endpoint")]
+    scheme = f"{urlsplit(issuer).scheme}://"
+    return str(found.get("issuer", "")).rstrip("/") == issuer and all(
+        isinstance(place, str) and place.startswith(("https://", scheme)) for place in places
+    )
+
+
+def _check_issuer(named: str) -> None:
+    """Refuse the response of another authorization server (RFC 9207)."""
+    announced = metadata().get("authorization_response_iss_parameter_supported") is True
+    if (named or announced) and named.rstrip("/") != settings().issuer:
+        raise AuthenticationError(problem="the login's response comes from another issuer")
+
+
+def _redeem(request: Request, code: str, verifier: str) -> str:
+    form = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": request.public_url + LOGIN_CALLBACK_PATH,
+        "client_id": settings().connect_client_id,
+        "code_verifier": verifier,
+        "resource": _audience(request),
+    }
+    status, found = _fetch("POST", metadata()["token_endpoint"], form)
+    token = found.get("access_token")
+    if status >= 500:
+        raise UpstreamUnavailable(service="login", problem=f"it answered {status}")
+    if not isinstance(token, str):
+        raise AuthenticationError(problem="the login's code was not accepted")
+    return token
+
+
+def _fetch(method: str, url: str, form: dict[str, str] | None = None) -> tuple[int, dict[str, Any]]:
+    """Return the status and the JSON object of the issuer's response; no redirect is followed."""
+    from mcpist.bounded_http.client import HttpClient, parse_json  # most requests need not wait for its import
+
+    client = HttpClient(
+        max_bytes=MAX_ISSUER_RESPONSE_BYTES, connect_seconds=ISSUER_CONNECT_TIMEOUT_SECONDS, keep_alive=False
+    )
+    deadline = time.monotonic() + ISSUER_TIMEOUT_SECONDS
+    try:
+        response = client.exchange(method, url, deadline=deadline, form=form, headers={"accept": "application/json"})
+    except ExchangeTimeout:
+        raise Timeout(service="login", seconds=ISSUER_TIMEOUT_SECONDS) from None
+    except ExchangeFailed:
+        raise UpstreamUnavailable(service="login", problem="it cannot be reached") from None
+    content = parse_json(response.body)
+    return response.status, content if isinstance(content, dict) else {}
+
+
+def _audience(request: Request) -> str:
+    return settings().audience or f"{request.public_url}/mcp"

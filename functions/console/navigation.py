@@ -1,0 +1,24 @@
+"""The pages in the navigation, in their order; an administrator's pages are shown to administrators only."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One page."""
+
+    name: str
+    """The key of its text in the area `frame`."""
+    path: str
+    administrators: bool = False
+
+
+ENTRIES = (
+    Entry("connections", "/connect"),
+    Entry("profile", "/profile"),
+)
+
+
+def visible_entries(*, is_administrator: bool) -> list[Entry]:
+    """Return the entries that a person sees."""
+    return [entry for entry in ENTRIES if is_administrator or not entry.administrators]

@@ -1,0 +1,42 @@
+"""The page of the person: roles, language, the endpoint's address, browsers, and the own rows of the audit."""
+
+from console import client_lines
+from console.cookies import clear_cookie, set_language_cookie
+from console.visit import Visit
+from mcpist.aws.http_request import HttpResponse
+from mcpist.errors import InvalidRequest
+from mcpist.people import browsers
+
+LANGUAGES = ("en", "ja")
+
+
+def show(visit: Visit) -> HttpResponse:
+    """Show who the person is here, and how to use the endpoint."""
+    return visit.page(
+        "profile.html",
+        mcp_url=visit.mcp_url,
+        clients=client_lines.lines(visit.mcp_url),
+        browsers=browsers.find(visit.caller.subject),
+        this_browser=browsers.key_of(visit.session.id),
+    )
+
+
+def submit(visit: Visit) -> HttpResponse:
+    """Change the language, or sign browsers out."""
+    request, subject = visit.request, visit.caller.subject
+    match request.form_value("action"):
+        case "language":
+            language = request.form_value("language")
+            if language not in LANGUAGES:
+                raise InvalidRequest(field="language", problem=f"it is one of {', '.join(LANGUAGES)}")
+            return visit.redirect("/profile", done="language", cookies=[set_language_cookie(request, language)])
+        case "sign_out_there":
+            browsers.sign_out(subject, request.form_value("browser"))
+            return visit.redirect("/profile", done="signed_out_there")
+        case "sign_out":
+            browsers.sign_out(subject, browsers.key_of(visit.session.id))
+        case "sign_out_everywhere":
+            browsers.sign_out_everywhere(subject)
+        case _:
+            raise InvalidRequest(field="action", problem="this action is unknown")
+    return visit.redirect("/signed-out", cookies=[clear_cookie(request, "session")])

@@ -1,0 +1,70 @@
+"""Templates become pages: everything in them is text unless a template itself writes markup."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from console import assets
+from console.texts import Texts
+from mcpist.memory import cached
+from mcpist.visible_text import visible
+from mcpist_services import key_example, key_page, provider_title, title
+
+FOLDER = Path(__file__).parent / "templates"
+
+
+def render(template: str, texts: Texts, values: dict[str, Any]) -> str:
+    """Return a page in the language of the texts."""
+    return environment().get_template(template).render(t=texts, **values)
+
+
+@cached
+def environment() -> Environment:
+    """Return the environment of all templates."""
+    made = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters |= {"shown": _shown, "shown_lines": _shown_lines, "title_of": title, "moment": _moment, "day": _day}
+    made.globals |= {"asset": assets.address, "service_path": service_path, "provider_title": provider_title}
+    made.globals |= {"key_page": key_page, "key_example": key_example}
+    return made
+
+
+def service_path(name: str) -> str:
+    """Return the path of the page of a service's accounts."""
+    return f"/connect/{quote(name, safe='')}"
+
+
+def compile_all() -> None:
+    """Compile every template, before the snapshot of the function is taken."""
+    for path in FOLDER.rglob("*.html"):
+        environment().get_template(str(path.relative_to(FOLDER)))
+
+
+def _shown(text: object) -> str:
+    """Return a text from outside in one line, in which nothing is invisible."""
+    return visible(str(text))
+
+
+def _shown_lines(text: object) -> str:
+    """Return a text from outside in its lines, in which nothing is invisible."""
+    return visible(str(text), lines=True)
+
+
+def _moment(seconds: float) -> Markup:
+    """Return a time as an element, in UTC."""
+    at = datetime.fromtimestamp(seconds, UTC)
+    return Markup('<time datetime="{}">{} UTC</time>').format(at.isoformat(), at.strftime("%Y-%m-%d %H:%M"))
+
+
+def _day(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).date().isoformat()

@@ -1,0 +1,105 @@
+"""The routes: one line a page, and the path of a request to it."""
+
+from collections.abc import Callable
+
+from console import assets, connections, login, profile, sessions
+from console.cookies import BrowserSession, read_session, set_session_cookie
+from console.request import Request
+from console.response import HEADERS
+from console.visit import Visit
+from mcpist.aws.http_request import HttpResponse
+from mcpist.errors import AuthenticationError, MethodNotAllowed, PageNotFound
+
+type Page = Callable[[Visit], HttpResponse]
+
+
+def for_administrators(page: Page) -> Page:
+    """Return a page that is refused to others, with a row in the audit."""
+
+    def show(visit: Visit) -> HttpResponse:
+        name = visit.request.path.strip("/")
+        with visit.administration.permitted(f"console.{name}", name):
+            return page(visit)
+
+    return show
+
+
+PUBLIC: dict[str, Callable[[Request], HttpResponse]] = {
+    "GET /assets/{file}": assets.show,
+    "GET /connect/login": login.finish,
+    "GET /signed-out": login.show_signed_out,
+}
+PAGES: dict[str, Page] = {
+    "GET /connect": connections.overview,
+    "GET /connect/{service}": connections.service,
+    "POST /connect/{service}": connections.submit,
+    "GET /connect/callback/{provider}": connections.callback,
+    "POST /connect/confirm": connections.confirm,
+    "GET /profile": profile.show,
+    "POST /profile": profile.submit,
+}
+
+
+def answer(request: Request, request_id: str, deadline: float) -> HttpResponse:
+    """Answer a request until `deadline` on the monotonic clock."""
+    route = _route(request)
+    if route in PUBLIC:
+        return PUBLIC[route](request)
+    page, cookie = _find_page(route, request), read_session(request)
+    wanted = request.query.get("organization", "")
+    if request.method == "GET" and (
+        cookie is None or "again" in request.query or wanted not in {"", cookie.organization}
+    ):
+        return _to_login(request, wanted)
+    try:
+        visit = _begin(request, cookie, request_id, deadline)
+    except AuthenticationError:
+        if request.method != "GET" or route.startswith("GET /connect/callback/"):
+            raise
+        return _to_login(request, wanted)
+    if request.method == "POST":
+        visit.check_form()
+    response = page(visit)
+    if visit.session.sealed != visit.sent:
+        response["cookies"] = [*response.get("cookies", ()), _renewed(visit)]
+    return response
+
+
+def _begin(request: Request, cookie: BrowserSession | None, request_id: str, deadline: float) -> Visit:
+    """Return the visit of a session; AuthenticationError if there is none that is valid."""
+    if cookie is None:
+        raise AuthenticationError(problem="there is no login")
+    session = sessions.read(cookie)
+    caller = sessions.identify(session)
+    return Visit(request, session, caller, request_id, deadline, sent=cookie.session)
+
+
+def _renewed(visit: Visit) -> str:
+    """Return the cookie of a session that the broker has renewed."""
+    session = visit.session
+    cookie = BrowserSession(session.organization, session.user, session.sealed)
+    return set_session_cookie(visit.request, cookie, seconds=max(0, int(session.expires_at - visit.now)))
+
+
+def _to_login(request: Request, organization: str) -> HttpResponse:
+    """Lead to the login and back to the page; a script is told to load the whole page again."""
+    if request.is_partial:
+        return {"statusCode": 401, "headers": {**HEADERS, "hx-refresh": "true"}, "body": ""}
+    return login.begin(request, request.target, organization=organization, again="again" in request.query)
+
+
+def _route(request: Request) -> str:
+    """Return a request's route: its method, with HEAD as GET, and the path of one page where a variable took it."""
+    method = "GET" if request.method == "HEAD" else request.method
+    path = request.route.partition(" ")[2]
+    return f"{method} {request.path if path == '/{page}' else path}"
+
+
+def _find_page(route: str, request: Request) -> Page:
+    if route in PAGES:
+        return PAGES[route]
+    _, _, path = route.partition(" ")
+    allowed = [known.partition(" ")[0] for known in (*PAGES, *PUBLIC) if known.partition(" ")[2] == path]
+    if not allowed:
+        raise PageNotFound(method=request.method, path=request.path)
+    raise MethodNotAllowed(method=request.method, path=request.path, allowed=", ".join(allowed))

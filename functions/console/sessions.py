@@ -1,0 +1,80 @@
+"""The session of a signed-in browser: what the broker reads from the cookie, and whose it is now."""
+
+import hashlib
+import time
+from dataclasses import dataclass, field
+
+from console.cookies import BrowserSession
+from mcpist.caller import Caller, ClientInfo, Proof, Subject
+from mcpist.errors import AuthenticationError
+from mcpist.memory import Memory
+from mcpist.people import browsers, directory
+from mcpist.running import broker
+from mcpist.settings import settings
+from mcpist.version import VERSION
+
+SESSION_CACHE_SECONDS = 60
+MAX_CACHED_SESSIONS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession:
+    """What a session says, as the broker opened it."""
+
+    organization: str
+    user: str
+    subject: Subject
+    id: str = field(repr=False)
+    expires_at: int
+    """When it ends unless it is used, in epoch seconds."""
+    ends_at: int
+    """When it ends at the latest, in epoch seconds."""
+    sealed: str = field(repr=False)
+    """The form that the browser is to send from now on."""
+
+
+session_cache: Memory[str, OpenSession] = Memory(SESSION_CACHE_SECONDS, MAX_CACHED_SESSIONS)
+
+
+def parse(result: dict[str, object], sealed: str) -> OpenSession:
+    """Return the session of the broker's answer; `sealed` is its form unless the answer has a new one."""
+    return OpenSession(
+        str(result["organization"]),
+        str(result["user"]),
+        Subject(str(result["issuer"]), str(result["sub"])),
+        str(result["id"]),
+        int(str(result["expires_at"])),
+        int(str(result["ends_at"])),
+        str(result.get("session", sealed)),
+    )
+
+
+def read(cookie: BrowserSession) -> OpenSession:
+    """Return the session of a cookie; AuthenticationError for one that the broker does not open."""
+    key = hashlib.sha256(f"{cookie.organization}\n{cookie.session}".encode()).hexdigest()
+    session = session_cache.get_or_make(key, lambda: _ask_broker(cookie))
+    if session.expires_at <= time.time():
+        raise AuthenticationError(problem="the browser's session has ended")
+    return session
+
+
+def identify(session: OpenSession) -> Caller:
+    """Return who is signed in, as the directory says now; AuthenticationError if the browser was signed out."""
+    if not browsers.is_signed_in(session.subject, session.id, fresh=True):
+        raise AuthenticationError(problem="the browser's session has ended")
+    proof = Proof("session", session.sealed)
+    caller = directory.identify(session.subject, organization=session.organization, proof=proof)
+    if caller.user != session.user:
+        raise AuthenticationError(problem="the browser's session is another user's")
+    return caller
+
+
+def client() -> ClientInfo:
+    """Return how the console's own requests appear in the audit."""
+    return ClientInfo("mcpist-console", VERSION, settings().connect_client_id)
+
+
+def _ask_broker(cookie: BrowserSession) -> OpenSession:
+    proof = {"kind": "session", "value": cookie.session}
+    result = broker.invoke({"operation": "session", "proof": proof, "organization": cookie.organization})
+    return parse(result, cookie.session)

@@ -1,0 +1,25 @@
+"""The English texts of what every page has."""
+
+TEXTS = {
+    "skip": "Skip to the content",
+    "navigation": "Pages",
+    "menu": "Menu",
+    "home": "Home",
+    "tools": "Tools",
+    "batches": "Batches",
+    "connections": "Accounts",
+    "logs": "Logs",
+    "users": "Users",
+    "roles": "Roles",
+    "modules": "Modules",
+    "profile": "Profile",
+    "administration": "Administration",
+    "signed_in": "Signed in as {user} · {organization}",
+    "copy": "Copy",
+    "copied": "Copied",
+    "close": "Close",
+    "more": "Show more",
+    "first_page": "Back to the first page",
+    "required": "required",
+    "loading": "Loading",
+}

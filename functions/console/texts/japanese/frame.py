@@ -1,0 +1,25 @@
+"""The Japanese texts of what every page has."""
+
+TEXTS = {
+    "skip": "本文へ移動",
+    "navigation": "ページ一覧",
+    "menu": "メニュー",
+    "home": "ホーム",
+    "tools": "ツール",
+    "batches": "バッチ",
+    "connections": "アカウント",
+    "logs": "ログ",
+    "users": "ユーザー",
+    "roles": "ロール",
+    "modules": "モジュール",
+    "profile": "プロフィール",
+    "administration": "管理",
+    "signed_in": "{user} としてサインイン中 · {organization}",
+    "copy": "コピー",
+    "copied": "コピーしました",
+    "close": "閉じる",
+    "more": "さらに表示",
+    "first_page": "最初のページに戻る",
+    "required": "必須",
+    "loading": "読み込み中",
+}

@@ -1,0 +1,105 @@
+"""A visit: one request of a signed-in person, and how it is answered."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+from console import csrf, rendering
+from console.navigation import visible_entries
+from console.request import Request
+from console.response import html_response, redirect
+from console.sessions import OpenSession
+from console.texts import Texts, texts
+from mcpist.aws.http_request import HttpResponse
+from mcpist.caller import Caller
+from mcpist.errors import FormRefused
+from mcpist.people.administration import Administration
+from mcpist.running.connected_accounts import BrokerAccounts
+from mcpist.tools.permissions import Permissions
+from mcpist_services.catalogue import CATALOGUE
+
+RESPONSE_RESERVE_SECONDS = 3.0
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One request of a signed-in person."""
+
+    request: Request
+    session: OpenSession
+    caller: Caller
+    request_id: str
+    deadline: float
+    """On the monotonic clock, in seconds."""
+    sent: str = field(repr=False)
+    """The sealed session that the browser sent."""
+
+    @cached_property
+    def texts(self) -> Texts:
+        """The texts in the person's language."""
+        return texts(self.request.language(self.caller.locale))
+
+    @cached_property
+    def permissions(self) -> Permissions:
+        """The catalogue as the person may use it."""
+        return Permissions(self.caller, CATALOGUE)
+
+    @property
+    def administration(self) -> Administration:
+        """What the person may change as an administrator."""
+        return Administration(self.caller, self.request_id, BrokerAccounts(self.caller))
+
+    @property
+    def is_administrator(self) -> bool:
+        """Whether the person administers the organization."""
+        return self.caller.system_role == "admin"
+
+    @property
+    def mcp_url(self) -> str:
+        """The address that people add to their MCP clients."""
+        return f"{self.request.public_url}/mcp"
+
+    @property
+    def now(self) -> float:
+        """The time in epoch seconds."""
+        return time.time()
+
+    @property
+    def remaining(self) -> float:
+        """The seconds that are left for the work, so that the response is sent before the deadline."""
+        return self.deadline - time.monotonic() - RESPONSE_RESERVE_SECONDS
+
+    def page(self, template: str, *, status: int = 200, cookies: Sequence[str] = (), **values: Any) -> HttpResponse:
+        """Return a page; its template has the visit's values besides these."""
+        done = f"done.{self.request.query.get('done', '')}"
+        given = {
+            "visit": self,
+            "person": self.caller,
+            "path": self.request.path,
+            "navigation": visible_entries(is_administrator=self.is_administrator),
+            "csrf_token": csrf.token(self.session.id),
+            "done": self.texts(done) if done in self.texts else "",
+            **values,
+        }
+        html = rendering.render(template, self.texts, given)
+        return html_response(self.request, html, status=status, cookies=cookies)
+
+    def redirect(self, path: str, *, done: str = "", cookies: Sequence[str] = ()) -> HttpResponse:
+        """Lead to a page of ours after a change; `done` is the key of the text that the page shows about it."""
+        joint = "&" if "?" in path else "?"
+        return redirect(f"{self.request.public_url}{path}{f'{joint}done={done}' if done else ''}", cookies=cookies)
+
+    def link(self, changes: Mapping[str, str | None]) -> str:
+        """Return this page's address with other query parameters; None removes one, and `done` is never kept."""
+        query = {name: value for name, value in self.request.query.items() if name not in {"done", "again"}}
+        merged = {name: value for name, value in {**query, **changes}.items() if value}
+        return f"{self.request.path}?{urlencode(merged)}" if merged else self.request.path
+
+    def check_form(self) -> None:
+        """Refuse a form that no page of this session has sent: FormRefused."""
+        is_own = self.request.headers.get("origin", "") == self.request.public_url
+        if not is_own or not csrf.is_valid(self.request.form_value("csrf"), self.session.id):
+            raise FormRefused(field="csrf", url=self.request.public_url)

@@ -1,0 +1,97 @@
+"""The browsers in which a person is signed in to the console: a session that has no item here has ended.
+
+Item: `subject#ISSUER#SUB, browser#HASH` with the organization, what the browser says of itself, and its times. It is
+beside the person's access, so that the Query that finds the caller finds it, too. It expires with the session.
+"""
+
+import hashlib
+import time
+from dataclasses import dataclass
+
+from mcpist.aws.attributes import Item
+from mcpist.aws.table import Table
+from mcpist.caller import ClientInfo, Subject
+from mcpist.people import directory
+from mcpist.settings import settings
+
+MAX_BROWSERS = 20
+_PREFIX = "browser#"
+
+
+@dataclass(frozen=True, slots=True)
+class Browser:
+    """A browser in which a person is signed in."""
+
+    key: str
+    """The hash of its session's id."""
+    organization: str
+    description: str
+    """What it says of itself."""
+    began_at: int
+    """When the person signed in, in epoch seconds."""
+    expires_at: int
+    """When the session ends at the latest, in epoch seconds."""
+
+
+def key_of(session_id: str) -> str:
+    """Return the key of a session's browser; the id itself is stored nowhere."""
+    return hashlib.sha256(session_id.encode()).hexdigest()[:32]
+
+
+def sign_in(subject: Subject, session_id: str, organization: str, description: str, *, expires_at: int) -> None:
+    """Store that a browser is signed in; of too many, the oldest is signed out."""
+    for surplus in find(subject, fresh=True)[MAX_BROWSERS - 1 :]:
+        sign_out(subject, surplus.key)
+    item = {
+        "pk": directory.subject_key(subject),
+        "sk": _PREFIX + key_of(session_id),
+        "organization": organization,
+        "description": ClientInfo.described(description).name,
+        "began_at": int(time.time()),
+        "expires_at": expires_at,
+    }
+    _table().put(item)
+    directory.read_subject(subject, fresh=True)
+
+
+def find(subject: Subject, *, fresh: bool = False) -> list[Browser]:
+    """Return the browsers in which a person is signed in, the latest first."""
+    items = [item for item in directory.read_subject(subject, fresh=fresh) if item["sk"].startswith(_PREFIX)]
+    live = [_parse(item) for item in items if item["expires_at"] > time.time()]
+    return sorted(live, key=lambda browser: browser.began_at, reverse=True)
+
+
+def is_signed_in(subject: Subject, session_id: str, *, fresh: bool = False) -> bool:
+    """Whether a session has not ended; what is cached may be older than the login, so a missing one is read again."""
+    key = key_of(session_id)
+    if any(browser.key == key for browser in find(subject, fresh=fresh)):
+        return True
+    return not fresh and any(browser.key == key for browser in find(subject, fresh=True))
+
+
+def sign_out(subject: Subject, key: str) -> None:
+    """End the session of a browser; nothing happens if it has ended."""
+    _table().delete(directory.subject_key(subject), _PREFIX + key)
+    directory.read_subject(subject, fresh=True)
+
+
+def sign_out_everywhere(subject: Subject) -> int:
+    """End all sessions of a person, and return how many there were."""
+    browsers = find(subject, fresh=True)
+    for browser in browsers:
+        sign_out(subject, browser.key)
+    return len(browsers)
+
+
+def _parse(item: Item) -> Browser:
+    return Browser(
+        item["sk"].removeprefix(_PREFIX),
+        item["organization"],
+        item["description"],
+        int(item["began_at"]),
+        int(item["expires_at"]),
+    )
+
+
+def _table() -> Table:
+    return Table(settings().directory_table, "directory")

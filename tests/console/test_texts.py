@@ -1,0 +1,42 @@
+"""The texts of the pages: complete in both languages, and used as they are declared."""
+
+import re
+from string import Formatter
+
+import pytest
+
+from console.rendering import FOLDER, compile_all
+from console.texts import texts
+
+ENGLISH, JAPANESE = texts("en"), texts("ja")
+DYNAMIC = {"done.", "error.", "frame.", "connect.", "profile.place_"}
+"""Beginnings of keys that templates complete from values."""
+
+
+def fields(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name}
+
+
+def test_both_languages_have_the_same_texts_with_the_same_fields() -> None:
+    assert set(ENGLISH.texts) == set(JAPANESE.texts)
+    different = [key for key, text in ENGLISH.texts.items() if fields(text) != fields(JAPANESE.texts[key])]
+    assert different == []
+
+
+def test_no_japanese_text_was_left_in_english() -> None:
+    same = {key for key, text in ENGLISH.texts.items() if text == JAPANESE.texts[key]}
+    assert same == set()
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.html")), ids=lambda path: str(path.relative_to(FOLDER)))
+def test_a_template_uses_only_texts_that_exist(path: object) -> None:
+    source = path.read_text("utf-8")  # type: ignore[attr-defined]
+    used = set(re.findall(r"""\bt\(["']([a-z_.]+)["'](?!\s*~)""", source))
+    begun = set(re.findall(r"""\bt\(["']([a-z_.]+)["']\s*~""", source))
+    assert used - set(ENGLISH.texts) == set()
+    assert begun <= DYNAMIC
+    assert "| safe" not in source, "nothing that enters a page is markup"
+
+
+def test_every_template_compiles() -> None:
+    compile_all()
