@@ -6,12 +6,13 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from infra.deploy.account import read_concurrency
 from infra.deploy.configuration import Configuration, ConfigurationError, assignments, read_configuration
 from infra.deploy.revision import RULE, revised
 from infra.deploy.stack import DeployedStack
@@ -65,7 +66,7 @@ def deploy(root: Path, configuration: Configuration, options: argparse.Namespace
         stack.delete()
     kept = {parameter: value for parameter, value in stack.parameters.items() if parameter in template["Parameters"]}
     try:
-        file = _write(folder, template, {**kept, **chosen})
+        file = _write(folder, template, {**_suitable(region, profile, {*kept, *chosen}), **kept, **chosen})
     except TemplateError as error:
         raise ConfigurationError(f"{error}; values that are not named are those of the stack {name}") from None
     flags = {"--stack-name": name, "--region": region, "--profile": profile}
@@ -79,6 +80,16 @@ def deploy(root: Path, configuration: Configuration, options: argparse.Namespace
     # Without an input SAM fails instead of asking.
     keyboard = None if "--confirm-changeset" in more else subprocess.DEVNULL
     return subprocess.run(command, cwd=root, stdin=keyboard, check=False).returncode  # noqa: S603 - the Makefile's SAM
+
+
+def _suitable(region: str | None, profile: str | None, known: Collection[str]) -> dict[str, str]:
+    """Return the limits that suit the account's concurrency, without the parameters that are known already."""
+    concurrency = read_concurrency(region, profile)
+    found = {name: value for name, value in concurrency.parameters.items() if name not in known} if concurrency else {}
+    if concurrency and found:
+        values = " ".join(f"{name}={value}" for name, value in found.items())
+        sys.stderr.write(f"the account runs {concurrency.limit} functions at once: {values}\n")
+    return found
 
 
 def _read(folder: Path) -> dict[str, Any]:

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 from infra.cli.doctor.deployment import Deployment
 from infra.cli.doctor.finding import Finding, ok, problem, skipped, warning
+from infra.deploy.account import MIN_UNRESERVED_CONCURRENCY, Concurrency
 from mcpist.aws.clients import client
 from mcpist.batch.machine import machine_usage
 
-# AWS does not let them be reserved, and a few people's calls and batches need as many.
-MIN_UNRESERVED_CONCURRENCY = 100
 WARNING_SHARE = 0.9
 
 
@@ -17,7 +16,8 @@ def concurrency(deployment: Deployment) -> Iterator[Finding]:
     if deployment.embedded:
         yield skipped("the embedded AWS has no account limit")
         return
-    limit = client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"]
+    account = client("lambda").get_account_settings()["AccountLimit"]
+    limit, unreserved = account["ConcurrentExecutions"], account["UnreservedConcurrentExecutions"]
     reserved = sum(int(deployment.parameters[name]) for name in ("BrokerConcurrency", "StepConcurrency"))
     quota = "service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384"
     more = deployment.aws(f"{quota} --desired-value 1000")
@@ -29,8 +29,19 @@ def concurrency(deployment: Deployment) -> Iterator[Finding]:
         )
     elif limit < MIN_UNRESERVED_CONCURRENCY:
         yield warning(f"{summary}: a batch and a few people use all of them", f"{more}.")
+    elif suitable := _suitable(deployment, Concurrency(limit, unreserved)):
+        names = ", ".join(suitable)
+        yield warning(f"{summary}: {names} could be larger", deployment.redeploy(**suitable))
     else:
         yield ok(summary)
+
+
+def _suitable(deployment: Deployment, account: Concurrency) -> dict[str, str]:
+    """Return the parameters that are still those of a new account; the owner's own choices are left."""
+    suited, small = account.parameters, Concurrency(0, 0).parameters
+    return {
+        name: suited[name] for name, value in small.items() if deployment.parameters.get(name) == value != suited[name]
+    }
 
 
 def machines(deployment: Deployment) -> Iterator[Finding]:

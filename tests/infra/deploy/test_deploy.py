@@ -13,9 +13,11 @@ import pytest
 from moto import mock_aws
 
 from infra.deploy.__main__ import main
+from infra.deploy.account import Concurrency
 from infra.deploy.revision import revision
 from infra.local.intrinsics import read_yaml
 from infra.local.template import parameter_values
+from tests.core.loopback import Service, json_response, listening
 from tests.translation import ROOT
 
 SAM = """
@@ -87,6 +89,42 @@ def test_the_command_line_is_stronger_than_the_file_and_the_file_than_the_stack(
     assert called(root)[-2:] == ["--s3-bucket", "mine"]
     assert main(["RequestRate=9"], root) == 0
     assert (values(root)["KeepHours"], values(root)["RequestRate"]) == ("48", "9")
+
+
+@pytest.mark.parametrize(
+    ("limit", "unreserved", "broker", "user", "organization"),
+    [
+        (10, 10, "0", "5", "8"),
+        (100, 100, "0", "5", "25"),
+        (400, 350, "20", "8", "100"),
+        (1000, 1000, "50", "20", "250"),
+    ],
+)
+def test_the_limits_suit_the_account_and_reserve_only_what_aws_allows(
+    limit: int, unreserved: int, broker: str, user: str, organization: str
+) -> None:
+    assert Concurrency(limit, unreserved).parameters == {
+        "BrokerConcurrency": broker,
+        "UserConcurrency": user,
+        "OrganizationConcurrency": organization,
+    }
+    assert unreserved - int(broker) >= 100 or broker == "0"
+
+
+def test_a_first_deployment_reserves_executions_for_the_broker_where_the_account_has_enough(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limits = {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": 1000}
+    service = Service()
+    service.reply_with(json_response({"AccountLimit": limits, "AccountUsage": {}}))
+    with listening(service.server), mock_aws(config={"core": {"passthrough": {"urls": ["127.0.0.1"]}}}):
+        monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", service.url)
+        assert main(["UserConcurrency=9"], root) == 0
+        found = values(root)
+        assert [found[f"{name}Concurrency"] for name in ("Broker", "User", "Organization")] == ["50", "9", "250"]
+        assert (
+            "runs 1000 functions at once: BrokerConcurrency=50 OrganizationConcurrency=250" in capsys.readouterr().err
+        )
 
 
 @pytest.mark.parametrize(
