@@ -56,7 +56,7 @@ def refusal(tool: Tool, arguments: dict[str, Any]) -> InvalidArguments:
         ),
         (
             ODD,
-            "odd(schema, copy?: string|integer, json?: object, points?: [object], names?: [string] = [], "
+            "odd(schema, copy?: string|integer, json?: object, points?: [{x: integer}], names?: [string] = [], "
             'empty? = "") -> id',
         ),
     ],

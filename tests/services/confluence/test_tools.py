@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mcpist.errors import InvalidArguments, InvalidRequest, ToolExecutionError
+from mcpist.errors import Conflict, InvalidArguments, InvalidRequest, ToolExecutionError
 from mcpist.render.answer import compact
 from mcpist.render.project import project
 from mcpist.tools.call import Call, CallResponse, PartialList
@@ -74,9 +74,16 @@ def test_a_page_that_somebody_else_changed_meanwhile_is_not_overwritten() -> Non
     next(calls)
     calls.send(CallResponse(200, {}, PAGE))
     conflict = ToolExecutionError(service="confluence", http_status=409, problem="Version must be incremented")
-    with pytest.raises(ToolExecutionError) as failed:
+    with pytest.raises(Conflict):
         calls.throw(conflict)
-    assert failed.value is conflict
+
+
+def test_a_page_is_changed_only_if_its_version_is_the_one_that_was_read() -> None:
+    change = {"page_id": "65551", "title": "Plan B"}
+    with pytest.raises(Conflict):
+        converse(work("update_page", **change, version=3), PAGE)
+    sent, _ = converse(work("update_page", **change, version=4), PAGE, PAGE)
+    assert sent[1].json["version"]["number"] == 5
 
 
 def test_a_change_of_nothing_is_refused() -> None:

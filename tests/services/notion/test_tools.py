@@ -30,6 +30,8 @@ from tests.services.conversation import converse, work_of
 PAGE_PATH, SOURCE_PATH = f"/v1/pages/{PAGE_ID}", f"/v1/data_sources/{SOURCE_ID}"
 
 
+EDITS = [{"old_str": "a", "new_str": "b"}]
+
 work = partial(work_of, notion)
 
 
@@ -169,12 +171,8 @@ def test_simple_values_of_a_page_are_written_by_its_own_types() -> None:
         ("move_page", {"page_id": PAGE_ID}),
         ("move_page", {"page_id": PAGE_ID, "parent_page_id": PAGE_ID, "data_source_id": SOURCE_ID}),
         ("update_page_content", {"page_id": PAGE_ID}),
-        ("update_page_content", {"page_id": PAGE_ID, "replace": True}),
-        ("update_page_content", {"page_id": PAGE_ID, "markdown": "a", "after": "b...c", "replace": True}),
-        ("update_page_content", {"page_id": PAGE_ID, "markdown": "a", "after": "b...c", "content_range": "d...e"}),
-        ("update_page_content", {"page_id": PAGE_ID, "markdown": "a", "content_updates": [{"old_str": "a"}]}),
-        ("update_page_content", {"page_id": PAGE_ID, "content_updates": [{"old_str": "a"}], "replace": True}),
-        ("update_page_content", {"page_id": PAGE_ID, "markdown": "a <!-- not carried: equation -->"}),
+        ("update_page_content", {"page_id": PAGE_ID, "content_updates": EDITS, "replace_with": "a"}),
+        ("update_page_content", {"page_id": PAGE_ID, "replace_with": "a <!-- not carried: equation -->"}),
         ("append_blocks", {"block_id": PAGE_ID, "markdown": "a", "position": "start", "after_block": PAGE_ID}),
         ("append_blocks", {"block_id": PAGE_ID, "markdown": " \n"}),
         ("append_blocks", {"block_id": PAGE_ID, "markdown": "<!-- not carried: callout -->\n\n> a"}),
@@ -195,14 +193,12 @@ def test_a_mention_is_in_notions_dialect_where_notion_reads_the_markdown() -> No
     assert call.json["markdown"] == f'Ask <mention-user url="user://{USER_ID}"/>.'
 
 
-def test_child_pages_are_deleted_only_if_that_is_allowed() -> None:
+@pytest.mark.parametrize("change", [{"content_updates": EDITS}, {"replace_with": "a"}])
+def test_child_pages_are_deleted_only_if_that_is_allowed(change: dict[str, Any]) -> None:
     for said_so in (True, False):
-        call = work("update_page_content", page_id=PAGE_ID, markdown="a", replace=True, allow_deleting_content=said_so)
+        call = work("update_page_content", page_id=PAGE_ID, **change, allow_deleting_content=said_so)
         assert isinstance(call, Call)
-        assert call.json["replace_content"].get("allow_deleting_content", False) is said_so
-    plain = work("update_page_content", page_id=PAGE_ID, markdown="a", allow_deleting_content=True)
-    assert isinstance(plain, Call)
-    assert plain.json == {"type": "insert_content", "insert_content": {"content": "a"}}
+        assert call.json[call.json["type"]].get("allow_deleting_content", False) is said_so
 
 
 # -- databases ----------------------------------------------------------------------------------------

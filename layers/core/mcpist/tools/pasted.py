@@ -8,7 +8,8 @@ from pydantic import BeforeValidator
 def from_url(*patterns: str) -> BeforeValidator:
     """Take a page's address in the place of a value: the first group of the first pattern that matches is the value.
 
-    A pattern matches at the beginning of the text; a value that no pattern matches stays as it is.
+    A pattern matches at the beginning of the text; a value that no pattern matches stays as it is. In `Annotated` it
+    stands after the type's `Field`, so that the published schema keeps that.
     """
     addresses = [re.compile(pattern) for pattern in patterns]
 

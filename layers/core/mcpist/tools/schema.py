@@ -11,6 +11,8 @@ from pydantic.fields import FieldInfo
 
 from mcpist.tools.moments import LEGENDS
 
+MAX_SHOWN_FIELDS = 5  # of an object in a signature; of a larger one the full schema tells
+
 
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return a function's parameters with their types; `**options: Unpack[Options]` gives one for each key."""
@@ -37,9 +39,22 @@ def values_of(arguments: BaseModel) -> dict[str, Any]:
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     """Return the model's JSON Schema, without titles and null alternatives: an optional argument is not nullable."""
-    slim: dict[str, Any] = without_null(model.model_json_schema())
+    schema = model.model_json_schema()
+    slim: dict[str, Any] = without_null(_inlined(schema, schema.pop("$defs", {})))
     slim.pop("description", None)
     return slim
+
+
+def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
+    """Return a schema with the definitions in the places that refer to them; none of ours refers to itself."""
+    if isinstance(schema, list):
+        return [_inlined(item, definitions) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        definition = definitions[schema["$ref"].removeprefix("#/$defs/")]
+        return _inlined({name: value for name, value in definition.items() if name != "description"}, definitions)
+    return {name: _inlined(value, definitions) for name, value in schema.items()}
 
 
 def parameter_lines(schema: Mapping[str, Any], *, leave_out: Collection[str] = ()) -> list[str]:
@@ -152,5 +167,7 @@ def _kind(spec: Mapping[str, Any]) -> str:
         return f"[{_kind(spec.get('items', {}))}]"
     if spec.get("format") in LEGENDS:
         return str(spec["format"])
+    if 0 < len(spec.get("properties", ())) <= MAX_SHOWN_FIELDS:
+        return f"{{{', '.join(parameter_lines(spec))}}}"
     kind = spec.get("type", "object" if "$ref" in spec else "any")
     return "|".join(one for one in kind if one != "null") if isinstance(kind, list) else str(kind)

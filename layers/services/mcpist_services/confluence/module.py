@@ -12,6 +12,7 @@ from mcpist.render.shows import shows, value_at
 from mcpist.tools.call import Call, CallResponse, Calls, path
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import Paging, by_link
+from mcpist.tools.pasted import from_url
 from mcpist_services.confluence.presentation import comment_text, with_markdown
 from mcpist_services.confluence.refusals import REFUSALS
 from mcpist_services.confluence.storage import storage
@@ -46,7 +47,14 @@ COMMENTS = Paging("limit", 250, ("cursor",), BY_CURSOR, comment_text)
 CHANGED = shows("id", "status", "version.number as version", "url")
 
 Id = Annotated[str, Field(pattern=r"^[0-9]+$")]
-PageId = Annotated[Id, "The number in a page's address, e.g. 65551"]
+PageId = Annotated[
+    Id,
+    from_url(
+        r"https://[\w.-]+/wiki/spaces/[^/]+/(?:pages|blog)/(?:edit-v2/)?(\d+)",
+        r"https://[\w.-]+/wiki/.*[?&]pageId=(\d+)",
+    ),
+    "The number in a page's address, e.g. 65551",
+]
 SpaceId = Annotated[Id, "The id that list_spaces shows, which is not the key, e.g. 98306"]
 Body = Annotated[str, "Markdown; also [@](mention:account-id), > [!info], [x](page:SPACE/Title), e.g. ## Goals"]
 SpaceKey = Annotated[str, Field(pattern=r'^[^\s"/\\]+$', max_length=255), "A space's key, e.g. ENG"]

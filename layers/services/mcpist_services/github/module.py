@@ -58,17 +58,17 @@ CHANGED = shows("number", "state", "html_url as url")
 
 Owner = Annotated[
     str,
-    from_url(rf"{_ADDRESS}([\w.-]+){_END}"),
     Field(pattern=r"^[\w.-]+$"),
+    from_url(rf"{_ADDRESS}([\w.-]+){_END}"),
     "The account that owns the repository, e.g. octocat",
 ]
 Repo = Annotated[
     str,
-    from_url(rf"{_ADDRESS}[\w.-]+/([\w.-]+?)(?:\.git)?{_END}"),
     Field(pattern=r"^[\w.-]+$"),
+    from_url(rf"{_ADDRESS}[\w.-]+/([\w.-]+?)(?:\.git)?{_END}"),
     "The repository's name without its owner, e.g. hello-world",
 ]
-Number = Annotated[int, from_url(rf"{_ADDRESS}[\w.-]+/[\w.-]+/(?:[a-z]+/)+(\d+){_END}"), Field(ge=1)]
+Number = Annotated[int, Field(ge=1), from_url(rf"{_ADDRESS}[\w.-]+/[\w.-]+/(?:[a-z]+/)+(\d+){_END}")]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 Login = Annotated[str, Field(min_length=1)]
 Markdown = Annotated[str, Field(max_length=65_536)]

@@ -1,12 +1,14 @@
 """Fields of an event in Google Calendar's format."""
 
+import re
+from base64 import urlsafe_b64decode
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypedDict
 from uuid import NAMESPACE_URL, uuid5
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from mcpist.errors import ToolExecutionError
 from mcpist.tools.call import Call, Calls, given
@@ -19,6 +21,21 @@ Reminders = Annotated[
     "Pop-ups, in minutes before the start; [] for none, e.g. [10, 60]",
 ]
 SendUpdates = Literal["all", "externalOnly", "none"]
+
+
+_EVENT_PAGE = re.compile(r"https://(?:www|calendar)\.google\.com/calendar/(?:\S*[?&]eid=|\S*/eventedit/)([\w-]+)")
+
+
+def _event_of(value: object) -> object:
+    """Return the id in the address of an event's page, where it stands encoded before the calendar's."""
+    page = _EVENT_PAGE.match(value.strip()) if isinstance(value, str) else None
+    if page is None:
+        return value
+    encoded = page[1]
+    return urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode(errors="replace").partition(" ")[0]
+
+
+EVENT_OF_URL = BeforeValidator(_event_of)
 
 
 class EventOptions(TypedDict, total=False):

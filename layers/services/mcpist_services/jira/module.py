@@ -12,6 +12,7 @@ from mcpist.render.shows import shows
 from mcpist.tools.call import Call, CallResponse, path
 from mcpist.tools.module import Module, Scopes
 from mcpist.tools.paging import ExtraColumns, NextPage, Paging, Position, by_offset
+from mcpist.tools.pasted import from_url
 from mcpist_services.jira.presentation import LIST_FIELDS, other_fields
 from mcpist_services.jira.refusals import REFUSALS
 from mcpist_services.jira.synonyms import SYNONYMS
@@ -61,13 +62,25 @@ ISSUE = (
 )
 FOUND = shows(*ISSUE, "more", rows="issues")
 
-IssueKey = Annotated[str, Field(pattern=r"^(?:[A-Za-z][A-Za-z0-9_]*-[0-9]+|[0-9]+)$"), "Its key or id, e.g. ENG-42"]
-Project = Annotated[str, Field(min_length=1), "The project's key or id, e.g. ENG"]
+_SITE = r"https://[\w.-]+\.atlassian\.net/"
+_KEY = r"([A-Za-z][A-Za-z0-9_]*-[0-9]+)\b"
+IssueKey = Annotated[
+    str,
+    Field(pattern=r"^(?:[A-Za-z][A-Za-z0-9_]*-[0-9]+|[0-9]+)$"),
+    from_url(f"{_SITE}browse/{_KEY}", rf"{_SITE}[^?]*\?(?:[^#]*&)?selectedIssue={_KEY}"),
+    "Its key or id, e.g. ENG-42",
+]
+Project = Annotated[
+    str,
+    Field(min_length=1),
+    from_url(rf"{_SITE}(?:browse|(?:jira/[\w/]*)?projects)/([A-Za-z]\w*)"),
+    "The project's key or id, e.g. ENG",
+]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 Markdown = Annotated[str, Field(max_length=32_767)]
 Jql = Annotated[str, Field(min_length=1)]
 FieldIds = Annotated[list[Name], "More fields to show, by the ids of list_fields, e.g. customfield_10016"]
-Board = Annotated[int, Field(ge=1), "The id that list_boards shows"]
+Board = Annotated[int, Field(ge=1), from_url(rf"{_SITE}jira/[\w/]*boards/(\d+)"), "The id that list_boards shows"]
 
 SEARCH = Paging("maxResults", 100, ("nextPageToken",), _next_token, other_fields)
 

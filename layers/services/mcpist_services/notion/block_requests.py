@@ -60,7 +60,7 @@ def check_size(chunks: Sequence[BlockChunk]) -> None:
     if not chunks:
         raise InvalidRequest(field="markdown", problem="there is nothing in it")
     if sum(chunk.requests for chunk in chunks) > MAX_WRITE_REQUESTS:
-        problem = f"it takes more than {MAX_WRITE_REQUESTS} requests: append it in parts, or use update_page_content"
+        problem = f"it takes more than {MAX_WRITE_REQUESTS} requests: append it in parts"
         raise InvalidRequest(field="markdown", problem=problem)
 
 

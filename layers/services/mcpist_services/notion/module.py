@@ -11,6 +11,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.tools.call import given, path
 from mcpist.tools.module import Module
 from mcpist.tools.paging import Paging, by_field
+from mcpist.tools.pasted import from_url
 from mcpist_services.notion import properties as values
 from mcpist_services.notion.comments import comment_markdown
 from mcpist_services.notion.rich_text import Json, plain
@@ -53,7 +54,12 @@ PAGE_EXAMPLE = "59833787-2cf9-4fdf-8782-e53db20768a5"
 BLOCK_EXAMPLE = "c02fc1d3-db8b-45c5-a222-27595b15aea7"
 SOURCE_EXAMPLE = "d9824bdc-8445-4327-be8b-5b47500af6ce"
 
-Id = Annotated[str, Field(pattern=r"^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$")]
+NOTION = r"https://(?:[\w-]+\.)?notion\.(?:so|site|com)/"
+Id = Annotated[
+    str,
+    Field(pattern=r"^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$"),
+    from_url(rf"{NOTION}[^?#]*?([0-9a-f]{{32}})(?:[?#]|$)"),
+]
 DataSourceId = Annotated[Id, f"As search or get_database shows it; not the database's own id, e.g. {SOURCE_EXAMPLE}"]
 Title = Annotated[str, Field(min_length=1)]
 Markdown = Annotated[str, Field(min_length=1)]

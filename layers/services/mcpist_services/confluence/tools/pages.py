@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from mcpist.errors import Conflict, ToolExecutionError
 from mcpist.render.shows import DONE, shows, value_at
 from mcpist.tools.call import Call, Calls, changes, given, path
 from mcpist.tools.paging import Paging, by_link
@@ -122,11 +123,14 @@ def update_page(
     body: Annotated[Body | None, "Markdown; replaces the whole text, e.g. ## Goals"] = None,
     status: Annotated[Literal["current", "draft"] | None, "current publishes a draft"] = None,
     parent_id: Annotated[Id | None, "Move it under this page of its space, e.g. 65552"] = None,
+    version: Annotated[
+        int | None, Field(ge=1), "That you read: CONFLICT if somebody has changed it since, e.g. 4"
+    ] = None,
     message: Annotated[str | None, "Why, for the list of versions, e.g. Moved to May"] = None,
 ) -> Calls:
     """Change a page's title, text, place or status; fields that you leave out stay as they are."""
     fields = changes(title=title, body=storage_body(body), status=status, parentId=parent_id)
-    return _update_page(page_id, fields, given(message=message))
+    return _update_page(page_id, fields, version, given(message=message))
 
 
 @confluence.destroys(DONE, "deletePage")
@@ -164,13 +168,18 @@ def list_versions(page_id: PageId, sort: Literal["modified-date", "-modified-dat
     return Call("GET", page_path(page_id, "/versions"), {"sort": sort})
 
 
-def _update_page(page_id: str, fields: dict[str, Any], version: dict[str, Any]) -> Calls:
+def _update_page(page_id: str, fields: dict[str, Any], expected: int | None, version: dict[str, Any]) -> Calls:
     """Send the complete page, as Confluence requires: its current state with the changes, as its next version."""
     query = {} if "body" in fields else {"body-format": "storage"}
     page = (yield Call("GET", page_path(page_id), query)).json
+    if expected not in (None, page["version"]["number"]):
+        raise Conflict(what=f"the page {page_id}")
     current = {"id": page_id, "status": page["status"], "title": page["title"], "body": value_at(page, "body.storage")}
     # A draft has one version only.
     is_draft = "draft" in (page["status"], fields.get("status"))
     number = 1 if is_draft else page["version"]["number"] + 1
     body = {**current, **fields, "version": {"number": number, **version}}
-    return with_markdown((yield Call("PUT", page_path(page_id), json=body)).json)
+    try:
+        return with_markdown((yield Call("PUT", page_path(page_id), json=body)).json)
+    except ToolExecutionError as error:
+        raise (Conflict(what=f"the page {page_id}") if error.details["http_status"] == 409 else error) from None

@@ -10,6 +10,7 @@ from mcpist.render.shows import DONE, shows
 from mcpist.tools.call import Call, Calls, Work, changes, given, path
 from mcpist.tools.moments import Moment, When
 from mcpist_services.google_calendar.fields import (
+    EVENT_OF_URL,
     EventOptions,
     SendUpdates,
     conference_request,
@@ -51,7 +52,7 @@ NEW_EVENTS: tuple[dict[str, Any], ...] = (
 LISTED_EVENTS = ({"time_min": "2026-01-31T00:00:00+09:00"},)
 CHANGED_EVENTS: tuple[dict[str, Any], ...] = ({"summary": "Lunch with Ada"}, {"conference": True})
 
-EventId = Annotated[str, Field(min_length=1), "The id that list_events shows, e.g. 7k3f9q0m2a"]
+EventId = Annotated[str, Field(min_length=1), EVENT_OF_URL, "The id that list_events shows, e.g. 7k3f9q0m2a"]
 Begin = Annotated[Moment, "e.g. 2026-01-31T09:00:00+09:00"]
 Start = Annotated[When, "A date for all day; else a moment, or a time in timezone, e.g. 2026-01-31T09:00:00+09:00"]
 End = Annotated[When, "As start; for all day, the day after the last, e.g. 2026-01-31T10:00:00+09:00"]

@@ -8,16 +8,18 @@ from mcpist.errors import InvalidRequest
 from mcpist.markdown.reader import read
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call, Calls, path
+from mcpist.tools.pasted import from_url
 from mcpist_services.notion.block_requests import append, check_size, read_blocks
 from mcpist_services.notion.blocks import block_changes, blocks_of, single_block
 from mcpist_services.notion.chunks import BlockChunk, chunks_of
-from mcpist_services.notion.module import BLOCK_EXAMPLE, PAGE_EXAMPLE, Id, Markdown, notion
+from mcpist_services.notion.module import BLOCK_EXAMPLE, NOTION, PAGE_EXAMPLE, Id, Markdown, notion
 from mcpist_services.notion.rich_text import Json
 
 BLOCK = shows("id", "type", "in_trash")
 POSITIONS = ({"position": "start"}, {"after_block": BLOCK_EXAMPLE})
 
-BlockId = Annotated[Id, f"As list_blocks with ids shows it, e.g. {BLOCK_EXAMPLE}"]
+_OF_BLOCK = from_url(rf"{NOTION}[^#]*#([0-9a-f]{{32}})$")
+BlockId = Annotated[Id, _OF_BLOCK, f"As list_blocks with ids shows it, e.g. {BLOCK_EXAMPLE}"]
 Cursor = Annotated[
     str, "Go on where a cut list ended: its answer says the cursor, e.g. 7cab1e9f-4f0c-4d0b-93a4-5d1b7f3f5a11"
 ]

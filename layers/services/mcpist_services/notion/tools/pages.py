@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict
 from urllib.parse import unquote
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from mcpist.errors import InvalidRequest
 from mcpist.render.shows import shows
@@ -36,11 +36,8 @@ NEW_PAGES = (
 )
 PAGE_CHANGES = ({"title": "Roadmap 2027", "icon": "🚀", "is_locked": True}, {"properties": {"Status": "Done"}})
 CONTENT_CHANGES = (
-    {"markdown": "## Risks"},
-    {"markdown": "- One more", "after": "## Risks...known today."},
-    {"markdown": "## No risks", "content_range": "## Risks...known today."},
-    {"markdown": "# All new", "replace": True, "allow_deleting_content": True},
     {"content_updates": [{"old_str": "Draft", "new_str": "Final", "replace_all_matches": True}]},
+    {"replace_with": "# All new", "allow_deleting_content": True},
 )
 NEW_PARENTS = ({"parent_page_id": PAGE_EXAMPLE}, {"data_source_id": SOURCE_EXAMPLE})
 
@@ -55,13 +52,25 @@ Properties = Annotated[
     "By name: text, a number, true, a date (or start/end), an option, ids of people or pages, a list of these; null "
     'for empty; or an object in the format of Notion, e.g. {"Status": "Done", "Due": "2026-01-31"}',
 ]
-NewContent = Annotated[Markdown, "Added at the page's end, or where one of the next three says, e.g. ## Risks"]
-ContentRange = Annotated[str, "Replaces this text, given likewise, e.g. ## Risks...known today."]
+
+
+class Replacement(TypedDict):
+    """A text of a page, and what takes its place."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    old_str: Required[Annotated[str, Field(min_length=1)]]
+    new_str: Required[str]
+    replace_all_matches: NotRequired[bool]
+
+
 ContentUpdates = Annotated[
-    list[dict[str, Any]],
+    list[Replacement],
     Field(min_length=1, max_length=100),
-    'Instead of markdown: texts to find and their replacements, e.g. [{"old_str": "Draft", "new_str": "Final"}]',
+    "Texts to find, and what takes their place; one that is there twice is refused without replace_all_matches, "
+    'e.g. [{"old_str": "Draft", "new_str": "Final"}]',
 ]
+WholeText = Annotated[Markdown, "Instead: the whole new text, e.g. ## Goals"]
 
 
 @notion.lists(FOUND, "post-search")
@@ -150,18 +159,16 @@ def update_page(
 @notion.writes(shows("id", "truncated"), "update-page-markdown", uses=CONTENT_CHANGES)
 def update_page_content(
     page_id: PageId,
-    markdown: NewContent | None = None,
-    after: Annotated[str | None, "After this text: its first and last words, e.g. ## Risks...known today."] = None,
-    content_range: ContentRange | None = None,
-    replace: Annotated[bool, "Replaces the whole text"] = False,
     content_updates: ContentUpdates | None = None,
+    replace_with: WholeText | None = None,
     allow_deleting_content: Annotated[bool, "Even if pages or databases inside are deleted"] = False,
 ) -> Call:
-    """Change a page's text: add to it, or replace a part or all of it. Nest with tabs, as in get_page_content."""
-    body = _content_edit(notion_markdown(markdown), after, content_range, replace, content_updates)
-    if allow_deleting_content and body["type"] != "insert_content":
-        body[body["type"]]["allow_deleting_content"] = True
-    return Call("PATCH", _page_path(page_id, "/markdown"), json=body)
+    """Replace parts of a page's text, or all of it, in the Markdown of get_page_content. To add use append_blocks."""
+    edit = _content_edit(content_updates, notion_markdown(replace_with, "replace_with"))
+    if allow_deleting_content:
+        edit["allow_deleting_content"] = True
+    kind = "update_content" if content_updates else "replace_content"
+    return Call("PATCH", _page_path(page_id, "/markdown"), json={"type": kind, kind: edit})
 
 
 @notion.writes(WRITTEN, "move-page", idempotent=True, uses=NEW_PARENTS)
@@ -185,31 +192,18 @@ def _emoji(icon: str | None) -> Json | None:
     return {"type": "emoji", "emoji": icon} if icon else None
 
 
-def notion_markdown(markdown: str | None) -> str | None:
+def notion_markdown(markdown: str | None, field: str = "markdown") -> str | None:
     """Return Markdown in Notion's dialect, with its mentions; InvalidRequest if it marks lost content."""
     if markdown and "<!-- not carried:" in markdown:
         problem = "it has <!-- not carried --> in place of content of the page: read that with get_page_content"
-        raise InvalidRequest(field="markdown", problem=problem)
+        raise InvalidRequest(field=field, problem=problem)
     return markdown and _MENTION.sub(r'<mention-user url="user://\1"/>', markdown)
 
 
-def _content_edit(
-    markdown: str | None, after: str | None, content_range: str | None, replace: bool, updates: list[Json] | None
-) -> Json:
-    """Return the request for one of the four ways to change a page's text."""
-    places = {"after": after, "content_range": content_range, "replace": replace or None}
-    given_places = given(**places)
-    if (markdown is None) == (updates is None) or len(given_places) > 1 or (updates and given_places):
-        problem = f"give either content_updates, or markdown with at most one of {', '.join(places)}"
-        raise InvalidRequest(field="markdown", problem=problem)
-    if updates:
-        return {"type": "update_content", "update_content": {"content_updates": updates}}
-    if replace:
-        return {"type": "replace_content", "replace_content": {"new_str": markdown}}
-    if content_range:
-        change = {"content": markdown, "content_range": content_range}
-        return {"type": "replace_content_range", "replace_content_range": change}
-    return {"type": "insert_content", "insert_content": given(content=markdown, after=after)}
+def _content_edit(updates: list[Replacement] | None, text: str | None) -> Json:
+    if (updates is None) == (text is None):
+        raise InvalidRequest(field="content_updates", problem="give either content_updates or replace_with")
+    return {"content_updates": updates} if updates else {"new_str": text}
 
 
 def _with_properties(call: Call, properties: Mapping[str, Any] | None, schema: str | None) -> Work:
