@@ -17,7 +17,7 @@ from mcp_types import (
 from mcp_endpoint.exchange import Exchange
 from mcpist.errors import InvalidRequest, McpistError
 from mcpist.render.project import project
-from mcpist.running.gate import ToolUse, admit, get_upstream_prompt
+from mcpist.running.gate import ToolUse, admit, get_upstream_prompt, require
 from mcpist.tools.index import ModuleEntry, PromptEntry
 from mcpist.tools.permissions import Permissions
 
@@ -39,7 +39,7 @@ def list_prompts(permissions: Permissions) -> list[Prompt]:
 
 def get(exchange: Exchange, permissions: Permissions, name: str, arguments: Mapping[str, str]) -> GetPromptResult:
     """Return a prompt with its arguments filled in."""
-    module, entry = _find(permissions, name)
+    module, entry = _find(exchange, permissions, name)
     home = permissions.catalogue.module(module.name)
     if home.upstream:
         request, seconds = exchange.request_id, exchange.remaining
@@ -62,7 +62,7 @@ def complete(
     Values are those that the argument's schema lists, or a column of a list that its module names. If the list cannot
     be read there are no completions, and no error.
     """
-    module, fixed = _resolve_argument(permissions, reference, name)
+    module, fixed = _resolve_argument(exchange, permissions, reference, name)
     values = fixed or _column_values(exchange, permissions, module, name, other_arguments)
     typed = value.casefold()
     matches = [match for match in dict.fromkeys(values) if typed in match.casefold()]
@@ -73,11 +73,11 @@ def complete(
 
 
 def _resolve_argument(
-    permissions: Permissions, reference: PromptReference | ResourceTemplateReference, name: str
+    exchange: Exchange, permissions: Permissions, reference: PromptReference | ResourceTemplateReference, name: str
 ) -> tuple[ModuleEntry, list[str]]:
     """Return the module that an argument belongs to, and the values that its schema lists."""
     if isinstance(reference, PromptReference):
-        module, entry = _find(permissions, reference.name)
+        module, entry = _find(exchange, permissions, reference.name)
         prompt = permissions.catalogue.module(module.name).prompts.get(entry.name)
         properties = prompt.input_schema["properties"] if prompt else {}
         return module, properties.get(name, {}).get("enum", [])
@@ -107,11 +107,11 @@ def _column_values(
     return [str(row[column]) for row in project(result.json, tool.shows) if row[column] is not None]
 
 
-def _find(permissions: Permissions, name: str) -> tuple[ModuleEntry, PromptEntry]:
+def _find(exchange: Exchange, permissions: Permissions, name: str) -> tuple[ModuleEntry, PromptEntry]:
     for module in permissions.catalogue.index.modules.values():
         for prompt in module.prompts.values():
             if name == f"{module.name}.{prompt.name}":
-                permissions.require(module.name, prompt.tools)
+                require(permissions, module.name, prompt, exchange.request_id)
                 return module, prompt
     raise InvalidRequest(field="name", problem=f'there is no prompt "{name}"')
 

@@ -15,7 +15,7 @@ from mcpist.errors import FileNotFound
 from mcpist.files.answers import FILE_URI, content_of, describe_file, truncate
 from mcpist.files.ranges import read_part
 from mcpist.render.answer import compact_json
-from mcpist.running.gate import ToolUse, admit, read_upstream
+from mcpist.running.gate import ToolUse, admit, read_upstream, require
 from mcpist.tools.index import ModuleEntry, ResourceEntry
 from mcpist.tools.permissions import Permissions
 
@@ -117,10 +117,11 @@ def _read_tool(exchange: Exchange, permissions: Permissions, uri: str) -> tuple[
     name = uri.partition("://")[0].replace("-", "_")
     if not permissions.catalogue.index.modules.get(name):
         raise FileNotFound(path=uri)
-    home = permissions.catalogue.module(permissions.module(name).name)
+    entry, home = permissions.catalogue.index.modules[name], permissions.catalogue.module(name)
     for resource in home.resources.values():
         arguments = resource.arguments(uri)
         if arguments is not None:
+            require(permissions, name, entry.resources[resource.name], exchange.request_id)
             use = ToolUse(name, resource.tool.name, arguments, exchange.request_id)
             result, shows = admit(permissions, use).run(exchange.remaining), resource.tool.shows
             text = "\n".join(filter(None, [render(result.json, shows), result.more]))

@@ -16,7 +16,7 @@ from mcpist_services.upstream.categories import ResolvedCategory, SelectedTool, 
 from mcpist_services.upstream.configuration import Configuration, UpstreamServer
 from mcpist_services.upstream.connections import Identity, Upstreams
 from mcpist_services.upstream.listing import Listing
-from mcpist_services.upstream.trust import Pin, fingerprint, judge, review_warnings
+from mcpist_services.upstream.trust import Pin, fingerprint, judge, pin_name, review_warnings
 
 PERSONAL_ACCOUNT_PROBLEM = "it acts with each caller's own account, and this command has none"
 
@@ -96,7 +96,22 @@ def rows(
             said = (chosen.description or tool.description or "").strip().partition("\n")[0]
             found.append(ToolRow(resolved.name, chosen, state, tuple(review_warnings(tool)), pin, said, effect))
         found += _broken_rows(resolved, listings)
+    for server, listing in listings.items():
+        found += _waiting_materials(configured, server, listing, pins.get(server, {}))
     return found
+
+
+def _waiting_materials(
+    configured: Configuration, server: str, listing: Listing, pins: Mapping[str, Pin]
+) -> Iterator[ToolRow]:
+    """Return the resources and prompts of a server that wait for approval; others are approved when first seen."""
+    category = next(name for name, one in configured.all_categories.items() if server in one.servers)
+    for item in listing.materials:
+        state = judge(pins, item, named=True)
+        if state != "approved":
+            pin = Pin(pin_name(item), fingerprint(item), "operator", int(time.time()))
+            chosen, said = SelectedTool(server, pin.tool, named=True, enabled=True), item.description or ""
+            yield ToolRow(category, chosen, state, tuple(review_warnings(item)), pin, said, "reads")
 
 
 def _broken_rows(resolved: ResolvedCategory, listings: Mapping[str, Listing]) -> Iterator[ToolRow]:

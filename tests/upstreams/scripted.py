@@ -1,6 +1,7 @@
 """An upstream over stdio that says what a file of JSON says, as it is at that moment: no SDK, so it starts at once.
 
-The file: `{"tools": [...], "answers": {tool: result}, "resources": [...], "contents": {uri: [...]}, "prompts": [...]}`.
+The file: `{"tools": [...], "answers": {tool: result}, "resources": [...], "templates": [...],
+"contents": {uri: [...]}, "prompts": [...]}`.
 A tool without an answer tells its arguments. Where the file is missing, the server ends before it has begun.
 """
 
@@ -45,6 +46,8 @@ def response_to(script: dict[str, Any], request: dict[str, Any]) -> dict[str, An
             return {"result": {"resources": script["resources"]}}
         case "resources/read":
             return {"result": {"contents": script["contents"][params["uri"]]}}
+        case "resources/templates/list":
+            return {"result": {"resourceTemplates": script.get("templates", [])}}
         case "prompts/list":
             return {"result": {"prompts": script["prompts"]}}
         case "prompts/get":

@@ -17,6 +17,7 @@ from mcpist.errors import (
     ConfirmationPending,
     ConfirmationRequired,
     ConnectionRequired,
+    FileNotFound,
     InvalidArguments,
     McpistError,
     StaleConfirmation,
@@ -31,9 +32,10 @@ from mcpist.running.confirmation import Consent
 from mcpist.running.gate import CONFIRMED, ToolUse, admit, get_upstream_prompt, read_upstream, record_refusals
 from mcpist.settings import settings
 from mcpist.tools.catalogue import Catalogue
-from mcpist.tools.index import Index
+from mcpist.tools.index import Index, ModuleEntry, PromptEntry, ResourceEntry
 from mcpist.tools.module import Module
 from mcpist.tools.permissions import Permissions
+from mcpist.tools.search import WordIndex
 from tests.core.sample import CATALOGUE, EVERYTHING, caller
 
 UMA = replace(caller(EVERYTHING), proof=Proof("jwt", "j.w.t"))
@@ -178,7 +180,10 @@ class Notes:
 
     def __init__(self) -> None:
         self.roles: list[tuple[str, ...]] = []
-        self.index = Index.of([self.module("notes")])
+        resource = ResourceEntry("a", "file:///a", "", "text/plain", (), "", needs_allow=True)
+        prompt = PromptEntry("greet", "", (), (), needs_allow=True)
+        entry = replace(ModuleEntry.of(self.module("notes")), resources={"a": resource}, prompts={"greet": prompt})
+        self.index = Index([entry], WordIndex.of([]))
 
     def module(self, name: str) -> Module:
         return Module(name, "Notes.", api_version="1", upstream=self)  # type: ignore[arg-type]  # it calls no tool
@@ -190,12 +195,21 @@ class Notes:
         self.roles.append(caller.role_names)
 
 
-def test_a_resource_of_an_upstream_acts_in_the_roles_that_have_its_module() -> None:
+def test_an_upstream_is_asked_for_resources_and_prompts_in_the_permitting_roles() -> None:
     notes = Notes()
     catalogue = Catalogue("tests.core.sample", ("shop", "safe"), imported=lambda: [notes])
-    of = Permissions(caller(Role("writer", ("notes",)), Role("seller", ("shop",))), catalogue)
+    roles = (
+        Role("prompts", ("notes",), ("notes.prompts.*",)),
+        Role("neither", ("notes",)),
+        Role("resources", ("notes",), ("notes.*",), ("*.prompts.*",)),
+        Role("seller", ("shop",), ("*",)),
+    )
+    of = Permissions(caller(*roles), catalogue)
     read_upstream(of, "notes", "file:///a", "r1", 5)
     get_upstream_prompt(of, "notes", "greet", {}, "r2", 5)
-    assert notes.roles == [("writer",)] * 2
+    assert notes.roles == [("resources",), ("prompts",)]
+    with pytest.raises(FileNotFound):
+        read_upstream(of, "notes", "file:///b", "r3", 5)
     with pytest.raises(AuthorizationError):
         read_upstream(Permissions(caller(Role("seller", ("shop",))), catalogue), "notes", "file:///a", "r3", 5)
+    assert len(notes.roles) == 2

@@ -67,7 +67,7 @@ def test_a_registered_module_is_in_no_role_until_an_administrator_puts_it_there(
     assert "library" not in [module.name for module in of.modules()]
     for name in ("library", "library.get_book"):
         with pytest.raises(AuthorizationError):
-            of.require("library", [name.partition(".")[2]] if "." in name else [])
+            of.tool("library", name.partition(".")[2]) if "." in name else of.module("library")
 
 
 def test_other_organizations_do_not_see_it_and_pay_nothing(registrar: Registrar, aws: list[str]) -> None:

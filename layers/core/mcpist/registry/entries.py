@@ -115,7 +115,10 @@ class Registry:
             return self._tool_entry(module, module.tools[tool])
         if not tool and any(known is module for known in self._modules()):
             return self._module_entry(module)
-        self._permissions.require(module.name, [tool] if tool else ())
+        if tool:
+            self._permissions.tool(module.name, tool)
+        else:
+            self._permissions.module(module.name)
         module = self._permissions.catalogue.index.modules[module.name]
         return self._tool_entry(module, module.tools[tool]) if tool else self._module_entry(module)
 

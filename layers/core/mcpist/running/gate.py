@@ -5,9 +5,9 @@ that permit the tool, the service's limits, the run, and one audit row for the o
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcpist.caller import Caller
@@ -20,6 +20,7 @@ from mcpist.errors import (
     FileNotFound,
     InvalidRequest,
     McpistError,
+    ModuleNotFound,
     StaleConfirmation,
 )
 from mcpist.files.parameters import reference_names
@@ -29,6 +30,7 @@ from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.run import ServiceClient, account_links, audited, run
 from mcpist.running.run import ToolResult as ToolResult
 from mcpist.telemetry import audit
+from mcpist.tools.index import Material, ModuleEntry
 from mcpist.tools.module import Module, UpstreamClient
 from mcpist.tools.permissions import Permissions, acting_caller
 from mcpist.tools.tool import Tool
@@ -139,9 +141,15 @@ def account_name(admitted: AdmittedUse) -> str:
 def read_upstream(
     permissions: Permissions, module: str, uri: str, request: str, seconds: float
 ) -> "ReadResourceResult":
-    """Return a resource of the upstream server behind a category, unchanged."""
-    absence = FileNotFound(path=uri)
-    with _upstream_use(permissions, module, "resources/read", request, absence) as (caller, upstream):
+    """Return a resource of the upstream server behind a category, unchanged; FileNotFound if it does not list it."""
+
+    def find(entry: ModuleEntry) -> Material:
+        listed = next((one for one in entry.resources.values() if one.matches(uri)), None)
+        if listed is None:
+            raise FileNotFound(path=uri)
+        return listed
+
+    with _upstream_use(permissions, module, "resources/read", request, find) as (caller, upstream):
         return upstream.read(caller, uri, deadline=time.monotonic() + seconds)
 
 
@@ -149,9 +157,20 @@ def get_upstream_prompt(
     permissions: Permissions, module: str, prompt: str, arguments: Mapping[str, str], request: str, seconds: float
 ) -> "GetPromptResult":
     """Return a prompt of the upstream server behind a category."""
-    absence = InvalidRequest(field="name", problem=f'there is no prompt "{prompt}"')
-    with _upstream_use(permissions, module, "prompts/get", request, absence) as (caller, upstream):
+
+    def find(entry: ModuleEntry) -> Material:
+        if prompt not in entry.prompts:
+            raise InvalidRequest(field="name", problem=f'there is no prompt "{prompt}"')
+        return entry.prompts[prompt]
+
+    with _upstream_use(permissions, module, "prompts/get", request, find) as (caller, upstream):
         return upstream.get_prompt(caller, prompt, arguments, deadline=time.monotonic() + seconds)
+
+
+def require(permissions: Permissions, module: str, material: Material, request: str) -> None:
+    """Raise why a caller may not use a resource or a prompt, with an audit row."""
+    with _refusals_audited(permissions.caller, ToolUse(module, material.listed_in(module).name, {}, request)):
+        permissions.require(module, material)
 
 
 def record_refusals(caller: Caller, errors: Iterable[McpistError], request: str) -> None:
@@ -177,16 +196,18 @@ def _confirm(admitted: AdmittedUse, consent: Consent) -> None:
 
 @contextmanager
 def _upstream_use(
-    permissions: Permissions, module: str, method: str, request: str, absence: McpistError
+    permissions: Permissions, module: str, method: str, request: str, find: Callable[[ModuleEntry], Material]
 ) -> Iterator[tuple[Caller, UpstreamClient]]:
-    """Yield the caller in the roles that have the module, and the client of its server; `absence` if it has none."""
+    """Yield the caller in the roles that permit what `find` returns, and the client of its server."""
     caller = permissions.caller
     with _refusals_audited(caller, ToolUse(module, method, {}, request)):
         entry = permissions.module(module)
+        material = find(entry)
+        permissions.require(entry.name, material)
     upstream = permissions.catalogue.module(entry.name).upstream
-    caller = replace(caller, roles=tuple(role for role in caller.roles if entry.name in role.modules))
     if upstream is None:
-        raise absence
+        raise ModuleNotFound(module=module, known="")
+    caller = acting_caller(caller, material.listed_in(entry.name))
     with audited(caller, module=entry.name, tool=method, request=request):
         yield caller, upstream
 

@@ -93,7 +93,8 @@ def unmatched_patterns(organization: Organization, catalogue: Catalogue, categor
         *organization.modules,
         *(name for name, module in index.modules.items() if not module.tools),
     }
-    names = [f"{tool.module}.{tool.name}" for tool in index.tools]
+    listed = (one.listed_in(module.name) for module in index.modules.values() for one in module.materials)
+    names = [f"{one.module}.{one.name}" for one in (*index.tools, *listed)]
     masks = {"disabled": organization.disabled}
     found = []
     for role in organization.roles.values():

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from mcpist.tools.module import FIRST_RELEASE, Module, ModuleKind
 from mcpist.tools.prompt import Prompt
-from mcpist.tools.resource import Resource
+from mcpist.tools.resource import Resource, matches_template
 from mcpist.tools.search import JoinedWordIndex, WordIndex
 from mcpist.tools.tool import Effect, Tool
 
@@ -46,7 +46,7 @@ class ToolEntry:
 
 @dataclass(frozen=True, slots=True)
 class ResourceEntry:
-    """A resource as it is listed, with the tool that reads it."""
+    """A resource as it is listed, with the tool that reads it, if one does."""
 
     name: str
     template: str
@@ -54,6 +54,21 @@ class ResourceEntry:
     mime_type: str
     variables: tuple[str, ...]
     tool: str
+    needs_allow: bool = False
+    """Whether a role has it only where one of the role's masks allows it."""
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The tools that it needs."""
+        return (self.tool,) if self.tool else ()
+
+    def listed_in(self, module: str) -> ToolEntry:
+        """Return it as permissions see it: like a tool that reads, with a name of its own."""
+        return ToolEntry(module, f"resources.{self.name}", "reads", self.needs_allow, "")
+
+    def matches(self, uri: str) -> bool:
+        """Return whether an address is this resource's, or one that its template makes."""
+        return matches_template(self.template, uri) if self.variables else uri == self.template
 
     @classmethod
     def of(cls, resource: Resource) -> Self:
@@ -76,6 +91,12 @@ class PromptEntry:
     description: str
     arguments: tuple[dict[str, Any], ...]
     tools: tuple[str, ...]
+    needs_allow: bool = False
+    """Whether a role has it only where one of the role's masks allows it."""
+
+    def listed_in(self, module: str) -> ToolEntry:
+        """Return it as permissions see it: like a tool that reads, with a name of its own."""
+        return ToolEntry(module, f"prompts.{self.name}", "reads", self.needs_allow, "")
 
     @classmethod
     def of(cls, prompt: Prompt) -> Self:
@@ -87,6 +108,10 @@ class PromptEntry:
             for name, spec in schema["properties"].items()
         ]
         return cls(prompt.name, prompt.description, tuple(arguments), tuple(tool.name for tool in prompt.tools))
+
+
+type Material = ResourceEntry | PromptEntry
+"""A module's resource or prompt, whose masks are written like `rag.resources.*` or `notes.prompts.review`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +133,11 @@ class ModuleEntry:
     """False for a category whose tools could not be read yet."""
     kind: ModuleKind = "service"
     registered_at: str = FIRST_RELEASE
+
+    @property
+    def materials(self) -> tuple[Material, ...]:
+        """Its resources and prompts."""
+        return (*self.resources.values(), *self.prompts.values())
 
     @classmethod
     def of(cls, module: Module) -> Self:

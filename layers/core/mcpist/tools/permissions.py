@@ -19,7 +19,7 @@ from mcpist.errors import (
     ToolNotFound,
 )
 from mcpist.tools.catalogue import Catalogue, CatalogueView, nearest
-from mcpist.tools.index import Index, ModuleEntry, PromptEntry, ResourceEntry, ToolEntry
+from mcpist.tools.index import Index, Material, ModuleEntry, PromptEntry, ResourceEntry, ToolEntry
 from mcpist.tools.role_rules import ListedTool, is_disabled, refusing_rule, role_permits
 from mcpist.tools.tool import Tool
 
@@ -43,8 +43,8 @@ class Permissions:
         self.catalogue: CatalogueView = catalogue.of(caller)
 
     def modules(self) -> Iterator[ModuleEntry]:
-        """Yield the modules with a tool for this caller, and those of which that is not known yet."""
-        return (one for one in self.catalogue.index.modules.values() if self.tools(one) or self._may_get_tools(one))
+        """Yield the modules with anything for this caller, and those of which that is not known yet."""
+        return (one for one in self.catalogue.index.modules.values() if self._has_part(one) or self._may_get_tools(one))
 
     def module(self, name: str) -> ModuleEntry:
         """Return a module by its name, or raise the error that says why not."""
@@ -57,12 +57,12 @@ class Permissions:
         return [tools[number] for number in self._view.get(module.name, ())]
 
     def resources(self, module: ModuleEntry) -> list[ResourceEntry]:
-        """Return the module's resources whose tool this caller may use; one without a tool comes with the module."""
-        return [one for one in module.resources.values() if not one.tool or self.allows(module.tools[one.tool])]
+        """Return the module's resources that this caller may read."""
+        return [one for one in module.resources.values() if self._allows_material(module, one)]
 
     def prompts(self, module: ModuleEntry) -> list[PromptEntry]:
-        """Return the module's prompts all of whose tools this caller may use."""
-        return [one for one in module.prompts.values() if all(self.allows(module.tools[tool]) for tool in one.tools)]
+        """Return the module's prompts that this caller may use."""
+        return [one for one in module.prompts.values() if self._allows_material(module, one)]
 
     def search(self, query: str, limit: int = 10) -> list[ToolEntry]:
         """Return the caller's tools that fit a task, best first."""
@@ -80,12 +80,17 @@ class Permissions:
         self._decide(self.TOOL_DECISIONS, module_name, name)
         return self.catalogue.module(module_name).tools[name]
 
-    def require(self, module: str, tools: Collection[str]) -> None:
-        """Raise why the caller may not use what comes with these tools of a module, or with the module alone."""
-        for name in tools:
+    def require(self, module: str, material: Material) -> None:
+        """Raise why the caller may not use a resource or a prompt: its tools, or its own masks."""
+        for name in material.tools:
             self.tool(module, name)
-        if not tools:
+        if not material.tools:
             self.module(module)
+        listed = material.listed_in(module)
+        if not self._permits(listed):
+            raise AuthorizationError(name=_full_name(module, listed.name))
+        if not self.allows(listed):
+            raise ToolDisabled(name=_full_name(module, listed.name))
 
     def load_tools(self, modules: Collection[str]) -> None:
         """Read the tools of these modules where they are not known yet; not of those that the caller cannot use."""
@@ -106,6 +111,15 @@ class Permissions:
     def allows(self, tool: ListedTool) -> bool:
         """Whether this caller may use the tool."""
         return _allows(self.caller.roles, self.caller.disabled, tool, reading_only=self.caller.reading_only)
+
+    def _allows_material(self, module: ModuleEntry, material: Material) -> bool:
+        """Whether this caller may use a resource or a prompt, and all tools that it needs."""
+        needed = (material.listed_in(module.name), *(module.tools[name] for name in material.tools))
+        return all(map(self.allows, needed))
+
+    def _has_part(self, module: ModuleEntry) -> bool:
+        """Whether this caller has any of a module's tools, resources and prompts."""
+        return bool(self.tools(module) or self.resources(module) or self.prompts(module))
 
     def _decide(self, decisions: Iterable[Decision], module: str, tool: str) -> None:
         """Raise the refusal of the first decision that says no."""
@@ -136,13 +150,14 @@ class Permissions:
     def _refuse_without_role(self, module: str, tool: str) -> McpistError | None:
         """Refuse a module of which no role permits anything."""
         entry = self.catalogue.index.modules[module]
-        permitted = any(map(self._permits, entry.tools.values())) if entry.tools else self._has(module)
+        listed = (one.listed_in(module) for one in entry.materials)
+        permitted = any(map(self._permits, (*entry.tools.values(), *listed))) if entry.tools else self._has(module)
         return None if permitted or self._may_get_tools(entry) else AuthorizationError(name=_full_name(module, tool))
 
     def _refuse_disabled_module(self, module: str, tool: str) -> McpistError | None:
         """Refuse a module of which everything that the roles permit is switched off."""
         entry = self.catalogue.index.modules[module]
-        if self._may_get_tools(entry) or self.tools(entry):
+        if self._may_get_tools(entry) or self._has_part(entry):
             return None
         kind = ReadingOnly if self._is_only_for_writing(entry) else ToolDisabled
         return kind(name=_full_name(module, tool))

@@ -8,9 +8,29 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
+from mcpist.patterns import compile_pattern
 from mcpist.tools.tool import Tool
+from mcpist.visible_text import visible
 
 _VARIABLE = re.compile(r"\{(\+?)(\w+)\}")
+
+
+# What an expression of a template can become, by its operator (RFC 6570).
+_EXPRESSION = re.compile(r"\{([+#./;?&]?)[^{}]*\}")
+_EXPANSIONS = {"+": ".*", "#": "(?:#.*)?", "/": "(?:/[^?#]*)?", "?": r"(?:\?[^#]*)?", "&": "(?:&[^#]*)?"}
+_SIMPLE_EXPANSION = "[^/?#]*"
+
+
+def matches_template(template: str, uri: str) -> bool:
+    """Return whether a template (RFC 6570) can make an address; none makes one that leads to a parent folder."""
+    path = unquote(unquote(uri))
+    if visible(path) != path or {"{", "}"} & set(uri) or ".." in re.split(r"[/\\?#]", path):
+        return False
+    parts = _EXPRESSION.split(template)
+    pattern = re.escape(parts[0])
+    for operator, text in zip(parts[1::2], parts[2::2], strict=True):
+        pattern += _EXPANSIONS.get(operator, _SIMPLE_EXPANSION) + re.escape(text)
+    return compile_pattern(pattern, "uri").fullmatch(uri) is not None
 
 
 @dataclass(frozen=True, eq=False)

@@ -143,29 +143,29 @@ def _record_approval(
 
 
 def tool_states(caller: Caller, module: RegisteredModule, definition: definitions.Definition) -> list[ToolState]:
-    """Return the tools of a module: those of a server as it last listed them to the caller, with its approvals."""
+    """Return the tools of a module: those of a server as it last listed them to the caller, with its approvals.
+
+    Resources and prompts are among them while they wait for approval.
+    """
     if "overlay" in definition:
         index = Index.load(definition["index"])
         return [ToolState(tool.name, tool.line, "approved", (), "") for tool in index.tools]
     from mcpist_services.upstream import lists
     from mcpist_services.upstream.identities import owner
     from mcpist_services.upstream.registered import know_server
-    from mcpist_services.upstream.trust import fingerprint, judge, review_warnings
+    from mcpist_services.upstream.trust import fingerprint, judge, pin_name, review_warnings
 
     key = _server_key(caller, module)
     know_server(key, definition)
     lists.forget(key)
     named = definition["tools"].get("includeNames", ())
     known = lists.server_state(key, owner(caller, key))
+    tools, materials = (known.cached.listing.tools, known.cached.listing.materials) if known.cached else ((), ())
+    states = [(tool, judge(known.pins, tool, named=tool.name in named)) for tool in tools]
+    seen = [(material, judge(known.pins, material, named=True)) for material in materials]
     return [
-        ToolState(
-            name=tool.name,
-            description=tool.description or "",
-            state=judge(known.pins, tool, named=tool.name in named),
-            warnings=tuple(review_warnings(tool)),
-            fingerprint=fingerprint(tool),
-        )
-        for tool in (known.cached.listing.tools if known.cached else ())
+        ToolState(pin_name(item), item.description or "", state, tuple(review_warnings(item)), fingerprint(item))
+        for item, state in (*states, *(each for each in seen if each[1] != "approved"))
     ]
 
 

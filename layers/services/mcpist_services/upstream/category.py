@@ -15,6 +15,7 @@ from mcpist.tools.tool import ModuleMetadata
 from mcpist.tools.upstream_tool import UpstreamTool, effect_of
 from mcpist_services.upstream.categories import ResolvedCategory, SelectedTool, select_tool
 from mcpist_services.upstream.checked_items import RejectedItem
+from mcpist_services.upstream.listing import ServerMaterial
 from mcpist_services.upstream.lists import ServerState
 from mcpist_services.upstream.peers import CategoryPeers
 from mcpist_services.upstream.registered import label, server_of
@@ -49,8 +50,13 @@ class CategoryModule(Module):
         prefixes = {
             server: URI_PREFIX.format(category=resolved.name, server=label(server)) for server in self._owned_servers
         }
-        listings = self._listings
-        prompts = {prompt.name: server for server in self._owned_servers[::-1] for prompt in listings[server].prompts}
+        self._materials = {server: self._approved_materials(server) for server in self._owned_servers}
+        prompts = {
+            one.name: server
+            for server in self._owned_servers[::-1]
+            for one in self._materials[server]
+            if isinstance(one, mcp_types.Prompt)
+        }
         peers = CategoryPeers(resolved.name, prefixes, prompts)
         super().__init__(
             resolved.name,
@@ -99,7 +105,7 @@ class CategoryModule(Module):
             entry,
             tools=tools,
             registered_at=min((tool.about["registered_at"] for tool in tools.values()), default=""),
-            resources={one.name: one for one in self._resource_entries()},
+            resources={one.template: one for one in self._resource_entries()},
             prompts={one.name: one for one in self._prompt_entries()},
             notes=self._notes(),
             listed=self.is_listed,
@@ -116,6 +122,11 @@ class CategoryModule(Module):
             not_listed = SchemaFetchError(service=label(self.servers[0]), problem="it has not answered yet")
             found = failures[0] if failures else not_listed
         return type(found)(**found.details) if found else None  # the caller that raises it adds the place
+
+    def _approved_materials(self, server: str) -> list[ServerMaterial]:
+        """Return the resources and prompts of a server that are as they were pinned."""
+        pins = self._known[server].pins
+        return [one for one in self._listings[server].materials if judge(pins, one, named=False) == "approved"]
 
     def _add_tool(self, chosen: SelectedTool, given: mcp_types.Tool) -> None:
         """Offer a tool, unless it is disabled or not approved."""
@@ -166,20 +177,29 @@ class CategoryModule(Module):
         return notes
 
     def _resource_entries(self) -> Iterator[ResourceEntry]:
-        for server in self._owned_servers:
+        for server, materials in self._materials.items():
             prefix = URI_PREFIX.format(category=self.name, server=label(server))
-            for one in self._listings[server].resources:
-                kind = one.mime_type or DEFAULT_MIME_TYPE
-                yield ResourceEntry(one.name, f"{prefix}{one.uri}", one.description or "", kind, (), "")
-            for many in self._listings[server].resource_templates:
-                address, kind = f"{prefix}{many.uri_template}", many.mime_type or DEFAULT_MIME_TYPE
-                yield ResourceEntry(many.name, address, many.description or "", kind, ("...",), "")
+            for one in materials:
+                if isinstance(one, mcp_types.Prompt):
+                    continue
+                is_template = isinstance(one, mcp_types.ResourceTemplate)
+                address = one.uri_template if isinstance(one, mcp_types.ResourceTemplate) else str(one.uri)
+                yield ResourceEntry(
+                    one.name,
+                    f"{prefix}{address}",
+                    one.description or "",
+                    one.mime_type or DEFAULT_MIME_TYPE,
+                    ("...",) if is_template else (),
+                    tool="",
+                    needs_allow=True,
+                )
 
     def _prompt_entries(self) -> Iterator[PromptEntry]:
-        for server in reversed(self._owned_servers):
-            for one in self._listings[server].prompts:
-                arguments = tuple(_argument(argument) for argument in one.arguments or ())
-                yield PromptEntry(one.name, one.description or "", arguments, ())
+        for materials in reversed(self._materials.values()):
+            for one in materials:
+                if isinstance(one, mcp_types.Prompt):
+                    arguments = tuple(map(_argument, one.arguments or ()))
+                    yield PromptEntry(one.name, one.description or "", arguments, (), needs_allow=True)
 
 
 def _overridden(given: mcp_types.Tool, chosen: SelectedTool) -> mcp_types.Tool:

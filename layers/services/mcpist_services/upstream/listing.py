@@ -16,6 +16,7 @@ from mcpist.errors import SchemaFetchError
 from mcpist_services.upstream.checked_items import ITEM_TYPES, ListCheck, ListTooLarge, RejectedItem
 
 MAX_LISTING_PAGES = 500
+MAX_MATERIALS = 200  # of a server: each is pinned when it is first seen
 
 _KIND_OF_METHOD: Mapping[str, str] = {
     "tools/list": "tools",
@@ -25,6 +26,9 @@ _KIND_OF_METHOD: Mapping[str, str] = {
 }
 # The checks of the lists that this task reads.
 _checks: ContextVar[Mapping[str, ListCheck]] = ContextVar("checks")
+
+
+type ServerMaterial = mcp_types.Resource | mcp_types.ResourceTemplate | mcp_types.Prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,12 @@ class Listing:
     resource_templates: tuple[mcp_types.ResourceTemplate, ...] = ()
     prompts: tuple[mcp_types.Prompt, ...] = ()
     rejected: tuple[RejectedItem, ...] = ()
+
+    @property
+    def materials(self) -> tuple[ServerMaterial, ...]:
+        """Its prompts, templates and resources, as many as are offered."""
+        found: list[ServerMaterial] = [*self.prompts, *self.resource_templates, *self.resources]
+        return tuple(found[:MAX_MATERIALS])
 
 
 async def read(client: Client) -> Listing:

@@ -3,8 +3,8 @@
 Items (`pk`, `sk`):
 
     upstream#SERVER, list#0          what the server offers everybody, compressed; a long list has more parts
-    upstream#SERVER, pin#TOOL        the approval of one tool; it never expires
-    upstream#SERVER#ORG#USER, list#0 what it offers one user, where its list depends on the user
+    upstream#SERVER, pin#TOOL        the approval of one tool, resource or prompt; it never expires
+    upstream#SERVER#ORG#USER, list#0 what it offers one user, where its list depends on the user, with pin# items, too
     ORG#upstream#NAME#HASH, ...      the same of a server that an organization registered
 
 So one Query reads all of a server, and a cold sandbox asks no upstream.
@@ -51,6 +51,11 @@ _LISTING_MODELS: Mapping[str, Any] = {
 }
 
 
+type ListOwner = tuple[str, str]
+
+EVERYBODY: ListOwner = ("", "")
+
+
 @dataclass(frozen=True, slots=True)
 class CachedListing:
     """A server's listing and when it was read; valid `until` a time by the wall clock."""
@@ -75,6 +80,8 @@ class ServerState:
     cached: CachedListing | None = None
     pins: Mapping[str, Pin] = field(default_factory=dict)
     failure: McpistError | None = None
+    owner: ListOwner = EVERYBODY
+    """Who the list is for, and its approvals of resources and prompts, if the server says that it is private."""
     checked_at: float = 0.0
     retry_at: float = 0.0
 
@@ -85,10 +92,7 @@ class ServerState:
         return self.cached.digest if self.cached else "", approved, repr(self.failure) if self.failure else ""
 
 
-type ListOwner = tuple[str, str]
 type Fetch = Callable[[], Listing]
-
-EVERYBODY: ListOwner = ("", "")
 
 _memory: Memory[tuple[str, ListOwner], ServerState] = Memory(math.inf, MAX_MEMORY_ENTRIES)
 
@@ -106,7 +110,8 @@ def server_state(server: str, owner: ListOwner = EVERYBODY) -> ServerState:
     except StoreUnavailable as error:
         return ServerState(failure=error, retry_at=time.time() + RETRY_DELAY_SECONDS)
     failure = None if cached and not cached.is_stale else found.failure
-    state = replace(found, cached=cached, pins=approved, failure=failure, checked_at=time.time())
+    whose = owner if cached and cached.listing.scope == "private" else EVERYBODY
+    state = replace(found, cached=cached, pins=approved, failure=failure, owner=whose, checked_at=time.time())
     return _memory.put((server, owner), state)
 
 
@@ -120,7 +125,8 @@ def refreshed(server: str, owner: ListOwner, fetch: Fetch) -> ServerState:
     except McpistError as error:  # after connecting an account nobody should have to wait
         retry_at = time.time() + RETRY_DELAY_SECONDS if error.retryable else 0.0
         return _memory.put((server, owner), replace(found, failure=error, retry_at=retry_at))
-    return _memory.put((server, owner), replace(found, cached=cached, failure=None, retry_at=0.0))
+    whose = owner if cached.listing.scope == "private" else EVERYBODY
+    return _memory.put((server, owner), replace(found, cached=cached, failure=None, owner=whose, retry_at=0.0))
 
 
 def store(server: str, owner: ListOwner, listing: Listing) -> CachedListing:
@@ -151,17 +157,20 @@ def store(server: str, owner: ListOwner, listing: Listing) -> CachedListing:
     return CachedListing(listing, digest, until)
 
 
-def pins(server: str) -> dict[str, Pin]:
-    """Return the approvals of a server's tools from the table."""
-    return _pins(_table().query(_partition(server, EVERYBODY), _PIN))
+def pins(server: str, owner: ListOwner = EVERYBODY) -> dict[str, Pin]:
+    """Return the approvals of a server's items from the table; those for everybody win over the owner's own."""
+    found: dict[str, Pin] = {}
+    for whose in dict.fromkeys((owner, EVERYBODY)):
+        found |= _pins(_table().query(_partition(server, whose), _PIN))
+    return found
 
 
-def approve(server: str, approved: Iterable[Pin], *, again: bool = True) -> None:
-    """Store approvals; unless `again`, only of tools that have none: the first sandbox to see a tool pins it."""
+def approve(server: str, approved: Iterable[Pin], *, again: bool = True, owner: ListOwner = EVERYBODY) -> None:
+    """Store approvals; unless `again`, only of items that have none: the first sandbox to see an item pins it."""
     for pin in approved:
         with suppress(ConditionFailed):
             _table().update(
-                _partition(server, EVERYBODY),
+                _partition(server, owner),
                 f"{_PIN}{pin.tool}",
                 "SET #fingerprint = :fingerprint, #by = :by, #approved_at = :at",
                 values={":fingerprint": pin.fingerprint, ":by": pin.by, ":at": pin.approved_at},
@@ -180,7 +189,8 @@ def _read(server: str, owner: ListOwner) -> tuple[CachedListing | None, dict[str
     items = _table().query(_partition(server, EVERYBODY))
     cached = _cached_listing(server, items)
     if cached is None and owner != EVERYBODY:
-        cached = _cached_listing(server, _table().query(_partition(server, owner), _LIST))
+        own = _table().query(_partition(server, owner))
+        return _cached_listing(server, own), {**_pins(own), **_pins(items)}
     return cached, _pins(items)
 
 

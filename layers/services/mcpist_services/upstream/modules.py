@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from mcpist.caller import Caller
 from mcpist.errors import ApprovalRequired, McpistError
@@ -26,7 +26,7 @@ from mcpist_services.upstream.connections import Listing, upstreams
 from mcpist_services.upstream.identities import identity_for, owner
 from mcpist_services.upstream.lists import ServerState
 from mcpist_services.upstream.registered import Offer, offered_to
-from mcpist_services.upstream.trust import Pin, fingerprint, judge
+from mcpist_services.upstream.trust import ListedItem, Pin, fingerprint, judge, pin_name
 
 FIRST_LIST_TIMEOUT_SECONDS = 10.0  # for the first list of a server
 REFRESH_TIMEOUT_SECONDS = 4.0  # for a newer list of a server: the last one can be shown instead
@@ -114,14 +114,14 @@ class Categories:
 
 
 def _build(known: Mapping[str, ServerState], offer: Offer) -> BuiltCategories:
-    """Build all categories, once for each state of their sources; tools that could not be pinned are tried again."""
+    """Build all categories, once for each state of their sources; items that could not be pinned are tried again."""
     key = tuple((server, one.version) for server, one in known.items())
     if found := _builds.get(key):
         return found
     listed = {server: [tool.name for tool in one.cached.listing.tools] for server, one in known.items() if one.cached}
     resolved = [resolve(name, category, listed) for name, category in offer.categories.items()]
     pinned = {
-        server: replace(known[server], pins=_pin_named_tools(server, known[server], resolved)) for server in listed
+        server: replace(known[server], pins=_pin_first_seen(server, known[server], resolved)) for server in listed
     }
     made = _build_modules(resolved, {**known, **pinned}, offer)
     if all(pin.fingerprint for one in pinned.values() for pin in one.pins.values()):
@@ -147,24 +147,35 @@ def _build_modules(
     return BuiltCategories(modules, Index([module.entry for module in modules.values()], words))
 
 
-def _pin_named_tools(server: str, known: ServerState, resolved: Iterable[ResolvedCategory]) -> Mapping[str, Pin]:
-    """Return the approvals, with those of tools that are seen for the first time and named in the configuration."""
+def _pin_first_seen(server: str, known: ServerState, resolved: Iterable[ResolvedCategory]) -> Mapping[str, Pin]:
+    """Return the approvals, with those of items that are seen for the first time.
+
+    A tool is approved then if the configuration names it, a resource or a prompt in any case: roles need a mask for it.
+    """
+    if known.cached is None:
+        return known.pins
     chosen = [one for category in resolved for one in category.tools.values()]
-    named = {one.tool for one in chosen if one.server == server and one.named} - known.pins.keys()
-    tools = known.cached.listing.tools if known.cached else ()
-    now = int(time.time())
-    first = [
-        Pin(tool.name, fingerprint(tool), "name", now)
-        for tool in tools
-        if tool.name in named and judge(known.pins, tool, named=True) == "approved"
-    ]
-    if not first:
+    named = {one.tool for one in chosen if one.server == server and one.named}
+    tools = _first_pins(known.pins, (tool for tool in known.cached.listing.tools if tool.name in named), "name")
+    materials = _first_pins(known.pins, known.cached.listing.materials, "sight")
+    if not tools and not materials:
         return known.pins
     try:
-        lists.approve(server, first, again=False)
-        return lists.pins(server)
-    except McpistError:  # a tool that cannot be pinned now is not trusted either
-        return {**known.pins, **{pin.tool: replace(pin, fingerprint="") for pin in first}}
+        lists.approve(server, tools, again=False)
+        lists.approve(server, materials, again=False, owner=known.owner)
+        return lists.pins(server, known.owner)
+    except McpistError:  # an item that cannot be pinned now is not trusted either
+        return {**known.pins, **{pin.tool: replace(pin, fingerprint="") for pin in (*tools, *materials)}}
+
+
+def _first_pins(pins: Mapping[str, Pin], items: Iterable[ListedItem], by: Literal["name", "sight"]) -> list[Pin]:
+    """Return the approvals of items that have none and hide no characters."""
+    now = int(time.time())
+    return [
+        Pin(pin_name(item), fingerprint(item), by, now)
+        for item in items
+        if pin_name(item) not in pins and judge(pins, item, named=True) == "approved"
+    ]
 
 
 def _log_resolution(resolved: Collection[ResolvedCategory], modules: Iterable[CategoryModule]) -> None:

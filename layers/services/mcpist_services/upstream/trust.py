@@ -9,63 +9,86 @@ from typing import TYPE_CHECKING, Any, Literal
 from mcpist.visible_text import hidden_characters
 
 if TYPE_CHECKING:
-    from mcp_types import Tool
+    from mcp_types import Prompt, Resource, ResourceTemplate, Tool
 
 META_TOOLS = frozenset({"get_module_schema", "call", "batch", "get_category_tools", "call_category_tool"})
 MAX_DESCRIPTION_CHARACTERS = 4_000
 MAX_NAME_CHARACTERS = 128
 # The fields of a tool that a model reads, or that permissions depend on.
 PINNED_FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+# Those of a resource, a template or a prompt; the time of a resource's last change is none of them.
+PINNED_MATERIAL_FIELDS = ("name", "title", "description", "uri", "uriTemplate", "mimeType", "arguments")
+MAX_URI_CHARACTERS = 400
+type ListedItem = Tool | Resource | ResourceTemplate | Prompt
 type Verdict = Literal["approved", "changed", "new", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """The approval of a tool, by its name in the configuration or by the operator, valid for one fingerprint."""
+    """The approval of a tool, by its name in the configuration or by the operator, valid for one fingerprint.
+
+    That of a resource or a prompt, by its first sight or by the operator, has a name that no tool may have.
+    """
 
     tool: str
     fingerprint: str
-    by: Literal["name", "operator"]
+    by: Literal["name", "sight", "operator"]
     approved_at: int
 
 
-def fingerprint(tool: "Tool") -> str:
-    """Return the SHA-256 of everything in a tool that a model reads; the order of keys does not count."""
-    dumped = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
-    pinned = {key: _canonical(dumped[key]) for key in PINNED_FIELDS if key in dumped}
+def pin_name(item: "ListedItem") -> str:
+    """Return the name under which an item is approved: a tool's own, or that of a list and the name or address."""
+    return item.name if hasattr(item, "input_schema") else " ".join(_kind_and_address(item))
+
+
+def fingerprint(item: "ListedItem") -> str:
+    """Return the SHA-256 of everything in an item that a model reads; the order of keys does not count."""
+    pinned = {key: _canonical(value) for key, value in _pinned_fields(item).items()}
     return hashlib.sha256(json.dumps(pinned, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def judge(pins: Mapping[str, Pin], tool: "Tool", *, named: bool) -> Verdict:
-    """Return whether a tool may be shown and run: as it was pinned, or at first sight if it is named.
+def judge(pins: Mapping[str, Pin], item: "ListedItem", *, named: bool) -> Verdict:
+    """Return whether an item may be shown and used: as it was pinned, or at first sight if it is named.
 
-    `new` and `changed` wait for approval, and so does a named tool with hidden characters. `refused` cannot be
+    `new` and `changed` wait for approval, and so does a named item with hidden characters. `refused` cannot be
     approved.
     """
-    if name_problem(tool.name):
+    if item_problem(item):
         return "refused"
-    pin = pins.get(tool.name)
+    pin = pins.get(pin_name(item))
     if pin is not None:
-        return "approved" if pin.fingerprint == fingerprint(tool) else "changed"
-    return "approved" if named and not any(hidden_characters(text) for text in _texts_of(tool)) else "new"
+        return "approved" if pin.fingerprint == fingerprint(item) else "changed"
+    return "approved" if named and not any(hidden_characters(text) for text in _texts_of(item)) else "new"
+
+
+def item_problem(item: "ListedItem") -> str:
+    """Return why an item cannot be offered under its name and address; empty if it can."""
+    if hasattr(item, "input_schema"):
+        return name_problem(item.name)
+    kind, address = _kind_and_address(item)
+    limit = MAX_NAME_CHARACTERS if kind == "prompts" else MAX_URI_CHARACTERS
+    if len(item.name) > MAX_NAME_CHARACTERS or not _is_visible_ascii(address, limit):
+        what = "name" if kind == "prompts" else "address"
+        return f"its {what} is not of 1 to {limit} visible ASCII characters"
+    return ""
 
 
 def name_problem(name: str) -> str:
     """Return why no tool may have this name; empty if it may."""
     if is_reserved_name(name):
         return "its name is one of MCPist's own"
-    if not name or len(name) > MAX_NAME_CHARACTERS or not all(33 <= ord(letter) < 127 for letter in name):
+    if not _is_visible_ascii(name, MAX_NAME_CHARACTERS):
         return f"its name is not of 1 to {MAX_NAME_CHARACTERS} visible ASCII characters"
     return ""
 
 
-def review_warnings(tool: "Tool") -> list[str]:
-    """Return what a person should check before approving a tool."""
-    found = [reason] if (reason := name_problem(tool.name)) else []
-    hidden = sorted({letter for text in _texts_of(tool) for letter in hidden_characters(text)})
+def review_warnings(item: "ListedItem") -> list[str]:
+    """Return what a person should check before approving an item."""
+    found = [reason] if (reason := item_problem(item)) else []
+    hidden = sorted({letter for text in _texts_of(item) for letter in hidden_characters(text)})
     if hidden:
         found.append(f"hidden characters: {', '.join(f'U+{ord(letter):04X}' for letter in hidden)}")
-    longest = max((len(text) for text in _texts_of(tool)), default=0)
+    longest = max((len(text) for text in _texts_of(item)), default=0)
     if longest > MAX_DESCRIPTION_CHARACTERS:
         found.append(f"a description of {longest:,} characters")
     return found
@@ -79,10 +102,28 @@ def is_reserved_name(name: str) -> bool:
     return plain in META_TOOLS or plain in NAMES
 
 
-def _texts_of(tool: "Tool") -> Iterator[str]:
-    """Yield every text of a tool, also the descriptions in its schemas."""
-    dumped = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return _strings([dumped[key] for key in PINNED_FIELDS if key in dumped])
+def _pinned_fields(item: "ListedItem") -> dict[str, Any]:
+    """Return the fields of an item that a model reads, or that permissions depend on."""
+    dumped = item.model_dump(mode="json", by_alias=True, exclude_none=True)
+    names = PINNED_FIELDS if "inputSchema" in dumped else PINNED_MATERIAL_FIELDS
+    return {name: dumped[name] for name in names if name in dumped}
+
+
+def _kind_and_address(material: "ListedItem") -> tuple[str, str]:
+    """Return the list that a resource, a template or a prompt is of, and what it is asked for by."""
+    for kind, field in (("resources", "uri"), ("resourceTemplates", "uri_template"), ("prompts", "name")):
+        if hasattr(material, field):
+            return kind, str(getattr(material, field))
+    raise TypeError(material)
+
+
+def _texts_of(item: "ListedItem") -> Iterator[str]:
+    """Yield every text of an item, also the descriptions in its schemas."""
+    return _strings(list(_pinned_fields(item).values()))
+
+
+def _is_visible_ascii(text: str, limit: int) -> bool:
+    return 0 < len(text) <= limit and all(33 <= ord(letter) < 127 for letter in text)
 
 
 def _strings(value: Any) -> Iterator[str]:
