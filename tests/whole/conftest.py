@@ -37,6 +37,7 @@ from tests.whole.library_server import LibraryServer
 from tests.whole.vendors import HOSTS, Vendors
 
 HERE = Path(__file__).parent
+PROGRAMS = ("jq", "pandoc", "ripgrep", "writers")
 MODULES = ("files", "github", "library", "probe", "rag", *HOSTS)
 
 
@@ -159,7 +160,7 @@ def library_server() -> Iterator[LibraryServer]:
 
 @contextmanager
 def usual(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
-    """All modules, at GitHub and vendors on loopback, the probes, and an imported API."""
+    """All modules, at GitHub and vendors on loopback, the probes, an imported API, and the programs of the examples."""
     github, vendors = request.getfixturevalue("github"), request.getfixturevalue("vendors")
     folder = request.getfixturevalue("tmp_path_factory").mktemp("deployment")
     root = with_modules(folder, HERE / "probe.py")
@@ -171,10 +172,13 @@ def usual(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     apis = request.getfixturevalue("library_server").write_overlay(folder / "apis")
     plenty = {"UserRequests": "6000"}  # one user asks all that the tests ask
     usual_options: dict[str, Any] = {"docs": HERE / "documents", "root": root, "modules": MODULES}
-    with run_local_deployment(**usual_options, apis=apis, parameters=plenty) as deployment:
+    programs = HERE.parents[1] / "examples/programs"
+    with run_local_deployment(**usual_options, apis=apis, programs=programs, parameters=plenty) as deployment:
         with operating(deployment.aws):
             everything = Role(
-                ROLE, modules=MODULES, allow=("probe.*", "library.*", *(f"{name}.create_*" for name in HOSTS))
+                ROLE,
+                modules=(*MODULES, *PROGRAMS),
+                allow=("probe.*", "library.*", "writers.*", *(f"{name}.create_*" for name in HOSTS)),
             )
             directory.put_role(ORGANIZATION, everything)
         yield deployment

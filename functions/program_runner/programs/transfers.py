@@ -86,4 +86,4 @@ def _exchange(
 
 @cache
 def _client() -> HttpClient:
-    return HttpClient(max_bytes=MAX_FILE_BYTES, connect_seconds=CONNECT_SECONDS)
+    return HttpClient(max_bytes=MAX_FILE_BYTES, connect_seconds=CONNECT_SECONDS, embedded_aws=True)

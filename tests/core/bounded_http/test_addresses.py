@@ -10,6 +10,7 @@ import pytest
 from mcpist.bounded_http.addresses import ForbiddenAddress, check_address
 from mcpist.bounded_http.client import HttpClient
 from mcpist.bounded_http.failures import ExchangeFailed, ExchangeTimeout
+from mcpist.settings import settings
 from tests.upstreams.connected import public_url
 
 INSIDE = [
@@ -88,6 +89,15 @@ def test_the_sandbox_s_own_doors_stay_shut_even_there(
     with pytest.raises(ForbiddenAddress, match="sandbox"):
         check_address(ip_address(address), 9001)
     check_address(ip_address(address), 9002)
+    check_address(ip_address(address), 9001, embedded_aws=True)
+
+
+def test_urls_that_we_signed_lead_to_the_embedded_aws_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_SERVICES", "off")
+    settings.cache_clear()
+    for address in ("127.0.0.1", "169.254.169.254", "10.0.0.1"):
+        with pytest.raises(ForbiddenAddress):
+            check_address(ip_address(address), 9001, embedded_aws=True)
 
 
 @pytest.mark.parametrize(

@@ -117,10 +117,11 @@ def test_bytes_that_are_no_text_are_an_attachment() -> None:
 
 def test_outputs_by_globs_are_the_callers_files() -> None:
     script = "import pathlib as p; [p.Path(one).write_text(one) for one in ('b.md', 'a.md', 'x.png')]"
-    outputs = [{"glob": "*.md", "content_type": "text/markdown"}, {"glob": "*.png", "content_type": "image/png"}]
+    outputs = [{"glob": "b*.md", "content_type": "text/markdown"}, {"glob": "*.png", "content_type": "image/png"}]
+    outputs += [{"glob": "a*.md", "content_type": "text/markdown"}]
     answer = use(script, {}, tool(["run"], outputs=outputs)).json
-    assert [text_of(one) for one in answer["outputs"]] == ["a.md", "b.md"]
-    assert answer["metadata"]["names"] == ["a.md", "b.md"]
+    assert [text_of(one) for one in answer["outputs"]] == ["b.md", "a.md"]
+    assert answer["metadata"]["names"] == ["b.md", "a.md"]
     (attachment,) = answer["metadata"]["attachments"]
     assert (attachment["name"], attachment["content_type"]) == ("x.png", "image/png")
     with pytest.raises(FileNotFound):

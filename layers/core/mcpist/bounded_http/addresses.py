@@ -27,17 +27,21 @@ class ForbiddenAddress(httpcore2.ConnectError):
     """A host has an address that no request may reach."""
 
 
-def check_addresses(addresses: Iterable[Address], port: int) -> None:
+def check_addresses(addresses: Iterable[Address], port: int, *, embedded_aws: bool = False) -> None:
     """Raise ForbiddenAddress if one of a host's addresses is forbidden: that forbids the host."""
     for address in addresses:
-        check_address(address, port)
+        check_address(address, port, embedded_aws=embedded_aws)
 
 
-def check_address(address: Address, port: int) -> None:
-    """Raise ForbiddenAddress unless the address is on the internet, or on loopback where that is allowed."""
+def check_address(address: Address, port: int, *, embedded_aws: bool = False) -> None:
+    """Raise ForbiddenAddress unless the address is on the internet, or on loopback where that is allowed.
+
+    `embedded_aws` allows the embedded AWS on loopback, which nothing but URLs that we signed ourselves may lead to.
+    """
     for one in _effective_addresses(address):
         if one.is_loopback and _loopback_is_allowed():
-            _check_sandbox_endpoints(one, port)
+            if not embedded_aws:
+                _check_sandbox_endpoints(one, port)
         elif not one.is_global or one.is_multicast or (isinstance(one, IPv6Address) and one.is_site_local):
             raise ForbiddenAddress("its host leads to an address that is private or reserved")
 

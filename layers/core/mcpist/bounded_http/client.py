@@ -49,7 +49,10 @@ class ExchangeResponse:
 
 
 class HttpClient:
-    """Exchanges over connections that are kept for the next one, unless `keep_alive` is false."""
+    """Exchanges over connections that are kept for the next one, unless `keep_alive` is false.
+
+    `embedded_aws` lets a client for URLs that we signed ourselves reach the embedded AWS of a local deployment.
+    """
 
     def __init__(
         self,
@@ -57,6 +60,7 @@ class HttpClient:
         max_bytes: int,
         connect_seconds: float,
         keep_alive: bool = True,
+        embedded_aws: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._max_bytes = max_bytes
@@ -67,7 +71,7 @@ class HttpClient:
             max_connections=100,
             max_keepalive_connections=20 if keep_alive else 0,
             keepalive_expiry=KEEPALIVE_SECONDS,
-            network_backend=DeadlineBackend(clock),
+            network_backend=DeadlineBackend(clock, embedded_aws=embedded_aws),
         )
 
     def exchange(

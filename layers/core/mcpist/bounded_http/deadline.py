@@ -14,8 +14,9 @@ from mcpist.bounded_http.addresses import check_addresses, resolve
 class DeadlineBackend(httpcore2.NetworkBackend):
     """Connections whose timeouts are moments on the clock."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], *, embedded_aws: bool = False) -> None:
         self._clock = clock
+        self._embedded_aws = embedded_aws
         self._backend = httpcore2.SyncBackend()
 
     def connect_tcp(
@@ -28,7 +29,7 @@ class DeadlineBackend(httpcore2.NetworkBackend):
     ) -> httpcore2.NetworkStream:
         """Connect before the moment `timeout` to the first address of the host that answers."""
         addresses = resolve(host, port, _remaining(timeout, self._clock, httpcore2.ConnectTimeout))
-        check_addresses(addresses, port)
+        check_addresses(addresses, port, embedded_aws=self._embedded_aws)
         failed: httpcore2.ConnectError = httpcore2.ConnectError("the host has no address")
         for address in addresses:
             seconds = _remaining(timeout, self._clock, httpcore2.ConnectTimeout)

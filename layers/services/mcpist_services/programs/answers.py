@@ -15,7 +15,7 @@ from mcpist.files.records import FileRecord
 from mcpist.files.reference import StandardResponse
 from mcpist.files.schemas import check
 from mcpist.files.values import parse
-from mcpist.programs.messages import ProgramResult
+from mcpist.programs.messages import Output, ProgramResult
 from mcpist.render.answer import compact_json
 from mcpist.render.tokens import estimate_tokens
 from mcpist_services.programs.declaration import ToolDeclaration
@@ -81,9 +81,16 @@ def answer_of(caller: Caller, command: str, tool: ToolDeclaration, result: Progr
     elif text:
         answer.add_file(caller, STDOUT, result.stdout, tool.stdout.content_type)
         answer.metadata["preview"] = preview(text, tool.stdout.content_type, MAX_PREVIEW_CHARACTERS)
-    for output in result.outputs:
+    for output in sorted(result.outputs, key=lambda output: _rule_of(tool, output)):
         answer.add_file(caller, output.name, output.content or b"", output.content_type)
     return answer
+
+
+def _rule_of(tool: ToolDeclaration, output: Output) -> tuple[int, str]:
+    """Return the place of an output among the others: by the rules of its declaration, then by its name."""
+    name = PurePosixPath(output.name)
+    matching = (number for number, rule in enumerate(tool.outputs) if name.full_match(rule.glob))
+    return next(matching, len(tool.outputs)), output.name
 
 
 def _check_required(tool: ToolDeclaration, result: ProgramResult) -> None:
