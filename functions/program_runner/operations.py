@@ -1,29 +1,58 @@
 """The operations: a message is checked, and then performed."""
 
-from collections.abc import Mapping
+import sys
+from base64 import b64encode
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
 from mcpist.errors import InvalidRequest
-from mcpist.programs.messages import MESSAGE_ADAPTER, Message, ProgramRequest, ServerRequest
+from mcpist.programs.messages import MESSAGE_ADAPTER, Message, ProgramRequest, ProgramResult, ServerRequest
 from mcpist.telemetry import invocation
 from mcpist.validation import field_path, first_error
+from program_runner.process import has_namespaces
 from program_runner.programs.run import run
 
 
-def perform(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result of a message; raises a typed error."""
+def perform(event: Mapping[str, Any], *, namespaces: Callable[[], bool] = has_namespaces) -> dict[str, Any]:
+    """Return the result of a message; raises a typed error.
+
+    Without `namespaces` the sessions end that the foreign code of this message could look into.
+    """
     message = parse(event)
+    invocation.add_fields(organization=message.organization)
     match message:
         case ProgramRequest():
-            invocation.add_fields(organization=message.organization, program=message.program)
-            result = run(message)
-            ended = result.signal or result.exit_code
-            invocation.add_fields(ended=ended, outputs=len(result.outputs), isolation=list(result.isolation))
-            return result.model_dump(mode="json")
+            if not namespaces():
+                _end_sessions_of_all_but(None)
+            return _run(message).model_dump(mode="json")
         case ServerRequest():
-            raise InvalidRequest(field="operation", problem="no server is run here yet")
+            if not namespaces():
+                _end_sessions_of_all_but(message.organization)
+            invocation.add_fields(server=message.server.name)
+            return {"packed": b64encode(_ask(message)).decode()}
+
+
+def _run(message: ProgramRequest) -> ProgramResult:
+    invocation.add_fields(program=message.program)
+    result = run(message)
+    ended = result.signal or result.exit_code
+    invocation.add_fields(ended=ended, outputs=len(result.outputs), isolation=list(result.isolation))
+    return result
+
+
+def _ask(message: ServerRequest) -> bytes:
+    """Return a server's packed answer; its imports come late, since a run of a program needs none of them."""
+    from program_runner.servers.sessions import sessions
+
+    return sessions().ask(message)
+
+
+def _end_sessions_of_all_but(organization: str | None) -> None:
+    servers = sys.modules.get("program_runner.servers.sessions")
+    if servers is not None:
+        servers.sessions().end_all_but(organization)
 
 
 def parse(event: Mapping[str, Any]) -> Message:

@@ -1,7 +1,9 @@
 """Starting foreign code: always below a supervisor, and with an environment of its own."""
 
 import os
+import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 from program_runner.confinement import kernel
@@ -26,6 +28,15 @@ def supervisor_command(control: int) -> tuple[str, ...]:
 def inherited_environment() -> dict[str, str]:
     """Return the variables that every process gets: no credentials and no settings of ours."""
     return {name: os.environ[name] for name in _INHERITED if name in os.environ}
+
+
+@cache
+def has_namespaces() -> bool:
+    """Whether this kernel gives a process namespaces of its own, which keep it from looking into others."""
+    attempt = "import os; os.unshare(os.CLONE_NEWUSER | os.CLONE_NEWPID)"
+    command = [sys.executable, "-I", "-S", "-c", attempt]
+    tried = subprocess.run(command, stderr=subprocess.DEVNULL, env=inherited_environment(), check=False)  # noqa: S603
+    return tried.returncode == 0
 
 
 def forbid_inspection() -> None:

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from infra.cli.stdio_servers import stdio_servers
 from mcpist.errors import McpistError
 from mcpist.settings import settings
 from mcpist.tools.tool import Effect
@@ -73,7 +74,8 @@ def fetch_listings(
     """List the tools of servers, all at once; only an `embedded` stack may use loopback. Child processes are ended."""
     with (
         _local_services_set(embedded),
-        closing(Upstreams(servers)) as upstreams,
+        stdio_servers() as ask,
+        closing(Upstreams(servers, ask)) as upstreams,
         ThreadPoolExecutor(len(servers) or 1) as pool,
     ):
         asked = pool.map(lambda name: _answer(upstreams, name, servers[name], secrets), servers)

@@ -26,6 +26,7 @@ from mcpist.settings import settings
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connections import SHARED, Upstreams
 from tests.peers.tokens import o200k
+from tests.upstreams.connected import connected_to
 from tests.upstreams.servers import clock, everything_http, filesystem, memory
 
 CALLS, WARM_UP = 200, 20
@@ -87,9 +88,8 @@ def _file(servers: dict[str, UpstreamServer]) -> dict[str, Any]:
 
 def _direct(servers: dict[str, UpstreamServer]) -> Row:
     """Compare a call by our connections with one by the SDK's client, alternating, in one process."""
-    upstreams = Upstreams(servers)
-    ours, direct = asyncio.run(_alternating(upstreams, servers["everything"].url))
-    upstreams.close()
+    with connected_to(**servers) as upstreams:
+        ours, direct = asyncio.run(_alternating(upstreams, servers["everything"].url))
     return "a proxied call (streamable HTTP, warm) against a direct client, median", _ratio(ours, direct), "2"
 
 
@@ -108,9 +108,8 @@ async def _alternating(upstreams: Upstreams, url: str) -> tuple[float, float]:
 
 
 def _tokens(deployment: LocalDeployment, servers: dict[str, UpstreamServer]) -> Iterator[Row]:
-    upstreams = Upstreams(servers)
-    lists = [upstreams.list_tools(name, deadline=time.monotonic() + 60).tools for name in servers]
-    upstreams.close()
+    with connected_to(**servers) as upstreams:
+        lists = [upstreams.list_tools(name, deadline=time.monotonic() + 60).tools for name in servers]
     tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tools in lists for tool in tools]
     shown = Endpoint(deployment.mcp_url, deployment.token(USER)).ask(_declared)
     flat, seen = o200k(compact_json(tools), compact_json(shown))

@@ -1,5 +1,6 @@
 """A process that has upstreams configured, with scripted ones whose tools a test can change."""
 
+import io
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -11,10 +12,14 @@ from typing import Any
 import pytest
 
 from mcpist import settings
+from mcpist.aws import clients
+from mcpist.errors import McpistError, to_message
 from mcpist.memory import forget_entries
 from mcpist_services.catalogue import has_upstreams
 from mcpist_services.upstream.configuration import configuration
 from mcpist_services.upstream.connections import upstreams
+from program_runner.operations import perform
+from program_runner.servers.sessions import sessions
 
 SCRIPTED = Path(__file__).with_name("scripted.py")
 READS, WRITES = {"readOnlyHint": True}, {"readOnlyHint": False, "destructiveHint": False}
@@ -41,6 +46,7 @@ class Upstreams:
         self._file(name).unlink()
         upstreams().close()
         upstreams.cache_clear()
+        forget_sessions()
 
     def configure(self, servers: Mapping[str, Any], categories: Mapping[str, Any] | None = None) -> Path:
         """Configure these; the process begins anew with them."""
@@ -65,6 +71,31 @@ def configured(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstre
 def reset_upstreams() -> None:
     """What a new sandbox has: no connection, and nothing in memory."""
     upstreams().close()
+    forget_sessions()
     for kept in (settings.settings, configuration, has_upstreams, upstreams):
         kept.cache_clear()
     forget_entries()
+    serve_runner()
+
+
+def serve_runner() -> None:
+    """Let this process's program runner answer what the doors of this process ask it."""
+    clients.session().register("before-call.lambda.Invoke", _answer, unique_id="program runner")
+
+
+def _answer(params: dict[str, Any], **_: Any) -> Any:
+    message = json.loads(params["body"])
+    if message.get("operation") not in {"ask", "run"}:
+        return None
+    try:
+        answer = {"result": perform(message)}
+    except McpistError as error:
+        answer = {"error": to_message(error)}
+    payload = {"Payload": io.BytesIO(json.dumps(answer).encode()), "ResponseMetadata": {"RequestId": "i1"}}
+    return type("Response", (), {"status_code": 200}), payload
+
+
+def forget_sessions() -> None:
+    """End the sessions with stdio servers: the next request is another sandbox's."""
+    sessions().close()
+    sessions.cache_clear()

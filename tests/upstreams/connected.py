@@ -11,20 +11,35 @@ import mcp_types
 import pytest
 
 from mcpist import settings
+from mcpist.programs.messages import ServerRequest
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connections import SHARED, Identity, Upstreams
+from program_runner.servers.sessions import Sessions
 
 FAULTY = Path(__file__).with_name("faulty.py")
 
 
 @contextmanager
-def connected_to(**servers: UpstreamServer) -> Iterator[Upstreams]:
-    """Connections to these servers, all ended afterwards."""
-    upstreams = Upstreams(servers)
+def connected_to(*, namespaces: bool = False, **servers: UpstreamServer) -> Iterator[Upstreams]:
+    """Connections to these servers, all ended afterwards; processes have the numbers that a test sees."""
+    sessions = Sessions(None, namespaces=namespaces)
+    upstreams = Upstreams(servers, InProcessRunner(sessions))
     try:
         yield upstreams
     finally:
         upstreams.close()
+        sessions.close()
+
+
+class InProcessRunner:
+    """Asks these sessions as a door asks the program runner."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self.sessions = sessions
+
+    def __call__(self, request: ServerRequest, *, deadline: float) -> bytes:
+        assert request.seconds <= max(0.001, deadline - time.monotonic()) + 0.1
+        return self.sessions.ask(ServerRequest.model_validate_json(request.model_dump_json()))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from mcpist.errors import ToolExecutionError
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connections import SHARED, Identity, Upstreams
 from tests.upstreams import servers
-from tests.upstreams.connected import call, connected_to, deadline_in, public_url
+from tests.upstreams.connected import InProcessRunner, call, connected_to, deadline_in, public_url
 
 EVERYTHING: dict[str, Callable[[], AbstractContextManager[UpstreamServer]]] = {
     "stdio": lambda: nullcontext(servers.everything()),
@@ -36,7 +36,8 @@ def everything(request: pytest.FixtureRequest) -> Iterator[Upstreams]:
 
 def version(upstreams: Upstreams) -> str:
     """The version of the protocol that was agreed on with the only server."""
-    (link,) = upstreams._links.values()
+    assert isinstance(upstreams._ask, InProcessRunner)
+    (link,) = (upstreams._links or upstreams._ask.sessions._links).values()
     assert link._connection is not None
     assert link._connection._client is not None
     return link._connection._client.protocol_version

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -83,6 +84,24 @@ def test_a_client_sees_categories_not_tools_and_a_server_that_is_down_hides_noth
     assert "get_current_time(timezone)" in schema
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows a process's children in /proc")
+def test_servers_run_below_the_program_runner_and_no_other_function_has_a_child_process(user: McpUser) -> None:
+    user.texts("call", module="everything.basics", tool="echo", params={"message": "hi"})
+    below = {
+        name: [child for sandbox in pool.sandboxes for child in children(sandbox.pid)]
+        for name, pool in user.deployment.aws.functions.items()
+    }
+    assert below.pop("ProgramRunnerFunction")
+    assert len(below) >= 6
+    assert not any(below.values())
+
+
+def children(pid: int | None) -> list[str]:
+    """Return the processes that a process has started."""
+    found = [thread.read_text().split() for thread in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [child for thread in found for child in thread]
+
+
 def test_a_picture_comes_through_a_call_and_through_a_batch(user: McpUser) -> None:
     shot = {"module": "everything.pictures", "tool": "get-tiny-image"}
     called = [block.type for block in user.call("call", **shot).content]
@@ -133,8 +152,9 @@ def test_a_sandbox_that_is_cold_asks_little_and_a_warm_one_only_for_the_audit_ro
         counts.append(Counter(request.operation for request in made if directory not in request.tables))
     cold, warm = counts
     servers = 4
-    assert cold == {"Query": servers + 1, "PutItem": 1}  # each server, and uma's own list of `sums`
-    assert warm == {"PutItem": 1}
+    # Each server, uma's own list of `sums`, and the program runner, which has the clock.
+    assert cold == {"Query": servers + 1, "PutItem": 1, "Invoke": 1}
+    assert warm == {"PutItem": 1, "Invoke": 1}
 
 
 def test_the_proxy_tools_serve_the_same_categories(user: McpUser) -> None:

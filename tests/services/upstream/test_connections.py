@@ -5,6 +5,7 @@ import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Barrier, Lock
 from typing import Any
 
@@ -14,8 +15,9 @@ from mcpist.errors import Timeout, UpstreamUnavailable
 from mcpist_services.upstream import connections
 from mcpist_services.upstream.backoff import MAX_DELAY_SECONDS, Backoff
 from mcpist_services.upstream.configuration import UpstreamServer
-from mcpist_services.upstream.connections import Identity, Upstreams
-from tests.upstreams.connected import call, connected_to, deadline_in, faulty, text_of
+from mcpist_services.upstream.connections import SHARED, Identity, Upstreams
+from program_runner.servers.sessions import Sessions
+from tests.upstreams.connected import InProcessRunner, call, connected_to, deadline_in, faulty, text_of
 from tests.upstreams.fake_upstream import ECHO, FakeUpstream, RawResponse, serving_fake
 
 pytestmark = pytest.mark.usefixtures("embedded")
@@ -36,9 +38,11 @@ def dead() -> UpstreamServer:
     return UpstreamServer(description="Nobody", type="http", url=f"http://127.0.0.1:{port}/mcp")
 
 
-def test_all_callers_share_a_child_process() -> None:
+def test_an_organizations_callers_share_a_child_process_and_no_other_organization_does() -> None:
     with connected_to(one=faulty()) as upstreams:
-        assert call(upstreams, "echo", identity=UMA) == call(upstreams, "echo", identity=ADA)
+        acme = call(upstreams, "echo", identity=Identity("acme"))
+        assert call(upstreams, "echo", identity=Identity("acme")) == acme
+        assert call(upstreams, "echo", identity=Identity("globex")) != acme
 
 
 def test_callers_at_once_open_one_connection(fake: FakeUpstream) -> None:
@@ -162,10 +166,16 @@ def test_connections_of_many_callers_are_bounded(fake: FakeUpstream, monkeypatch
 
 
 def test_nothing_runs_before_the_first_use_nor_after_the_close() -> None:
-    upstreams = Upstreams({"one": faulty()})
+    sessions = Sessions(None)
+    upstreams = Upstreams({"one": faulty(), "two": dead()}, InProcessRunner(sessions))
+    assert not sessions._background.started
     assert not upstreams._background.started
-    call(upstreams, "echo")
+    for server in ("one", "two"):
+        with suppress(UpstreamUnavailable):
+            upstreams.call(server, SHARED, "echo", {}, deadline=deadline_in())
+    assert sessions._background.started
     assert upstreams._background.started
-    upstreams.close()
-    upstreams.close()
+    for opened in (upstreams, sessions, upstreams, sessions):
+        opened.close()
+    assert not sessions._background.started
     assert not upstreams._background.started

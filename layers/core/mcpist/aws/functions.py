@@ -15,6 +15,13 @@ THROTTLE_RETRY_SECONDS = 1
 
 def invoke(function: str, name: str, message: Mapping[str, Any], *, seconds: float, attempts: int) -> dict[str, Any]:
     """Send a message to a function, which errors call `name`, and return its result or raise its typed error."""
+    return result_of(exchange(function, name, message, seconds=seconds, attempts=attempts))
+
+
+def exchange(
+    function: str, name: str, message: Mapping[str, Any], *, seconds: float, attempts: int
+) -> dict[str, Any] | McpistError:
+    """Send a message to a function, and return its result or its typed error; raise an error of the way to it."""
     request_id, failed, body = _invoke(function, name, message, seconds, attempts)
     if failed:
         raise UpstreamUnavailable(service=name, problem=f"it failed in request {request_id}")
@@ -25,7 +32,14 @@ def invoke(function: str, name: str, message: Mapping[str, Any], *, seconds: flo
         error = payload["error"]
     except (ValueError, TypeError, KeyError):
         raise UpstreamUnavailable(service=name, problem=f"no answer in request {request_id}") from None
-    raise _parse_error(error, request_id)
+    return _parse_error(error, request_id)
+
+
+def result_of(answer: dict[str, Any] | McpistError) -> dict[str, Any]:
+    """Return a result; raise an error."""
+    if isinstance(answer, McpistError):
+        raise answer
+    return answer
 
 
 def _invoke(

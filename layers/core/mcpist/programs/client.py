@@ -2,11 +2,12 @@
 
 import hashlib
 import time
+from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
 
 from mcpist.aws import functions
-from mcpist.errors import ExecutionsExhausted, StoreUnavailable, Timeout, TransientError
+from mcpist.errors import ExecutionsExhausted, McpistError, StoreUnavailable, Timeout, TransientError
 from mcpist.files.records import FileRecord
 from mcpist.programs import transfer
 from mcpist.programs.messages import (
@@ -25,9 +26,8 @@ from mcpist.telemetry.tracing import span
 NAME = "program runner"
 # What a run needs beside its program: a start of the function, the transfer of its files, the end of its processes.
 OVERHEAD_SECONDS = 3.0
-MIN_SECONDS = 1.0
-# Clients are kept by their timeout, so that there are few of them.
-TIMEOUT_STEP_SECONDS = 5
+ASK_OVERHEAD_SECONDS = 0.5
+MIN_SECONDS = 1
 
 type Content = bytes | FileRecord
 
@@ -52,31 +52,41 @@ def run(
         "uploads": tuple(upload for _, upload in uploads),
         "limits": _within(request.limits, deadline, request.program),
     }
-    result = ProgramResult.model_validate(_send(request.model_copy(update=update), deadline, reads=reads))
+    answer = _send(request.model_copy(update=update), _timeout(deadline), reads=reads)
+    if isinstance(answer, TransientError) and not reads:
+        answer.details["may_have_happened"] = True
+    result = ProgramResult.model_validate(functions.result_of(answer))
     keys = [key for key, _ in uploads]
     return result.model_copy(update={"outputs": tuple(_with_content(output, keys) for output in result.outputs)})
 
 
-def ask(request: ServerRequest, *, deadline: float) -> dict[str, Any]:
-    """Send one request to a stdio MCP server, and return its answer or raise its typed error."""
-    return _send(request.model_copy(update={"correlation": correlation()}), deadline, reads=request.reads)
+def ask(request: ServerRequest, *, deadline: float) -> bytes:
+    """Send one request to a stdio MCP server, and return its packed answer or raise its typed error."""
+    timeout = _timeout(deadline)
+    update = {"correlation": correlation(), "seconds": max(MIN_SECONDS / 2, timeout - ASK_OVERHEAD_SECONDS)}
+    answer = _send(request.model_copy(update=update), timeout, reads=request.reads)
+    return b64decode(functions.result_of(answer)["packed"])
 
 
-def _send(request: ProgramRequest | ServerRequest, deadline: float, *, reads: bool) -> dict[str, Any]:
-    seconds = max(MIN_SECONDS, deadline - time.monotonic())
-    timeout = max(MIN_SECONDS, seconds // TIMEOUT_STEP_SECONDS * TIMEOUT_STEP_SECONDS)
+def _send(request: ProgramRequest | ServerRequest, timeout: int, *, reads: bool) -> dict[str, Any] | McpistError:
+    """Return the runner's result or its own error; an error of the way to it says whether anything may have run."""
+    started = time.monotonic()
     try:
         with span("program_runner", operation=request.operation):
             message = request.model_dump(mode="json")
-            return functions.invoke(settings().program_runner, NAME, message, seconds=timeout, attempts=1)
+            return functions.exchange(settings().program_runner, NAME, message, seconds=timeout, attempts=1)
     except ExecutionsExhausted:
         raise
     except TransientError as error:
-        late = isinstance(error, StoreUnavailable) and time.monotonic() >= deadline - TIMEOUT_STEP_SECONDS
-        failed = Timeout(service=NAME, seconds=round(timeout)) if late else error
-        if not reads:
-            failed.details["may_have_happened"] = True
-        raise failed from None
+        seconds = time.monotonic() - started
+        is_late = isinstance(error, StoreUnavailable) and seconds >= timeout
+        failed = Timeout(service=NAME, seconds=round(seconds, 1)) if is_late else error
+        raise (failed if reads else failed.with_details(may_have_happened=True)) from None
+
+
+def _timeout(deadline: float) -> int:
+    """Return the whole seconds until a deadline: a client of AWS is kept for each timeout."""
+    return max(MIN_SECONDS, int(deadline - time.monotonic()))
 
 
 def _within(limits: Limits, deadline: float, program: str) -> Limits:

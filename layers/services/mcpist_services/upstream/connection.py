@@ -10,28 +10,27 @@ from typing import Any
 import mcp_types
 from mcp import MCPError
 from mcp.client import Client
-from mcp.client.sse import sse_client
-from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, Implementation
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from mcpist.running.refusals import Failure
-from mcpist_services.upstream.child_process import child
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.faults import Faults
-from mcpist_services.upstream.http import ConnectionPool, UpstreamTransport, client_factory
 from mcpist_services.upstream.listing import check_lists
 
 HANDSHAKE_TIMEOUT_SECONDS = 30.0
 PING_TIMEOUT_SECONDS = 2.0
 # After so long a silence the stream may be dead, for instance since the sandbox was frozen.
 MAX_SILENCE_SECONDS = 60.0
-MAX_SSE_EVENT_BYTES = 1_000_000  # the SDK accepts no larger events on an SSE transport
 
 CLIENT_INFO = Implementation(name="mcpist", version="1")
 
 type Request[T] = Callable[[Client], Awaitable[T]]
+type OpenTransport = Callable[
+    [UpstreamServer, Mapping[str, str], Faults, AsyncExitStack], Awaitable[AbstractAsyncContextManager[Any]]
+]
+"""Opens what carries the messages to a server, which is sent these values; the stack ends with the connection."""
 
 
 class Connection:
@@ -42,13 +41,13 @@ class Connection:
         name: str,
         server: UpstreamServer,
         resolved_values: Mapping[str, str],
-        pool: ConnectionPool,
+        open_transport: OpenTransport,
         mode: str = "auto",
     ) -> None:
         self.faults = Faults(name, resolved_values.values())
         self._server = server
         self._resolved_values = resolved_values
-        self._pool = pool
+        self._open_transport = open_transport
         self._mode = mode
         self._client: Client | None = None
         self._task: asyncio.Task[None] | None = None
@@ -139,25 +138,12 @@ class Connection:
         """Hold the client open until the connection ends: the SDK wants it left by the task that entered it."""
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(HANDSHAKE_TIMEOUT_SECONDS):
-                transport = await self._transport(stack)
+                transport = await self._open_transport(self._server, self._resolved_values, self.faults, stack)
                 entered = Client(transport, mode=self._mode, cache=None, client_info=CLIENT_INFO)
                 self._client = await stack.enter_async_context(entered)
                 check_lists(self._client.session)
             opened.set_result(None)
             await self.faults.closed.wait()
-
-    async def _transport(self, stack: AsyncExitStack) -> AbstractAsyncContextManager[Any]:
-        server, limit = self._server, self._server.result_bytes
-        if server.type == "stdio":
-            return child(server.command, server.args, self._resolved_values, self.faults, limit)
-        is_sse = server.type == "sse"
-        event_limit = min(limit, MAX_SSE_EVENT_BYTES) if is_sse else limit
-        transport = UpstreamTransport(self._pool, self.faults, event_limit, is_sse=is_sse)
-        make = client_factory(transport, self._resolved_values, server.timeout_seconds)
-        if is_sse:
-            return sse_client(server.url, httpx_client_factory=make)
-        http_client = await stack.enter_async_context(make())
-        return streamable_http_client(server.url, http_client=http_client, max_sse_event_size=limit)
 
     async def _ping(self) -> bool:
         """Whether the server answers at all, even with an unknown method."""

@@ -7,19 +7,15 @@ import json
 import logging
 import time
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
 import mcp_types
-from mcp import MCPError
-from mcp.client import Client
-from mcp_types import HEADER_MISMATCH, INVALID_REQUEST
-from pydantic import TypeAdapter
 
-from mcpist.errors import McpistError, SchemaFetchError, Timeout, UpstreamUnavailable
-from mcpist.running.refusals import Failure
-from mcpist_services.upstream import listing
+from mcpist.errors import Timeout, UpstreamUnavailable
+from mcpist.programs import client
+from mcpist_services.upstream import requests
 from mcpist_services.upstream.background import BackgroundLoop
 from mcpist_services.upstream.configuration import UpstreamServer, configuration
 from mcpist_services.upstream.connection import Connection, Request
@@ -27,6 +23,8 @@ from mcpist_services.upstream.http import ConnectionPool
 from mcpist_services.upstream.link import Link
 from mcpist_services.upstream.listing import Listing
 from mcpist_services.upstream.registered import label, server_of
+from mcpist_services.upstream.stdio import Ask, StdioServer
+from mcpist_services.upstream.transport import open_http
 
 __all__ = ["SHARED", "Identity", "Listing", "Upstreams", "upstreams"]
 
@@ -37,10 +35,6 @@ CLOSE_TIMEOUT_SECONDS = 6.0
 # They log responses and addresses, which hold secrets and other people's texts.
 _NOISY_LOGGERS = ("client", "httpcore2", "httpx2", "mcp.client")
 
-_CALL_RESULT: TypeAdapter[mcp_types.CallToolResult | mcp_types.InputRequiredResult] = TypeAdapter(
-    mcp_types.CallToolResult | mcp_types.InputRequiredResult
-)
-
 logger = logging.getLogger(__name__)
 
 type LinkKey = tuple[str, str, str, str]
@@ -48,7 +42,7 @@ type LinkKey = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """On whose behalf an upstream is called: two identities share no session, except that of a child process.
+    """On whose behalf an upstream is called: two identities share no session.
 
     `secrets` are the resolved values of the server's references, by the reference: `{"grant:github": "gho_..."}`.
     """
@@ -64,11 +58,13 @@ SHARED = Identity()
 class Upstreams:
     """The connections of one sandbox; every `deadline` is on the monotonic clock.
 
-    Nothing runs before the first request, so a sandbox may be copied from a snapshot until then.
+    Nothing runs before the first request, so a sandbox may be copied from a snapshot until then. `ask` sends a request
+    to a server that speaks over stdio.
     """
 
-    def __init__(self, servers: Mapping[str, UpstreamServer] | None = None) -> None:
+    def __init__(self, servers: Mapping[str, UpstreamServer] | None = None, ask: Ask = client.ask) -> None:
         self._servers = servers
+        self._ask = ask
         self._background = BackgroundLoop()
         self._is_started = False
         self._links: dict[LinkKey, Link] = {}
@@ -82,6 +78,8 @@ class Upstreams:
         Raises `UpstreamUnavailable` or `Timeout` if it cannot be reached, and `SchemaFetchError` if it can but does not
         list its tools.
         """
+        if stdio := self._stdio(server, identity):
+            return stdio.list_tools(deadline=deadline)
         return self._run(self._list_tools(server, identity, deadline), server, deadline)
 
     def call(
@@ -100,34 +98,32 @@ class Upstreams:
         (`http_status` 401 if it refuses the token), `Timeout` and `UpstreamUnavailable`, with the detail
         `may_have_happened`, if it does not answer, and `AnswerTooLarge`.
         """
-
-        async def request(client: Client) -> mcp_types.CallToolResult:
-            return await _call_tool(client, tool, dict(arguments))
-
-        return self._run(self._send(server, identity, request, deadline, reads=reads), server, deadline)
+        if stdio := self._stdio(server, identity):
+            return stdio.call(tool, arguments, deadline=deadline, reads=reads)
+        return self._run(
+            self._send(server, identity, requests.calling(tool, arguments), deadline, reads=reads), server, deadline
+        )
 
     def read_resource(
         self, server: str, identity: Identity, uri: str, *, deadline: float
     ) -> mcp_types.ReadResourceResult:
         """Read one of a server's resources."""
-
-        async def request(client: Client) -> mcp_types.ReadResourceResult:
-            return await client.session.read_resource(uri)
-
-        return self._run(self._send(server, identity, request, deadline, reads=True), server, deadline)
+        if stdio := self._stdio(server, identity):
+            return stdio.read_resource(uri, deadline=deadline)
+        return self._run(self._send(server, identity, requests.reading(uri), deadline, reads=True), server, deadline)
 
     def get_prompt(
         self, server: str, identity: Identity, name: str, arguments: Mapping[str, str], *, deadline: float
     ) -> mcp_types.GetPromptResult:
         """Return one of a server's prompts, filled in."""
-
-        async def request(client: Client) -> mcp_types.GetPromptResult:
-            return await client.session.get_prompt(name, dict(arguments))
-
-        return self._run(self._send(server, identity, request, deadline, reads=True), server, deadline)
+        if stdio := self._stdio(server, identity):
+            return stdio.get_prompt(name, arguments, deadline=deadline)
+        return self._run(
+            self._send(server, identity, requests.prompting(name, arguments), deadline, reads=True), server, deadline
+        )
 
     def start(self, identity: Identity = SHARED) -> None:
-        """Begin to connect to all servers that need no user, in parallel; return at once. A second call does nothing.
+        """Begin to connect to all servers by HTTP that need no user; return at once. A second call does nothing.
 
         A server that cannot be reached is tried again with growing pauses. `identity` holds the stored parameters.
         """
@@ -135,11 +131,11 @@ class Upstreams:
             return
         self._is_started = True
         for name, server in self.servers.items():
-            if not server.grants and server.references <= set(identity.secrets):
+            if server.type != "stdio" and not server.grants and server.references <= set(identity.secrets):
                 self._background.submit(self._keep_trying(name, identity))
 
     def close(self) -> None:
-        """End all connections and all child processes."""
+        """End all connections."""
         if self._background.started:
             try:
                 self._background.run(self._close(), time.monotonic() + CLOSE_TIMEOUT_SECONDS)
@@ -168,15 +164,8 @@ class Upstreams:
         return await self._link(name, identity).send(request, deadline=deadline, reads=reads)
 
     async def _list_tools(self, name: str, identity: Identity, deadline: float) -> Listing:
-        connected = await self._link(name, identity).connect(deadline)
-        if isinstance(connected, Failure):
-            raise connected.error
-        try:
-            found = await self._send(name, identity, listing.read, deadline, reads=True)
-        except McpistError as error:
-            problem = error.details.get("problem") or str(error)
-            raise SchemaFetchError(**{**error.details, "service": label(name), "problem": problem}) from None
-        return replace(found, scope="private") if self._server(name).grants else found
+        private = bool(self._server(name).grants)
+        return await requests.list_tools(self._link(name, identity), label(name), deadline=deadline, private=private)
 
     async def _keep_trying(self, name: str, identity: Identity) -> None:
         await self._link(name, identity).keep_trying()
@@ -184,17 +173,13 @@ class Upstreams:
     def _link(self, name: str, identity: Identity) -> Link:
         """Return the link to a server as this identity; links that were not used for a while are closed."""
         server = self._server(name)
-        try:
-            resolved_values = server.resolve_values(identity.secrets)
-        except KeyError as error:
-            problem = f"no value is known of {error.args[0]}"
-            raise UpstreamUnavailable(service=label(name), problem=problem) from None
-        owner = ("", "") if server.type == "stdio" else (identity.organization, identity.user)
-        key = (name, *owner, hashlib.sha256(json.dumps(sorted(resolved_values.items())).encode()).hexdigest())
+        values = self._values(name, server, identity)
+        digest = hashlib.sha256(json.dumps(sorted(values.items())).encode()).hexdigest()
+        key = (name, identity.organization, identity.user, digest)
         if key not in self._links:
             self._evict_idle_links()
             semaphore = self._semaphores.setdefault(name, asyncio.Semaphore(server.concurrency))
-            make = partial(Connection, label(name), server, resolved_values, self._open_pool())
+            make = partial(Connection, label(name), server, values, partial(open_http, self._open_pool()))
             self._links[key] = Link(label(name), make, semaphore)
         return self._links[key]
 
@@ -205,12 +190,24 @@ class Upstreams:
         idle_since = time.monotonic() - MAX_IDLE_SECONDS
         for position, key in enumerate(idle):
             too_many = len(self._links) >= MAX_LINKS and position == 0
-            if too_many or (self._links[key].last_used < idle_since and not self._is_child(key[0])):
+            if too_many or self._links[key].last_used < idle_since:
                 self._closing.add(task := asyncio.create_task(self._links.pop(key).close()))
                 task.add_done_callback(self._closing.discard)
 
-    def _is_child(self, name: str) -> bool:
-        return name in self.servers and self.servers[name].type == "stdio"
+    def _stdio(self, name: str, identity: Identity) -> StdioServer | None:
+        """Return a server that speaks over stdio; None if it has another transport."""
+        server = self._server(name)
+        if server.type != "stdio":
+            return None
+        return StdioServer(label(name), server, self._values(name, server, identity), identity.organization, self._ask)
+
+    def _values(self, name: str, server: UpstreamServer, identity: Identity) -> dict[str, str]:
+        """Return the server's headers or variables, with this identity's secrets."""
+        try:
+            return server.resolve_values(identity.secrets)
+        except KeyError as error:
+            problem = f"no value is known of {error.args[0]}"
+            raise UpstreamUnavailable(service=label(name), problem=problem) from None
 
     def _open_pool(self) -> ConnectionPool:
         """Return the pool of TCP connections, which the first use creates together with its cleanup."""
@@ -227,26 +224,6 @@ class Upstreams:
         if self._pool is not None:
             await self._pool.close()
         self._pool, self._semaphores = None, {}
-
-
-async def _call_tool(client: Client, tool: str, arguments: dict[str, Any]) -> mcp_types.CallToolResult:
-    """Send `tools/call` and return the server's result.
-
-    The SDK's own method would first list the tools, to check the result; that is needed only for a server that wants
-    arguments in headers.
-    """
-    params = mcp_types.CallToolRequestParams(name=tool, arguments=arguments)
-    request = mcp_types.CallToolRequest(params=params)
-    try:
-        answer = await client.session.send_request(request, _CALL_RESULT)
-    except MCPError as error:
-        if error.error.code != HEADER_MISMATCH:
-            raise
-        await listing.read(client)
-        answer = await client.session.send_request(request, _CALL_RESULT)
-    if isinstance(answer, mcp_types.InputRequiredResult):
-        raise MCPError(code=INVALID_REQUEST, message="it asks a person for input, which cannot be passed on")
-    return answer
 
 
 @cache

@@ -34,7 +34,8 @@ class ActingIdentity:
 def identity_for(caller: Caller, server: str, *, refused: ActingIdentity | None = None) -> ActingIdentity:
     """Return the identity that a server is called as; after it `refused` one, its secrets are resolved again.
 
-    It is the caller's own identity if the server uses an account of the caller's, else the shared one.
+    It is the caller's own identity if the server uses an account of the caller's, the organization's if it is a child
+    process, else the shared one.
     """
     configured = server_of(server)
     stored = sorted(one for one in configured.references if one.startswith("ssm:"))
@@ -46,7 +47,9 @@ def identity_for(caller: Caller, server: str, *, refused: ActingIdentity | None 
         owners.append(credential.owner)
         versions[service] = credential.version
     if not owners:
-        return ActingIdentity(Identity(secrets=secrets))
+        # A child process keeps what its callers say: each organization has its own.
+        organization = caller.organization if configured.type == "stdio" else ""
+        return ActingIdentity(Identity(organization, secrets=secrets))
     return ActingIdentity(Identity(caller.organization, " ".join([caller.user, *owners]), secrets), versions)
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import mcp_types
@@ -52,6 +52,34 @@ class Listing:
         """Its prompts, templates and resources, as many as are offered."""
         found: list[ServerMaterial] = [*self.prompts, *self.resource_templates, *self.resources]
         return tuple(found[:MAX_MATERIALS])
+
+
+_ITEM_MODELS: Mapping[str, Any] = {
+    "tools": mcp_types.Tool,
+    "resources": mcp_types.Resource,
+    "resource_templates": mcp_types.ResourceTemplate,
+    "prompts": mcp_types.Prompt,
+}
+
+
+def listing_to_json(listing: Listing) -> dict[str, Any]:
+    """Return a listing as JSON."""
+    items = {
+        name: [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in getattr(listing, name)]
+        for name in _ITEM_MODELS
+    }
+    rejected = [asdict(each) for each in listing.rejected]
+    return {**items, "rejected": rejected, "ttl_seconds": listing.ttl_seconds, "scope": listing.scope}
+
+
+def listing_from_json(content: Mapping[str, Any], **known: Any) -> Listing:
+    """Return the listing of its JSON; `known` takes the place of what the JSON says."""
+    offered: dict[str, Any] = {
+        name: tuple(kind.model_validate(one) for one in content[name]) for name, kind in _ITEM_MODELS.items()
+    }
+    rejected = tuple(RejectedItem(**each) for each in content.get("rejected", ()))
+    validity = {name: content[name] for name in ("ttl_seconds", "scope") if name in content}
+    return Listing(**offered, **{**validity, "rejected": rejected, **known})
 
 
 async def read(client: Client) -> Listing:

@@ -17,11 +17,8 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
-
-import mcp_types
 
 from mcpist.aws.attributes import Item
 from mcpist.aws.clients import ConditionFailed
@@ -29,8 +26,7 @@ from mcpist.aws.table import Table
 from mcpist.errors import McpistError, StoreUnavailable
 from mcpist.memory import Memory
 from mcpist.settings import settings
-from mcpist_services.upstream.checked_items import RejectedItem
-from mcpist_services.upstream.connections import Listing
+from mcpist_services.upstream.listing import Listing, listing_from_json, listing_to_json
 from mcpist_services.upstream.registered import partition_of, server_of
 from mcpist_services.upstream.trust import Pin
 
@@ -43,12 +39,6 @@ MAX_PART_BYTES = 300_000
 MAX_MEMORY_ENTRIES = 1_000
 
 _LIST, _PIN = "list#", "pin#"
-_LISTING_MODELS: Mapping[str, Any] = {
-    "tools": mcp_types.Tool,
-    "resources": mcp_types.Resource,
-    "resource_templates": mcp_types.ResourceTemplate,
-    "prompts": mcp_types.Prompt,
-}
 
 
 type ListOwner = tuple[str, str]
@@ -131,7 +121,8 @@ def refreshed(server: str, owner: ListOwner, fetch: Fetch) -> ServerState:
 
 def store(server: str, owner: ListOwner, listing: Listing) -> CachedListing:
     """Store what a server offers, for everybody unless it says that the list is this owner's alone."""
-    content = json.dumps(_to_json(listing), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    offered = {name: value for name, value in listing_to_json(listing).items() if name not in {"ttl_seconds", "scope"}}
+    content = json.dumps(offered, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(content.encode(errors="replace")).hexdigest()
     ttl = DEFAULT_TTL_SECONDS if listing.ttl_seconds is None else listing.ttl_seconds
     until = time.time() + min(max(ttl, MIN_TTL_SECONDS), MAX_TTL_SECONDS)
@@ -204,11 +195,7 @@ def _cached_listing(server: str, items: Iterable[Item]) -> CachedListing | None:
     if any(part.get("digest") != first["digest"] for part in selected_parts):
         return None
     content = json.loads(zlib.decompress(b"".join(part["content"] for part in selected_parts)))
-    offered: dict[str, Any] = {
-        name: tuple(kind.model_validate(one) for one in content[name]) for name, kind in _LISTING_MODELS.items()
-    }
-    rejected = tuple(RejectedItem(**each) for each in content.get("rejected", ()))
-    listing = Listing(ttl_seconds=None, scope=first["scope"], rejected=rejected, **offered)
+    listing = listing_from_json(content, ttl_seconds=None, scope=first["scope"])
     return CachedListing(listing, first["digest"], first["until"])
 
 
@@ -227,14 +214,6 @@ def _server_digest(server: str) -> str:
     except LookupError:
         identifying = ""
     return hashlib.sha256(identifying.encode()).hexdigest()[:16]
-
-
-def _to_json(listing: Listing) -> dict[str, Any]:
-    items = {
-        name: [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in getattr(listing, name)]
-        for name in _LISTING_MODELS
-    }
-    return {**items, "rejected": [asdict(each) for each in listing.rejected]}
 
 
 def _partition(server: str, owner: ListOwner) -> str:

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from mcpist.errors import AnswerTooLarge, Timeout, ToolExecutionError, UpstreamUnavailable
-from mcpist_services.upstream.child_process import _INHERITED
 from mcpist_services.upstream.configuration import UpstreamServer
 from mcpist_services.upstream.connections import SHARED, Identity
+from program_runner.process import _INHERITED
 from tests.upstreams.connected import call, connected_to, deadline_in, faulty
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 def lives(pid: int) -> bool:
@@ -108,7 +108,7 @@ def test_a_server_killed_between_two_calls_is_started_again_unnoticed() -> None:
 def test_a_flood_on_stderr_blocks_nothing_and_its_end_is_logged_without_secrets(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.DEBUG, logger="mcpist_services")
+    caplog.set_level(logging.DEBUG, logger="program_runner")
     server = faulty(env={"GREETING": "ssm:/mcpist/greeting"})
     identity = Identity(secrets={"ssm:/mcpist/greeting": "sesame"})
     with connected_to(one=server) as upstreams:
@@ -153,7 +153,7 @@ def test_the_sandbox_s_environment_stays_its_own(monkeypatch: pytest.MonkeyPatch
         told = json.loads(call(upstreams, "environment"))
     assert "ours" not in told.values()
     assert told["MODE"] == "quiet"
-    assert set(told) - {"LC_CTYPE"} <= {*_INHERITED, "MODE"}  # Python itself sets LC_CTYPE
+    assert set(told) - {"LC_CTYPE"} <= {*_INHERITED, "HOME", "MODE"}  # Python itself sets LC_CTYPE
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this protection")
@@ -180,11 +180,11 @@ def test_a_child_that_does_not_want_to_end_is_killed() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
 def test_even_a_deaf_child_ends_with_a_sandbox_that_is_killed() -> None:
     script = """
-        import sys, time
-        from tests.upstreams.connected import call, faulty, deadline_in
-        from mcpist_services.upstream.connections import Upstreams
-        upstreams = Upstreams({"one": faulty("deaf")})
-        print(call(upstreams, "echo"), flush=True)
+        import sys
+        sys.path.insert(0, "functions")
+        from tests.upstreams.connected import call, connected_to, faulty
+        opened = connected_to(one=faulty("deaf"))
+        print(call(opened.__enter__(), "echo"), flush=True)
         sys.stdin.read()
     """
     sandbox = subprocess.Popen(
@@ -203,14 +203,15 @@ def test_even_a_deaf_child_ends_with_a_sandbox_that_is_killed() -> None:
 
 def test_connections_work_in_a_sandbox_that_was_forked_before_their_first_use() -> None:
     script = """
-        import os
-        from tests.upstreams.connected import call, faulty
-        from mcpist_services.upstream.connections import Upstreams
-        upstreams = Upstreams({"one": faulty()})
+        import os, sys
+        sys.path.insert(0, "functions")
+        from tests.upstreams.connected import call, connected_to, faulty
+        opened = connected_to(one=faulty())
+        upstreams = opened.__enter__()
         for sandbox in range(2):
             if os.fork() == 0:
                 print(call(upstreams, "echo", message=f"sandbox {sandbox}"), flush=True)
-                upstreams.close()
+                opened.__exit__(None, None, None)
                 os._exit(0)
             os.wait()
     """

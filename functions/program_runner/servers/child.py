@@ -1,21 +1,18 @@
-"""A server as a child process of the sandbox, which speaks JSON-RPC lines over its standard input and output.
+"""A stdio MCP server below a supervisor, which speaks JSON-RPC lines over its standard input and output.
 
-Of the sandbox's environment the child gets only the few variables below. It runs as the same user, but can read neither
-the sandbox's memory nor its environment. It ends with the sandbox, its lines are bounded, and its standard error is
-kept out of the protocol.
+It ends with the sandbox, its lines are bounded, and its standard error is kept out of the protocol.
 """
 
 import asyncio
-import ctypes
 import logging
 import os
 import re
+import select
 import shutil
-import signal
-import sys
-import tempfile
+import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -24,23 +21,16 @@ from mcp_types import JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from mcpist_services.upstream.faults import Faults
+from program_runner.confinement.order import Order
+from program_runner.process import GRACE_SECONDS, inherited_environment, supervisor_command
 
 CHUNK_BYTES = 65_536
 LINE_EDGE_BYTES = 200
 STDERR_TAIL_BYTES = 4_000
-GRACE_SECONDS = 1.0
-PR_SET_DUMPABLE = 4  # https://man7.org/linux/man-pages/man2/PR_SET_DUMPABLE.2const.html
+SUPERVISOR_SECONDS = 3.0
 
-_INHERITED = ("PATH", "LD_LIBRARY_PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
 type Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 
-# Asks the kernel to end the child with its parent, however that ends, then executes the server.
-_EXEC_SCRIPT = (
-    "import ctypes, os, sys\n"
-    "ctypes.CDLL(None).prctl(1, 9)\n"
-    "if os.getppid() != int(sys.argv[1]): os._exit(1)\n"
-    "os.execv(sys.argv[2], sys.argv[2:])\n"
-)
 # Finds the id of a response that is too large to be parsed: servers write it first or last.
 _ID_FIRST = re.compile(rb'^\s*{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*,')
 _ID_LAST = re.compile(rb'"id"\s*:\s*(\d+)\s*}\s*$')
@@ -48,11 +38,22 @@ _ID_LAST = re.compile(rb'"id"\s*:\s*(\d+)\s*}\s*$')
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class Surroundings:
+    """Where a server runs."""
+
+    folder: str
+    """Its working directory."""
+    home: str
+    namespaces: bool = True
+
+
 class ChildProcess:
     """A running server, and the two streams for the SDK."""
 
-    def __init__(self, process: asyncio.subprocess.Process, faults: Faults, limit: int) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, control: socket.socket, faults: Faults, limit: int) -> None:
         self._process = process
+        self._control = control
         self._faults = faults
         self._limit = limit
         self._stderr_tail = bytearray()
@@ -60,13 +61,15 @@ class ChildProcess:
         self.outgoing, self._outgoing_receiver = anyio.create_memory_object_stream[SessionMessage](0)
 
     def is_fresh(self) -> bool:
-        """Whether the process runs at this moment."""
+        """Whether the server runs at this moment: its end is seen at its output before its supervisor has ended."""
         if self._process.returncode is not None:
             return False
-        try:
-            return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
-        except ChildProcessError:
+        pipe: asyncio.ReadTransport = self._process._transport.get_pipe_transport(1)  # type: ignore[attr-defined]  # noqa: SLF001 - asyncio shows it nowhere else
+        if pipe.is_closing():
             return False
+        poll = select.poll()
+        poll.register(pipe.get_extra_info("pipe"), 0)
+        return not poll.poll(0)
 
     async def read(self) -> None:
         """Pass on the server's messages until it ends; lines that are no messages are skipped."""
@@ -99,23 +102,23 @@ class ChildProcess:
             del self._stderr_tail[:-STDERR_TAIL_BYTES]
 
     async def end(self) -> None:
-        """Stop the server and its child processes: by closing its input, then SIGTERM, then SIGKILL."""
+        """Stop the server and its child processes: by closing its input, then by its supervisor."""
         for stream in (self.incoming, self.outgoing, self._incoming_sender, self._outgoing_receiver):
             stream.close()
         assert self._process.stdin is not None
         self._process.stdin.close()
-        if not await self._has_ended():
-            _signal(self._process, signal.SIGTERM)
-            await self._has_ended()
-        _signal(self._process, signal.SIGKILL)
-        await self._has_ended()
+        await self._has_ended(GRACE_SECONDS)
+        self._control.close()
+        if not await self._has_ended(GRACE_SECONDS + SUPERVISOR_SECONDS):
+            self._process.kill()
+            await self._has_ended(GRACE_SECONDS)
         self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - a grandchild may hold a pipe
         stderr = self._faults.redact(self._stderr_tail.decode(errors="replace"))
         logger.debug("upstream process ended", extra={"server": self._faults.service, "stderr": stderr})
 
-    async def _has_ended(self) -> bool:
+    async def _has_ended(self, seconds: float) -> bool:
         with suppress(TimeoutError):
-            async with asyncio.timeout(GRACE_SECONDS):
+            async with asyncio.timeout(seconds):
                 await self._process.wait()
         return self._process.returncode is not None
 
@@ -137,23 +140,32 @@ class ChildProcess:
 
 @asynccontextmanager
 async def child(
-    command: str, arguments: Sequence[str], variables: Mapping[str, str], faults: Faults, limit: int
+    command: str,
+    arguments: Sequence[str],
+    variables: Mapping[str, str],
+    surroundings: Surroundings,
+    faults: Faults,
+    limit: int,
 ) -> AsyncIterator[Streams]:
     """Open a server's streams for the context; raises FileNotFoundError if there is no such command."""
-    environment = inherited_environment() | dict(variables)
+    environment = inherited_environment() | {"HOME": surroundings.home} | dict(variables)
     program = shutil.which(command, path=environment.get("PATH"))
     if program is None:
         raise FileNotFoundError(command)
-    _forbid_inspection()
-    process = await asyncio.create_subprocess_exec(
-        *_exec_command([program, *arguments]),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=environment,
-        start_new_session=True,
-    )
-    running = ChildProcess(process, faults, limit)
+    control, theirs = socket.socketpair()
+    pipe = asyncio.subprocess.PIPE
+    with theirs:
+        process = await asyncio.create_subprocess_exec(
+            *supervisor_command(theirs.fileno()),
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            env=inherited_environment(),
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+        )
+    control.sendall(_order((program, *arguments), environment, surroundings).encode())
+    running = ChildProcess(process, control, faults, limit)
     faults.is_fresh = running.is_fresh
     async with anyio.create_task_group() as tasks:
         for task in (running.read, running.write, running.drain_stderr):
@@ -166,10 +178,23 @@ async def child(
             tasks.cancel_scope.cancel()
 
 
-def inherited_environment() -> dict[str, str]:
-    """Return the variables that a child gets: no credentials and no settings of ours."""
-    known = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    return {"HOME": tempfile.gettempdir(), **known}
+def _order(command: tuple[str, ...], environment: dict[str, str], surroundings: Surroundings) -> Order:
+    """Return the order for a server: it may use the network and lives long, so its memory and files are not limited."""
+    return Order(
+        command=command,
+        folder=surroundings.folder,
+        root="",
+        environment=environment,
+        network=True,
+        protected=(os.getpid(), os.getppid()),
+        seconds=0,
+        grace_seconds=GRACE_SECONDS,
+        memory_bytes=0,
+        processes=0,
+        file_bytes=0,
+        folder_bytes=0,
+        namespaces=surroundings.namespaces,
+    )
 
 
 async def lines(stream: asyncio.StreamReader, limit: int) -> AsyncIterator[tuple[bytes, bool]]:
@@ -184,21 +209,3 @@ async def lines(stream: asyncio.StreamReader, limit: int) -> AsyncIterator[tuple
             if len(line) > limit:
                 del line[LINE_EDGE_BYTES:-LINE_EDGE_BYTES]
                 is_complete = False
-
-
-def _forbid_inspection() -> None:
-    """Close /proc to other processes of our user: files of a process that is not dumpable belong to root."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0)
-
-
-def _exec_command(command: list[str]) -> list[str]:
-    if sys.platform != "linux":
-        return command
-    return [sys.executable, "-I", "-S", "-c", _EXEC_SCRIPT, str(os.getpid()), *command]
-
-
-def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    """Send a signal to the process group, whose id is that of its first process."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)

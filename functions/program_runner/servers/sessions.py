@@ -1,0 +1,167 @@
+"""The sessions of one sandbox with stdio MCP servers, each of one organization, one declaration and its values.
+
+A session lives while its sandbox lives; another sandbox that gets a request starts its own.
+"""
+
+import asyncio
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from mcpist.aws.codec import pack
+from mcpist.errors import AnswerTooLarge, Timeout
+from mcpist.programs.messages import ServerDeclaration, ServerRequest
+from mcpist_services.upstream import requests
+from mcpist_services.upstream.background import BackgroundLoop
+from mcpist_services.upstream.configuration import UpstreamServer
+from mcpist_services.upstream.connection import Connection
+from mcpist_services.upstream.faults import Faults
+from mcpist_services.upstream.link import Link
+from mcpist_services.upstream.listing import listing_to_json
+from program_runner.process import forbid_inspection, has_namespaces
+from program_runner.servers.child import Surroundings, child
+
+MAX_SESSIONS = 20
+MAX_PACKED_BYTES = 4_000_000  # base64 makes a third more of it, and Lambda's responses have 6 MB
+CLOSE_SECONDS = 8.0
+
+type SessionKey = tuple[str, str]
+
+
+class Sessions:
+    """The sessions of this sandbox, by organization and declaration.
+
+    A server of an organization has its HOME in a folder below `homes`; without it, in that of this process.
+    """
+
+    def __init__(self, homes: Path | None, *, namespaces: bool = True) -> None:
+        self._homes = homes
+        self._namespaces = namespaces
+        self._background = BackgroundLoop()
+        self._links: dict[SessionKey, Link] = {}
+
+    def ask(self, request: ServerRequest) -> bytes:
+        """Send one request, and return its answer packed; raises what `upstream.connections.Upstreams` names."""
+        started = time.monotonic()
+        deadline = started + request.seconds
+        try:
+            answer = self._background.run(self._answer(request, deadline), deadline)
+        except TimeoutError:
+            error = Timeout(service=request.server.name, seconds=round(time.monotonic() - started, 1))
+            raise error.with_details(may_have_happened=True) from None
+        packed = pack(answer)
+        if len(packed) > MAX_PACKED_BYTES:
+            raise AnswerTooLarge(service=request.server.name, limit_bytes=MAX_PACKED_BYTES)
+        return packed
+
+    def end_all_but(self, organization: str | None) -> None:
+        """End the sessions of other organizations, and remove what their servers kept; None ends all."""
+        others = [key for key in self._links if key[0] != organization]
+        if others:
+            self._background.run(self._end(others), time.monotonic() + CLOSE_SECONDS)
+        for home in self._homes.iterdir() if self._homes and self._homes.is_dir() else ():
+            if organization is None or home != self._home(organization):
+                shutil.rmtree(home, ignore_errors=True)
+
+    def close(self) -> None:
+        """End all sessions."""
+        if self._background.started:
+            self._background.run(self._end(list(self._links)), time.monotonic() + CLOSE_SECONDS)
+            self._background.stop()
+
+    @property
+    def are_any(self) -> bool:
+        """Whether there is a session."""
+        return bool(self._links)
+
+    async def _answer(self, request: ServerRequest, deadline: float) -> Any:
+        link, server = await self._link(request), request.server
+        if request.method == "list":
+            return listing_to_json(await requests.list_tools(link, server.name, deadline=deadline, private=False))
+        answer = await link.send(_request(request), deadline=deadline, reads=request.reads)
+        return answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    async def _link(self, request: ServerRequest) -> Link:
+        declaration = request.server
+        digest = hashlib.sha256(declaration.model_dump_json().encode()).hexdigest()
+        key = (request.organization, digest)
+        if key not in self._links:
+            await self._end(self._idle_beyond_the_most())
+            server = _configured(declaration)
+            start = partial(self._start, request.organization)
+            make = partial(Connection, declaration.name, server, declaration.environment, start)
+            self._links[key] = Link(declaration.name, make, asyncio.Semaphore(declaration.concurrency))
+        return self._links[key]
+
+    async def _start(
+        self,
+        organization: str,
+        server: UpstreamServer,
+        values: Mapping[str, str],
+        faults: Faults,
+        _: AsyncExitStack,
+    ) -> AbstractAsyncContextManager[Any]:
+        forbid_inspection()
+        home = self._home(organization)
+        if self._homes is not None:
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = str(home if self._homes is not None else Path.cwd())
+        surroundings = Surroundings(folder, str(home), self._namespaces)
+        return child(server.command, server.args, values, surroundings, faults, server.result_bytes)
+
+    def _home(self, organization: str) -> Path:
+        """Return the HOME of an organization's servers, in whose name nothing leads elsewhere."""
+        if self._homes is None:
+            return Path.home()
+        return self._homes / hashlib.sha256(organization.encode()).hexdigest()[:32]
+
+    def _idle_beyond_the_most(self) -> list[SessionKey]:
+        idle = [key for key, link in self._links.items() if not link.is_busy]
+        return sorted(idle, key=lambda key: self._links[key].last_used)[: max(0, len(self._links) + 1 - MAX_SESSIONS)]
+
+    async def _end(self, keys: list[SessionKey]) -> None:
+        await asyncio.gather(*(self._links.pop(key).close() for key in keys))
+
+
+@cache
+def sessions() -> Sessions:
+    """Return the sessions of this sandbox; nothing starts before they are first used."""
+    return Sessions(_homes_of_this_machine())
+
+
+def _homes_of_this_machine() -> Path:
+    """Return a folder of our user that other sandboxes share, since packages are cached in it, or else an own one."""
+    shared = Path(tempfile.gettempdir()) / f"mcpist-servers-{os.getuid()}"
+    if has_namespaces():
+        shared.mkdir(mode=0o700, exist_ok=True)
+        if not shared.is_symlink() and shared.stat().st_uid == os.getuid():
+            return shared
+    return Path(tempfile.mkdtemp(prefix="mcpist-servers-"))
+
+
+def _configured(declaration: ServerDeclaration) -> UpstreamServer:
+    return UpstreamServer(
+        description=declaration.name,
+        command=declaration.command,
+        args=declaration.arguments,
+        timeout_seconds=declaration.timeout_seconds,
+        result_bytes=declaration.result_bytes,
+        concurrency=declaration.concurrency,
+    )
+
+
+def _request(request: ServerRequest) -> Any:
+    match request.method:
+        case "call":
+            return requests.calling(request.name, request.parameters)
+        case "read":
+            return requests.reading(request.name)
+        case _:
+            return requests.prompting(request.name, request.parameters)

@@ -1,0 +1,25 @@
+"""Stdio MCP servers as this command's own child processes, in the way in which the program runner has them."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from mcpist.programs.messages import ServerRequest
+from mcpist_services.upstream.stdio import Ask
+
+FUNCTIONS = Path(__file__).resolve().parents[2] / "functions"
+
+
+@contextmanager
+def stdio_servers() -> Iterator[Ask]:
+    """Start the servers that are asked for, with this command's HOME, and end them with the context."""
+    sys.path.insert(0, str(FUNCTIONS))
+    from program_runner.servers.sessions import Sessions  # the functions are no packages of this environment
+
+    with closing(Sessions(None)) as sessions:
+
+        def ask(request: ServerRequest, *, deadline: float) -> bytes:  # noqa: ARG001 - the request says it, too
+            return sessions.ask(request)
+
+        yield ask
