@@ -31,7 +31,7 @@ MCP_ROUTES = {
     "ANY /.well-known/oauth-protected-resource/{proxy+}",
     "ANY /.well-known/oauth-authorization-server",
 }
-REST_ROUTES = {"ANY /", "ANY /tools", "ANY /tools/call", "ANY /v1/{proxy+}"}
+REST_ROUTES = {"ANY /tools/call", "ANY /v1/{proxy+}"}
 PAGE_ROUTES = {
     "GET /connect",
     "GET /connect/login",
@@ -39,6 +39,7 @@ PAGE_ROUTES = {
     "POST /connect/{service}",
     "GET /connect/callback/{provider}",
     "POST /connect/confirm",
+    "ANY /",
     "ANY /{page}",
     "GET /assets/{file}",
 }

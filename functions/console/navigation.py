@@ -14,6 +14,7 @@ class Entry:
 
 
 ENTRIES = (
+    Entry("home", "/"),
     Entry("connections", "/connect"),
     Entry("profile", "/profile"),
 )

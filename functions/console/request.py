@@ -9,7 +9,7 @@ from mcpist.errors import InvalidRequest, Locale
 
 MAX_FORM_BYTES = 64_000
 MAX_FORM_FIELDS = 300
-START_PAGE = "/connect"
+START_PAGE = "/"
 OWN_PATH = re.compile(r"/((?!mcp\b|v1\b)[a-z][a-z0-9_-]*(/[!-~]*)?)?(\?[!-~]*)?")
 """A path with a query that leads to a page of ours and to no other site."""
 

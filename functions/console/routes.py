@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from console import assets, connections, login, profile, sessions
+from console import assets, connections, home, login, profile, programs, sessions
 from console.cookies import BrowserSession, read_session, set_session_cookie
 from console.request import Request
 from console.response import HEADERS
@@ -29,7 +29,13 @@ PUBLIC: dict[str, Callable[[Request], HttpResponse]] = {
     "GET /connect/login": login.finish,
     "GET /signed-out": login.show_signed_out,
 }
+PROGRAMS: dict[str, Callable[[Request], HttpResponse]] = {
+    "GET /": programs.show_status,
+    "GET /tools": programs.redirect_to_tools,
+}
+"""The answers to programs, which do not ask for a page."""
 PAGES: dict[str, Page] = {
+    "GET /": home.show,
     "GET /connect": connections.overview,
     "GET /connect/{service}": connections.service,
     "POST /connect/{service}": connections.submit,
@@ -43,6 +49,8 @@ PAGES: dict[str, Page] = {
 def answer(request: Request, request_id: str, deadline: float) -> HttpResponse:
     """Answer a request until `deadline` on the monotonic clock."""
     route = _route(request)
+    if route in PROGRAMS and not request.accepts_html and not request.is_partial:
+        return PROGRAMS[route](request)
     if route in PUBLIC:
         return PUBLIC[route](request)
     page, cookie = _find_page(route, request), read_session(request)

@@ -15,7 +15,7 @@ from rest_api.exchange import Exchange, begin, current
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 REQUEST_HEADERS = ("idempotency-key", "if-match", "if-none-match", "range")
-PUBLIC_PATHS = {"/", "/tools", "/tools/call", "/v1/openapi.json", "/v1/docs", "/v1/organizations"}
+PUBLIC_PATHS = {"/tools/call", "/v1/openapi.json", "/v1/docs", "/v1/organizations"}
 CALL_PATH = "/v1/tools/call"
 
 
@@ -27,7 +27,6 @@ def answer(request: HttpRequest, context: LambdaContext, deadline: float) -> Htt
 
     exchange = Exchange(request, context.aws_request_id, deadline)
     begin(exchange)
-    status.note_start()
     if request.path in PUBLIC_PATHS:
         return resolve(body.normalized(request), context)
     request_quota.count(exchange.caller, time.time())

@@ -72,6 +72,8 @@ class Browser:
             name = "callback"
         elif place.path.startswith("/assets/"):
             name = "asset"
+        elif place.path == "/":
+            name = "home"
         elif "/" not in place.path[1:] and place.path != "/connect":
             name = "page"
         last = place.path.rpartition("/")[2]

@@ -69,7 +69,7 @@ def test_each_event_is_answered_with_a_page_whose_policy_allows_no_additions(
 def test_every_route_of_the_door_has_an_event() -> None:
     keys = {re.search(r'"routeKey": "(.*)"', path.read_text("utf-8"))[1] for path in EVENTS.glob("console_*.json")}  # type: ignore[index]
     routes = {route for route in (*PAGES, *PUBLIC) if route.count("/") > 1 or route.endswith("/connect")}
-    assert keys == routes | {"ANY /{page}"}
+    assert keys == routes | {"ANY /", "ANY /{page}"}
 
 
 # -- pages --------------------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ def test_a_person_without_an_organization_is_told_so(browser: Browser) -> None:
     page = browser.get(browser.decide(browser.get("/connect"), sub="eve"))
     assert page["statusCode"] == 403
     assert "You are not a member of an organization here." in page["body"]
-    assert 'href="/connect?again=1"' in page["body"]
+    assert 'href="/?again=1"' in page["body"]
 
 
 @pytest.mark.parametrize("target", ["https://attacker.example.com/", "//attacker.example.com", "/mcp", "/connect\r\nx"])
@@ -109,7 +109,7 @@ def test_a_login_never_redirects_to_another_site(browser: Browser, target: str) 
     back = browser.decide(browser.get("/connect"), sub="uma")
     name = "__Host-mcpist-login"
     browser.cookies[name] = browser.cookies[name].replace("%2Fconnect", target.replace("\r\n", "%0D%0A"))
-    assert browser.get(back)["headers"]["location"] == f"{PUBLIC_URL}/connect"
+    assert browser.get(back)["headers"]["location"] == f"{PUBLIC_URL}/"
 
 
 def test_the_link_of_another_organization_begins_a_login_for_it(uma: Browser) -> None:

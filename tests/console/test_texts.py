@@ -9,7 +9,7 @@ from console.rendering import FOLDER, compile_all
 from console.texts import texts
 
 ENGLISH, JAPANESE = texts("en"), texts("ja")
-DYNAMIC = {"done.", "error.", "frame.", "connect.", "profile.place_"}
+DYNAMIC = {"done.", "error.", "frame.", "connect.", "home.state_", "profile.place_"}
 """Beginnings of keys that templates complete from values."""
 
 

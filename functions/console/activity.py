@@ -1,0 +1,76 @@
+"""What a person's tools did in the last days, from the rows of the audit."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from mcpist.telemetry.audit import is_failure
+from mcpist.telemetry.audit_search import FAILED, Filters, find
+
+DAYS = 7
+MAX_READ_ROWS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The uses of tools on one day."""
+
+    date: str
+    succeeded: int
+    failed: int
+
+    @property
+    def total(self) -> int:
+        """All uses of the day."""
+        return self.succeeded + self.failed
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """The uses of tools in the last seven days, the oldest day first."""
+
+    days: tuple[Day, ...]
+    tokens_before: int
+    """The estimated tokens of what measured tools read."""
+    tokens_after: int
+    """The estimated tokens of what a model got of it."""
+    is_complete: bool
+    """Whether all rows were read; the newest are."""
+
+    @property
+    def total(self) -> int:
+        """All uses of the week."""
+        return sum(day.total for day in self.days)
+
+    @property
+    def failed(self) -> int:
+        """The uses that failed or were refused."""
+        return sum(day.failed for day in self.days)
+
+
+def week_of(organization: str, user: str, now: datetime) -> Week:
+    """Return a person's week, from the newest rows."""
+    today = now.astimezone(UTC).date()
+    first = datetime.combine(today - timedelta(days=DAYS - 1), datetime.min.time(), UTC)
+    filters = Filters(user=user, event="use")
+    page = find(organization, since=first, until=now + timedelta(minutes=1), filters=filters, limit=MAX_READ_ROWS)
+    rows = [row for row in page.rows if row["outcome"] != "started"]
+    succeeded, failed = (
+        Counter(row["time"][:10] for row in rows if is_failure(row["outcome"]) is wanted) for wanted in (False, True)
+    )
+    dates = [(today - timedelta(days=ago)).isoformat() for ago in reversed(range(DAYS))]
+    days = tuple(Day(date, succeeded[date], failed[date]) for date in dates)
+    return Week(days, _sum(rows, "tokens_before"), _sum(rows, "tokens_after"), not page.cursor)
+
+
+def errors_by_code(organization: str, now: datetime) -> list[tuple[str, int]]:
+    """Return the codes of an organization's errors and refusals of the last day, the most frequent first."""
+    filters = Filters(outcome=FAILED)
+    page = find(organization, since=now - timedelta(days=1), until=now, filters=filters, limit=MAX_READ_ROWS)
+    return Counter(row["outcome"] for row in page.rows).most_common()
+
+
+def _sum(rows: Iterable[Mapping[str, Any]], measure: str) -> int:
+    return sum(int((row.get("measures") or {}).get(measure, 0)) for row in rows)

@@ -1,0 +1,51 @@
+"""The first page: what needs the person, what ran last, and what the week was like."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from console import activity, charts
+from console.visit import Visit
+from mcpist.aws.http_request import HttpResponse
+from mcpist.batch.ledger.listing import list_recent
+from mcpist.batch.ledger.records import Header
+from mcpist.running import broker
+
+SHOWN_BATCHES = 5
+
+
+def show(visit: Visit) -> HttpResponse:
+    """Show the dashboard; an administrator sees the organization's errors as well."""
+    caller, now = visit.caller, datetime.fromtimestamp(visit.now, UTC)
+    modules = list(visit.permissions.modules())
+    week = activity.week_of(caller.organization, caller.user, now)
+    accounts = _accounts(visit, sorted({module.service for module in modules if module.service}))
+    batches = list_recent(caller.organization, caller.user, limit=SHOWN_BATCHES).batches
+    return visit.page(
+        "home.html",
+        modules=modules,
+        tools=sum(len(visit.permissions.tools(module)) for module in modules),
+        broken=[row for row in accounts if row["acts"] and not row["usable"]],
+        connected={row["service"] for row in accounts if row["acts"]},
+        services=sorted({module.service for module in modules if module.service}),
+        batches=[(batch, _state(batch)) for batch in batches],
+        week=week,
+        bars=charts.bars(week.days),
+        errors=activity.errors_by_code(caller.organization, now) if visit.is_administrator else None,
+    )
+
+
+def _accounts(visit: Visit, services: list[str]) -> list[dict[str, Any]]:
+    """Return the accounts with which the person's tools act."""
+    if not services:
+        return []
+    rows: list[dict[str, Any]] = broker.request(visit.caller, "status", services=services)["grants"]
+    return rows
+
+
+def _state(batch: Header) -> str:
+    """Return the state of a batch in one word."""
+    if not batch.done:
+        return "stopping" if batch.is_stopped else "running"
+    if batch.cancelled_at is not None:
+        return "cancelled"
+    return "succeeded" if set(batch.outcome.values()) <= {"succeeded"} else "failed"

@@ -1,0 +1,96 @@
+"""The first page: for people a dashboard, for programs the state of the server."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from console import activity, charts
+from mcpist.caller import Caller, Subject
+from mcpist.telemetry import audit
+from mcpist.version import VERSION
+from tests.console.conftest import Browser
+
+UMA = Caller("acme", "uma", Subject("https://login.example.com", "uma"), "user", ())
+
+
+@pytest.fixture
+def used(messages: list[dict[str, Any]]) -> Callable[..., None]:
+    """Write rows about uses of tools by Uma."""
+
+    def write(outcome: str, times: int = 1, **measures: int) -> None:
+        for _ in range(times):
+            audit.record_use(UMA, module="rag", tool="search_docs", outcome=outcome, request="r", measures=measures)
+
+    assert messages == []
+    return write
+
+
+def test_a_program_is_told_that_the_server_runs(browser: Browser) -> None:
+    answer = browser.send("home", headers={"accept": "*/*"})
+    body = json.loads(answer["body"])
+    assert (answer["statusCode"], answer["headers"]["content-type"]) == (200, "application/json")
+    assert (body["status"], body["message"], body["version"]) == ("ok", "MCP Server is running", VERSION)
+    assert body["uptime"] >= 0
+
+
+def test_a_program_is_led_to_the_list_of_tools(browser: Browser) -> None:
+    answer = browser.send(
+        "page", rawPath="/tools", query="module=rag", parameters={"page": "tools"}, headers={"accept": "*/*"}
+    )
+    assert (answer["statusCode"], answer["headers"]["location"]) == (
+        302,
+        "https://mcp.example.com/v1/tools?module=rag",
+    )
+
+
+def test_a_browser_is_led_to_the_login_and_then_to_the_dashboard(browser: Browser) -> None:
+    assert browser.get("/")["statusCode"] == 303
+    page = browser.log_in("uma", "/")
+    assert page["statusCode"] == 200
+    assert "Welcome, uma" in page["body"]
+    assert "Errors and refusals" not in page["body"], "that is for administrators"
+
+
+def test_the_week_counts_uses_once_and_what_programs_saved(uma: Browser, used: Callable[..., None]) -> None:
+    before = activity.week_of("acme", "uma", datetime.now(UTC))
+    used("started", 2)
+    used("succeeded", 3, tokens_before=1000, tokens_after=100)
+    used("TOOL_DISABLED", 2)
+    week = activity.week_of("acme", "uma", datetime.now(UTC))
+    assert (week.total - before.total, week.failed - before.failed) == (5, 2)
+    assert (week.tokens_before - before.tokens_before, week.tokens_after - before.tokens_after) == (3000, 300)
+    assert f">{week.total}<" in uma.get("/")["body"]
+
+
+def test_an_administrator_sees_errors_of_the_whole_organization_by_kind(
+    used: Callable[..., None], browser: Browser
+) -> None:
+    used("RATE_LIMIT_EXCEEDED", 2)
+    page = browser.log_in("ada", "/")["body"]
+    assert "Errors and refusals of the last day" in page
+    assert "<code>RATE_LIMIT_EXCEEDED</code>" in page
+
+
+@pytest.mark.parametrize("totals", [[0] * 7, [1, 0, 5, 0, 0, 0, 9]])
+def test_bars_stay_in_the_picture_and_are_as_high_as_their_values(totals: list[int]) -> None:
+    days = [activity.Day(f"2026-11-{16 + number}", total, 0) for number, total in enumerate(totals)]
+    made = charts.bars(days)
+    assert [bar.value for bar in made] == totals
+    assert all(bar.x >= 0 and bar.x + bar.width <= charts.WIDTH and bar.y >= charts.TOP for bar in made)
+    assert max((bar.height for bar in made), default=0) == (charts.BASE - charts.TOP if any(totals) else 0)
+
+
+def test_a_page_asks_aws_a_fixed_number_of_times(
+    ada: Browser, aws: list[str], messages: list[dict[str, Any]], used: Callable[..., None]
+) -> None:
+    counts = []
+    for times in (1, 30):
+        used("succeeded", times)
+        aws.clear()
+        messages.clear()
+        assert ada.get("/")["statusCode"] == 200
+        counts.append((len(aws), [message["operation"] for message in messages]))
+    assert counts[0] == counts[1]
