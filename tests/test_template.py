@@ -346,6 +346,19 @@ def test_only_the_janitor_removes_machines_and_of_the_ledger_it_reaches_only_the
     assert not {pair for pair in allowed(resources, "JanitorRole") if pair[0].startswith("s3:")}
 
 
+def test_only_the_janitor_writes_seals(resources: Json) -> None:
+    on_seals = {
+        role: {action for action, resource in allowed(resources, role) if '["Seals", "Arn"]' in resource}
+        for role in of_type(resources, "AWS::IAM::Role")
+    }
+    assert on_seals.pop("JanitorRole") == {"dynamodb:Query", "dynamodb:PutItem"}
+    assert on_seals.pop("RestApiRole") == {"dynamodb:Query"}
+    assert not any(on_seals.values())
+    assert "dynamodb:PutItem" not in {
+        action for action, resource in allowed(resources, "JanitorRole") if '["Audit", "Arn"]' in resource
+    }
+
+
 # -- keys ---------------------------------------------------------------------------------------------------
 
 
@@ -443,7 +456,7 @@ def test_a_creation_that_fails_leaves_nothing_and_a_removal_leaves_the_data() ->
     policies = ("RetainExceptOnCreate", "Retain")
     assert kept == {
         "template.yaml": dict.fromkeys(
-            ("Directory", "Grants", "Audit", "FilesBucket", "DataKey", "VaultKey"), policies
+            ("Directory", "Grants", "Audit", "Seals", "FilesBucket", "DataKey", "VaultKey"), policies
         ),
         "infra/cognito.yaml": {"Users": policies},
     }
@@ -604,9 +617,9 @@ def test_the_schedule_calls_the_janitor_and_nothing_else(resources: Json) -> Non
 
 def test_every_table_is_encrypted_and_recoverable_and_those_that_grow_forget(resources: Json) -> None:
     tables = of_type(resources, "AWS::DynamoDB::Table")
-    assert set(tables) == {"Directory", "Grants", "Ledger", "Audit"}
+    assert set(tables) == {"Directory", "Grants", "Ledger", "Audit", "Seals"}
     growing = {name for name, table in tables.items() if "TimeToLiveSpecification" in table}
-    assert growing == {"Ledger", "Audit", "Directory", "Grants"}
+    assert growing == {"Ledger", "Audit", "Directory", "Grants", "Seals"}
     for name, table in tables.items():
         assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
         if name in growing:

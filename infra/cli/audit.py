@@ -34,6 +34,8 @@ def show_audit(
     story: Annotated[
         str | None, Option(metavar="ROW", help="Show all rows of the request that this row belongs to.")
     ] = None,
+    verify: Annotated[bool, Option("--verify", help="Compare all rows with their seals.")] = False,
+    head: Annotated[str, Option(metavar="DIGEST", help="With --verify: a digest that it printed before.")] = "",
     since: Annotated[str, Option(metavar="TIME", help="A day, a time, or a duration before now, such as 12h.")] = "7d",
     until: Annotated[str | None, Option(metavar="TIME", help="As --since. [default: now]")] = None,
     limit: Annotated[int, Option(metavar="ROWS", help="Rows of a page.")] = 100,
@@ -47,6 +49,8 @@ def show_audit(
     if story:
         found = session.get(f"/v1/audit/{part(story)}")
         return CommandResult(metadata=found, drawing=_draw(found["rows"]))
+    if verify:
+        return _verify(session, head)
     query = {"user": user, "service": service, "event": event, "outcome": outcome, "tool": tool}
     query |= {"client": client, "request": request, "batch": batch, "text": text}
     query |= {"since": parse_time(since).isoformat(), "until": parse_time(until).isoformat() if until else ""}
@@ -60,6 +64,27 @@ def show_audit(
 
 def _draw(rows: Iterable[Mapping[str, Any]]) -> str:
     return render_table(_COLUMNS, [[visible(str(row[name]))[:40] for name in _COLUMNS] for row in rows])
+
+
+def _verify(session: RestSession, head: str) -> CommandResult:
+    """Compare all pages of seals; CommandError with the findings where something differs."""
+    total: dict[str, Any] = {"seals": 0, "rows": 0, "expired": 0, "findings": []}
+    contains_head, cursor = not head, ""
+    while True:
+        page = session.get("/v1/audit/verification", head=head, cursor=cursor)
+        total = {name: value + page[name] for name, value in total.items()}
+        contains_head = contains_head or page["contains_head"]
+        cursor = page["cursor"]
+        if not cursor:
+            break
+    total |= {"head": page["head"], "sealed_until": page["sealed_until"]}
+    if total["findings"] or not contains_head:
+        lost = "" if contains_head else f" The chain does not contain {head}."
+        message = f"{len(total['findings'])} parts of the audit are not as they were sealed.{lost}"
+        raise CommandError(
+            "INTEGRITY_ERROR", message, "Compare with a backup of the tables, and see who could write there.", total
+        )
+    return CommandResult(metadata=total, drawing="\n".join(f"{name}: {value}" for name, value in total.items()))
 
 
 def _export(session: RestSession, query: dict[str, Any]) -> str:

@@ -37,7 +37,9 @@ class Context:
 
 
 def tidy(context: Context | None = None) -> dict[str, Any]:
-    return handler(json.loads((EVENTS / "janitor_schedule.json").read_text("utf-8")), context or Context())
+    """Invoke the janitor and return what it says of machines."""
+    answer = handler(json.loads((EVENTS / "janitor_schedule.json").read_text("utf-8")), context or Context())
+    return {name: answer[name] for name in ("machines", "candidates", "removed")}
 
 
 def name_of(number: int, stack: str = "mcpist-local") -> str:

@@ -190,6 +190,15 @@ def no_audit_row_is_changed_or_deleted() -> Iterator[Question]:
 
 
 @rule
+def only_the_janitor_writes_seals_and_it_writes_no_row() -> Iterator[Question]:
+    yield from each(all_but(JANITOR), "dynamodb:PutItem", stack().arn("Seals"))
+    yield from each(all_but(), "dynamodb:UpdateItem,DeleteItem,BatchWriteItem", stack().arn("Seals"))
+    yield from each([JANITOR], "dynamodb:PutItem", stack().arn("Audit"))
+    yield from each([JANITOR], "dynamodb:Query", stack().arn("Directory"), {"dynamodb:LeadingKeys": ["org#acme"]})
+    yield from each([JANITOR], "dynamodb:Scan", stack().arn("Directory"))
+
+
+@rule
 def of_the_ledger_the_janitor_reaches_no_batch() -> Iterator[Question]:
     ledger = stack().arn("Ledger")
     yield from each([JANITOR], "dynamodb:Query,UpdateItem,DeleteItem", ledger, {"dynamodb:LeadingKeys": ["acme#b_1"]})

@@ -138,6 +138,7 @@ def administer(deployment: LocalDeployment) -> None:
         assert rest.delete("/v1/users/eve").status_code == 200
         assert rest.get("/v1/audit", params={"tool": "users.delete"}).json()["rows"][0]["target"] == "users.eve"
         assert rest.get("/v1/audit", params={"user": ADMINISTRATOR.sub}).json()["rows"]
+        assert rest.get("/v1/audit/verification").json()["findings"] == []
 
 
 async def _accept(_: Any, __: ElicitRequestParams) -> ElicitResult:

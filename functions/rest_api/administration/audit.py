@@ -3,7 +3,8 @@
 An administrator sees all rows of the organization, everybody else those about themselves.
 """
 
-from datetime import UTC, datetime, timedelta
+from dataclasses import asdict
+from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from aws_lambda_powertools.event_handler import Response
@@ -13,6 +14,7 @@ from pydantic import BaseModel, Field
 from mcpist.errors import InvalidRequest
 from mcpist.telemetry.audit_rows import as_csv, as_json_lines
 from mcpist.telemetry.audit_search import MAX_ROWS, Filters, find, find_story
+from mcpist.telemetry.verification import verify
 from rest_api.administration.changes import administration
 from rest_api.exchange import current
 from rest_api.router import new_router
@@ -67,6 +69,34 @@ class AuditStory(BaseModel):
     complete: Annotated[bool, Field(description="False where there are more rows than can be read at once")]
 
 
+class VerificationFinding(BaseModel):
+    """A part of a day that is not as it was sealed."""
+
+    kind: Annotated[
+        Literal["rows", "seal", "chain"],
+        Field(description="Rows were altered, removed or inserted; a seal was altered; a seal is missing or misplaced"),
+    ]
+    since: str
+    until: str
+    sealed: Annotated[int, Field(description="The number of rows when it was sealed")]
+    found: Annotated[int, Field(description="The number of rows now")]
+    missing: Annotated[int, Field(description="The sealed rows that are not there as they were")]
+    unexpected: Annotated[list[str], Field(description="The ids of rows that were altered or inserted; 100 at most")]
+
+
+class VerificationPage(BaseModel):
+    """The result of comparing some seals with the chain and their rows."""
+
+    findings: list[VerificationFinding]
+    seals: int
+    rows: Annotated[int, Field(description="The rows that are as they were sealed")]
+    expired: Annotated[int, Field(description="The rows that are not compared, since they expired")]
+    head: Annotated[str, Field(description="The digest of the last seal: keep it elsewhere")]
+    sealed_until: str
+    contains_head: Annotated[bool, Field(description="Whether these seals contain the digest `head` of the request")]
+    cursor: str
+
+
 def _filter(description: str) -> Any:
     return Query(max_length=256, description=description)
 
@@ -118,6 +148,22 @@ def search_audit(
     media_type, write = EXPORTS[format_]
     headers = {CURSOR_HEADER: page.cursor, "content-disposition": f'attachment; filename="audit.{format_}"'}
     return Response(200, media_type, write(page.rows), headers=headers)
+
+
+@router.get(
+    "/v1/audit/verification", tags=["administration"], summary="Verify the audit's seals", operation_id="verify_audit"
+)
+def verify_audit(
+    since: Annotated[date | None, Query(description="The first day; the oldest seal if it is left out")] = None,
+    head: Annotated[str, Query(max_length=64, description="A digest that the chain must contain")] = "",
+    cursor: Annotated[str, Query(max_length=256, description="The cursor of the page before")] = "",
+) -> VerificationPage:
+    """Compare a page of seals with the chain and with the rows that they cover; the last page has no cursor."""
+    work = administration()
+    with work.permitted("audit.verify"):
+        begin = since.isoformat() if since else "0"
+        found = verify(work.caller.organization, datetime.now(UTC), since=begin, head=head, cursor=cursor)
+    return VerificationPage.model_validate(asdict(found))
 
 
 @router.get(

@@ -11,6 +11,7 @@ from infra.cli import audit as command
 from infra.cli.audit import parse_time
 from infra.cli.document import CommandError
 from mcpist.telemetry import audit
+from mcpist.telemetry.seals import seal_organization
 from tests.infra.cli.conftest import Mcpist
 
 
@@ -74,3 +75,17 @@ def test_a_time_is_a_day_a_moment_or_a_duration_before_now() -> None:
 def test_an_invalid_time_is_refused(text: str) -> None:
     with pytest.raises(CommandError):
         parse_time(text)
+
+
+def test_verify_prints_the_head_and_fails_where_rows_are_not_as_sealed(mcpist: Mcpist, organization: str) -> None:
+    later = datetime.now(UTC) + timedelta(hours=1)
+    seal_organization(organization, later)
+    found = mcpist("audit", "--verify")
+    assert (found["rows"], found["findings"], len(found["head"])) == (3, [], 64)
+    assert mcpist("audit", "--verify", "--head", found["head"])["rows"] == 3
+    assert mcpist("audit", "--verify", "--head", "0" * 64, fails=True)["code"] == "INTEGRITY_ERROR"
+    row = audit.audit_table().query(f"{organization}#{datetime.now(UTC):%Y-%m-%d}")[0]
+    audit.audit_table().put({**row, "user": "eve"})
+    failed = mcpist("audit", "--verify", fails=True)
+    assert failed["code"] == "INTEGRITY_ERROR"
+    assert len(failed["details"]["findings"][0]["unexpected"]) == 1

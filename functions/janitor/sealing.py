@@ -1,0 +1,37 @@
+"""Seal the audit rows of all organizations while there is time."""
+
+from datetime import UTC, datetime
+from random import SystemRandom
+from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from mcpist.aws.clients import AwsError
+from mcpist.errors import StoreUnavailable
+from mcpist.people import directory
+from mcpist.telemetry import invocation
+from mcpist.telemetry.metrics import ERRORS
+from mcpist.telemetry.seals import seal_organization
+
+MAX_TIME_FRACTION = 0.5
+"""Of the invocation's time; the rest is for the machines. What is left is sealed by the next run."""
+
+
+def seal_audit(context: LambdaContext) -> dict[str, Any]:
+    """Seal the rows since the last run, and return how many there were and how many organizations are left."""
+    reserve = context.get_remaining_time_in_millis() * (1 - MAX_TIME_FRACTION)
+    organizations = directory.organizations()
+    SystemRandom().shuffle(organizations)  # so that no organization is always the one for which no time is left
+    rows, left = 0, len(organizations)
+    try:
+        for organization in organizations:
+            if context.get_remaining_time_in_millis() <= reserve:
+                break
+            rows += seal_organization(organization, datetime.now(UTC))
+            left -= 1
+    except (AwsError, StoreUnavailable) as error:  # the machines must not wait for it
+        invocation.add_fields(sealing_stopped_by=error.code)
+        invocation.count(ERRORS, by=error.code)
+    summary = {"sealed_rows": rows, "unsealed_organizations": left}
+    invocation.add_fields(**summary)
+    return summary
