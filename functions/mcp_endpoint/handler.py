@@ -35,5 +35,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> HttpResponse:
         lambda error: routes.error_response(request, error),
         path=request.path,
     )
-    response["headers"] |= cors.response_headers(request.headers)
+    response["headers"] |= cors.response_headers(request.headers) | request.transport_headers
     return response

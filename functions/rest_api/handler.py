@@ -34,5 +34,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> HttpResponse:
         lambda error: routes.error_response(request, error, context.aws_request_id),
         path=request.path,
     )
-    response["headers"] |= cors.response_headers(request.headers)
+    response["headers"] |= cors.response_headers(request.headers) | request.transport_headers
     return response

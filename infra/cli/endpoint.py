@@ -96,10 +96,16 @@ class Endpoint:
 
     def ask[T](self, operation: Callable[[EndpointSession], Awaitable[T]], *, tasks: bool = False) -> T:
         """Run an operation on a connection, whose client accepts `tasks` or not; raise CommandError if it fails."""
+        refusals: list[CommandError] = []  # the transport's own errors do not say what the endpoint answered
+
+        async def note(response: httpx2.Response) -> None:
+            if response.is_error:
+                await response.aread()
+                refusals.append(_refusal(response))
 
         async def connected() -> T:
-            headers = {"authorization": f"Bearer {self.token}"}
-            async with httpx2.AsyncClient(headers=headers, timeout=HTTP_TIMEOUT_SECONDS) as http:
+            headers, hooks = {"authorization": f"Bearer {self.token}"}, {"response": [note]}
+            async with httpx2.AsyncClient(headers=headers, timeout=HTTP_TIMEOUT_SECONDS, event_hooks=hooks) as http:
                 transport = streamable_http_client(self.url, http_client=http)
                 async with Client(transport, extensions=[TasksExtension()] if tasks else []) as client:
                     return await operation(EndpointSession(client, self.url))
@@ -107,16 +113,28 @@ class Endpoint:
         try:
             return asyncio.run(connected())
         except (CommandError, MCPError, httpx2.HTTPError, OSError, BaseExceptionGroup) as error:
-            raise self._failed(_innermost(error)) from None
+            raise self._failed(_innermost(error), refusals) from None
 
-    def _failed(self, error: BaseException) -> BaseException:
+    def _failed(self, error: BaseException, refusals: Sequence[CommandError]) -> BaseException:
         """Return the CommandError for an expected error; any other error is returned unchanged."""
         if isinstance(error, MCPError) and isinstance(error.data, dict) and "code" in error.data:
             return CommandError.of_endpoint(error.data)
+        if isinstance(error, MCPError | httpx2.HTTPStatusError) and refusals:
+            return refusals[-1]
         if not isinstance(error, MCPError | httpx2.HTTPError | OSError):
             return error
-        hint = "Is it running, and is the token still valid? See `mcpist up`."
+        hint = "Is it running? Start it with `mcpist up`, or name another with --url."
         return CommandError("UPSTREAM_UNAVAILABLE", f"{self.url} could not be reached: {error}", hint)
+
+
+def _refusal(response: httpx2.Response) -> CommandError:
+    """Return the error of a response: the endpoint's own, or that it is no endpoint."""
+    try:
+        error = response.json()["error"]
+        return CommandError.of_endpoint(error if "code" in error else error["data"])
+    except (ValueError, LookupError, TypeError, AttributeError):
+        message = f"{response.url.copy_with(query=None)} answered {response.status_code}."
+        return CommandError("UPSTREAM_UNAVAILABLE", message, "Is it the URL of an MCPist endpoint?")
 
 
 def _files(result: mcp_types.CallToolResult) -> Iterator[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """`mcpist`: its commands by name, each imported only when it runs."""
 
+import os
 import sys
 from pkgutil import resolve_name
 from typing import Annotated, Any, Literal, NoReturn
@@ -10,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from infra.cli.document import CommandError, CommandResult, Document
 from infra.cli.options import command_group
 from mcpist.errors import McpistError
+from mcpist.version import VERSION
 
 # For each command the function or the Typer that declares it, and the line that `mcpist --help` shows.
 COMMANDS = {
@@ -38,6 +40,10 @@ COMMANDS = {
 }
 
 
+# What a shell reports of a program that SIGPIPE has ended: the reader of the output has closed it.
+CLOSED_PIPE_CODE = 141
+
+
 class LazyCommands(TyperGroup):
     """The commands of COMMANDS; `--help` lists them without an import."""
 
@@ -55,9 +61,19 @@ class LazyCommands(TyperGroup):
 app = typer.Typer(cls=LazyCommands, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
+def _show_version(ctx: typer.Context, wanted: bool) -> None:
+    if wanted:
+        result = CommandResult(metadata={"version": VERSION}, drawing=f"mcpist {VERSION}")
+        raise typer.Exit(ctx.obj.succeed(result))
+
+
 @app.callback()
 def mcpist(
-    ctx: typer.Context, locale: Annotated[Literal["en", "ja"], typer.Option(help="Language of errors.")] = "en"
+    ctx: typer.Context,
+    locale: Annotated[Literal["en", "ja"], typer.Option(help="Language of errors.")] = "en",
+    version: Annotated[  # noqa: ARG001 - its callback shows it
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version and exit.")
+    ] = False,
 ) -> None:
     """MCPist on the command line. Every command prints one JSON document; a terminal gets text."""
     ctx.obj.locale = locale
@@ -65,7 +81,13 @@ def mcpist(
 
 def main() -> NoReturn:
     """Run the command of the process's arguments and exit with its code."""
-    sys.exit(run(sys.argv[1:]))
+    try:
+        code = run(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
+        code = CLOSED_PIPE_CODE
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:

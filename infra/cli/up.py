@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -23,6 +24,11 @@ from infra.local.sandbox import HandlerImportError
 from infra.local.server import PortInUse
 from mcpist.batch.machine.definition import stack_prefix
 
+RED, PLAIN = "\033[1;31m", "\033[0m"
+EXPOSED = (
+    "WARNING: on {host} everybody who reaches this machine can use all of it. The login asks for no password, the"
+    " administrator's among them, and nothing is encrypted."
+)
 READY_MESSAGE = """\
 ready: connect an MCP client to {mcp_url}, e.g. claude mcp add --transport http mcpist {mcp_url}
 a call from another shell: .venv/bin/mcpist call rag search_docs --params '{{"query": "token broker"}}'
@@ -32,8 +38,14 @@ people connect their accounts on {connect_url}; Ctrl-C stops everything"""
 
 def up(
     ctx: typer.Context,
-    port: Annotated[int, Option(metavar="PORT", envvar="PORT", help="The port of everything.")] = 3000,
+    port: Annotated[
+        int, Option(metavar="PORT", envvar="PORT", min=0, max=65_535, help="The port of everything.")
+    ] = 3000,
     host: Annotated[str, Option(metavar="HOST", envvar="HOST", help="The address to listen on.")] = "127.0.0.1",
+    allow_network: Annotated[
+        bool,
+        Option("--allow-network", envvar="MCPIST_ALLOW_NETWORK", help="Let --host be reached from other machines."),
+    ] = False,
     docs: Annotated[
         Path | None, Option(metavar="FOLDER", help="Markdown for the module rag. [default: this repository's docs]")
     ] = None,
@@ -52,6 +64,8 @@ def up(
     ] = None,
 ) -> NoReturn:
     """Run everything on this machine until Ctrl-C; print one line when ready."""
+    if not _is_loopback(host):
+        _expose(host, allowed=allow_network)
     folder = (docs or ROOT / "docs").resolve()
     if not folder.is_dir():
         raise _not_found(f"{folder} is not a folder", "Name a folder with --docs.")
@@ -95,6 +109,21 @@ def _serve(starting: AbstractContextManager[LocalDeployment], document: Document
         _print_progress(READY_MESSAGE.format(mcp_url=deployment.mcp_url, connect_url=deployment.connect_url))
         stop.wait()
         _print_progress("stopping")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _expose(host: str, *, allowed: bool) -> None:
+    """Warn that other machines can reach everything, and refuse it unless that is meant."""
+    _print_progress(f"{RED}{EXPOSED.format(host=host)}{PLAIN}" if sys.stderr.isatty() else EXPOSED.format(host=host))
+    if not allowed:
+        hint = "Add --allow-network if that is meant, or leave --host out."
+        raise CommandError("VALIDATION_ERROR", f"{host} can be reached from other machines.", hint)
 
 
 def _not_found(message: str, hint: str) -> CommandError:

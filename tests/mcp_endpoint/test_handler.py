@@ -28,6 +28,17 @@ def test_the_three_meta_tools_are_listed_with_the_callers_modules(endpoint: Endp
     assert answer["result"]["cacheScope"] == "private"
 
 
+def test_browsers_come_back_by_https_only(endpoint: EndpointClient) -> None:
+    for name in ("list_tools", "no_token", "resource_metadata", "get"):
+        assert endpoint.ask(name)[1]["strict-transport-security"] == "max-age=31536000"
+
+
+def test_without_https_nothing_is_said_about_it(endpoint: EndpointClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PUBLIC_URL", "http://127.0.0.1:3000")
+    settings.settings.cache_clear()
+    assert "strict-transport-security" not in endpoint.ask("resource_metadata")[1]
+
+
 def test_the_hints_match_the_tools_that_the_caller_may_run(endpoint: EndpointClient) -> None:
     _, _, answer = endpoint.ask("list_tools")
     hints = {tool["name"]: tool["annotations"] for tool in answer["result"]["tools"]}

@@ -19,6 +19,7 @@ ROUTES = [(method.upper(), path) for method, path, _ in openapi.operations(opena
 def test_the_old_address_of_calls_leads_to_the_new_one(rest: RestClient) -> None:
     called = rest.of(None).post("/tools/call", {"name": "x"})
     assert (called.status, called.headers["location"]) == (307, "https://mcp.example.com/v1/tools/call")
+    assert called.headers["strict-transport-security"] == "max-age=31536000"
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(ROUTES))

@@ -83,6 +83,10 @@ def test_an_issuer_with_a_slash_at_its_end_is_the_same(issuer: Service) -> None:
     assert check(issuer, token(issuer, iss=f"{issuer.url}/")) == Subject(issuer.url, "uma")
 
 
+def test_a_list_that_has_our_issuer_is_another_issuer(issuer: Service) -> None:
+    assert refusal(issuer, token(issuer, iss=[issuer.url])) == "it comes from another issuer"
+
+
 @pytest.mark.parametrize(
     ("claims", "problem"),
     [

@@ -14,11 +14,13 @@ from typing import Any
 
 import pytest
 
-from infra.cli.main import run
+from infra.cli.main import CLOSED_PIPE_CODE, run
 from infra.local.deployment import ROOT
+from mcpist.version import VERSION
+from tests.core.loopback import json_response, serving
 
 BATCH = """\
-{"id":"find","module":"rag","tool":"search_docs","params":{"query":"token broker","limit":3}}
+{"id":"find","module":"rag","tool":"search_docs","params":{"query":"schemathesis idempotency key","limit":3}}
 {"id":"first","module":"rag","tool":"get_doc","params":{"path":"${find.items[0].path}"},"output":true}
 {"id":"tags","module":"rag","tool":"list_tags","output":true}
 """
@@ -67,6 +69,8 @@ def test_errors_are_in_japanese_with_its_locale(capsys: pytest.CaptureFixture[st
         (["call", "rag"], "VALIDATION_ERROR"),
         (["schema", "rag"], "VALIDATION_ERROR"),
         (["up", "--docs", "none"], "FILE_NOT_FOUND"),
+        (["up", "--port", "99999"], "VALIDATION_ERROR"),
+        (["up", "--host", "0.0.0.0"], "VALIDATION_ERROR"),  # noqa: S104 - which is refused
         (["up", "--port", "0", "--allow-origin", "nowhere"], "INTERNAL_ERROR"),
     ],
 )
@@ -84,6 +88,44 @@ def test_an_unreachable_endpoint_is_a_typed_error(capsys: pytest.CaptureFixture[
     code, document = command(capsys, "schema", "rag", "--url", url, "--token", "t")
     assert (code, document["error"]["code"]) == (1, "UPSTREAM_UNAVAILABLE")
     assert nowhere.exists()
+
+
+def test_a_refused_token_is_named_as_such_and_an_address_that_is_no_endpoint_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    refusal = {"code": "AUTHENTICATION_ERROR", "message": "A valid access token is needed.", "hint": "Log in again."}
+    with serving() as service:
+        service.reply_with(json_response({"error": refusal}, 401))
+        refused = command(capsys, "schema", "rag", "--url", f"{service.url}/mcp", "--token", "t")[1]["error"]
+        assert refused == {**refusal, "details": {}}
+        service.reply_with(json_response({"message": "Not Found"}, 404))
+        wrong = command(capsys, "schema", "rag", "--url", f"{service.url}/mc", "--token", "t")[1]["error"]
+    assert (wrong["code"], wrong["hint"]) == ("UPSTREAM_UNAVAILABLE", "Is it the URL of an MCPist endpoint?")
+    assert "/mc answered 404" in wrong["message"]
+
+
+def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    code, document = command(capsys, "--version")
+    assert (code, document["metadata"]) == (0, {"version": VERSION})
+
+
+def test_a_reader_that_closes_the_pipe_hears_no_complaint(nowhere: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    reader, writer = os.pipe()
+    os.close(reader)
+    arguments = [sys.executable, "-m", "infra.cli.main", "plan", str(ROOT / "examples/each.jsonl")]
+    done = subprocess.run(arguments, cwd=nowhere, env=environment, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (CLOSED_PIPE_CODE, b"")
+
+
+@pytest.mark.parametrize(("host", "is_warned"), [("192.0.2.1", True), ("nowhere.example", True), ("127.0.0.2", False)])
+@pytest.mark.usefixtures("nowhere")
+def test_up_warns_where_other_machines_can_reach_it(
+    capsys: pytest.CaptureFixture[str], host: str, is_warned: bool
+) -> None:
+    assert run(["up", "--host", host, "--allow-network", "--docs", "none"]) == 1  # it ends at the missing folder
+    assert ("WARNING: on" in capsys.readouterr().err) == is_warned
 
 
 @contextmanager

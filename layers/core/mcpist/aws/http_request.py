@@ -9,6 +9,8 @@ from typing import Any
 from mcpist.errors import Locale, PayloadTooLarge
 from mcpist.settings import settings
 
+HSTS = "max-age=31536000"  # a year; the host's other subdomains are not ours
+
 type HttpResponse = dict[str, Any]
 
 
@@ -58,6 +60,11 @@ class HttpRequest:
     def public_url(self) -> str:
         """The address of the API as clients know it, without a slash at its end."""
         return settings().public_url or f"https://{self.event['requestContext']['domainName']}"
+
+    @property
+    def transport_headers(self) -> dict[str, str]:
+        """The headers of every response: browsers that were here by https come back by https only."""
+        return {"strict-transport-security": HSTS} if self.public_url.startswith("https:") else {}
 
     def locale(self, default: Locale = "en") -> Locale:
         """Return the language that `accept-language` names first, if it is supported."""
