@@ -2,12 +2,13 @@
 # packages into .venv, and the SAM CLI, checkov and ministack beside the lock, since their pins would drag boto3 back.
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all mutate check scan build deploy rehearse sam-local bench docs lock htmx clean
+.PHONY: help up test test-all mutate check cover scan build deploy rehearse sam-local bench docs lock htmx clean
 .DELETE_ON_ERROR:
 
 UV_VERSION := 0.13.9
 SAM_VERSION := 1.170.0
 CHECKOV_VERSION := 3.3.30
+BANDIT_VERSION := 1.9.4
 MINISTACK_VERSION := 1.5.33
 HTMX_VERSION := 4.0.1
 BUILD_DIR := .aws-sam/build
@@ -20,6 +21,7 @@ EXPORT := $(UV) export --locked --quiet --no-default-groups --no-emit-project --
 REQUIREMENTS := layers/dependencies/requirements.txt
 # The layers' own makefiles run in scratch folders, where nothing else tells uv which Python is ours.
 TOOL := UV_PYTHON="$(CURDIR)/.venv/bin/python" SAM_CLI_TELEMETRY=0 $(UV) tool run --from
+COVERED := tests/core/files tests/services/files tests/services/programs
 # A worker takes a file at a time, in the order of tests/conftest.py.
 PYTEST := $(RUN) pytest -n 2 --dist loadfile --no-loadscope-reorder
 SAM := $(TOOL) aws-sam-cli==$(SAM_VERSION) sam
@@ -50,6 +52,7 @@ check: .venv/.synced ## Format, lint, types, the arrows between the rooms, the p
 	$(RUN) ruff check .
 	$(RUN) mypy
 	PYTHONPATH=functions $(RUN) lint-imports
+	@$(TOOL) bandit==$(BANDIT_VERSION) bandit --quiet --recursive --configfile infra/bandit.yaml layers/core layers/services functions infra
 	$(RUN) python -m infra.reference --check
 	@echo 'diff $(REQUIREMENTS) uv.lock'
 	@$(EXPORT) | diff $(REQUIREMENTS) - || { echo '$(REQUIREMENTS) is behind uv.lock: run `make lock`' >&2; exit 1; }
@@ -57,6 +60,14 @@ check: .venv/.synced ## Format, lint, types, the arrows between the rooms, the p
 	$(SAM) validate --lint --template infra/cognito.yaml
 	$(SAM) validate --lint --template infra/watch.yaml
 	@$(MAKE) --no-print-directory scan
+	@$(MAKE) --no-print-directory cover
+
+cover: .venv/.synced ## Run the tests of files and programs; 95 % of their branches must be covered.
+	@mkdir -p .coverage
+	@$(RUN) coverage erase
+	@PYTHONPATH=functions $(RUN) coverage run -m pytest -q -p no:xdist $(COVERED)
+	@$(RUN) coverage combine --quiet
+	@$(RUN) coverage report
 
 scan: .venv/.synced ## Search what CloudFormation sees for weak settings; infra/checkov.yaml says what is skipped and why.
 	@mkdir -p "$(SCAN_DIR)"
@@ -99,7 +110,7 @@ htmx: ## Renew the console's copy of htmx from npm, with its licence.
 	  && cp package/LICENSE "$(CURDIR)/functions/console/assets/htmx.LICENSE" && rm -r $$folder
 
 clean: ## Remove all that make made; .mcpist, your local data, stays.
-	@rm -rf .aws-sam .hypothesis .mutations .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .tools .venv dist
+	@rm -rf .aws-sam .coverage .hypothesis .mutations .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .tools .venv dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.synced: pyproject.toml uv.lock .python-version | $(OWN_UV)

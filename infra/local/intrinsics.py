@@ -38,7 +38,7 @@ _TemplateLoader.add_multi_constructor("!", _tag)
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """Read a template with every intrinsic function in its long form."""
-    document = yaml.load(path.read_text(encoding="utf-8"), _TemplateLoader)  # noqa: S506 - _TemplateLoader is a SafeLoader
+    document = yaml.load(path.read_text(encoding="utf-8"), _TemplateLoader)  # noqa: S506 - _TemplateLoader is a SafeLoader  # nosec B506
     if not isinstance(document, dict):
         raise TemplateError(f"{path} is not a CloudFormation template")
     return document

@@ -147,7 +147,7 @@ class EmbeddedAws:
 
     def _open(self, stack: ExitStack) -> None:
         listener = stack.enter_context(contextlib.closing(listen(self._host, self._port)))
-        reachable_host = "127.0.0.1" if self._host == "0.0.0.0" else self._host  # noqa: S104 - a comparison
+        reachable_host = "127.0.0.1" if self._host == "0.0.0.0" else self._host  # noqa: S104 - a comparison  # nosec B104
         address = f"{reachable_host}:{listener.getsockname()[1]}"
         self.endpoint_url = f"http://{address}"
         self.template = read_template(self._root / "template.yaml", self._template_parameters(), code=self._code)

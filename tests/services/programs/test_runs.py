@@ -29,6 +29,7 @@ from mcpist.running.run import ToolResult, run
 from mcpist.telemetry import audit_search
 from mcpist_services.programs.module import module
 from mcpist_services.programs.runs import executable
+from mcpist_services.programs.tool import EXAMPLE_FILE
 from tests.core.files.callers import BOB, UMA
 from tests.services.programs.declarations import FILE, PRINT_ARGUMENTS, TEXT, LocalPrograms, declaration, tool
 
@@ -270,3 +271,36 @@ def test_a_failure_is_logged_by_its_kind(caplog: pytest.LogCaptureFixture) -> No
     (record,) = [record for record in caplog.records if record.message == "program failed"]
     assert (record.__dict__["command"], record.__dict__["code"]) == ("sample.run", "TOOL_EXECUTION_ERROR")
     assert "s3cret" not in str(record.__dict__)
+
+
+@pytest.mark.parametrize("files", [101, 1])
+def test_more_than_a_run_can_take_is_refused_before_it(files: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcpist_services.programs.inputs.MAX_FILE_BYTES", 10)
+    declared = tool(["run", {"input": "files"}], {"files": FILES})
+    one = put("x" * (1 if files > 1 else 11))
+    with pytest.raises(InvalidRequest, match="takes at most"):
+        use("", {"files": [one] * files}, declared)
+
+
+def test_a_standard_input_that_fits_no_message_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="bytes"):
+        use("", {"it": "x" * 3_000_001}, tool(["run"], {"it": TEXT}, stdin="it"))
+
+
+def test_the_module_is_listed_with_signatures_and_examples() -> None:
+    declared = tool(
+        ["run", {"input": "one"}, {"input": "many"}, {"input": "n"}],
+        {"one": FILE, "many": FILES, "n": {"type": "integer", "minimum": 3}},
+    )
+    declared["inputSchema"]["required"] = ["one", "many", "n"]
+    made = module(declaration(declared))
+    assert made.tools["run"].signature == "run(one: file, many: [file], n: integer) -> outputs, metadata"
+    (example,) = made.tools["run"].examples
+    assert example["parameters"] == {"one": EXAMPLE_FILE, "many": [EXAMPLE_FILE], "n": 3}
+    declared["inputSchema"]["examples"] = [{"n": 5}]
+    assert module(declaration(declared)).tools["run"].examples[0]["parameters"] == {"n": 5}
+    assert (made.kind, made.tools["run"].idempotent, made.tools["run"].about["category"]) == (
+        "program",
+        True,
+        "programs",
+    )

@@ -51,7 +51,7 @@ def stage(caller: Caller, tool: ToolDeclaration, arguments: Mapping[str, Any]) -
     if len(staged.files) > MAX_FILES:
         raise InvalidRequest(field="params", problem=f"a run takes at most {MAX_FILES} files")
     if tool.stdin is not None:
-        _set_stdin(staged, tool.stdin)
+        _set_stdin(staged, tool.stdin, by_file=is_file(tool.properties[tool.stdin]))
     return staged
 
 
@@ -66,12 +66,12 @@ def _add(staged: Staged, caller: Caller, address: Any, stem: str, name: str) -> 
     return path
 
 
-def _set_stdin(staged: Staged, name: str) -> None:
+def _set_stdin(staged: Staged, name: str, *, by_file: bool) -> None:
     """Set the standard input: a file as it is, a text as UTF-8, any other value as JSON."""
     value = staged.arguments.get(name)
     if value is None:
         return
-    if value in staged.files if isinstance(value, str) else False:
+    if by_file:
         staged.stdin_file = value
         return
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -69,7 +69,7 @@ def fields(text: str) -> dict[str, Any]:
     import yaml
 
     try:
-        parsed = yaml.load(front, Loader=_front_matter_loader())  # noqa: S506 - it returns only text
+        parsed = yaml.load(front, Loader=_front_matter_loader())  # noqa: S506 - it returns only text  # nosec B506
     except (yaml.YAMLError, RecursionError):
         return {}
     return parsed if isinstance(parsed, dict) else {}
