@@ -1,0 +1,127 @@
+"""The list of tools: searched by a task, narrowed by filters, a page at a time."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import cast, get_args
+
+from console.visit import Visit
+from mcpist.errors import InvalidRequest
+from mcpist.registry.entries import MAX_SEARCH_RESULTS, Entry, Filter, Registry
+from mcpist.running.tool_accounts import is_connected, working_services
+from mcpist.tools.permissions import Permissions
+from mcpist.tools.tool import Effect
+from mcpist_services.catalogue import CATALOGUE
+from mcpist_services.registered.registration import everything_of
+
+PAGE_TOOLS = 40
+EFFECTS: tuple[Effect, ...] = get_args(Effect.__value__)
+_ANSWERS = {"": None, "yes": True, "no": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the query of the page asks for."""
+
+    text: str
+    filter: Filter
+    connected: bool | None
+    page: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTool:
+    """A tool in the list."""
+
+    entry: Entry
+    connected: bool | None
+    """Whether its account works; None where it needs none, or nobody could tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolList:
+    """A page of the list."""
+
+    tools: Sequence[ListedTool]
+    total: int
+    page: int
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The values that the filters offer."""
+
+    modules: Sequence[str]
+    categories: Sequence[str]
+    tags: Sequence[str]
+
+
+def wanted_of(visit: Visit) -> Wanted:
+    """Return what a query asks for; InvalidRequest for a value that no filter has."""
+    query = visit.request.query
+    effect, page = query.get("effect", ""), query.get("page", "1")
+    if effect not in {"", *EFFECTS}:
+        raise InvalidRequest(field="effect", problem=f"it is one of {', '.join(EFFECTS)}")
+    if not re.fullmatch("[1-9][0-9]{0,5}", page):
+        raise InvalidRequest(field="page", problem="it is a number from 1 on")
+    found = Filter(
+        module=query.get("module", ""),
+        category=query.get("category", ""),
+        tag=query.get("tag", ""),
+        effect=cast("Effect", effect) if effect else None,
+        enabled=_answer(query.get("enabled", ""), "enabled"),
+    )
+    return Wanted(query.get("q", "").strip(), found, _answer(query.get("connected", ""), "connected"), int(page))
+
+
+def permissions_of(visit: Visit) -> Permissions:
+    """Return the catalogue as a person may use it; for an administrator with all modules of the organization."""
+    return Permissions(everything_of(visit.caller), CATALOGUE) if visit.is_administrator else visit.permissions
+
+
+def list_tools(visit: Visit, wanted: Wanted) -> tuple[ToolList, Choices]:
+    """Return a page of the tools, and what the filters offer: of all tools, not of those found."""
+    permissions = permissions_of(visit)
+    if wanted.filter.module:
+        permissions.load_tools((wanted.filter.module,))
+    registry = Registry(permissions, everything=visit.is_administrator)
+    everything = registry.list()
+    found = [entry for entry in everything if wanted.filter.admits(entry)]
+    if wanted.text:
+        found = _search(registry, wanted, found)
+    working = working_services(permissions, everything)
+    if wanted.connected is not None:
+        found = [entry for entry in found if is_connected(entry, working) is wanted.connected]
+    begin = (wanted.page - 1) * PAGE_TOOLS
+    shown = [ListedTool(entry, is_connected(entry, working)) for entry in found[begin : begin + PAGE_TOOLS]]
+    pages = max(1, -(-len(found) // PAGE_TOOLS))
+    return ToolList(shown, len(found), wanted.page, pages), _choices(everything)
+
+
+def _search(registry: Registry, wanted: Wanted, entries: Sequence[Entry]) -> list[Entry]:
+    """Return the tools that fit a task, best first, then others with the words in their names.
+
+    The search knows tools that may be used now; an administrator also looks for those that are switched off.
+    """
+    best = [entry for entry, _ in registry.search(wanted.text, wanted.filter, MAX_SEARCH_RESULTS)]
+    words, names = wanted.text.casefold().split(), {entry.name for entry in best}
+    named = (entry for entry in entries if entry.name not in names)
+    return [*best, *(entry for entry in named if all(word in entry.name.casefold() for word in words))]
+
+
+def _choices(entries: Iterable[Entry]) -> Choices:
+    modules: dict[str, None] = {}
+    categories: dict[str, None] = {}
+    tags: dict[str, None] = {}
+    for entry in entries:
+        modules[entry.module] = None
+        categories[entry.category] = None
+        tags |= dict.fromkeys(entry.tags)
+    return Choices(sorted(modules), sorted(filter(None, categories)), sorted(tags))
+
+
+def _answer(value: str, field: str) -> bool | None:
+    if value not in _ANSWERS:
+        raise InvalidRequest(field=field, problem="it is yes or no")
+    return _ANSWERS[value]
