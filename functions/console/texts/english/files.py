@@ -1,0 +1,35 @@
+"""The English texts of the pages of files."""
+
+TEXTS = {
+    "title": "Files",
+    "lead": "Large results that were kept for you, and files that somebody shares with a role of yours.",
+    "empty": (
+        "Nothing is kept for you. A result becomes a file where it is too large for an answer, or where you keep it."
+    ),
+    "empty_action": "Look at your batches",
+    "file": "File",
+    "file_title": "File {name}",
+    "type": "Type",
+    "size": "Size",
+    "created": "Created",
+    "kept_until": "Kept until",
+    "shared_by": "shared by {user}",
+    "shared_with": "Shared with",
+    "owner": "Owner",
+    "hash": "SHA-256",
+    "hash_note": "Computed anew from the whole content for this page.",
+    "verified": "hash verified",
+    "download": "Download",
+    "too_large": "It is too large to download here. A program can read it by ranges: GET /v1/files/SHA256.",
+    "view": "View",
+    "view_rows": "Rows",
+    "view_lines": "Lines",
+    "rows": "{count} rows",
+    "lines": "{count} lines",
+    "not_text": "It is no text, so only its download shows it.",
+    "nothing": "The file is empty.",
+    "parts": "Parts of the file",
+    "before": "Before",
+    "after": "After",
+    "range": "{first} to {end} of {total}",
+}

@@ -1,0 +1,35 @@
+"""The Japanese texts of the pages of files."""
+
+TEXTS = {
+    "title": "ファイル",
+    "lead": "保存された大きな結果と、あなたのロールに共有されたファイルです。",
+    "empty": "保存されたファイルはありません。回答に入りきらない結果や、自分で保存した結果がファイルになります。",
+    "empty_action": "バッチを見る",
+    "file": "ファイル",
+    "file_title": "ファイル {name}",
+    "type": "種類",
+    "size": "サイズ",
+    "created": "作成",
+    "kept_until": "保存期限",
+    "shared_by": "{user} が共有",
+    "shared_with": "共有先",
+    "owner": "所有者",
+    "hash": "SHA-256 ハッシュ",
+    "hash_note": "このページを表示するときに、内容の全体から計算し直しました。",
+    "verified": "ハッシュ確認済み",
+    "download": "ダウンロード",
+    "too_large": (
+        "大きいため、ここではダウンロードできません。プログラムからは範囲を指定して読めます: GET /v1/files/SHA256"
+    ),
+    "view": "表示",
+    "view_rows": "行データ",
+    "view_lines": "テキスト",
+    "rows": "{count} 件",
+    "lines": "{count} 行",
+    "not_text": "テキストではないため、ダウンロードしてご覧ください。",
+    "nothing": "ファイルは空です。",
+    "parts": "ファイルの部分",
+    "before": "前へ",
+    "after": "次へ",
+    "range": "{total} 件中 {first} から {end}",
+}
