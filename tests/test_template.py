@@ -275,7 +275,7 @@ def test_only_the_doors_of_batches_pass_a_role_and_only_the_machines_one_to_step
     ]
     to_step_functions = {"StringEquals": {"iam:PassedToService": "states.amazonaws.com"}}
     machines = {"Fn::GetAtt": ["MachinesRole", "Arn"]}
-    assert passed == [(role, machines, to_step_functions) for role in ("McpEndpointRole", "RestApiRole")]
+    assert passed == [(role, machines, to_step_functions) for role in ("McpEndpointRole", "RestApiRole", "ConsoleRole")]
 
 
 def test_functions_invoke_each_other_only_by_alias_and_nobody_but_machines_the_step_runner(resources: Json) -> None:

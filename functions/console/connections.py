@@ -77,12 +77,18 @@ def _paste(visit: Visit, name: str, role: Mapping[str, str]) -> HttpResponse:
 
 
 def _show_service(visit: Visit, *, problem: str = "", status: int = 200) -> HttpResponse:
-    offer = _call_broker(visit, "offer", services=[visit.request.path_parameters["service"]])
+    offer, entry = offer_of(visit, visit.request.path_parameters["service"])
+    role = visit.request.query.get("role", "")
+    return visit.page("connect/service.html", status=status, problem=problem, offer=offer, entry=entry, role=role)
+
+
+def offer_of(visit: Visit, name: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return what the person may connect, and the entry of one service; PageNotFound for one without accounts."""
+    offer = _call_broker(visit, "offer", services=[name])
     (entry,) = offer["services"]
     if not _exists(visit, entry):
         raise PageNotFound(method=visit.request.method, path=visit.request.path)
-    role = visit.request.query.get("role", "")
-    return visit.page("connect/service.html", status=status, problem=problem, offer=offer, entry=entry, role=role)
+    return offer, entry
 
 
 def _exists(visit: Visit, entry: Mapping[str, Any]) -> bool:

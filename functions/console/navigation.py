@@ -15,6 +15,9 @@ class Entry:
 
 ENTRIES = (
     Entry("home", "/"),
+    Entry("tools", "/tools"),
+    Entry("batches", "/batches"),
+    Entry("files", "/files"),
     Entry("connections", "/connect"),
     Entry("profile", "/profile"),
 )

@@ -1,5 +1,6 @@
 """Templates become pages: everything in them is text unless a template itself writes markup."""
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ def environment() -> Environment:
         auto_reload=False,
     )
     made.filters |= {"shown": _shown, "shown_lines": _shown_lines, "title_of": title, "moment": _moment, "day": _day}
+    made.filters |= {"duration": _duration, "json_text": _json_text}
     made.globals |= {"asset": assets.address, "service_path": service_path, "provider_title": provider_title}
     made.globals |= {"key_page": key_page, "key_example": key_example}
     return made
@@ -68,3 +70,15 @@ def _moment(seconds: float) -> Markup:
 
 def _day(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).date().isoformat()
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration, as exactly as people want to know it."""
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def _json_text(value: Any) -> str:
+    """Return a value as JSON in lines, which the page then escapes as any text."""
+    return json.dumps(value, ensure_ascii=False, indent=2)

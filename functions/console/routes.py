@@ -3,9 +3,12 @@
 from collections.abc import Callable
 
 from console import assets, connections, home, login, profile, programs, sessions
+from console.batches import pages as batches
 from console.cookies import BrowserSession, read_session, set_session_cookie
+from console.files import pages as files
 from console.request import Request
 from console.response import HEADERS
+from console.tools import pages as tools
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import AuthenticationError, MethodNotAllowed, PageNotFound
@@ -41,6 +44,11 @@ PAGES: dict[str, Page] = {
     "POST /connect/{service}": connections.submit,
     "GET /connect/callback/{provider}": connections.callback,
     "POST /connect/confirm": connections.confirm,
+    "GET /batches": batches.show,
+    "POST /batches": batches.submit,
+    "GET /files": files.show,
+    "GET /tools": tools.show,
+    "POST /tools": tools.submit,
     "GET /profile": profile.show,
     "POST /profile": profile.submit,
 }

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -22,6 +23,7 @@ from infra.local.login_page import Person
 from mcpist import settings
 from mcpist.aws import clients
 from mcpist.memory import forget_entries
+from mcpist.telemetry import audit_search
 from tests.conftest import AUDIENCE, PUBLIC_URL, TEMPLATE
 from tests.moto_stores import make_once
 from token_broker.handler import handler as broker
@@ -85,8 +87,9 @@ class Browser:
         name = "confirm" if path == "/connect/confirm" else "begin" if path.startswith("/connect/") else "sign_out"
         token = [] if any(field == "csrf" for field, _ in form) else [("csrf", self.token())]
         body = base64.b64encode(urlencode([*form, *token]).encode()).decode()
-        parameters = dict.fromkeys(("service", "page"), path.rpartition("/")[2])
-        return self.send(name, rawPath=path, body=body, parameters=parameters, headers=headers)
+        place = urlsplit(path)
+        parameters = dict.fromkeys(("service", "page"), place.path.rpartition("/")[2])
+        return self.send(name, rawPath=place.path, query=place.query, body=body, parameters=parameters, headers=headers)
 
     def submit(self, path: str, having: str, **changes: str) -> dict[str, Any]:
         """Send the form of a page that has a field or a button with a value, with some fields changed."""
@@ -203,3 +206,13 @@ def put_app(provider: str = "github", **parameter: str) -> None:
     name = f"{settings.settings().oauth_parameters}/{provider}"
     boto3.client("ssm").put_parameter(Name=name, Value=value, Type="SecureString")
     apps.app_cache.clear()
+
+
+def audited(**filters: str) -> list[dict[str, Any]]:
+    """Return the audit rows of the last minutes that filters admit, the newest first."""
+    now = datetime.now(UTC)
+    wanted = audit_search.Filters(**filters)
+    found = audit_search.find(
+        "acme", since=now - timedelta(minutes=5), until=now + timedelta(minutes=1), filters=wanted
+    )
+    return list(found.rows)

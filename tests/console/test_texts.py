@@ -10,6 +10,8 @@ from console.texts import texts
 
 ENGLISH, JAPANESE = texts("en"), texts("ja")
 DYNAMIC = {"done.", "error.", "frame.", "connect.", "home.state_", "profile.place_"}
+DYNAMIC |= {"batches.state_", "batches.batch_", "batches.effect_"}
+DYNAMIC |= {"tools.", "tools.effect_", "tools.why_", "tools.verdict_", "tools.actor_", "tools.role_says_"}
 """Beginnings of keys that templates complete from values."""
 
 

@@ -583,6 +583,7 @@ def test_every_right_of_a_role_and_a_key_is_needed_by_a_request(
     workload.keep_documents(story.user)
     workload.administer(story.deployment)
     workload.use_rest(story.user)
+    workload.use_console(story.deployment)
     workload.cancel_batches(story.user, upstream)
     workload.remove_machines(story.user)
     stack = stack_of(story.deployment.aws.template)

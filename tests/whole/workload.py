@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from threading import Event
 from typing import Any
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import httpx2
 from mcp_types import ElicitRequestParams, ElicitResult
@@ -15,6 +16,7 @@ from infra.local.accounts import forget
 from infra.local.aws_requests import AwsRequest, HookPhase, InjectedResponse
 from infra.local.deployment import ADMINISTRATOR, ORGANIZATION, ROLE, LocalDeployment
 from infra.local.environment import operating
+from infra.local.login_page import Person
 from mcpist.batch.machine import machine_usage
 from mcpist.people import directory
 from tests.mcp_endpoint.endpoint_client import EVENTS
@@ -113,6 +115,52 @@ def use_rest(user: McpUser) -> None:
         steps = [{"id": f"s{number}", **TAGS} for number in range(6)]
         batch = rest.post("/v1/batches", json={"commands": steps, "wait": 10}).json()["id"]
         assert rest.get(f"/v1/batches/{batch}", params={"wait": 10}).status_code == 200
+
+
+def use_console(deployment: LocalDeployment) -> None:
+    """Confirm a batch of a new shape, watch it, keep a result as a file, resume another, try a tool and switch one."""
+    with rest_client(deployment, deployment.token(ADMINISTRATOR)) as rest:
+        chain = [{"id": f"c{n}", **TAGS, "output": True, "after": [f"c{n - 1}"] if n else []} for n in range(7)]
+        delete = {"id": "delete", "module": "rag", "tool": "delete_doc", "params": {"path": "none.md"}, "after": "c6"}
+        question = rest.post("/v1/batches", json={"commands": [*chain, delete]}).json()["details"]["confirmation"]
+    with _signed_in(deployment, ADMINISTRATOR) as browser:
+        _submit(browser, "/batches", action="confirm", question=question, agreed="yes")
+        with rest_client(deployment, deployment.token(ADMINISTRATOR)) as rest:
+            assert rest.get(f"/v1/batches/{question}", params={"wait": 20}).json()["done"]
+        assert question in browser.get("/batches").text
+        assert "c6" in browser.get("/batches", params={"id": question, "step": "c6"}).text
+        kept = _submit(browser, "/batches", action="keep", id=question, step="c0")
+        assert "SHA-256" in browser.get(kept.headers["location"]).text
+        resumed = _submit(browser, "/batches", action="resume", id=question)
+        asked = dict(parse_qsl(urlsplit(resumed.headers["location"]).query))["confirm"]
+        assert "none.md" in browser.get("/batches", params={"confirm": asked}).text
+        assert "rag.list_docs" in browser.get("/tools", params={"q": "list documents"}).text
+        tried = browser.post("/tools", data={"csrf": _token(browser), "action": "try", "tool": "rag.list_docs"})
+        assert "What a model reads" in tried.text
+        for action in ("disable", "enable"):
+            _submit(browser, "/tools", action=action, name="rag.list_tags", back="tool")
+
+
+@contextmanager
+def _signed_in(deployment: LocalDeployment, person: Person) -> Iterator[httpx2.Client]:
+    """A browser in which a person is signed in at the console."""
+    address = deployment.aws.api_url
+    with httpx2.Client(base_url=address, headers={"origin": address, "accept": "text/html"}, timeout=60) as browser:
+        page = browser.get(browser.get("/batches").headers["location"]).headers["location"]
+        form = {"request": parse_qs(urlsplit(page).query)["request"][0], "sub": person.sub}
+        browser.get(browser.post(f"{deployment.login.issuer}/login", data=form).headers["location"])
+        yield browser
+
+
+def _submit(browser: httpx2.Client, path: str, **form: str) -> httpx2.Response:
+    """Send a form of a page, which leads to another."""
+    answer = browser.post(path, data={"csrf": _token(browser), **form})
+    assert answer.status_code == 303, answer.text
+    return answer
+
+
+def _token(browser: httpx2.Client) -> str:
+    return browser.get("/profile").text.partition('name="csrf" value="')[2].partition('"')[0]
 
 
 def remove_machines(user: McpUser) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from mcpist.errors import Locale
 from mcpist.memory import cached
 
-AREAS = ("frame", "error", "done", "connect", "home", "profile")
+AREAS = ("frame", "error", "done", "connect", "home", "profile", "batches", "tools", "files")
 LANGUAGES: dict[Locale, str] = {"en": "english", "ja": "japanese"}
 
 

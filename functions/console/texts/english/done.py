@@ -8,4 +8,11 @@ TEXTS = {
     "language": "The language was changed.",
     "signed_out_there": "That browser is signed out.",
     "signed_out_everywhere": "All other browsers are signed out.",
+    "batch_cancelled": "The batch is cancelled: no further step starts.",
+    "batch_resumed": "The rest of the batch was started as this new one.",
+    "batch_declined": "Nothing was run.",
+    "batch_confirmed": "The batch was started.",
+    "file_kept": "The result is kept as a file of yours.",
+    "tool_enabled": "It is switched on: everybody whose roles permit it can use it within seconds.",
+    "tool_disabled": "It is switched off: nobody can use it after some seconds.",
 }

@@ -6,6 +6,7 @@ TEXTS = {
     "menu": "Menu",
     "home": "Home",
     "tools": "Tools",
+    "files": "Files",
     "batches": "Batches",
     "connections": "Accounts",
     "logs": "Logs",

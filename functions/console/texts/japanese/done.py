@@ -8,4 +8,11 @@ TEXTS = {
     "language": "言語を変更しました。",
     "signed_out_there": "そのブラウザーをサインアウトしました。",
     "signed_out_everywhere": "ほかのすべてのブラウザーをサインアウトしました。",
+    "batch_cancelled": "バッチを中止しました。これ以降のステップは開始しません。",
+    "batch_resumed": "残りのステップを、この新しいバッチとして開始しました。",
+    "batch_declined": "何も実行しませんでした。",
+    "batch_confirmed": "バッチを開始しました。",
+    "file_kept": "結果を自分のファイルとして保存しました。",
+    "tool_enabled": "有効にしました。ロールで許可された人は数秒で使えます。",
+    "tool_disabled": "停止しました。数秒でだれも使えなくなります。",
 }

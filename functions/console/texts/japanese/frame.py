@@ -6,6 +6,7 @@ TEXTS = {
     "menu": "メニュー",
     "home": "ホーム",
     "tools": "ツール",
+    "files": "ファイル",
     "batches": "バッチ",
     "connections": "アカウント",
     "logs": "ログ",

@@ -1,0 +1,93 @@
+"""The changes of a batch: cancel it, resume it, keep a result as a file, and confirm what it destroys."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from console.batches import results, watching
+from console.visit import Visit
+from mcpist.aws.http_request import HttpResponse
+from mcpist.batch import DEFAULT_BATCH_TIMEOUT_SECONDS
+from mcpist.batch.execution import submission
+from mcpist.batch.ledger import ledger
+from mcpist.errors import BatchNotFound, ConfirmationPending, InvalidRequest
+from mcpist.files import access
+from mcpist.people import questions
+from mcpist.running.confirmation import Consent
+
+ASKED = Consent(can_ask=True)
+
+
+def cancel(visit: Visit) -> HttpResponse:
+    """Let no further step of a batch start."""
+    batch = visit.request.form_value("id")
+    submission.cancel(visit.caller, batch)
+    return visit.redirect(_address(id=batch), done="batch_cancelled")
+
+
+def resume(visit: Visit) -> HttpResponse:
+    """Start a new batch with what succeeded in this one, or ask first where it destroys something."""
+    again = visit.request.form.get("again", [])
+    context = {"resume": visit.request.form_value("id"), "again": again, "timeout": DEFAULT_BATCH_TIMEOUT_SECONDS}
+    prepared = submission.prepare_described(visit.permissions, context, visit.request_id)
+    try:
+        head = prepared.submit(visit.permissions, ASKED, context)
+    except ConfirmationPending as question:
+        return visit.redirect(_address(confirm=question.details["confirmation"]))
+    return visit.redirect(_address(id=head.batch), done="batch_resumed")
+
+
+def keep(visit: Visit) -> HttpResponse:
+    """Keep a step's result as a file of the batch's user, and show it."""
+    head = submission.find_own(visit.caller, visit.request.form_value("id"))
+    if head.user != visit.caller.user:
+        raise BatchNotFound(batch=head.batch)
+    entry = watching.find_entry(ledger.get_entries(head.pk), visit.request.form_value("step"))
+    if entry.result is None:
+        raise InvalidRequest(field="step", problem="it has no result")
+    made = results.file_content(head, entry, visit.permissions)
+    file = access.put(visit.caller, made.content, made.content_type)
+    return visit.redirect(f"/files?{urlencode({'sha256': file.sha256})}", done="file_kept")
+
+
+def ask(visit: Visit) -> HttpResponse:
+    """Show what a batch destroys, with tools, targets and accounts, to the person who is to agree to it."""
+    question = visit.request.query["confirm"]
+    context = _context(visit, question)
+    prepared = submission.prepare_described(visit.permissions, context, visit.request_id)
+    asked = questions.load(visit.caller, question, questions.digest_of(visit.caller, *prepared.subject))
+    if asked.accepted_at is not None:
+        return visit.redirect(_address(id=question))
+    uses = submission.with_accounts(prepared.destructive, prepared.runs, visit.permissions)
+    return visit.page(
+        "batches/confirm.html",
+        question=question,
+        uses=uses,
+        steps=len(prepared.runs),
+        resumed=context.get("resume", ""),
+    )
+
+
+def confirm(visit: Visit) -> HttpResponse:
+    """Start the batch of a question once its person agrees; nothing happens where the person does not."""
+    question = visit.request.form_value("question")
+    context = _context(visit, question)
+    if visit.request.form_value("agreed") != "yes":
+        return visit.redirect(_address(id=context.get("resume", "")), done="batch_declined")
+    prepared = submission.prepare_described(visit.permissions, context, visit.request_id)
+    consent = Consent(can_ask=True, question=question, agreed=True)
+    head = prepared.submit(visit.permissions, consent)
+    return visit.redirect(_address(id=head.batch), done="batch_confirmed")
+
+
+def _context(visit: Visit, question: str) -> Mapping[str, Any]:
+    """Return what a question was about; BatchNotFound for another person's, or one whose time is over."""
+    context = questions.read_context(visit.caller, question)
+    if not context or "timeout" not in context:
+        raise BatchNotFound(batch=question)
+    return context
+
+
+def _address(**query: str) -> str:
+    given = {name: value for name, value in query.items() if value}
+    return f"/batches?{urlencode(given)}" if given else "/batches"

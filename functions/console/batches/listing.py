@@ -1,0 +1,68 @@
+"""The list of batches: one's own, and for administrators those of everybody."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from console.visit import Visit
+from mcpist.aws.http_request import HttpResponse
+from mcpist.batch.ledger.listing import list_recent
+from mcpist.batch.ledger.records import Header
+from mcpist.people.administration import require_administrator
+
+PAGE_BATCHES = 20
+EXAMPLE = """mcpist batch --watch - <<'STEPS'
+{"id":"find","module":"rag","tool":"search_docs","params":{"query":"token broker"}}
+{"id":"read","module":"rag","tool":"get_doc","params":{"path":"${find.items[0].path}"},"output":true}
+STEPS"""
+EVERYBODY = "everybody"
+
+
+def state_of(head: Header) -> str:
+    """Return the state of a batch: running, done, failed (done, but not with all steps), cancelling or cancelled."""
+    if head.cancelled_at is not None:
+        return "cancelled" if head.done else "cancelling"
+    if not head.done:
+        return "running"
+    return "failed" if {"failed", "unknown"} & set(head.outcome.values()) else "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A batch in the list."""
+
+    head: Header
+    outcomes: Mapping[str, int]
+    """How many steps ended in each way."""
+
+    @property
+    def state(self) -> str:
+        """The state of the batch."""
+        return state_of(self.head)
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the batch ran; None before its end."""
+        return self.head.changed_at - self.head.started_at if self.head.done and self.head.changed_at else None
+
+
+def show(visit: Visit) -> HttpResponse:
+    """Show a page of the list; that of everybody only to administrators."""
+    everybody = visit.request.query.get("of", "") == EVERYBODY
+    if everybody:
+        require_administrator(visit.caller, "batches of others")
+    caller = visit.caller
+    page = list_recent(
+        caller.organization, None if everybody else caller.user, visit.request.query.get("before", ""), PAGE_BATCHES
+    )
+    return visit.page(
+        "batches/list.html", rows=rows(page.batches), cursor=page.cursor, everybody=everybody, example=EXAMPLE
+    )
+
+
+def rows(heads: Sequence[Header]) -> Sequence[Row]:
+    """Return batches as rows of a list."""
+    return [Row(head, _count(list(head.outcome.values()))) for head in heads]
+
+
+def _count(statuses: Sequence[str]) -> Mapping[str, int]:
+    return {status: statuses.count(status) for status in sorted(set(statuses))}

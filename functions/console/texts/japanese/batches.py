@@ -1,0 +1,88 @@
+"""The Japanese texts of the pages of batches."""
+
+TEXTS = {
+    "title": "バッチ",
+    "lead": "アシスタントやプログラムが開始したツール呼び出しのグラフです。新しい順に並んでいます。",
+    "whose": "表示するバッチ",
+    "mine": "自分",
+    "everybody": "全員",
+    "everybody_note": "バッチがあることだけが分かります。ほかの人のバッチを開くと、監査に記録されます。",
+    "empty": "まだバッチを開始していません。",
+    "empty_how": "アシスタントに複数のことをまとめて頼むか、次のようなステップをコマンドラインから送ってください。",
+    "batch": "バッチ",
+    "batch_title": "バッチ {batch}",
+    "state": "状態",
+    "steps": "ステップ",
+    "step": "ステップ",
+    "started": "開始",
+    "took": "所要時間",
+    "time": "時間",
+    "user": "ユーザー",
+    "client": "クライアント",
+    "tool": "ツール",
+    "resumes": "再開元",
+    "critical": "クリティカルパス",
+    "settled": "{total} ステップ中 {settled}",
+    "graph": "ステップのグラフ",
+    "graph_about": (
+        "{steps} ステップ: {states}。各ステップは詳細へのリンクです。下のタイムラインに同じステップの表があります。"
+    ),
+    "look_again": "再表示",
+    "timeline": "タイムライン",
+    "timeline_note": (
+        "細い線は実行可能になってからの待ち時間、太い線は実行中です。左の縦線は、"
+        "全体の時間を決めたクリティカルパスです。"
+    ),
+    "waited_for": "待った相手",
+    "results": "結果",
+    "result": "結果",
+    "tokens": "約 {count} トークン",
+    "large_result": (
+        "結果が大きいため、ここには表示していません。ステップを開くと先頭を読め、ファイルとして保存できます。"
+    ),
+    "cancel": "バッチを中止",
+    "cancel_note": (
+        "これ以降のステップは開始しません。書き込み中のステップは最後まで実行されます。"
+        "成功した分を使って後から再開できます。"
+    ),
+    "resume": "再開",
+    "resume_note": (
+        "成功した結果を引き継ぐ新しいバッチで、{count} ステップをもう一度実行します。このバッチはそのまま残ります。"
+    ),
+    "doubtful": "次の書き込みは、すでに行われた可能性があります。もう一度実行するものを選んでください。",
+    "not_yours": "進行状況とエラーを表示しています。パラメーターと結果は、開始したユーザーだけが見られます。",
+    "kept": "再開元のバッチの結果",
+    "needs": "待つステップ",
+    "account": "アカウント",
+    "account_unknown": "不明",
+    "elements": "{count} 件中 {settled}",
+    "elements_head": "要素",
+    "element": "要素 {number}",
+    "params": "パラメーター",
+    "keep": "ファイルとして保存",
+    "keep_note": "結果の全体を、部分ごとに読んだりダウンロードしたりできます。",
+    "confirm": "このバッチは取り消せない操作を含みます",
+    "confirm_lead": "実行するステップは {steps} 個です。次の {destructive} 個は元に戻せません。",
+    "confirm_note": "回答は一度だけ、このステップの組み合わせにだけ有効です。質問は 10 分で無効になります。",
+    "targets": "対象",
+    "line": "{number} 行目",
+    "each": "{list} の各要素",
+    "agree": "はい、この {count} 個を含めて実行します",
+    "decline": "いいえ、何も実行しません",
+    "effect_reads": "読み取り",
+    "effect_writes": "書き込み",
+    "effect_destroys": "削除・破壊",
+    "state_waiting": "待機中",
+    "state_ready": "実行可能",
+    "state_running": "実行中",
+    "state_succeeded": "成功",
+    "state_failed": "失敗",
+    "state_skipped": "スキップ",
+    "state_cancelled": "中止",
+    "state_unknown": "実行された可能性あり",
+    "batch_running": "実行中",
+    "batch_done": "完了",
+    "batch_failed": "エラーありで完了",
+    "batch_cancelling": "中止処理中",
+    "batch_cancelled": "中止",
+}

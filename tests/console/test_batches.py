@@ -1,0 +1,227 @@
+"""The pages of batches: the list, a batch while it runs and afterwards, its steps, and what a person changes."""
+
+import gzip
+from collections.abc import Iterator
+from html import unescape
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from infra.local.login import LocalLogin
+from mcpist.batch.execution import submission
+from mcpist.batch.ledger import ledger
+from mcpist.batch.ledger.records import Header
+from mcpist.caller import Role, Subject
+from mcpist.errors import ConfirmationPending, FileNotFound
+from mcpist.people import directory
+from mcpist.running.confirmation import Consent
+from mcpist.tools.permissions import Permissions
+from mcpist_services import NAMES
+from mcpist_services.catalogue import CATALOGUE
+from tests.console.conftest import Browser, audited
+from tests.mcp_endpoint.ledger_driver import LedgerDriver
+
+FIND = {"id": "find", "module": "rag", "tool": "list_tags", "output": True}
+READ = {"id": "read", "module": "rag", "tool": "list_docs", "after": ["find"], "output": True}
+DROP = {"id": "drop", "module": "rag", "tool": "delete_doc", "params": {"path": "old.md"}}
+CANARY = "tag-canary"
+
+
+def permissions_of(login: LocalLogin, user: str = "uma") -> Permissions:
+    directory.access_cache.clear()
+    return Permissions(directory.identify(Subject(login.issuer, user)), CATALOGUE)
+
+
+def start(login: LocalLogin, *steps: dict[str, Any], user: str = "uma") -> tuple[Header, LedgerDriver]:
+    permissions = permissions_of(login, user)
+    head = submission.prepare(permissions, list(steps), 60, "request-0").submit(permissions, Consent())
+    return head, LedgerDriver(head.batch)
+
+
+@pytest.fixture
+def destroyer(uma: Browser) -> Iterator[Browser]:
+    """A browser of a person who may use destructive tools."""
+    directory.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
+    directory.access_cache.clear()
+    yield uma
+    directory.access_cache.clear()
+
+
+def ask(login: LocalLogin) -> str:
+    """Submit a batch that destroys something, as a program does, and return the id of the question."""
+    permissions = permissions_of(login)
+    prepared = submission.prepare(permissions, [DROP, FIND], 60, "request-0")
+    context = {"commands": [DROP, FIND], "timeout": 60}
+    with pytest.raises(ConfirmationPending) as pending:
+        prepared.submit(permissions, Consent(can_ask=True), context)
+    return str(pending.value.details["confirmation"])
+
+
+def query_of(answer: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the query of the page that a response leads to."""
+    assert answer["statusCode"] == 303, answer["body"]
+    return parse_qs(urlsplit(answer["headers"]["location"]).query)
+
+
+def test_a_person_sees_own_batches_the_newest_first(uma: Browser, login: LocalLogin) -> None:
+    first, _ = start(login, FIND)
+    second, _ = start(login, FIND, READ)
+    other, _ = start(login, FIND, user="ada")
+    page = uma.get("/batches")["body"]
+    assert page.index(second.batch) < page.index(first.batch)
+    assert other.batch not in page
+    assert "0 of 2 steps" in page
+
+
+def test_an_empty_list_says_how_to_start_a_batch(uma: Browser) -> None:
+    assert "mcpist batch" in uma.get("/batches")["body"]
+
+
+def test_the_list_costs_the_same_requests_for_every_number_of_batches(
+    uma: Browser, login: LocalLogin, aws: list[str]
+) -> None:
+    for _ in range(12):
+        start(login, FIND)
+    uma.get("/batches")
+    aws.clear()
+    uma.get("/batches")
+    assert aws.count("BatchGetItem") == 1
+    assert aws.count("Query") <= 2, "who asks, and a page of the list"
+
+
+def test_a_running_batch_is_a_live_picture(uma: Browser, login: LocalLogin) -> None:
+    head, driver = start(login, FIND, READ)
+    page = uma.get(f"/batches?id={head.batch}")["body"]
+    assert 'hx-trigger="every 1s"' in page
+    assert 'class="step ready"' in page
+    assert 'class="step waiting"' in page
+    assert 'aria-label="find, rag.list_tags, ready"' in page
+    driver.finish("find", raw=[{"tag": CANARY, "count": 2}])
+    page = uma.get(f"/batches?id={head.batch}")["body"]
+    assert 'class="step succeeded"' in page
+    assert "1 of 2 steps" in page
+
+
+def test_a_batch_that_is_done_is_not_asked_for_again_and_shows_its_results(uma: Browser, login: LocalLogin) -> None:
+    head, driver = start(login, FIND, READ)
+    driver.finish("find", raw=[{"tag": CANARY, "count": 2}])
+    driver.finish("read", "failed", error=FileNotFound(path="x.md"))
+    page = uma.get(f"/batches?id={head.batch}")["body"]
+    assert "hx-trigger" not in page
+    assert CANARY in page
+    assert "done with errors" in page
+    panel = uma.get(f"/batches?id={head.batch}&step=read")["body"]
+    assert "FILE_NOT_FOUND" in panel
+
+
+def test_a_page_of_a_batch_has_the_same_requests_for_any_number_of_steps(
+    uma: Browser, login: LocalLogin, aws: list[str]
+) -> None:
+    counts = []
+    for size in (2, 60):
+        head, _ = start(login, *({**FIND, "id": f"s{number}"} for number in range(size)))
+        uma.get(f"/batches?id={head.batch}")
+        aws.clear()
+        uma.get(f"/batches?id={head.batch}")
+        counts.append(sorted(aws))
+    assert counts[0] == counts[1]
+
+
+def test_a_hundred_steps_fit_into_fifty_kilobytes(uma: Browser, login: LocalLogin) -> None:
+    steps = ({**FIND, "id": f"step-{number}", "after": [f"step-{number // 2}"]} for number in range(1, 100))
+    head, _ = start(login, {**FIND, "id": "step-0"}, *steps)
+    page = uma.get(f"/batches?id={head.batch}")["body"]
+    assert len(gzip.compress(page.encode())) < 20_000
+
+
+def test_a_cancelled_batch_starts_no_further_step_and_can_be_resumed(uma: Browser, login: LocalLogin) -> None:
+    head, driver = start(login, FIND, READ)
+    driver.finish("find", raw=[])
+    cancelled = query_of(uma.submit(f"/batches?id={head.batch}", having="cancel"))
+    assert cancelled == {"id": [head.batch], "done": ["batch_cancelled"]}
+    assert ledger.get_header(head.pk).cancelled_at is not None
+    resumed = query_of(uma.submit(f"/batches?id={head.batch}", having="resume"))
+    new = ledger.get_header(f"acme#{resumed['id'][0]}")
+    assert new.resumes == head.batch
+    assert list(new.outcome.values()) == ["succeeded"]
+
+
+def test_a_result_is_kept_as_a_file_of_its_user(uma: Browser, login: LocalLogin) -> None:
+    head, driver = start(login, FIND)
+    driver.finish("find", raw=[{"tag": CANARY, "count": 2}])
+    kept = uma.submit(f"/batches?id={head.batch}&step=find", having="keep")
+    page = uma.get(urlsplit(kept["headers"]["location"])._replace(scheme="", netloc="").geturl())["body"]
+    assert CANARY in page
+    assert "hash verified" in page
+
+
+def test_a_question_shows_tools_targets_and_accounts_and_is_answered_once(
+    destroyer: Browser, login: LocalLogin
+) -> None:
+    question = ask(login)
+    page = unescape(destroyer.get(f"/batches?confirm={question}")["body"])
+    assert "rag.delete_doc" in page
+    assert '"path": "old.md"' in page
+    started = query_of(destroyer.submit(f"/batches?confirm={question}", having="yes"))
+    assert started["id"] == [question]
+    again = destroyer.get(f"/batches?confirm={question}")
+    assert query_of(again) == {"id": [question]}
+    assert ledger.get_header(f"acme#{question}").ids == ("drop", "find")
+
+
+def test_a_person_who_declines_runs_nothing(destroyer: Browser, login: LocalLogin) -> None:
+    question = ask(login)
+    form = [("action", "confirm"), ("question", question), ("agreed", "no")]
+    assert query_of(destroyer.post("/batches", form)) == {"done": ["batch_declined"]}
+    assert destroyer.get(f"/batches?id={question}")["statusCode"] == 404
+
+
+def test_nobody_else_sees_or_answers_a_question(ada: Browser, login: LocalLogin) -> None:
+    directory.put_role("acme", Role("members", modules=NAMES, allow=("rag.*",), destructive=True))
+    question = ask(login)
+    page = ada.get(f"/batches?confirm={question}")
+    assert page["statusCode"] == 400
+    assert "old.md" not in page["body"]
+    answered = ada.post("/batches", [("action", "confirm"), ("question", question), ("agreed", "yes")])
+    assert answered["statusCode"] == 400
+    assert ada.get(f"/batches?id={question}")["statusCode"] == 404
+
+
+def test_a_user_sees_nothing_of_others(uma: Browser, login: LocalLogin) -> None:
+    head, _ = start(login, FIND, user="ada")
+    assert uma.get(f"/batches?id={head.batch}")["statusCode"] == 404
+    assert uma.get("/batches?of=everybody")["statusCode"] == 403
+    for action in ("cancel", "resume", "keep"):
+        answer = uma.post("/batches", [("action", action), ("id", head.batch), ("step", "find")])
+        assert answer["statusCode"] == 404, action
+
+
+def test_an_administrators_look_is_in_the_audit_and_shows_no_result(ada: Browser, login: LocalLogin) -> None:
+    head, driver = start(login, {**FIND, "params": {}}, user="uma")
+    driver.finish("find", raw=[{"tag": CANARY, "count": 2}])
+    assert head.batch in ada.get("/batches?of=everybody")["body"]
+    for path in (f"/batches?id={head.batch}", f"/batches?id={head.batch}&step=find"):
+        page = ada.get(path)["body"]
+        assert CANARY not in page
+        assert "hx-trigger" not in page, "each look would be a row"
+    rows = audited(batch=head.batch, event="look")
+    assert len(rows) == 2
+    kept = ada.post("/batches", [("action", "keep"), ("id", head.batch), ("step", "find")])
+    assert kept["statusCode"] == 404
+
+
+def test_names_from_outside_are_text(uma: Browser, login: LocalLogin) -> None:
+    evil = '"><script>alert(1)</script>'
+    head, driver = start(login, {**FIND, "id": "a-b"}, {**READ, "after": ["a-b"]})
+    driver.finish("a-b", raw=[{"tag": evil, "count": "\u202e1"}])
+    for query in ("", "&step=a-b", "&step=" + "%22%3E%3Cscript%3E"):
+        page = uma.get(f"/batches?id={head.batch}{query}")["body"]
+        assert "<script>alert" not in page
+        assert "\u202e" not in page
+    assert "\\u{202E}" in uma.get(f"/batches?id={head.batch}&step=a-b")["body"]
+
+
+@pytest.mark.parametrize("query", ["id=b_x", "id=%3Cb%3E", "confirm=b_0123456789abcdef", "before=x"])
+def test_a_query_that_names_nothing_is_answered_with_a_page(uma: Browser, query: str) -> None:
+    assert uma.get(f"/batches?{query}")["statusCode"] in {400, 404}
