@@ -34,6 +34,7 @@ class EndpointClient:
     capabilities: dict[str, Any] = field(default_factory=dict)
     seconds: float = 29
     path: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
 
     def of(self, user: str) -> "EndpointClient":
         """Return the client of another person."""
@@ -47,6 +48,10 @@ class EndpointClient:
         """Return a client whose requests must be answered within some seconds."""
         return replace(self, seconds=seconds)
 
+    def with_headers(self, **headers: str) -> "EndpointClient":
+        """Return a client that sends these headers, too."""
+        return replace(self, headers=self.headers | {name.replace("_", "-"): value for name, value in headers.items()})
+
     def at(self, path: str) -> "EndpointClient":
         """Return a client of another path."""
         return replace(self, path=path)
@@ -56,7 +61,7 @@ class EndpointClient:
         if "authorization" in event["headers"]:
             event["headers"]["authorization"] = f"Bearer {token or self.login.mint(self.user)}"
         event["rawPath"] = self.path or event["rawPath"]
-        event["headers"] |= {name.replace("_", "-"): value for name, value in headers.items()}
+        event["headers"] |= self.headers | {name.replace("_", "-"): value for name, value in headers.items()}
         return event
 
     def send(self, event: dict[str, Any]) -> tuple[int, dict[str, str], Any]:

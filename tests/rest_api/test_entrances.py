@@ -29,6 +29,16 @@ def by_resource(mcp: EndpointClient, _: RestClient) -> str:
     return str(mcp.request("resources/read", uri="github://o/r/files/README.md")["error"]["data"]["code"])
 
 
+def by_prompt(mcp: EndpointClient, _: RestClient) -> str:
+    return str(mcp.request("prompts/get", name="rag.summarise_document", arguments={})["error"]["data"]["code"])
+
+
+def by_completion(mcp: EndpointClient, _: RestClient) -> str:
+    reference = {"type": "ref/prompt", "name": "rag.summarise_document"}
+    answer = mcp.request("completion/complete", ref=reference, argument={"name": "path", "value": ""})
+    return str(answer["error"]["data"]["code"])
+
+
 def by_rest_call(_: EndpointClient, rest: RestClient) -> str:
     return str(rest.call("rag-list-tags").json["code"])
 
@@ -57,7 +67,7 @@ def test_who_may_do_nothing_is_refused_at_every_entrance_with_a_row(
 
 def test_who_may_do_nothing_reads_no_resource_and_sees_nothing(nobody: tuple[EndpointClient, RestClient]) -> None:
     mcp, rest = nobody
-    assert by_resource(mcp, rest) == "AUTHORIZATION_ERROR"
+    assert [enter(mcp, rest) for enter in (by_resource, by_prompt, by_completion)] == ["AUTHORIZATION_ERROR"] * 3
     assert rest.get("/v1/tools").json["tools"] == []
     assert rest.get("/v1/tools/rag-list-tags").json["code"] == "AUTHORIZATION_ERROR"
     assert rest.post("/v1/tools/search", {"query": "documents"}).json["results"] == []

@@ -1,0 +1,226 @@
+"""Every entrance decides the same: calls, batches, categories, resources, prompts and completions, by MCP and REST."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from infra.local.login import LocalLogin
+from mcpist.caller import Role, Subject
+from mcpist.people import directory
+from mcpist.people.organization import Organization, User
+from mcpist_services.catalogue import CATALOGUE
+from tests.examples import examples
+from tests.mcp_endpoint.endpoint_client import EndpointClient
+from tests.rest_api.rest_client import RestClient
+from tests.upstreams.configured import READS, configured
+
+PERMITTED = "permitted"
+REFUSALS = {
+    "AUTHORIZATION_ERROR": "AUTHORIZATION_ERROR",
+    "TOOL_DISABLED": "TOOL_DISABLED",
+    "ToolDisabled": "TOOL_DISABLED",
+}
+WRONG = {"no_such_argument": 1}
+"""Arguments with which no tool runs, so that an answer shows the decision alone."""
+
+UPSTREAM_TOOLS = ("read_file", "wipe")
+SCRIPT = {
+    "tools": [
+        {"name": "read_file", "description": "Read", "annotations": READS},
+        {"name": "wipe", "description": "Wipe"},
+    ]
+}
+FILES = {"description": "Files", "server": "serena", "tools": {"includeNames": list(UPSTREAM_TOOLS)}}
+MASKS = ("*", "rag.*", "rag.put_doc", "*.delete_doc", "rag.get_doc", "serena.fs.*", "serena.fs.wipe")
+
+type Clients = tuple[EndpointClient, RestClient]
+type Entrance = Callable[[Clients, str, str], str]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """What a decision depends on, as this file knows it."""
+
+    needs_allow: bool
+    destroys: bool
+
+
+READ, WRITE, DESTROY = Tool(False, False), Tool(True, False), Tool(True, True)
+TOOLS: Mapping[str, Mapping[str, Tool]] = {
+    "rag": {
+        **dict.fromkeys(("search_docs", "get_doc", "list_docs", "list_tags"), READ),
+        **dict.fromkeys(("list_docs_by_tag", "search_by_title", "list_docs_by_date"), READ),
+        "put_doc": WRITE,
+        "delete_doc": DESTROY,
+    },
+    "serena.fs": {"read_file": WRITE, "wipe": DESTROY},  # an upstream's tool needs a mask, whatever its server says
+}
+PROMPTS = {"get_doc": "summarise_document", "put_doc": "revise_document"}
+
+
+def call(clients: Clients, module: str, tool: str) -> str:
+    return of_tool(clients[0].request("tools/call", name="call", arguments=use(module, tool)))
+
+
+def batch(clients: Clients, module: str, tool: str) -> str:
+    plan = {"commands": json.dumps(use(module, tool)), "dry_run": True}
+    return of_tool(clients[0].request("tools/call", name="batch", arguments=plan))
+
+
+def category(clients: Clients, module: str, tool: str) -> str:
+    proxy, arguments = clients[0].at("/mcp/categories"), {"category": module, "name": tool, "args": WRONG}
+    return of_tool(proxy.request("tools/call", name="call-category-tool", arguments=arguments))
+
+
+def resource(clients: Clients, *_: str) -> str:
+    return of_request(clients[0].request("resources/read", uri="rag://docs/a.md"))
+
+
+def prompt(clients: Clients, module: str, tool: str) -> str:
+    arguments = {"path": "a.md", "change": "All"}
+    return of_request(clients[0].request("prompts/get", name=f"{module}.{PROMPTS[tool]}", arguments=arguments))
+
+
+def completion(clients: Clients, module: str, tool: str) -> str:
+    reference = {"type": "ref/prompt", "name": f"{module}.{PROMPTS[tool]}"}
+    return of_request(clients[0].request("completion/complete", ref=reference, argument={"name": "path", "value": "a"}))
+
+
+def rest_call(clients: Clients, module: str, tool: str) -> str:
+    return decision(clients[1].call(f"{module}.{tool}", parameters=WRONG).json["code"])
+
+
+def rest_batch(clients: Clients, module: str, tool: str) -> str:
+    return decision(clients[1].post("/v1/batches", {"commands": [use(module, tool)], "dry_run": True}).json["code"])
+
+
+ENTRANCES: tuple[Entrance, ...] = (call, batch, rest_call, rest_batch)
+
+
+def entrances(module: str, tool: str) -> Iterator[Entrance]:
+    """Yield the entrances that lead to a tool."""
+    yield from ENTRANCES
+    if module not in CATALOGUE.names:
+        yield category
+    if tool == "get_doc":
+        yield resource
+    if tool in PROMPTS:
+        yield from (prompt, completion)
+
+
+def use(module: str, tool: str) -> dict[str, Any]:
+    return {"module": module, "tool": tool, "params": WRONG}
+
+
+def of_tool(answer: dict[str, Any]) -> str:
+    """Return the decision of a tool's result, or of an answer that names no tool."""
+    if "result" not in answer:
+        return of_request(answer)
+    assert answer["result"]["isError"], "no tool takes these arguments"
+    error = json.loads(answer["result"]["content"][0]["text"])
+    return decision(error.get("code") or error["error"]["type"])
+
+
+def of_request(answer: dict[str, Any]) -> str:
+    error = answer.get("error", {})
+    return decision(error.get("data", error).get("code", ""))
+
+
+def decision(code: str) -> str:
+    return REFUSALS.get(code, PERMITTED)
+
+
+def expected(organization: Organization, roles: list[Role], module: str, names: list[str]) -> str:
+    """Return what the rules say of the uses of some tools: the rules again, told in another way."""
+    for name in names:
+        has = [role for role in roles if module in role.modules]
+        reachable = {other for other in TOOLS[module] if any(grants(role, module, other) for role in has)}
+        on = {other for other in reachable if not is_off(organization, module, other)}
+        if not reachable:
+            return "AUTHORIZATION_ERROR"
+        if not on:
+            return "TOOL_DISABLED"
+        if name not in reachable:
+            return "AUTHORIZATION_ERROR"
+        if name not in on:
+            return "TOOL_DISABLED"
+    return PERMITTED
+
+
+def grants(role: Role, module: str, name: str) -> bool:
+    tool, full_name = TOOLS[module][name], f"{module}.{name}"
+    denied = any(fnmatchcase(full_name, mask) for mask in role.deny)
+    allowed = not tool.needs_allow or any(fnmatchcase(full_name, mask) for mask in role.allow)
+    return allowed and not denied and (role.destructive or not tool.destroys)
+
+
+def is_off(organization: Organization, module: str, name: str) -> bool:
+    return module in organization.disabled or any(
+        fnmatchcase(f"{module}.{name}", mask) for mask in organization.disabled
+    )
+
+
+@pytest.fixture
+def clients(organization: str, login: LocalLogin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clients]:
+    """The clients of eve, with a server behind the category serena.fs."""
+    directory.put_role(organization, Role("all", modules=tuple(TOOLS), allow=("*",)))
+    with configured(tmp_path, monkeypatch) as upstreams:
+        upstreams.configure({"serena": upstreams.scripted("serena", **SCRIPT)}, {"serena.fs": FILES})
+        yield EndpointClient(login, user="eve"), RestClient(login, user="eve")
+
+
+masks = st.lists(st.sampled_from(MASKS), max_size=2, unique=True).map(tuple)
+modules = st.lists(st.sampled_from(list(TOOLS)), min_size=1, unique=True).map(tuple)
+
+
+def role(name: str) -> st.SearchStrategy[Role]:
+    return st.builds(Role, st.just(name), modules=modules, allow=masks, deny=masks, destructive=st.booleans())
+
+
+@settings(max_examples=examples(90), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    held=st.tuples(role("first"), role("second")),
+    elsewhere=role("first"),
+    disabled=st.lists(st.sampled_from([*MASKS[1:], "rag", "serena.fs"]), max_size=1).map(tuple),
+    tool=st.sampled_from([(module, tool) for module, tools in TOOLS.items() for tool in tools]),
+    header=st.sampled_from(["", "", "second", "foreign"]),
+    named=st.sampled_from(["acme", "acme", "globex", "nowhere", ""]),
+)
+def test_every_entrance_decides_as_the_rules_say(
+    clients: Clients,
+    login: LocalLogin,
+    held: tuple[Role, Role],
+    elsewhere: Role,
+    disabled: tuple[str, ...],
+    tool: tuple[str, str],
+    header: str,
+    named: str,
+) -> None:
+    eve = User("eve", "Eve", Subject(login.issuer, "eve"))
+    acme = Organization("acme", "Acme", disabled, {one.name: one for one in held}, {"eve": eve_in(eve, held)})
+    globex = Organization("globex", "Globex", (), {"first": elsewhere}, {"eve": eve_in(eve, [elsewhere])})
+    headers = {"x_mcpist_role": header, "x_mcpist_organization": named}
+    sent = {name: value for name, value in headers.items() if value}
+    asked = clients[0].with_headers(**sent), clients[1].with_headers(**sent)
+    for enter in entrances(*tool):
+        directory.access_cache.put(eve.subject, [*acme.access_items(), *globex.access_items()])
+        names = ["get_doc", "put_doc"] if tool[1] == "put_doc" and enter in {prompt, completion} else [tool[1]]
+        of = {"acme": acme, "globex": globex}.get(named)
+        roles = [one for one in (of.roles.values() if of else ()) if header in {"", one.name}]
+        rules = expected(of, roles, tool[0], names) if of and roles else "AUTHORIZATION_ERROR"
+        assert enter(asked, *tool) == rules, enter
+
+
+def eve_in(eve: User, roles: Any) -> User:
+    return User(eve.id, eve.name, eve.subject, roles=tuple(one.name for one in roles))
+
+
+def test_this_file_knows_all_tools_of_its_module() -> None:
+    assert set(CATALOGUE.index.modules["rag"].tools) == set(TOOLS["rag"])
