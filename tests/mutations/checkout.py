@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 from tests.mutations.patches import Patch
 
-TEST_SECONDS = 120
+TEST_SECONDS = 300  # of a whole deployment on a loaded machine
 PASSED, FAILED, SKIPPED = "passed", "failed", "was skipped"
 BROKEN, MISSING = "broke without an assertion", "did not run"
 # The outcome of a test with several cases is the last of these that one of them has.
