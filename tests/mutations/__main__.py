@@ -10,7 +10,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from itertools import chain
@@ -30,10 +30,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     chosen = [patch for name, patch in patches().items() if any(fnmatchcase(name, glob) for glob in options.patches)]
     known = {} if options.again else _known_results()
-    todo = [patch for patch in chosen if known.get(patch.name) != [RED, _digest(patch)]]
+    digests = {patch.name: _digest(patch) for patch in chosen}
+    todo = [patch for patch in chosen if known.get(patch.name) != [RED, digests[patch.name]]]
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mcpist-mutations-") as folder:
-        outcomes = _try_all(todo, [Checkout(ROOT, Path(folder) / str(number)) for number in range(options.workers)])
+        checkouts = [Checkout(ROOT, Path(folder) / str(number)) for number in range(options.workers)]
+        outcomes = {}
+        for patch, outcome in _try_all(todo, checkouts):
+            outcomes[patch.name] = outcome
+            _keep(patch.name, [outcome, digests[patch.name]])
     wrong = {name: outcome for name, outcome in outcomes.items() if outcome != RED}
     for name, outcome in wrong.items():
         print(f"{name}: {outcome}")
@@ -44,22 +49,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if wrong or not chosen else 0
 
 
-def _try_all(todo: Sequence[Patch], checkouts: Sequence[Checkout]) -> dict[str, str]:
-    """Return the outcome of each patch, and keep it; a test counts only if it passes without any patch."""
+def _try_all(todo: Sequence[Patch], checkouts: Sequence[Checkout]) -> Iterator[tuple[Patch, str]]:
+    """Yield the outcome of each patch; a test counts only if it passes without any patch."""
     if not todo:
-        return {}
+        return
+    named = sorted({test for patch in todo for test in tests_by_patch()[patch.name]})
+    shares = [named[number :: len(checkouts)] for number in range(len(checkouts))]
+    idle: SimpleQueue[Checkout] = SimpleQueue()
+    for checkout in checkouts:
+        idle.put(checkout)
     with ThreadPoolExecutor(len(checkouts)) as pool:
-        named = sorted({test for patch in todo for test in tests_by_patch()[patch.name]})
-        shares = [named[number :: len(checkouts)] for number in range(len(checkouts))]
         passing = dict(chain.from_iterable(result.items() for result in pool.map(Checkout.outcomes, checkouts, shares)))
-        idle: SimpleQueue[Checkout] = SimpleQueue()
-        for checkout in checkouts:
-            idle.put(checkout)
-        outcomes: dict[str, str] = {}
-        for patch, outcome in zip(todo, pool.map(lambda patch: _attempt(idle, patch, passing), todo), strict=True):
-            outcomes[patch.name] = outcome
-            _keep(patch, outcome)
-    return outcomes
+        yield from zip(todo, pool.map(lambda patch: _attempt(idle, patch, passing), todo), strict=True)
 
 
 def _attempt(idle: "SimpleQueue[Checkout]", patch: Patch, before: Mapping[str, str]) -> str:
@@ -87,9 +88,9 @@ def _known_results() -> dict[str, list[str]]:
     return known
 
 
-def _keep(patch: Patch, outcome: str) -> None:
+def _keep(name: str, result: list[str]) -> None:
     RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(_known_results() | {patch.name: [outcome, _digest(patch)]}, indent=1), "utf-8")
+    RESULTS.write_text(json.dumps(_known_results() | {name: result}, indent=1), "utf-8")
 
 
 def _digest(patch: Patch) -> str:
