@@ -266,6 +266,12 @@ def test_a_person_reads_whole_targets_and_the_account_and_a_message_cuts_them() 
     assert step.as_dict()["account"] == "uma-at-github"
 
 
+def test_the_question_shows_the_end_of_a_long_target(asker: EndpointClient) -> None:
+    path = f"{'x' * 200}/{'y' * 200}/the-end.md"
+    question = asker.result("call", module="rag", tool="delete_doc", params={"path": path})
+    assert path in question["inputRequests"]["confirm"]["params"]["message"]
+
+
 @pytest.mark.parametrize("hidden", ["\n", "\r", "\x1b[2J", "\x9b2J", "\u202e", "\u2028", "\u2066"])
 def test_no_target_and_no_account_adds_a_line_to_the_question(hidden: str) -> None:
     name = f"old{hidden}- line 9: rag.search_docs"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from infra.local.login import LocalLogin
@@ -23,6 +23,7 @@ from tests.upstreams.configured import READS, configured
 
 PERMITTED = "permitted"
 REFUSALS = {
+    **dict.fromkeys(("", "VALIDATION_ERROR", "ValidationError", "FILE_NOT_FOUND"), PERMITTED),
     "AUTHORIZATION_ERROR": "AUTHORIZATION_ERROR",
     "TOOL_DISABLED": "TOOL_DISABLED",
     "ToolDisabled": "TOOL_DISABLED",
@@ -31,17 +32,20 @@ WRONG = {"no_such_argument": 1}
 """Arguments with which no tool runs, so that an answer shows the decision alone."""
 
 UPSTREAM_TOOLS = ("read_file", "wipe")
+NOTHING = {"type": "object", "additionalProperties": False}
 SCRIPT = {
     "tools": [
-        {"name": "read_file", "description": "Read", "annotations": READS},
-        {"name": "wipe", "description": "Wipe"},
+        {"name": "read_file", "description": "Read", "inputSchema": NOTHING, "annotations": READS},
+        {"name": "wipe", "description": "Wipe", "inputSchema": NOTHING},
     ]
 }
 FILES = {"description": "Files", "server": "serena", "tools": {"includeNames": list(UPSTREAM_TOOLS)}}
 MASKS = ("*", "rag.*", "rag.put_doc", "*.delete_doc", "rag.get_doc", "serena.fs.*", "serena.fs.wipe")
+# A category that is off as a whole is not read, so nobody knows which of its tools a role would have.
+SWITCHES = ("rag", "rag.*", "rag.put_doc", "*.delete_doc", "serena.fs.wipe")
 
 type Clients = tuple[EndpointClient, RestClient]
-type Entrance = Callable[[Clients, str, str], str]
+type Entrance = Callable[..., str]
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,14 @@ TOOLS: Mapping[str, Mapping[str, Tool]] = {
     "serena.fs": {"read_file": WRITE, "wipe": DESTROY},  # an upstream's tool needs a mask, whatever its server says
 }
 PROMPTS = {"get_doc": "summarise_document", "put_doc": "revise_document"}
+MATERIALS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("resource", "get_doc"): ("get_doc", "resources.document"),
+    **dict.fromkeys((("prompt", "get_doc"), ("completion", "get_doc")), ("get_doc", "prompts.summarise_document")),
+    **dict.fromkeys(
+        (("prompt", "put_doc"), ("completion", "put_doc")), ("get_doc", "put_doc", "prompts.revise_document")
+    ),
+}
+"""The tools of resources and prompts, and the names by which masks know these themselves."""
 
 
 def call(clients: Clients, module: str, tool: str) -> str:
@@ -134,14 +146,14 @@ def of_request(answer: dict[str, Any]) -> str:
 
 
 def decision(code: str) -> str:
-    return REFUSALS.get(code, PERMITTED)
+    return REFUSALS.get(code, code)
 
 
-def expected(organization: Organization, roles: list[Role], module: str, names: list[str]) -> str:
+def expected(organization: Organization, roles: list[Role], module: str, names: tuple[str, ...]) -> str:
     """Return what the rules say of the uses of some tools: the rules again, told in another way."""
     for name in names:
         has = [role for role in roles if module in role.modules]
-        reachable = {other for other in TOOLS[module] if any(grants(role, module, other) for role in has)}
+        reachable = {other for other in (*TOOLS[module], name) if any(grants(role, module, other) for role in has)}
         on = {other for other in reachable if not is_off(organization, module, other)}
         if not reachable:
             return "AUTHORIZATION_ERROR"
@@ -155,7 +167,7 @@ def expected(organization: Organization, roles: list[Role], module: str, names: 
 
 
 def grants(role: Role, module: str, name: str) -> bool:
-    tool, full_name = TOOLS[module][name], f"{module}.{name}"
+    tool, full_name = TOOLS[module].get(name, READ), f"{module}.{name}"
     denied = any(fnmatchcase(full_name, mask) for mask in role.deny)
     allowed = not tool.needs_allow or any(fnmatchcase(full_name, mask) for mask in role.allow)
     return allowed and not denied and (role.destructive or not tool.destroys)
@@ -184,11 +196,16 @@ def role(name: str) -> st.SearchStrategy[Role]:
     return st.builds(Role, st.just(name), modules=modules, allow=masks, deny=masks, destructive=st.booleans())
 
 
-@settings(max_examples=examples(90), suppress_health_check=[HealthCheck.function_scoped_fixture])
+# An example is small as it is, and shrinking it would take minutes.
+@settings(
+    max_examples=examples(90),
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
     held=st.tuples(role("first"), role("second")),
     elsewhere=role("first"),
-    disabled=st.lists(st.sampled_from([*MASKS[1:], "rag", "serena.fs"]), max_size=1).map(tuple),
+    disabled=st.lists(st.sampled_from(SWITCHES), max_size=1).map(tuple),
     tool=st.sampled_from([(module, tool) for module, tools in TOOLS.items() for tool in tools]),
     header=st.sampled_from(["", "", "second", "foreign"]),
     named=st.sampled_from(["acme", "acme", "globex", "nowhere", ""]),
@@ -211,11 +228,23 @@ def test_every_entrance_decides_as_the_rules_say(
     asked = clients[0].with_headers(**sent), clients[1].with_headers(**sent)
     for enter in entrances(*tool):
         directory.access_cache.put(eve.subject, [*acme.access_items(), *globex.access_items()])
-        names = ["get_doc", "put_doc"] if tool[1] == "put_doc" and enter in {prompt, completion} else [tool[1]]
+        names = MATERIALS.get((enter.__name__, tool[1]), tool[1:])
         of = {"acme": acme, "globex": globex}.get(named)
         roles = [one for one in (of.roles.values() if of else ()) if header in {"", one.name}]
         rules = expected(of, roles, tool[0], names) if of and roles else "AUTHORIZATION_ERROR"
         assert enter(asked, *tool) == rules, enter
+
+
+def test_a_category_that_nobody_has_read_yet_is_refused_the_same(clients: Clients, login: LocalLogin) -> None:
+    reader = Role("reader", ("rag",), allow=("*",))
+    eve = eve_in(User("eve", "Eve", Subject(login.issuer, "eve")), [reader])
+    directory.access_cache.put(
+        eve.subject, list(Organization("acme", "", (), {"reader": reader}, {"eve": eve}).access_items())
+    )
+    decided = {
+        enter: enter(clients, "serena.fs", "read_file") for enter in (rest_call, rest_batch, call, batch, category)
+    }
+    assert set(decided.values()) == {"AUTHORIZATION_ERROR"}, decided
 
 
 def eve_in(eve: User, roles: Any) -> User:

@@ -42,9 +42,9 @@ def find(permissions: Permissions, name: str) -> FullName:
 
 
 def _refuse_withheld(permissions: Permissions, name: str) -> None:
-    """Raise why a tool of one of the caller's modules is neither shown nor run, where more is known than its name."""
+    """Raise why a tool of a known module is neither shown nor run, as every other entrance does."""
     module, tool = permissions.split_name(name)
-    if any(module in role.modules for role in permissions.caller.roles):
+    if module in permissions.catalogue.index.modules:
         with suppress(CallerError):
             permissions.tool(module, tool)
 
