@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from infra.local import aws_requests
+from infra.local import aws_requests, post_forms
 from infra.local.http_api import HttpApi
 from infra.local.lambda_api import LambdaApi, RuntimeApi, is_invoke
 from infra.local.pool import Pool, Sandbox
@@ -39,6 +39,9 @@ class RequestRouter:
         prefix, _, rest = request.path.removeprefix("/").partition("/")
         if secrets.compare_digest(prefix.encode(), self.secret.encode()):
             return self._internal(request, rest)
+        if post_forms.is_post_form(request):
+            put = post_forms.put_of(request)
+            return put if isinstance(put, Response) else self(put)
         scope = aws_requests.credential_scope(request)
         if scope is not None:
             access_key, service = scope

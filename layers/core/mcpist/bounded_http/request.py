@@ -30,7 +30,10 @@ def build_request(
     url = _with_query(url, query)
     if len(url) > MAX_URL_CHARACTERS:
         raise UnsendableRequest(f"its address is longer than {MAX_URL_CHARACTERS} characters")
-    described, content = ({}, content) if content is not None else _content(method, json, form)
+    if content is not None:
+        described = {"content-length": str(len(content))}
+    else:
+        described, content = _content(method, json, form)
     all_headers = {**DEFAULT_HEADERS, **described, **{name.lower(): value for name, value in headers.items()}}
     try:
         address = _address(url)

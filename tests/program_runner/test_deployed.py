@@ -1,0 +1,194 @@
+"""Runs as a door asks for them, on the embedded AWS: the function has no credentials, large files go by the bucket."""
+
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.local.environment import operating
+from infra.local.stack import EmbeddedAws
+from mcpist.errors import (
+    IntegrityError,
+    McpistError,
+    OutputRefused,
+    ProgramUnavailable,
+    StoreUnavailable,
+    Timeout,
+    UpstreamUnavailable,
+)
+from mcpist.files import records
+from mcpist.memory import forget_all
+from mcpist.programs import client, transfer
+from mcpist.programs.messages import MAX_INLINE_BYTES, ProgramRequest, ProgramResult
+from program_runner.programs.transfers import _client
+from tests.program_runner.conftest import HOSTILE
+
+ROOT = Path(__file__).parents[2]
+COPY = """
+import os, sys
+for name in sorted(os.listdir(".")):
+    for number in range(int(sys.argv[1])):
+        open(f"{name}.{number}.out", "wb").write(open(name, "rb").read())
+"""
+BYTES = [{"glob": "*.out", "content_type": "application/octet-stream"}]
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("programs")
+    made = {"copy": folder / "copy", "hostile": folder / "hostile"}
+    for name, source in {"copy": COPY, "hostile": HOSTILE.read_text("utf-8")}.items():
+        made[name].write_text(f"#!{sys.executable}\n{source}")
+        made[name].chmod(0o755)
+    return made
+
+
+@pytest.fixture(scope="module")
+def aws(programs: dict[str, Path]) -> Iterator[EmbeddedAws]:
+    extra = {"ALLOWED_PROGRAMS": ",".join(map(str, programs.values()))}
+    parameters = {"OwnLogin": "off"}
+    with (
+        EmbeddedAws(ROOT, only={"ProgramRunnerFunction"}, parameters=parameters, extra=extra) as aws,
+        operating(aws),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("PROGRAM_RUNNER", aws.resource("ProgramRunnerFunction.Alias"))
+        forget_all()
+        yield aws
+
+
+def run(program: Path, *arguments: str, files: Any = None, seconds: float = 25, **fields: Any) -> ProgramResult:
+    asked = {"organization": "acme", "program": str(program), "arguments": arguments, **fields}
+    request = ProgramRequest.model_validate(asked)
+    return client.run(request, files, deadline=time.monotonic() + seconds, reads=fields.pop("reads", False))
+
+
+def refused(error: type[McpistError], *arguments: Any, **fields: Any) -> McpistError:
+    with pytest.raises(error) as raised:
+        run(*arguments, **fields)
+    return raised.value
+
+
+def of_bucket(aws: EmbeddedAws) -> list[str]:
+    return [request.request_line.partition("?")[0] for request in aws.requests if request.service == "s3"]
+
+
+@pytest.mark.usefixtures("aws")
+def test_the_function_has_no_credential_and_its_programs_see_none(programs: dict[str, Path]) -> None:
+    environment = json.loads(run(programs["hostile"], "environment").stdout)
+    assert not [name for name in environment if name.startswith(("AWS_", "LAMBDA_", "_HANDLER"))]
+    found = json.loads(run(programs["hostile"], "parents").stdout)
+    assert not [said for said in found.values() if not isinstance(said, int)]
+
+
+def test_small_files_stay_within_the_messages(aws: EmbeddedAws, programs: dict[str, Path]) -> None:
+    aws.requests.clear()
+    result = run(programs["copy"], "1", files={"a": b"small"}, outputs=BYTES)
+    assert [(output.name, output.content) for output in result.outputs] == [("a.0.out", b"small")]
+    assert [request.operation for request in aws.requests] == ["Invoke"]
+
+
+def test_large_files_go_by_presigned_transfers_and_come_back_checked(
+    aws: EmbeddedAws, programs: dict[str, Path]
+) -> None:
+    large, other = b"x" * (MAX_INLINE_BYTES + 1), b"y" * (MAX_INLINE_BYTES + 1)
+    kept = records.record("acme", "uma", other, "application/octet-stream")
+    aws.requests.clear()
+    result = run(programs["copy"], "1", files={"a": large, "b": kept}, outputs=BYTES)
+    assert {output.name: output.content for output in result.outputs} == {"a.0.out": large, "b.0.out": other}
+    sent = of_bucket(aws)
+    assert len([line for line in sent if line.startswith("PUT /") and "/incoming/acme/" in line]) == 3
+    assert sum(line.endswith(kept.path) for line in sent) == 1
+    assert {request.function for request in aws.requests} == {None}, "the function signs nothing itself"
+
+
+@pytest.mark.usefixtures("aws")
+def test_more_large_outputs_than_uploads_are_refused(programs: dict[str, Path]) -> None:
+    large = b"x" * (MAX_INLINE_BYTES + 1)
+    assert "too many" in str(refused(OutputRefused, programs["copy"], "9", files={"a": large}, outputs=BYTES))
+
+
+@pytest.mark.usefixtures("aws")
+def test_a_stored_file_that_was_changed_is_not_given_to_a_program(programs: dict[str, Path]) -> None:
+    kept = records.record("acme", "uma", b"as it was", "text/plain")
+    transfer.storage.store(kept.path, b"as it is!", "text/plain")
+    refused(IntegrityError, programs["copy"], "1", files={"a": kept})
+
+
+@pytest.mark.usefixtures("aws")
+def test_errors_of_the_runner_are_the_doors(programs: dict[str, Path]) -> None:
+    refused(ProgramUnavailable, Path("/bin/sh"))
+    error = refused(Timeout, programs["hostile"], "hang", limits={"seconds": 0.3})
+    assert error.details["may_have_happened"]
+    assert "may_have_happened" not in refused(Timeout, programs["hostile"], "hang", seconds=1).details
+    error = refused(Timeout, programs["hostile"], "hang", limits={"seconds": 0.3}, reads=True)
+    assert "may_have_happened" not in error.details
+
+
+def test_a_function_that_cannot_be_asked_is_unavailable(
+    aws: EmbeddedAws, programs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROGRAM_RUNNER", aws.resource("ProgramRunnerFunction.Alias").replace(":live", ":none"))
+    forget_all()
+    assert refused(UpstreamUnavailable, programs["copy"]).details["may_have_happened"]
+    monkeypatch.undo()
+    forget_all()
+
+
+def test_an_upload_is_bound_to_its_key_its_size_and_its_type(aws: EmbeddedAws) -> None:
+    ((key, upload),) = transfer.uploads("acme", max_bytes=10)[:1]
+    content_type = "application/octet-stream"
+
+    def post(content: bytes, **changed: str) -> int:
+        boundary, fields = "b", {**upload.fields, **changed}
+        parts = [f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{fields[name]}\r\n' for name in fields]
+        form = "".join(parts).encode() + b'--b\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n'
+        headers = {"content-type": f"multipart/form-data; boundary={boundary}"}
+        deadline = time.monotonic() + 10
+        sent = form + content + b"\r\n--b--\r\n"
+        return _client().exchange("POST", upload.url, deadline=deadline, content=sent, headers=headers).status
+
+    assert upload.fields["Content-Type"] == content_type
+    assert post(b"eleven bytes") == 403
+    assert post(b"other type", **{"Content-Type": "text/html"}) == 403
+    assert post(b"other key", key=f"files/acme/uma/{'0' * 64}") == 403
+    assert post(b"more", acl="public-read") == 403
+    assert post(b"ten bytes!") == 200
+    assert transfer.load(key, hashlib.sha256(b"ten bytes!").hexdigest()) == b"ten bytes!"
+    assert key.startswith("incoming/acme/")
+    assert aws.requests
+
+
+def test_a_download_is_bound_to_its_key_and_its_minutes(aws: EmbeddedAws) -> None:
+    url = transfer.download_url("incoming/acme/a b")
+    assert f"X-Amz-Expires={transfer.PRESIGNED_SECONDS}&" in url
+    assert transfer.PRESIGNED_SECONDS <= 300
+    assert "X-Amz-Algorithm=AWS4-HMAC-SHA256" in url
+    assert "/incoming/acme/a%20b?" in url
+    assert aws.endpoint_url in url
+
+
+@pytest.mark.usefixtures("aws")
+def test_an_output_that_is_not_what_the_runner_said_is_refused() -> None:
+    key = transfer.store("acme", b"another")
+    with pytest.raises(IntegrityError):
+        transfer.load(key, "0" * 64)
+
+
+def test_a_bucket_that_is_down_is_said(programs: dict[str, Path], aws: EmbeddedAws) -> None:
+    large = b"x" * (MAX_INLINE_BYTES + 1)
+
+    def down(request: Any, phase: str) -> None:
+        if request.service == "s3" and request.request_line.startswith("GET") and phase == "before":
+            from infra.local.aws_requests import InjectedResponse
+
+            raise InjectedResponse(503, b"<Error><Code>SlowDown</Code></Error>")
+
+    aws.on_request = down
+    refused(StoreUnavailable, programs["copy"], "1", files={"a": large})
+    aws.on_request = None
