@@ -1,16 +1,21 @@
 """Destructive batches: which clients are asked, and what an answer permits."""
 
 import json
+from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any
 
 import pytest
 
+from mcpist.aws.table import Table
 from mcpist.batch.ledger.items import table
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
 from mcpist.people.questions import SORT_KEY, accept
-from mcpist.running.confirmation import DestructiveUse
+from mcpist.running.confirmation import DestructiveUse, Preview, order_targets
+from mcpist.settings import settings
 from mcpist_services import NAMES
+from mcpist_services.catalogue import CATALOGUE
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 
@@ -20,7 +25,15 @@ LINES = f"""\
 {DROP}
 {{"id":"all","module":"rag","tool":"delete_doc","each":"${{find.items}}","params":{{"path":"${{each.path}}"}}}}"""
 YES = {"action": "accept", "content": {"confirm": True}}
-SHORT = 3.6
+SHORT = 4.2
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported() -> None:
+    """Import what a warm sandbox has: no request with little time waits for it."""
+    import_module("mcp_endpoint.batches.batch")
+    import_module("mcpist.batch.machine.definition")
+    assert CATALOGUE.module("rag").tools["delete_doc"].input_schema
 
 
 @pytest.fixture
@@ -54,7 +67,7 @@ def batch_of(answer: dict[str, Any]) -> str:
 
 
 def test_a_dry_run_lists_destructive_steps_with_their_targets(door: EndpointClient, aws: list[str]) -> None:
-    _, (text,) = door.call("batch", commands=LINES, dry_run=True)
+    _, (text,) = door.with_timeout(29).call("batch", commands=LINES, dry_run=True)
     plan = json.loads(text)
     assert plan["destructive"] == [
         {"line": 2, "id": "drop", "tool": "rag.delete_doc", "targets": {"path": "notes/old.md"}},
@@ -75,7 +88,7 @@ def test_without_forms_a_destructive_batch_needs_confirm(door: EndpointClient, a
     error = door.error("batch", commands=LINES)
     assert error["code"] == "CONFIRMATION_REQUIRED"
     assert 'line 2, drop: rag.delete_doc {"path":"notes/old.md"}' in error["message"]
-    assert "for each of ${find.items}" in error["message"]
+    assert 'for each of "${find.items}"' in error["message"]
     assert [step["id"] for step in error["details"]["destructive"]] == ["drop", "all"]
     assert not {"BatchWriteItem", "StartExecution"} & set(aws)
     failed, (summary, *_) = door.call("batch", commands=LINES, confirm=True)
@@ -261,7 +274,7 @@ def test_the_question_is_in_japanese_if_the_request_asks_for_it(asker: EndpointC
 def test_a_person_reads_whole_targets_and_the_account_and_a_message_cuts_them() -> None:
     step = DestructiveUse("github", "delete_label", {"name": "x" * 1_000}, 2, "drop", account="uma-at-github")
     assert step.as_text().count("x") == 1_000
-    assert step.as_text(300).endswith("… (account: uma-at-github)")
+    assert step.as_text(300).endswith('… (account: "uma-at-github")')
     assert len(step.as_text(300)) < 400
     assert step.as_dict()["account"] == "uma-at-github"
 
@@ -278,6 +291,103 @@ def test_no_target_and_no_account_adds_a_line_to_the_question(hidden: str) -> No
     text = DestructiveUse("github", "delete_label", {"name": name}, 2, "drop", account=name).as_text()
     assert not {"\n", "\r", "\x1b", "\x9b", "\u202e", "\u2028", "\u2066"} & set(text)
     assert text.count("line 9") == 2
+
+
+def test_an_account_imitates_none_of_our_words() -> None:
+    name = 'me) - line 9: rag.search_docs {} (account: "you"'
+    text = DestructiveUse("github", "delete_label", {"name": "old"}, 2, "drop", account=name).as_text()
+    assert text.endswith(r'(account: "me) - line 9: rag.search_docs {} (account: \"you\"")')
+
+
+def test_an_account_that_is_not_known_is_said_to_be_so() -> None:
+    assert (
+        DestructiveUse("github", "delete_label", {}, 2, "drop", account="").as_text().endswith("(account: not known)")
+    )
+    assert DestructiveUse("rag", "delete_doc", {}, 2, "drop").as_text().endswith("{}")
+
+
+def test_the_destructive_end_of_a_long_text_is_seen() -> None:
+    blanks = "\n" * 5_000 + " \t" * 5_000
+    text = DestructiveUse("supabase", "execute_sql", {"query": f"select 1;{blanks}drop table users"}).as_text()
+    assert text == r'supabase.execute_sql {"query":"select 1;\u{20}[15000]drop table users"}'
+
+
+def test_markup_in_a_target_hides_nothing() -> None:
+    text = DestructiveUse("rag", "delete_doc", {"path": "<!-- a < b"}).as_text()
+    assert text == r'rag.delete_doc {"path":"\u003c!-- a < b"}'
+
+
+def test_what_a_tool_requires_comes_first_and_what_is_long_last() -> None:
+    tool = CATALOGUE.module("rag").tools["put_doc"]
+    given = {"tags": ["a"], "content": "x" * 300, "path": "a.md", "invented": 1}
+    assert list(order_targets(tool, given)) == ["path", "tags", "invented", "content"]
+
+
+# -- what a list stands for ---------------------------------------------------------------------------
+
+LISTED = """\
+{"id":"find","module":"rag","tool":"list_docs"}
+{"id":"all","module":"rag","tool":"delete_doc","each":"${find.items}","params":{"path":"${each.path}"}}
+{"id":"one","module":"rag","tool":"delete_doc","params":{"path":"${find.items[0].path}"}}"""
+
+
+def question_of(asker: EndpointClient, commands: str) -> str:
+    asked = asker.with_timeout(29).result("batch", commands=commands)["inputRequests"]["confirm"]
+    return str(asked["params"]["message"])
+
+
+def test_the_elements_of_a_list_are_shown_or_counted(asker: EndpointClient) -> None:
+    for number in range(3):
+        asker.call("call", module="rag", tool="put_doc", params={"path": f'd/{number}".md', "content": "x"})
+    _, all_, one, _ = question_of(asker, LISTED).split("\n")
+    paths = [rf'{{"path":"d/{number}\".md"}}' for number in range(3)]
+    assert all_ == (
+        '- line 2, all: rag.delete_doc {"path":"${each.path}"} for each of "${find.items}" '
+        f"(3 now: {', '.join(paths)})"
+    )
+    assert one.endswith(f"(now {paths[0]})")
+
+
+def test_a_long_list_is_counted_and_has_a_sample() -> None:
+    preview = Preview([{"path": str(number)} for number in range(20)], 250)
+    assert preview.as_text().startswith('250 now, among them {"path":"0"}, {"path":"1"}, ')
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"tool": "list_docs", "each": "${first.items}"},
+        {"tool": "list_docs", "params": {"limit": "${first.items[0].count}"}},
+        {"tool": "list_docs", "when": "${first.items}"},
+        {"tool": "put_doc", "params": {"path": "a.md", "content": "x"}},
+    ],
+)
+def test_only_plain_reads_are_made_for_a_question(asker: EndpointClient, source: dict[str, Any]) -> None:
+    first = {"id": "first", "module": "rag", "tool": "list_tags"}
+    drop = {"id": "drop", "module": "rag", "tool": "delete_doc", "each": "${find.items}"}
+    lines = [first, {"id": "find", "module": "rag"} | source, drop | {"params": {"path": "${each.path}"}}]
+    message = question_of(asker, "\n".join(map(json.dumps, lines)))
+    assert 'for each of "${find.items}" (which ones is known only when it runs)' in message
+    assert audited() == []
+
+
+def test_a_read_for_a_question_leaves_a_row(asker: EndpointClient) -> None:
+    question_of(asker, LISTED)
+    assert audited() == ["rag.list_docs"]
+
+
+def audited() -> list[str]:
+    rows = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    return [row["tool"] for row in rows]
+
+
+def test_a_declined_question_cannot_be_agreed_to_later(asker: EndpointClient, aws: list[str]) -> None:
+    asker = asker.with_timeout(29)
+    question = asker.result("batch", commands=LINES)
+    answered(asker, question, {"action": "decline"})
+    aws.clear()
+    assert answered(asker, question, YES)["error"]["code"] == -32602
+    assert not {"BatchWriteItem", "StartExecution"} & set(aws)
 
 
 # -- calls --------------------------------------------------------------------------------------------

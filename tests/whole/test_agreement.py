@@ -63,7 +63,7 @@ def test_what_a_person_agrees_to_runs_after_one_question_that_names_tools_target
     accepted, (question,) = asked(person, "accept", commands=LINES)
     assert 'line 1, drop: rag.delete_doc {"path":"agreement.md"}' in question.message
     assert "line 2, file: github.delete_file" in question.message
-    assert "(account: uma-at-github)" in question.message
+    assert '(account: "uma-at-github")' in question.message
     summary, dropped, *_ = [block.text for block in accepted.content if isinstance(block, TextContent)]
     assert "drop succeeded" in summary
     assert "agreement.md" in dropped

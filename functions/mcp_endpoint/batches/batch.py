@@ -47,7 +47,7 @@ def run_batch(exchange: Exchange, permissions: Permissions, request: BatchReques
     if request.dry_run:
         return [compact_json(submitted.describe(permissions))]
     consent = consent_of(exchange.client, claimed=request.confirm)
-    return _follow(exchange, permissions, submitted.submit(permissions, consent))
+    return _follow(exchange, permissions, submitted.submit(permissions, consent, seconds=exchange.remaining))
 
 
 def task(caller: Caller, permissions: Permissions, batch: str) -> Task:

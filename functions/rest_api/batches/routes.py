@@ -103,7 +103,7 @@ def _prepare(request: dict[str, Any]) -> Submission:
 def _submit(submitted: Submission, request: dict[str, Any], wait: float) -> Response[BatchView | BatchPlan]:
     if submitted.destructive and len(pack(request)) > MAX_CONTEXT_BYTES:
         raise InvalidRequest(field="commands", problem="a batch that must be confirmed cannot be so large")
-    return _follow(submitted.submit(current().permissions, ASKED, request), wait)
+    return _follow(submitted.submit(current().permissions, ASKED, request, seconds=current().remaining), wait)
 
 
 def _follow(head: Header, wait: float) -> Response[BatchView | BatchPlan]:

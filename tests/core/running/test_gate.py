@@ -108,7 +108,7 @@ def test_a_batch_leaves_one_row_for_each_tool_that_is_refused() -> None:
 
 def test_a_question_names_the_target_and_the_account_and_is_no_refusal() -> None:
     error = pending()
-    assert error.uses == ('shop.delete_item {"item_id":"7"} (account: uma@shop)',)
+    assert error.uses == ('shop.delete_item {"item_id":"7"} (account: "uma@shop")',)
     assert rows() == []
 
 

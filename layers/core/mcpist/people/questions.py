@@ -93,6 +93,11 @@ def accept(caller: Caller, state: str) -> bool:
     return True
 
 
+def close(caller: Caller, state: str) -> None:
+    """End the time for an answer: a question that was declined cannot be agreed to later."""
+    _table().update(_partition_key(caller, state), SORT_KEY, "SET #until = :past", values={":past": 0})
+
+
 def _partition_key(caller: Caller, state: str) -> str:
     return f"{caller.organization}#{state}"
 

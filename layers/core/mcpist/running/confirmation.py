@@ -1,6 +1,7 @@
 """Confirmation: before something is destroyed, its user agrees to it once."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +9,14 @@ from mcpist.caller import Caller
 from mcpist.errors import ConfirmationDeclined, ConfirmationPending, ConfirmationRequired, StaleConfirmation
 from mcpist.people import questions
 from mcpist.render.answer import compact_json
+from mcpist.tools.tool import Tool
 from mcpist.visible_text import visible
 
 MAX_TARGETS_CHARACTERS = 300
 """Of an error's message, which a model reads."""
+LONG_VALUE_CHARACTERS = 200  # a longer value stands after the others, so that it hides none
+_BLANKS = re.compile(r"(?:\\[nrt]| ){20,}")
+_MARKUP = re.compile(r"<(?=[!/?A-Za-z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,33 +25,91 @@ class DestructiveUse:
 
     module: str
     tool: str
-    targets: dict[str, Any]
-    """Its params; those of a step with the references that are not resolved yet."""
+    targets: Mapping[str, Any]
+    """Its params, in the order in which a person reads them; those of a step with references as written."""
     line: int = 0
     """The step's line; 0 for a call."""
     id: str = ""
     each: str = ""
-    account: str = ""
-    """The name of the account that acts, if it is known."""
+    """The reference to the list that the step runs over; empty if it runs once."""
+    preview: "Preview | None" = None
+    """What its references stand for now; None if it has none, or if that is not known."""
+    account: str | None = None
+    """The name of the account that acts: empty if it is not known, None if the tool needs none."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the use for a plan or an error."""
         step = {"line": self.line, "id": self.id} if self.id else {}
-        fields = {**step, "tool": f"{self.module}.{self.tool}", "targets": self.targets}
-        return fields | {name: value for name, value in (("each", self.each), ("account", self.account)) if value}
+        fields = {**step, "tool": f"{self.module}.{self.tool}", "targets": dict(self.targets)}
+        preview = self.preview.as_dict() if self.preview else None
+        more = (("each", self.each), ("now", preview), ("account", self.account))
+        return fields | {name: value for name, value in more if value}
 
     def as_text(self, max_targets: int | None = None) -> str:
-        """Return one line: `line 2, drop: tracker.delete_label {"name":"old"} (account: octocat)`.
+        """Return one line: `line 2, drop: tracker.delete_label {"name":"old"} (account: "octocat")`.
 
-        A person reads the whole targets; `max_targets` cuts them to so many characters, for a message.
+        A person reads the whole targets; `max_targets` cuts them to so many characters, for a message. Everything that
+        somebody else wrote is JSON in one line, so it can be taken for none of our words.
         """
-        targets = compact_json(self.targets)
+        targets = quote(self.targets)
         if max_targets is not None and len(targets) > max_targets:
             targets = f"{targets[:max_targets]}…"
         step = f"line {self.line}, {self.id}: " if self.id else ""
-        each = f" for each of {self.each}" if self.each else ""
-        account = f" (account: {self.account})" if self.account else ""
-        return visible(f"{step}{self.module}.{self.tool} {targets}{each}{account}")
+        each = f" for each of {quote(self.each)}" if self.each else ""
+        now = f" ({self.preview.as_text()})" if self.preview else self._unknown_elements
+        account = "" if self.account is None else f" (account: {quote(self.account) if self.account else 'not known'})"
+        return f"{step}{self.module}.{self.tool} {targets}{each}{now}{account}"
+
+    @property
+    def _unknown_elements(self) -> str:
+        return " (which ones is known only when it runs)" if self.each else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What the references of a step stand for at the time of the question, as the reads before it show."""
+
+    targets: Sequence[Mapping[str, Any]]
+    """The params with their values: of the step, or of the first elements of its list."""
+    count: int | None = None
+    """The number of elements; None for a step that runs once."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the preview for a plan or an error."""
+        return {"targets": [dict(each) for each in self.targets]} | (
+            {} if self.count is None else {"count": self.count}
+        )
+
+    def as_text(self) -> str:
+        """Return e.g. `12 now, among them {"path":"a.md"}, {"path":"b.md"}`."""
+        shown = ", ".join(map(quote, self.targets))
+        if self.count is None:
+            return f"now {shown}"
+        is_cut = self.count > len(self.targets)
+        return f"{self.count} now{', among them ' if is_cut else ': ' if shown else ''}{shown}"
+
+
+def quote(value: Any) -> str:
+    """Return a foreign value as JSON in which nothing is hidden: no blanks, no markup and no control characters."""
+    text = _MARKUP.sub(r"\\u003c", compact_json(value))
+    return visible(_BLANKS.sub(_count_blanks, text))
+
+
+def _count_blanks(run: re.Match[str]) -> str:
+    r"""Return e.g. `\u{20}[120]` for 120 blanks, which no JSON can say."""
+    return f"\\u{{20}}[{len(run[0].replace(chr(92), ''))}]"
+
+
+def order_targets(tool: Tool, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return params as a person should read them: what the tool requires first, and what is long last."""
+    required = tool.input_schema.get("required", ())
+    places = {name: place for place, name in enumerate(tool.input_schema.get("properties", ()))}
+
+    def key(name: str) -> tuple[bool, bool, int]:
+        is_long = len(compact_json(params[name])) > LONG_VALUE_CHARACTERS
+        return is_long, name not in required, places.get(name, len(places))
+
+    return {name: params[name] for name in sorted(params, key=key)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +165,7 @@ def require_confirmation(
     if question.accepted_at is not None:
         return Confirmation(consent.question, used=True)
     if not consent.agreed:
+        questions.close(caller, consent.question)
         raise _refusal(ConfirmationDeclined, describe())
     return Confirmation(consent.question, used=not questions.accept(caller, consent.question))
 

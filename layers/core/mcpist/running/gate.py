@@ -25,7 +25,7 @@ from mcpist.errors import (
 )
 from mcpist.files.parameters import reference_names
 from mcpist.running import broker
-from mcpist.running.confirmation import Consent, DestructiveUse, require_confirmation
+from mcpist.running.confirmation import Consent, DestructiveUse, order_targets, require_confirmation
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.run import ServiceClient, account_links, audited, run
 from mcpist.running.run import ToolResult as ToolResult
@@ -188,7 +188,8 @@ def _confirm(admitted: AdmittedUse, consent: Consent) -> None:
     admitted.tool.check(use.arguments, reference_names(admitted.tool.input_schema, use.arguments))
 
     def describe() -> list[DestructiveUse]:
-        return [DestructiveUse(use.module, use.tool, dict(use.arguments), account=account_name(admitted))]
+        targets, account = order_targets(admitted.tool, use.arguments), account_name(admitted)
+        return [DestructiveUse(use.module, use.tool, targets, account=account or None)]
 
     if require_confirmation(admitted.caller, consent, use.subject, describe).used:
         raise StaleConfirmation(field="confirmation")

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from mcpist.batch.execution.plan import Plan, plan
+from mcpist.batch.execution.previews import with_previews
 from mcpist.batch.execution.resume import Resumption, plan_resumption
 from mcpist.batch.execution.start import resume, start
 from mcpist.batch.language.steps import Step
@@ -16,13 +17,15 @@ from mcpist.errors import BatchNotFound, McpistError, StaleConfirmation
 from mcpist.polling import Polling
 from mcpist.render.answer import compact_json
 from mcpist.running import broker, gate
-from mcpist.running.confirmation import Consent, DestructiveUse, require_confirmation
+from mcpist.running.confirmation import Consent, DestructiveUse, order_targets, require_confirmation
 from mcpist.settings import settings
 from mcpist.telemetry import audit, invocation
 from mcpist.tools.permissions import Permissions, acting_caller
 from mcpist.tools.tool import Tool
+from mcpist.tools.upstream_tool import UpstreamTool
 
 MAX_BATCH_WAIT_SECONDS = 20.0
+QUESTION_SECONDS = 10.0  # for the question about a batch, unless less is left
 LEDGER_POLLING = Polling(initial_seconds=0.1, max_seconds=1.0)
 
 
@@ -39,16 +42,24 @@ class Submission:
     again: tuple[str, ...] = ()
     """The unknown steps of the other batch that run again."""
 
-    def submit(self, permissions: Permissions, consent: Consent, context: dict[str, Any] | None = None) -> Header:
+    def submit(
+        self,
+        permissions: Permissions,
+        consent: Consent,
+        context: dict[str, Any] | None = None,
+        *,
+        seconds: float = QUESTION_SECONDS,
+    ) -> Header:
         """Start the batch once its user has agreed to what it destroys, or return the batch that the answer started.
 
-        `context` is stored with the question, if one is asked.
+        If a question is asked, the reads for it take no more than half of `seconds`, and `context` is stored with it.
         """
         if not (destructive := self.destructive):
             return self._start(permissions, "")
 
         def describe() -> list[DestructiveUse]:
-            return with_accounts(destructive, self.runs, permissions)
+            seen = with_previews(destructive, self.runs, permissions, invocation.request_id(), seconds)
+            return with_accounts(seen, self.runs, permissions)
 
         confirmation = require_confirmation(permissions.caller, consent, self.subject, describe, context)
         if confirmation.used:
@@ -65,8 +76,11 @@ class Submission:
     @property
     def destructive(self) -> list[DestructiveUse]:
         """The steps that destroy something in the order of their lines, without accounts."""
-        steps = sorted((step for step, tool in self.runs if tool.effect == "destroys"), key=lambda step: step.line)
-        return [DestructiveUse(step.module, step.tool, step.params, step.line, step.id, step.each) for step in steps]
+        runs = sorted((run for run in self.runs if run[1].effect == "destroys"), key=lambda run: run[0].line)
+        return [
+            DestructiveUse(step.module, step.tool, order_targets(tool, step.params), step.line, step.id, step.each)
+            for step, tool in runs
+        ]
 
     def describe(self, permissions: Permissions) -> dict[str, Any]:
         """Return the checked plan as JSON, with the steps that need confirmation."""
@@ -147,16 +161,23 @@ def with_accounts(
 ) -> list[DestructiveUse]:
     """Return the steps with the names of the accounts that will act for each of them, where the broker knows them."""
     destructive, tools = list(destructive), {step.id: tool for step, tool in runs}
-    services = {use.module: permissions.catalogue.module(use.module).service for use in destructive}
+    services = {use.id: _service_of(tools[use.id], permissions) for use in destructive}
     callers = {use.id: acting_caller(permissions.caller, tools[use.id]) for use in destructive}
     accounts: dict[tuple[str, ...], dict[str, str]] = {}
     for caller in {caller.role_names: caller for caller in callers.values()}.values():
         wanted = sorted({service for service in services.values() if service})
         accounts[caller.role_names] = _account_names(caller, wanted) if wanted else {}
     return [
-        replace(use, account=accounts[callers[use.id].role_names].get(services[use.module] or "", ""))
+        replace(use, account=accounts[callers[use.id].role_names].get(service, ""))
+        if (service := services[use.id])
+        else use
         for use in destructive
     ]
+
+
+def _service_of(tool: Tool, permissions: Permissions) -> str | None:
+    """Return the service whose account a tool acts with; the servers of one category may need several."""
+    return tool.service if isinstance(tool, UpstreamTool) else permissions.catalogue.module(tool.module).service
 
 
 def _account_names(caller: Caller, services: list[str]) -> dict[str, str]:
