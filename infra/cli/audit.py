@@ -10,6 +10,7 @@ from typer import Option
 from infra.cli.access import Access, with_access
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.rest_client import RestSession, part
+from infra.cli.savings import show_savings
 from infra.cli.table import render_table
 from mcpist.visible_text import visible
 
@@ -34,6 +35,9 @@ def show_audit(
     story: Annotated[
         str | None, Option(metavar="ROW", help="Show all rows of the request that this row belongs to.")
     ] = None,
+    savings: Annotated[
+        bool, Option("--savings", help="Show what programs did, and the tokens that it spared.")
+    ] = False,
     verify: Annotated[bool, Option("--verify", help="Compare all rows with their seals.")] = False,
     head: Annotated[str, Option(metavar="DIGEST", help="With --verify: a digest that it printed before.")] = "",
     since: Annotated[str, Option(metavar="TIME", help="A day, a time, or a duration before now, such as 12h.")] = "7d",
@@ -49,6 +53,8 @@ def show_audit(
     if story:
         found = session.get(f"/v1/audit/{part(story)}")
         return CommandResult(metadata=found, drawing=_draw(found["rows"]))
+    if savings:
+        return show_savings(session, parse_time(since), parse_time(until) if until else None, user)
     if verify:
         return _verify(session, head)
     query = {"user": user, "service": service, "event": event, "outcome": outcome, "tool": tool}

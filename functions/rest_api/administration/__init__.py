@@ -1,5 +1,13 @@
 """Administration: an organization's people, connected accounts and audit."""
 
-from rest_api.administration import audit, grants, modules, organization, roles, users
+from rest_api.administration import audit, grants, modules, organization, roles, savings, users
 
-ROUTERS = (organization.router, users.router, roles.router, grants.router, audit.router, modules.router)
+ROUTERS = (
+    organization.router,
+    users.router,
+    roles.router,
+    grants.router,
+    audit.router,
+    savings.router,
+    modules.router,
+)

@@ -137,9 +137,9 @@ def search_audit(
     now = datetime.now(UTC)
     page = find(
         current().caller.organization,
-        since=_in_utc(since or now - timedelta(days=DEFAULT_DAYS)),
-        until=_in_utc(until or now + timedelta(minutes=1)),
-        filters=Filters(_visible_user(user), service, event, outcome, tool, request, batch, client, correlation, text),
+        since=in_utc(since or now - timedelta(days=DEFAULT_DAYS)),
+        until=in_utc(until or now + timedelta(minutes=1)),
+        filters=Filters(visible_user(user), service, event, outcome, tool, request, batch, client, correlation, text),
         limit=limit,
         cursor=cursor,
     )
@@ -171,11 +171,11 @@ def verify_audit(
 )
 def get_audit_row(row: str) -> AuditStory:
     """Show a row and all rows of the request that it belongs to; yours, unless you are an administrator."""
-    story = find_story(current().caller.organization, row, user=_visible_user(""))
+    story = find_story(current().caller.organization, row, user=visible_user(""))
     return AuditStory.model_validate({"row": story.row, "rows": story.rows, "complete": story.is_complete})
 
 
-def _visible_user(user: str) -> str:
+def visible_user(user: str) -> str:
     """Return the user whose rows the caller may see, empty for all; another's need the right to administer."""
     caller = current().caller
     if caller.system_role != "admin" and not user:
@@ -186,7 +186,7 @@ def _visible_user(user: str) -> str:
     return user
 
 
-def _in_utc(moment: datetime) -> datetime:
+def in_utc(moment: datetime) -> datetime:
     """Return a moment in UTC, which is the zone of one that names none."""
     try:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)

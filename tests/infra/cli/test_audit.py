@@ -3,16 +3,21 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from infra.cli import audit as command
 from infra.cli.audit import parse_time
 from infra.cli.document import CommandError
+from mcpist.memory import forget_all
 from mcpist.telemetry import audit
 from mcpist.telemetry.seals import seal_organization
+from tests.core.files.callers import UMA
 from tests.infra.cli.conftest import Mcpist
+from tests.services.programs.declarations import tool, written
 
 
 @pytest.fixture(autouse=True)
@@ -89,3 +94,24 @@ def test_verify_prints_the_head_and_fails_where_rows_are_not_as_sealed(mcpist: M
     failed = mcpist("audit", "--verify", fails=True)
     assert failed["code"] == "INTEGRITY_ERROR"
     assert len(failed["details"]["findings"][0]["unexpected"]) == 1
+
+
+def test_savings_are_shown_by_command_day_and_week(
+    mcpist: Mcpist, organization: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample = {"name": "sample", "description": "P.", "version": "1", "tools": [tool(["run"])]}
+    written(tmp_path, sample)
+    monkeypatch.setenv("PROGRAMS", str(tmp_path))
+    forget_all()
+    used = {"module": "sample", "tool": "run", "request": "r1"}
+    measures = {"execution_time_ms": 40, "output_file_count": 2, "tokens_before": 1_000, "tokens_after": 100}
+    uma = replace(UMA, organization=organization, user="uma")
+    audit.record_use(uma, outcome="succeeded", measures=measures, **used)
+    audit.record_use(uma, outcome="TIMEOUT", **used)
+    found = mcpist("audit", "--savings")
+    assert (found["runs"], found["failed"], found["files"], found["tokens_saved"]) == (2, 1, 2, 900)
+    assert [row["command"] for row in found["commands"]] == ["sample.run"]
+    assert found["errors"] == [{"code": "TIMEOUT", "runs": 1, "rate": 0.5}]
+    assert len(found["days"]) == len(found["weeks"]) == 1
+    assert mcpist("audit", "--savings", "--user", "ada")["runs"] == 0
+    assert mcpist("audit", "--savings", "--since", "2020-01-01", "--until", "2020-01-02")["runs"] == 0
