@@ -20,6 +20,8 @@ ENTRIES = (
     Entry("files", "/files"),
     Entry("connections", "/connect"),
     Entry("profile", "/profile"),
+    Entry("users", "/users", administrators=True),
+    Entry("roles", "/roles", administrators=True),
 )
 
 

@@ -6,6 +6,7 @@ from console import assets, connections, home, login, profile, programs, session
 from console.batches import pages as batches
 from console.cookies import BrowserSession, read_session, set_session_cookie
 from console.files import pages as files
+from console.organization import roles, users
 from console.request import Request
 from console.response import HEADERS
 from console.tools import pages as tools
@@ -51,6 +52,10 @@ PAGES: dict[str, Page] = {
     "POST /tools": tools.submit,
     "GET /profile": profile.show,
     "POST /profile": profile.submit,
+    "GET /users": for_administrators(users.show),
+    "POST /users": for_administrators(users.submit),
+    "GET /roles": for_administrators(roles.show),
+    "POST /roles": for_administrators(roles.submit),
 }
 
 

@@ -42,6 +42,7 @@ class Form(HTMLParser):
         self.action = ""
         self._open: tuple[str, list[tuple[str, str]]] | None = None
         self._having = having
+        self._select = ""
         self.feed(page)
         assert self.action, f"no form has {having}"
 
@@ -51,6 +52,13 @@ class Form(HTMLParser):
             self._open = given["action"], []
         elif tag == "button" and self._open and given.get("value") == self._having:
             self._open[1].append((given["name"], given["value"]))
+        elif tag == "select" and self._open:
+            self._select = given["name"]
+        elif tag == "option" and self._open and (self._select not in dict(self._open[1]) or "selected" in given):
+            self._open[1][:] = [
+                *((n, v) for n, v in self._open[1] if n != self._select),
+                (self._select, given["value"]),
+            ]
         elif tag == "input" and self._open and (given["type"] not in {"radio", "checkbox"} or "checked" in given):
             self._open[1].append((given["name"], given.get("value", "")))
 

@@ -10,7 +10,10 @@ from typing import Any
 from mcpist.errors import Locale
 from mcpist.memory import cached
 
-AREAS = ("frame", "error", "done", "connect", "home", "profile", "batches", "tools", "files")
+AREAS = (
+    *("frame", "error", "done", "connect", "home", "profile"),
+    *("batches", "tools", "files", "organization", "users", "roles"),
+)
 LANGUAGES: dict[Locale, str] = {"en": "english", "ja": "japanese"}
 
 

@@ -1,0 +1,1 @@
+"""An organization's users and roles, and what a change of them would do."""

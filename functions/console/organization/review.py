@@ -1,0 +1,37 @@
+"""A change of the organization, shown before it is made: who gains and loses what, and what it takes away."""
+
+from console.visit import Visit
+from mcpist.aws.http_request import HttpResponse
+from mcpist.errors import InvalidRequest
+from mcpist.people.administration import ChangeOptions
+from mcpist.people.edits import Edit
+from mcpist.tools.effects import describe_change
+from mcpist_services.catalogue import CATALOGUE
+
+VERSION_FIELD = "reviewed"
+"""The field of a form that names the version of the organization whose change the administrator has seen."""
+
+
+def review(visit: Visit, action: str, target: str, edit: Edit, *, back: str, done: str) -> HttpResponse:
+    """Show what a change would do; where the form confirms what was shown, make it and lead `back`.
+
+    A removed user's or role's accounts are revoked with it: the page names them.
+    """
+    reviewed = visit.request.form_value(VERSION_FIELD)
+    options = ChangeOptions(dry_run=not reviewed, expected_version=_version(reviewed), with_grants=True)
+    applied = visit.administration.change(action, target, edit, options)
+    if reviewed:
+        return visit.redirect(back, done=done)
+    report = describe_change(applied, CATALOGUE)
+    if not report["changes"]:
+        return visit.redirect(back, done="unchanged")
+    sent = [(name, value) for name, values in visit.request.form.items() if name != "csrf" for value in values]
+    fields = [*sent, (VERSION_FIELD, str(applied.change.version))]
+    page = "organization/review.html"
+    return visit.page(page, report=report, fields=fields, back=back, action=action.replace(".", "_"), target=target)
+
+
+def _version(text: str) -> int | None:
+    if text and not text.isdecimal():
+        raise InvalidRequest(field=VERSION_FIELD, problem="it is no version")
+    return int(text) if text else None

@@ -1,0 +1,92 @@
+"""The roles of the organization: the list, one of them with its tools, and changes."""
+
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
+
+from console.organization.masks import boxes, tick
+from console.organization.review import review
+from console.visit import Visit
+from mcpist.aws.http_request import HttpResponse
+from mcpist.caller import Role
+from mcpist.errors import InvalidRequest, ModuleNotFound
+from mcpist.people import edits
+from mcpist.people.organization import Organization
+from mcpist.running import broker
+from mcpist.tools.effects import preview_tools
+from mcpist.tools.index import ModuleEntry
+from mcpist_services.catalogue import CATALOGUE
+
+MAX_BOXES = 250  # so that a form stays within its bounds; a larger module takes masks
+
+
+def show(visit: Visit) -> HttpResponse:
+    """Show the roles, and the panel of one or of a new one."""
+    _, organization = visit.administration.read()
+    query = visit.request.query
+    role = organization.role(query["id"]) if query.get("id") else None
+    return visit.page(
+        "organization/roles.html",
+        organization=organization,
+        roles=sorted(organization.roles.values(), key=lambda one: one.name),
+        role=role,
+        tab=query.get("tab", "permissions"),
+        about=_about(visit, organization, role) if role else {},
+    )
+
+
+def submit(visit: Visit) -> HttpResponse:
+    """Add, change or remove a role."""
+    form = visit.request.form_value
+    role = form("id")
+    if not role:
+        raise InvalidRequest(field="id", problem="name the role")
+    target, back = f"roles.{role}", f"/roles?{urlencode({'id': role})}"
+    match form("action"):
+        case "create":
+            return review(visit, "roles.create", target, edits.add_role(role), back=back, done="role_created")
+        case "tools":
+            module = _module(visit, form("module"))
+            back = f"/roles?{urlencode({'id': role, 'module': module.name})}"
+            return review(visit, "roles.update", target, _ticked(visit, role, module), back=back, done="role_changed")
+        case "update":
+            fields = {name: _lines(form(name)) for name in ("allow", "deny")}
+            modules, destructive = tuple(visit.request.form.get("modules", ())), form("destructive") == "yes"
+            edit = edits.change_role(role, **fields, modules=modules, destructive=destructive)
+            return review(visit, "roles.update", target, edit, back=back, done="role_changed")
+        case "delete":
+            return review(visit, "roles.delete", target, edits.remove_role(role), back="/roles", done="role_removed")
+    raise InvalidRequest(field="action", problem="this action is unknown")
+
+
+def _about(visit: Visit, organization: Organization, role: Role) -> dict[str, Any]:
+    """Return what the tab of a role shows."""
+    query = visit.request.query
+    if query.get("tab") == "accounts":
+        accounts = broker.administer(visit.caller, "list", role=role.name, service=query.get("service") or None)
+        return {"accounts": accounts["grants"]}
+    seen = {row["module"]: row["tools"] for row in preview_tools(organization, CATALOGUE, role, tools=False)["modules"]}
+    about: dict[str, Any] = {"modules": visit.permissions.catalogue.index.modules, "seen": seen, "module": None}
+    if query.get("module"):
+        module = _module(visit, query["module"])
+        shown = boxes(replace(role, modules=(*role.modules, module.name)), module)
+        about |= {"module": module, "boxes": shown if len(shown) <= MAX_BOXES else None}
+    return about
+
+
+def _module(visit: Visit, name: str) -> ModuleEntry:
+    modules = visit.permissions.catalogue.index.modules
+    if name not in modules:
+        raise ModuleNotFound(module=name, known=", ".join(modules))
+    return modules[name]
+
+
+def _ticked(visit: Visit, role: str, module: ModuleEntry) -> edits.Edit:
+    """Return the edit that gives a role exactly the ticked tools of a module."""
+    ticked = frozenset(visit.request.form.get("tools", ()))
+    return lambda before: before.with_role(tick(before.role(role), module, ticked))
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    """Return the masks of a field, one a line."""
+    return tuple(line.strip() for line in text.splitlines() if line.strip())

@@ -1,0 +1,85 @@
+"""The users of the organization: the list, one of them, and changes."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from console.organization.review import review
+from console.visit import Visit
+from mcpist.aws.http_request import HttpResponse
+from mcpist.errors import InvalidRequest
+from mcpist.people import edits
+from mcpist.people.organization import Organization, User
+from mcpist.running import broker
+from mcpist.telemetry import audit_search
+
+PAGE_USERS = 50
+ACTIVITY_DAYS = 30
+ACTIVITY_ROWS = 5
+
+
+def show(visit: Visit) -> HttpResponse:
+    """Show the users, and the panel of one or of a new one."""
+    _, organization = visit.administration.read()
+    query = visit.request.query
+    found = _search(organization, query.get("q", ""))
+    after = [user for user in found if user.id > query.get("cursor", "")]
+    user = organization.user(query["id"]) if query.get("id") else None
+    return visit.page(
+        "organization/users.html",
+        organization=organization,
+        users=after[:PAGE_USERS],
+        cursor=after[PAGE_USERS - 1].id if len(after) > PAGE_USERS else "",
+        count=len(found),
+        user=user,
+        about=_about(visit, user) if user else {},
+    )
+
+
+def submit(visit: Visit) -> HttpResponse:
+    """Add, change or remove a user, or revoke all of a user's accounts."""
+    form = visit.request.form_value
+    user = form("id")
+    if not user:
+        raise InvalidRequest(field="id", problem="name the user")
+    target, back = f"users.{user}", f"/users?{urlencode({'id': user})}"
+    match form("action"):
+        case "create":
+            edit = edits.add_user(user, sub=form("sub"), issuer=form("issuer"), **_fields(visit))
+            return review(visit, "users.create", target, edit, back=back, done="user_created")
+        case "update":
+            edit = edits.change_user(user, sub=form("sub"), issuer=form("issuer"), **_fields(visit))
+            return review(visit, "users.update", target, edit, back=back, done="user_changed")
+        case "delete":
+            return review(visit, "users.delete", target, edits.remove_user(user), back="/users", done="user_removed")
+        case "kill":
+            killed = broker.administer(visit.caller, "kill", user=user)
+            return visit.page("organization/killed.html", user=user, killed=killed, back=back)
+    raise InvalidRequest(field="action", problem="this action is unknown")
+
+
+def _search(organization: Organization, text: str) -> list[User]:
+    """Return the users whose id, name, subject or role has a text, by their ids."""
+    wanted = text.strip().casefold()
+    users = sorted(organization.users.values(), key=lambda user: user.id)
+    return [
+        user for user in users if wanted in "\n".join((user.id, user.name, user.subject.sub, *user.roles)).casefold()
+    ]
+
+
+def _about(visit: Visit, user: User) -> dict[str, Any]:
+    """Return a user's connected accounts, and the latest rows of the audit."""
+    until = datetime.now(UTC)
+    filters = audit_search.Filters(user=user.id)
+    since = until - timedelta(days=ACTIVITY_DAYS)
+    rows = audit_search.find(visit.caller.organization, since=since, until=until, filters=filters, limit=ACTIVITY_ROWS)
+    return {"accounts": broker.administer(visit.caller, "list", user=user.id)["grants"], "rows": rows.rows}
+
+
+def _fields(visit: Visit) -> dict[str, Any]:
+    form = visit.request.form_value
+    fields = {"name": form("name"), "system_role": form("system_role"), "locale": form("locale")}
+    for name, known in {"system_role": ("user", "admin"), "locale": ("en", "ja")}.items():
+        if fields[name] not in known:
+            raise InvalidRequest(field=name, problem=f"it is one of {', '.join(known)}")
+    return {**fields, "roles": tuple(visit.request.form.get("roles", ()))}

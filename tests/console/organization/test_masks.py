@@ -1,0 +1,48 @@
+"""Check boxes of tools become masks, and masks check boxes."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.organization.masks import boxes, tick
+from mcpist.caller import Role
+from mcpist_services.catalogue import CATALOGUE
+
+GITHUB = CATALOGUE.index.modules["github"]
+ROLE = Role("members", modules=("rag",))
+MASKS = st.lists(st.sampled_from(["github.*", "*.get_*", "github.create_*", "github.get_me", "rag.*"]), max_size=3)
+
+
+def ticked(role: Role) -> set[str]:
+    return {box.tool.name for box in boxes(role, GITHUB) if box.ticked}
+
+
+def test_a_new_module_has_what_only_reads() -> None:
+    role = Role("members", modules=("github",))
+    assert ticked(role) == {tool.name for tool in GITHUB.tools.values() if not tool.needs_allow}
+
+
+def test_a_tool_that_needs_no_mask_gets_none() -> None:
+    reading = {tool.name for tool in GITHUB.tools.values() if not tool.needs_allow}
+    assert tick(ROLE, GITHUB, reading) == Role("members", modules=("rag", "github"))
+    one_more = tick(ROLE, GITHUB, reading - {"get_me"} | {"create_issue"})
+    assert (one_more.allow, one_more.deny) == (("github.create_issue",), ("github.get_me",))
+
+
+def test_masks_with_a_star_stay_and_masks_of_other_modules_too() -> None:
+    role = Role("members", modules=("github",), allow=("github.create_*", "jira.create_issue"), deny=("*.delete_*",))
+    changed = tick(role, GITHUB, ticked(role) - {"create_issue"})
+    assert changed.allow == role.allow
+    assert changed.deny == ("*.delete_*", "github.create_issue")
+
+
+@given(st.sets(st.sampled_from(sorted(GITHUB.tools))), MASKS, MASKS)
+def test_what_is_ticked_is_what_the_role_has_unless_a_wider_mask_denies_it(
+    wanted: set[str], allow: list[str], deny: list[str]
+) -> None:
+    role = Role("members", modules=("github",), allow=tuple(allow), deny=tuple(deny))
+    changed = tick(role, GITHUB, wanted)
+    denied = {name for name in wanted if name not in ticked(changed)}
+    assert ticked(changed) == wanted - denied
+    bare = Role("members", modules=("github",), allow=("github.*",), deny=tuple(m for m in deny if "*" in m))
+    assert denied == wanted - ticked(bare)
+    assert tick(changed, GITHUB, ticked(changed)) == changed

@@ -1,0 +1,135 @@
+"""Administrators add, change and remove users and roles, and see first what that does."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from mcpist.caller import Subject
+from mcpist.people import directory, edits
+from mcpist.people.organization import Organization
+from mcpist.telemetry import audit_search
+from tests.console.conftest import Browser
+
+
+def organization() -> Organization:
+    return directory.read_version("acme")[1]
+
+
+def fill(browser: Browser, path: str, having: str, **values: str) -> dict[str, Any]:
+    """Send the form of a page and return the page that reviews it."""
+    shown = browser.submit(path, having, **values)
+    assert shown["statusCode"] == 200, shown["body"]
+    return shown
+
+
+def apply(browser: Browser, shown: dict[str, Any], path: str) -> dict[str, Any]:
+    """Send the form of a review."""
+    fields = re.findall(r'<input type="hidden" name="(.*?)" value="(.*?)">', shown["body"])
+    return browser.post(path, [(name, value) for name, value in fields if name != "csrf"])
+
+
+def test_a_user_is_added_after_a_review(ada: Browser) -> None:
+    shown = fill(ada, "/users?new=1", "create", id="ben", name="Ben", sub="ben")
+    assert "Add the user ben" in shown["body"]
+    assert "ben" not in organization().users
+    done = apply(ada, shown, "/users")
+    assert done["headers"]["location"].endswith("/users?id=ben&done=user_created")
+    assert organization().user("ben").subject == Subject(organization().user("ada").subject.issuer, "ben")
+    assert "Ben" in ada.get("/users?q=ben")["body"]
+
+
+def test_a_change_shows_who_loses_what(ada: Browser) -> None:
+    shown = ada.post("/roles", [("action", "update"), ("id", "members")])
+    assert "Loses" in shown["body"]
+    assert "uma" in shown["body"]
+    assert organization().role("members").modules
+    apply(ada, shown, "/roles")
+    assert organization().role("members").modules == ()
+
+
+@pytest.mark.parametrize("tab", ["", "&tab=permissions", "&tab=users", "&tab=accounts"])
+def test_a_role_has_a_panel_with_tabs(ada: Browser, tab: str) -> None:
+    page = ada.get(f"/roles?id=members{tab}")
+    assert page["statusCode"] == 200
+    assert 'aria-labelledby="panel-heading"' in page["body"]
+
+
+def test_the_tools_of_a_role_are_ticked(ada: Browser) -> None:
+    page = ada.get("/roles?id=members&module=github")["body"]
+    assert 'value="get_me" checked' in page
+    assert 'value="create_issue">' in page
+    shown = ada.post(
+        "/roles", [("action", "tools"), ("id", "members"), ("module", "github"), ("tools", "create_issue")]
+    )
+    apply(ada, shown, "/roles")
+    assert "github.create_issue" in organization().role("members").allow
+    assert "github.get_me" in organization().role("members").deny
+
+
+def test_a_review_of_another_version_is_refused(ada: Browser) -> None:
+    shown = fill(ada, "/roles?new=1", "create", id="writers")
+    fill(ada, "/roles?new=1", "create", id="readers")
+    apply(ada, ada.submit("/roles?new=1", "create", id="readers"), "/roles")
+    assert apply(ada, shown, "/roles")["statusCode"] == 409
+    assert "writers" not in organization().roles
+
+
+def test_the_last_administrator_cannot_be_removed(ada: Browser) -> None:
+    refused = ada.post("/users", [("action", "delete"), ("id", "ada")])
+    assert refused["statusCode"] == 400
+    assert "Make somebody else an administrator first." in refused["body"]
+    assert "ada" in organization().users
+
+
+def test_nothing_different_is_no_change(ada: Browser) -> None:
+    version, _ = directory.read_version("acme")
+    done = ada.submit("/users?id=uma", "update")
+    assert done["headers"]["location"].endswith("done=unchanged")
+    assert directory.read_version("acme")[0] == version
+
+
+@pytest.mark.parametrize(
+    "path", ["/users", "/users?id=ada", "/users?new=1", "/roles", "/roles?id=members&tab=accounts"]
+)
+def test_others_see_no_administrators_page_and_leave_a_row(uma: Browser, path: str) -> None:
+    assert uma.get(path)["statusCode"] == 403
+    rows = [row for row in rows_of("uma") if row["event"] == "change"]
+    assert rows[-1]["outcome"] == "AUTHORIZATION_ERROR"
+
+
+@pytest.mark.parametrize(
+    ("path", "form"),
+    [
+        ("/users", [("action", "delete"), ("id", "ada")]),
+        ("/users", [("action", "kill"), ("id", "ada")]),
+        ("/roles", [("action", "update"), ("id", "members"), ("reviewed", "1")]),
+    ],
+)
+def test_others_change_nothing(uma: Browser, path: str, form: list[tuple[str, str]]) -> None:
+    before = organization()
+    assert uma.post(path, form)["statusCode"] == 403
+    assert organization() == before
+
+
+@pytest.mark.parametrize("path", ["/users?id=nobody", "/roles?id=none", "/roles?id=members&module=none"])
+def test_what_does_not_exist_is_said_plainly(ada: Browser, path: str) -> None:
+    assert ada.get(path)["statusCode"] == 404
+
+
+def test_the_list_goes_on_after_fifty(ada: Browser) -> None:
+    for number in range(60):
+        directory.change("acme", edits.add_user(f"user{number:02}", sub=f"s{number}", name=f"User {number}"))
+    first = ada.get("/users")["body"]
+    cursor = re.search(r'href="(/users\?cursor=.*?)" rel="next"', first)
+    assert cursor
+    assert "User 59" in ada.get(cursor[1])["body"]
+    assert "User 59" not in first
+
+
+def rows_of(user: str) -> list[dict[str, Any]]:
+    """A user's rows of the audit, the oldest first."""
+    now = datetime.now(UTC) + timedelta(minutes=1)
+    page = audit_search.find("acme", since=now - timedelta(days=1), until=now, filters=audit_search.Filters(user=user))
+    return page.rows[::-1]
