@@ -125,7 +125,7 @@ def test_a_request_is_refused_by_what_is_missing_from_a_role() -> None:
 
 
 def test_a_request_that_its_role_does_not_allow_is_named() -> None:
-    request = AwsRequest("sandbox", "ConsoleFunction", "dynamodb", "Scan", {"TableName": named("Grants")})
+    request = AwsRequest("sandbox", "ProgramRunnerFunction", "dynamodb", "Scan", {"TableName": named("Grants")})
     (scan, key) = refused(stack(), [request])
     assert "dynamodb:Scan" in scan
     assert "kms:Decrypt" in key

@@ -10,13 +10,13 @@ from tests.roles.evaluator import Context, Question, allowed
 from tests.roles.stack import OWNER_POLICY
 from tests.roles.test_accesses import stack
 
-BROKER, ENDPOINT, REST, RUNNER, MACHINES, JANITOR, CONNECT, PROGRAMS = (
+BROKER, ENDPOINT, REST, RUNNER, MACHINES, JANITOR, CONSOLE, PROGRAMS = (
     f"{name}Role"
     for name in (
-        "TokenBroker", "McpEndpoint", "RestApi", "StepRunner", "Machines", "Janitor", "Connect", "ProgramRunner"
+        "TokenBroker", "McpEndpoint", "RestApi", "StepRunner", "Machines", "Janitor", "Console", "ProgramRunner"
     )
 )  # fmt: skip
-STARTERS = (ENDPOINT, REST)
+STARTERS = (ENDPOINT, REST, CONSOLE)
 """The roles of the doors that start batches."""
 TLS_IS_OFF = {"aws:SecureTransport": "false"}
 
@@ -95,7 +95,7 @@ def nobody_but_the_broker_reaches_a_grant() -> Iterator[Question]:
 def nobody_but_the_broker_reads_our_oauth_apps_and_nobody_another_programs_parameters() -> Iterator[Question]:
     apps, upstreams = (f"parameter/mcpist/mcpist/{kind}/a" for kind in ("oauth", "upstreams"))
     yield from each(all_but(BROKER), "ssm:GetParameter", named("ssm", apps))
-    yield from each([BROKER, JANITOR, MACHINES, CONNECT, PROGRAMS], "ssm:GetParameter", named("ssm", upstreams))
+    yield from each([BROKER, JANITOR, MACHINES, CONSOLE, PROGRAMS], "ssm:GetParameter", named("ssm", upstreams))
     yield from each(all_but(), "ssm:PutParameter,DeleteParameter", named("ssm", apps))
     for other in ("parameter/mcpist/other/oauth/a", "parameter/password"):
         yield from each(all_but(), "ssm:GetParameter", named("ssm", other))
@@ -168,7 +168,7 @@ def no_door_is_invoked_but_by_its_alias_and_the_step_runner_by_machines_alone() 
         yield from each(all_but(), "lambda:InvokeFunction", alias(door, "1"))
     yield from each(all_but(MACHINES), "lambda:InvokeFunction", alias("StepRunnerFunction"))
     yield from each([MACHINES, JANITOR, BROKER, PROGRAMS], "lambda:InvokeFunction", alias("TokenBrokerFunction"))
-    yield from each(all_but(*STARTERS, RUNNER), "lambda:InvokeFunction", alias("ProgramRunnerFunction"))
+    yield from each(all_but(ENDPOINT, REST, RUNNER), "lambda:InvokeFunction", alias("ProgramRunnerFunction"))
     yield from each(all_but(), "lambda:InvokeFunction", alias("JanitorFunction"))
 
 
@@ -211,7 +211,7 @@ def files_are_reached_by_tls_and_not_destroyed() -> Iterator[Question]:
     yield from each(all_but(), "s3:GetObject,PutObject", files, TLS_IS_OFF)
     yield from owner("s3:GetObject", files, TLS_IS_OFF)
     yield from each(all_but(), "s3:DeleteObjectVersion", documents)
-    yield from each([BROKER, MACHINES, CONNECT, PROGRAMS], "s3:GetObject,PutObject,DeleteObject", files)
+    yield from each([BROKER, MACHINES, PROGRAMS], "s3:GetObject,PutObject,DeleteObject", files)
 
 
 @rule
