@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
 
-from tests.mutations.checkout import FAILED, PASSED, Checkout
+from tests.mutations.checkout import FAILED, HANGING, HANGING_TEST_SECONDS, PASSED, TEST_SECONDS, Checkout
 from tests.mutations.patches import ROOT, Patch, patches, tests_by_patch
 
 RESULTS = ROOT / ".mutations/results.json"
@@ -70,8 +70,9 @@ def _attempt(idle: "SimpleQueue[Checkout]", patch: Patch, before: Mapping[str, s
         if wrong := {test: before[test] for test in tests if before[test] != PASSED}:
             return f"with the defence {_described(wrong)}"
         with checkout.patched(patch):
-            after = checkout.outcomes(tests)
-        wrong = {test: outcome for test, outcome in after.items() if outcome != FAILED}
+            after = checkout.outcomes(tests, HANGING_TEST_SECONDS if patch.hangs else TEST_SECONDS)
+        proofs = {FAILED, HANGING} if patch.hangs else {FAILED}
+        wrong = {test: outcome for test, outcome in after.items() if outcome not in proofs}
         outcome = f"without the defence {_described(wrong)}" if wrong else RED
         print(f"{patch.name:<44} {time.monotonic() - began:5.1f} s  {outcome}", flush=True)
         return outcome

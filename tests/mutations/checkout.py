@@ -13,8 +13,9 @@ from xml.etree import ElementTree as ET
 from tests.mutations.patches import Patch
 
 TEST_SECONDS = 300  # of a whole deployment on a loaded machine
+HANGING_TEST_SECONDS = 60
 PASSED, FAILED, SKIPPED = "passed", "failed", "was skipped"
-BROKEN, MISSING = "broke without an assertion", "did not run"
+BROKEN, MISSING, HANGING = "broke without an assertion", "did not run", "did not end in time"
 # The outcome of a test with several cases is the last of these that one of them has.
 RANKS = (PASSED, SKIPPED, FAILED, BROKEN)
 # A patch that does not fit its file any more fails like this, and proves nothing.
@@ -54,8 +55,8 @@ class Checkout:
         finally:
             self._write(before)
 
-    def outcomes(self, tests: Sequence[str]) -> dict[str, str]:
-        """Run tests, named by file and function, and return the outcome of each."""
+    def outcomes(self, tests: Sequence[str], seconds: float = TEST_SECONDS) -> dict[str, str]:
+        """Run tests, named by file and function, within so many seconds each, and return the outcome of each."""
         report = self._folder / "report.xml"
         report.unlink(missing_ok=True)
         try:
@@ -66,11 +67,11 @@ class Checkout:
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(str(self._folder / name) for name in FOLDERS)},
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                timeout=TEST_SECONDS * len(tests),
+                timeout=seconds * len(tests),
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return dict.fromkeys(tests, "did not end in time")
+            return dict.fromkeys(tests, HANGING)
         ranks = dict.fromkeys(tests, -1)
         for case in ET.parse(report).iter("testcase") if report.exists() else ():  # noqa: S314 - pytest wrote it
             if (name := _name(case)) in ranks:
