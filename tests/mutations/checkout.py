@@ -17,7 +17,7 @@ HANGING_TEST_SECONDS = 60
 PASSED, FAILED, SKIPPED = "passed", "failed", "was skipped"
 BROKEN, MISSING, HANGING = "broke without an assertion", "did not run", "did not end in time"
 # The outcome of a test with several cases is the last of these that one of them has.
-RANKS = (PASSED, SKIPPED, FAILED, BROKEN)
+RANKS = (PASSED, SKIPPED, BROKEN, FAILED)
 # A patch that does not fit its file any more fails like this, and proves nothing.
 ACCIDENTS = ("NameError", "ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "UnboundLocalError")
 FOLDERS = ("functions", "layers/core", "layers/services", "")
