@@ -8,13 +8,14 @@ from functools import cache
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.login_metadata import login_metadata, metadata
 from mcp_endpoint.protocol.message import may_wait
-from mcp_endpoint.protocol.transport import Protocol
+from mcp_endpoint.protocol.transport import AsgiResponse, Protocol
 from mcpist.aws import cors
 from mcpist.aws.http_request import HttpRequest, HttpResponse, json_response
 from mcpist.errors import McpistError, RateLimitExceeded, RequestTimeout
 from mcpist.people.bearer import METADATA_PATH, authorize, challenge
 from mcpist.people.in_flight import in_flight
 from mcpist.people.quota import request_quota
+from mcpist.people.refused_requests import refused_requests
 
 MAX_BODY_BYTES = 1_000_000
 PROTOCOL_HEADERS = ("last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id")
@@ -35,15 +36,20 @@ def answer(request: HttpRequest, request_id: str, deadline: float) -> HttpRespon
     body = request.body(MAX_BODY_BYTES)
     caller = replace(authorize(request), reading_only=request.path.rstrip("/").endswith(READING_SUFFIX))
     exchange = Exchange(caller, request_id, deadline)
-    request_quota.count(exchange.caller, time.time())
+    with refused_requests.audited(caller, request_id):
+        request_quota.count(caller, time.time())
+        with in_flight.counted(caller) if may_wait(body) else nullcontext():
+            status, headers, content = _serve(request, body, exchange)
+    return {"statusCode": status, "headers": headers, "body": content.decode()}
+
+
+def _serve(request: HttpRequest, body: bytes, exchange: Exchange) -> AsgiResponse:
     server = protocol(request.public_url, proxy=request.path.endswith("/categories"))
     try:
-        with in_flight.counted(exchange.caller) if may_wait(body) else nullcontext():
-            status, headers, content = server.serve(request.path, request.headers, body, exchange)
+        return server.serve(request.path, request.headers, body, exchange)
     except RequestTimeout:  # it may have interrupted the server anywhere
         protocol.cache_clear()
         raise
-    return {"statusCode": status, "headers": headers, "body": content.decode()}
 
 
 def error_response(request: HttpRequest, error: McpistError) -> HttpResponse:

@@ -10,6 +10,7 @@ from mcpist.errors import McpistError, MethodNotAllowed, RateLimitExceeded
 from mcpist.people.bearer import challenge
 from mcpist.people.in_flight import in_flight
 from mcpist.people.quota import request_quota
+from mcpist.people.refused_requests import refused_requests
 from rest_api import body, status
 from rest_api.exchange import Exchange, begin, current
 
@@ -29,9 +30,10 @@ def answer(request: HttpRequest, context: LambdaContext, deadline: float) -> Htt
     begin(exchange)
     if request.path in PUBLIC_PATHS:
         return resolve(body.normalized(request), context)
-    request_quota.count(exchange.caller, time.time())
-    with in_flight.counted(exchange.caller):
-        return resolve(body.normalized(request), context)
+    with refused_requests.audited(exchange.caller, context.aws_request_id):
+        request_quota.count(exchange.caller, time.time())
+        with in_flight.counted(exchange.caller):
+            return resolve(body.normalized(request), context)
 
 
 def error_response(request: HttpRequest, error: McpistError, request_id: str) -> HttpResponse:

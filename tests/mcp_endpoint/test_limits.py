@@ -3,14 +3,17 @@
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from infra.local.login import LocalLogin
+from mcpist.aws.table import Table
 from mcpist.caller import Caller, Subject
 from mcpist.errors import RateLimitExceeded
 from mcpist.people.in_flight import InFlight
+from mcpist.settings import settings
 from tests.mcp_endpoint.endpoint_client import EndpointClient
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
 
@@ -37,6 +40,12 @@ def test_a_caller_beyond_the_limit_is_told_when_to_retry(given: Given, path: str
     assert 1 <= int(headers["retry-after"]) <= 60
     assert answer["error"]["details"] == {"limit": 1, "retry_after": int(headers["retry-after"]), "retryable": True}
     assert "www-authenticate" not in headers
+
+
+def test_a_request_beyond_the_limit_leaves_a_row(given: Given) -> None:
+    over(given(USER_REQUESTS="1"))
+    (row,) = Table(settings().audit_table, "audit").query(f"acme#{datetime.now(UTC):%Y-%m-%d}")
+    assert (row["user"], row["tool"], row["outcome"]) == ("uma", "limits.requests", "RATE_LIMIT_EXCEEDED")
 
 
 def test_the_limits_error_is_in_the_callers_language(given: Given) -> None:
