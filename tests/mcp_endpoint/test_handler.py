@@ -264,7 +264,7 @@ def test_completing_an_unknown_reference_is_a_typed_error(endpoint: EndpointClie
 def test_signatures_come_first_and_full_schemas_by_name(endpoint: EndpointClient) -> None:
     _, (text,) = endpoint.call("get_module_schema", modules=["rag"], tools=["get_doc"])
     (module,) = json.loads(text)["modules"]
-    assert set(module) == {"module", "description", "api_version", "tools", "resources", "prompts"}
+    assert set(module) == {"module", "description", "api_version", "tools", "formats", "resources", "prompts"}
     (full,) = [tool for tool in module["tools"] if isinstance(tool, dict)]
     assert full["name"] == "get_doc"
     assert full["outputSchema"]["format"] == "markdown"
