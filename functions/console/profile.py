@@ -1,6 +1,6 @@
 """The page of the person: roles, language, the endpoint's address, browsers, and the own rows of the audit."""
 
-from console import client_lines
+from console import client_lines, logs
 from console.cookies import clear_cookie, set_language_cookie
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
@@ -18,6 +18,7 @@ def show(visit: Visit) -> HttpResponse:
         clients=client_lines.lines(visit.mcp_url),
         browsers=browsers.find(visit.caller.subject),
         this_browser=browsers.key_of(visit.session.id),
+        page=logs.own_rows(visit),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from console import assets, connections, home, login, profile, programs, sessions
+from console import assets, connections, home, login, logs, profile, programs, sessions
 from console.batches import pages as batches
 from console.cookies import BrowserSession, read_session, set_session_cookie
 from console.files import pages as files
@@ -52,6 +52,7 @@ PAGES: dict[str, Page] = {
     "POST /tools": tools.submit,
     "GET /profile": profile.show,
     "POST /profile": profile.submit,
+    "GET /logs": for_administrators(logs.show),
     "GET /users": for_administrators(users.show),
     "POST /users": for_administrators(users.submit),
     "GET /roles": for_administrators(roles.show),

@@ -27,4 +27,7 @@ TEXTS = {
     "this_browser": "This browser",
     "sign_out_everywhere": "Sign out everywhere",
     "sign_out_everywhere_note": "Ends this login and those of all other browsers at once. MCP clients stay connected.",
+    "own_rows": "What was done in your name",
+    "own_rows_lead": "The rows of the audit about you, for the last 90 days.",
+    "no_rows": "Nothing yet. Add the address above to your assistant, and call a tool.",
 }

@@ -1,0 +1,63 @@
+"""The page `/logs`: the audit with filters, the story of one row, and its export."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from console.response import download
+from console.visit import Visit
+from mcpist.aws.http_request import HttpResponse
+from mcpist.errors import InvalidRequest
+from mcpist.telemetry.audit_rows import as_csv, as_json_lines
+from mcpist.telemetry.audit_search import MAX_ROWS, Filters, Page, find, find_story
+
+DAYS = (1, 7, 30, 90)
+PAGE_ROWS = 50
+FILTERS = ("user", "service", "tool", "outcome", "client", "text")
+MAX_FILTER_CHARACTERS = 256
+EXPORTS: Mapping[str, tuple[str, Callable[[Sequence[Mapping[str, Any]]], str]]] = {
+    "csv": ("text/csv; charset=utf-8", as_csv),
+    "jsonl": ("application/x-ndjson", as_json_lines),
+}
+
+
+def show(visit: Visit) -> HttpResponse:
+    """Show rows and the story of one, or export as many as one search reads."""
+    query = visit.request.query
+    if query.get("format"):
+        return _export(visit, query["format"])
+    organization = visit.caller.organization
+    story = find_story(organization, query["id"]) if query.get("id") else None
+    return visit.page("logs.html", page=_search(visit, PAGE_ROWS), story=story, days=_days(visit), all_days=DAYS)
+
+
+def own_rows(visit: Visit) -> Page:
+    """Return a page of the person's own rows."""
+    now = datetime.now(UTC) + timedelta(minutes=1)
+    filters, cursor = Filters(user=visit.caller.user), visit.request.query.get("cursor", "")
+    since = now - timedelta(days=DAYS[-1])
+    return find(visit.caller.organization, since=since, until=now, filters=filters, limit=PAGE_ROWS, cursor=cursor)
+
+
+def _search(visit: Visit, limit: int) -> Page:
+    now, query = datetime.now(UTC) + timedelta(minutes=1), visit.request.query
+    given = {name: query.get(name, "").strip()[:MAX_FILTER_CHARACTERS] for name in FILTERS}
+    since = now - timedelta(days=_days(visit))
+    cursor = query.get("cursor", "")
+    return find(visit.caller.organization, since=since, until=now, filters=Filters(**given), limit=limit, cursor=cursor)
+
+
+def _export(visit: Visit, form: str) -> HttpResponse:
+    if form not in EXPORTS:
+        raise InvalidRequest(field="format", problem=f"it is one of {', '.join(EXPORTS)}")
+    media_type, write = EXPORTS[form]
+    rows = _search(visit, MAX_ROWS).rows
+    return download(visit.request, write(rows).encode(), media_type, f"audit.{form}")
+
+
+def _days(visit: Visit) -> int:
+    text = visit.request.query.get("days", str(DAYS[1]))
+    if not re.fullmatch("[0-9]{1,3}", text) or int(text) not in DAYS:
+        raise InvalidRequest(field="days", problem=f"it is one of {', '.join(map(str, DAYS))}")
+    return int(text)

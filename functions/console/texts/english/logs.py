@@ -1,0 +1,26 @@
+"""The English texts of the page of the audit."""
+
+TEXTS = {
+    "title": "Logs",
+    "lead": "Who did what with which account, and what was refused. Nothing here can be changed.",
+    "user": "User",
+    "service": "Service",
+    "tool": "Tool",
+    "client": "Program",
+    "outcome": "Outcome",
+    "outcome_hint": "succeeded, failed, or an error code",
+    "text": "Text",
+    "time": "Time",
+    "days": "Last {days} days",
+    "search": "Search",
+    "what": "What",
+    "account": "Account",
+    "none": "No row has these values.",
+    "without_filters": "Search without filters",
+    "search_on": "Nothing on this page yet. Older rows have not been searched.",
+    "story": "The whole story",
+    "story_lead": "All rows of the request, the oldest first: of the endpoint, its steps and the token broker.",
+    "story_cut": "There are more rows than can be shown at once.",
+    "row": "This row",
+    "why": "Why was it refused?",
+}

@@ -1,0 +1,26 @@
+"""The Japanese texts of the page of the audit."""
+
+TEXTS = {
+    "title": "ログ",
+    "lead": "誰がどのアカウントで何をしたか、何が拒否されたか。ここでは何も変更できません。",
+    "user": "ユーザー",
+    "service": "サービス",
+    "tool": "ツール",
+    "client": "プログラム",
+    "outcome": "結果",
+    "outcome_hint": "succeeded、failed、またはエラーコード",
+    "text": "テキスト",
+    "time": "時刻",
+    "days": "過去 {days} 日",
+    "search": "検索",
+    "what": "内容",
+    "account": "アカウント",
+    "none": "条件に合う記録はありません。",
+    "without_filters": "条件なしで検索",
+    "search_on": "このページにはまだありません。古い記録はこれから検索します。",
+    "story": "一連の記録",
+    "story_lead": "このリクエストのすべての記録を古い順に示します: エンドポイント、ステップ、トークンブローカー。",
+    "story_cut": "一度に表示できるより多くの記録があります。",
+    "row": "この記録",
+    "why": "なぜ拒否されたのか",
+}

@@ -1,0 +1,63 @@
+"""Administrators search the audit, read a row's story and export; everybody sees the own rows on the profile."""
+
+import re
+
+import pytest
+
+from mcpist.caller import Caller, Role, Subject
+from mcpist.telemetry import audit
+from tests.console.conftest import Browser
+
+EVIL = '"><b onclick=x>\u202e=cmd'
+
+
+def use(tool: str, *, user: str = "uma", outcome: str = "succeeded", request: str = "r-1") -> None:
+    caller = Caller("acme", user, Subject("https://login.example.com", user), "user", (Role("members"),))
+    audit.record_use(caller, module="github", tool=tool, outcome=outcome, request=request)
+
+
+def test_rows_are_found_by_filters(ada: Browser) -> None:
+    use("get_me", request="r-1")
+    use("create_issue", outcome="AUTHORIZATION_ERROR", request="r-2")
+    page = ada.get("/logs?outcome=failed&user=uma")["body"]
+    assert "create_issue" in page
+    assert "get_me" not in page
+    assert "No row has these values." in ada.get("/logs?user=nobody")["body"]
+
+
+def test_a_row_has_a_story(ada: Browser) -> None:
+    use("get_me", request="r-7")
+    link = re.search(r'href="(/logs\?[^"]*id=[^"]*)"', ada.get("/logs?user=uma")["body"])
+    assert link
+    page = ada.get(link[1].replace("&amp;", "&"))["body"]
+    assert "The whole story" in page
+    assert "r-7" in page
+
+
+@pytest.mark.parametrize(("form", "kind"), [("csv", "text/csv; charset=utf-8"), ("jsonl", "application/x-ndjson")])
+def test_an_export_is_stored_and_not_shown(ada: Browser, form: str, kind: str) -> None:
+    use("get_me")
+    answer = ada.get(f"/logs?user=uma&format={form}")
+    assert answer["headers"]["content-type"] == kind
+    assert answer["headers"]["content-disposition"] == f'attachment; filename="audit.{form}"'
+
+
+@pytest.mark.parametrize("path", ["/logs?days=8", "/logs?format=xml", "/logs?cursor=x", "/logs?id=x"])
+def test_a_wrong_question_is_a_clear_error(ada: Browser, path: str) -> None:
+    assert ada.get(path)["statusCode"] in {400, 404}
+
+
+def test_what_a_row_says_is_text(ada: Browser) -> None:
+    use(EVIL, outcome=EVIL)
+    page = ada.get("/logs")["body"]
+    assert "<b onclick" not in page
+    assert "\\u{202E}" in page
+
+
+def test_a_person_sees_only_the_own_rows(uma: Browser) -> None:
+    use("get_me")
+    use("delete_file", user="ada")
+    assert uma.get("/logs")["statusCode"] == 403
+    page = uma.get("/profile")["body"]
+    assert "github.get_me" in page
+    assert "delete_file" not in page
