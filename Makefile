@@ -81,6 +81,7 @@ build: .venv/.synced ## Build what `sam deploy` uploads: functions and layers wi
 	@$(EXPORT) | cmp -s - $(REQUIREMENTS) || $(EXPORT) --output-file $(REQUIREMENTS) >/dev/null
 	@$(SAM) build --build-dir "$(BUILD_DIR)"
 	@$(RUN) python -m infra.deploy --stamp --build-dir "$(BUILD_DIR)"
+	@$(EXPORT) --format cyclonedx1.5 | $(RUN) python -m infra.deploy.bill_of_materials >"$(BUILD_DIR)/bom.cdx.json"
 
 deploy: build ## Build and deploy without a question, e.g. make deploy ARGS="--region eu-west-1 AlarmEmail=ops@example.com".
 	@SAM='$(SAM)' $(RUN) python -m infra.deploy $(ARGS)

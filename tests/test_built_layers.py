@@ -139,6 +139,12 @@ def test_layers_hold_what_their_folders_say_and_nothing_that_only_developers_nee
     assert not {"bin", "tests", "pytest", "moto", "mypy", "hypothesis"} & dependencies
 
 
+def test_the_bill_of_materials_stands_beside_the_template(built: Path) -> None:
+    bill = json.loads((built / "bom.cdx.json").read_text("utf-8"))
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.5")
+    assert {"pydantic", "htmx.org"} <= {component["name"] for component in bill["components"]}
+
+
 def test_what_the_owner_configures_is_where_the_functions_read_it(built: Path) -> None:
     layer = {name: content for name, content in files(built / "ConfigLayer").items() if "/servers/" not in name}
     assert set(layer) == {"config/apis.schema.json", "config/upstreams.json", "config/upstreams.schema.json"}

@@ -1,0 +1,66 @@
+"""The software bill of materials, of the lock as it is."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from infra.deploy.bill_of_materials import HTMX, bill
+from infra.local.deployment import ROOT
+
+EXPORT = ("export", "--locked", "--quiet", "--no-default-groups", "--no-emit-project", "--format", "cyclonedx1.5")
+VALIDATE = """
+import sys
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+
+error = JsonStrictValidator(SchemaVersion.V1_5).validate_str(sys.stdin.read())
+sys.exit(None if error is None else str(error))
+"""
+
+
+@pytest.fixture(scope="module")
+def exported() -> dict[str, Any]:
+    """The lock as uv exports it, which is found where `make` brings it."""
+    uv = shutil.which("uv")
+    if uv is None:
+        pytest.skip("uv is not on the path")
+    done = subprocess.run([uv, *EXPORT], cwd=ROOT, capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_bill_has_each_package_of_the_layer_with_its_version_and_hashes(exported: dict[str, Any]) -> None:
+    requirements = (ROOT / "layers/dependencies/requirements.txt").read_text("utf-8")
+    pinned = set(re.findall(r"^([\w.-]+)(?:\[[\w,-]+\])?==([\w.]+)", requirements, re.MULTILINE))
+    components = bill(exported)["components"]
+    assert pinned - {(one["name"], one["version"]) for one in components} == set()
+    assert len(pinned) > 20
+    packages = [one for one in components if one["purl"].startswith("pkg:pypi/")]
+    assert all(place["hashes"] for one in packages for place in one["externalReferences"])
+
+
+def test_the_bill_has_the_script_that_is_copied_into_the_console(exported: dict[str, Any]) -> None:
+    (htmx,) = (one for one in bill(exported)["components"] if one["name"] == "htmx.org")
+    assert htmx["purl"] == f"pkg:npm/htmx.org@{htmx['version']}"
+    assert htmx["hashes"] == [{"alg": "SHA-256", "content": sha256(HTMX.read_bytes()).hexdigest()}]
+
+
+def test_the_same_lock_gives_the_same_bill(exported: dict[str, Any]) -> None:
+    later = exported | {"serialNumber": "urn:uuid:1", "metadata": exported["metadata"] | {"timestamp": "2027-01-01"}}
+    assert bill(later) == bill(exported)
+    fewer = exported | {"components": exported["components"][1:]}
+    assert bill(fewer)["serialNumber"] != bill(exported)["serialNumber"]
+
+
+@pytest.mark.slow
+def test_the_bill_is_valid_by_the_schema_of_cyclonedx(exported: dict[str, Any]) -> None:
+    validator = ["--with", "cyclonedx-python-lib[json-validation]==11.12.0", "python", "-c", VALIDATE]
+    command = ["uv", "run", "--quiet", "--no-project", "--isolated", "--python", sys.executable, *validator]
+    done = subprocess.run(command, input=json.dumps(bill(exported)), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
