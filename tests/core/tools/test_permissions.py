@@ -96,7 +96,7 @@ def test_an_unknown_module_is_not_found_and_only_the_callers_modules_are_named()
     error = refusal(permissions(NEW), "sfe", "list_jewels")
     assert isinstance(error, ModuleNotFound)
     assert error.text().hint == "Modules: shop."
-    assert refusal(permissions(EVERYTHING), "sfe", "x").text().hint == "Modules: safe."
+    assert refusal(permissions(EVERYTHING), "sfe", "x").text().hint == "Modules: safe and 1 more."
     assert refusal(permissions(), "sfe", "x").text().hint == "Modules: none."
 
 

@@ -192,7 +192,8 @@ class _JoinedCatalogue:
 
 
 def nearest(word: str, words: Iterable[str], most: int = 5) -> str:
-    """Return the words that were perhaps meant, nearest first, as text for a hint."""
+    """Return the words that were perhaps meant, nearest first, and how many more there are, as text for a hint."""
     words = list(words)
-    close = get_close_matches(word, words, n=most, cutoff=0.5)
-    return ", ".join(close or words[:most]) or "none"
+    shown = get_close_matches(word, words, n=most, cutoff=0.5) or words[:most]
+    more = len(words) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "") or "none"

@@ -24,6 +24,7 @@ from mcpist.tools.role_rules import ListedTool, is_disabled, refusing_rule, role
 from mcpist.tools.tool import Tool
 
 MAX_CACHED_VIEWS = 256
+MAX_NAMED_MODULES = 20  # where a caller asks for one that there is not
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,9 @@ class Permissions:
             return None
         if any(module == registered.name for registered in self.caller.modules):
             return AuthorizationError(name=_full_name(module, tool))
-        return ModuleNotFound(module=module, known=nearest(module, (one.name for one in self.modules())))
+        return ModuleNotFound(
+            module=module, known=nearest(module, (one.name for one in self.modules()), MAX_NAMED_MODULES)
+        )
 
     def _refuse_without_role(self, module: str, tool: str) -> McpistError | None:
         """Refuse a module of which no role permits anything."""

@@ -108,7 +108,7 @@ def test_a_single_problem_has_no_further_problems() -> None:
 def test_an_unknown_step_is_reported_with_the_nearest_id() -> None:
     with pytest.raises(McpistError) as refused:
         planned(step("search"), step("b", after="serch"))
-    assert refused.value.text().hint == "Ids: search."
+    assert refused.value.text().hint == "Ids: search and 1 more."
     assert refused.value.details["id"] == "b"
 
 
