@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from console.activity import Day
 
-WIDTH, HEIGHT = 560, 150
-TOP, BASE, GAP = 18, 122, 10
+WIDTH, HEIGHT = 340, 130
+TOP, BASE, GAP = 18, 106, 10
 
 
 @dataclass(frozen=True, slots=True)

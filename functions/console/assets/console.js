@@ -23,7 +23,7 @@
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("button.copy");
     if (!button) return;
-    await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
+    await navigator.clipboard.writeText(button.closest(".code-block").querySelector("code").textContent);
     const label = button.textContent;
     button.textContent = button.dataset.copied;
     button.setAttribute("aria-live", "polite");

@@ -34,6 +34,7 @@ TEXTS = {
     "which_roles_note": "If you leave all selected, roles that you get later may use it too.",
     "connect_with": "Connect with {service}",
     "paste": "Paste a key instead",
+    "paste_only": "Connect with a key",
     "paste_note": "It is tested at the service and then stored encrypted. Nobody can read it again, including you.",
     "make_key": "Create a key at {service}",
     "key": "Key",

@@ -34,6 +34,7 @@ TEXTS = {
     "which_roles_note": "すべて選ぶと、後から加わるロールでも使えます。",
     "connect_with": "{service} で接続",
     "paste": "キーを貼り付ける",
+    "paste_only": "キーで接続する",
     "paste_note": "サービスで確認してから暗号化して保存します。保存後は、あなたを含め誰も読み出せません。",
     "make_key": "{service} でキーを作る",
     "key": "キー",

@@ -16,6 +16,12 @@ from mcpist.settings import settings
 
 MAX_BROWSERS = 20
 _PREFIX = "browser#"
+# A browser names those that it resembles, too: the most particular name comes first.
+_BROWSERS = (("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))
+_SYSTEMS = (
+    *(("iPhone", "iPhone"), ("iPad", "iPad"), ("Android", "Android"), ("Windows", "Windows")),
+    *(("Mac OS X", "macOS"), ("Linux", "Linux")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +52,18 @@ def sign_in(subject: Subject, session_id: str, organization: str, description: s
         "pk": directory.subject_key(subject),
         "sk": _PREFIX + key_of(session_id),
         "organization": organization,
-        "description": ClientInfo.described(description).name,
+        "description": describe(description),
         "began_at": int(time.time()),
         "expires_at": expires_at,
     }
     _table().put(item)
     directory.read_subject(subject, fresh=True)
+
+
+def describe(user_agent: str) -> str:
+    """Return a browser and its system for people, e.g. `Firefox, Linux`; what it says of itself if neither is known."""
+    known = [next((name for mark, name in marks if mark in user_agent), "") for marks in (_BROWSERS, _SYSTEMS)]
+    return ", ".join(filter(None, known)) or ClientInfo.described(user_agent).name
 
 
 def find(subject: Subject, *, fresh: bool = False) -> list[Browser]:
