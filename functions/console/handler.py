@@ -28,5 +28,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> HttpResponse:
         context,
         lambda: routes.answer(request, context.aws_request_id, deadline),
         lambda error: error_page.respond(request, error, context.aws_request_id),
+        traceparent=request.traceparent,
         route=request.route,
     )

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from mcp_endpoint import tasks
 from mcp_endpoint.tasks import Context
 from mcpist.caller import Caller, ClientInfo
+from mcpist.telemetry import invocation
 
 RESPONSE_RESERVE_SECONDS = 3.0
 MAX_ANSWER_CHARACTERS = 100_000  # of an answer, over all its blocks: about 25,000 tokens
@@ -57,9 +58,11 @@ class Exchange:
 def exchange_of(context: Context) -> Exchange:
     """Return the exchange of a request; the transport passes it in the ASGI scope.
 
-    A client of 2026-07-28 names itself in each request; others are known by their user agent.
+    A client of 2026-07-28 names itself in each request; others are known by their user agent. The message's own trace
+    takes the place of that of the HTTP request.
     """
     exchange: Exchange = cast("Request", context.request).scope["mcpist.exchange"]
+    invocation.follow_trace(str((context.meta or {}).get("traceparent", "")))
     if context.session.client_params is None:
         return exchange
     named = context.session.client_params.client_info

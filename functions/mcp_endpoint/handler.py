@@ -33,6 +33,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> HttpResponse:
         context,
         lambda: routes.answer(request, context.aws_request_id, deadline),
         lambda error: routes.error_response(request, error),
+        traceparent=request.traceparent,
         path=request.path,
     )
     response["headers"] |= cors.response_headers(request.headers) | request.transport_headers

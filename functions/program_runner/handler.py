@@ -16,10 +16,12 @@ forbid_inspection()
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer one message; every error is answered as a typed one."""
-    correlation = event.get("correlation") if isinstance(event, dict) else None
+    carried = event if isinstance(event, dict) else {}
+    correlation, traceparent = (carried.get(name) for name in ("correlation", "traceparent"))
     return DOOR.answer(
         context,
         lambda: {"result": perform(event)},
         lambda error: {"error": to_message(error)},
         correlation=correlation if isinstance(correlation, str) else "",
+        traceparent=traceparent if isinstance(traceparent, str) else "",
     )

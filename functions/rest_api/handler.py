@@ -32,6 +32,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> HttpResponse:
         context,
         lambda: routes.answer(request, context, deadline),
         lambda error: routes.error_response(request, error, context.aws_request_id),
+        traceparent=request.traceparent,
         path=request.path,
     )
     response["headers"] |= cors.response_headers(request.headers) | request.transport_headers

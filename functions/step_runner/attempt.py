@@ -47,7 +47,7 @@ def _run(attempt: StepAttempt, event: dict[str, Any]) -> dict[str, Any]:
 
 def _log_entered(head: Header) -> None:
     """Log the request under the correlation id of the batch, which its header holds."""
-    invocation.bind_correlation(head.correlation)
+    invocation.bind_correlation(head.correlation, head.traceparent)
     invocation.log_request()
 
 

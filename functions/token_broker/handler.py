@@ -8,7 +8,7 @@ from mcpist.aws.snapshot import prepare
 from mcpist.errors import to_message
 from mcpist.telemetry.door import Door
 from mcpist_services import dialect_modules
-from token_broker.message import OPERATIONS, correlation_of
+from token_broker.message import OPERATIONS, carried_of
 from token_broker.operations import perform
 
 # The sender of a message counts its errors; the message of an exception may quote a secret.
@@ -32,6 +32,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         context,
         lambda: {"result": perform(event, context.aws_request_id)},
         lambda error: {"error": to_message(error)},
-        correlation=correlation_of(event),
+        correlation=carried_of(event, "correlation"),
+        traceparent=carried_of(event, "traceparent"),
         operation=operation,
     )

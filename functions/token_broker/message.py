@@ -115,6 +115,8 @@ class BaseMessage(MessageModel):
 
     correlation: Correlation | None = None
     """The id of the request in which the message is sent."""
+    traceparent: Correlation | None = None
+    """The W3C trace that the message continues."""
     client: Client | None = None
 
 
@@ -305,9 +307,9 @@ _MESSAGE_ADAPTER: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(di
 _PROBLEM_TEXTS = {"union_tag_invalid": "its kind is unknown"}
 
 
-def correlation_of(event: Any) -> str:
-    """Return the correlation id of an unparsed message; empty for none or an invalid one."""
-    value = event.get("correlation") if isinstance(event, dict) else None
+def carried_of(event: Any, name: str) -> str:
+    """Return the `correlation` or `traceparent` of an unparsed message; empty for none or an invalid one."""
+    value = event.get(name) if isinstance(event, dict) else None
     return value if isinstance(value, str) and re.fullmatch(CORRELATION_PATTERN, value) else ""
 
 

@@ -45,3 +45,14 @@ def test_a_client_of_a_handshake_version_is_known_by_its_user_agent(endpoint: En
     endpoint.send(event | {"body": json.dumps(message)})
     (row,) = rows()
     assert (row["outcome"], row["client_name"], row["client_version"]) == ("succeeded", "Inspector/0.9", "")
+
+
+def test_a_request_continues_the_trace_of_its_header_or_of_its_message(endpoint: EndpointClient) -> None:
+    trace, other, span = "a" * 32, "c" * 32, "b" * 16
+    event = endpoint.event("call", traceparent=f"00-{trace}-{span}-01")
+    endpoint.send(event)
+    message = json.loads(event["body"])
+    message["params"]["_meta"]["traceparent"] = f"00-{other}-{span}-01"
+    endpoint.send(event | {"body": json.dumps(message)})
+    assert [row["trace"] for row in rows()] == [trace, other]
+    assert {row["correlation"] for row in rows()} == {"request-1"}

@@ -73,3 +73,10 @@ def test_a_steps_log_and_metrics_have_the_correlation_id_of_its_batch(
         ("response", "request-1", written),
     ]
     assert {metric.correlation for metric in emf.seen(capsys.readouterr().out)} == {written}
+
+
+def test_a_step_continues_the_trace_of_its_batch(write: Write, lines: io.StringIO) -> None:
+    head = write(TAGS)
+    ledger.write(replace(head, correlation="r-0", traceparent=f"00-{'a' * 32}-{'b' * 16}-01"), [entry()])
+    enter()
+    assert {json.loads(line)["trace_id"] for line in lines.getvalue().splitlines()} == {"a" * 32}

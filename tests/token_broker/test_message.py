@@ -12,7 +12,7 @@ from mcpist.errors import InvalidRequest, McpistError
 from tests import emf
 from tests.token_broker.conftest import ROOT, Broker
 from token_broker.handler import DOOR
-from token_broker.message import OPERATIONS, correlation_of, parse
+from token_broker.message import OPERATIONS, carried_of, parse
 
 RESOLVE: dict[str, Any] = {
     "operation": "resolve",
@@ -172,7 +172,7 @@ def test_no_message_crashes_the_parser(event: Any, operation: str, field: str) -
     ],
 )
 def test_a_correlation_id_is_accepted_only_in_its_form(event: Any, correlation: str) -> None:
-    assert correlation_of(event) == correlation
+    assert carried_of(event, "correlation") == correlation
 
 
 @pytest.mark.parametrize(

@@ -34,3 +34,4 @@ def test_a_batch_is_found_by_one_id_in_the_logs_of_the_endpoint_its_steps_and_th
     assert [line["message"] for line in found if "message" in line] == ["request", "response"]
     assert correlation == found[0]["request"], "the endpoint's own, which its errors name and the audit has"
     assert [line for line in found if "TokensAfter" in line]
+    assert {line["trace_id"] for line in (*found, *runner, *broker)} == {correlation.replace("-", "")}

@@ -40,6 +40,7 @@ class AuditRow(BaseModel):
     outcome: Annotated[str, Field(description="`succeeded`, `started` before a write, or the code of an error")]
     request: str
     correlation: Annotated[str, Field(description="The first request, which all its steps and log lines name")]
+    trace: Annotated[str, Field(description="The id of the W3C trace that the request belongs to")]
     batch: str
     target: str
     before: dict[str, Any] | None
@@ -125,6 +126,7 @@ def search_audit(
     batch: Annotated[str, _filter("Only rows of this batch")] = "",
     client: Annotated[str, _filter("Only rows of the program of this name")] = "",
     correlation: Annotated[str, _filter("Only rows of this first request")] = "",
+    trace: Annotated[str, _filter("Only rows of this W3C trace")] = "",
     text: Annotated[str, _filter("Only rows with this text in any column")] = "",
     limit: Annotated[int, Query(ge=1, le=MAX_ROWS)] = 100,
     cursor: Annotated[str, Query(max_length=128, description="The cursor of the page before")] = "",
@@ -139,7 +141,9 @@ def search_audit(
         current().caller.organization,
         since=in_utc(since or now - timedelta(days=DEFAULT_DAYS)),
         until=in_utc(until or now + timedelta(minutes=1)),
-        filters=Filters(visible_user(user), service, event, outcome, tool, request, batch, client, correlation, text),
+        filters=Filters(
+            visible_user(user), service, event, outcome, tool, request, batch, client, correlation, trace, text
+        ),
         limit=limit,
         cursor=cursor,
     )

@@ -10,6 +10,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from aws_lambda_powertools import Logger
 
 from mcpist.errors import (
     InvalidRequest,
@@ -27,6 +28,7 @@ from mcpist.running.broker import Credential
 from mcpist.running.options import RunOptions
 from mcpist.running.rate_limits import cooldowns
 from mcpist.running.send import Unauthorized, send
+from mcpist.telemetry import invocation
 from mcpist.tools.call import Call, CallResponse
 from mcpist.tools.module import Module
 from mcpist.tools.refusal import RateLimited, Refusals
@@ -57,6 +59,15 @@ def account(service: Service) -> Iterator[Account]:
 
 def ask(account: Account, call: Call = ITEM, *, seconds: float = 5, **given: Any) -> CallResponse:
     return send(account, call, deadline=time.monotonic() + seconds, **given)
+
+
+def test_a_service_can_continue_the_trace_of_the_request(service: Service, account: Account) -> None:
+    service.received.clear()
+    ask(account)
+    with invocation.begin("door", Logger(service="send"), "r-1", f"00-{'a' * 32}-{'b' * 16}-01"):
+        ours = invocation.traceparent()
+        ask(account)
+    assert [one.headers.get("traceparent") for one in service.received] == [None, ours]
 
 
 def failure(account: Account, call: Call = ITEM, **given: Any) -> McpistError:

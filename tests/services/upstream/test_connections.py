@@ -10,8 +10,10 @@ from threading import Barrier, Lock
 from typing import Any
 
 import pytest
+from aws_lambda_powertools import Logger
 
 from mcpist.errors import Timeout, UpstreamUnavailable
+from mcpist.telemetry import invocation
 from mcpist_services.upstream import connections
 from mcpist_services.upstream.backoff import MAX_DELAY_SECONDS, Backoff
 from mcpist_services.upstream.configuration import UpstreamServer
@@ -43,6 +45,23 @@ def test_an_organizations_callers_share_a_child_process_and_no_other_organizatio
         acme = call(upstreams, "echo", identity=Identity("acme"))
         assert call(upstreams, "echo", identity=Identity("acme")) == acme
         assert call(upstreams, "echo", identity=Identity("globex")) != acme
+
+
+def test_a_server_can_continue_the_trace_of_the_call(fake: FakeUpstream) -> None:
+    asked: list[Any] = []
+
+    def answer(message: Any) -> Any:
+        asked.append(message)
+        return ECHO
+
+    fake.says["tools/call"] = answer
+    with (
+        connected_to(one=fake.server()) as upstreams,
+        invocation.begin("door", Logger(service="upstream"), "r-1", f"00-{'a' * 32}-{'b' * 16}-01"),
+    ):
+        call(upstreams, "echo")
+        ours = invocation.traceparent()
+    assert [message["params"]["_meta"]["traceparent"] for message in asked] == [ours]
 
 
 def test_callers_at_once_open_one_connection(fake: FakeUpstream) -> None:

@@ -51,6 +51,13 @@ class HttpRequest:
         return {name.lower(): value.strip() for name, value in self.event.get("headers", {}).items()}
 
     @property
+    def traceparent(self) -> str:
+        """The W3C trace that the request continues; empty for none, and for an event of another shape."""
+        headers = self.event.get("headers") if isinstance(self.event, dict) else None
+        value = headers.get("traceparent") or headers.get("Traceparent") if isinstance(headers, dict) else ""
+        return value if isinstance(value, str) else ""
+
+    @property
     def cookies(self) -> dict[str, str]:
         """The cookies by their names."""
         pairs = (cookie.partition("=") for cookie in self.event.get("cookies", []))

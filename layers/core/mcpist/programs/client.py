@@ -20,7 +20,7 @@ from mcpist.programs.messages import (
     ServerRequest,
 )
 from mcpist.settings import settings
-from mcpist.telemetry.invocation import correlation
+from mcpist.telemetry.invocation import carried
 from mcpist.telemetry.tracing import span
 
 NAME = "program runner"
@@ -47,7 +47,7 @@ def run(
     """
     uploads = transfer.uploads(request.organization) if request.outputs else ()
     update = {
-        "correlation": correlation(),
+        **carried(),
         "inputs": _staged(request, files or {}),
         "uploads": tuple(upload for _, upload in uploads),
         "limits": _within(request.limits, deadline, request.program),
@@ -63,7 +63,7 @@ def run(
 def ask(request: ServerRequest, *, deadline: float) -> bytes:
     """Send one request to a stdio MCP server, and return its packed answer or raise its typed error."""
     timeout = _timeout(deadline)
-    update = {"correlation": correlation(), "seconds": max(MIN_SECONDS / 2, timeout - ASK_OVERHEAD_SECONDS)}
+    update = {**carried(), "seconds": max(MIN_SECONDS / 2, timeout - ASK_OVERHEAD_SECONDS)}
     answer = _send(request.model_copy(update=update), timeout, reads=request.reads)
     return b64decode(functions.result_of(answer)["packed"])
 

@@ -115,6 +115,7 @@ class ProgramRequest(MessageModel):
 
     operation: Literal["run"] = "run"
     correlation: str = Field("", max_length=64)
+    traceparent: str = Field("", max_length=64)
     organization: Id
     program: FileName | Annotated[str, StringConstraints(pattern=r"^/[^\x00-\x1f]*$", max_length=1000)]
     """A path within the package of programs, or an absolute path that the allow-list of this machine has."""
@@ -178,6 +179,7 @@ class ServerRequest(MessageModel):
 
     operation: Literal["ask"] = "ask"
     correlation: str = Field("", max_length=64)
+    traceparent: str = Field("", max_length=64)
     organization: str = Field(max_length=128)
     """Empty for the lists of the deployment's own servers, which no caller has asked for."""
     server: ServerDeclaration

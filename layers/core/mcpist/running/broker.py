@@ -14,7 +14,7 @@ from mcpist.caller import Caller
 from mcpist.errors import UpstreamUnavailable
 from mcpist.memory import Memory
 from mcpist.settings import settings
-from mcpist.telemetry.invocation import correlation
+from mcpist.telemetry.invocation import carried
 from mcpist.telemetry.tracing import span
 
 CREDENTIAL_CACHE_SECONDS = 60
@@ -104,10 +104,9 @@ def invoke(
     message: Mapping[str, Any], *, seconds: float = INVOKE_TIMEOUT_SECONDS, attempts: int = MAX_INVOKE_ATTEMPTS
 ) -> dict[str, Any]:
     """Send a message and return the broker's result; use one attempt for a message that must not be repeated."""
-    correlated = {"correlation": correlation()} if correlation() else {}
     with span("broker", operation=message["operation"]):
         function = settings().token_broker
-        return functions.invoke(function, "token broker", {**message, **correlated}, seconds=seconds, attempts=attempts)
+        return functions.invoke(function, "token broker", {**message, **carried()}, seconds=seconds, attempts=attempts)
 
 
 def _message(caller: Caller, operation: str) -> dict[str, Any]:

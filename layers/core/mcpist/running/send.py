@@ -15,6 +15,7 @@ from mcpist.running.error_messages import MAX_MESSAGE_CHARACTERS
 from mcpist.running.options import DEFAULT_OPTIONS, RunOptions
 from mcpist.running.rate_limits import Key, cooldowns, round_up
 from mcpist.running.refusals import Failure, failure, read_refusal
+from mcpist.telemetry import invocation
 from mcpist.telemetry.tracing import span
 from mcpist.tools.call import Call, CallResponse
 from mcpist.tools.refusal import TokenRefused
@@ -85,7 +86,7 @@ def _attempt(account: Account, call: Call, deadline: float) -> CallResponse | Fa
 def _exchange(account: Account, call: Call, deadline: float) -> ExchangeResponse:
     """Return the last response of a request and of the redirects that may be followed: reads, within one origin."""
     url, query = account.url(call), account.query(call)
-    body: dict[str, Any] = {"json": call.json, "form": call.form, "headers": account.headers(call)}
+    body: dict[str, Any] = {"json": call.json, "form": call.form, "headers": account.headers(call) | _trace_headers()}
     for redirects in count():
         response = http().exchange(call.method, url, deadline=deadline, query=query, **body)
         target = redirect_url(url, response) if call.method == "GET" and redirects < MAX_REDIRECTS else None
@@ -93,6 +94,12 @@ def _exchange(account: Account, call: Call, deadline: float) -> ExchangeResponse
             return response
         url, query = target, {}
     raise AssertionError
+
+
+def _trace_headers() -> dict[str, str]:
+    """Return the header by which the service can continue the trace; no header of the client's own is passed on."""
+    traceparent = invocation.traceparent()
+    return {"traceparent": traceparent} if traceparent else {}
 
 
 def _outcome(account: Account, call: Call, response: ExchangeResponse) -> CallResponse | Failure:

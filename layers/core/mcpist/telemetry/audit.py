@@ -180,6 +180,7 @@ def new_row(
         "outcome": outcome,
         "request": request,
         "correlation": invocation.correlation(),
+        "trace": invocation.trace_id(),
         "batch": batch,
         **changed,
         **failed,

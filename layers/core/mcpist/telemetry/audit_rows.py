@@ -11,7 +11,20 @@ from mcpist.aws.attributes import Item
 from mcpist.errors import AuditRowNotFound
 
 ROW_FIELDS = (
-    *("id", "time", "user", "roles", "event", "service", "account", "tool", "outcome", "request", "correlation"),
+    *(
+        "id",
+        "time",
+        "user",
+        "roles",
+        "event",
+        "service",
+        "account",
+        "tool",
+        "outcome",
+        "request",
+        "correlation",
+        "trace",
+    ),
     *("batch", "target", "before", "after", "measures", "door", "client_name", "client_version", "client_id"),
 )
 

@@ -60,6 +60,8 @@ class Filters:
     client: str = ""
     """The name of the program."""
     correlation: str = ""
+    trace: str = ""
+    """The id of a W3C trace."""
     text: str = ""
     """A text that any column of the row has, in small or capital letters."""
 

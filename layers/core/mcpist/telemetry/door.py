@@ -55,16 +55,20 @@ class Door:
         on_error: Callable[[McpistError], Response] | None = None,
         *,
         correlation: str | None = "",
+        traceparent: str = "",
         **fields: Any,
     ) -> Response:
         """Return the result of `work`, or what `on_error` makes of its error; without `on_error` the error is raised.
 
         Any exception that is not an McpistError becomes an InternalError. Both log lines carry `fields`. The request's
         own id is the correlation id unless another is given; None leaves the first line to `invocation.log_request`.
+        `traceparent` is the W3C trace that the request continues.
         """
         request_id, started = context.aws_request_id, time.monotonic()
         error: Exception | None = None
-        with invocation.begin(self.name, self.logger, correlation or request_id, request=request_id, **fields):
+        with invocation.begin(
+            self.name, self.logger, correlation or request_id, traceparent, request=request_id, **fields
+        ):
             if correlation is not None:
                 invocation.log_request()
             try:

@@ -1,5 +1,7 @@
 """One invocation of a function: its log lines, its metrics and its trace carry one correlation id.
 
+It also has a place in a W3C trace, which the client may have begun and which services and upstreams continue.
+
 The id is that of the request that came in. It is stored in the header of the batch that the request starts, and so
 reaches each step; it is sent to the token broker with every message.
 """
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcpist.telemetry import metrics
 from mcpist.telemetry.metrics import Metric, MetricTotals
+from mcpist.telemetry.trace_context import TraceContext, follow
 from mcpist.telemetry.tracing import annotate, span
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ class _Invocation:
     fields: dict[str, Any] = field(default_factory=dict)
     """The fields of both log lines, the request's id among them."""
     correlation: str = ""
+    trace: TraceContext | None = None
     counted: MetricTotals = field(default_factory=dict)
 
 
@@ -35,32 +39,57 @@ _current: ContextVar[_Invocation | None] = ContextVar("invocation", default=None
 
 
 @contextmanager
-def begin(door: str, log: "Logger", correlation: str, **fields: Any) -> Iterator[None]:
-    """Run a function's work under this correlation id, and write at its end what it counted."""
+def begin(door: str, log: "Logger", correlation: str, traceparent: str = "", **fields: Any) -> Iterator[None]:
+    """Run a function's work under this correlation id and trace, and write at its end what it counted."""
     current = _Invocation(log, door, fields)
     before = _current.set(current)
     try:
         with span(door):
-            bind_correlation(correlation)
+            bind_correlation(correlation, traceparent)
             yield
     finally:
         _current.reset(before)
-        current.logger.set_correlation_id(None)
+        current.logger.append_keys(correlation_id=None, trace_id=None, span_id=None)
         _write(current.counted, current)
 
 
-def bind_correlation(correlation: str) -> None:
-    """Use this correlation id from here on, if it is not empty: a step takes over that of its batch."""
+def bind_correlation(correlation: str, traceparent: str = "") -> None:
+    """Use this correlation id and trace from here on, if it is not empty: a step takes over those of its batch."""
     if (current := _current.get()) and correlation:
         current.correlation = correlation
-        current.logger.set_correlation_id(correlation)
-        annotate(correlation_id=correlation)
+        current.trace = trace = follow(traceparent, correlation)
+        current.logger.append_keys(correlation_id=correlation, trace_id=trace.trace_id, span_id=trace.span_id)
+        annotate(correlation_id=correlation, trace_id=trace.trace_id)
+
+
+def follow_trace(traceparent: str) -> None:
+    """Continue the trace of a request's own field from here on."""
+    if (current := _current.get()) and traceparent:
+        bind_correlation(current.correlation, traceparent)
 
 
 def correlation() -> str:
     """Return the correlation id; empty outside of an invocation."""
     current = _current.get()
     return current.correlation if current else ""
+
+
+def trace_id() -> str:
+    """Return the id of the trace; empty outside of an invocation."""
+    current = _current.get()
+    return current.trace.trace_id if current and current.trace else ""
+
+
+def traceparent() -> str:
+    """Return the header that continues the trace in another system; empty outside of an invocation."""
+    current = _current.get()
+    return current.trace.traceparent if current and current.trace else ""
+
+
+def carried() -> dict[str, str]:
+    """Return the fields by which a message to another function continues this one; none outside of an invocation."""
+    current = _current.get()
+    return {"correlation": current.correlation, "traceparent": traceparent()} if current else {}
 
 
 def request_id() -> str:
@@ -127,6 +156,6 @@ def with_context[**Params, Result](function: Callable[Params, Result]) -> Callab
 def _write(counted: Mapping[tuple[Metric, str], float], current: _Invocation) -> None:
     """Write metrics; a failure to write them never fails the request."""
     try:
-        metrics.write(counted, correlation=current.correlation)
+        metrics.write(counted, correlation=current.correlation, trace=current.trace.trace_id if current.trace else "")
     except Exception:
         logger.exception("metrics not written")

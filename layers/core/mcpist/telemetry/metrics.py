@@ -41,7 +41,7 @@ type MetricTotals = dict[tuple[Metric, str], float]
 """The total of each metric and value of its dimension."""
 
 
-def write(counted: Mapping[tuple[Metric, str], float], *, correlation: str) -> None:
+def write(counted: Mapping[tuple[Metric, str], float], *, correlation: str, trace: str = "") -> None:
     """Print one line for all metrics without a dimension, and one for each value of a dimension."""
     from aws_lambda_powertools.metrics import EphemeralMetrics  # lazily, since the command line needs it not
 
@@ -50,6 +50,7 @@ def write(counted: Mapping[tuple[Metric, str], float], *, correlation: str) -> N
         if dimension:
             line.add_dimension(dimension, value)
         line.add_metadata("correlation_id", correlation)
+        line.add_metadata("trace_id", trace)
         for (metric, by), total in counted.items():
             if (metric.dimension, by) == (dimension, value):
                 line.add_metric(metric.name, metric.unit, total)

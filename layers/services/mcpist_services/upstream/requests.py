@@ -1,4 +1,7 @@
-"""The requests that a server is sent, over any transport."""
+"""The requests that a server is sent, over any transport.
+
+`_meta` has the W3C `traceparent` of the request that causes them, as the protocol reserves it for every transport.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,6 +15,7 @@ from pydantic import TypeAdapter
 
 from mcpist.errors import McpistError, SchemaFetchError
 from mcpist.running.refusals import Failure
+from mcpist.telemetry import invocation
 from mcpist_services.upstream import listing
 from mcpist_services.upstream.connection import Request
 from mcpist_services.upstream.link import Link
@@ -41,9 +45,10 @@ def calling(tool: str, arguments: Mapping[str, Any]) -> Request[mcp_types.CallTo
     The SDK's own method would first list the tools, to check the result; that is needed only for a server that wants
     arguments in headers.
     """
+    meta = _trace()
 
     async def request(client: Client) -> mcp_types.CallToolResult:
-        params = mcp_types.CallToolRequestParams(name=tool, arguments=dict(arguments))
+        params = mcp_types.CallToolRequestParams(name=tool, arguments=dict(arguments), _meta=meta)
         call = mcp_types.CallToolRequest(params=params)
         try:
             answer = await client.session.send_request(call, _CALL_RESULT)
@@ -61,17 +66,25 @@ def calling(tool: str, arguments: Mapping[str, Any]) -> Request[mcp_types.CallTo
 
 def reading(uri: str) -> Request[mcp_types.ReadResourceResult]:
     """Return a request that reads a resource."""
+    meta = _trace()
 
     async def request(client: Client) -> mcp_types.ReadResourceResult:
-        return await client.session.read_resource(uri)
+        return await client.session.read_resource(uri, meta=meta)
 
     return request
 
 
 def prompting(name: str, arguments: Mapping[str, str]) -> Request[mcp_types.GetPromptResult]:
     """Return a request that fills in a prompt."""
+    meta = _trace()
 
     async def request(client: Client) -> mcp_types.GetPromptResult:
-        return await client.session.get_prompt(name, dict(arguments))
+        return await client.session.get_prompt(name, dict(arguments), meta=meta)
 
     return request
+
+
+def _trace() -> Any:
+    """Return the `_meta` of a request that continues the trace; None outside of an invocation."""
+    traceparent = invocation.traceparent()
+    return {"traceparent": traceparent} if traceparent else None

@@ -22,7 +22,7 @@ from mcpist.errors import StoreUnavailable, UpstreamUnavailable
 from mcpist.people import quota
 from mcpist.running import broker
 from mcpist.settings import settings
-from mcpist.telemetry.invocation import correlation
+from mcpist.telemetry.invocation import correlation, traceparent
 from mcpist.tools.permissions import Permissions
 
 # A step that began before the batch closed may still be running.
@@ -90,6 +90,7 @@ def _build_header(plan: Plan, permissions: Permissions, timeout: float, batch: s
         map_steps=plan.map_steps,
         continue_on_error=plan.continue_on_error,
         correlation=correlation(),
+        traceparent=traceparent(),
         client=caller.client,
         reading_only=caller.reading_only,
     )

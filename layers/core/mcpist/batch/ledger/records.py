@@ -52,6 +52,8 @@ class Header:
     """The id of the batch whose results this one began with, if any."""
     correlation: str = ""
     """The id of the request that started the batch."""
+    traceparent: str = ""
+    """The W3C trace of that request."""
     client: ClientInfo = NO_CLIENT
     """The program with which the caller started the batch."""
     reading_only: bool = False
