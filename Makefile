@@ -22,6 +22,8 @@ REQUIREMENTS := layers/dependencies/requirements.txt
 # The layers' own makefiles run in scratch folders, where nothing else tells uv which Python is ours.
 TOOL := UV_PYTHON="$(CURDIR)/.venv/bin/python" SAM_CLI_TELEMETRY=0 $(UV) tool run --from
 COVERED := tests/core/files tests/services/files tests/services/programs
+# Parts of `make bench` that need what only tests have.
+TEST_BENCHES := apis files peers programs
 # A worker takes a file at a time, in the order of tests/conftest.py.
 PYTEST := $(RUN) pytest -n 2 --dist loadfile --no-loadscope-reorder
 SAM := $(TOOL) aws-sam-cli==$(SAM_VERSION) sam
@@ -94,8 +96,8 @@ sam-local: .venv/.synced ## After make build: the functions in containers, e.g. 
 	@SAM='$(SAM)' $(RUN) python -m infra.sam_local $(ARGS)
 
 bench: .venv/.synced ## Measure the design's numbers on this machine.
-	@$(if $(filter apis,$(ARGS)),,PYTHONPATH=functions $(RUN) python -m infra.bench $(ARGS))
-	@$(if $(filter-out apis,$(ARGS)),,PYTHONPATH=functions $(RUN) python -m tests.bench $(ARGS))
+	@$(if $(filter $(TEST_BENCHES),$(ARGS)),,PYTHONPATH=functions $(RUN) python -m infra.bench $(ARGS))
+	@$(if $(filter-out $(TEST_BENCHES),$(ARGS)),,PYTHONPATH=functions $(RUN) python -m tests.bench $(ARGS))
 
 docs: .venv/.synced ## Write from the code: docs/tools, docs/errors.md, the upstreams' schema, the exact requests that tests compare.
 	@$(RUN) python -m infra.reference

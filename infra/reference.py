@@ -19,6 +19,8 @@ from mcpist_services.described.compilation import load_folder
 from mcpist_services.described.module import module as module_of
 from mcpist_services.described.overlay import Overlay
 from mcpist_services.programs.declaration import Declaration
+from mcpist_services.programs.loading import load_folder as load_programs
+from mcpist_services.programs.module import module as program_module
 from mcpist_services.upstream import configuration
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,6 +30,7 @@ FUNCTIONS = ROOT / "functions"
 OPENAPI = FUNCTIONS / "rest_api/openapi.json"
 SCHEMAS = ROOT / "docs/schemas"
 APIS = ROOT / "layers/config/apis"
+PROGRAMS = ROOT / "layers/config/programs"
 UPSTREAMS_SCHEMA = ROOT / "layers/config/upstreams.schema.json"
 APIS_SCHEMA = ROOT / "layers/config/apis.schema.json"
 EFFECTS = {"reads": "", "writes": " (writes)", "destroys": " (destroys)"}
@@ -72,6 +75,7 @@ def pages() -> dict[str, str]:
     """Return the text of each page by its file's name."""
     modules = [CATALOGUE.module(name) for name in NAMES]
     modules += [module_of(overlay, loopback=True) for overlay in load_folder(APIS)]
+    modules += [program_module(declaration) for declaration in load_programs(PROGRAMS).declarations.values()]
     return {"README.md": overview(modules)} | {f"{module.name}.md": page(module) for module in modules}
 
 

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterable
 
 from infra.bench.report import BENCHMARKS, Row, keep, measured, table
-from tests.bench import apis, contention, files, machines, tokens, upstreams
+from tests.bench import apis, contention, files, machines, programs, tokens, upstreams
 
 PEERS = (tokens.rows, machines.rows, upstreams.rows, contention.rows)
 
@@ -15,6 +15,7 @@ def main(named: list[str]) -> None:
         "peers": PEERS,
         "apis": (apis.rows,),
         "files": (files.rows,),
+        "programs": (programs.rows,),
     }
     for name in named or parts:
         rows = [row for measure in parts[name] for row in measure()]
