@@ -21,7 +21,7 @@ EXPORT := $(UV) export --locked --quiet --no-default-groups --no-emit-project --
 REQUIREMENTS := layers/dependencies/requirements.txt
 # The layers' own makefiles run in scratch folders, where nothing else tells uv which Python is ours.
 TOOL := UV_PYTHON="$(CURDIR)/.venv/bin/python" SAM_CLI_TELEMETRY=0 $(UV) tool run --from
-COVERED := tests/core/files tests/services/files tests/services/programs
+COVERED := tests/core/files tests/core/programs tests/program_runner tests/services/files tests/services/programs
 # Parts of `make bench` that need what only tests have.
 TEST_BENCHES := apis files peers programs
 # A worker takes a file at a time, in the order of tests/conftest.py.

@@ -12,6 +12,7 @@ import pytest
 
 from infra.local.environment import operating
 from infra.local.stack import EmbeddedAws
+from mcpist.aws.codec import unpack
 from mcpist.errors import (
     IntegrityError,
     McpistError,
@@ -24,9 +25,10 @@ from mcpist.errors import (
 from mcpist.files import records
 from mcpist.memory import forget_all
 from mcpist.programs import client, transfer
-from mcpist.programs.messages import MAX_INLINE_BYTES, ProgramRequest, ProgramResult
+from mcpist.programs.messages import MAX_INLINE_BYTES, ProgramRequest, ProgramResult, ServerRequest
 from program_runner.programs.transfers import _client
 from tests.program_runner.conftest import HOSTILE
+from tests.upstreams.connected import faulty
 
 ROOT = Path(__file__).parents[2]
 COPY = """
@@ -138,6 +140,22 @@ def test_a_function_that_cannot_be_asked_is_unavailable(
     assert refused(UpstreamUnavailable, programs["copy"]).details["may_have_happened"]
     monkeypatch.undo()
     forget_all()
+
+
+@pytest.mark.usefixtures("aws")
+def test_a_server_is_asked_in_the_function_and_its_errors_are_the_doors() -> None:
+    server = faulty()
+    declaration = {"name": "one", "command": server.command, "arguments": server.args, "concurrency": 1}
+    limits = {"timeout_seconds": 30, "result_bytes": 5_000_000}
+    asked = ServerRequest.model_validate(
+        {"organization": "acme", "server": {**declaration, **limits}, "method": "call", "name": "echo", "seconds": 1}
+    )
+    first, second = (unpack(client.ask(asked, deadline=time.monotonic() + 20)) for _ in range(2))
+    assert first == second, "the session lives on"
+    hanging = asked.model_copy(update={"name": "hang"})
+    with pytest.raises(Timeout) as raised:
+        client.ask(hanging, deadline=time.monotonic() + 1.5)
+    assert raised.value.details["may_have_happened"]
 
 
 def test_an_upload_is_bound_to_its_key_its_size_and_its_type(aws: EmbeddedAws) -> None:

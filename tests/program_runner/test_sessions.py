@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcpist.aws.codec import unpack
-from mcpist.errors import AnswerTooLarge, InvalidRequest, Timeout
+from mcpist.errors import AnswerTooLarge, InvalidRequest, Timeout, ToolExecutionError
 from mcpist.programs.messages import ServerRequest
 from program_runner import operations
 from program_runner.process import has_namespaces
@@ -92,6 +92,21 @@ def test_a_request_ends_with_its_seconds(sessions: Sessions) -> None:
     with pytest.raises(Timeout) as raised:
         sessions.ask(request("hang", seconds=0.3))
     assert raised.value.details["may_have_happened"]
+
+
+def test_lists_resources_and_prompts_are_the_servers(sessions: Sessions) -> None:
+    listed = unpack(sessions.ask(request("").model_copy(update={"method": "list"})))
+    assert "echo" in {tool["name"] for tool in listed["tools"]}
+    for method in ("read", "prompt"):
+        with pytest.raises(ToolExecutionError, match="-32601"):
+            sessions.ask(request("file:///x").model_copy(update={"method": method}))
+
+
+def test_nothing_is_ended_where_nothing_runs(tmp_path: Path) -> None:
+    sessions = Sessions(tmp_path / "none")
+    sessions.end_all_but(None)
+    sessions.close()
+    assert Sessions(None)._home("acme") == Path.home()
 
 
 @pytest.mark.skipif(not has_namespaces(), reason="this kernel gives an unprivileged process no namespaces")

@@ -271,7 +271,11 @@ def loud(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
     upstreams = {"mcpServers": {"echo": server}, "categories": {"echo": category}}
     (root / "upstreams.json").write_text(json.dumps(upstreams))
     with run_local_deployment(
-        docs=documents, root=root, modules=("github", "rag"), upstreams=root / "upstreams.json"
+        docs=documents,
+        root=root,
+        modules=("files", "github", "rag"),
+        upstreams=root / "upstreams.json",
+        programs=ROOT / "examples/programs",
     ) as deployment:
         folder = next(one for one in deployment.aws.template.functions if one.id == "TokenBrokerFunction").environment
         deployment.aws.client("ssm").put_parameter(
@@ -295,6 +299,7 @@ def story(deployment: LocalDeployment, hub: Hub) -> Iterator[Story]:
         connect(story)
         use(story)
         workload.ask_upstream(story.user)
+        workload.run_programs(story.user)
         refresh_in_vain(story)
         connect_in_vain(story)
         paste(story)
@@ -483,7 +488,7 @@ def test_no_trace_holds_a_secret_and_each_says_where_the_time_went(story: Story,
     keeps_silent(story, *daemon.told)
     assert {segment["name"] for segment in daemon.segments} == {
         *FUNCTIONS,
-        *("rest_api", "tool", "broker", "upstream", "render"),
+        *("rest_api", "tool", "broker", "program_runner", "upstream", "render"),
     }
     said = {(key, value) for one in daemon.segments for key, value in one.get("annotations", {}).items()}
     assert {("tool", "github.get_me"), ("service", "github"), ("operation", "resolve")} <= said
@@ -512,8 +517,8 @@ def test_the_dashboard_shows_all_that_the_doors_count_and_nothing_else(counted: 
     """Not by outcome: in this story no step is cancelled, skipped or lost."""
     shown = {(one.namespace, one.name, names(one)) for one in watch.shown() if not one.namespace.startswith("AWS/")}
     assert shown == {(one.namespace, one.name, names(one)) for one in counted}
-    assert {one.unit for one in counted if one.name == "Latency"} == {"Milliseconds"}
-    assert {one.unit for one in counted if one.name != "Latency"} == {"Count"}
+    units = {"Latency": "Milliseconds", "ProgramTime": "Milliseconds", "ProgramInputBytes": "Bytes"}
+    assert {(one.name, one.unit) for one in counted} == {(one.name, units.get(one.name, "Count")) for one in counted}
 
 
 def test_each_message_to_the_broker_goes_by_the_id_of_the_door_that_sent_it(story: Story, told: str) -> None:  # noqa: ARG001

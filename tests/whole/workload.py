@@ -56,6 +56,21 @@ def ask_upstream(user: McpUser) -> None:
     assert "echo succeeded" in user.texts("batch", commands=[{"id": "echo", **SAY}])[0]
 
 
+def run_programs(user: McpUser) -> None:
+    """Run programs by each door that runs tools, with files and in vain."""
+    episode = {"episode_number": 1, "title": "T", "genre": "mystery", "word_count_target": 200}
+    create = {"module": "writers", "tool": "create_episode", "params": episode}
+    user.texts("call", **create)
+    vain = {**create, "params": {**episode, "title": "two\nlines"}}
+    assert "one line each" in user.call("call", **vain).content[0].text
+    checked = {"target_files": ["${episode.outputs[0]}"], "check_types": ["length"]}
+    check = {"id": "check", "module": "writers", "tool": "quality_check", "params": checked}
+    assert "2 of 2 steps" in user.texts("batch", commands=[{"id": "episode", **create}, check])[0]
+    with rest_client(user.deployment, user.token) as rest:
+        call = {"name": "writers.create_episode", "parameters": episode}
+        assert rest.post("/v1/tools/call", json=call).status_code == 200
+
+
 def cancel_batches(user: McpUser, upstream: FakeUpstream) -> None:
     """Cancel a batch whose only running step waits, by each door that starts batches."""
     with waiting(upstream) as asked:

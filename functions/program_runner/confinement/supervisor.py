@@ -98,7 +98,7 @@ def _execute(order: Order, writer: int, isolation: tuple[str, ...]) -> int:
         os.write(writer, b"filtered " if _filter(order) else b"open ")
         os.execve(order.command[0], order.command, order.environment)  # noqa: S606 - argv only, no shell
     except OSError as error:
-        os.write(writer, str(error.errno or errno.EIO).encode())
+        os.write(writer, f" {error.errno or errno.EIO}".encode())
     return 127
 
 

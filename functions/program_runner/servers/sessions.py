@@ -76,11 +76,6 @@ class Sessions:
             self._background.run(self._end(list(self._links)), time.monotonic() + CLOSE_SECONDS)
             self._background.stop()
 
-    @property
-    def are_any(self) -> bool:
-        """Whether there is a session."""
-        return bool(self._links)
-
     async def _answer(self, request: ServerRequest, deadline: float) -> Any:
         link, server = await self._link(request), request.server
         if request.method == "list":

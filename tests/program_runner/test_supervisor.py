@@ -1,0 +1,245 @@
+"""The supervisor in forks of this process, where coverage sees it, and its filter as the kernel would run it."""
+
+import errno
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from program_runner.confinement import kernel, namespaces, processes, seccomp, supervisor
+from program_runner.confinement.order import Order, Report, read_line
+from program_runner.programs.folder import run_folder
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="supervisors need Linux")
+ROOT = Path(__file__).parents[2]
+ORDER = Order(
+    command=("/bin/sh", "-c", "exit 3"),
+    folder="/tmp",
+    root="",
+    environment={"PATH": os.environ["PATH"]},
+    network=False,
+    protected=(os.getpid(),),
+    seconds=10,
+    grace_seconds=0.2,
+    memory_bytes=1 << 30,
+    processes=20,
+    file_bytes=1 << 20,
+    folder_bytes=0,
+    namespaces=False,
+)
+
+
+def fork(work: Callable[[], object]) -> int:
+    """Run something in a fork of this process, and return its number."""
+    with warnings.catch_warnings(action="ignore"):
+        pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+        finally:
+            os._exit(99)
+    return pid
+
+
+def supervise(order: Order, close_after: float = 0) -> tuple[Report, int]:
+    """Return the report of a supervisor, and its exit code; after some seconds nobody waits for it any more."""
+    control, theirs = socket.socketpair()
+    theirs.set_inheritable(True)
+
+    def work() -> None:
+        control.close()
+        sys.argv[1:] = [str(theirs.detach())]
+        supervisor.main()
+
+    pid = fork(work)
+    theirs.close()
+    with control:
+        control.sendall(order.encode())
+        if close_after:
+            time.sleep(close_after)
+            control.shutdown(socket.SHUT_WR)
+        report = Report.decode(read_line(control))
+    return report, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.parametrize("root", ["", str(ROOT)])
+def test_it_ends_as_its_program_does_in_namespaces(root: str) -> None:
+    report, code = supervise(replace(ORDER, namespaces=True, root=root))
+    assert (report.exit_code, code) == (3, 3)
+    if report.isolation != ("seccomp",):
+        assert {"user", "pid", "ipc", "network", "seccomp"} <= set(report.isolation)
+        assert ("read-only" in report.isolation) is bool(root)
+
+
+def test_it_ends_as_its_program_does_without_them() -> None:
+    assert supervise(ORDER) == (Report(("seccomp",), exit_code=3), 3)
+    killed, code = supervise(replace(ORDER, command=("/bin/sh", "-c", "kill -9 $$")))
+    assert (killed.exit_code, killed.signal, code) == (None, signal.SIGKILL, 128 + signal.SIGKILL)
+
+
+def test_a_program_that_does_not_start_says_why() -> None:
+    assert supervise(replace(ORDER, command=("/no/such/program",)))[0].errno == errno.ENOENT
+    assert supervise(replace(ORDER, folder="/no/such/folder"))[0].errno == errno.ENOENT
+
+
+@pytest.mark.parametrize(
+    ("reached", "change"),
+    [
+        ("seconds", {"seconds": 0.1}),
+        ("processes", {"processes": 2, "command": ("/bin/sh", "-c", "sleep 9 & sleep 9 & sleep 9 & sleep 9 & wait")}),
+        ("folder_bytes", {"folder_bytes": 1, "folder": str(ROOT / "tests/program_runner")}),
+    ],
+)
+def test_it_ends_what_goes_past_a_limit(reached: str, change: dict[str, object]) -> None:
+    sleeping = {"command": ("/bin/sh", "-c", "trap '' TERM; while :; do sleep 0.05; done"), **change}
+    report, _ = supervise(replace(ORDER, **sleeping))  # type: ignore[arg-type]
+    assert report.reached == reached
+    assert report.signal in {signal.SIGKILL, signal.SIGTERM}
+
+
+def test_it_ends_its_program_when_nobody_waits_for_it() -> None:
+    started = time.monotonic()
+    report, _ = supervise(replace(ORDER, command=("/bin/sleep", "60"), seconds=0), close_after=0.3)
+    assert (report.reached, report.signal) == ("", signal.SIGTERM)
+    assert time.monotonic() - started < 30
+
+
+def test_a_supervisor_that_was_killed_has_no_report() -> None:
+    assert Report.decode(b"").signal == signal.SIGKILL
+
+
+def test_it_counts_and_ends_what_runs_below_it() -> None:
+    def below() -> None:
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+        with subprocess.Popen(["/bin/sh", "-c", "(setsid sleep 60 &); sleep 60"]):
+            while processes.count() < 3:
+                time.sleep(0.01)
+            assert processes.owned() >= 3
+            processes.kill_all(everything=False)
+            os._exit(10 + processes.count())
+
+    assert os.waitstatus_to_exitcode(os.waitpid(fork(below), 0)[1]) == 10
+
+
+def test_a_folder_counts_with_its_folders_and_its_entries(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/file").write_bytes(b"x" * 100_000)
+    (tmp_path / "link").symlink_to("/")
+    assert 100_000 < processes.folder_bytes(str(tmp_path)) < 200_000
+    assert processes.folder_bytes(str(tmp_path / "none")) == 0
+
+
+def test_what_the_kernel_refuses_is_an_error() -> None:
+    with pytest.raises(OSError, match="Invalid argument"):
+        kernel.prctl(-1)
+    with pytest.raises(OSError, match="o such"):
+        kernel.mount("none", "/no/such", "none", 0)
+    with pytest.raises(OSError, match="o such"):
+        kernel.change_mounts("/no/such", 0, set_=kernel.MOUNT_ATTR_RDONLY)
+
+    def without() -> None:
+        kernel.drop_capabilities()
+        os._exit(7)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(fork(without), 0)[1]) == (7 if os.geteuid() == 0 else 99)
+
+
+def test_without_rights_to_mounts_writing_is_not_confined() -> None:
+    def try_it() -> None:
+        os.setuid(65_534)
+        os._exit(len(namespaces.confine_writing("/tmp")))
+
+    if os.geteuid() == 0:
+        assert os.waitstatus_to_exitcode(os.waitpid(fork(try_it), 0)[1]) == 0
+
+
+def test_a_kernel_that_refuses_namespaces_gives_none() -> None:
+    def try_it() -> None:
+        seccomp.install(network=False, protected=[])
+        os._exit(len(namespaces.enter(network=False, mounts=True)))
+
+    assert os.waitstatus_to_exitcode(os.waitpid(fork(try_it), 0)[1]) == 0
+
+
+def test_everything_but_a_folder_is_read_only_in_mounts_of_ones_own() -> None:
+    def try_it() -> None:
+        if "mounts" not in namespaces.enter(network=True, mounts=True):
+            os._exit(2)
+        os._exit(2 if "read-only" in namespaces.confine_writing(str(ROOT)) else 3)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(fork(try_it), 0)[1]) == 2
+
+
+def test_a_folder_that_its_owner_has_closed_is_removed() -> None:
+    def try_it() -> None:
+        if os.geteuid() == 0:
+            os.setuid(65_534)
+        with run_folder() as root:
+            (root / "work/a/b").mkdir(parents=True)
+            (root / "work/a/b/c").write_text("x")
+            (root / "work/a/b").chmod(0)
+            (root / "work/a").chmod(0o500)
+        os._exit(5 + root.exists())
+
+    assert os.waitstatus_to_exitcode(os.waitpid(fork(try_it), 0)[1]) == 5
+
+
+def evaluate(code: bytes, data: bytes) -> int:
+    """Run a filter on a call as the kernel does, and return its verdict."""
+    accumulator, place = 0, 0
+    instructions = [struct.unpack_from("=HBBI", code, at) for at in range(0, len(code), 8)]
+    while True:
+        kind, then, otherwise, value = instructions[place]
+        place += 1
+        match kind:
+            case 0x20:
+                (accumulator,) = struct.unpack_from("=I", data, value)
+            case 0x15:
+                place += then if accumulator == value else otherwise
+            case 0x35:
+                place += then if accumulator >= value else otherwise
+            case 0x06:
+                return int(value)
+
+
+@pytest.mark.parametrize("machine", sorted(seccomp.ARCHITECTURES))
+def test_the_filter_refuses_what_it_names_and_nothing_else(machine: str) -> None:
+    architecture = seccomp.ARCHITECTURES[machine]
+    alone = seccomp.program(architecture, network=False, protected=[77, 88])
+    server = seccomp.program(architecture, network=True, protected=[77])
+    assert len(alone) // 8 < 4096
+
+    def verdict(code: bytes, number: int, argument: int = 0, audit: int = architecture.audit) -> bool:
+        data = struct.pack("=IIQQ", number, audit, 0, argument & 0xFFFFFFFFFFFFFFFF)
+        return evaluate(code, data) == 0x7FFF0000
+
+    calls = architecture.calls
+    quiet = {"kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"}
+    for name in set(calls) - quiet:
+        assert not verdict(alone, calls[name]), name
+    for name in ("ptrace", "process_vm_readv", "keyctl", "bpf"):
+        assert not verdict(server, calls[name]), name
+    assert verdict(server, calls["socket"])
+    for name in quiet:
+        assert {pid: verdict(alone, calls[name], pid) for pid in (77, 88, -77, -1, 0, 99, -99)} == {
+            77: False, 88: False, -77: False, -1: False, 0: True, 99: True, -99: True,
+        }  # fmt: skip
+    assert not verdict(alone, 0, audit=0x40000003), "calls of 32 bits have other numbers"
+    assert not verdict(alone, 0x40000000), "and so have those of x32"
+    assert not verdict(alone, 425), "io_uring opens sockets, too"
+    assert verdict(alone, 0)
+
+
+def test_an_architecture_without_a_table_has_no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seccomp.platform, "machine", lambda: "riscv64")
+    with pytest.raises(OSError, match="not implemented"):
+        seccomp.install(network=False, protected=[])
