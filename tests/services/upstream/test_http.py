@@ -132,6 +132,7 @@ def test_what_is_compressed_unasked_is_not_unpacked(fake: FakeUpstream) -> None:
         RawResponse(b'{"jsonrpc": "2.0", "result": "sesame"}'),
         RawResponse(b"[]"),
         RawResponse(b""),
+        RawResponse(b'{"jsonrpc": "2.0", "id": 1, "result": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
         RawResponse(b"data: sesame\n\n", headers={"content-type": "text/event-stream"}),
     ],
 )

@@ -1,5 +1,6 @@
 """What each kind of a token endpoint's answer means: only the provider's own words kill a grant."""
 
+import gzip
 import json
 import logging
 import socket
@@ -102,6 +103,10 @@ def deep(levels: int = 100_000) -> Reply:
 HTML = {"content-type": "text/html"}
 # Every one of them changes nothing that is stored.
 HARMLESS: dict[str, tuple[Reply, type[McpistError]]] = {
+    "an answer that was compressed twice": (
+        Reply(gzip.compress(gzip.compress(b" " * 50_000_000)), headers={"content-encoding": "gzip, gzip"}),
+        UpstreamUnavailable,
+    ),
     "our client is refused": (json_response({"error": "invalid_client"}, 401), NotConfigured),
     "our client is refused with 400": (json_response({"error": "invalid_client"}, 400), NotConfigured),
     "our client is refused without words": (Reply(b"", 401), NotConfigured),
