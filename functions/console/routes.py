@@ -1,6 +1,7 @@
 """The routes: one line a page, and the path of a request to it."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from console import assets, connections, home, login, logs, profile, programs, sessions
 from console.batches import pages as batches
@@ -13,6 +14,7 @@ from console.tools import pages as tools
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import AuthenticationError, MethodNotAllowed, PageNotFound
+from mcpist.people.in_flight import in_flight
 
 type Page = Callable[[Visit], HttpResponse]
 
@@ -81,7 +83,8 @@ def answer(request: Request, request_id: str, deadline: float) -> HttpResponse:
         return _to_login(request, wanted)
     if request.method == "POST":
         visit.check_form()
-    response = page(visit)
+    with in_flight.counted(visit.caller) if request.method == "POST" else nullcontext():  # a tool or a batch may wait
+        response = page(visit)
     if visit.session.sealed != visit.sent:
         response["cookies"] = [*response.get("cookies", ()), _renewed(visit)]
     return response

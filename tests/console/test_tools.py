@@ -9,8 +9,10 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from console.tools.arguments import arguments_of, fields_of
-from mcpist.caller import Role
+from mcpist.caller import Caller, Role, Subject
 from mcpist.people import directory
+from mcpist.people.in_flight import InFlight
+from mcpist.settings import settings
 from mcpist.tools.parameters import parameters_of
 from mcpist_services import NAMES
 from tests.console.conftest import Browser, audited
@@ -72,6 +74,15 @@ def test_the_panel_shows_how_a_tool_is_called(uma: Browser) -> None:
     page = uma.get("/tools?tool=rag.search_docs")["body"]
     for text in ("POST /v1/tools/call", "&#34;module&#34;: &#34;rag&#34;", "additionalProperties", "Try it"):
         assert text in page
+
+
+def test_what_waits_is_counted_as_in_flight(uma: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("USER_CONCURRENCY", "1")
+    settings.cache_clear()
+    form = [("action", "try"), ("tool", "files.list"), ("arg.limit", "5")]
+    with InFlight().counted(Caller("acme", "uma", Subject("", "uma"), "user", ())):
+        assert uma.post("/tools", form)["statusCode"] == 429
+        assert uma.get("/tools")["statusCode"] == 200
 
 
 def test_a_reading_tool_is_tried_through_the_gate_with_an_audit_row(uma: Browser) -> None:
