@@ -63,6 +63,11 @@ def test_an_expression_with_too_many_steps_is_refused() -> None:
     assert search(ROWS, "[?n > `998`].n", max_steps=5_000) == [999]
 
 
+def test_what_an_expression_makes_has_a_limit() -> None:
+    with pytest.raises(InvalidRequest, match="it makes too much"):
+        search(ROWS, chain("[@, @]", 3), max_made=10)
+
+
 def test_a_result_that_is_too_large_to_send_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="its result has more than 200,000 values"):
         search(ROWS, chain("[@, @]", 6))
