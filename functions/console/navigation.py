@@ -20,6 +20,7 @@ ENTRIES = (
     Entry("files", "/files"),
     Entry("connections", "/connect"),
     Entry("profile", "/profile"),
+    Entry("modules", "/modules", administrators=True),
     Entry("logs", "/logs", administrators=True),
     Entry("users", "/users", administrators=True),
     Entry("roles", "/roles", administrators=True),

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 
-from console import assets, connections, home, login, logs, profile, programs, sessions
+from console import assets, connections, home, login, logs, modules, profile, programs, sessions
 from console.batches import pages as batches
 from console.cookies import BrowserSession, read_session, set_session_cookie
 from console.files import pages as files
@@ -54,6 +54,8 @@ PAGES: dict[str, Page] = {
     "POST /tools": tools.submit,
     "GET /profile": profile.show,
     "POST /profile": profile.submit,
+    "GET /modules": for_administrators(modules.show),
+    "POST /modules": for_administrators(modules.submit),
     "GET /logs": for_administrators(logs.show),
     "GET /users": for_administrators(users.show),
     "POST /users": for_administrators(users.submit),

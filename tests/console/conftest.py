@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import html
 import io
 import json
 import re
@@ -103,6 +104,15 @@ class Browser:
         """Send the form of a page that has a field or a button with a value, with some fields changed."""
         form = Form(self.get(path)["body"], having=having)
         return self.post(form.action, [(name, changes.get(name, value)) for name, value in form.fields])
+
+    def submit_form(self, page: str, having: str) -> dict[str, Any]:
+        """Send the form of a page that is shown, which has a field of this name."""
+        for found in re.findall(r'<form method="post" action="(.*?)">(.*?)</form>', page, re.DOTALL):
+            fields = re.findall(r'<input type="hidden" name="(.*?)" value="(.*?)">', found[1], re.DOTALL)
+            if having in dict(fields):
+                plain = [(html.unescape(name), html.unescape(value)) for name, value in fields if name != "csrf"]
+                return self.post(found[0], plain)
+        raise AssertionError(f"no form has {having}")
 
     def token(self) -> str:
         """Return the token of a form of this browser; empty if nobody is signed in."""

@@ -1,12 +1,15 @@
 """A change of the organization, shown before it is made: who gains and loses what, and what it takes away."""
 
+from collections.abc import Sequence
+
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import InvalidRequest
-from mcpist.people.administration import ChangeOptions
+from mcpist.people.administration import AppliedChange, ChangeOptions
 from mcpist.people.edits import Edit
 from mcpist.tools.effects import describe_change
 from mcpist_services.catalogue import CATALOGUE
+from mcpist_services.registered.registration import ToolState
 
 VERSION_FIELD = "reviewed"
 """The field of a form that names the version of the organization whose change the administrator has seen."""
@@ -22,13 +25,27 @@ def review(visit: Visit, action: str, target: str, edit: Edit, *, back: str, don
     applied = visit.administration.change(action, target, edit, options)
     if reviewed:
         return visit.redirect(back, done=done)
-    report = describe_change(applied, CATALOGUE)
-    if not report["changes"]:
+    if not applied.change.differences():
         return visit.redirect(back, done="unchanged")
+    return show_review(visit, applied, action, target, back=back)
+
+
+def show_review(
+    visit: Visit, applied: AppliedChange, action: str, target: str, *, back: str, tools: Sequence[ToolState] = ()
+) -> HttpResponse:
+    """Show what a change would do, with a form that sends it again as reviewed; `tools` are those that it brings."""
+    report = describe_change(applied, CATALOGUE)
     sent = [(name, value) for name, values in visit.request.form.items() if name != "csrf" for value in values]
     fields = [*sent, (VERSION_FIELD, str(applied.change.version))]
-    page = "organization/review.html"
-    return visit.page(page, report=report, fields=fields, back=back, action=action.replace(".", "_"), target=target)
+    return visit.page(
+        "organization/review.html",
+        report=report,
+        fields=fields,
+        back=back,
+        tools=tools,
+        action=action.replace(".", "_"),
+        target=target,
+    )
 
 
 def _version(text: str) -> int | None:

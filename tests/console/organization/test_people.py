@@ -24,17 +24,11 @@ def fill(browser: Browser, path: str, having: str, **values: str) -> dict[str, A
     return shown
 
 
-def apply(browser: Browser, shown: dict[str, Any], path: str) -> dict[str, Any]:
-    """Send the form of a review."""
-    fields = re.findall(r'<input type="hidden" name="(.*?)" value="(.*?)">', shown["body"])
-    return browser.post(path, [(name, value) for name, value in fields if name != "csrf"])
-
-
 def test_a_user_is_added_after_a_review(ada: Browser) -> None:
     shown = fill(ada, "/users?new=1", "create", id="ben", name="Ben", sub="ben")
     assert "Add the user ben" in shown["body"]
     assert "ben" not in organization().users
-    done = apply(ada, shown, "/users")
+    done = ada.submit_form(shown["body"], "reviewed")
     assert done["headers"]["location"].endswith("/users?id=ben&done=user_created")
     assert organization().user("ben").subject == Subject(organization().user("ada").subject.issuer, "ben")
     assert "Ben" in ada.get("/users?q=ben")["body"]
@@ -45,7 +39,7 @@ def test_a_change_shows_who_loses_what(ada: Browser) -> None:
     assert "Loses" in shown["body"]
     assert "uma" in shown["body"]
     assert organization().role("members").modules
-    apply(ada, shown, "/roles")
+    ada.submit_form(shown["body"], "reviewed")
     assert organization().role("members").modules == ()
 
 
@@ -63,7 +57,7 @@ def test_the_tools_of_a_role_are_ticked(ada: Browser) -> None:
     shown = ada.post(
         "/roles", [("action", "tools"), ("id", "members"), ("module", "github"), ("tools", "create_issue")]
     )
-    apply(ada, shown, "/roles")
+    ada.submit_form(shown["body"], "reviewed")
     assert "github.create_issue" in organization().role("members").allow
     assert "github.get_me" in organization().role("members").deny
 
@@ -71,8 +65,8 @@ def test_the_tools_of_a_role_are_ticked(ada: Browser) -> None:
 def test_a_review_of_another_version_is_refused(ada: Browser) -> None:
     shown = fill(ada, "/roles?new=1", "create", id="writers")
     fill(ada, "/roles?new=1", "create", id="readers")
-    apply(ada, ada.submit("/roles?new=1", "create", id="readers"), "/roles")
-    assert apply(ada, shown, "/roles")["statusCode"] == 409
+    ada.submit_form(ada.submit("/roles?new=1", "create", id="readers")["body"], "reviewed")
+    assert ada.submit_form(shown["body"], "reviewed")["statusCode"] == 409
     assert "writers" not in organization().roles
 
 

@@ -22,4 +22,7 @@ TEXTS = {
     "file_kept": "The result is kept as a file of yours.",
     "tool_enabled": "It is switched on: everybody whose roles permit it can use it within seconds.",
     "tool_disabled": "It is switched off: nobody can use it after some seconds.",
+    "module_registered": "The module was registered. Give it to a role now.",
+    "module_removed": "The module was removed.",
+    "tools_approved": "The tools were approved.",
 }

@@ -30,4 +30,6 @@ TEXTS = {
     "since": "since",
     "works": "Works",
     "fails": "Must be connected again",
+    "modules_create": "Register the module {name}",
+    "modules_delete": "Remove the module {name}",
 }

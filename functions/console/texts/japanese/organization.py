@@ -30,4 +30,6 @@ TEXTS = {
     "since": "接続日",
     "works": "有効",
     "fails": "再接続が必要",
+    "modules_create": "モジュール {name} を登録します",
+    "modules_delete": "モジュール {name} を削除します",
 }

@@ -1,0 +1,105 @@
+"""The page `/modules`: what an organization's tools come from, with approvals, registration and removal."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from console.organization.review import VERSION_FIELD, show_review
+from console.tools.listing import permissions_of
+from console.visit import Visit
+from mcpist.aws.http_request import HttpResponse
+from mcpist.errors import InvalidRequest
+from mcpist.registry import definitions
+from mcpist.registry.entries import Registry
+from mcpist.running import broker
+from mcpist_services.registered import registration
+from mcpist_services.registered.request import ModuleRequest, parse
+
+
+def show(visit: Visit) -> HttpResponse:
+    """Show the modules, and the panel of one that was registered or of a new one."""
+    entries = Registry(permissions_of(visit), everything=True).modules()
+    registered = {module.name: module for module in visit.caller.modules}
+    name = visit.request.query.get("id", "")
+    panel = _panel(visit, name) if name else {}
+    return visit.page("modules.html", entries=entries, registered=registered, panel=panel)
+
+
+def submit(visit: Visit) -> HttpResponse:
+    """Register or remove a module, or approve tools as they were shown."""
+    form = visit.request.form_value
+    match form("action"):
+        case "register":
+            return _register(visit)
+        case "approve":
+            return _approve(visit, form("id"))
+        case "remove":
+            return _remove(visit, form("id"))
+    raise InvalidRequest(field="action", problem="this action is unknown")
+
+
+def _panel(visit: Visit, name: str) -> dict[str, Any]:
+    module = registration.find(visit.administration.read()[1], name)
+    definition = definitions.load(visit.caller.organization, module.sha256)
+    states = registration.tool_states(visit.caller, module, definition)
+    waiting = [state for state in states if state.state in {"new", "changed"}]
+    overlay: Mapping[str, Any] = definition.get("overlay", {})
+    return {
+        "module": module,
+        "waiting": waiting,
+        "others": [state for state in states if state not in waiting],
+        "review": list(overlay.get("review", ())),
+        "left_out": overlay.get("left_out", {}),
+    }
+
+
+def _register(visit: Visit) -> HttpResponse:
+    """Show what a registration would bring, and register it where the form confirms that."""
+    request, is_reviewed = _request(visit), bool(visit.request.form_value(VERSION_FIELD))
+    made = registration.register(visit.administration, request, _revoker(visit), dry_run=not is_reviewed)
+    back = f"/modules?{urlencode({'id': request.name})}"
+    if is_reviewed:
+        return visit.redirect(back, done="module_registered")
+    tools = registration.tool_states(visit.caller, made.module, made.definition) if request.kind == "api" else []
+    target = f"modules.{request.name}"
+    return show_review(visit, made.applied, "modules.create", target, back="/modules?new=1", tools=tools)
+
+
+def _request(visit: Visit) -> ModuleRequest:
+    """Return the module that a form describes; a header is written as `name: value`."""
+    form = visit.request.form_value
+    fields: dict[str, Any] = {name: form(name) for name in ("name", "description")}
+    if form("kind") == "api":
+        return parse({**fields, "openapi": form("openapi"), "server": form("server")})
+    headers = [line.partition(":") for line in form("headers").splitlines() if line.strip()]
+    return parse({**fields, "url": form("url"), "headers": {name.strip(): value.strip() for name, _, value in headers}})
+
+
+def _approve(visit: Visit, name: str) -> HttpResponse:
+    """Approve the ticked tools, if they still are as the form showed them."""
+    ticked = [value.partition(" ") for value in visit.request.form.get("tools", ())]
+    if not ticked:
+        raise InvalidRequest(field="tools", problem="choose at least one tool")
+    fingerprints, tools = [one[0] for one in ticked], [one[2] for one in ticked]
+    registration.approve(visit.administration, name, tools, fingerprints)
+    return visit.redirect(f"/modules?{urlencode({'id': name})}", done="tools_approved")
+
+
+def _remove(visit: Visit, name: str) -> HttpResponse:
+    is_reviewed = bool(visit.request.form_value(VERSION_FIELD))
+    applied = registration.unregister(visit.administration, name, _revoker(visit), dry_run=not is_reviewed)
+    if is_reviewed:
+        return visit.redirect("/modules", done="module_removed")
+    return show_review(visit, applied, "modules.delete", f"modules.{name}", back="/modules")
+
+
+def _revoker(visit: Visit) -> registration.RevokeAccounts:
+    """Return what revokes all accounts of a service; the broker takes some at a time."""
+
+    def revoke(service: str) -> None:
+        more = True
+        while more:
+            answer = broker.administer(visit.caller, "kill", service=service)
+            more = answer["more"] and bool(answer["killed"] or answer["dropped"])
+
+    return revoke
