@@ -76,7 +76,8 @@ def test_a_value_that_the_program_would_take_for_an_option_is_refused(value: Any
 
 
 def test_only_a_word_of_the_declaration_ends_the_options() -> None:
-    made = parsed(["run", {"input": "title", "prefix": "--title"}, {"input": "file"}], {"title": TEXT, "file": TEXT})
+    argv = ["run", {"input": "title", "prefix": "--title"}, "fixed", {"input": "file"}]
+    made = parsed(argv, {"title": TEXT, "file": TEXT})
     with pytest.raises(InvalidRequest, match="option"):
         command_line(made, {"title": "--", "file": "--pre=sh"})
 
