@@ -286,3 +286,23 @@ def test_a_new_sandbox_returns_a_schema_without_the_server(endpoint: EndpointCli
     failed, (text,) = endpoint.call("get_module_schema", modules=["serena.fs"])
     assert not failed
     assert len(json.loads(text)["modules"][0]["tools"]) == 3
+
+
+def test_a_proxied_tool_that_destroys_asks_the_person_where_the_client_has_forms(
+    classic: EndpointClient, upstreams: Upstreams
+) -> None:
+    categories = {"serena": {"description": "Files", "server": "serena", "tools": {"includeNames": ["wipe"]}}}
+    upstreams.configure({"serena": upstreams.scripted("serena", **SCRIPT)}, categories)
+    directory.put_role("acme", Role("members", ("serena",), ("serena.*",), destructive=True))
+    directory.access_cache.clear()
+    use = {"category": "serena", "name": "wipe", "args": {"disk": "C"}}
+    asker = classic.with_capabilities(elicitation={"form": {}})
+    question = asker.result("call-category-tool", **use, confirm=True)
+    assert '- serena.wipe {"disk":"C"}' in question["inputRequests"]["confirm"]["params"]["message"]
+    yes = {"confirm": {"action": "accept", "content": {"confirm": True}}}
+    answer = {"requestState": question["requestState"], "inputResponses": yes}
+    result = asker.result("call-category-tool", **use, more=answer)
+    assert json.loads(result["content"][0]["text"]) == {"disk": "C"}
+    again = asker.request("tools/call", name="call-category-tool", arguments=use, **answer)
+    assert again["error"]["code"] == -32602
+    assert classic.error("call-category-tool", **use)["code"] == "CONFIRMATION_REQUIRED"
