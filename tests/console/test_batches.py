@@ -175,6 +175,8 @@ def test_a_person_who_declines_runs_nothing(destroyer: Browser, login: LocalLogi
     form = [("action", "confirm"), ("question", question), ("agreed", "no")]
     assert query_of(destroyer.post("/batches", form)) == {"done": ["batch_declined"]}
     assert destroyer.get(f"/batches?id={question}")["statusCode"] == 404
+    assert destroyer.post("/batches", [*form[:2], ("agreed", "yes")])["statusCode"] != 303
+    assert destroyer.get(f"/batches?id={question}")["statusCode"] == 404
 
 
 def test_nobody_else_sees_or_answers_a_question(ada: Browser, login: LocalLogin) -> None:

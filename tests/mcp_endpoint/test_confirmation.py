@@ -172,6 +172,15 @@ def test_every_answer_but_a_yes_is_a_no(asker: EndpointClient, aws: list[str], r
     assert not {"BatchWriteItem", "StartExecution"} & set(aws)
 
 
+def test_a_batch_that_nobody_agreed_to_leaves_a_row_for_each_tool(door: EndpointClient, asker: EndpointClient) -> None:
+    question = asker.with_timeout(29).result("batch", commands=DROP)
+    assert audited() == []
+    answered(asker.with_timeout(29), question, {"action": "decline"}, arguments={"commands": DROP})
+    assert audited() == ["rag.delete_doc"]
+    door.error("batch", commands="\n".join([DROP, DROP.replace('"drop"', '"more"')]))
+    assert audited() == ["rag.delete_doc"] * 2
+
+
 def test_a_retry_without_an_answer_is_asked_again(asker: EndpointClient) -> None:
     question = asker.result("batch", commands=LINES)
     again = asker.result("batch", commands=LINES, more={"requestState": question["requestState"]})

@@ -10,7 +10,7 @@ from mcpist.aws.http_request import HttpResponse
 from mcpist.batch import DEFAULT_BATCH_TIMEOUT_SECONDS
 from mcpist.batch.execution import submission
 from mcpist.batch.ledger import ledger
-from mcpist.errors import BatchNotFound, ConfirmationPending, InvalidRequest
+from mcpist.errors import BatchNotFound, ConfirmationDeclined, ConfirmationPending, InvalidRequest
 from mcpist.files import access
 from mcpist.people import questions
 from mcpist.running.confirmation import Consent
@@ -58,25 +58,25 @@ def ask(visit: Visit) -> HttpResponse:
     asked = questions.load(visit.caller, question, questions.digest_of(visit.caller, *prepared.subject))
     if asked.accepted_at is not None:
         return visit.redirect(_address(id=question))
-    uses = submission.with_accounts(prepared.destructive, prepared.runs, visit.permissions)
     return visit.page(
         "batches/confirm.html",
         question=question,
-        uses=uses,
+        uses=prepared.describe_destruction(visit.permissions, visit.remaining),
         steps=len(prepared.runs),
         resumed=context.get("resume", ""),
     )
 
 
 def confirm(visit: Visit) -> HttpResponse:
-    """Start the batch of a question once its person agrees; nothing happens where the person does not."""
+    """Start the batch of a question once its person agrees; otherwise the question is closed."""
     question = visit.request.form_value("question")
     context = _context(visit, question)
-    if visit.request.form_value("agreed") != "yes":
-        return visit.redirect(_address(id=context.get("resume", "")), done="batch_declined")
     prepared = submission.prepare_described(visit.permissions, context, visit.request_id)
-    consent = Consent(can_ask=True, question=question, agreed=True)
-    head = prepared.submit(visit.permissions, consent)
+    consent = Consent(can_ask=True, question=question, agreed=visit.request.form_value("agreed") == "yes")
+    try:
+        head = prepared.submit(visit.permissions, consent)
+    except ConfirmationDeclined:
+        return visit.redirect(_address(id=context.get("resume", "")), done="batch_declined")
     return visit.redirect(_address(id=head.batch), done="batch_confirmed")
 
 

@@ -88,11 +88,15 @@ class SwitchRequest(RequestBody):
     enabled: bool
 
 
+# A tool's name, or that of a resource or a prompt: `resources ADDRESS`.
+ItemName = Annotated[str, Field(min_length=1, max_length=512)]
+
+
 class ApprovalRequest(RequestBody):
     """The tools of a registered server to approve as they are now."""
 
     tools: Annotated[
-        tuple[Name, ...], Field(max_length=1_000, description="Empty approves all that wait and have no warning")
+        tuple[ItemName, ...], Field(max_length=1_000, description="Empty approves all that wait and have no warning")
     ] = ()
     fingerprints: Annotated[
         tuple[Name, ...], Field(max_length=1_000, description="If given, only tools with one of these are approved")

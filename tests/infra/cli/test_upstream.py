@@ -5,15 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_types import Prompt
 
 from infra.cli.main import run
 from infra.cli.upstream_import import split
+from infra.cli.upstream_listings import rows
 from infra.local.names import REGION
 from mcpist.aws.clients import client
 from mcpist.memory import forget_entries
 from mcpist_services.upstream import lists
 from mcpist_services.upstream.categories import counts, resolve_all
-from mcpist_services.upstream.configuration import load
+from mcpist_services.upstream.configuration import Configuration, load
+from mcpist_services.upstream.listing import Listing
 from mcpist_services.upstream.trust import Pin
 from tests.peers import npm
 
@@ -246,6 +249,18 @@ def test_an_approval_holds_until_the_tool_changes(capsys: pytest.CaptureFixture[
     }
     assert lists.pins("disk")["list_directory"].fingerprint == pin.fingerprint
     assert command(capsys, "approve", "disk", "--upstreams", disk, *STACK)["approved"] == []
+
+
+def test_a_prompt_that_waits_for_approval_is_listed_with_its_flags() -> None:
+    server = {"description": "Notes", "command": "notes"}
+    configured = Configuration.model_validate({"mcpServers": {"notes": server}})
+    prompts = (Prompt(name="plain"), Prompt(name="odd", description="Do it\u202e"), Prompt(name="other"))
+    listing = Listing(tools=(), ttl_seconds=None, scope="public", prompts=prompts)
+    pins = {"prompts other": Pin("prompts other", "0" * 64, "sight", 1)}
+    odd, other = rows(configured, {"notes": listing}, {"notes": pins})
+    assert (odd.chosen.tool, odd.state, odd.effect) == ("prompts odd", "new", "reads")
+    assert odd.flags == ("hidden characters: U+202E",)
+    assert (other.chosen.tool, other.state, other.awaits_approval) == ("prompts other", "changed", True)
 
 
 @pytest.mark.usefixtures("deployed")

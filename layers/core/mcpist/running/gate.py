@@ -111,7 +111,7 @@ class AdmittedUse:
 def admit(permissions: Permissions, use: ToolUse, consent: Consent = NOT_ASKED) -> AdmittedUse:
     """Return a use that may run, or raise why not: nothing has happened then."""
     admitted = permit(permissions, use)
-    with _refusals_audited(permissions.caller, use):
+    with refusals_audited(permissions.caller, [use]):
         if admitted.tool.effect == "destroys":
             _confirm(admitted, consent)
     return admitted
@@ -119,7 +119,7 @@ def admit(permissions: Permissions, use: ToolUse, consent: Consent = NOT_ASKED) 
 
 def permit(permissions: Permissions, use: ToolUse) -> AdmittedUse:
     """Return a use that the caller's roles permit, before any confirmation."""
-    with _refusals_audited(permissions.caller, use):
+    with refusals_audited(permissions.caller, [use]):
         tool = permissions.tool(use.module, use.tool)
         return AdmittedUse(permissions.caller, permissions.catalogue.module(use.module), tool, use)
 
@@ -169,7 +169,7 @@ def get_upstream_prompt(
 
 def require(permissions: Permissions, module: str, material: Material, request: str) -> None:
     """Raise why a caller may not use a resource or a prompt, with an audit row."""
-    with _refusals_audited(permissions.caller, ToolUse(module, material.listed_in(module).name, {}, request)):
+    with refusals_audited(permissions.caller, [ToolUse(module, material.listed_in(module).name, {}, request)]):
         permissions.require(module, material)
 
 
@@ -201,7 +201,7 @@ def _upstream_use(
 ) -> Iterator[tuple[Caller, UpstreamClient]]:
     """Yield the caller in the roles that permit what `find` returns, and the client of its server."""
     caller = permissions.caller
-    with _refusals_audited(caller, ToolUse(module, method, {}, request)):
+    with refusals_audited(caller, [ToolUse(module, method, {}, request)]):
         entry = permissions.module(module)
         material = find(entry)
         permissions.require(entry.name, material)
@@ -214,12 +214,14 @@ def _upstream_use(
 
 
 @contextmanager
-def _refusals_audited(caller: Caller, use: ToolUse) -> Iterator[None]:
+def refusals_audited(caller: Caller, uses: Iterable[ToolUse]) -> Iterator[None]:
+    """Write a row for each tool whose use is refused in this context."""
     try:
         yield
     except REFUSALS as error:
         if not isinstance(error, ConfirmationPending):  # a question is no refusal yet
-            _record_refusal(caller, use.module, use.tool, error, use.request, use.batch)
+            for use in {(use.module, use.tool): use for use in uses}.values():
+                _record_refusal(caller, use.module, use.tool, error, use.request, use.batch)
         raise
 
 

@@ -54,14 +54,15 @@ class Submission:
 
         If a question is asked, the reads for it take no more than half of `seconds`, and `context` is stored with it.
         """
-        if not (destructive := self.destructive):
+        if not self.destructive:
             return self._start(permissions, "")
 
         def describe() -> list[DestructiveUse]:
-            seen = with_previews(destructive, self.runs, permissions, invocation.request_id(), seconds)
-            return with_accounts(seen, self.runs, permissions)
+            return self.describe_destruction(permissions, seconds)
 
-        confirmation = require_confirmation(permissions.caller, consent, self.subject, describe, context)
+        uses = [gate.ToolUse(use.module, use.tool, {}, invocation.request_id()) for use in self.destructive]
+        with gate.refusals_audited(permissions.caller, uses):
+            confirmation = require_confirmation(permissions.caller, consent, self.subject, describe, context)
         if confirmation.used:
             return _already_started(permissions.caller, confirmation.question)
         return self._start(permissions, confirmation.question)
@@ -72,6 +73,11 @@ class Submission:
         resumed = self.resumption.old.batch if self.resumption else ""
         about = compact_json([self.timeout, resumed, self.again])
         return ("batch", about, [asdict(step) for step in self.plan.steps])
+
+    def describe_destruction(self, permissions: Permissions, seconds: float = QUESTION_SECONDS) -> list[DestructiveUse]:
+        """Return the steps that destroy something as a person is asked about them, with previews and accounts."""
+        seen = with_previews(self.destructive, self.runs, permissions, invocation.request_id(), seconds)
+        return with_accounts(seen, self.runs, permissions)
 
     @property
     def destructive(self) -> list[DestructiveUse]:
