@@ -33,6 +33,7 @@ READY_MESSAGE = """\
 ready: connect an MCP client to {mcp_url}, e.g. claude mcp add --transport http mcpist {mcp_url}
 a call from another shell: .venv/bin/mcpist call rag search_docs --params '{{"query": "token broker"}}'
 a batch: .venv/bin/mcpist batch --watch examples/each.jsonl
+the console, once signed in as {administrator}: {console_link}
 people connect their accounts on {connect_url}; Ctrl-C stops everything"""
 
 
@@ -106,7 +107,14 @@ def _serve(starting: AbstractContextManager[LocalDeployment], document: Document
         signal.signal(number, lambda *_: stop.set())
     with starting as deployment, _recorded(deployment):
         document.succeed(CommandResult(metadata=_facts(deployment)))
-        _print_progress(READY_MESSAGE.format(mcp_url=deployment.mcp_url, connect_url=deployment.connect_url))
+        _print_progress(
+            READY_MESSAGE.format(
+                mcp_url=deployment.mcp_url,
+                connect_url=deployment.connect_url,
+                administrator=ADMINISTRATOR.name,
+                console_link=deployment.login.one_time_link(ADMINISTRATOR.sub, deployment.console_url),
+            )
+        )
         stop.wait()
         _print_progress("stopping")
 
@@ -134,6 +142,7 @@ def _facts(deployment: LocalDeployment) -> dict[str, object]:
     return {
         "mcp_url": deployment.mcp_url,
         "api_url": deployment.aws.api_url,
+        "console_url": deployment.console_url,
         "connect_url": deployment.connect_url,
         "issuer": deployment.login.issuer,
         "access_token": deployment.token(),

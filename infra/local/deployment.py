@@ -61,6 +61,11 @@ class LocalDeployment:
         return f"{self.aws.api_url}/mcp"
 
     @property
+    def console_url(self) -> str:
+        """The first of the pages for people."""
+        return f"{self.aws.api_url}/"
+
+    @property
     def connect_url(self) -> str:
         """The page on which people connect their accounts."""
         return f"{self.aws.api_url}/connect"

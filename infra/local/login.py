@@ -32,6 +32,8 @@ from infra.local.login_provider import ACCESS_TOKEN_SECONDS, LoginProvider
 from infra.local.server import listen
 
 SCOPES = ["mcp"]
+CHOICE_COOKIE = "mcpist-local-person"
+CHOICE_SECONDS = 60
 SHUTDOWN_TIMEOUT_SECONDS = 1  # a client's open connection must not delay the end
 # The SDK accepts no other plain http issuer. It uses it only in the metadata, which we serve ourselves.
 _LOOPBACK = AnyHttpUrl("http://127.0.0.1")
@@ -64,6 +66,8 @@ class LocalLogin:
         self._key_id = secrets.token_hex(8)
         self._provider = LoginProvider(self.mint, lambda pending: f"{self.issuer}/login?request={pending}")
         self._exit = ExitStack()
+        self._links: dict[str, tuple[str, str]] = {}
+        self._choices: dict[str, str] = {}
         self._provider.resources += [resource.rstrip("/") for resource in (audience, *resources)]
 
     def __enter__(self) -> Self:
@@ -100,6 +104,12 @@ class LocalLogin:
     def register(self, client_id: str, *, name: str, redirect_uri: str) -> None:
         """Register a public client, as an administrator does at an issuer."""
         self._provider.add_client(client_id, name=name, redirect_uri=redirect_uri)
+
+    def one_time_link(self, sub: str, destination: str) -> str:
+        """Return a link that leads to a page of ours and answers its login, once."""
+        ticket = secrets.token_urlsafe(24)
+        self._links[ticket] = sub, destination
+        return f"{self.issuer}/once?ticket={ticket}"
 
     def accept_resource(self, resource: str) -> None:
         """Issue tokens for another resource as well."""
@@ -147,6 +157,7 @@ class LocalLogin:
             _document("/.well-known/openid-configuration", metadata),
             _document("/jwks.json", jwks),
             Route("/login", self._login, methods=["GET", "POST"]),
+            Route("/once", self._choose, methods=["GET"]),
             *create_auth_routes(self._provider, _LOOPBACK, None, registration, revocation),
         ]
         hosts = Middleware(
@@ -154,14 +165,26 @@ class LocalLogin:
         )
         return Starlette(routes=routes, middleware=[hosts])
 
+    async def _choose(self, request: Request) -> Response:
+        """Redeem a link: the browser's next login is answered with its person."""
+        sub, destination = self._links.pop(request.query_params.get("ticket", ""), ("", ""))
+        if not sub:
+            return HTMLResponse(expired_page(), 404, _PAGE_HEADERS)
+        choice = secrets.token_urlsafe(24)
+        self._choices[choice] = sub
+        response = RedirectResponse(destination, 303, {"cache-control": "no-store"})
+        response.set_cookie(CHOICE_COOKIE, choice, max_age=CHOICE_SECONDS, path="/login", httponly=True, samesite="lax")
+        return response
+
     async def _login(self, request: Request) -> Response:
         form = await request.form() if request.method == "POST" else request.query_params
         pending = self._provider.pending.get(str(form.get("request", "")))
         if pending is None:
             return HTMLResponse(expired_page(), 404, _PAGE_HEADERS)
         client, parameters = pending
-        person = next((one for one in self.people if one.sub == form.get("sub")), None)
-        if request.method == "POST" and (person or "deny" in form):
+        chosen = self._choices.pop(request.cookies.get(CHOICE_COOKIE, ""), form.get("sub"))
+        person = next((one for one in self.people if one.sub == chosen), None)
+        if (person and (request.method == "POST" or chosen != form.get("sub"))) or "deny" in form:
             result = self._provider.decide(str(form["request"]), person.sub if person else None)
             url = construct_redirect_uri(
                 str(parameters.redirect_uri), **result, state=parameters.state, iss=self.issuer

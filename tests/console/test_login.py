@@ -93,6 +93,8 @@ def test_a_person_who_denies_the_login_can_start_again(browser: Browser) -> None
     back = browser.decide(browser.get("/connect/github"), deny="1")
     denied = browser.get(back)
     assert denied["statusCode"] == 403
+    assert "You did not log in" in denied["body"]
+    assert "has ended" not in denied["body"]
     assert 'href="/connect/github"' in denied["body"]
     assert browser.cookies == {}
 

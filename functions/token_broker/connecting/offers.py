@@ -16,8 +16,7 @@ from token_broker.resolving.credentials import select_grant
 def offer(caller: Caller, services: Sequence[str]) -> dict[str, Any]:
     """Return `{organization, user, roles, all_roles, services}`; `all_roles` is empty unless an administrator asks.
 
-    Without `services`, all that the caller's roles use are offered. Whether a provider's app is configured is read for
-    named services only.
+    Without `services`, all that the caller's roles use are offered.
     """
     names = tuple(dict.fromkeys(services)) or _default_services(caller)
     is_admin = caller.system_role == "admin"
@@ -30,7 +29,7 @@ def offer(caller: Caller, services: Sequence[str]) -> dict[str, Any]:
         "user": caller.user,
         "roles": list(caller.role_names),
         "all_roles": role_names(caller.organization) if is_admin else [],
-        "services": [_service_entry(caller, name, existing.values(), check_app=bool(services)) for name in names],
+        "services": [_service_entry(caller, name, existing.values()) for name in names],
     }
 
 
@@ -42,7 +41,7 @@ def _default_services(caller: Caller) -> tuple[str, ...]:
     return tuple(name for name in (*services_with_accounts(), *registered) if is_admin or name in modules)
 
 
-def _service_entry(caller: Caller, service: str, existing: Iterable[Grant], *, check_app: bool) -> dict[str, Any]:
+def _service_entry(caller: Caller, service: str, existing: Iterable[Grant]) -> dict[str, Any]:
     connected = [grant for grant in existing if service in grant.account.services]
     acting = select_grant(caller, connected, service)
     own = grants.personal_owner(caller.user)
@@ -58,10 +57,10 @@ def _service_entry(caller: Caller, service: str, existing: Iterable[Grant], *, c
         for grant in connected
     ]
     rows.sort(key=lambda row: (not row["own"], row["role"]))
-    return {"service": service, **_connection_options(caller, service, check_app=check_app), "grants": rows}
+    return {"service": service, **_connection_options(caller, service), "grants": rows}
 
 
-def _connection_options(caller: Caller, service: str, *, check_app: bool) -> dict[str, Any]:
+def _connection_options(caller: Caller, service: str) -> dict[str, Any]:
     """Return how an account can be connected: not at all where no administrator configured the provider."""
     from token_broker import providers
 
@@ -73,7 +72,7 @@ def _connection_options(caller: Caller, service: str, *, check_app: bool) -> dic
     return {
         "provider": name,
         "together": list(provider.services),
-        "consent": bool(provider.authorize_url) and (not check_app or _is_set_up(name)),
+        "consent": bool(provider.authorize_url) and _is_set_up(name),
         "keys": provider.key_pattern is not None,
     }
 

@@ -111,6 +111,18 @@ def test_a_person_may_deny(web: httpx2.Client) -> None:
     assert web.get(page).status_code == 404
 
 
+def test_a_one_time_link_answers_one_login(login: LocalLogin, web: httpx2.Client) -> None:
+    client_id = register(web).json()["client_id"]
+    link = login.one_time_link("ada", "http://127.0.0.1:3000/")
+    opened = web.get(link)
+    assert (opened.status_code, opened.headers["location"]) == (303, "http://127.0.0.1:3000/")
+    page = authorize(web, client_id).headers["location"]
+    landed = web.get(page)
+    assert (landed.status_code, "code=" in landed.headers["location"]) == (303, True)
+    assert web.get(link).status_code == 404
+    assert web.get(authorize(web, client_id).headers["location"]).status_code == 200, "the next login asks again"
+
+
 def test_an_unknown_person_cannot_be_chosen(web: httpx2.Client) -> None:
     page = authorize(web, register(web).json()["client_id"]).headers["location"]
     request = parse_qs(urlsplit(page).query)["request"][0]
