@@ -1,13 +1,13 @@
 """The list of batches: one's own, and for administrators those of everybody."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
 from mcpist.batch.ledger.listing import list_recent
 from mcpist.batch.ledger.records import Header
-from mcpist.people.administration import require_administrator
 
 PAGE_BATCHES = 20
 EXAMPLE = """mcpist batch --watch - <<'STEPS'
@@ -48,12 +48,9 @@ class Row:
 def show(visit: Visit) -> HttpResponse:
     """Show a page of the list; that of everybody only to administrators."""
     everybody = visit.request.query.get("of", "") == EVERYBODY
-    if everybody:
-        require_administrator(visit.caller, "batches of others")
-    caller = visit.caller
-    page = list_recent(
-        caller.organization, None if everybody else caller.user, visit.request.query.get("before", ""), PAGE_BATCHES
-    )
+    with visit.administration.permitted("batches.list") if everybody else nullcontext():
+        user = None if everybody else visit.caller.user
+        page = list_recent(visit.caller.organization, user, visit.request.query.get("before", ""), PAGE_BATCHES)
     return visit.page(
         "batches/list.html", rows=rows(page.batches), cursor=page.cursor, everybody=everybody, example=EXAMPLE
     )

@@ -1,6 +1,8 @@
+import ast
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from mcpist.people.organization import Organization, User
 from mcpist.settings import settings
 from mcpist.telemetry import audit_search
 
+ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.usefixtures("organization")
 
 
@@ -179,3 +182,18 @@ def test_a_transient_failure_is_no_refusal(ada: Administration) -> None:
 def test_the_operator_has_no_roles() -> None:
     caller: Caller = operator("acme")
     assert (caller.user, caller.system_role, caller.roles, caller.proof) == ("operator", "admin", (), None)
+
+
+def test_no_door_and_no_module_changes_an_organization_without_a_row() -> None:
+    changing = {"change", "create", "replace_organization", "put_organization", "put_role", "put_user"}
+    found: dict[str, set[str]] = {}
+    for folder in ("functions", "layers/core", "layers/services"):
+        for file in (ROOT / folder).rglob("*.py"):
+            for call in (node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Call)):
+                if ast.unparse(call.func) in {f"directory.{name}" for name in changing}:
+                    given = {keyword.arg for keyword in call.keywords}
+                    assert "journal" in given, f"{file}:{call.lineno}"
+                    found.setdefault(file.name, set()).add(ast.unparse(call.func))
+    assert found == {
+        "administration.py": {f"directory.{name}" for name in ("change", "create", "replace_organization")}
+    }

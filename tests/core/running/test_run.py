@@ -11,7 +11,7 @@ import pytest
 from mcpist.aws import clients
 from mcpist.aws.attributes import Item
 from mcpist.aws.table import Table
-from mcpist.caller import Caller, Proof, Role
+from mcpist.caller import Caller, ClientInfo, Proof, Role
 from mcpist.errors import (
     ConnectionRequired,
     InvalidArguments,
@@ -171,9 +171,11 @@ def test_a_warm_read_costs_one_aws_request(vendor: Vendor) -> None:
 
 
 def test_a_write_leaves_its_intent_and_its_outcome(vendor: Vendor) -> None:
-    vendor.run("create_item", name="a")
+    vendor.brought("create_item", who=replace(UMA, client=ClientInfo("code", "1.2", "c-1")), name="a")
     assert vendor.outcomes() == ["started", "succeeded"]
-    assert [row["account"] for row in vendor.rows()] == ["uma@shop", "uma@shop"]
+    for row in vendor.rows():
+        client = (row["client_name"], row["client_version"], row["client_id"])
+        assert (row["account"], *client) == ("uma@shop", "code", "1.2", "c-1")
     assert len(vendor.tokens) == 2  # the broker was asked once
 
 
