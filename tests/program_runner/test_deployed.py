@@ -62,6 +62,8 @@ def aws(programs: dict[str, Path]) -> Iterator[EmbeddedAws]:
         patch.setenv("PROGRAM_RUNNER", aws.resource("ProgramRunnerFunction.Alias"))
         forget_all()
         yield aws
+    _client().close()
+    _client.cache_clear()
 
 
 def run(program: Path, *arguments: str, files: Any = None, seconds: float = 25, **fields: Any) -> ProgramResult:

@@ -1,6 +1,6 @@
 """What a hostile program can do in the room without rights: nothing beyond its folder, its time and its shares.
 
-Every test runs in namespaces, as this machine has them, and without, as on Lambda.
+A test runs in namespaces, as this machine has them, and without, as on Lambda, unless they make no difference.
 """
 
 import errno
@@ -22,6 +22,8 @@ from program_runner.process import forbid_inspection
 from tests.program_runner.conftest import Run
 
 TEXT = [{"glob": "**", "content_type": "text/plain"}]
+AS_ON_LAMBDA = pytest.mark.parametrize("hostile", ["no namespaces"], indirect=True)
+"""For what namespaces do not change."""
 REFUSED = (errno.EPERM, errno.EACCES, errno.ENOENT, errno.ESRCH)
 
 
@@ -90,6 +92,7 @@ def test_a_thousand_forks_are_ended_and_none_is_left(hostile: Run) -> None:
     assert _processes("fork") == before
 
 
+@AS_ON_LAMBDA
 def test_two_gigabytes_in_one_file_are_stopped_at_its_limit(hostile: Run) -> None:
     error = refused(ProgramLimitReached, hostile, "write", limits={"file_bytes": 3_000_000})
     assert error.details["limit"] == 3_000_000
@@ -100,6 +103,7 @@ def test_two_gigabytes_in_many_files_are_stopped_at_the_folders_limit(hostile: R
     assert error.details["resource"] == "bytes in its folder"
 
 
+@AS_ON_LAMBDA
 def test_memory_beyond_its_limit_is_not_given(hostile: Run) -> None:
     result = hostile("swell", limits={"memory_bytes": 1 << 28})
     assert result.exit_code == 1
@@ -121,11 +125,13 @@ def test_a_grandchild_that_is_left_behind_holds_nothing_up_and_is_ended(hostile:
     assert _processes("left-behind") == 0
 
 
+@AS_ON_LAMBDA
 def test_a_hundred_megabytes_of_output_end_it(hostile: Run) -> None:
     error = refused(AnswerTooLarge, hostile, "shout", limits={"stdout_bytes": 100_000})
     assert error.details["limit_bytes"] == 100_000
 
 
+@AS_ON_LAMBDA
 def test_of_its_standard_error_only_the_end_is_kept(hostile: Run) -> None:
     result = hostile("complain")
     assert result.exit_code == 3
@@ -133,26 +139,31 @@ def test_of_its_standard_error_only_the_end_is_kept(hostile: Run) -> None:
     assert result.stderr_tail.endswith("the end")
 
 
+@AS_ON_LAMBDA
 def test_what_hangs_ends_in_time(hostile: Run) -> None:
     assert refused(Timeout, hostile, "hang", limits={"seconds": 0.3}).code == "TIMEOUT"
 
 
+@AS_ON_LAMBDA
 def test_a_death_by_a_signal_is_a_result_that_names_it(hostile: Run) -> None:
     result = hostile("die")
     assert (result.exit_code, result.signal) == (None, "SIGSEGV")
 
 
+@AS_ON_LAMBDA
 @pytest.mark.parametrize("target", ["/proc/self/environ", "/etc/passwd", "../../x", "/dev/zero"])
 def test_no_link_is_followed_out_of_its_folder(hostile: Run, target: str) -> None:
     error = refused(OutputRefused, hostile, "link", target, outputs=TEXT)
     assert "out.txt" in error.details["problem"]
 
 
+@AS_ON_LAMBDA
 def test_a_folder_that_leads_elsewhere_has_no_outputs(hostile: Run, tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("canary")
     assert hostile("link_folder", str(tmp_path / "secret.txt"), outputs=TEXT).outputs == ()
 
 
+@AS_ON_LAMBDA
 @pytest.mark.parametrize("name", [b"a\nb", b"a\x1bb", b"\xff\xfe", b"back\\slash", "\u202etxt".encode()])
 def test_outputs_with_strange_names_are_refused_without_their_characters(hostile: Run, name: bytes) -> None:
     error = refused(OutputRefused, hostile, "name", name.hex(), outputs=TEXT)
@@ -160,14 +171,17 @@ def test_outputs_with_strange_names_are_refused_without_their_characters(hostile
     assert str(error).isascii()
 
 
+@AS_ON_LAMBDA
 def test_a_pipe_is_no_output_and_holds_nobody_up(hostile: Run) -> None:
     assert "no file" in refused(OutputRefused, hostile, "pipe", outputs=TEXT).details["problem"]
 
 
+@AS_ON_LAMBDA
 def test_a_file_beside_its_folder_is_no_output_and_is_gone(hostile: Run) -> None:
     assert hostile("name", b"../x".hex(), outputs=TEXT).outputs == ()
 
 
+@AS_ON_LAMBDA
 def test_a_folder_that_it_closed_is_removed(hostile: Run) -> None:
     hostile("close")
 

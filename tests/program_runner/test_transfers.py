@@ -8,7 +8,7 @@ import pytest
 from mcpist.errors import IntegrityError, OutputRefused, StoreUnavailable
 from mcpist.programs.messages import InputFile, Upload
 from program_runner.programs.outputs import FoundOutput
-from program_runner.programs.transfers import content_of, deliver
+from program_runner.programs.transfers import _client, content_of, deliver
 from tests.core.loopback import Reply, Service, listening
 
 CONTENT = b"what the door means"
@@ -22,6 +22,8 @@ def bucket() -> Iterator[Service]:
     service = Service()
     with listening(service.server):
         yield service
+    _client().close()
+    _client.cache_clear()
 
 
 def staged(bucket: Service, content: bytes = b"content") -> InputFile:
