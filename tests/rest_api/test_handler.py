@@ -71,6 +71,7 @@ def test_a_defect_is_answered_without_its_message(rest: RestClient) -> None:
     answer = handle(event)
     assert (answer.status, answer.json["code"]) == (500, "INTERNAL_ERROR")
     assert "http" not in answer.json["error"]
+    assert "'http'" not in answer.text
 
 
 @pytest.mark.parametrize("event", sorted(file.stem for file in EVENTS.glob("rest_api_*.json")))
