@@ -12,6 +12,7 @@ from markupsafe import Markup
 from console import assets
 from console.texts import Texts
 from mcpist.memory import cached
+from mcpist.running.confirmation import quote as quote_json
 from mcpist.visible_text import visible
 from mcpist_services import key_example, key_page, provider_title, title
 
@@ -35,7 +36,7 @@ def environment() -> Environment:
         auto_reload=False,
     )
     made.filters |= {"shown": _shown, "shown_lines": _shown_lines, "title_of": title, "moment": _moment, "day": _day}
-    made.filters |= {"duration": _duration, "json_text": _json_text}
+    made.filters |= {"duration": _duration, "json_text": _json_text, "one_line": quote_json}
     made.globals |= {"asset": assets.address, "service_path": service_path, "provider_title": provider_title}
     made.globals |= {"key_page": key_page, "key_example": key_example}
     return made

@@ -21,6 +21,7 @@ from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from tests.console.conftest import Browser, audited
 from tests.mcp_endpoint.ledger_driver import LedgerDriver
+from tests.services.rag.bucket import store
 
 FIND = {"id": "find", "module": "rag", "tool": "list_tags", "output": True}
 READ = {"id": "read", "module": "rag", "tool": "list_docs", "after": ["find"], "output": True}
@@ -48,11 +49,12 @@ def destroyer(uma: Browser) -> Iterator[Browser]:
     directory.access_cache.clear()
 
 
-def ask(login: LocalLogin) -> str:
+def ask(login: LocalLogin, *steps: dict[str, Any]) -> str:
     """Submit a batch that destroys something, as a program does, and return the id of the question."""
     permissions = permissions_of(login)
-    prepared = submission.prepare(permissions, [DROP, FIND], 60, "request-0")
-    context = {"commands": [DROP, FIND], "timeout": 60}
+    commands = list(steps or (DROP, FIND))
+    prepared = submission.prepare(permissions, commands, 60, "request-0")
+    context = {"commands": commands, "timeout": 60}
     with pytest.raises(ConfirmationPending) as pending:
         prepared.submit(permissions, Consent(can_ask=True), context)
     return str(pending.value.details["confirmation"])
@@ -225,6 +227,16 @@ def test_names_from_outside_are_text(uma: Browser, login: LocalLogin) -> None:
     assert "\\u{202E}" in uma.get(f"/batches?id={head.batch}&step=a-b")["body"]
 
 
-@pytest.mark.parametrize("query", ["id=b_x", "id=%3Cb%3E", "confirm=b_0123456789abcdef", "before=x"])
-def test_a_query_that_names_nothing_is_answered_with_a_page(uma: Browser, query: str) -> None:
-    assert uma.get(f"/batches?{query}")["statusCode"] in {400, 404}
+def test_a_query_that_names_nothing_is_answered_with_a_page(uma: Browser) -> None:
+    for query in ("id=b_x", "id=%3Cb%3E", "confirm=b_0123456789abcdef", "before=x"):
+        assert uma.get(f"/batches?{query}")["statusCode"] in {400, 404}, query
+
+
+def test_a_question_says_which_elements_a_step_destroys_now(destroyer: Browser, login: LocalLogin) -> None:
+    for path in ("a.md", "b.md"):
+        store(path)
+    each = {**DROP, "each": "${docs.items}", "params": {"path": "${each.path}"}}
+    question = ask(login, {"id": "docs", "module": "rag", "tool": "list_docs"}, each)
+    page = unescape(destroyer.get(f"/batches?confirm={question}")["body"])
+    assert "2 now" in page
+    assert '{"path":"b.md"}' in page

@@ -91,6 +91,6 @@ def test_nobody_else_reads_a_file(ada: Browser, login: LocalLogin) -> None:
         assert "canary" not in answer["body"]
 
 
-@pytest.mark.parametrize("query", ["sha256=x", "sha256=../../etc", "from=-1", "sha256=" + "0" * 64])
-def test_a_query_that_names_no_file_is_answered_with_a_page(uma: Browser, query: str) -> None:
-    assert uma.get(f"/files?{query}")["statusCode"] in {400, 404}
+def test_a_query_that_names_no_file_is_answered_with_a_page(uma: Browser) -> None:
+    for query in ("sha256=x", "sha256=../../etc", "from=-1", "sha256=" + "0" * 64):
+        assert uma.get(f"/files?{query}")["statusCode"] in {400, 404}, query

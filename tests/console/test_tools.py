@@ -61,9 +61,9 @@ def test_only_tools_whose_account_is_connected_are_found_by_that_filter(uma: Bro
     assert search(uma, module="rag", connected="no") == [], "it needs no account"
 
 
-@pytest.mark.parametrize("query", [{"effect": "x"}, {"page": "0"}, {"page": "1" * 9}, {"connected": "maybe"}])
-def test_a_value_that_no_filter_has_is_refused(uma: Browser, query: dict[str, str]) -> None:
-    assert uma.get(f"/tools?{urlencode(query)}")["statusCode"] == 400
+def test_a_value_that_no_filter_has_is_refused(uma: Browser) -> None:
+    for query in ({"effect": "x"}, {"page": "0"}, {"page": "1" * 9}, {"connected": "maybe"}):
+        assert uma.get(f"/tools?{urlencode(query)}")["statusCode"] == 400, query
 
 
 def test_a_page_after_the_last_is_empty(uma: Browser) -> None:
@@ -175,15 +175,17 @@ def test_pages_of_tools_stay_small_and_their_requests_the_same(uma: Browser, aws
     assert all(requests == counted[0] for requests in counted), counted
 
 
-@pytest.mark.parametrize("text", ['"><script>alert(1)</script>', "'\"><svg onload=x>", "\u202ekcab", "{{7*7}}"])
-def test_what_a_person_types_comes_back_as_text(uma: Browser, text: str) -> None:
-    for query in ({"q": text}, {"module": text}, {"tag": text}, {"tool": f"rag.{text}"}, {"connect": text}):
-        answer = uma.get(f"/tools?{urlencode(query)}")
-        assert "<script>alert" not in answer["body"]
-        assert "<svg onload" not in answer["body"]
-    tried = uma.post("/tools", [("action", "try"), ("tool", "rag.search_docs"), ("arg.query", text)])["body"]
-    assert "<script>alert" not in tried
-    assert "<svg onload" not in tried
+def test_what_a_person_types_comes_back_as_text(uma: Browser) -> None:
+    for text in ('"><script>alert(1)</script>', "'\"><svg onload=x>", "\u202ekcab", "{{7*7}}"):
+        pages = [uma.get(f"/tools?{urlencode({name: value})}")["body"] for name, value in typed(text)]
+        form = [("action", "try"), ("tool", "rag.search_docs"), ("arg.query", text)]
+        for page in (*pages, uma.post("/tools", form)["body"]):
+            assert "<script>alert" not in page
+            assert "<svg onload" not in page
+
+
+def typed(text: str) -> list[tuple[str, str]]:
+    return [("q", text), ("module", text), ("tag", text), ("tool", f"rag.{text}"), ("connect", text)]
 
 
 def test_fields_become_arguments_of_their_types() -> None:

@@ -69,6 +69,7 @@ def test_a_destructive_batch_starts_once_when_it_is_confirmed(destroyer: RestCli
     assert (asked.status, asked.json["code"]) == (428, "CONFIRMATION_REQUIRED")
     assert [step["id"] for step in asked.json["details"]["destructive"]] == ["drop"]
     batch = asked.json["details"]["confirmation"]
+    assert asked.json["details"]["url"] == f"https://mcp.example.com/batches?confirm={batch}"
     assert destroyer.get(f"/v1/batches/{batch}").status == 404
     first = destroyer.post(f"/v1/batches/{batch}/confirm")
     again = destroyer.post(f"/v1/batches/{batch}/confirm")

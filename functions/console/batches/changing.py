@@ -31,7 +31,7 @@ def resume(visit: Visit) -> HttpResponse:
     context = {"resume": visit.request.form_value("id"), "again": again, "timeout": DEFAULT_BATCH_TIMEOUT_SECONDS}
     prepared = submission.prepare_described(visit.permissions, context, visit.request_id)
     try:
-        head = prepared.submit(visit.permissions, ASKED, context)
+        head = prepared.submit(visit.permissions, ASKED, context, seconds=visit.remaining)
     except ConfirmationPending as question:
         return visit.redirect(_address(confirm=question.details["confirmation"]))
     return visit.redirect(_address(id=head.batch), done="batch_resumed")

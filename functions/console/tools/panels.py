@@ -26,7 +26,7 @@ def tool_panel(visit: Visit, name: str, *, tried: bool = False) -> Mapping[str, 
     try:
         entry, tool = _find(permissions, name, everything=visit.is_administrator)
     except McpistError:
-        return {"name": name, "entry": None, "why": reasons(visit, name)}
+        return {"name": name, "entry": None, "tried": False, "why": reasons(visit, name)}
     example = next((dict(one["parameters"]) for one in tool.examples), {})
     parameters = parameters_of(tool.input_schema)
     if tried and entry.source not in TRIED_SOURCES:

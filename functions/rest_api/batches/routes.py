@@ -9,7 +9,7 @@ from mcpist.aws.codec import pack
 from mcpist.batch.execution import submission
 from mcpist.batch.execution.submission import Submission
 from mcpist.batch.ledger.records import Header
-from mcpist.errors import BatchNotFound, InvalidRequest
+from mcpist.errors import BatchNotFound, ConfirmationPending, InvalidRequest
 from mcpist.people import questions
 from mcpist.running.confirmation import Consent
 from rest_api.batches.models import BatchPlan, BatchRequest, BatchView, ResumeRequest, WaitSeconds
@@ -103,7 +103,12 @@ def _prepare(request: dict[str, Any]) -> Submission:
 def _submit(submitted: Submission, request: dict[str, Any], wait: float) -> Response[BatchView | BatchPlan]:
     if submitted.destructive and len(pack(request)) > MAX_CONTEXT_BYTES:
         raise InvalidRequest(field="commands", problem="a batch that must be confirmed cannot be so large")
-    return _follow(submitted.submit(current().permissions, ASKED, request, seconds=current().remaining), wait)
+    try:
+        head = submitted.submit(current().permissions, ASKED, request, seconds=current().remaining)
+    except ConfirmationPending as pending:
+        question = pending.details["confirmation"]
+        raise pending.with_details(url=f"{current().request.public_url}/batches?confirm={question}") from None
+    return _follow(head, wait)
 
 
 def _follow(head: Header, wait: float) -> Response[BatchView | BatchPlan]:
