@@ -16,6 +16,10 @@ class ConsolePage:
 
 PAGES = (
     ConsolePage("/", "Welcome", "ようこそ"),
+    ConsolePage("/tools", "What do you want to do?", "何をしたいですか"),
+    ConsolePage("/tools?tool=rag.search_docs", "How it is called", "呼び出し方"),
+    ConsolePage("/batches", "Graphs of tool calls", "ツール呼び出しのグラフ"),
+    ConsolePage("/files", "Large results", "保存された大きな結果"),
     ConsolePage("/connect", "Your accounts", "接続しているアカウント"),
     ConsolePage("/connect/github", "Connect GitHub", "GitHub を接続"),
     ConsolePage("/profile", "Sign out everywhere", "すべてのブラウザーでサインアウト"),
