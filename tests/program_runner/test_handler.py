@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from program_runner.confinement import kernel
 from program_runner.handler import handler
 
 CONTEXT: Any = SimpleNamespace(aws_request_id="r1", function_name="f", memory_limit_in_mb=1, invoked_function_arn="a")
@@ -53,6 +54,36 @@ def test_the_functions_process_can_be_inspected_by_nobody() -> None:
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "0"
     assert ctypes.CDLL(None).prctl(3) == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this protection")
+@pytest.mark.parametrize(("call", "is_read"), [("None", True), ("forbid_inspection()", False)])
+def test_a_process_that_forbids_its_inspection_is_read_by_no_other_of_its_user(call: str, is_read: bool) -> None:
+    """Without capabilities, which would make a difference between two processes of root."""
+    functions = Path(__file__).parents[2] / "functions"
+    ours = f"import sys; sys.path.insert(0, {str(functions)!r}); from program_runner.process import forbid_inspection"
+    waiting = [sys.executable, "-I", "-c", f"{ours}; {call}; print('ready', flush=True); sys.stdin.read()"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        waiting,
+        stdin=pipe,
+        stdout=pipe,
+        env={"A": "canary"},
+        preexec_fn=without_rights,  # noqa: PLW1509 - what it calls takes no lock
+    ) as target:
+        assert target.stdin is not None
+        assert target.stdout is not None
+        assert target.stdout.readline() == b"ready\n"
+        read = ["/bin/cat", f"/proc/{target.pid}/environ"]
+        found = subprocess.run(read, capture_output=True, preexec_fn=without_rights, check=False)
+        target.stdin.close()
+    assert (b"canary" in found.stdout) is is_read
+    assert (found.returncode == 0) is is_read
+
+
+def without_rights() -> None:
+    if os.geteuid() == 0:
+        kernel.drop_capabilities()
 
 
 def make(folder: Path, name: str, content: bytes, mode: int = 0o755) -> str:
