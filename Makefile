@@ -69,7 +69,7 @@ cover: .venv/.synced ## Run the tests of files and programs; 95 % of the branche
 	@$(RUN) coverage erase
 	@PYTHONPATH=functions $(RUN) coverage run -m pytest -q -p no:xdist $(COVERED)
 	@$(RUN) coverage combine --quiet
-	@for room in 'layers/*/files/*' 'layers/*/programs/*' 'functions/program_runner/*'; do $(RUN) coverage report --include "$$room" || exit 1; done
+	@for room in 'layers/**/files/*' 'layers/**/programs/*' 'functions/program_runner/*'; do $(RUN) coverage report --include "$$room" || exit 1; done
 
 scan: .venv/.synced ## Search what CloudFormation sees for weak settings; infra/checkov.yaml says what is skipped and why.
 	@mkdir -p "$(SCAN_DIR)"
