@@ -1,4 +1,4 @@
-"""What a supervisor is told, and what it tells: JSON lines over one socket."""
+"""The order to a supervisor, and its report: JSON lines over one socket."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""What a program leaves: the files of its folder that its declaration names, and nothing that a link leads to."""
+"""The outputs of a program: the files of its folder that its declaration names, and nothing that a link leads to."""
 
 import os
 import stat

@@ -152,18 +152,7 @@ async def child(
     program = shutil.which(command, path=environment.get("PATH"))
     if program is None:
         raise FileNotFoundError(command)
-    control, theirs = socket.socketpair()
-    pipe = asyncio.subprocess.PIPE
-    with theirs:
-        process = await asyncio.create_subprocess_exec(
-            *supervisor_command(theirs.fileno()),
-            stdin=pipe,
-            stdout=pipe,
-            stderr=pipe,
-            env=inherited_environment(),
-            pass_fds=[theirs.fileno()],
-            start_new_session=True,
-        )
+    process, control = await _start_supervisor()
     control.sendall(_order((program, *arguments), environment, surroundings).encode())
     running = ChildProcess(process, control, faults, limit)
     faults.is_fresh = running.is_fresh
@@ -176,6 +165,23 @@ async def child(
             with anyio.CancelScope(shield=True):
                 await running.end()
             tasks.cancel_scope.cancel()
+
+
+async def _start_supervisor() -> tuple[asyncio.subprocess.Process, socket.socket]:
+    """Start a supervisor, which waits for its order at the socket."""
+    control, theirs = socket.socketpair()
+    pipe = asyncio.subprocess.PIPE
+    with theirs:
+        process = await asyncio.create_subprocess_exec(
+            *supervisor_command(theirs.fileno()),
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            env=inherited_environment(),
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+        )
+    return process, control
 
 
 def _order(command: tuple[str, ...], environment: dict[str, str], surroundings: Surroundings) -> Order:

@@ -1,1 +1,1 @@
-"""What a door and `program_runner` say to each other: one run of a program, or one request to a stdio MCP server."""
+"""The messages between a door and `program_runner`: one run of a program, or one request to a stdio MCP server."""

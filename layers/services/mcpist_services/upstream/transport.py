@@ -1,4 +1,4 @@
-"""What carries the messages to a server over HTTP; one that speaks over stdio is reached through the program runner."""
+"""The transport to a server over HTTP; one that speaks over stdio is reached through the program runner."""
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
