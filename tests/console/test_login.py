@@ -1,5 +1,6 @@
 """The pages' login at the issuer."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -7,6 +8,7 @@ import pytest
 
 from console import cookies, login
 from mcpist import settings
+from mcpist.telemetry import audit_search
 from tests.conftest import AUDIENCE, PUBLIC_URL
 from tests.console.conftest import CLIENT, Browser
 
@@ -148,3 +150,45 @@ def test_the_issuers_metadata_is_read_once_an_hour(browser: Browser) -> None:
     assert login.metadata() is first
     assert browser.get("/connect")["statusCode"] == 303
     assert login.metadata() is first
+
+
+def test_a_login_never_continues_a_session_that_the_browser_had(browser: Browser) -> None:
+    """An attacker may have put a session of their own into the browser."""
+    attacker = Browser(browser.login)
+    attacker.log_in("ada")
+    name = "__Host-mcpist-session"
+    planted = attacker.cookies[name]
+    browser.cookies[name] = planted
+    landed = browser.get(browser.decide(browser.get("/profile?again=1"), sub="uma"))
+    assert landed["statusCode"] == 303
+    assert browser.cookies[name] != planted
+    assert "<b>uma</b>" in browser.get("/profile")["body"]
+    assert "<b>ada</b>" in attacker.get("/profile")["body"]
+
+
+def test_a_person_signs_out_here_there_and_everywhere(uma: Browser) -> None:
+    name = "__Host-mcpist-session"
+    other, third = Browser(uma.login), Browser(uma.login)
+    other.log_in("uma")
+    third.log_in("uma")
+    stolen = dict(third.cookies)
+    assert third.submit("/profile", having="sign_out")["headers"]["location"] == f"{PUBLIC_URL}/signed-out"
+    assert name not in third.cookies
+    third.cookies = stolen
+    assert third.get("/profile")["statusCode"] == 303, "a stolen cookie leads to the login"
+    assert other.get("/profile")["statusCode"] == 200
+    uma.submit("/profile", having="sign_out_everywhere")
+    assert other.get("/profile")["statusCode"] == 303
+    assert "You are signed out" in uma.get("/signed-out")["body"]
+
+
+@pytest.mark.parametrize("path", ["/users", "/roles", "/logs", "/modules"])
+def test_an_administrators_page_is_refused_to_others_with_a_row(uma: Browser, path: str) -> None:
+    answer = uma.get(path)
+    assert (answer["statusCode"], "This page is not for you" in answer["body"]) == (403, True)
+    now = datetime.now(UTC)
+    filters = audit_search.Filters(user="uma", tool=f"console.{path[1:]}")
+    page = audit_search.find(
+        "acme", since=now - timedelta(minutes=5), until=now + timedelta(minutes=1), filters=filters
+    )
+    assert page.rows[0]["outcome"] == "AUTHORIZATION_ERROR"

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -167,3 +168,7 @@ def test_a_missing_dialect_is_named(package: Path, monkeypatch: pytest.MonkeyPat
         broker_providers.find("slack")
     mcpist_services.consent.cache_clear()
     sys.modules.pop("mcpist_services.slack")
+
+
+def test_every_service_declares_the_name_that_people_know_it_by() -> None:
+    assert [name for name in NAMES if not hasattr(import_module(f"mcpist_services.{name}"), "TITLE")] == []

@@ -22,5 +22,12 @@ PAGES = (
     ConsolePage("/files", "Large results", "保存された大きな結果"),
     ConsolePage("/connect", "Your accounts", "接続しているアカウント"),
     ConsolePage("/connect/github", "Connect GitHub", "GitHub を接続"),
+    ConsolePage("/tools", "Tools", "ツール"),
+    ConsolePage("/batches", "Batches", "バッチ"),
+    ConsolePage("/files", "Files", "ファイル"),
+    ConsolePage("/logs", "Logs", "ログ", administrators=True),
+    ConsolePage("/users", "Users", "ユーザー", administrators=True),
+    ConsolePage("/roles", "Roles", "ロール", administrators=True),
+    ConsolePage("/modules", "Modules", "モジュール", administrators=True),
     ConsolePage("/profile", "Sign out everywhere", "すべてのブラウザーでサインアウト"),
 )

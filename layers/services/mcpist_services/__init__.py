@@ -26,7 +26,7 @@ NAMES = (
 def title(service: str) -> str:
     """Return the name that people know a service by; a service outside the table has no other than its own."""
     if service in NAMES:
-        return str(import_module(f"{__name__}.{service}").TITLE)
+        return str(getattr(import_module(f"{__name__}.{service}"), "TITLE", service))
     account = _imported_account(service)
     return account.title if account else service
 
