@@ -133,7 +133,7 @@ def use_rest(user: McpUser) -> None:
 
 
 def use_console(deployment: LocalDeployment) -> None:
-    """Confirm a batch of a new shape, watch it, keep a result as a file, resume another, try a tool and switch one."""
+    """Confirm a batch of a new shape, watch it, keep a result, resume it, try a tool, switch one, and sign out."""
     with rest_client(deployment, deployment.token(ADMINISTRATOR)) as rest:
         chain = [{"id": f"c{n}", **TAGS, "output": True, "after": [f"c{n - 1}"] if n else []} for n in range(7)]
         delete = {"id": "delete", "module": "rag", "tool": "delete_doc", "params": {"path": "none.md"}, "after": "c6"}
@@ -154,6 +154,8 @@ def use_console(deployment: LocalDeployment) -> None:
         assert "What a model reads" in tried.text
         for action in ("disable", "enable"):
             _submit(browser, "/tools", action=action, name="rag.list_tags", back="tool")
+        assert "modules.enable" in browser.get("/logs").text
+        _submit(browser, "/profile", action="sign_out")
 
 
 @contextmanager
