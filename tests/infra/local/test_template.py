@@ -64,7 +64,8 @@ def test_a_route_leads_by_its_integration_to_a_function(template: Template) -> N
 def test_tables_keep_their_keys_and_indexes(template: Template) -> None:
     audit = next(table for table in template.tables if table.id == "Audit")
     assert [key["AttributeName"] for key in audit.definition["KeySchema"]] == ["pk", "sk"]
-    assert [index["IndexName"] for index in audit.definition["GlobalSecondaryIndexes"]] == ["by_user", "by_service"]
+    indexes = [index["IndexName"] for index in audit.definition["GlobalSecondaryIndexes"]]
+    assert indexes == ["by_user", "by_service", "by_failure"]
     assert all(table.definition["BillingMode"] == "PAY_PER_REQUEST" for table in template.tables)
 
 
