@@ -138,7 +138,8 @@ def test_the_pages_for_people_are_read_by_no_other_page(
         page.open(origin)
         page.wait_until(f"location.origin === '{origin}'")
         for options in ({}, {"credentials": "include"}, {"headers": VERSION}):
-            assert "error" in fetched(page, deployment.connect_url, **options)
+            for address in (deployment.connect_url, f"{deployment.aws.api_url}/signed-out"):
+                assert "error" in fetched(page, address, **options)
 
 
 def test_a_user_who_sends_too_much_at_once_is_served_the_limit_and_one_more_for_each_sandbox(
