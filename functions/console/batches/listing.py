@@ -11,8 +11,8 @@ from mcpist.batch.ledger.records import Header
 
 PAGE_BATCHES = 20
 EXAMPLE = """mcpist batch --watch - <<'STEPS'
-{"id":"find","module":"rag","tool":"search_docs","params":{"query":"token broker"}}
-{"id":"read","module":"rag","tool":"get_doc","params":{"path":"${find.items[0].path}"},"output":true}
+{"id":"find","module":"documents","tool":"search_docs","params":{"query":"token broker"}}
+{"id":"read","module":"documents","tool":"get_doc","params":{"path":"${find.items[0].path}"},"output":true}
 STEPS"""
 EVERYBODY = "everybody"
 

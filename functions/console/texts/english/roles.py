@@ -25,7 +25,7 @@ TEXTS = {
     "choose_of": "Choose the tools of {module}",
     "destructive_note": "Only those that the role also permits one by one. People are asked before each such use.",
     "masks": "Masks",
-    "masks_note": 'One a line, such as github.* or *.get_*. A mask in "Never" wins. Ticked tools are written here as '
+    "masks_note": 'One a line, such as tracker.* or *.get_*. A mask in "Never" wins. Ticked tools are written here as '
     "well.",
     "allow": "Also permit",
     "deny": "Never",

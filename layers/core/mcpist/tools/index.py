@@ -111,7 +111,7 @@ class PromptEntry:
 
 
 type Material = ResourceEntry | PromptEntry
-"""A module's resource or prompt, whose masks are written like `rag.resources.*` or `notes.prompts.review`."""
+"""A module's resource or prompt, whose masks are written like `tracker.resources.*` or `notes.prompts.review`."""
 
 
 @dataclass(frozen=True, slots=True)
