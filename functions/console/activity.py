@@ -1,4 +1,4 @@
-"""What a person's tools did in the last days, from the rows of the audit."""
+"""A person's uses of tools in the last days, from the rows of the audit."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -20,7 +20,7 @@ class Bar:
     part_y: float
     part_height: float
     label: str
-    """What is below the bar."""
+    """The text below the bar."""
     value: int
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ClientLines:
-    """What to paste for one client."""
+    """The lines to paste for one client."""
 
     name: str
     place: str

@@ -1,4 +1,4 @@
-"""What programs get at addresses that are pages for people: whether the server runs, and where its tools are."""
+"""Answers for programs at addresses that are pages for people: whether the server runs, and where its tools are."""
 
 import time
 from datetime import UTC, datetime

@@ -19,7 +19,7 @@ MAX_CACHED_SESSIONS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """What a session says, as the broker opened it."""
+    """The content of a session, as the broker opened it."""
 
     organization: str
     user: str

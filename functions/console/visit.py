@@ -49,7 +49,7 @@ class Visit:
 
     @property
     def administration(self) -> Administration:
-        """What the person may change as an administrator."""
+        """The changes that the person may make as an administrator."""
         return Administration(self.caller, self.request_id, BrokerAccounts(self.caller))
 
     @property

@@ -39,7 +39,7 @@ class DecisionBody(Body):
 
 
 class RoleFindingBody(Body):
-    """What one role says about the tool."""
+    """The decision of one role about the tool."""
 
     role: str
     rule: Annotated[str, Field(description="What refuses it: module, deny, allow or destructive; empty if it permits")]

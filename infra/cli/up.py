@@ -68,17 +68,7 @@ def up(
     if not _is_loopback(host):
         _expose(host, allowed=allow_network)
     folder = (docs or ROOT / "docs").resolve()
-    if not folder.is_dir():
-        raise _not_found(f"{folder} is not a folder", "Name a folder with --docs.")
-    if upstreams and not upstreams.is_file():
-        hint = "Name a file like layers/config/upstreams.json with --upstreams."
-        raise _not_found(f"{upstreams} is not a file", hint)
-    if apis and not apis.is_dir():
-        raise _not_found(
-            f"{apis} is not a folder", "Name a folder of overlays with --apis; `mcpist api import` writes one."
-        )
-    if programs and not programs.exists():
-        raise _not_found(f"{programs} does not exist", "Name a declaration, or a folder of them, with --programs.")
+    _check_places(folder, upstreams, apis, programs)
     origins = {"AllowedOrigins": ",".join(allow_origin or ())}
     starting = run_local_deployment(
         host=host,
@@ -98,6 +88,20 @@ def up(
     except (HandlerImportError, TemplateError) as error:
         raise CommandError("INTERNAL_ERROR", str(error), "Correct it and start again.") from None
     sys.exit(0)
+
+
+def _check_places(docs: Path, upstreams: Path | None, apis: Path | None, programs: Path | None) -> None:
+    """Refuse a folder or a file that is not there."""
+    if not docs.is_dir():
+        raise _not_found(f"{docs} is not a folder", "Name a folder with --docs.")
+    if upstreams and not upstreams.is_file():
+        hint = "Name a file like layers/config/upstreams.json with --upstreams."
+        raise _not_found(f"{upstreams} is not a file", hint)
+    if apis and not apis.is_dir():
+        hint = "Name a folder of overlays with --apis; `mcpist api import` writes one."
+        raise _not_found(f"{apis} is not a folder", hint)
+    if programs and not programs.exists():
+        raise _not_found(f"{programs} does not exist", "Name a declaration, or a folder of them, with --programs.")
 
 
 def _serve(starting: AbstractContextManager[LocalDeployment], document: Document) -> None:

@@ -51,7 +51,7 @@ class ToolRow:
 
     @property
     def note(self) -> str:
-        """What to check before an approval, or else the description."""
+        """The warnings to check before an approval, or else the description."""
         return "; ".join(self.flags) or self.description
 
     def as_dict(self) -> dict[str, Any]:

@@ -17,14 +17,14 @@ class Bar:
 
     row: TimelineRow
     waits_from: int
-    """Where its last need ended."""
+    """The end of its last need."""
     begins: int
     width: int
     """0 for a step that never ran."""
 
     @property
     def seconds(self) -> float | None:
-        """How long it ran; None before its end."""
+        """The duration; None before its end."""
         row = self.row
         return None if row.started is None or row.ended is None else row.ended - row.started
 

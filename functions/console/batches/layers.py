@@ -25,7 +25,7 @@ class Layers:
     """The vertices of a graph in layers, and the lines between layers that follow each other."""
 
     steps: int
-    """How many steps there are; greater vertices are junctions and bends."""
+    """The number of steps; greater vertices are junctions and bends."""
     order: Sequence[Sequence[Vertex]]
     """For each layer its vertices, in their order."""
     lines: Sequence[tuple[Vertex, Vertex]]

@@ -32,7 +32,7 @@ class Row:
 
     head: Header
     outcomes: Mapping[str, int]
-    """How many steps ended in each way."""
+    """The number of steps that ended in each way."""
 
     @property
     def state(self) -> str:
@@ -41,7 +41,7 @@ class Row:
 
     @property
     def seconds(self) -> float | None:
-        """How long the batch ran; None before its end."""
+        """The duration of the batch; None before its end."""
         return self.head.changed_at - self.head.started_at if self.head.done and self.head.changed_at else None
 
 

@@ -23,7 +23,7 @@ class Box:
     """The step's id, as far as it has room."""
     tool: str
     seconds: float | None
-    """How long it ran, or has run so far."""
+    """The duration, so far where it still runs."""
     critical: bool
 
     @property

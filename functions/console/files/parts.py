@@ -24,7 +24,7 @@ class Part:
     first: int
     """The number of the first line or row, from 0 on."""
     total: int
-    """How many lines or rows the file has."""
+    """The number of lines or rows of the file."""
     lines: Sequence[str] = ()
     columns: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()

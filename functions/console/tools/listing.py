@@ -21,7 +21,7 @@ _ANSWERS = {"": None, "yes": True, "no": False}
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the query of the page asks for."""
+    """The filters that the query of the page names."""
 
     text: str
     filter: Filter

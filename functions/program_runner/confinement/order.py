@@ -47,7 +47,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Report:
-    """How the process ended, or why it did not start."""
+    """The end of the process, or the reason why it did not start."""
 
     isolation: tuple[str, ...] = ()
     exit_code: int | None = None

@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Where a server runs."""
+    """The place of a running server."""
 
     folder: str
     """Its working directory."""

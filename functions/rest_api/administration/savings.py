@@ -18,7 +18,7 @@ router = new_router()
 
 
 class Totals(BaseModel):
-    """What some runs did; sizes, times and tokens are those of the runs that succeeded."""
+    """The work of some runs; sizes, times and tokens are those of the runs that succeeded."""
 
     runs: int
     failed: int
@@ -33,13 +33,13 @@ class Totals(BaseModel):
 
 
 class CommandTotals(Totals):
-    """What the runs of one tool did."""
+    """The work of the runs of one tool."""
 
     command: str
 
 
 class Period(BaseModel):
-    """What was done in a day or a week."""
+    """The work of a day or a week."""
 
     period: Annotated[str, Field(description="A day such as 2026-11-22, or a week such as 2026-W47, in UTC")]
     runs: int
@@ -49,7 +49,7 @@ class Period(BaseModel):
 
 
 class ErrorRate(BaseModel):
-    """How often runs failed in one way."""
+    """The number of runs that failed in one way."""
 
     code: str
     runs: int
@@ -57,7 +57,7 @@ class ErrorRate(BaseModel):
 
 
 class Savings(Totals):
-    """What programs did between two moments."""
+    """The work of programs between two moments."""
 
     since: str
     until: str

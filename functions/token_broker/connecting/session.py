@@ -29,7 +29,7 @@ class Session(SealedToken):
     place = ("browser", "session")
 
     id: str
-    """What stays when the session is renewed; a secret of the browser's."""
+    """The part that stays when the session is renewed; a secret of the browser's."""
     began_at: int
     """The login, in epoch seconds."""
 

@@ -67,7 +67,7 @@ class DestructiveUse:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What the references of a step stand for at the time of the question, as the reads before it show."""
+    """The values that the references of a step stand for at the time of the question, as the reads before it show."""
 
     targets: Sequence[Mapping[str, Any]]
     """The params with their values: of the step, or of the first elements of its list."""

@@ -53,7 +53,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RoleFinding:
-    """What one role says about a tool, which only an administrator sees."""
+    """The decision of one role about a tool, which only an administrator sees."""
 
     role: str
     rule: str

@@ -91,7 +91,7 @@ class OutputRule(_Model):
 
 
 class StdoutRule(_Model):
-    """What becomes of the standard output."""
+    """The use of the standard output."""
 
     to: Literal["auto", "metadata", "file", "nothing"] = "auto"
     """`auto`: JSON goes to the answer's metadata, any other text to a file."""

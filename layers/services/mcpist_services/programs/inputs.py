@@ -19,7 +19,7 @@ _SUFFIXES: Mapping[str, str] = {JSON: ".json", MARKDOWN: ".md", PLAIN: ".txt", Y
 
 @dataclass(slots=True)
 class Staged:
-    """What a run is given."""
+    """The inputs of a run."""
 
     arguments: dict[str, Any]
     """The arguments, with paths in the run's folder in the place of files."""
