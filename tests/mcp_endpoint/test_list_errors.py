@@ -30,6 +30,7 @@ def test_a_defect_while_listing_shows_no_text_of_an_exception(method: Any) -> No
     defect = cast("Any", SimpleNamespace(secret="s3cret"))  # a role is expected
     exchange = Exchange(replace(CALLER, roles=(defect,)), "request-1", time.monotonic() + 10)
     context = SimpleNamespace(
+        meta=None,
         request=SimpleNamespace(scope={"mcpist.exchange": exchange}),
         session=SimpleNamespace(client_params=None),
         protocol_version="2026-07-28",

@@ -59,7 +59,7 @@ def test_a_server_is_registered_used_switched_off_and_removed(
         registered = rest.send("POST", "/v1/modules", {"name": "notes", "url": url, "description": "The notes"})
         assert [tool["state"] for tool in registered["tools"]] == ["new"]
         assert code_of(user, "call", **call) == "AUTHORIZATION_ERROR"
-        rest.send("PATCH", f"/v1/roles/{ROLE}", {"modules": [*role["modules"], "notes"]})
+        rest.send("PATCH", f"/v1/roles/{ROLE}", {"modules": [*role["modules"], "notes"], "allow": ["notes.*"]})
         assert code_of(user, "call", **call) == "TOOL_DISABLED"
         rest.send("POST", "/v1/modules/notes/approve", {})
         assert user.texts("call", **call) == ["echo"]
@@ -73,4 +73,4 @@ def test_a_server_is_registered_used_switched_off_and_removed(
         assert code_of(user, "batch", commands=[step]) == "MODULE_NOT_FOUND"
         assert rest.send("GET", f"/v1/roles/{ROLE}")["modules"] == role["modules"]
     finally:
-        rest.send("PATCH", f"/v1/roles/{ROLE}", {"modules": role["modules"]})
+        rest.send("PATCH", f"/v1/roles/{ROLE}", {"modules": role["modules"], "allow": role["allow"]})

@@ -39,7 +39,7 @@ KEY = "github_pat_canary"
 
 def sent(broker: FakeBroker) -> list[dict[str, Any]]:
     """Return what the messages ask for, apart from who asks."""
-    about = {"proof", "organization", "roles", "client", "correlation"}
+    about = {"proof", "organization", "roles", "client", "correlation", "traceparent"}
     return [{name: value for name, value in message.items() if name not in about} for message in broker.messages]
 
 

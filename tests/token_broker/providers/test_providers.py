@@ -87,7 +87,7 @@ def test_requests_to_notion_name_the_version_of_its_api(fake_of: Callable[[str],
 
 
 JIRA = "read:jira-work write:jira-work read:jira-user"
-BOARDS = "read:board-scope:jira-software read:sprint:jira-software write:sprint:jira-software"
+BOARDS = "read:project:jira read:board-scope:jira-software read:sprint:jira-software write:sprint:jira-software"
 CONSENTS: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
     "notion": ("https://api.notion.com/v1/oauth/authorize", ("notion",), {"owner": "user"}),
     "github": ("https://github.com/login/oauth/authorize", ("github",), {"scope": "repo read:user"}),

@@ -22,7 +22,7 @@ TEXTS = {
     "give": "Give it to a user",
     "tools_of": "{count} of {all} tools",
     "choose": "Choose tools",
-    "choose_of": "Choose the tools of {module}",
+    "choose_of": "Choose tools of {module}",
     "destructive_note": "Only those that the role also permits one by one. People are asked before each such use.",
     "masks": "Masks",
     "masks_note": 'One a line, such as tracker.* or *.get_*. A mask in "Never" wins. Ticked tools are written here as '

@@ -23,7 +23,7 @@ TEXTS = {
     "give": "ユーザーに割り当てる",
     "tools_of": "{all} 個中 {count} 個のツール",
     "choose": "ツールを選ぶ",
-    "choose_of": "{module} のツールを選ぶ",
+    "choose_of": "ツールを選ぶ: {module}",
     "destructive_note": "ロールが個別に許可したものだけです。使うたびに本人に確認します。",
     "masks": "マスク",
     "masks_note": "1 行に 1 つ、tracker.* や *.get_* のように書きます。「許可しない」が優先されます。"
