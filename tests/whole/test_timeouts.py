@@ -36,7 +36,7 @@ def test_a_service_that_says_nothing_or_half_an_answer_is_a_timeout(
 def test_every_door_answers_in_time_also_where_no_deadline_ends_the_work(
     deployment: LocalDeployment, tmp_path: Path
 ) -> None:
-    """Nobody opens the gate that the tool waits at; six requests are what two users may have in flight."""
+    """Nobody opens the gate that the tool waits at; four requests are no more than may be in flight."""
     connect(deployment, "uma-canary-token")
     gate = tmp_path / "gate"
     os.mkfifo(gate)
@@ -79,12 +79,10 @@ def test_every_door_answers_in_time_also_where_no_deadline_ends_the_work(
             pool.submit(call, USER, wait),
             pool.submit(call, USER, silent),
             pool.submit(read, USER),
-            pool.submit(rest, USER, "probe-wait", {"gate": path}),
             pool.submit(rest, ADMINISTRATOR, "probe-wait", {"gate": path}),
-            pool.submit(call, ADMINISTRATOR, wait),
         ]
         results = [answer.result() for answer in answers]
     assert time.monotonic() - began < INTEGRATION_TIMEOUT_SECONDS
-    assert [status for status, _ in results] == [200, 200, 200, 408, 408, 200]
+    assert [status for status, _ in results] == [200, 200, 200, 408]
     assert all("TIMEOUT" in text for _, text in results), results
     assert post(deployment, tokens[USER], "list_tools")[0] == 200

@@ -6,6 +6,7 @@ import pytest
 from mcpist.errors import InvalidArguments
 from mcpist.tools.call import ProxiedCall
 from mcpist.tools.index import ToolEntry
+from mcpist.tools.schema import parameter_lines
 from mcpist.tools.upstream_tool import UpstreamTool, effect_of
 from tests.core.loopback import Reply, serving
 
@@ -122,3 +123,16 @@ def test_a_schema_that_is_broken_leaves_the_check_to_its_server(schema: dict[str
     assert tool.validate({"path": "a"}) == {"path": "a"}
     assert tool.signature.startswith("read_file(")
     assert tool.words["name"] == "read_file"
+
+
+@pytest.mark.parametrize(
+    ("schema", "shown"),
+    [
+        ({"properties": {"deep": False}}, "{deep?: any}"),
+        ({"properties": {"deep": {"type": "string"}}, "required": 5}, "{deep?}"),
+        ({"properties": [], "type": "object"}, "object"),
+    ],
+)
+def test_odd_schemas_deep_in_an_argument_are_shown(schema: dict[str, Any], shown: str) -> None:
+    (line,) = parameter_lines({"properties": {"where": schema}})
+    assert line == f"where?: {shown}"

@@ -59,7 +59,8 @@ def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
 
 def parameter_lines(schema: Mapping[str, Any], *, leave_out: Collection[str] = ()) -> list[str]:
     """Return `owner`, `number: integer`, `state?: open|closed = open`, `since?: moment`; plain strings have no type."""
-    required = schema.get("required", [])
+    named = schema.get("required")
+    required = named if isinstance(named, list) else []
     properties = schema.get("properties", {})
     return [_parameter(name, spec, name in required) for name, spec in properties.items() if name not in leave_out]
 
@@ -150,13 +151,16 @@ def _parameter(name: str, spec: Mapping[str, Any], required: bool) -> str:
     text = name if required else f"{name}?"
     if kind != "string":
         text += f": {kind}"
-    if "default" not in spec:
+    if not isinstance(spec, Mapping) or "default" not in spec:
         return text
     default = spec["default"]
     return f"{text} = {default if isinstance(default, str) and default else json.dumps(default)}"
 
 
-def _kind(spec: Mapping[str, Any]) -> str:
+def _kind(spec: Any) -> str:
+    """Return the type of a value; an upstream's schema may be a boolean at any depth."""
+    if not isinstance(spec, Mapping):
+        return "any"
     if "enum" in spec:
         return "|".join(map(str, spec["enum"]))
     if "const" in spec:
@@ -167,7 +171,8 @@ def _kind(spec: Mapping[str, Any]) -> str:
         return f"[{_kind(spec.get('items', {}))}]"
     if spec.get("format") in LEGENDS:
         return str(spec["format"])
-    if 0 < len(spec.get("properties", ())) <= MAX_SHOWN_FIELDS:
+    fields = spec.get("properties")
+    if isinstance(fields, Mapping) and 0 < len(fields) <= MAX_SHOWN_FIELDS:
         return f"{{{', '.join(parameter_lines(spec))}}}"
     kind = spec.get("type", "object" if "$ref" in spec else "any")
     return "|".join(one for one in kind if one != "null") if isinstance(kind, list) else str(kind)
