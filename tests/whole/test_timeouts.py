@@ -1,7 +1,9 @@
 """Services that do not answer, on the embedded stack: every door says TIMEOUT before API Gateway gives up."""
 
+import json
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -49,7 +51,7 @@ def test_every_door_answers_in_time_also_where_no_deadline_ends_the_work(
 
     def call(person: Person, arguments: dict[str, Any]) -> tuple[int, str]:
         status, answer = post(deployment, tokens[person], "call", **arguments)
-        return status, answer["result"]["content"][0]["text"]
+        return status, json.dumps(answer)
 
     def rest(person: Person, name: str, parameters: dict[str, Any]) -> tuple[int, str]:
         answer = httpx2.post(
@@ -73,16 +75,23 @@ def test_every_door_answers_in_time_also_where_no_deadline_ends_the_work(
         )
         return answer.status_code, answer.text
 
-    began = time.monotonic()
+    def patient(request: Callable[..., tuple[int, str]], *arguments: Any) -> tuple[int, str, float]:
+        """An answer and its seconds, of a request that is sent again while others take all places."""
+        while True:
+            began = time.monotonic()
+            status, text = request(*arguments)
+            if status != 429:
+                return status, text, time.monotonic() - began
+            time.sleep(1)
+
     with ThreadPoolExecutor() as pool:
         answers = [
-            pool.submit(call, USER, wait),
-            pool.submit(call, USER, silent),
-            pool.submit(read, USER),
-            pool.submit(rest, ADMINISTRATOR, "probe-wait", {"gate": path}),
+            pool.submit(patient, call, USER, wait),
+            pool.submit(patient, call, USER, silent),
+            pool.submit(patient, read, USER),
+            pool.submit(patient, rest, ADMINISTRATOR, "probe-wait", {"gate": path}),
         ]
         results = [answer.result() for answer in answers]
-    assert time.monotonic() - began < INTEGRATION_TIMEOUT_SECONDS
-    assert [status for status, _ in results] == [200, 200, 200, 408]
-    assert all("TIMEOUT" in text for _, text in results), results
+    assert [status for status, _, _ in results] == [200, 200, 200, 408]
+    assert all("TIMEOUT" in text and seconds < INTEGRATION_TIMEOUT_SECONDS for _, text, seconds in results), results
     assert post(deployment, tokens[USER], "list_tools")[0] == 200
