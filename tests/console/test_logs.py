@@ -25,6 +25,14 @@ def test_rows_are_found_by_filters(ada: Browser) -> None:
     assert "No row has these values." in ada.get("/logs?user=nobody")["body"]
 
 
+def test_a_refused_row_leads_to_the_decisions_about_its_tool(ada: Browser) -> None:
+    use("create_issue", outcome="AUTHORIZATION_ERROR", request="r-8")
+    link = re.search(r'href="(/logs\?[^"]*id=[^"]*)"', ada.get("/logs?user=uma&outcome=failed")["body"])
+    assert link
+    page = ada.get(link[1].replace("&amp;", "&"))["body"]
+    assert 'href="/tools?tool=github.create_issue"' in page
+
+
 def test_a_row_has_a_story(ada: Browser) -> None:
     use("get_me", request="r-7")
     link = re.search(r'href="(/logs\?[^"]*id=[^"]*)"', ada.get("/logs?user=uma")["body"])
