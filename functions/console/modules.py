@@ -11,7 +11,7 @@ from mcpist.aws.http_request import HttpResponse
 from mcpist.errors import InvalidRequest
 from mcpist.registry import definitions
 from mcpist.registry.entries import Registry
-from mcpist.running import broker
+from mcpist.running.connected_accounts import BrokerAccounts
 from mcpist_services.registered import registration
 from mcpist_services.registered.request import ModuleRequest, parse
 
@@ -56,7 +56,9 @@ def _panel(visit: Visit, name: str) -> dict[str, Any]:
 def _register(visit: Visit) -> HttpResponse:
     """Show what a registration would bring, and register it where the form confirms that."""
     request, is_reviewed = _request(visit), bool(visit.request.form_value(VERSION_FIELD))
-    made = registration.register(visit.administration, request, _revoker(visit), dry_run=not is_reviewed)
+    made = registration.register(
+        visit.administration, request, BrokerAccounts(visit.caller).revoke_service, dry_run=not is_reviewed
+    )
     back = f"/modules?{urlencode({'id': request.name})}"
     if is_reviewed:
         return visit.redirect(back, done="module_registered")
@@ -87,19 +89,9 @@ def _approve(visit: Visit, name: str) -> HttpResponse:
 
 def _remove(visit: Visit, name: str) -> HttpResponse:
     is_reviewed = bool(visit.request.form_value(VERSION_FIELD))
-    applied = registration.unregister(visit.administration, name, _revoker(visit), dry_run=not is_reviewed)
+    applied = registration.unregister(
+        visit.administration, name, BrokerAccounts(visit.caller).revoke_service, dry_run=not is_reviewed
+    )
     if is_reviewed:
         return visit.redirect("/modules", done="module_removed")
     return show_review(visit, applied, "modules.delete", f"modules.{name}", back="/modules")
-
-
-def _revoker(visit: Visit) -> registration.RevokeAccounts:
-    """Return what revokes all accounts of a service; the broker takes some at a time."""
-
-    def revoke(service: str) -> None:
-        more = True
-        while more:
-            answer = broker.administer(visit.caller, "kill", service=service)
-            more = answer["more"] and bool(answer["killed"] or answer["dropped"])
-
-    return revoke

@@ -13,7 +13,7 @@ from mcpist.caller import RegisteredModule
 from mcpist.errors import ModuleNotFound
 from mcpist.registry import definitions, switches
 from mcpist.registry.entries import Entry, Filter, Registry
-from mcpist.running import broker
+from mcpist.running.connected_accounts import BrokerAccounts
 from mcpist.tools.module import ModuleKind
 from mcpist.tools.permissions import Permissions
 from mcpist_services.catalogue import CATALOGUE
@@ -126,7 +126,9 @@ def register_module(body: ModuleRequest, dry_run: DryRun = False) -> Response[Mo
     It is in no role until an administrator puts it there. With `dryRun`, see its tools and register nothing.
     """
     check(body)
-    made = registration.register(administration(), body, _revoke_accounts, dry_run=dry_run)
+    made = registration.register(
+        administration(), body, BrokerAccounts(current().caller).revoke_service, dry_run=dry_run
+    )
     detail = _detail(made.module, made.definition)
     return Response(200 if dry_run else 201, "application/json", detail.model_copy(update={"dry_run": dry_run}))
 
@@ -150,7 +152,11 @@ def switch_module(name: str, body: SwitchRequest, dry_run: DryRun = False) -> Re
 @router.delete("/v1/modules/<name>", tags=TAGS, summary="Remove a registered module", operation_id="delete_module")
 def delete_module(name: str, dry_run: DryRun = False) -> Response[ChangeReport]:
     """Remove a registered module from the organization and its roles, with the accounts connected for it."""
-    return report(registration.unregister(administration(), name, _revoke_accounts, dry_run=dry_run))
+    return report(
+        registration.unregister(
+            administration(), name, BrokerAccounts(current().caller).revoke_service, dry_run=dry_run
+        )
+    )
 
 
 @router.post("/v1/modules/<name>/approve", tags=TAGS, summary="Approve tools", operation_id="approve_module_tools")
@@ -184,13 +190,6 @@ def _registry() -> Registry:
 def _everything() -> Permissions:
     """Return the catalogue with all modules that were registered for the organization."""
     return Permissions(everything_of(current().caller), CATALOGUE)
-
-
-def _revoke_accounts(service: str) -> None:
-    more = True
-    while more:
-        answer = broker.administer(current().caller, "kill", service=service)
-        more = answer["more"] and bool(answer["killed"] or answer["dropped"])
 
 
 def _registered(name: str) -> ModuleDetail:

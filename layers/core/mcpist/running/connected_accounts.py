@@ -22,10 +22,11 @@ class BrokerAccounts:
     def revoke(self, owners: Collection[str]) -> None:
         """Delete the accounts of these owners, and revoke them at their services."""
         for owner in sorted(owners):
-            more = True
-            while more:
-                answer = broker.administer(self.caller, "kill", **_selection(owner))
-                more = answer["more"] and bool(answer["killed"] or answer["dropped"])
+            self._kill(**_selection(owner))
+
+    def revoke_service(self, service: str) -> None:
+        """Delete all accounts of a service, and revoke them there."""
+        self._kill(service=service)
 
     def rows(self, owner: str) -> Iterator[dict[str, Any]]:
         """Yield the broker's rows about the accounts of an owner: `user#ID` or `role#NAME`."""
@@ -34,6 +35,13 @@ class BrokerAccounts:
             page = broker.administer(self.caller, "list", **_selection(owner), cursor=cursor)
             yield from page["grants"]
             cursor = page["cursor"] or None
+
+    def _kill(self, **selection: str) -> None:
+        """Revoke what is selected; the broker takes some at a time."""
+        more = True
+        while more:
+            answer = broker.administer(self.caller, "kill", **selection)
+            more = answer["more"] and bool(answer["killed"] or answer["dropped"])
 
     def _of(self, owner: str) -> list[ConnectedAccount]:
         return [ConnectedAccount(service, owner) for row in self.rows(owner) for service in row["services"]]
