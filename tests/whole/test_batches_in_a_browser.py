@@ -5,27 +5,24 @@ from typing import Any
 
 import httpx2
 import pytest
+from playwright.sync_api import Browser, Page, expect
 
 from infra.local.deployment import USER, LocalDeployment
-from tests.whole.chromium import Chromium, Page, running
+from tests.whole.browser import complaints, new_page, running, signed_in
 
 CHAIN = 12
 
 
 @pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    with running(tmp_path_factory.mktemp("profile")) as chromium:
+def chromium() -> Iterator[Browser]:
+    with running() as chromium:
         yield chromium
 
 
 @pytest.fixture(scope="module")
-def page(chromium: Chromium, deployment: LocalDeployment) -> Page:
+def page(chromium: Browser, deployment: LocalDeployment) -> Page:
     """A browser in which the user is signed in."""
-    page = chromium.profile()
-    page.open(f"{deployment.aws.api_url}/batches")
-    page.click(f"button[value={USER.sub}]")
-    page.wait_until("location.pathname === '/batches'")
-    return page
+    return signed_in(chromium, deployment, USER)
 
 
 def start(deployment: LocalDeployment, *steps: dict[str, Any]) -> str:
@@ -41,46 +38,45 @@ def chain() -> list[dict[str, Any]]:
 
 
 def test_the_picture_of_a_running_batch_changes_by_itself_until_the_end(
-    page: Page, chromium: Chromium, deployment: LocalDeployment
+    page: Page, deployment: LocalDeployment
 ) -> None:
+    heard = complaints(page.context)
     batch = start(deployment, *chain())
-    page.open(f"{deployment.aws.api_url}/batches?id={batch}")
-    page.wait_for_text(f"of {CHAIN} steps")
-    page.find("window.isSamePage = true")
-    page.wait_until(f"document.querySelectorAll('.graph .step.succeeded').length === {CHAIN}")
-    page.wait_until("document.querySelector('h1 .badge').innerText === 'done'")
-    assert page.find("window.isSamePage"), "no page was loaded anew"
-    assert page.find("document.querySelector('[hx-trigger]')") is None, "nothing is asked for any more"
-    assert chromium.errors == [], "the content security policy stopped nothing"
+    page.goto(f"{deployment.aws.api_url}/batches?id={batch}")
+    expect(page.locator("body")).to_contain_text(f"of {CHAIN} steps")
+    page.evaluate("window.isSamePage = true")
+    expect(page.locator(".graph .step.succeeded")).to_have_count(CHAIN)
+    expect(page.locator("h1 .badge")).to_have_text("done")
+    assert page.evaluate("window.isSamePage"), "no page was loaded anew"
+    assert page.locator("[hx-trigger]").count() == 0, "nothing is asked for any more"
+    assert heard == [], "the content security policy stopped nothing"
 
 
 def test_a_step_is_reached_by_the_keyboard_and_its_panel_has_the_result(
     page: Page, deployment: LocalDeployment
 ) -> None:
     batch = start(deployment, *chain()[:1])
-    page.open(f"{deployment.aws.api_url}/batches?id={batch}")
-    page.wait_until("document.querySelector('.graph .step.succeeded') !== null")
-    page.find("document.querySelector('.graph .step').focus()")
-    for kind in ("keyDown", "keyUp"):
-        page.send("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", windowsVirtualKeyCode=13, text="\r")
-    page.wait_until("document.querySelector('#panel h2')?.innerText === 's0'")
-    page.wait_for_text("Result")
+    page.goto(f"{deployment.aws.api_url}/batches?id={batch}")
+    page.locator(".graph .step.succeeded").wait_for()
+    page.locator(".graph .step").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#panel h2")).to_have_text("s0")
+    expect(page.locator("#panel")).to_contain_text("Result")
 
 
 def test_tools_are_found_while_a_person_types(page: Page, deployment: LocalDeployment) -> None:
-    page.open(f"{deployment.aws.api_url}/tools")
-    page.type("#field-q", "search my documents")
-    page.wait_until("document.querySelector('#found b').textContent === 'rag.search_docs'")
-    assert page.find("document.activeElement.id") == "field-q"
+    page.goto(f"{deployment.aws.api_url}/tools")
+    page.locator("#field-q").press_sequentially("search my documents")
+    expect(page.locator("#found b").first).to_have_text("rag.search_docs")
+    expect(page.locator("#field-q")).to_be_focused()
 
 
-def test_without_scripts_a_batch_and_the_search_are_complete(page: Page, deployment: LocalDeployment) -> None:
+def test_without_scripts_a_batch_and_the_search_are_complete(
+    chromium: Browser, page: Page, deployment: LocalDeployment
+) -> None:
     batch = start(deployment, *chain())
-    page.send("Emulation.setScriptExecutionDisabled", value=True)
-    try:
-        page.open(f"{deployment.aws.api_url}/batches?id={batch}")
-        page.wait_for_text("Look again")
-        page.open(f"{deployment.aws.api_url}/tools?q=search+my+documents")
-        page.wait_for_text("rag.search_docs")
-    finally:
-        page.send("Emulation.setScriptExecutionDisabled", value=False)
+    plain = new_page(chromium, storage_state=page.context.storage_state(), java_script_enabled=False)
+    plain.goto(f"{deployment.aws.api_url}/batches?id={batch}")
+    expect(plain.locator("body")).to_contain_text("Look again", use_inner_text=True)
+    plain.goto(f"{deployment.aws.api_url}/tools?q=search+my+documents")
+    expect(plain.locator("#found")).to_contain_text("rag.search_docs")

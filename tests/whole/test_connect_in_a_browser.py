@@ -5,17 +5,17 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
+from playwright.sync_api import Browser, Page, expect
 
 from infra.local.deployment import ADMINISTRATOR, ORGANIZATION, USER, LocalDeployment
 from infra.local.login_page import Person
 from tests.token_broker.authorization_server import AuthorizationServer
-from tests.whole.chromium import Chromium, Page, running
+from tests.whole.browser import complaints, new_page, running
 from tests.whole.conftest import McpUser
 
 SERVICE = "tracker"
@@ -23,15 +23,9 @@ LINK = f"{SERVICE}?organization={ORGANIZATION}&user={USER.sub}"
 
 
 @pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    with running(tmp_path_factory.mktemp("profile")) as chromium:
+def chromium() -> Iterator[Browser]:
+    with running() as chromium:
         yield chromium
-
-
-@pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where to look at the pages afterwards."""
-    return tmp_path_factory.mktemp("pictures")
 
 
 @pytest.fixture
@@ -55,10 +49,9 @@ def server(deployment: LocalDeployment, authorization_server: AuthorizationServe
 
 
 @pytest.fixture
-def page(chromium: Chromium) -> Page:
+def page(chromium: Browser) -> Page:
     """A page in a browser that nobody has logged in with."""
-    chromium.errors.clear()
-    return chromium.profile()
+    return new_page(chromium)
 
 
 def log_in(page: Page, person: Person = USER) -> None:
@@ -67,9 +60,8 @@ def log_in(page: Page, person: Person = USER) -> None:
 
 def allow(page: Page, account: str) -> None:
     """Answer the authorization server's page, as somebody with an account there."""
-    page.wait_for_text("Allow access?")
-    page.find("document.querySelector('[name=account]').value = ''")
-    page.type("[name=account]", account)
+    expect(page.locator("body")).to_contain_text("Allow access?")
+    page.fill("[name=account]", account)
     page.click("button[value=allow]")
 
 
@@ -91,91 +83,83 @@ def resolve(visitor: McpUser) -> dict[str, Any]:
 def test_a_person_connects_changes_and_ends_an_account(
     deployment: LocalDeployment,
     server: AuthorizationServer,
-    chromium: Chromium,
+    chromium: Browser,
     page: Page,
     user: McpUser,
-    pictures: Path,
 ) -> None:
-    page.open(f"{deployment.connect_url}/{LINK}")
+    heard = complaints(page.context)
+    page.goto(f"{deployment.connect_url}/{LINK}")
     log_in(page)
-    page.wait_for_text(f"Connect {SERVICE}")
-    page.screenshot(pictures, "connect")
+    expect(page.locator("body")).to_contain_text(f"Connect {SERVICE}")
     page.click("form.who button")
     allow(page, "uma")
-    page.wait_for_text("You can close this page")
-    page.screenshot(pictures, "connected")
+    expect(page.locator("body")).to_contain_text("You can close this page")
     assert page.url == f"{deployment.connect_url}/{SERVICE}?done=connected"
-    assert "Connected as Uma" in page.text
+    assert "Connected as Uma" in page.inner_text("body")
     first = resolve(user)["result"]
     assert first["account_name"] == "Uma"
     assert server.accepts(first["token"])
 
-    another = chromium.profile()  # in which the authorization server remembers nobody
-    another.open(f"{deployment.connect_url}/{LINK}")
+    another = new_page(chromium)  # in which the authorization server remembers nobody
+    another.goto(f"{deployment.connect_url}/{LINK}")
     log_in(another)
     another.click("summary")
     another.click("form.who button")
     allow(another, "otto")
-    another.wait_for_text("Is this the account?")
-    another.screenshot(pictures, "question")
+    expect(another.locator("body")).to_contain_text("Is this the account?")
     assert resolve(user)["result"]["token"] == first["token"]
     another.click("button[value=yes]")
-    another.wait_for_text("Connected as Otto")
+    expect(another.locator("body")).to_contain_text("Connected as Otto")
     assert not server.accepts(first["token"])
 
     another.click("button.risky")
-    another.wait_for_text("It is no longer used after one minute at the latest.")
-    another.screenshot(pictures, "disconnected")
-    another.open(deployment.connect_url)
-    another.wait_for_text("Your accounts")
-    another.screenshot(pictures, "overview")
+    expect(another.locator("body")).to_contain_text("It is no longer used after one minute at the latest.")
+    another.goto(deployment.connect_url)
+    expect(another.locator("body")).to_contain_text("Your accounts")
     for pool in deployment.aws.functions.values():
         pool.stop_idle()
     assert resolve(user)["error"]["type"] == "ConnectionRequired"
-    assert [error for error in chromium.errors if "favicon" not in error.get("url", "")] == []
+    assert [line for line in heard if not line.endswith("/favicon.ico")] == []
 
 
 @pytest.mark.usefixtures("server")
 def test_who_does_not_allow_it_comes_back_to_a_page_that_says_so(deployment: LocalDeployment, page: Page) -> None:
-    page.open(f"{deployment.connect_url}/{LINK}")
+    page.goto(f"{deployment.connect_url}/{LINK}")
     log_in(page)
     page.click("form.who button")
     page.click("button[value=deny]")
-    page.wait_for_text("Nothing was connected")
+    expect(page.locator("body")).to_contain_text("Nothing was connected")
     assert page.url == f"{deployment.connect_url}/{SERVICE}?done=declined"
 
 
 @pytest.mark.usefixtures("server")
-def test_the_link_of_somebody_else_offers_nothing(deployment: LocalDeployment, page: Page, pictures: Path) -> None:
-    page.open(f"{deployment.connect_url}/{LINK}")
+def test_the_link_of_somebody_else_offers_nothing(deployment: LocalDeployment, page: Page) -> None:
+    page.goto(f"{deployment.connect_url}/{LINK}")
     log_in(page, ADMINISTRATOR)
-    page.wait_for_text("This link is for another person")
-    page.screenshot(pictures, "not-yours")
-    assert page.find("document.forms.length") == 0
+    expect(page.locator("body")).to_contain_text("This link is for another person")
+    assert page.locator("form").count() == 0
     page.click("a[href*=again]")
     log_in(page)
-    page.wait_for_text(f"Connect {SERVICE}")
+    expect(page.locator("body")).to_contain_text(f"Connect {SERVICE}")
 
 
 @pytest.mark.usefixtures("server")
 def test_an_administrator_connects_a_persons_account_for_a_role(
-    deployment: LocalDeployment, page: Page, user: McpUser, pictures: Path
+    deployment: LocalDeployment, page: Page, user: McpUser
 ) -> None:
-    page.open(f"{deployment.connect_url}/{SERVICE}")
+    page.goto(f"{deployment.connect_url}/{SERVICE}")
     log_in(page, ADMINISTRATOR)
     page.click("input[value=role]")
-    page.screenshot(pictures, "role")
     page.click("form.who button.wide")
     allow(page, "team")
-    page.wait_for_text("would act as this person")
-    page.screenshot(pictures, "person-for-a-role")
+    expect(page.locator("body")).to_contain_text("would act as this person")
     page.click("button[value=yes]")
-    page.wait_until("location.search.includes('done=connected')")
-    page.wait_for_text("Account of the role members")
+    page.wait_for_url("**done=connected")
+    expect(page.locator("body")).to_contain_text("Account of the role members")
     answer = resolve(user)
     assert answer.get("result", {}).get("account_name") == "Team", answer
     page.click("button.risky")
-    page.wait_for_text("Disconnected.")
+    expect(page.locator("body")).to_contain_text("Disconnected.")
 
 
 def test_of_twenty_ways_back_at_the_same_time_one_connects(

@@ -12,10 +12,11 @@ from typing import Any
 
 import httpx2
 import pytest
+from playwright.sync_api import Browser, Page
 
 from infra.local.deployment import ADMINISTRATOR, USER, LocalDeployment, run_local_deployment
 from infra.local.stack import MAX_SANDBOXES
-from tests.whole.chromium import Chromium, Page, running
+from tests.whole.browser import new_page, running
 from tests.whole.conftest import HERE, built
 
 LIMIT = 10
@@ -67,25 +68,27 @@ pytestmark = built(bounded)
 
 
 @pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    with running(tmp_path_factory.mktemp("profile")) as chromium:
+def chromium() -> Iterator[Browser]:
+    with running() as chromium:
         yield chromium
 
 
 @pytest.fixture
-def page(chromium: Chromium) -> Page:
-    return chromium.profile()
+def page(chromium: Browser) -> Page:
+    return new_page(chromium)
 
 
 def fetched(page: Page, url: str, **options: Any) -> dict[str, Any]:
     """Return the parts of an answer that the page's own script can read, or the error that it gets."""
-    reading = "({status: answer.status, headers: Object.fromEntries(answer.headers), text: await answer.text()})"
-    page.find(
-        f"window.read = null; fetch({json.dumps(url)}, {json.dumps(options)})"
-        f".then(async answer => {reading}).catch(error => ({{error: String(error)}}))"
-        ".then(read => window.read = read); 0"
+    read: dict[str, Any] = page.evaluate(
+        """([url, options]) => fetch(url, options).then(
+            async answer => ({
+                status: answer.status, headers: Object.fromEntries(answer.headers), text: await answer.text()
+            }),
+            error => ({error: String(error)}),
+        )""",
+        [url, options],
     )
-    read: dict[str, Any] = page.wait_until("window.read")
     return read
 
 
@@ -98,8 +101,7 @@ def posted(page: Page, deployment: LocalDeployment, method: str, *, token: str =
 def test_an_allowed_page_finds_the_login_and_calls_a_tool(
     deployment: LocalDeployment, pages: list[str], page: Page
 ) -> None:
-    page.open(pages[0])
-    page.wait_until("document.title === 'A page'")
+    page.goto(pages[0])
     first = posted(page, deployment, "initialize")
     assert first["status"] == 401
     metadata = first["headers"]["x-mcpist-www-authenticate"].partition('resource_metadata="')[2].rstrip('"')
@@ -121,8 +123,7 @@ def test_an_allowed_page_finds_the_login_and_calls_a_tool(
 def test_a_page_of_another_origin_reads_nothing_and_sends_nothing_with_a_token(
     deployment: LocalDeployment, pages: list[str], page: Page
 ) -> None:
-    page.open(pages[1])
-    page.wait_until("document.title === 'A page'")
+    page.goto(pages[1])
     before = len(deployment.aws.requests)
     token = deployment.token(ADMINISTRATOR)
     assert posted(page, deployment, "tools/list", token=token) == {"error": "TypeError: Failed to fetch"}
@@ -135,8 +136,7 @@ def test_the_pages_for_people_are_read_by_no_other_page(
     deployment: LocalDeployment, pages: list[str], page: Page
 ) -> None:
     for origin in pages:
-        page.open(origin)
-        page.wait_until(f"location.origin === '{origin}'")
+        page.goto(origin)
         for options in ({}, {"credentials": "include"}, {"headers": VERSION}):
             for address in (deployment.connect_url, f"{deployment.aws.api_url}/signed-out"):
                 assert "error" in fetched(page, address, **options)
