@@ -17,6 +17,7 @@ from mcpist.telemetry import invocation
 RESPONSE_RESERVE_SECONDS = 3.0
 MAX_ANSWER_CHARACTERS = 100_000  # of an answer, over all its blocks: about 25,000 tokens
 RESOURCE_LINKS_VERSION = "2025-06-18"
+BLOCKS_HEADER, SEPARATE = "x-mcpist-blocks", "separate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class Client:
     """Whether it can have its user open an address."""
     supports_links: bool = False
     """Whether it knows resource links."""
+    separate_blocks: bool = False
+    """Whether it wants each part of an answer as a block of its own."""
     request_state: str = ""
     """The id of the question that this request answers; empty if none was asked."""
     input_responses: Mapping[str, ElicitResult] = field(default_factory=dict)
@@ -70,6 +73,11 @@ def exchange_of(context: Context) -> Exchange:
     return replace(exchange, caller=replace(exchange.caller, client=client))
 
 
+def wants_separate_blocks(context: Context) -> bool:
+    """Return whether a request asks for each part of an answer as a block of its own."""
+    return cast("Request", context.request).headers.get(BLOCKS_HEADER, "").lower() == SEPARATE
+
+
 def client_of(context: Context, params: CallToolRequestParams) -> Client:
     """Return what the client of a tool call supports.
 
@@ -87,6 +95,7 @@ def client_of(context: Context, params: CallToolRequestParams) -> Client:
         and (elicitation.form is not None or elicitation.url is None),  # an empty capability means forms
         supports_urls=elicitation is not None and elicitation.url is not None,
         supports_links=context.protocol_version >= RESOURCE_LINKS_VERSION,
+        separate_blocks=wants_separate_blocks(context),
         request_state=params.request_state or "",
         input_responses={key: reply for key, reply in replies.items() if isinstance(reply, ElicitResult)},
     )

@@ -5,9 +5,9 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 
-from mcp_endpoint.exchange import Exchange
+from mcp_endpoint.exchange import BLOCKS_HEADER, Exchange
 from mcp_endpoint.login_metadata import login_metadata, metadata
-from mcp_endpoint.protocol.message import may_wait
+from mcp_endpoint.protocol import message
 from mcp_endpoint.protocol.transport import AsgiResponse, Protocol
 from mcpist.aws import cors
 from mcpist.aws.http_request import HttpRequest, HttpResponse, json_response
@@ -17,8 +17,12 @@ from mcpist.people.in_flight import in_flight
 from mcpist.people.quota import request_quota
 from mcpist.people.refused_requests import refused_requests
 
+OK = 200
 MAX_BODY_BYTES = 1_000_000
-PROTOCOL_HEADERS = ("last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id")
+PROTOCOL_HEADERS = (
+    *("last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"),
+    BLOCKS_HEADER,
+)
 WELL_KNOWN = "/.well-known/"
 READING_SUFFIX = "/readonly"
 
@@ -38,9 +42,11 @@ def answer(request: HttpRequest, request_id: str, deadline: float) -> HttpRespon
     exchange = Exchange(caller, request_id, deadline)
     with refused_requests.audited(caller, request_id):
         request_quota.count(caller, time.time())
-        with in_flight.counted(caller) if may_wait(body) else nullcontext():
+        sent = message.read(body)
+        with in_flight.counted(caller) if message.may_wait(sent) else nullcontext():
             status, headers, content = _serve(request, body, exchange)
-    return {"statusCode": status, "headers": headers, "body": content.decode()}
+    session = message.session_headers(sent) if status == OK else {}
+    return {"statusCode": status, "headers": headers | session, "body": content.decode()}
 
 
 def _serve(request: HttpRequest, body: bytes, exchange: Exchange) -> AsgiResponse:

@@ -18,6 +18,7 @@ from infra.cli.document import CommandError, CommandResult
 from infra.cli.rest_client import open_session
 
 HTTP_TIMEOUT_SECONDS = 60
+SEPARATE_BLOCKS = {"x-mcpist-blocks": "separate"}  # a text for each step of a batch
 
 
 class TaskResult(mcp_types.Result):
@@ -104,7 +105,7 @@ class Endpoint:
                 refusals.append(_refusal(response))
 
         async def connected() -> T:
-            headers, hooks = {"authorization": f"Bearer {self.token}"}, {"response": [note]}
+            headers, hooks = {"authorization": f"Bearer {self.token}"} | SEPARATE_BLOCKS, {"response": [note]}
             async with httpx2.AsyncClient(headers=headers, timeout=HTTP_TIMEOUT_SECONDS, event_hooks=hooks) as http:
                 transport = streamable_http_client(self.url, http_client=http)
                 async with Client(transport, extensions=[TasksExtension()] if tasks else []) as client:

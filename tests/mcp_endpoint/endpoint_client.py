@@ -52,6 +52,11 @@ class EndpointClient:
         """Return a client that sends these headers, too."""
         return replace(self, headers=self.headers | {name.replace("_", "-"): value for name, value in headers.items()})
 
+    @property
+    def apart(self) -> "EndpointClient":
+        """A client that gets each part of an answer as a block of its own."""
+        return self.with_headers(x_mcpist_blocks="separate")
+
     def at(self, path: str) -> "EndpointClient":
         """Return a client of another path."""
         return replace(self, path=path)

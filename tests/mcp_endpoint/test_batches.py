@@ -22,8 +22,8 @@ EACH = """\
 
 @pytest.fixture
 def door(endpoint: EndpointClient) -> EndpointClient:
-    """A client whose requests have little time."""
-    return endpoint.with_timeout(SHORT)
+    """A client whose requests have little time, and whose answers' parts come apart."""
+    return endpoint.with_timeout(SHORT).apart
 
 
 def begun(door: EndpointClient, lines: str = LINES) -> LedgerDriver:

@@ -41,6 +41,15 @@ def answered(door: EndpointClient, question: dict[str, Any], reply: Any = OPENED
     return door.request("tools/call", **params)
 
 
+def begun(door: EndpointClient, capabilities: dict[str, Any]) -> dict[str, str]:
+    """Return the headers with which a client of 2025-11-25 goes on after its `initialize`."""
+    event = door.event("initialize")
+    message = json.loads(event["body"])
+    message["params"]["capabilities"] = capabilities
+    headers = door.send(event | {"body": json.dumps(message)})[1]
+    return {"mcp_session_id": headers["mcp-session-id"]} if "mcp-session-id" in headers else {}
+
+
 def refused(door: EndpointClient, version: str) -> Any:
     """Return the response to a client of an older protocol."""
     event = door.event("call", mcp_protocol_version=version)
@@ -75,19 +84,39 @@ def test_a_client_that_opens_no_addresses_gets_an_error_with_the_link(
 
 
 @pytest.mark.usefixtures("accounts")
-def test_the_protocol_of_2025_11_25_gets_its_own_error(endpoint: EndpointClient) -> None:
-    error = refused(endpoint, "2025-11-25")["error"]
+def test_the_protocol_of_2025_11_25_has_an_error_for_clients_that_declared_to_open_addresses(
+    endpoint: EndpointClient,
+) -> None:
+    client = endpoint.with_headers(**begun(endpoint, {"elicitation": {"form": {}, "url": {}}}))
+    error = refused(client, "2025-11-25")["error"]
     (asked,) = error["data"]["elicitations"]
     assert (error["code"], asked["mode"], asked["url"]) == (-32042, "url", URL)
     assert asked["elicitationId"]
     assert URL in error["message"]
 
 
+@pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18", "2025-11-25"])
+@pytest.mark.parametrize("capabilities", [{}, {"elicitation": {}}, {"elicitation": {"form": {}}}, {"elicitation": []}])
 @pytest.mark.usefixtures("accounts")
-def test_older_protocols_get_an_error_with_the_link(endpoint: EndpointClient) -> None:
-    result = refused(endpoint, "2025-06-18")["result"]
+def test_clients_of_older_protocols_get_a_result_with_the_link(
+    endpoint: EndpointClient, version: str, capabilities: dict[str, Any]
+) -> None:
+    went_on = begun(endpoint, capabilities)
+    assert went_on == {}
+    result = refused(endpoint, version)["result"]
     assert result["isError"]
     assert URL in json.loads(result["content"][0]["text"])["hint"]
+
+
+@pytest.mark.parametrize("session_id", ["", "another-server-gave-it", "opens-urls"])
+@pytest.mark.usefixtures("accounts")
+def test_a_session_id_that_says_nothing_of_addresses_changes_nothing(endpoint: EndpointClient, session_id: str) -> None:
+    assert refused(endpoint.with_headers(mcp_session_id=session_id), "2025-11-25")["result"]["isError"]
+
+
+def test_each_client_that_opens_addresses_has_a_session_id_of_its_own(endpoint: EndpointClient) -> None:
+    first, second = (begun(endpoint, {"elicitation": {"url": {}}})["mcp_session_id"] for _ in range(2))
+    assert first != second
 
 
 @pytest.mark.usefixtures("accounts")

@@ -43,7 +43,7 @@ def reference_in(text: str) -> dict[str, Any]:
 
 
 def answer(endpoint: EndpointClient, tool: str, module: str = "files", **params: Any) -> str:
-    failed, texts = endpoint.call("call", module=module, tool=tool, params=params)
+    failed, texts = endpoint.apart.call("call", module=module, tool=tool, params=params)
     assert not failed, texts
     return texts[0]
 
@@ -90,7 +90,7 @@ def test_a_small_answer_is_a_file_where_the_options_say_so(endpoint: EndpointCli
 def test_a_large_result_of_a_step_keeps_a_preview_in_the_report(endpoint: EndpointClient) -> None:
     driver = begun(endpoint, {"id": "find", "module": "rag", "tool": "list_docs", "output": True})
     driver.finish("find", raw=ROWS)
-    _, (_, text) = endpoint.call("batch", batch_id=driver.head.batch)
+    _, (_, text) = endpoint.apart.call("batch", batch_id=driver.head.batch)
     assert text.startswith("find: succeeded\nfile: ")
     assert "rows: 5,000; columns: path, title, tags, date" in text
     assert len(text) < 3_300
@@ -101,7 +101,7 @@ def test_a_large_result_of_a_step_keeps_a_preview_in_the_report(endpoint: Endpoi
 def test_an_administrator_sees_that_anothers_large_result_exists_but_not_what_it_is(endpoint: EndpointClient) -> None:
     driver = begun(endpoint, {"id": "find", "module": "rag", "tool": "list_docs", "output": True})
     driver.finish("find", raw=[{**row, "title": f"{n * 7919 % 104729}" * 9} for n, row in enumerate(ROWS)])
-    _, (summary, text) = endpoint.of("ada").call("batch", batch_id=driver.head.batch)
+    _, (summary, text) = endpoint.of("ada").apart.call("batch", batch_id=driver.head.batch)
     assert "find succeeded" in summary
     assert text == "find: succeeded\n[the result is in a file of uma, which you cannot read]"
 

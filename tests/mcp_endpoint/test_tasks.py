@@ -64,11 +64,13 @@ def test_a_task_has_its_progress_and_its_result_when_done(follower: EndpointClie
     assert task["lastUpdatedAt"] > task["createdAt"]
     assert "result" not in task
     LedgerDriver(batch).finish("docs", raw=[])
-    task = asked(follower, "get", batch)["result"]
+    whole = asked(follower, "get", batch)["result"]["result"]["content"]
+    task = asked(follower.apart, "get", batch)["result"]
     assert (task["status"], task["statusMessage"]) == ("completed", "done: 2 of 2 steps")
     summary, tags = (block["text"] for block in task["result"]["content"])
     assert summary == f"batch {batch}: done, 2 of 2 steps: tags succeeded, docs succeeded."
     assert "guide" in tags
+    assert [block["text"] for block in whole] == [f"{summary}\n\n{tags}"]
     assert task["result"]["isError"] is False
 
 
@@ -76,7 +78,7 @@ def test_a_batch_with_failed_steps_is_a_completed_task(follower: EndpointClient)
     batch = begun(follower)
     LedgerDriver(batch).finish("tags", "failed", error=RateLimitExceeded(service="rag", retry_after=7))
     LedgerDriver(batch).finish("docs", "skipped")
-    task = asked(follower, "get", batch)["result"]
+    task = asked(follower.apart, "get", batch)["result"]
     assert task["status"] == "completed"
     summary, failure = (block["text"] for block in task["result"]["content"])
     assert "docs skipped (tags did not succeed)" in summary
@@ -176,7 +178,7 @@ def test_a_cancelled_batch_starts_no_further_step(follower: EndpointClient) -> N
     assert (task["status"], task["statusMessage"]) == ("cancelled", "cancelled: 2 of 2 steps")
     assert "result" not in task
     assert LedgerDriver(batch).head.outcome == {0: "succeeded", 1: "cancelled"}
-    summary, tags = follower.call("batch", batch_id=batch)[1]
+    summary, tags = follower.apart.call("batch", batch_id=batch)[1]
     assert summary.startswith(f"batch {batch}: cancelled, 2 of 2 steps: tags succeeded, docs cancelled")
     assert "guide" in tags
 
@@ -220,7 +222,11 @@ def test_the_poll_interval_grows_with_the_age_of_a_batch() -> None:
 @pytest.mark.parametrize(("version", "able"), [("2026-07-28", True), ("2025-11-25", False)])
 def test_only_the_newest_protocol_has_questions_and_tasks(version: str, able: bool) -> None:
     declared = ClientCapabilities.model_validate({"elicitation": {}, "extensions": TASKS})
-    context: Any = SimpleNamespace(protocol_version=version, session=SimpleNamespace(client_capabilities=declared))
+    context: Any = SimpleNamespace(
+        protocol_version=version,
+        session=SimpleNamespace(client_capabilities=declared),
+        request=SimpleNamespace(headers={}),
+    )
     client = client_of(context, CallToolRequestParams(name="batch"))
     assert (client.supports_forms, client.supports_tasks, client.supports_links) == (able, able, True)
 

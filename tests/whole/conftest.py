@@ -71,7 +71,7 @@ class McpUser:
         return asyncio.run(self._ask(question))
 
     async def _ask(self, question: Any) -> Any:
-        headers = {"authorization": f"Bearer {self.token}"}
+        headers = {"authorization": f"Bearer {self.token}", "x-mcpist-blocks": "separate"}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=60) as http,
             Client(

@@ -105,10 +105,21 @@ def test_an_account_that_is_refused_is_connected_again_in_the_middle_of_the_call
     assert "uma-at-github" in text_of(result)
 
 
-def test_a_client_of_the_protocol_before_is_told_by_its_error_and_its_retry_succeeds(
+def test_a_client_of_the_protocol_before_that_opens_no_addresses_reads_the_link(
     alone: LocalDeployment, user: McpUser
 ) -> None:
-    visitor = replace(user, mode="legacy")
+    result = replace(user, mode="legacy").call("call", **GET_ME)
+    assert result.is_error
+    assert link(alone) in text_of(result)
+
+
+def test_a_client_of_the_protocol_before_that_opens_addresses_is_told_by_its_error_and_its_retry_succeeds(
+    alone: LocalDeployment, user: McpUser
+) -> None:
+    async def answer(_: Any, __: Any) -> ElicitResult:
+        raise AssertionError("the server asked a client that waits for no question")
+
+    visitor = replace(user, mode="legacy", answer=answer)
     with pytest.RaisesGroup(MCPError, flatten_subgroups=True, allow_unwrapped=True) as raised:
         visitor.call("call", **GET_ME)
     error = _innermost(raised.value)

@@ -32,10 +32,10 @@ class BatchView:
     head: Header
     parts: Sequence[Part]
 
-    def as_result(self, *, links: bool) -> CallToolResult:
+    def as_result(self, *, links: bool, separate: bool) -> CallToolResult:
         """Return the parts, and for an unfinished batch a link to its later state."""
         running = [report.resource_link(self.head.batch)] if links and not self.head.done else []
-        return CallToolResult(content=content([*self.parts, *running], links=links))
+        return CallToolResult(content=content([*self.parts, *running], links=links, separate=separate))
 
 
 def run_batch(exchange: Exchange, permissions: Permissions, request: BatchRequest) -> list[str] | BatchView:
@@ -50,12 +50,12 @@ def run_batch(exchange: Exchange, permissions: Permissions, request: BatchReques
     return _follow(exchange, permissions, submitted.submit(permissions, consent, seconds=exchange.remaining))
 
 
-def task(caller: Caller, permissions: Permissions, batch: str) -> Task:
-    """Return a batch as an MCP task, with its result once it is done."""
+def task(caller: Caller, permissions: Permissions, batch: str, *, separate: bool) -> Task:
+    """Return a batch as an MCP task, with its result once it is done, whose parts may be `separate` blocks."""
     head = submission.find_own(caller, batch)
     if not head.done or head.cancelled_at is not None:
         return as_task(head)
-    result = BatchView(head, report.build_parts(head, permissions)).as_result(links=True)
+    result = BatchView(head, report.build_parts(head, permissions)).as_result(links=True, separate=separate)
     return as_task(head, {"result": result.model_dump(mode="json", by_alias=True, exclude_none=True)})
 
 

@@ -27,6 +27,7 @@ BATCH_URI, BATCH_TYPE = "mcpist://batches/{id}", "text/plain"
 MAX_BINARY_CHARACTERS = 3_000_000  # of an answer, in base64; a Lambda response may have 6 MB
 MAX_BLOCK_TEXT_CHARACTERS = 20_000  # of one block
 FILE_META_KEY = "mcpist/file"
+PART_SEPARATOR = "\n\n"
 DEFAULT_CONTENT_TYPE = "application/octet-stream"
 
 _BLOCK: TypeAdapter[ContentBlock] = TypeAdapter(ContentBlock)
@@ -52,12 +53,19 @@ def to_parts(caller: Caller, blocks: Iterable[Block], max_characters: int = MAX_
             yield compact_json(block)
 
 
-def content(parts: Sequence[Part], *, links: bool = True) -> list[ContentBlock]:
-    """Return parts as content blocks.
+def content(parts: Sequence[Part], *, links: bool = True, separate: bool = False) -> list[ContentBlock]:
+    """Return parts as content blocks: all text in the first, since some clients read no other, then the rest in order.
 
-    For a client without resource links those are text, but not those of files, which the text names already.
+    Where text follows a picture or another document, it names the block that stood there. With `separate` each part is
+    a block in its place. For a client without resource links those are text, but not those of files, which the text
+    names already.
     """
-    return [_content(part, links) for part in parts if links or not _is_file_link(part)]
+    shown = [_without_link(part) for part in parts if not _is_file_link(part)] if not links else parts
+    if separate:
+        return [_text(part) if isinstance(part, str) else part for part in shown]
+    others = [part for part in shown if not isinstance(part, str)]
+    texts = list(_texts(shown))
+    return [*([_text(PART_SEPARATOR.join(texts))] if texts else []), *others]
 
 
 def file_link(file: FileRecord) -> ResourceLink:
@@ -89,10 +97,28 @@ def _limit(
     return TextResourceContents(uri=contents.uri, mime_type="text/plain", text=note)
 
 
-def _content(part: Part, links: bool) -> ContentBlock:
-    if isinstance(part, ResourceLink) and not links:
-        part = compact_json(part.model_dump(mode="json", by_alias=True, exclude_none=True))
-    return TextContent(type="text", text=part) if isinstance(part, str) else part
+def _text(text: str) -> TextContent:
+    return TextContent(type="text", text=text)
+
+
+def _texts(parts: Sequence[Part]) -> Iterator[str]:
+    """Yield the texts, and a mark for each block of another kind that stood above one of them."""
+    last = max((at for at, part in enumerate(parts) if isinstance(part, str)), default=-1)
+    block = 1
+    for part in parts[: last + 1]:
+        if isinstance(part, str):
+            yield part
+            continue
+        block += 1
+        if not isinstance(part, ResourceLink):
+            yield f"[{part.type}: block {block}]"
+
+
+def _without_link(part: Part) -> Part:
+    """Return a link as text."""
+    if not isinstance(part, ResourceLink):
+        return part
+    return compact_json(part.model_dump(mode="json", by_alias=True, exclude_none=True))
 
 
 def _is_file_link(part: Part) -> bool:

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import cast
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
+from starlette.requests import Request
 
 from mcp_endpoint.exchange import Exchange, exchange_of
+from mcp_endpoint.protocol.message import SESSION_HEADER, opens_urls
 from mcp_endpoint.tasks import Context
 from mcpist.errors import AccountError, CallerError, McpistError
 from mcpist.render.answer import compact_json
@@ -14,7 +17,7 @@ from mcpist.telemetry.door import typed_errors
 from mcpist.telemetry.invocation import count
 from mcpist.telemetry.metrics import ERRORS
 
-# Clients of this protocol version learn from an error of its own where to connect an account.
+# Clients of this protocol version may learn from an error of its own where to connect an account.
 URL_ELICITATION_VERSION = "2025-11-25"
 
 
@@ -41,8 +44,9 @@ def protocol_error(context: Context, error: McpistError, **data: str) -> MCPErro
 
 
 def asks_by_error(context: Context) -> bool:
-    """Return whether the client's protocol version asks people to open an address by an error."""
-    return bool(context.protocol_version == URL_ELICITATION_VERSION)
+    """Return whether the client's protocol version asks people to open an address by an error, and the client can."""
+    session_id = cast("Request", context.request).headers.get(SESSION_HEADER, "")
+    return context.protocol_version == URL_ELICITATION_VERSION and opens_urls(session_id)
 
 
 def error_result(exchange: Exchange, error: McpistError) -> CallToolResult:

@@ -1,15 +1,42 @@
-"""A request's JSON-RPC message before the SDK reads it: whether its work may have to wait."""
+"""A request's JSON-RPC message before the SDK reads it: whether its work may have to wait, and what its client can do.
+
+A client of 2025-11-25 declares its capabilities once, in `initialize`. One that opens addresses is given a session id
+that says so, and sends it with each request: nothing is kept here. The id is not sealed, since it permits nothing: a
+client can forge only what it may declare.
+"""
 
 import json
+import secrets
+from typing import Any
 
 # Methods whose work may wait for another server, for a batch or for a store; lists are answered at once.
 WAITING_METHODS = ("tools/call", "resources/read", "prompts/get", "completion/complete")
+SESSION_HEADER = "mcp-session-id"
+OPENS_URLS = "opens-urls-"
 
 
-def may_wait(body: bytes) -> bool:
-    """Return whether a body names a method that may wait; the SDK refuses what is no single request."""
+def read(body: bytes) -> dict[str, Any]:
+    """Return the message of a body; empty for what is no single message, which the SDK refuses."""
     try:
         message = json.loads(body)
     except (ValueError, RecursionError):
-        return False
-    return isinstance(message, dict) and message.get("method") in WAITING_METHODS
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def may_wait(message: dict[str, Any]) -> bool:
+    """Return whether a message names a method that may wait."""
+    return message.get("method") in WAITING_METHODS
+
+
+def session_headers(message: dict[str, Any]) -> dict[str, str]:
+    """Return the session id for a client that begins and can open addresses; none for others."""
+    found: Any = message if message.get("method") == "initialize" else {}
+    for name in ("params", "capabilities", "elicitation", "url"):
+        found = found.get(name) if isinstance(found, dict) else None
+    return {} if found is None else {SESSION_HEADER: f"{OPENS_URLS}{secrets.token_urlsafe(16)}"}
+
+
+def opens_urls(session_id: str) -> bool:
+    """Return whether a session id is of a client that declared that it opens addresses."""
+    return session_id.startswith(OPENS_URLS)

@@ -14,7 +14,7 @@ from mcp_types import (
 )
 
 from mcp_endpoint import prompts, resources
-from mcp_endpoint.exchange import exchange_of
+from mcp_endpoint.exchange import exchange_of, wants_separate_blocks
 from mcp_endpoint.protocol.errors import protocol_errors
 from mcp_endpoint.tasks import Context, Task, TaskParams, UpdateParams
 from mcpist.tools.permissions import Permissions
@@ -26,7 +26,8 @@ async def get_task(context: Context, params: TaskParams) -> Task:
     from mcp_endpoint.batches import batch
 
     with protocol_errors(context):
-        return batch.task(exchange_of(context).caller, _permissions(context), params.task_id)
+        separate = wants_separate_blocks(context)
+        return batch.task(exchange_of(context).caller, _permissions(context), params.task_id, separate=separate)
 
 
 async def update_task(context: Context, params: UpdateParams) -> None:

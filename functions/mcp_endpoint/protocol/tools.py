@@ -74,18 +74,19 @@ def _to_result(exchange: Exchange, answer: declaration.Answer) -> Any:
     from mcp_endpoint.elicitation.connecting import UrlElicitation
 
     client = exchange.client
+    blocks = {"links": client.supports_links, "separate": client.separate_blocks}
     match answer:
         case UrlElicitation():
             return answer.as_result()
         case ToolAnswer(parts, account):
             meta: Any = {ACCOUNT_META_KEY: account} if account else None
-            return CallToolResult(content=content(parts, links=client.supports_links), _meta=meta)
+            return CallToolResult(content=content(parts, **blocks), _meta=meta)
         case batch.BatchView(head) if client.supports_tasks and not head.done:
             return batch.as_task(head).as_create_task_result()
         case batch.BatchView():
-            return answer.as_result(links=client.supports_links)
+            return answer.as_result(**blocks)
         case parts:
-            return CallToolResult(content=content(parts, links=client.supports_links))
+            return CallToolResult(content=content(parts, **blocks))
 
 
 def _form(exchange: Exchange, error: ConfirmationPending) -> Any:

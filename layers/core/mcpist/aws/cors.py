@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from mcpist.settings import settings
 
 ALLOWED_HEADERS = ("accept", "authorization", "content-type", "x-mcpist-organization", "x-mcpist-role")
-EXPOSED_HEADERS = "content-range, link, retry-after, www-authenticate, x-mcpist-www-authenticate"
+EXPOSED_HEADERS = "content-range, link, mcp-session-id, retry-after, www-authenticate, x-mcpist-www-authenticate"
 PREFLIGHT_MAX_AGE_SECONDS = 7_200  # the longest that Chromium caches a preflight
 
 
