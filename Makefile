@@ -2,7 +2,7 @@
 # packages into .venv, and the SAM CLI, checkov and ministack beside the lock, since their pins would drag boto3 back.
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all mutate check cover scan build deploy rehearse sam-local bench docs lock htmx clean
+.PHONY: help up shell test test-all mutate check cover scan build deploy rehearse sam-local bench docs lock htmx clean
 .DELETE_ON_ERROR:
 
 UV_VERSION := 0.13.9
@@ -39,6 +39,9 @@ help: ## Show this list.
 
 up: .venv/.synced ## Run the whole house on this machine, e.g. make up ARGS="--help".
 	@$(RUN) mcpist up $(ARGS)
+
+shell: .venv/.synced ## Open a shell in which `mcpist` is found.
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" $${SHELL:-/bin/sh} || true
 
 test: .venv/.synced ## Run the tests, e.g. make test ARGS="-k batch".
 	@$(PYTEST) $(ARGS)
@@ -117,6 +120,8 @@ clean: ## Remove all that make made; .mcpist, your local data, stays.
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.synced: pyproject.toml uv.lock .python-version | $(OWN_UV)
+	@$(UV) python find >/dev/null 2>&1 || $(UV) python install --quiet 2>/dev/null || { \
+	  echo 'make needs Python 3.13, which uv neither found nor could fetch: install python3.13, or go online.' >&2; exit 1; }
 	@echo 'Installing the locked packages into .venv' >&2
 	@$(UV) sync --locked --quiet --compile-bytecode
 	@touch $@

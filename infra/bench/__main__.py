@@ -32,6 +32,7 @@ from mcpist.tools.module import Module
 ROUNDS = 5
 SANDBOXES = 11  # of each kind, since other work on the machine slows some of them
 CALLS = 200
+TIMED_RUNS = 3
 
 
 def main() -> None:
@@ -69,7 +70,7 @@ def inside(stub: StubDeployment) -> list[Row]:
     deployment, folder = stub.deployment, stub.folder
     rows = [*catalogue.rows(), *caching(stub.service), *sandboxes(stub)]
     rows += [*requests(deployment), *broker.rows(deployment, folder), *planning()]
-    return [*rows, *batches(deployment), *shapes(deployment)]
+    return [*rows, *command_line(deployment), *batches(deployment), *shapes(deployment)]
 
 
 def sandboxes(stub_deployment: StubDeployment) -> list[Row]:
@@ -116,7 +117,7 @@ def _sandbox_rounds(
 def requests(deployment: LocalDeployment) -> list[Row]:
     """Count the AWS requests of a `call` that needs a grant, in cold sandboxes and in warm ones."""
     accounts.connect(deployment, "stub-token", service="stub")
-    endpoint = Endpoint(deployment.mcp_url, deployment.token(USER))
+    endpoint = Endpoint.at(deployment.mcp_url, deployment.token(USER))
     rows: list[Row] = []
     for state in ("cold", "warm"):
         if state == "cold":
@@ -183,9 +184,25 @@ def planning() -> list[Row]:
     return [("CPU of planning 100 steps, with their machine", f"{seconds * 1000:.0f} ms", "50 ms")]
 
 
+def command_line(deployment: LocalDeployment) -> list[Row]:
+    """Measure a warm `mcpist call`, from its start to its end."""
+    options = ["--url", deployment.mcp_url, "--token", deployment.token(USER)]
+    command = [sys.executable, "-m", "infra.cli.main", "call", "rag", "list_tags", *options]
+
+    def run() -> None:
+        subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)  # noqa: S603
+
+    run()
+    before = os.times()
+    wall = _seconds(run)
+    after = os.times()
+    cpu = (after.children_user + after.children_system - before.children_user - before.children_system) / TIMED_RUNS
+    return [("a warm `mcpist call`, from its start to its end (its CPU)", f"{wall:.2f} s ({cpu:.2f} s)", "0.5 s")]
+
+
 def batches(deployment: LocalDeployment) -> list[Row]:
     """Compare the wall time of batches with that of the same calls one by one."""
-    endpoint = Endpoint(deployment.mcp_url, deployment.token(USER))
+    endpoint = Endpoint.at(deployment.mcp_url, deployment.token(USER))
     ten = [{"id": f"s{n}", "module": "rag", "tool": "search_docs", "params": {"query": "batch"}} for n in range(10)]
     five = [{**step, "after": [f"s{n - 1}"] if n else []} for n, step in enumerate(ten[:5])]
     slow = [{**step, "module": "stub", "tool": "ask_slowly", "params": {}} for step in ten]
@@ -204,7 +221,7 @@ def batches(deployment: LocalDeployment) -> list[Row]:
 
 def shapes(deployment: LocalDeployment) -> list[Row]:
     """Measure a batch's overhead: time for each hop, and the endpoint's requests for each step."""
-    endpoint = Endpoint(deployment.mcp_url, deployment.token(USER))
+    endpoint = Endpoint.at(deployment.mcp_url, deployment.token(USER))
     idle: dict[str, Any] = {"module": "stub", "tool": "idle", "params": {}}
     chain = [{**idle, "id": f"s{n}", "after": [f"s{n - 1}"] if n else []} for n in range(30)]
     fan = [{**idle, "id": "list", "tool": "hundred"}, {**idle, "id": "fan", "each": "${list.items}"}]
@@ -239,7 +256,7 @@ def _run_to_end(endpoint: Endpoint, steps: list[dict[str, Any]]) -> None:
 
 def _seconds(work: Any) -> float:
     times = []
-    for _ in range(3):
+    for _ in range(TIMED_RUNS):
         started = time.perf_counter()
         work()
         times.append(time.perf_counter() - started)

@@ -22,8 +22,9 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from infra.cli.document import CommandError
-from infra.cli.endpoint import HTTP_TIMEOUT_SECONDS, EndpointSession
+from infra.cli.endpoint import tool_result
 
+HTTP_TIMEOUT_SECONDS = 60
 TOOLS = {"batch", "call", "get_module_schema"}
 WORDS = ("batch", "token", "grant", "deploy", "role", "upstream", "audit")
 RUNNING = re.compile(r"batch (b_\w+): running")
@@ -67,7 +68,7 @@ class ClientRecord:
 class SimulatedUser:
     """A simulated person with an MCP client."""
 
-    session: EndpointSession
+    session: Client
     account: str
     rng: Random
 
@@ -88,7 +89,7 @@ class SimulatedUser:
 
     async def list_tools(self) -> None:
         """List the tools."""
-        names = {tool.name for tool in (await self.session.client.list_tools()).tools}
+        names = {tool.name for tool in (await self.session.list_tools()).tools}
         if names != TOOLS:
             raise WrongAnswer(str(names))
 
@@ -129,7 +130,8 @@ class SimulatedUser:
         _expect_all(shows, await self._answer(tool, arguments))
 
     async def _answer(self, tool: str, arguments: dict[str, Any]) -> str:
-        return json.dumps((await self.session.call(tool, arguments)).texts, ensure_ascii=False)
+        answer = (await self.session.call_tool(tool, arguments)).model_dump(mode="json", by_alias=True)
+        return json.dumps(tool_result(answer).texts, ensure_ascii=False)
 
     def _search(self) -> dict[str, Any]:
         return {"module": "rag", "tool": "search_docs", "params": {"query": self.rng.choice(WORDS), "limit": 3}}
@@ -155,7 +157,7 @@ async def _client(number: int, person: dict[str, str], job: dict[str, Any], unti
         async with httpx2.AsyncClient(headers=headers, timeout=HTTP_TIMEOUT_SECONDS) as http:
             transport = streamable_http_client(url, http_client=http)
             async with Client(transport, cache=None) as client:  # so that each list is requested
-                user = SimulatedUser(EndpointSession(client, url), person["account"], rng)
+                user = SimulatedUser(client, person["account"], rng)
                 while time.monotonic() < until:
                     await record.measure(*user.next_action())
                     pause = rng.uniform(0.5, 1.5) * job["pause_seconds"]

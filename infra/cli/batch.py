@@ -1,19 +1,18 @@
 """`mcpist batch`: run, fetch or watch a batch."""
 
-import asyncio
 import sys
 import time
+from dataclasses import replace
 from typing import Annotated, Any, TextIO
 
-import httpx2
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS
 from typer import Option
 
-from infra.cli.document import CommandResult
-from infra.cli.endpoint import Endpoint, EndpointSession
+from infra.cli.document import CommandError, CommandResult
+from infra.cli.endpoint import Endpoint
+from infra.cli.error_view import TRY_AGAIN, exit_code
 from infra.cli.inputs import text_of
 from infra.cli.options import BatchFile, Token, Url
+from infra.cli.plan_view import draw_plan
 from infra.cli.progress_view import ProgressView, progress_view
 from mcpist.batch.view.progress import parse_progress, progress_uri
 from mcpist.polling import Polling
@@ -31,7 +30,9 @@ CONTINUE_HINT = """\
 def batch(
     file: BatchFile = "-",
     dry_run: Annotated[bool, Option("--dry-run", help="Check the batch and show its plan.")] = False,
-    watch: Annotated[bool, Option("--watch", help="Show each step while the batch runs.")] = False,
+    watch: Annotated[
+        bool, Option("--watch", help="Show each step while the batch runs, as always on a terminal.")
+    ] = False,
     timeout: Annotated[int | None, Option(metavar="SECONDS", help="End the batch after this time.")] = None,
     confirm: Annotated[bool, Option("--confirm", help="Run steps that destroy without a question.")] = False,
     batch_id: Annotated[str, Option("--id", metavar="ID", help="Fetch this batch.")] = "",
@@ -49,7 +50,10 @@ def batch(
         request = {"resume": resume} if resume else {"commands": text_of(file)}
         request |= {"dry_run": dry_run} | {name: value for name, value in optional.items() if value}
     endpoint = Endpoint.from_options(url, token)
-    if not watch or dry_run:
+    if dry_run:
+        plan = endpoint.call("batch", request)
+        return replace(plan, drawing=draw_plan(plan.texts[0]))
+    if not watch and not sys.stderr.isatty():
         return endpoint.call("batch", request)
     return BatchWatcher(sys.stderr).run(endpoint, request)
 
@@ -64,32 +68,33 @@ class BatchWatcher:
     def run(self, endpoint: Endpoint, request: dict[str, Any]) -> CommandResult:
         """Start or fetch a batch, show it until its end, and return its results."""
         try:
-            return endpoint.ask(lambda session: self._follow(session, request), tasks=True)
+            with endpoint.connected():
+                return self._follow(endpoint, request)
         except BaseException:
             if self._batch:
                 print(CONTINUE_HINT.format(batch=self._batch), file=self._out, flush=True)
             raise
 
-    async def _follow(self, session: EndpointSession, request: dict[str, Any]) -> CommandResult:
-        begun = request.get("batch_id") or await session.begin("batch", request)
-        if isinstance(begun, CommandResult):
-            return begun
-        self._batch = begun
+    def _follow(self, endpoint: Endpoint, request: dict[str, Any]) -> CommandResult:
         with progress_view(self._out) as shown:
-            await self._until_done(session, shown)
-        done = await session.call("batch", {"batch_id": begun})
+            begun = request.get("batch_id") or endpoint.begin("batch", request)
+            if isinstance(begun, CommandResult):
+                return begun
+            self._batch = begun
+            self._until_done(endpoint, shown)
+        done = endpoint.call("batch", {"batch_id": begun})
         self._batch = ""
         return done
 
-    async def _until_done(self, session: EndpointSession, shown: ProgressView) -> None:
+    def _until_done(self, endpoint: Endpoint, shown: ProgressView) -> None:
         failed_polls = 0
         for delay in POLLING.delays():
             began = time.monotonic()
             try:
-                progress = parse_progress(await session.read(progress_uri(self._batch)))
-            except (MCPError, httpx2.HTTPError) as error:
+                progress = parse_progress(endpoint.read(progress_uri(self._batch)))
+            except CommandError as error:
                 failed_polls += 1
-                if _is_final(error) or failed_polls > MAX_FAILED_POLLS:
+                if exit_code(error.error["code"]) != TRY_AGAIN or failed_polls > MAX_FAILED_POLLS:
                     raise
             else:
                 failed_polls = 0
@@ -97,9 +102,4 @@ class BatchWatcher:
                 if progress.done:
                     return
             # Poll less often where each request takes longer.
-            await asyncio.sleep(max(delay, time.monotonic() - began))
-
-
-def _is_final(error: Exception) -> bool:
-    """Return whether the endpoint refused the request itself, so that retrying is useless."""
-    return isinstance(error, MCPError) and error.code == INVALID_PARAMS
+            time.sleep(max(delay, time.monotonic() - began))

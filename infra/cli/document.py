@@ -1,15 +1,22 @@
-"""The one JSON document that a command prints."""
+"""The one JSON document that a command prints, and what a terminal shows instead."""
 
 import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal, TextIO
+from typing import Any, TextIO
 
+from infra.cli.error_view import draw_error, exit_code, resembling
 from mcpist.errors import Locale, McpistError
 from mcpist.visible_text import hidden_characters
+
+LOCALE: ContextVar[Locale | None] = ContextVar("locale", default=None)
+"""The language of `--locale`; None for a person's own."""
+
+_DID_YOU_MEAN: dict[Locale, str] = {"en": "Did you mean {name}?", "ja": "{name} ではありませんか。"}
 
 
 @dataclass(frozen=True)
@@ -42,8 +49,10 @@ class CommandError(Exception):
     @classmethod
     def of_endpoint(cls, error: Mapping[str, Any]) -> "CommandError":
         """Return an endpoint's error."""
-        code = error.get("code", "INTERNAL_ERROR")
-        return cls(code, error.get("message", ""), error.get("hint", ""), error.get("details"))
+        hint = str(error.get("hint", ""))
+        if name := resembling(error):
+            hint = f"{_DID_YOU_MEAN[LOCALE.get() or 'en'].format(name=name)} {hint}"
+        return cls(error.get("code", "INTERNAL_ERROR"), error.get("message", ""), hint, error.get("details"))
 
 
 @dataclass
@@ -52,7 +61,8 @@ class Document:
 
     arguments: Sequence[str] = ()
     """The command line; the document repeats it without secrets."""
-    locale: Locale = "en"
+    as_json: bool = False
+    """Whether a terminal, too, gets the document: `--json`."""
     out: TextIO = field(default_factory=lambda: sys.stdout)
     started: float = field(default_factory=time.monotonic)
 
@@ -69,24 +79,29 @@ class Document:
             "outputs": result.files,
             "metadata": result.metadata | ({"texts": result.texts} if result.texts else {}),
         }
-        self._print("StandardResponse", document)
+        self._print(document)
         return 0
 
     def fail(self, error: McpistError | CommandError) -> int:
-        """Print an error and return the exit code."""
-        if isinstance(error, CommandError) and self._draw(error.drawing):
-            return 1
-        shown = error.as_dict(self.locale) if isinstance(error, McpistError) else error.error
-        document = {"success": False, "error": shown, "command": self._command, "timestamp": _now()}
-        self._print("ErrorResponse", document)
-        return 1
+        """Print an error and return the exit code, which says who must act."""
+        shown = error.as_dict(LOCALE.get() or "en") if isinstance(error, McpistError) else error.error
+        drawing = getattr(error, "drawing", "") or draw_error(shown)
+        if not self._draw(drawing):
+            document = {"success": False, "error": shown, "command": self._command, "timestamp": _now()}
+            self._print(document)
+        return exit_code(shown["code"])
 
     def _draw(self, drawing: str) -> bool:
         """Print a drawing, if there is one and the output is a terminal."""
-        drawn = bool(drawing) and self.out.isatty()
-        if drawn:
-            print(drawing, file=self.out, flush=True)
-        return drawn
+        if not drawing or not self.draws:
+            return False
+        print(drawing, file=self.out, flush=True)
+        return True
+
+    @property
+    def draws(self) -> bool:
+        """Whether the reader is a person at a terminal."""
+        return not self.as_json and self.out.isatty()
 
     @property
     def _command(self) -> str:
@@ -94,12 +109,8 @@ class Document:
 
         return printable(self.arguments)
 
-    def _print(self, kind: Literal["StandardResponse", "ErrorResponse"], document: dict[str, Any]) -> None:
-        from mcpist.files import reference
-        from mcpist.files.schemas import check
-
-        checked = check(getattr(reference, kind), document, "answer")
-        text = json.dumps(checked.model_dump(), ensure_ascii=False)
+    def _print(self, document: dict[str, Any]) -> None:
+        text = json.dumps(document, ensure_ascii=False)
         for letter in hidden_characters(text):  # the same JSON, which steers no terminal
             text = text.replace(letter, json.dumps(letter)[1:-1])
         print(text, file=self.out, flush=True)

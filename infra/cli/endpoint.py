@@ -1,147 +1,137 @@
-"""The command line's MCP client of an endpoint."""
+"""The command line's MCP client of an endpoint: one POST a request, without the SDK, which takes a second to import.
 
-import asyncio
+Source: https://modelcontextprotocol.io/specification/2026-07-28
+"""
+
 import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
-import mcp_types
-from mcp.client.client import Client
-from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.exceptions import MCPError
-from pydantic import TypeAdapter
 
 from infra.cli.document import CommandError, CommandResult
-from infra.cli.rest_client import open_session
+from infra.cli.rest_client import RestSession, not_an_endpoint, open_session, origin_of
+from mcpist.version import VERSION
+from mcpist.visible_text import visible
 
-HTTP_TIMEOUT_SECONDS = 60
-SEPARATE_BLOCKS = {"x-mcpist-blocks": "separate"}  # a text for each step of a batch
-
-
-class TaskResult(mcp_types.Result):
-    """A task instead of a result: https://modelcontextprotocol.io/seps/2663-tasks-extension."""
-
-    result_type: Literal["task"] = "task"
-    task_id: str
-
-
-class TasksExtension(ClientExtension):
-    """Announces that this client accepts tasks."""
-
-    identifier = "io.modelcontextprotocol/tasks"
-
-    def claims(self) -> Sequence[ResultClaim[Any]]:
-        """Never wait for a task here: `EndpointSession.begin` returns it."""
-
-        async def resolve(task: TaskResult, _: ClaimContext) -> mcp_types.CallToolResult:
-            raise CommandError("INTERNAL_ERROR", f"{task.task_id} became a task, which was not requested.")
-
-        return [ResultClaim(result_type="task", model=TaskResult, resolve=resolve)]
-
-
-_ANSWER: TypeAdapter[TaskResult | mcp_types.CallToolResult] = TypeAdapter(TaskResult | mcp_types.CallToolResult)
-
-
-@dataclass(frozen=True)
-class EndpointSession:
-    """A connection to an endpoint."""
-
-    client: Client
-    url: str
-
-    async def call(self, tool: str, arguments: dict[str, Any]) -> CommandResult:
-        """Call one of the meta-tools; its error is a CommandError."""
-        return self._to_result(await self.client.call_tool(tool, arguments))
-
-    async def begin(self, tool: str, arguments: dict[str, Any]) -> str | CommandResult:
-        """Call one of the meta-tools as a task and return its id, or the result if it comes at once."""
-        params = mcp_types.CallToolRequestParams(name=tool, arguments=arguments, task=mcp_types.TaskMetadata())
-        answer = await self.client.session.send_request(mcp_types.CallToolRequest(params=params), _ANSWER)
-        return answer.task_id if isinstance(answer, TaskResult) else self._to_result(answer)
-
-    async def read(self, uri: str) -> Any:
-        """Read a resource's JSON without a cache."""
-        (content,) = (await self.client.read_resource(uri, cache_mode="bypass")).contents
-        assert isinstance(content, mcp_types.TextResourceContents)
-        return json.loads(content.text)
-
-    def _to_result(self, result: mcp_types.CallToolResult) -> CommandResult:
-        texts = [block.text for block in result.content if isinstance(block, mcp_types.TextContent)]
-        if result.is_error:
-            raise CommandError.of_endpoint(json.loads(texts[0]))
-        facts = {"url": self.url, "protocol_version": self.client.protocol_version}
-        return CommandResult([_value(text) for text in texts], facts, list(_files(result)))
+PROTOCOL_VERSION = "2026-07-28"
+TASKS = "io.modelcontextprotocol/tasks"
+_META = "io.modelcontextprotocol"
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An endpoint's URL and the access token for it."""
+    """An endpoint, and the person who acts there."""
 
-    url: str
-    token: str
+    session: RestSession
+    path: str = "/mcp"
+
+    @classmethod
+    def at(cls, url: str, token: str) -> "Endpoint":
+        """Return the endpoint of an MCP URL; the path of an origin alone is `/mcp`."""
+        return cls(RestSession(origin_of(url), token), _path(url))
 
     @classmethod
     def from_options(cls, url: str | None, token: str | None) -> "Endpoint":
         """Return the endpoint of the command line, or of the last `mcpist up`, or else of the last login."""
-        if url and token:
-            return cls(url, token)
-        session = open_session(url, token, None, own=True)
-        return cls(url or f"{session.url}/mcp", session.access_token())
+        return cls(open_session(url, token, None, own=True), _path(url) if url else "/mcp")
 
-    def call(self, tool: str, arguments: dict[str, Any]) -> CommandResult:
+    @property
+    def url(self) -> str:
+        """The MCP URL."""
+        return self.session.url + self.path
+
+    def connected(self) -> AbstractContextManager[None]:
+        """Keep one connection for several requests."""
+        return self.session.connected()
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> CommandResult:
         """Call one of the meta-tools; its error is a CommandError."""
-        return self.ask(lambda session: session.call(tool, arguments))
+        return self._to_result(self._call(tool, arguments))
 
-    def ask[T](self, operation: Callable[[EndpointSession], Awaitable[T]], *, tasks: bool = False) -> T:
-        """Run an operation on a connection, whose client accepts `tasks` or not; raise CommandError if it fails."""
-        refusals: list[CommandError] = []  # the transport's own errors do not say what the endpoint answered
+    def begin(self, tool: str, arguments: Mapping[str, Any]) -> str | CommandResult:
+        """Call one of the meta-tools as a task and return its id, or the result if it comes at once."""
+        answer = self._call(tool, arguments, task={})
+        return str(answer["taskId"]) if answer.get("resultType") == "task" else self._to_result(answer)
 
-        async def note(response: httpx2.Response) -> None:
-            if response.is_error:
-                await response.aread()
-                refusals.append(_refusal(response))
+    def read(self, uri: str) -> Any:
+        """Read a resource's JSON."""
+        (content,) = self.request("resources/read", {"uri": uri}, name=uri)["contents"]
+        return json.loads(content["text"])
 
-        async def connected() -> T:
-            headers, hooks = {"authorization": f"Bearer {self.token}"} | SEPARATE_BLOCKS, {"response": [note]}
-            async with httpx2.AsyncClient(headers=headers, timeout=HTTP_TIMEOUT_SECONDS, event_hooks=hooks) as http:
-                transport = streamable_http_client(self.url, http_client=http)
-                async with Client(transport, extensions=[TasksExtension()] if tasks else []) as client:
-                    return await operation(EndpointSession(client, self.url))
+    def tools(self) -> list[dict[str, Any]]:
+        """Return the tools that the endpoint lists."""
+        listed: list[dict[str, Any]] = self.request("tools/list", {})["tools"]
+        return listed
 
-        try:
-            return asyncio.run(connected())
-        except (CommandError, MCPError, httpx2.HTTPError, OSError, BaseExceptionGroup) as error:
-            raise self._failed(_innermost(error), refusals) from None
+    def request(self, method: str, params: Mapping[str, Any], *, name: str = "", tasks: bool = False) -> dict[str, Any]:
+        """Return the result of one request; CommandError for an error of the protocol or of the way there."""
+        capabilities: dict[str, Any] = {"extensions": {TASKS: {}}} if tasks else {}
+        meta = {
+            f"{_META}/protocolVersion": PROTOCOL_VERSION,
+            f"{_META}/clientInfo": {"name": "mcpist", "version": VERSION},
+            f"{_META}/clientCapabilities": capabilities,
+        }
+        headers = {
+            "accept": "application/json, text/event-stream",
+            "mcp-protocol-version": PROTOCOL_VERSION,
+            "mcp-method": method,
+            "x-mcpist-blocks": "separate",  # a text for each step of a batch
+            **({"mcp-name": name} if name else {}),
+        }
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+        return _result(self.session.respond("POST", self.path, json=message, headers=headers))
 
-    def _failed(self, error: BaseException, refusals: Sequence[CommandError]) -> BaseException:
-        """Return the CommandError for an expected error; any other error is returned unchanged."""
-        if isinstance(error, MCPError) and isinstance(error.data, dict) and "code" in error.data:
-            return CommandError.of_endpoint(error.data)
-        if isinstance(error, MCPError | httpx2.HTTPStatusError) and refusals:
-            return refusals[-1]
-        if not isinstance(error, MCPError | httpx2.HTTPError | OSError):
-            return error
-        hint = "Is it running? Start it with `mcpist up`, or name another with --url."
-        return CommandError("UPSTREAM_UNAVAILABLE", f"{self.url} could not be reached: {error}", hint)
+    def _call(self, tool: str, arguments: Mapping[str, Any], **task: Any) -> dict[str, Any]:
+        params = {"name": tool, "arguments": dict(arguments), **task}
+        return self.request("tools/call", params, name=tool, tasks=bool(task))
+
+    def _to_result(self, answer: Mapping[str, Any]) -> CommandResult:
+        result = tool_result(answer)
+        return replace(result, metadata={"url": self.url, "protocol_version": PROTOCOL_VERSION})
 
 
-def _refusal(response: httpx2.Response) -> CommandError:
-    """Return the error of a response: the endpoint's own, or that it is no endpoint."""
+def tool_result(answer: Mapping[str, Any]) -> CommandResult:
+    """Return a tool's answer, its JSON parsed; a CommandError for the error that it holds."""
+    texts = [str(block["text"]) for block in answer["content"] if block["type"] == "text"]
+    if answer.get("isError"):
+        raise CommandError.of_endpoint(_error(texts[0]))
+    drawing = visible("\n\n".join(texts), lines=True)
+    return CommandResult([_value(text) for text in texts], files=list(_files(answer)), drawing=drawing)
+
+
+def _result(response: httpx2.Response) -> dict[str, Any]:
+    """Return the result of a JSON-RPC response; CommandError for one with an error, and for any other response."""
     try:
-        error = response.json()["error"]
-        return CommandError.of_endpoint(error if "code" in error else error["data"])
-    except (ValueError, LookupError, TypeError, AttributeError):
-        message = f"{response.url.copy_with(query=None)} answered {response.status_code}."
-        return CommandError("UPSTREAM_UNAVAILABLE", message, "Is it the URL of an MCPist endpoint?")
+        answer = response.json()
+        result, error = answer.get("result"), answer.get("error")
+    except (ValueError, AttributeError):
+        raise not_an_endpoint(response) from None
+    if isinstance(result, dict):
+        return result
+    if not isinstance(error, dict):
+        raise not_an_endpoint(response)
+    data = error.get("data")
+    if isinstance(data, dict) and "code" in data:
+        raise CommandError.of_endpoint(data)
+    if isinstance(error.get("code"), str):
+        raise CommandError.of_endpoint(error)
+    raise CommandError("UPSTREAM_UNAVAILABLE", str(error.get("message")), "Is it the URL of an MCPist endpoint?")
 
 
-def _files(result: mcp_types.CallToolResult) -> Iterator[dict[str, Any]]:
-    """Yield the references of the files that a result links to."""
-    for block in result.content:
-        if isinstance(block, mcp_types.ResourceLink) and (file := (block.meta or {}).get("mcpist/file")):
+def _error(text: str) -> dict[str, Any]:
+    """Return the error in a tool's text; an error of another server's tool is only a text."""
+    value = _value(text)
+    return value if isinstance(value, dict) else {"code": "TOOL_EXECUTION_ERROR", "message": text}
+
+
+def _files(answer: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the references of the files that an answer links to."""
+    for block in answer["content"]:
+        if block["type"] == "resource_link" and (file := (block.get("_meta") or {}).get("mcpist/file")):
             yield file
 
 
@@ -153,7 +143,7 @@ def _value(text: str) -> Any:
         return text
 
 
-def _innermost(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+def _path(url: str) -> str:
+    """Return the path of an MCP URL below its origin."""
+    path = url[len(origin_of(url)) :]
+    return path if path.strip("/") else "" if urlsplit(url).path.strip("/") else "/mcp"

@@ -6,9 +6,10 @@ from pkgutil import resolve_name
 from typing import Annotated, Any, Literal, NoReturn
 
 import typer
+from typer.completion import get_completion_inspect_parameters
 from typer.core import TyperCommand, TyperGroup
 
-from infra.cli.document import CommandError, CommandResult, Document
+from infra.cli.document import LOCALE, CommandError, CommandResult, Document
 from infra.cli.options import command_group
 from mcpist.errors import McpistError
 from mcpist.version import VERSION
@@ -18,6 +19,7 @@ COMMANDS = {
     "up": ("infra.cli.up:up", "Run everything on this machine until Ctrl-C."),
     "login": ("infra.cli.login:log_in", "Log in at a deployment with a browser."),
     "logout": ("infra.cli.login:log_out", "End a login and delete its tokens."),
+    "modules": ("infra.cli.tools:list_modules", "List the modules that you may use."),
     "schema": ("infra.cli.tools:schema", "Show what modules offer."),
     "call": ("infra.cli.tools:call", "Run one tool."),
     "why": ("infra.cli.why:why", "Show why a tool can or cannot be used, and who can change it."),
@@ -35,11 +37,13 @@ COMMANDS = {
     "tool": ("infra.cli.modules:tool", "List, search and switch tools."),
     "api": ("infra.cli.apis:api", "Make modules from OpenAPI descriptions, and check them."),
     "program": ("infra.cli.programs:program", "Check the command-line programs that are offered as tools."),
+    "completion": ("infra.cli.completion:completion", "Print the script by which a shell completes this command."),
     "smoke": ("infra.cli.smoke.command:run_smoke", "Use a deployment once and show what does not work."),
     "doctor": ("infra.cli.doctor.command:run_doctor", "Check a deployment and show how to correct it."),
 }
 
 
+COMPLETE_VARIABLE = "_MCPIST_COMPLETE"
 # What a shell reports of a program that SIGPIPE has ended: the reader of the output has closed it.
 CLOSED_PIPE_CODE = 141
 
@@ -58,7 +62,7 @@ class LazyCommands(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-app = typer.Typer(cls=LazyCommands, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(cls=LazyCommands, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def _show_version(ctx: typer.Context, wanted: bool) -> None:
@@ -69,18 +73,24 @@ def _show_version(ctx: typer.Context, wanted: bool) -> None:
 
 @app.callback()
 def mcpist(
-    ctx: typer.Context,
-    locale: Annotated[Literal["en", "ja"], typer.Option(help="Language of errors.")] = "en",
+    locale: Annotated[
+        Literal["en", "ja"] | None, typer.Option(help="Language of errors and answers. [default: the user's]")
+    ] = None,
+    json: Annotated[  # noqa: ARG001 - `run` takes it from any place of the line
+        bool, typer.Option("--json", help="Print the JSON document on a terminal, too; also after the command.")
+    ] = False,
     version: Annotated[  # noqa: ARG001 - its callback shows it
         bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """MCPist on the command line. Every command prints one JSON document; a terminal gets text."""
-    ctx.obj.locale = locale
+    LOCALE.set(locale)
 
 
 def main() -> NoReturn:
     """Run the command of the process's arguments and exit with its code."""
+    if COMPLETE_VARIABLE in os.environ:  # a shell asks what a line can become
+        get_completion_inspect_parameters()  # which registers the shells
     try:
         code = run(sys.argv[1:])
         sys.stdout.flush()
@@ -91,8 +101,11 @@ def main() -> NoReturn:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command and return its exit code: 0 when it succeeded."""
-    document = Document(arguments)
+    """Run one command and return its exit code: 0 when it succeeded, else by who must act."""
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    document = Document(arguments, as_json="--json" in own)
+    arguments = [word for word in own if word != "--json"] + arguments[len(own) :]
+    LOCALE.set(None)
     try:
         result = app(arguments, prog_name="mcpist", standalone_mode=False, obj=document)
         return document.succeed(result) if isinstance(result, CommandResult) else int(result)

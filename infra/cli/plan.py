@@ -1,8 +1,11 @@
 """`mcpist plan`: check a batch and show its machine, without any server."""
 
+from dataclasses import replace
+
 from infra.cli.document import CommandResult
 from infra.cli.inputs import text_of
 from infra.cli.options import BatchFile
+from infra.cli.plan_view import draw_plan
 from mcpist.batch.execution.plan import plan
 from mcpist.caller import Caller, Role, Subject
 from mcpist.tools.permissions import Permissions
@@ -14,7 +17,8 @@ STEP_RUNNER = "arn:aws:lambda:us-east-1:123456789012:function:step_runner:live"
 
 def plan_file(file: BatchFile = "-") -> CommandResult:
     """Check a batch and show its machine, without a server."""
-    return plan_batch(text_of(file))
+    planned = plan_batch(text_of(file))
+    return replace(planned, drawing=draw_plan(planned.metadata))
 
 
 def plan_batch(commands: str) -> CommandResult:

@@ -101,6 +101,7 @@ class LiveTable:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._live.transient = self._progress is None
         self._live.stop()
 
     def show(self, progress: Progress) -> None:

@@ -1,5 +1,8 @@
 """The command line's client of the REST API, with a person's own token."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
@@ -7,13 +10,16 @@ from urllib.parse import quote
 import httpx2
 
 from infra.cli import login_store, oauth_client
-from infra.cli.document import CommandError
+from infra.cli.document import LOCALE, CommandError
 from infra.cli.last_up import LAST_UP, last_up
 from infra.cli.login_store import Login
+from mcpist.version import VERSION
 
 # A removal may wait for several providers; API Gateway ends a request after 30 s.
 HTTP_TIMEOUT_SECONDS = 35
 ORGANIZATION_HEADER = "x-mcpist-organization"
+# The paths of an endpoint below its origin: /mcp, /mcp/readonly, /mcp/categories, /mcp/ORGANIZATION.
+_MCP_PATH = re.compile(r"/mcp(/[^/]*)?/*$")
 
 
 @dataclass
@@ -27,6 +33,18 @@ class RestSession:
     """The stored login that has the token; None for a token that was given."""
     organization: str = ""
     """The organization that is meant; empty for a person's only one."""
+    _web: httpx2.Client | None = field(default=None, repr=False)
+    """The open connection, inside of `connected`."""
+
+    @contextmanager
+    def connected(self) -> Iterator[None]:
+        """Keep one connection for several requests."""
+        with httpx2.Client() as web:
+            self._web = web
+            try:
+                yield
+            finally:
+                self._web = None
 
     def access_token(self) -> str:
         """Return the person's access token, refreshed if it ends soon."""
@@ -49,14 +67,14 @@ class RestSession:
         headers: dict[str, str] | None = None,
     ) -> Any:
         """Return a request's JSON; CommandError for a refused one."""
-        return self._respond(method, path, query=query, json=json, headers=headers).json()
+        return _accepted(self.respond(method, path, query=query, json=json, headers=headers)).json()
 
     def text(self, path: str, **query: Any) -> tuple[str, httpx2.Headers]:
         """Return the text of a path, and the headers."""
-        response = self._respond("GET", path, query=query)
+        response = _accepted(self.respond("GET", path, query=query))
         return response.text, response.headers
 
-    def _respond(
+    def respond(
         self,
         method: str,
         path: str,
@@ -65,11 +83,12 @@ class RestSession:
         json: Any = None,
         headers: dict[str, str] | None = None,
     ) -> httpx2.Response:
+        """Return the response to a request, also one that refuses it; a stored login is refreshed where it ended."""
         response = self._send(method, path, query, json, headers)
         if response.status_code == httpx2.codes.UNAUTHORIZED and self.login and self.login.refresh_token:
             self.login = oauth_client.fresh(self.login, refused=True)
             response = self._send(method, path, query, json, headers)
-        return _accepted(response)
+        return response
 
     def change(
         self, method: str, path: str, json: Any = None, *, dry_run: bool = False, with_grants: bool = False
@@ -81,13 +100,14 @@ class RestSession:
     def _send(
         self, method: str, path: str, query: dict[str, Any] | None, json: Any, headers: dict[str, str] | None
     ) -> httpx2.Response:
-        sent = {"authorization": f"Bearer {self.access_token()}", **(headers or {})}
+        sent = {"authorization": f"Bearer {self.access_token()}", "user-agent": f"mcpist/{VERSION}", **(headers or {})}
+        sent |= {"accept-language": locale} if (locale := LOCALE.get()) else {}
         if self.organization:
             sent[ORGANIZATION_HEADER] = self.organization
         params = {name: _text(value) for name, value in (query or {}).items() if value not in {None, ""}}
         more = {} if json is None else {"json": json}
         try:
-            return httpx2.request(
+            return (self._web or httpx2).request(
                 method, f"{self.url}{path}", params=params, headers=sent, timeout=HTTP_TIMEOUT_SECONDS, **more
             )
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
@@ -104,9 +124,14 @@ def _accepted(response: httpx2.Response) -> httpx2.Response:
     except ValueError:
         error = None
     if not isinstance(error, dict) or "code" not in error:
-        message = f"{response.url.copy_with(query=None)} answered {response.status_code}."
-        raise CommandError("UPSTREAM_UNAVAILABLE", message, "Is it the URL of an MCPist endpoint?")
-    raise CommandError(error["code"], str(error.get("error", "")), error.get("hint", ""), error.get("details"))
+        raise not_an_endpoint(response)
+    raise CommandError.of_endpoint({**error, "message": str(error.get("error", ""))})
+
+
+def not_an_endpoint(response: httpx2.Response) -> CommandError:
+    """Return the error of a response that no endpoint of ours gives."""
+    message = f"{response.url.copy_with(query=None)} answered {response.status_code}."
+    return CommandError("UPSTREAM_UNAVAILABLE", message, "Is it the URL of an MCPist endpoint?")
 
 
 def open_session(url: str | None, token: str | None, organization: str | None, *, own: bool = False) -> RestSession:
@@ -139,7 +164,7 @@ def _nobody(url: str | None) -> CommandError:
 
 def origin_of(url: str) -> str:
     """Return a deployment's origin from the URL of its endpoint."""
-    return url.rstrip("/").removesuffix("/categories").removesuffix("/readonly").removesuffix("/mcp")
+    return _MCP_PATH.sub("", url).rstrip("/")
 
 
 def part(name: str) -> str:

@@ -31,8 +31,8 @@ EXPOSED = (
 )
 READY_MESSAGE = """\
 ready: connect an MCP client to {mcp_url}, e.g. claude mcp add --transport http mcpist {mcp_url}
-a call from another shell: .venv/bin/mcpist call rag search_docs --params '{{"query": "token broker"}}'
-a batch: .venv/bin/mcpist batch --watch examples/each.jsonl
+a call, from `make shell`: mcpist call rag search_docs query="token broker"
+a batch: mcpist batch examples/each.jsonl
 the console, once signed in as {administrator}: {console_link}
 people connect their accounts on {connect_url}; Ctrl-C stops everything"""
 
@@ -110,15 +110,15 @@ def _serve(starting: AbstractContextManager[LocalDeployment], document: Document
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     with starting as deployment, _recorded(deployment):
-        document.succeed(CommandResult(metadata=_facts(deployment)))
-        _print_progress(
-            READY_MESSAGE.format(
-                mcp_url=deployment.mcp_url,
-                connect_url=deployment.connect_url,
-                administrator=ADMINISTRATOR.name,
-                console_link=deployment.login.one_time_link(ADMINISTRATOR.sub, deployment.console_url),
-            )
+        ready = READY_MESSAGE.format(
+            mcp_url=deployment.mcp_url,
+            connect_url=deployment.connect_url,
+            administrator=ADMINISTRATOR.name,
+            console_link=deployment.login.one_time_link(ADMINISTRATOR.sub, deployment.console_url),
         )
+        document.succeed(CommandResult(metadata=_facts(deployment), drawing=ready))
+        if not document.draws:
+            _print_progress(ready)
         stop.wait()
         _print_progress("stopping")
 

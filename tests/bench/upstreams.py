@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from infra.bench.report import Row
 from infra.bench.stub_deployment import NO_REQUEST_LIMIT
 from infra.cli.document import CommandError
-from infra.cli.endpoint import Endpoint, EndpointSession
+from infra.cli.endpoint import Endpoint
 from infra.local.deployment import ROOT, USER, LocalDeployment, run_local_deployment
 from mcpist.render.answer import compact_json
 from mcpist.settings import settings
@@ -111,38 +111,29 @@ def _tokens(deployment: LocalDeployment, servers: dict[str, UpstreamServer]) -> 
     with connected_to(**servers) as upstreams:
         lists = [upstreams.list_tools(name, deadline=time.monotonic() + 60).tools for name in servers]
     tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tools in lists for tool in tools]
-    shown = Endpoint(deployment.mcp_url, deployment.token(USER)).ask(_declared)
+    shown = Endpoint.at(deployment.mcp_url, deployment.token(USER)).tools()
     flat, seen = o200k(compact_json(tools), compact_json(shown))
     yield f"tokens (o200k) of the {len(tools)} tools of {len(servers)} upstreams, flat", f"{flat:,}", ""
     yield "tokens of what a client sees of them: the three meta-tools, all modules and categories", f"{seen:,}", ""
 
 
-async def _declared(session: EndpointSession) -> list[Any]:
-    tools = (await session.client.list_tools()).tools
-    return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
-
-
 def _whole(deployment: LocalDeployment) -> Row:
     """Compare the same call through the embedded stack, where each writes an audit row, with one of `rag`."""
-    endpoint = Endpoint(deployment.mcp_url, deployment.token(USER))
-    proxied = endpoint.ask(lambda session: _timed(lambda: session.call("call", _call())))
-    own = endpoint.ask(lambda session: _timed(lambda: session.call("call", {"module": "rag", "tool": "list_tags"})))
+    endpoint = Endpoint.at(deployment.mcp_url, deployment.token(USER))
+    with endpoint.connected():
+        proxied = _timed(lambda: endpoint.call("call", _call()))
+        own = _timed(lambda: endpoint.call("call", {"module": "rag", "tool": "list_tags"}))
     return "a proxied `call` through the embedded stack, against one of `rag` there, median", _ratio(proxied, own), ""
 
 
-async def _timed(call: Callable[[], Awaitable[Any]]) -> float:
-    times = []
-    for number in range(WARM_UP + CALLS // 4):
-        started = time.perf_counter()
-        await call()
-        if number >= WARM_UP:
-            times.append(time.perf_counter() - started)
-    return median(times)
+def _timed(call: Callable[[], Any]) -> float:
+    times = [_seconds(call) for _ in range(WARM_UP + CALLS // 4)]
+    return median(times[WARM_UP:])
 
 
 def _cold(deployment: LocalDeployment) -> Row:
     """Measure new sandboxes, with the servers' listings in the table."""
-    endpoint = Endpoint(deployment.mcp_url, deployment.token(USER))
+    endpoint = Endpoint.at(deployment.mcp_url, deployment.token(USER))
     endpoint.call("get_module_schema", {"modules": ["echo", "time", "files", "facts"]})
     times = []
     for _ in range(3):
@@ -154,11 +145,12 @@ def _cold(deployment: LocalDeployment) -> Row:
 
 def _concurrent_users(deployment: LocalDeployment) -> Row:
     """Measure many users at once, each with a client; the embedded stack has ten sandboxes."""
-    endpoint = Endpoint(deployment.mcp_url, deployment.token(USER))
 
     def work(_: int) -> list[float]:
+        endpoint = Endpoint.at(deployment.mcp_url, deployment.token(USER))
         try:
-            return endpoint.ask(lambda session: _all(session, CALLS_A_USER))
+            with endpoint.connected():
+                return [_seconds(lambda: endpoint.call("call", _call())) for _ in range(CALLS_A_USER)]
         except (
             CommandError
         ):  # where the machine cannot start ten sandboxes with their servers in the time of one request
@@ -172,15 +164,6 @@ def _concurrent_users(deployment: LocalDeployment) -> Row:
     what = f"{USERS} users at once, {CALLS_A_USER} proxied calls each: median (slowest) of those that were answered"
     seen = f"{median(times):.2f} s ({max(times):.2f} s)" if times else "none"
     return what, f"{seen}, {len(times)} of {USERS * CALLS_A_USER}, {len(times) / took:.0f} a second", ""
-
-
-async def _all(session: EndpointSession, calls: int) -> list[float]:
-    times = []
-    for _ in range(calls):
-        started = time.perf_counter()
-        await session.call("call", _call())
-        times.append(time.perf_counter() - started)
-    return times
 
 
 def _call() -> dict[str, Any]:

@@ -58,13 +58,13 @@ def _public(url: str) -> Iterator[CheckResult]:
 
 def _with_token(url: str, token: str) -> Iterator[CheckResult]:
     checks: dict[str, Callable[[Endpoint], Iterable[Finding]]] = {
-        "token": lambda endpoint: access_token.claims(endpoint.url, endpoint.token),
+        "token": lambda endpoint: access_token.claims(endpoint.url, endpoint.session.access_token()),
         "tools": tools.three_tools,
         "call": tools.call,
         "batch": tools.batch,
     }
     for about, check in checks.items():
-        yield from _lines("use", about, partial(check, Endpoint(url, token)) if token else lambda: (NO_TOKEN,))
+        yield from _lines("use", about, partial(check, Endpoint.at(url, token)) if token else lambda: (NO_TOKEN,))
 
 
 def _in_account(target: Target, since: datetime, wait: int) -> Iterator[CheckResult]:

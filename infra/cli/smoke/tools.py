@@ -6,7 +6,7 @@ from typing import Any
 
 from infra.cli.doctor.finding import Finding, ok, problem
 from infra.cli.document import CommandError
-from infra.cli.endpoint import Endpoint, EndpointSession
+from infra.cli.endpoint import Endpoint
 from mcpist.polling import Polling
 
 TOOLS = {"get_module_schema", "call", "batch"}
@@ -20,12 +20,8 @@ POLLING = Polling(initial_seconds=0.5, max_seconds=3)
 
 def three_tools(endpoint: Endpoint) -> Iterator[Finding]:
     """Check that the endpoint lists its three tools to the token's user."""
-
-    async def names(session: EndpointSession) -> set[str]:
-        return {tool.name for tool in (await session.client.list_tools()).tools}
-
     try:
-        found = endpoint.ask(names)
+        found = {str(tool["name"]) for tool in endpoint.tools()}
     except CommandError as error:
         yield _refused("tools/list", error)
         return

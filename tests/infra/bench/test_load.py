@@ -4,13 +4,14 @@ from random import Random
 from typing import Any, cast
 
 import pytest
+from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult, TextContent
 
 from infra.bench.clients import ClientRecord, SimulatedUser, WrongAnswer
 from infra.bench.load import EMBEDDED_AWS, FUNCTIONS, LoadRun, errors, growths, rows
 from infra.bench.processes import Sample
-from infra.cli.document import CommandError, CommandResult
-from infra.cli.endpoint import EndpointSession
+from infra.cli.document import CommandError
 
 
 def run(*, last_kb: int = 100_000, last_files: int = 10, seen: dict[str, Any] | None = None) -> LoadRun:
@@ -91,13 +92,13 @@ class Scripted:
         self.answers = list(answers)
         self.asked: list[tuple[str, dict[str, Any]]] = []
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> CommandResult:
+    async def call_tool(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
         self.asked.append((tool, arguments))
-        return CommandResult([self.answers.pop(0)])
+        return CallToolResult(content=[TextContent(type="text", text=self.answers.pop(0))])
 
 
 def ask(session: Scripted, work: Callable[[SimulatedUser], Awaitable[None]]) -> None:
-    asyncio.run(work(SimulatedUser(cast("EndpointSession", session), "account-of-uma", Random(1))))  # noqa: S311
+    asyncio.run(work(SimulatedUser(cast("Client", session), "account-of-uma", Random(1))))  # noqa: S311
 
 
 def test_an_answer_with_another_account_is_wrong() -> None:

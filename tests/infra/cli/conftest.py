@@ -8,6 +8,7 @@ from typing import Any
 import boto3
 import pytest
 
+from infra.cli.error_view import exit_code
 from infra.cli.last_up import LAST_UP
 from infra.cli.main import run
 from infra.cli.target import TABLES
@@ -15,6 +16,7 @@ from infra.local.login import LocalLogin
 from infra.local.names import REGION
 from mcpist.batch.machine.definition import stack_prefix
 from mcpist.settings import settings
+from tests.infra.cli.printed import printed
 from tests.infra.cli.rest_door import serving_rest
 from tests.rest_api.fake_broker import FakeBroker
 
@@ -89,8 +91,9 @@ def mcpist(
     def command(*arguments: str, fails: bool = False) -> dict[str, Any]:
         code = run(list(arguments))
         line = capsys.readouterr().out.splitlines()[-1]  # after the log lines of the door
-        document: dict[str, Any] = json.loads(line)
-        assert (code, document["success"]) == ((1, False) if fails else (0, True)), document
+        document = printed(line)
+        assert document["success"] is not fails, document
+        assert code == (exit_code(document["error"]["code"]) if fails else 0)
         return document["error" if fails else "metadata"]  # type: ignore[no-any-return]
 
     return command

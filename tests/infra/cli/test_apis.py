@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from infra.cli import apis
+from infra.cli.error_view import exit_code
 from infra.cli.main import run
 from mcpist.settings import settings
 from mcpist_services.described.compilation import load_file
@@ -21,7 +22,7 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: str | Path, fails: b
     """The metadata of a command that succeeds, or the error of one that fails."""
     code = run(["api", *map(str, arguments)])
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert code == int(fails), document
+    assert code == (exit_code(document["error"]["code"]) if fails else 0), document
     found: dict[str, Any] = document["error" if fails else "metadata"]
     return found
 

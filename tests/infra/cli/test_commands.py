@@ -12,6 +12,7 @@ import typer
 
 from infra.cli import main
 from infra.cli.document import Document
+from infra.cli.error_view import CALLER
 from infra.cli.options import items_of
 from infra.cli.organization_yaml import parse_organization
 from infra.local.deployment import ROOT
@@ -42,9 +43,15 @@ def help_of(command: str) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_command_of_a_page_is_one(page: Any) -> None:
-    for line in re.findall(r"^(?:\.venv/bin/)?mcpist .*$", page.read_text("utf-8").replace("\\\n", " "), re.MULTILINE):
-        _, *arguments = shlex.split(line.split(" | ")[0].split(" <")[0], comments=True)
+    for line in re.findall(r"^mcpist .*$", page.read_text("utf-8").replace("\\\n", " "), re.MULTILINE):
+        _, *arguments = shlex.split(re.split(r" [|<>]+ ?", line)[0], comments=True)
         assert parsed(*arguments).command, line
+
+
+def test_pages_name_the_command_as_make_shell_finds_it() -> None:
+    for page in [*PAGES, *(ROOT / "examples").rglob("*.md"), ROOT / "infra/cli/up.py"]:
+        assert not re.findall(r"\S*(?:bin/|uv run |python -m )mcpist.*", page.read_text("utf-8")), page.name
+    assert "make shell" in (ROOT / "README.md").read_text("utf-8")
 
 
 def test_every_option_of_the_page_is_one() -> None:
@@ -78,7 +85,7 @@ def test_every_command_explains_itself_and_its_options(name: str, capsys: pytest
     "line", ["", "org", "user create", "role set", "org set --nope", "user set uma --system-role boss"]
 )
 def test_a_line_that_is_no_command_is_refused_with_its_usage(line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.run(line.split()) == 1
+    assert main.run(line.split()) == CALLER
     error = json.loads(capsys.readouterr().out)["error"]
     assert error["code"] == "VALIDATION_ERROR"
     assert "Usage: mcpist" in error["hint"]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from infra.cli.error_view import TRY_AGAIN
 from infra.cli.main import run
 from infra.local.names import ACCOUNT, REGION
 from mcpist.aws.clients import client
@@ -44,5 +45,5 @@ def test_the_machines_of_a_stack_are_listed_with_their_use(
 @pytest.mark.usefixtures("aws")
 def test_a_missing_stack_is_a_typed_error(capsys: pytest.CaptureFixture[str]) -> None:
     code, document = command(capsys, "machine", "list", "--stack", "nowhere", "--region", REGION)
-    assert (code, document["error"]["code"]) == (1, "UPSTREAM_UNAVAILABLE")
+    assert (code, document["error"]["code"]) == (TRY_AGAIN, "UPSTREAM_UNAVAILABLE")
     assert "--stack" in document["error"]["hint"]

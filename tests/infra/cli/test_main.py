@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 
+from infra.cli.error_view import CALLER, DEFECT, TRY_AGAIN
 from infra.cli.main import CLOSED_PIPE_CODE, run
 from infra.local.deployment import ROOT
 from mcpist.version import VERSION
 from tests.core.loopback import json_response, serving
+from tests.infra.cli.printed import printed
 
 BATCH = """\
 {"id":"find","module":"rag","tool":"search_docs","params":{"query":"schemathesis idempotency key","limit":3}}
@@ -30,8 +32,7 @@ READY_SECONDS = 60
 def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
     code = run(list(arguments))
     (line,) = capsys.readouterr().out.splitlines()
-    document: dict[str, Any] = json.loads(line)
-    return code, document
+    return code, printed(line)
 
 
 def test_a_plan_needs_no_server(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
@@ -48,7 +49,7 @@ def test_a_plan_needs_no_server(capsys: pytest.CaptureFixture[str], nowhere: Pat
 def test_a_plan_names_the_line_that_is_wrong(capsys: pytest.CaptureFixture[str], nowhere: Path) -> None:
     (nowhere / "batch.jsonl").write_text('{"module":"rag","tool":"list_tags"}\n{"module":"rag","tool":"list_tag"}\n')
     code, document = command(capsys, "plan", "batch.jsonl")
-    assert code == 1
+    assert code == CALLER
     assert set(document) == {"success", "error", "command", "timestamp"}
     assert document["error"]["code"] == "TOOL_NOT_FOUND"
     assert document["error"]["details"]["line"] == 2
@@ -77,7 +78,7 @@ def test_errors_are_in_japanese_with_its_locale(capsys: pytest.CaptureFixture[st
 @pytest.mark.usefixtures("nowhere")
 def test_a_command_that_cannot_run_says_so(capsys: pytest.CaptureFixture[str], arguments: list[str], code: str) -> None:
     exit_code, document = command(capsys, *arguments)
-    assert exit_code == 1
+    assert exit_code == (DEFECT if code == "INTERNAL_ERROR" else CALLER)
     assert document["error"]["code"] == code
     assert document["error"]["hint"]
 
@@ -86,7 +87,7 @@ def test_an_unreachable_endpoint_is_a_typed_error(capsys: pytest.CaptureFixture[
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/mcp"
     code, document = command(capsys, "schema", "rag", "--url", url, "--token", "t")
-    assert (code, document["error"]["code"]) == (1, "UPSTREAM_UNAVAILABLE")
+    assert (code, document["error"]["code"]) == (TRY_AGAIN, "UPSTREAM_UNAVAILABLE")
     assert nowhere.exists()
 
 
@@ -124,7 +125,7 @@ def test_a_reader_that_closes_the_pipe_hears_no_complaint(nowhere: Path) -> None
 def test_up_warns_where_other_machines_can_reach_it(
     capsys: pytest.CaptureFixture[str], host: str, is_warned: bool
 ) -> None:
-    assert run(["up", "--host", host, "--allow-network", "--docs", "none"]) == 1  # it ends at the missing folder
+    assert run(["up", "--host", host, "--allow-network", "--docs", "none"]) == CALLER  # it ends at the missing folder
     assert ("WARNING: on" in capsys.readouterr().err) == is_warned
 
 
@@ -183,7 +184,7 @@ def test_a_busy_port_is_a_clear_error(nowhere: Path) -> None:
         document = json.loads(process.stdout.readline())
         assert document["error"]["code"] == "VALIDATION_ERROR"
         assert "--port" in document["error"]["hint"]
-        assert process.wait(READY_SECONDS) == 1
+        assert process.wait(READY_SECONDS) == CALLER
 
 
 def descendants(pid: int) -> list[int]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import boto3
 import pytest
 
+from infra.cli.error_view import TRY_AGAIN
 from infra.cli.main import run
 from infra.local.login import LocalLogin
 from infra.local.names import REGION
@@ -168,7 +169,10 @@ def test_an_organization_is_created_in_a_stack_in_an_account(
     made = mcpist("org", "create", "globex", *FIRST, "--issuer", "https://login.example.com", *there)
     assert made["organization"] == "globex"
     assert [one["organization"] for one in mcpist("org", "list")["organizations"]] == ["acme"]
-    assert run(["org", "create", "x", *FIRST, "--issuer", "https://i", "--stack", "nowhere", "--region", REGION]) == 1
+    assert (
+        run(["org", "create", "x", *FIRST, "--issuer", "https://i", "--stack", "nowhere", "--region", REGION])
+        == TRY_AGAIN
+    )
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["error"]["code"] == "UPSTREAM_UNAVAILABLE"
 
 

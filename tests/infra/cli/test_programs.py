@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from infra.cli.deployable_program import architecture, problem_of
+from infra.cli.error_view import CALLER
 from infra.cli.main import run
 from infra.local.programs import local_programs
 from tests.services.programs.declarations import TEXT, tool, written
@@ -24,7 +25,7 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: str | Path, fails: b
     """The metadata of a check that succeeds, or the error of one that fails."""
     code = run(["program", "check", *map(str, arguments)])
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert code == int(fails), document
+    assert code == (CALLER if fails else 0), document
     found: dict[str, Any] = document["error" if fails else "metadata"]
     return found
 

@@ -8,6 +8,7 @@ from os import fdopen
 import pytest
 
 from infra.cli.document import CommandResult, Document
+from infra.cli.error_view import CALLER
 from infra.cli.main import run
 from infra.cli.timeline import render_timeline
 from mcpist.batch.view.progress import Progress, parse_progress
@@ -108,7 +109,7 @@ def test_the_command_gives_programs_the_facts(stage: FakeEndpoint, capsys: pytes
 
 
 def test_a_missing_batch_is_a_typed_error(stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["timeline", "b_none", "--url", stage.url, "--token", "t"]) == 1
+    assert run(["timeline", "b_none", "--url", stage.url, "--token", "t"]) == CALLER
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "BATCH_NOT_FOUND"
 
 

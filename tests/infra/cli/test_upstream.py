@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from mcp_types import Prompt
 
+from infra.cli.error_view import CALLER, exit_code
 from infra.cli.main import run
 from infra.cli.upstream_import import split
 from infra.cli.upstream_listings import rows
@@ -41,8 +42,9 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
 
 def failure(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     """The error of a command that fails."""
-    assert run(["upstream", *arguments]) == 1
+    code = run(["upstream", *arguments])
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert code == exit_code(document["error"]["code"])
     return document["error"]
 
 
@@ -426,7 +428,7 @@ def test_up_does_not_start_with_a_broken_file_or_none(
     capsys: pytest.CaptureFixture[str], nowhere: Path, content: Any
 ) -> None:
     file = str(nowhere / "none.json") if content is None else written(nowhere, content)
-    assert run(["up", "--upstreams", file]) == 1
+    assert run(["up", "--upstreams", file]) == CALLER
     error = json.loads(capsys.readouterr().out)["error"]
     assert error["code"] == ("FILE_NOT_FOUND" if content is None else "VALIDATION_ERROR")
     assert file in error["message"]

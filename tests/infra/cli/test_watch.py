@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from infra.cli.error_view import CALLER, TRY_AGAIN
 from infra.cli.main import run
 from infra.cli.progress_view import LiveTable
 from infra.local.deployment import ROOT
@@ -106,7 +107,7 @@ def test_an_invalid_batch_is_refused_before_it_is_watched(
     stage: FakeEndpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "wrong.jsonl").write_text("wrong")
-    assert run(["batch", str(tmp_path / "wrong.jsonl"), "--watch", "--url", stage.url, "--token", "t"]) == 1
+    assert run(["batch", str(tmp_path / "wrong.jsonl"), "--watch", "--url", stage.url, "--token", "t"]) == CALLER
     captured = capsys.readouterr()
     assert json.loads(captured.out)["error"]["code"] == "VALIDATION_ERROR"
     assert captured.err == ""
@@ -114,7 +115,7 @@ def test_an_invalid_batch_is_refused_before_it_is_watched(
 
 
 def test_a_missing_batch_is_a_typed_error_with_a_hint(stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["batch", "--id", "b_none", "--watch", "--url", stage.url, "--token", "t"]) == 1
+    assert run(["batch", "--id", "b_none", "--watch", "--url", stage.url, "--token", "t"]) == CALLER
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "BATCH_NOT_FOUND"
 
 
@@ -128,7 +129,7 @@ def test_a_long_outage_of_the_endpoint_ends_the_watching_and_not_the_batch(
     stage: FakeEndpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stage.outages = 1_000
-    assert run(["batch", "--id", BATCH, "--watch", "--url", stage.url, "--token", "t"]) == 1
+    assert run(["batch", "--id", BATCH, "--watch", "--url", stage.url, "--token", "t"]) == TRY_AGAIN
     captured = capsys.readouterr()
     assert json.loads(captured.out)["error"]["code"] == "UPSTREAM_UNAVAILABLE"
     assert f"mcpist batch --id {BATCH} --watch" in captured.err
@@ -169,7 +170,7 @@ def test_ctrl_c_leaves_the_batch_running_and_prints_how_to_continue(endless: Fak
 def test_a_terminal_gets_a_live_table(endless: FakeEndpoint, commands: str) -> None:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
-    with started(endless, commands, "--watch", stdout=subprocess.PIPE, stderr=theirs) as process:
+    with started(endless, commands, stdout=subprocess.PIPE, stderr=theirs) as process:
         os.close(theirs)
         seen = until(ours, "3/12")
         process.send_signal(signal.SIGINT)

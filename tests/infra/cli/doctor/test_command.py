@@ -10,6 +10,7 @@ import pytest
 
 from infra.cli.doctor.checks import CHECKS
 from infra.cli.document import CommandError, Document
+from infra.cli.error_view import ADMINISTRATOR, CALLER
 from infra.cli.main import run
 from infra.local.names import REGION
 from tests.infra.cli.conftest import TABLE
@@ -50,7 +51,7 @@ def test_each_check_is_made_whatever_the_others_find(capsys: pytest.CaptureFixtu
     silent = {"keys FormerVaultKey"}
     assert {*found} | silent == {"clock AWS", *(f"{check.area} {check.about}" for check in CHECKS)}
     first = {about: (lines[0]["state"], lines[0]["found"]) for about, lines in found.items()}
-    assert code == 1
+    assert code == ADMINISTRATOR
     assert first["configuration stack"] == ("ok", "acme-mcpist is CREATE_COMPLETE")
     assert first["configuration FileDays"] == ("skipped", "the stack has no FileDays")
     assert first["keys VaultKey"] == ("skipped", "the stack has no VaultKey")
@@ -69,7 +70,7 @@ def test_the_clock_is_checked_even_if_the_stack_cannot_be_read(
     with telling(lambda: formatdate(time.time() + 4000, usegmt=True)) as url:
         monkeypatch.setenv("AWS_ENDPOINT_URL_STS", url)
         code, found = examined(capsys, "--stack", "nowhere", "--region", REGION)
-    assert code == 1
+    assert code == ADMINISTRATOR
     assert {about: line["state"] for about, (line,) in found.items()} == {
         "clock AWS": "problem",
         "configuration stack": "problem",
@@ -81,15 +82,15 @@ def test_without_a_deployment_the_hint_says_how_to_start_one(
     capsys: pytest.CaptureFixture[str], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run(["doctor"]) == 1
+    assert run(["doctor"]) == CALLER
     assert "mcpist up" in json.loads(capsys.readouterr().out)["error"]["hint"]
 
 
 def test_at_a_terminal_a_failure_is_drawn(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     failure = CommandError("NOT_CONFIGURED", "Problems: 1.", drawing="problem  keys  VaultKey")
-    assert Document(["doctor"]).fail(failure) == 1
+    assert Document(["doctor"]).fail(failure) == ADMINISTRATOR
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "NOT_CONFIGURED"
     document = Document(["doctor"])
     monkeypatch.setattr(document.out, "isatty", lambda: True)
-    assert document.fail(failure) == 1
+    assert document.fail(failure) == ADMINISTRATOR
     assert capsys.readouterr().out == "problem  keys  VaultKey\n"
