@@ -14,7 +14,7 @@ from mcpist_services.catalogue import upstream_preloads
 
 DOOR = Door("console", answers_in_time=True)
 prepare(
-    services=("dynamodb", "lambda", "s3", "stepfunctions"),
+    services=("lambda", "s3", "stepfunctions"),
     modules=("mcpist.bounded_http.client", "mcpist.running.send", *upstream_preloads()),
 )
 rendering.compile_all()

@@ -10,7 +10,7 @@ from mcpist.aws.snapshot import prepare
 from mcpist.telemetry.door import Door
 
 DOOR = Door("janitor")
-prepare(services=("dynamodb", "stepfunctions"))
+prepare(services=("stepfunctions",))
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - a schedule sends nothing

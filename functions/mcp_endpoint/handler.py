@@ -15,7 +15,7 @@ from mcpist_services.catalogue import preloads
 
 DOOR = Door("mcp_endpoint", answers_in_time=True)
 prepare(
-    services=("dynamodb", "lambda", "s3", "stepfunctions"),
+    services=("lambda", "s3", "stepfunctions"),
     modules=(
         *("mcp_endpoint.batches.batch", "mcp_endpoint.elicitation.connecting", "mcpist.batch.ledger.progress"),
         *("mcpist.running.send", "toon_format"),

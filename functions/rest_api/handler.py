@@ -15,7 +15,7 @@ from rest_api import routes
 
 DOOR = Door("rest_api", answers_in_time=True)
 prepare(
-    services=("dynamodb", "lambda", "s3", "stepfunctions"),
+    services=("lambda", "s3", "stepfunctions"),
     modules=(
         *("rest_api.resolver", "mcpist.running.send", "toon_format"),
         *(f"mcpist_services.{name}.tools" for name in NAMES),

@@ -21,7 +21,7 @@ LOGGED_FIELDS = ("batch", "step", "element", "gather", "retry", "lost")
 # The message of an exception may quote arguments or results; StepBusy makes Step Functions retry.
 DOOR = Door("step_runner", logs_messages=False, retried=(StepBusy,))
 prepare(
-    services=("dynamodb", "lambda", "s3", "stepfunctions"),
+    services=("lambda", "s3", "stepfunctions"),
     modules=("mcpist.running.send", *(f"mcpist_services.{name}.tools" for name in NAMES), *preloads()),
 )
 

@@ -14,7 +14,7 @@ from token_broker.operations import perform
 # The sender of a message counts its errors; the message of an exception may quote a secret.
 DOOR = Door("token_broker", counts_errors=False, logs_messages=False)
 prepare(
-    services=("dynamodb", "kms", "ssm"),
+    services=("kms", "ssm"),
     modules=(
         "mcpist.bounded_http.client",
         "token_broker.connecting.flow",

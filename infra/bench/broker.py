@@ -97,6 +97,8 @@ def sandbox_environment(aws: EmbeddedAws, id_: str, folder: Path) -> dict[str, s
         **os.environ,
         **aws.environment,
         **function.environment,
+        "AWS_LAMBDA_FUNCTION_NAME": function.name,
+        "AWS_LAMBDA_LOG_LEVEL": function.log_level,
         "PYTHONPATH": os.pathsep.join(map(str, (function.code, *function.layers, ROOT))),
         "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
         "PYTHONDONTWRITEBYTECODE": "",

@@ -1,7 +1,7 @@
 """A fresh process as a cold sandbox: measures CPU to the first `tools/list`, then CPU for each `tools/call`.
 
 Run as `python -m infra.bench.sandbox ours|bare LIST_EVENT CALL_EVENT`; prints `{"cold_ms", "warm_us", "own_us"}`, where
-`own_us` is `warm_us` without the audit row, and so without botocore.
+`own_us` is `warm_us` without the audit row.
 """
 
 import json

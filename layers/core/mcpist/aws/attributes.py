@@ -1,5 +1,6 @@
 """Items of a DynamoDB table: plain Python values, and the typed attributes that DynamoDB takes."""
 
+from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,6 +46,8 @@ def _deserialize_value(typed: Mapping[str, Any]) -> Any:
             return None
         case "N":
             return int(value) if value.lstrip("-").isdecimal() else float(value)
+        case "B":
+            return value if isinstance(value, bytes) else b64decode(value)  # botocore has decoded it already
         case "M":
             return deserialize(value)
         case "L":

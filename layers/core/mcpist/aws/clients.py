@@ -1,16 +1,13 @@
 """AWS clients, made once per sandbox, and the typed errors of their requests."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcpist.errors import StoreUnavailable
 from mcpist.memory import cached
 from mcpist.settings import settings
-
-if TYPE_CHECKING:
-    from botocore.exceptions import ClientError
 
 CONNECT_TIMEOUT_SECONDS = 1
 READ_TIMEOUT_SECONDS = 3
@@ -92,7 +89,7 @@ def client(
     """
     from botocore.config import Config
 
-    connect, read, tries = _timeouts_and_attempts(settings().store_seconds)
+    connect, read, tries = timeouts_and_attempts(settings().store_seconds)
     return session().create_client(
         service,
         config=Config(
@@ -106,7 +103,7 @@ def client(
     )
 
 
-def _timeouts_and_attempts(seconds: float) -> tuple[float, float, int]:
+def timeouts_and_attempts(seconds: float) -> tuple[float, float, int]:
     """Return the timeouts for connecting and reading, and the attempts, that together stay within `seconds`."""
     if not seconds:
         return CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS, MAX_ATTEMPTS
@@ -122,16 +119,20 @@ def store_errors(store: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        code = error.response["Error"]["Code"]
-        if code in _TRANSIENT_CODES:
-            raise StoreUnavailable(store=store) from error
-        raise _error_class(error, code)(str(error), code) from error
+        reasons = (reason.get("Code", "") for reason in error.response.get("CancellationReasons", []))
+        raise to_error(store, str(error), error.response["Error"]["Code"], reasons) from error
     except BotoCoreError as error:
         raise StoreUnavailable(store=store) from error
 
 
-def _error_class(error: "ClientError", code: str) -> type[AwsError]:
-    reasons = {reason.get("Code") for reason in error.response.get("CancellationReasons", [])}
+def to_error(store: str, message: str, code: str, reasons: Iterable[str] = ()) -> StoreUnavailable | AwsError:
+    """Return AWS's error as a typed one; `reasons` are those for which a transaction was cancelled."""
+    if code in _TRANSIENT_CODES:
+        return StoreUnavailable(store=store)
+    return _error_class(code, set(reasons))(message, code)
+
+
+def _error_class(code: str, reasons: set[str]) -> type[AwsError]:
     if code in _CONDITION_CODES or reasons & _CONFLICT_REASONS:
         return ConditionFailed
     if code in _MISSING_CODES:

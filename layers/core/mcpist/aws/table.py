@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcpist.aws.attributes import Item, deserialize, serialize
-from mcpist.aws.clients import ConditionFailed, client, store_errors
+from mcpist.aws.clients import ConditionFailed
+from mcpist.aws.dynamodb import send
 from mcpist.errors import StoreUnavailable
 
 MAX_BATCH_WRITE_ITEMS = 25
@@ -25,10 +26,7 @@ class Table:
 
     def get(self, pk: str, sk: str) -> Item | None:
         """Read one item consistently."""
-        with store_errors(self.label):
-            response = self._client.get_item(
-                TableName=self.name, Key=serialize({"pk": pk, "sk": sk}), ConsistentRead=True
-            )
+        response = self._send("GetItem", Key=serialize({"pk": pk, "sk": sk}), ConsistentRead=True)
         return deserialize(response["Item"]) if "Item" in response else None
 
     def get_many(self, keys: list[tuple[str, str]]) -> list[Item]:
@@ -39,14 +37,13 @@ class Table:
             self.name: {"Keys": [serialize({"pk": pk, "sk": sk}) for pk, sk in keys], "ConsistentRead": True}
         }
         items: list[Item] = []
-        with store_errors(self.label):
-            for pause in RETRY_DELAYS_SECONDS:
-                time.sleep(pause)
-                response = self._client.batch_get_item(RequestItems=request)
-                items += map(deserialize, response["Responses"].get(self.name, []))
-                request = response.get("UnprocessedKeys", {})
-                if not request:
-                    return items
+        for pause in RETRY_DELAYS_SECONDS:
+            time.sleep(pause)
+            response = send(self.label, "BatchGetItem", {"RequestItems": request})
+            items += map(deserialize, response["Responses"].get(self.name, []))
+            request = response.get("UnprocessedKeys", {})
+            if not request:
+                return items
         raise StoreUnavailable(store=self.label)
 
     def query(self, pk: str, prefix: str = "") -> list[Item]:
@@ -55,7 +52,7 @@ class Table:
         values = {":pk": pk, ":prefix": prefix} if prefix else {":pk": pk}
         return list(
             self._pages(
-                "query",
+                "Query",
                 KeyConditionExpression=condition,
                 ExpressionAttributeValues=serialize(values),
                 ConsistentRead=True,
@@ -81,24 +78,23 @@ class Table:
         """
         conditions = " AND ".join(f"#{name} = :{name}" for name in filters or {})
         values = {f":{name}": expected for name, expected in (filters or {}).items()}
-        with store_errors(self.label):
-            response = self._client.query(
-                TableName=self.name,
-                KeyConditionExpression=f"{key} = :key AND sk BETWEEN :low AND :high",
-                ScanIndexForward=not descending,
-                ExpressionAttributeValues=serialize({":key": value, ":low": between[0], ":high": between[1], **values}),
-                **({"Limit": limit} if limit else {}),
-                **({"IndexName": index} if index else {}),
-                **({"FilterExpression": conditions} if filters else {}),
-                **({"ExpressionAttributeNames": {f"#{name}": name for name in filters}} if filters else {}),
-            )
+        response = self._send(
+            "Query",
+            KeyConditionExpression=f"{key} = :key AND sk BETWEEN :low AND :high",
+            ScanIndexForward=not descending,
+            ExpressionAttributeValues=serialize({":key": value, ":low": between[0], ":high": between[1], **values}),
+            **({"Limit": limit} if limit else {}),
+            **({"IndexName": index} if index else {}),
+            **({"FilterExpression": conditions} if filters else {}),
+            **({"ExpressionAttributeNames": {f"#{name}": name for name in filters}} if filters else {}),
+        )
         end = deserialize(response.get("LastEvaluatedKey", {})).get("sk", "")
         return [deserialize(item) for item in response["Items"]], end
 
     def scan(self, prefix: str, *, keys_only: bool = False) -> Iterator[Item]:
         """Read all items whose partition keys begin with the prefix, consistently, one request a page."""
         return self._pages(
-            "scan",
+            "Scan",
             FilterExpression="begins_with(pk, :prefix)",
             ExpressionAttributeValues=serialize({":prefix": prefix}),
             ConsistentRead=True,
@@ -108,8 +104,7 @@ class Table:
     def _pages(self, operation: str, **request: Any) -> Iterator[Item]:
         """Iterate over the items of all pages; a page is requested when it is needed."""
         while True:
-            with store_errors(self.label):
-                response = getattr(self._client, operation)(TableName=self.name, **request)
+            response = self._send(operation, **request)
             yield from map(deserialize, response["Items"])
             if "LastEvaluatedKey" not in response:
                 return
@@ -117,8 +112,7 @@ class Table:
 
     def put(self, item: Item, *, condition: str = "", values: Mapping[str, Any] | None = None) -> None:
         """Write one item; ConditionFailed if the condition does not hold."""
-        with store_errors(self.label):
-            self._client.put_item(TableName=self.name, Item=serialize(item), **_condition_arguments(condition, values))
+        self._send("PutItem", Item=serialize(item), **_condition_arguments(condition, values))
 
     def put_many(self, items: list[Item]) -> None:
         """Write items, 25 in each request."""
@@ -127,12 +121,11 @@ class Table:
             self._write({self.name: [{"PutRequest": {"Item": serialize(item)}} for item in chunk]})
 
     def _write(self, request: dict[str, Any]) -> None:
-        with store_errors(self.label):
-            for pause in RETRY_DELAYS_SECONDS:
-                time.sleep(pause)
-                request = self._client.batch_write_item(RequestItems=request).get("UnprocessedItems", {})
-                if not request:
-                    return
+        for pause in RETRY_DELAYS_SECONDS:
+            time.sleep(pause)
+            request = send(self.label, "BatchWriteItem", {"RequestItems": request}).get("UnprocessedItems", {})
+            if not request:
+                return
         raise StoreUnavailable(store=self.label)
 
     def update(self, pk: str, sk: str, expression: str, *, values: Mapping[str, Any], condition: str = "") -> Item:
@@ -140,25 +133,23 @@ class Table:
 
         Attribute names are written with a `#` in the expressions, since a bare one may be a reserved word of DynamoDB.
         """
-        with store_errors(self.label):
-            response = self._client.update_item(
-                TableName=self.name,
-                Key=serialize({"pk": pk, "sk": sk}),
-                UpdateExpression=expression,
-                ReturnValues="ALL_NEW",
-                **_condition_arguments(condition, values, f"{expression} {condition}"),
-            )
+        response = self._send(
+            "UpdateItem",
+            Key=serialize({"pk": pk, "sk": sk}),
+            UpdateExpression=expression,
+            ReturnValues="ALL_NEW",
+            **_condition_arguments(condition, values, f"{expression} {condition}"),
+        )
         return deserialize(response["Attributes"])
 
     def delete(self, pk: str, sk: str, *, condition: str = "", values: Mapping[str, Any] | None = None) -> bool:
         """Remove one item and return whether it existed; ConditionFailed if the condition does not hold."""
-        with store_errors(self.label):
-            response = self._client.delete_item(
-                TableName=self.name,
-                Key=serialize({"pk": pk, "sk": sk}),
-                ReturnValues="ALL_OLD",
-                **_condition_arguments(condition, values),
-            )
+        response = self._send(
+            "DeleteItem",
+            Key=serialize({"pk": pk, "sk": sk}),
+            ReturnValues="ALL_OLD",
+            **_condition_arguments(condition, values),
+        )
         return "Attributes" in response
 
     def transact(
@@ -186,15 +177,13 @@ class Table:
             for item in items
         ]
         try:
-            with store_errors(self.label):
-                self._client.transact_write_items(TransactItems=writes)
+            send(self.label, "TransactWriteItems", {"TransactItems": writes})
         except ConditionFailed:
             return False
         return True
 
-    @property
-    def _client(self) -> Any:
-        return client("dynamodb")
+    def _send(self, operation: str, **parameters: Any) -> Any:
+        return send(self.label, operation, {"TableName": self.name, **parameters})
 
 
 def _condition_arguments(condition: str, values: Mapping[str, Any] | None, expressions: str = "") -> dict[str, Any]:

@@ -1,0 +1,93 @@
+"""The credentials of a function: in its environment or, after a restore from a snapshot, at a local address.
+
+Botocore reads both as well, and many others; importing it for that would take a fifth of a cold start.
+
+Source: https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html and
+https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html
+"""
+
+import http.client
+import json
+import os
+import time
+from dataclasses import dataclass, field
+from datetime import datetime
+from math import inf
+from urllib.parse import urlsplit
+
+from mcpist.memory import on_forget
+
+FETCH_SECONDS = 2.0
+# Credentials are fetched anew when they end within this time; if that fails, they are used to their end.
+REFRESH_SECONDS = 600
+
+
+class CredentialsUnavailable(Exception):
+    """No credentials can be had now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Keys that requests are signed with."""
+
+    access_key: str
+    secret_key: str = field(repr=False)
+    token: str = field(repr=False)
+    """The session's token; empty for keys without a session."""
+    expires_at: float = inf
+    """Seconds since 1970."""
+
+
+class FunctionCredentials:
+    """The credentials of this function, which are fetched again before they end."""
+
+    def __init__(self) -> None:
+        self._held: Credentials | None = None
+        on_forget(self.forget)
+
+    def forget(self) -> None:
+        """Fetch them anew for the next request."""
+        self._held = None
+
+    def current(self) -> Credentials:
+        """Return credentials that are valid now; CredentialsUnavailable if there are none."""
+        held, now = self._held, time.time()
+        if held and now < held.expires_at - REFRESH_SECONDS:
+            return held
+        try:
+            self._held = held = _from_environment() or _fetched()
+        except (OSError, http.client.HTTPException, ValueError, KeyError) as error:
+            problem = type(error).__name__  # its text may quote a secret
+        else:
+            problem = "expired"
+        if not held or held.expires_at <= now:
+            raise CredentialsUnavailable(problem)
+        return held
+
+
+def _from_environment() -> Credentials | None:
+    environment = os.environ
+    if "AWS_ACCESS_KEY_ID" not in environment:
+        return None
+    token = environment.get("AWS_SESSION_TOKEN", "")
+    return Credentials(environment["AWS_ACCESS_KEY_ID"], environment["AWS_SECRET_ACCESS_KEY"], token)
+
+
+def _fetched() -> Credentials:
+    """Return the credentials that the runtime serves to this sandbox."""
+    url = urlsplit(os.environ["AWS_CONTAINER_CREDENTIALS_FULL_URI"])
+    connection = http.client.HTTPConnection(url.netloc, timeout=FETCH_SECONDS)
+    try:
+        headers = {"Authorization": os.environ["AWS_CONTAINER_AUTHORIZATION_TOKEN"], "Accept": "application/json"}
+        connection.request("GET", f"{url.path}?{url.query}" if url.query else url.path, headers=headers)
+        response = connection.getresponse()
+        found = json.loads(response.read())
+        if response.status != http.client.OK:
+            raise ValueError(response.status)
+    finally:
+        connection.close()
+    expires_at = datetime.fromisoformat(found["Expiration"]).timestamp()
+    return Credentials(found["AccessKeyId"], found["SecretAccessKey"], found["Token"], expires_at)
+
+
+function_credentials = FunctionCredentials()
