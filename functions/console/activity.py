@@ -1,7 +1,7 @@
-"""A person's uses of tools in the last days, from the rows of the audit."""
+"""What was used and what failed in the last days, from the rows of the audit."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,6 +11,8 @@ from mcpist.telemetry.audit_search import FAILED, Filters, find
 
 DAYS = 7
 MAX_READ_ROWS = 500
+SILENT_HOURS = 1
+SILENT_CODES = frozenset({"UPSTREAM_UNAVAILABLE", "SCHEMA_FETCH_ERROR", "TIMEOUT"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,26 @@ class Week:
         return sum(day.failed for day in self.days)
 
 
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """A module whose service or server did not answer lately."""
+
+    module: str
+    count: int
+    """How often it did not answer."""
+    last: str
+    """When that was last, in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """The errors and refusals of an organization."""
+
+    codes: Sequence[tuple[str, int]]
+    """Each code with its number, the most frequent first."""
+    silent: Sequence[Silent]
+
+
 def week_of(organization: str, user: str, now: datetime) -> Week:
     """Return a person's week, from the newest rows."""
     today = now.astimezone(UTC).date()
@@ -65,11 +87,18 @@ def week_of(organization: str, user: str, now: datetime) -> Week:
     return Week(days, _sum(rows, "tokens_before"), _sum(rows, "tokens_after"), not page.cursor)
 
 
-def errors_by_code(organization: str, now: datetime) -> list[tuple[str, int]]:
-    """Return the codes of an organization's errors and refusals of the last day, the most frequent first."""
+def failures_of(organization: str, now: datetime) -> Failures:
+    """Return an organization's errors and refusals of the last day, from the newest rows."""
     filters = Filters(outcome=FAILED)
     page = find(organization, since=now - timedelta(days=1), until=now, filters=filters, limit=MAX_READ_ROWS)
-    return Counter(row["outcome"] for row in page.rows).most_common()
+    recent = (now - timedelta(hours=SILENT_HOURS)).isoformat()
+    silent = [
+        row for row in page.rows if row["outcome"] in SILENT_CODES and row["event"] == "use" and row["time"] >= recent
+    ]
+    last = {row["service"]: row["time"] for row in reversed(silent)}
+    counts = Counter(row["service"] for row in silent)
+    codes = Counter(row["outcome"] for row in page.rows).most_common()
+    return Failures(codes, [Silent(module, count, last[module]) for module, count in counts.most_common()])
 
 
 def _sum(rows: Iterable[Mapping[str, Any]], measure: str) -> int:

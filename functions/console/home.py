@@ -1,13 +1,16 @@
-"""The first page: what needs the person, what ran last, and what the week was like."""
+"""The first page: what waits for the person, what ran last, and what the week was like."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 from console import activity, charts
+from console.approvals import count_waiting
+from console.tools.listing import permissions_of
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
 from mcpist.batch.ledger.listing import list_recent
 from mcpist.batch.ledger.records import Header
+from mcpist.people import questions
 from mcpist.running import broker
 
 SHOWN_BATCHES = 5
@@ -30,7 +33,9 @@ def show(visit: Visit) -> HttpResponse:
         batches=[(batch, _state(batch)) for batch in batches],
         week=week,
         bars=charts.bars(week.days),
-        errors=activity.errors_by_code(caller.organization, now) if visit.is_administrator else None,
+        questions=questions.find_waiting(caller),
+        failures=activity.failures_of(caller.organization, now) if visit.is_administrator else None,
+        approvals=count_waiting(permissions_of(visit)) if visit.is_administrator else {},
     )
 
 

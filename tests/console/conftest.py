@@ -28,7 +28,6 @@ from mcpist.telemetry import audit_search
 from tests.conftest import AUDIENCE, PUBLIC_URL, TEMPLATE
 from tests.moto_stores import make_once
 from token_broker.handler import handler as broker
-from token_broker.providers import apps
 
 CLIENT = "connect"
 EVENTS = TEMPLATE.parent / "events"
@@ -226,12 +225,13 @@ def ada(browser: Browser, messages: list[dict[str, Any]]) -> Browser:
     return browser
 
 
-def put_app(provider: str = "github", **parameter: str) -> None:
-    """Set up our app at a provider."""
+def put_app(provider: str = "github", *, forget: bool = True, **parameter: str) -> None:
+    """Set up our app at a provider; unless `forget`, sandboxes have what they read before."""
     value = json.dumps({"client_id": "Iv1.canary", "client_secret": "secret-canary", **parameter})
     name = f"{settings.settings().oauth_parameters}/{provider}"
     boto3.client("ssm").put_parameter(Name=name, Value=value, Type="SecureString")
-    apps.app_cache.clear()
+    if forget:
+        forget_entries()
 
 
 def audited(**filters: str) -> list[dict[str, Any]]:

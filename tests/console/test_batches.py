@@ -14,7 +14,7 @@ from mcpist.batch.ledger import ledger
 from mcpist.batch.ledger.records import Header
 from mcpist.caller import Role, Subject
 from mcpist.errors import ConfirmationPending, FileNotFound
-from mcpist.people import directory
+from mcpist.people import directory, questions
 from mcpist.running.confirmation import Consent
 from mcpist.tools.permissions import Permissions
 from mcpist_services import NAMES
@@ -89,7 +89,7 @@ def test_the_list_costs_the_same_requests_for_every_number_of_batches(
     aws.clear()
     uma.get("/batches")
     assert aws.count("BatchGetItem") == 1
-    assert aws.count("Query") <= 2, "who asks, and a page of the list"
+    assert aws.count("Query") <= 3, "who asks, a page of the list, and the questions that wait"
 
 
 def test_a_running_batch_is_a_live_picture(uma: Browser, login: LocalLogin) -> None:
@@ -240,3 +240,34 @@ def test_a_question_says_which_elements_a_step_destroys_now(destroyer: Browser, 
     page = unescape(destroyer.get(f"/batches?confirm={question}")["body"])
     assert "2 now" in page
     assert '{"path":"b.md"}' in page
+
+
+@pytest.mark.parametrize("path", ["/", "/batches"])
+def test_a_batch_that_waits_for_its_person_is_listed_until_it_is_decided(
+    destroyer: Browser, login: LocalLogin, path: str
+) -> None:
+    agreed, declined = ask(login), ask(login)
+    link = "/batches?confirm="
+    page = destroyer.get(path)["body"]
+    assert page.index(link + declined) != page.index(link + agreed)
+    for question, answer in ((agreed, "yes"), (declined, "no")):
+        destroyer.post("/batches", [("action", "confirm"), ("question", question), ("agreed", answer)])
+    page = destroyer.get(path)["body"]
+    assert link + agreed not in page
+    assert link + declined not in page
+
+
+def test_a_question_to_one_person_is_not_listed_for_another(destroyer: Browser, login: LocalLogin) -> None:
+    question = ask(login)
+    assert question in destroyer.get("/batches")["body"]
+    other = Browser(login)
+    assert other.log_in("ada", "/batches")["statusCode"] == 200
+    assert question not in other.get("/")["body"]
+
+
+@pytest.mark.usefixtures("destroyer")
+def test_a_question_is_listed_no_longer_than_it_can_be_answered(login: LocalLogin) -> None:
+    question, caller = ask(login), permissions_of(login).caller
+    assert question in questions.find_waiting(caller)
+    questions.close(caller, question)
+    assert question not in questions.find_waiting(caller)

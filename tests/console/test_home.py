@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -72,6 +72,22 @@ def test_an_administrator_sees_errors_of_the_whole_organization_by_kind(
     page = browser.log_in("ada", "/")["body"]
     assert "Errors and refusals of the last day" in page
     assert "<code>RATE_LIMIT_EXCEEDED</code>" in page
+
+
+def test_an_administrator_sees_which_services_did_not_answer_lately(
+    used: Callable[..., None], browser: Browser
+) -> None:
+    before = {one.module: one.count for one in activity.failures_of("acme", datetime.now(UTC)).silent}
+    used("UPSTREAM_UNAVAILABLE", 2)
+    used("VALIDATION_ERROR")
+    assert f"Did not answer {before.get('rag', 0) + 2} times in the last hour" in browser.log_in("ada", "/")["body"]
+    later = datetime.now(UTC) + timedelta(hours=activity.SILENT_HOURS, minutes=1)
+    assert not activity.failures_of("acme", later).silent
+
+
+def test_the_dashboard_of_a_user_names_no_service_that_did_not_answer(uma: Browser, used: Callable[..., None]) -> None:
+    used("UPSTREAM_UNAVAILABLE")
+    assert "Did not answer" not in uma.get("/")["body"]
 
 
 @pytest.mark.parametrize("totals", [[0] * 7, [1, 0, 5, 0, 0, 0, 9]])

@@ -8,6 +8,7 @@ from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
 from mcpist.batch.ledger.listing import list_recent
 from mcpist.batch.ledger.records import Header
+from mcpist.people import questions
 
 PAGE_BATCHES = 20
 EXAMPLE = """mcpist batch --watch - <<'STEPS'
@@ -52,7 +53,12 @@ def show(visit: Visit) -> HttpResponse:
         user = None if everybody else visit.caller.user
         page = list_recent(visit.caller.organization, user, visit.request.query.get("before", ""), PAGE_BATCHES)
     return visit.page(
-        "batches/list.html", rows=rows(page.batches), cursor=page.cursor, everybody=everybody, example=EXAMPLE
+        "batches/list.html",
+        rows=rows(page.batches),
+        cursor=page.cursor,
+        everybody=everybody,
+        example=EXAMPLE,
+        questions={} if everybody else questions.find_waiting(visit.caller),
     )
 
 

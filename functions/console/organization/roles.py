@@ -12,7 +12,7 @@ from mcpist.caller import Role
 from mcpist.errors import InvalidRequest, ModuleNotFound
 from mcpist.people import edits
 from mcpist.people.organization import Organization
-from mcpist.running import broker
+from mcpist.running.connected_accounts import BrokerAccounts
 from mcpist.tools.effects import preview_tools
 from mcpist.tools.index import ModuleEntry
 from mcpist_services.catalogue import CATALOGUE
@@ -63,8 +63,8 @@ def _about(visit: Visit, organization: Organization, role: Role) -> dict[str, An
     """Return what the tab of a role shows."""
     query = visit.request.query
     if query.get("tab") == "accounts":
-        accounts = broker.administer(visit.caller, "list", role=role.name, service=query.get("service") or None)
-        return {"accounts": accounts["grants"]}
+        accounts = BrokerAccounts(visit.caller).rows(f"role#{role.name}", query.get("service", ""))
+        return {"accounts": list(accounts)}
     seen = {row["module"]: row["tools"] for row in preview_tools(organization, CATALOGUE, role, tools=False)["modules"]}
     about: dict[str, Any] = {"modules": visit.permissions.catalogue.index.modules, "seen": seen, "module": None}
     if query.get("module"):

@@ -11,6 +11,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.people import edits
 from mcpist.people.organization import Organization, User
 from mcpist.running import broker
+from mcpist.running.connected_accounts import BrokerAccounts
 from mcpist.telemetry import audit_search
 
 PAGE_USERS = 50
@@ -73,7 +74,7 @@ def _about(visit: Visit, user: User) -> dict[str, Any]:
     filters = audit_search.Filters(user=user.id)
     since = until - timedelta(days=ACTIVITY_DAYS)
     rows = audit_search.find(visit.caller.organization, since=since, until=until, filters=filters, limit=ACTIVITY_ROWS)
-    return {"accounts": broker.administer(visit.caller, "list", user=user.id)["grants"], "rows": rows.rows}
+    return {"accounts": list(BrokerAccounts(visit.caller).rows(f"user#{user.id}")), "rows": rows.rows}
 
 
 def _fields(visit: Visit) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def offer(caller: Caller, services: Sequence[str]) -> dict[str, Any]:
         "user": caller.user,
         "roles": list(caller.role_names),
         "all_roles": role_names(caller.organization) if is_admin else [],
-        "services": [_service_entry(caller, name, existing.values()) for name in names],
+        "services": [_service_entry(caller, name, existing.values(), fresh=bool(services)) for name in names],
     }
 
 
@@ -41,7 +41,7 @@ def _default_services(caller: Caller) -> tuple[str, ...]:
     return tuple(name for name in (*services_with_accounts(), *registered) if is_admin or name in modules)
 
 
-def _service_entry(caller: Caller, service: str, existing: Iterable[Grant]) -> dict[str, Any]:
+def _service_entry(caller: Caller, service: str, existing: Iterable[Grant], *, fresh: bool) -> dict[str, Any]:
     connected = [grant for grant in existing if service in grant.account.services]
     acting = select_grant(caller, connected, service)
     own = grants.personal_owner(caller.user)
@@ -57,12 +57,13 @@ def _service_entry(caller: Caller, service: str, existing: Iterable[Grant]) -> d
         for grant in connected
     ]
     rows.sort(key=lambda row: (not row["own"], row["role"]))
-    return {"service": service, **_connection_options(caller, service), "grants": rows}
+    return {"service": service, **_connection_options(caller, service, fresh=fresh), "grants": rows}
 
 
-def _connection_options(caller: Caller, service: str) -> dict[str, Any]:
+def _connection_options(caller: Caller, service: str, *, fresh: bool) -> dict[str, Any]:
     """Return how an account can be connected: not at all where no administrator configured the provider."""
     from token_broker import providers
+    from token_broker.providers import apps
 
     name = provider_name(service)
     try:
@@ -72,16 +73,6 @@ def _connection_options(caller: Caller, service: str) -> dict[str, Any]:
     return {
         "provider": name,
         "together": list(provider.services),
-        "consent": bool(provider.authorize_url) and _is_set_up(name),
+        "consent": bool(provider.authorize_url) and apps.is_set_up(name, fresh=fresh),
         "keys": provider.key_pattern is not None,
     }
-
-
-def _is_set_up(provider: str) -> bool:
-    from token_broker.providers import apps
-
-    try:
-        apps.get_app(provider)
-    except NotConfigured:
-        return False
-    return True

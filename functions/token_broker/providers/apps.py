@@ -3,7 +3,7 @@
 An app is one SecureString parameter, `${OAUTH_PARAMETERS}/<provider>`: JSON with the fields of `App`. The parameter
 of a provider that no service declares describes the whole server (`OAuthServerApp`): any OAuth 2.1 server can be one.
 Only the broker's role may read these parameters. None is read before a request needs it, and none is cached for more
-than a minute.
+than a minute. That one is missing is remembered as long, for the list of all services: it asks for each provider.
 """
 
 from functools import cache
@@ -26,11 +26,25 @@ SSM_CLIENT_OPTIONS = {"connect_seconds": 0.4, "read_seconds": 0.9, "attempts": 2
 _DENIED_CODES = {"AccessDeniedException", "InvalidKeyId", "KMSAccessDeniedException", "ValidationException"}
 
 app_cache: Memory[str, App] = Memory(APP_CACHE_SECONDS, MAX_CACHED_APPS)
+_missing_cache: Memory[str, bool] = Memory(APP_CACHE_SECONDS, MAX_CACHED_APPS)
 
 
 def get_app(provider: str) -> App:
     """Return our client at a provider, cached for a minute; NotConfigured where an administrator must register it."""
     return app_cache.get_or_make(provider, lambda: _parse(provider, _read(provider)))
+
+
+def is_set_up(provider: str, *, fresh: bool) -> bool:
+    """Whether an administrator registered our client at a provider; unless `fresh`, a no is a minute old at most."""
+    if not fresh and _missing_cache.get(provider) is not None:
+        return False
+    try:
+        get_app(provider)
+    except NotConfigured:
+        _missing_cache.put(provider, value=True)
+        return False
+    _missing_cache.drop(lambda known, _: known == provider)
+    return True
 
 
 def _parse(provider: str, text: SecretStr) -> App:

@@ -36,4 +36,12 @@ TEXTS = {
     "error_code": "Code",
     "error_count": "How often",
     "no_errors": "Nothing failed and nothing was refused in the last day.",
+    "waiting": "Waits for you",
+    "account_fails": "Account does not work",
+    "confirm": "A batch wants to destroy something",
+    "confirm_until": "It runs only with your yes, until",
+    "decide": "Decide",
+    "approvals": "{count} new or changed tools wait for an approval",
+    "silent": "Did not answer {count} times in the last hour, last at",
+    "is_silent": "No answer",
 }

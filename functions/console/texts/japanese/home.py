@@ -36,4 +36,12 @@ TEXTS = {
     "error_code": "コード",
     "error_count": "件数",
     "no_errors": "過去 1 日に失敗や拒否はありませんでした。",
+    "waiting": "対応が必要なこと",
+    "account_fails": "使えないアカウント",
+    "confirm": "バッチが何かを削除しようとしています",
+    "confirm_until": "承認された場合だけ実行されます。期限",
+    "decide": "判断する",
+    "approvals": "新しいツールまたは変更されたツール {count} 件が承認を待っています",
+    "silent": "直近 1 時間に {count} 回応答がありませんでした。最後の時刻",
+    "is_silent": "応答なし",
 }

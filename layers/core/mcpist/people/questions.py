@@ -21,6 +21,7 @@ from mcpist.settings import settings
 
 SORT_KEY = "question"
 MAX_REPLY_SECONDS = 600
+MAX_LISTED_QUESTIONS = 20
 
 type Kind = Literal["confirm", "connect"]
 
@@ -56,7 +57,22 @@ def save(
     key = {"pk": _partition_key(caller, state), "sk": SORT_KEY}
     # A used answer may be sent again for as long as its batch is kept.
     _table().put(key | encode(question) | {"expires_at": now + settings().keep_seconds})
+    if context and kind == "confirm":
+        listed = {"pk": _listing_key(caller), "sk": f"{question.until:011}#{state}"}
+        _table().put({**listed, "expires_at": question.until})
     return state
+
+
+def find_waiting(caller: Caller) -> dict[str, Question]:
+    """Return the questions about batches that wait for this person's answer, by their states, the newest first."""
+    bounds = f"{int(time.time()):011}", "9" * 12
+    listed, _ = _table().query_page("pk", _listing_key(caller), bounds, limit=MAX_LISTED_QUESTIONS, descending=True)
+    states = [item["sk"].partition("#")[2] for item in listed]
+    items = _table().get_many([(_partition_key(caller, state), SORT_KEY) for state in states])
+    found = {item["pk"].rpartition("#")[2]: decode(Question, item) for item in items}
+    now = time.time()
+    is_waiting = {state: one.accepted_at is None and one.until > now for state, one in found.items()}
+    return {state: found[state] for state in states if is_waiting.get(state)}
 
 
 def load(caller: Caller, state: str, digest: str) -> Question:
@@ -100,6 +116,10 @@ def close(caller: Caller, state: str) -> None:
 
 def _partition_key(caller: Caller, state: str) -> str:
     return f"{caller.organization}#{state}"
+
+
+def _listing_key(caller: Caller) -> str:
+    return f"{caller.organization}#questions#{caller.user}"
 
 
 def _table() -> Table:

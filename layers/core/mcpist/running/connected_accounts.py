@@ -28,11 +28,12 @@ class BrokerAccounts:
         """Delete all accounts of a service, and revoke them there."""
         self._kill(service=service)
 
-    def rows(self, owner: str) -> Iterator[dict[str, Any]]:
-        """Yield the broker's rows about the accounts of an owner: `user#ID` or `role#NAME`."""
+    def rows(self, owner: str, service: str = "") -> Iterator[dict[str, Any]]:
+        """Yield the broker's rows about the accounts of an owner, `user#ID` or `role#NAME`, or those of one service."""
+        selection = _selection(owner) | ({"service": service} if service else {})
         cursor: str | None = ""
         while cursor is not None:
-            page = broker.administer(self.caller, "list", **_selection(owner), cursor=cursor)
+            page = broker.administer(self.caller, "list", **selection, cursor=cursor)
             yield from page["grants"]
             cursor = page["cursor"] or None
 
