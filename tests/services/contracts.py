@@ -1,13 +1,15 @@
 """The vendors' own API descriptions as services that answer; they lie beside the repository and are no part of it."""
 
 import importlib.util
+import json
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
@@ -32,6 +34,7 @@ DESCRIPTIONS = {
     "jira": ("jira",),
     "microsoft_todo": ("msgraph-todo",),
     "notion": ("notion",),
+    "slack": ("slack",),
     "supabase": ("supabase", "supabase-postgrest"),
 }
 CONTRACTED = [name for name in NAMES if name in DESCRIPTIONS]
@@ -70,18 +73,20 @@ class Vendor:
     """One module's services: requests that a description does not allow are refused, the others answered from it.
 
     `answers/<module>.py` may hold ANSWERS, from an operation to what it answers: a body, or a function of the request;
-    and MOVED, from the end of a path to the one that a description of older days has for it.
+    MOVED, from the end of a path to the one that a description of older days has for it; `amend`, which brings such a
+    description up to date by what the vendor's pages say; and ORIGINS, from another origin to what it answers.
     """
 
     def __init__(self, name: str) -> None:
         self.module: Module = CATALOGUE.module(name)
         self.host = self.module.host.replace("{account}", ACCOUNT)
         bases = [{"base_url": self.host}, {}]
-        self.transports = [
-            contract().ContractTransport(description, **base)
-            for description, base in zip(DESCRIPTIONS[name], bases, strict=False)
-        ]
         told = _told(name)
+        amend = getattr(told, "amend", None)
+        self.transports = [
+            _transport(description, amend, base) for description, base in zip(DESCRIPTIONS[name], bases, strict=False)
+        ]
+        self.origins: dict[str, Any] = getattr(told, "ORIGINS", {})
         self.moved: dict[str, str] = getattr(told, "MOVED", {})
         for operation, answer in getattr(told, "ANSWERS", {}).items():
             next(each for each in self.transports if operation in each.contract.operations()).on(operation, answer)
@@ -98,6 +103,8 @@ class Vendor:
 
     def send(self, call: Call) -> CallResponse:
         """Answer one Call, as the service with a token would."""
+        if call.origin in self.origins:
+            return CallResponse(200, {}, self.origins[call.origin])
         transport = self.transports[1 if call.origin else 0]
         headers = {"authorization": "Bearer x", **self.module.headers, **call.headers}
         with httpx2.Client(transport=transport, headers=headers) as client:
@@ -129,6 +136,8 @@ class Vendor:
             while True:
                 call = work.send(self.send(call))
         except StopIteration as end:
+            if isinstance(end.value, Call):
+                return done(self.send(end.value).json)
             return done(end.value.json if isinstance(end.value, PartialList) else end.value)
 
     def shows(self, operation: str, path: str) -> bool:
@@ -138,6 +147,17 @@ class Vendor:
         call = contract().Call(operation, route[2], route[3], spec=route[6])
         _, media = described._answer(call, None)
         return media is not None and any(_known(described, media.get("schema", {}), list(path_keys(path))))
+
+
+def _transport(description: str, amend: Callable[[Any], None] | None, options: dict[str, Any]) -> Any:
+    """A transport on a description, brought up to date where it is too old."""
+    if amend is None:
+        return contract().ContractTransport(description, **options)
+    document = json.loads((SPECS / f"{description}.openapi.json").read_text("utf-8"))
+    amend(document)
+    with TemporaryDirectory() as folder:
+        (Path(folder) / f"{description}.openapi.json").write_text(json.dumps(document), "utf-8")
+        return contract().ContractTransport(description, folder=Path(folder), **options)
 
 
 def told(tool: Tool, page: Any) -> Any:

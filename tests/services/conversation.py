@@ -25,6 +25,9 @@ def converse(work: Call | Calls, *answers: Any) -> tuple[list[Call], Any]:
         try:
             sent.append(_reply(work, left.pop(0)))
         except StopIteration as end:
+            if isinstance(end.value, Call):
+                (answer,) = left
+                return [*sent, end.value], answer
             assert not left, "the tool asks for less"
             return sent, end.value
     raise AssertionError("the tool asks for more")

@@ -39,7 +39,8 @@ def line(work: Call | Lookup) -> str:
         return f"{work.function.__name__} {json.dumps(work.arguments, ensure_ascii=False)}"
     plain = {name: str(value).lower() if isinstance(value, bool) else value for name, value in work.query.items()}
     query = f"?{urlencode(plain, doseq=True, safe=',:/')}" if plain else ""
-    body = f" {json.dumps(work.json, ensure_ascii=False)}" if work.json is not None else ""
+    sent = work.json if work.text is None else work.text
+    body = f" {json.dumps(sent, ensure_ascii=False)}" if sent is not None else ""
     headers = "".join(f" +{header}: {value}" for header, value in work.headers.items())
     return f"{work.method} {work.origin}{work.path}{query}{body}{headers}"
 

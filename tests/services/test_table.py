@@ -116,58 +116,58 @@ def test_the_services_of_one_provider_show_its_title() -> None:
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package of one service, whose folder is empty so far."""
     folder = tmp_path / f"services_{tmp_path.name}"
-    (folder / "slack").mkdir(parents=True)
-    for place in (folder, folder / "slack"):
+    (folder / "gossip").mkdir(parents=True)
+    for place in (folder, folder / "gossip"):
         (place / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     return folder
 
 
-SLACK = """
+GOSSIP = """
 from mcpist.render.shows import shows
 from mcpist.tools.call import Call
 from mcpist.tools.module import Module
 
-{name} = Module("{declared}", "Messages.", api_version="1", host="https://slack.example.com")
+{name} = Module("{declared}", "Messages.", api_version="1", host="https://gossip.example.com")
 """
 
 
 @pytest.mark.parametrize(
     ("tools", "problem"),
     [
-        (None, "no tools for `slack`: add .*/slack/tools.py"),
-        (SLACK.format(name="slack", declared="slack"), "no tools in .*slack.tools: declare one with @slack.reads"),
-        (SLACK.format(name="slak", declared="slack"), "no module `slack` in .*slack.tools"),
-        (SLACK.format(name="slack", declared="slak"), "no module `slack` in .*slack.tools"),
+        (None, "no tools for `gossip`: add .*/gossip/tools.py"),
+        (GOSSIP.format(name="gossip", declared="gossip"), "no tools in .*gossip.tools: declare one with @gossip.reads"),
+        (GOSSIP.format(name="slak", declared="gossip"), "no module `gossip` in .*gossip.tools"),
+        (GOSSIP.format(name="gossip", declared="slak"), "no module `gossip` in .*gossip.tools"),
     ],
 )
 def test_what_a_service_s_folder_lacks_is_named(package: Path, tools: str | None, problem: str) -> None:
     if tools is not None:
-        (package / "slack/tools.py").write_text(tools, "utf-8")
+        (package / "gossip/tools.py").write_text(tools, "utf-8")
     with pytest.raises(ImportError, match=problem):
-        Catalogue(package.name, ["slack"]).module("slack")
+        Catalogue(package.name, ["gossip"]).module("gossip")
 
 
 def test_an_import_that_fails_inside_a_service_is_not_called_a_missing_folder(package: Path) -> None:
-    (package / "slack/tools.py").write_text("import nothing_of_this_name", "utf-8")
+    (package / "gossip/tools.py").write_text("import nothing_of_this_name", "utf-8")
     with pytest.raises(ModuleNotFoundError, match="nothing_of_this_name"):
-        Catalogue(package.name, ["slack"]).module("slack")
+        Catalogue(package.name, ["gossip"]).module("gossip")
 
 
 def test_a_line_forgotten_in_the_table_is_named(package: Path) -> None:
-    (package / "slack/tools.py").write_text(SLACK.format(name="slack", declared="slack"), "utf-8")
-    with pytest.raises(ImportError, match='no line for `slack`: add "slack" to NAMES'):
+    (package / "gossip/tools.py").write_text(GOSSIP.format(name="gossip", declared="gossip"), "utf-8")
+    with pytest.raises(ImportError, match='no line for `gossip`: add "gossip" to NAMES'):
         Catalogue(package.name, []).read()
 
 
 def test_a_missing_dialect_is_named(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcpist_services, "__path__", [*mcpist_services.__path__, str(package)])
-    monkeypatch.setattr(mcpist_services, "NAMES", (*NAMES, "slack"))
+    monkeypatch.setattr(mcpist_services, "NAMES", (*NAMES, "gossip"))
     mcpist_services.consent.cache_clear()
-    with pytest.raises(NotConfigured, match=r"no OAuth dialect for `slack`: add layers/services/.*/slack/oauth\.py"):
-        broker_providers.find("slack")
+    with pytest.raises(NotConfigured, match=r"no OAuth dialect for `gossip`: add layers/services/.*/gossip/oauth\.py"):
+        broker_providers.find("gossip")
     mcpist_services.consent.cache_clear()
-    sys.modules.pop("mcpist_services.slack")
+    sys.modules.pop("mcpist_services.gossip")
 
 
 def test_every_service_declares_the_name_that_people_know_it_by() -> None:

@@ -63,13 +63,13 @@ def authorize_url(
     provider: Provider, app: App, *, state: str, challenge: str, redirect_uri: str, services: Sequence[str]
 ) -> str:
     """Return the address of the consent page for these services; `challenge` is PKCE's, by the method S256."""
-    scopes = " ".join(provider.scopes(services))
+    scopes = provider.scope_separator.join(provider.scopes(services))
     query = {
         "response_type": "code",
         "client_id": app.client_id,
         "redirect_uri": redirect_uri,
         "state": state,
-        **({"scope": scopes} if scopes else {}),
+        **({provider.scope_parameter: scopes} if scopes else {}),
         **({"code_challenge": challenge, "code_challenge_method": "S256"} if provider.pkce else {}),
         **provider.authorize_params,
     }
@@ -123,7 +123,7 @@ def revoke(
         return "failed"
     if not responses:
         return "unsupported"
-    return "revoked" if all(map(_is_revoked, responses)) else "failed"
+    return "revoked" if all(_is_revoked(provider, response) for response in responses) else "failed"
 
 
 def fetch_account(
@@ -169,6 +169,7 @@ def _request_tokens(
     began = int(time.time())
     response = send(_with_provider_headers(provider, request), provider.name, seconds)
     _raise_for_error(provider, response, permanent_errors)
+    response = replace(response, body=provider.parse_tokens(response.body) if response.is_success else None)
     token = response.field("access_token")
     if not response.is_success or not isinstance(token, str) or not _TOKEN_PATTERN.fullmatch(token):
         raise UpstreamUnavailable(service=provider.name, problem=f"it answered {response.status} without a token")
@@ -212,9 +213,12 @@ def _raise_for_unavailable(provider: Provider, response: ProviderResponse) -> No
         raise UpstreamUnavailable(service=provider.name, problem=f"it answered {response.status}")
 
 
-def _is_revoked(response: ProviderResponse) -> bool:
-    """Whether the token has ended; some providers refuse one that had ended before."""
-    return response.is_success or (response.status == 400 and response.field("error") == "invalid_token")
+def _is_revoked(provider: Provider, response: ProviderResponse) -> bool:
+    """Whether the token has ended; some providers refuse one that had ended before, and some refuse with 200."""
+    code = response.field("error")
+    if isinstance(code, str) and code:
+        return response.status in {200, 400} and code in provider.ended_token_errors
+    return response.is_success
 
 
 def _with_provider_headers(provider: Provider, request: ProviderRequest) -> ProviderRequest:

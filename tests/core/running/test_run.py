@@ -136,7 +136,22 @@ def declared(host: str) -> Module:
         """Ask a store of our own."""
         return Lookup(lambda store, word: [*store, word], word=word)
 
+    declare_more(module)
     return module
+
+
+def declare_more(module: Module) -> None:
+    @module.reads(shows("id"))
+    def get_named(name: str) -> Calls:
+        """Read an item by its name."""
+        found = yield Call("GET", "/items", {"name": name})
+        return Call("GET", f"/items/{found.json['id']}")
+
+    @module.writes(shows("id"))
+    def upload(text: str) -> Calls:
+        """Upload a text."""
+        answer = yield Call("POST", "/texts", text=text, headers={"content-type": "text/plain"})
+        return {"id": answer.json}
 
 
 @pytest.fixture
@@ -322,6 +337,19 @@ def test_several_calls_are_one_conversation(vendor: Vendor) -> None:
     vendor.service.reply_with(json_response({"items": [1], "next": "b"}), json_response({"items": [2]}))
     assert vendor.run("list_items") == [1, 2]
     assert [asked.path for asked in vendor.service.received] == ["/items", "/items?page=b"]
+
+
+def test_a_conversation_that_ends_in_a_request_has_its_answer(vendor: Vendor) -> None:
+    vendor.service.reply_with(json_response({"id": 7}), json_response({"id": 7, "price": 3}))
+    assert vendor.run("get_named", name="pen") == {"id": 7, "price": 3}
+    assert [asked.path for asked in vendor.service.received] == ["/items?name=pen", "/items/7"]
+
+
+def test_a_text_is_sent_as_it_is_and_may_be_answered_with_text(vendor: Vendor) -> None:
+    vendor.service.reply_with(Reply("OK: é".encode()))
+    assert vendor.run("upload", text="文\n") == {"id": "OK: é"}
+    (asked,) = vendor.service.received
+    assert (asked.body, asked.headers["content-type"]) == ("文\n".encode(), "text/plain")
 
 
 def test_a_list_that_ends_early_says_how_to_read_the_rest(vendor: Vendor) -> None:

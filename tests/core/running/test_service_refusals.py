@@ -1,4 +1,4 @@
-"""A service that refuses in an HTTP 200, as Slack does: it is described by one function, without a line in core."""
+"""A service that refuses in an HTTP 200: it is described by one function, without a line in core."""
 
 import time
 from collections.abc import Iterator

@@ -8,7 +8,7 @@ import pytest
 from mcpist.errors import InvalidRequest, McpistError, RateLimitExceeded, UpstreamUnavailable
 from mcpist.render.shows import value_at
 from mcpist.tools import paging as paging_module
-from mcpist.tools.call import Call, CallResponse, PartialList
+from mcpist.tools.call import Call, CallResponse, Calls, PartialList
 from mcpist.tools.paging import PageRequest, Paging, by_field, by_link, by_offset, pages
 
 TOKENS = Paging(size="max", max_size=100, position_parameters=("token",), next_page=by_field("next", "token"))
@@ -152,3 +152,16 @@ def test_a_service_that_gives_the_same_page_again_ends_the_list() -> None:
     again = {"items": [1], "next": "t1"}
     with pytest.raises(UpstreamUnavailable, match="same page again"):
         read(GET, TOKENS, iter([again, again]), limit=100)
+
+
+def test_a_list_may_begin_with_other_requests() -> None:
+    def first() -> Calls:
+        found = yield Call("GET", "/names")
+        return Call("GET", f"/{found.json}/items")
+
+    calls = pages("shop", first(), TOKENS, "items", PageRequest())
+    assert next(calls) == Call("GET", "/names")
+    assert calls.send(CallResponse(200, {}, "7")) == Call("GET", "/7/items", {"max": 50})
+    with pytest.raises(StopIteration) as end:
+        calls.send(CallResponse(200, {}, {"items": [1]}))
+    assert end.value.value == {"items": [1]}

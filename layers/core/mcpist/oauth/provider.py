@@ -73,6 +73,9 @@ class Provider:
     """Per service the scopes that its tools need; gathered from the services' `CONSENT`."""
     extra_scopes: tuple[str, ...] = ()
     """The scopes of every consent besides, such as `offline_access`."""
+    scope_parameter: str = "scope"
+    """The parameter of the consent page that lists the scopes."""
+    scope_separator: str = " "
     authorize_params: Mapping[str, str] = field(default_factory=dict)
     """Further query parameters of the consent page."""
     token_params: Mapping[str, str] = field(default_factory=dict)
@@ -91,6 +94,10 @@ class Provider:
     """The error codes that mean: this refresh token will never work again."""
     app_errors: frozenset[str] = frozenset()
     """The error codes, besides RFC 6749's, that mean: our app's registration must be changed."""
+    parse_tokens: Callable[[Any], Any] = lambda body: body
+    """Return the object that holds the tokens, from the JSON of a successful token response."""
+    ended_token_errors: frozenset[str] = frozenset({"invalid_token"})
+    """The error codes of a revocation that mean: this token had ended before."""
     scopes_header: str = ""
     """The header of `account_url`'s response that lists the granted scopes, in lower case."""
     issuer: str = ""

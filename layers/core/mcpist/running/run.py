@@ -252,7 +252,10 @@ def perform(service: ServiceClient, work: Work) -> Any:
 
 
 def _run_generator(service: ServiceClient, calls: Calls) -> Any:
-    """Send each Call that the generator yields and send it the response or the error; its return value is the JSON."""
+    """Send each Call that the generator yields and send it the response or the error; its return value is the JSON.
+
+    A Call as the return value is sent too: the JSON is its response's.
+    """
     try:
         call = next(calls)
         while True:
@@ -263,7 +266,7 @@ def _run_generator(service: ServiceClient, calls: Calls) -> Any:
             else:
                 call = _resume(service, calls, response)
     except StopIteration as end:
-        return end.value
+        return service.request(end.value).json if isinstance(end.value, Call) else end.value
 
 
 def _resume(service: ServiceClient, calls: Calls, response: CallResponse) -> Call:

@@ -86,7 +86,9 @@ def _attempt(account: Account, call: Call, deadline: float) -> CallResponse | Fa
 def _exchange(account: Account, call: Call, deadline: float) -> ExchangeResponse:
     """Return the last response of a request and of the redirects that may be followed: reads, within one origin."""
     url, query = account.url(call), account.query(call)
-    body: dict[str, Any] = {"json": call.json, "form": call.form, "headers": account.headers(call) | _trace_headers()}
+    content = None if call.text is None else call.text.encode(errors="replace")
+    body: dict[str, Any] = {"json": call.json, "form": call.form, "content": content}
+    body["headers"] = account.headers(call) | _trace_headers()
     for redirects in count():
         response = http().exchange(call.method, url, deadline=deadline, query=query, **body)
         target = redirect_url(url, response) if call.method == "GET" and redirects < MAX_REDIRECTS else None
@@ -143,6 +145,8 @@ def _parse(call: Call, response: ExchangeResponse, service: str) -> Any:
         if _SURROGATE_ESCAPE.search(body):  # half an emoji of a title that was cut: it could be neither stored nor sent
             content = json.loads(json.dumps(content, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError):
+        if call.text is not None:
+            return body.decode(errors="replace")
         kind = response.headers.get("content-type", "content without a type")[:MAX_MESSAGE_CHARACTERS]
         raise UpstreamUnavailable(service=service, problem=f"it answered {kind} that is no JSON") from None
     return content

@@ -30,6 +30,8 @@ class Call:
     """Another origin of the service that the module allows; the grant's token is never sent there."""
     form: Mapping[str, Any] | None = None
     """The fields of a form-encoded body, instead of JSON; a list is sent as a repeated field."""
+    text: str | None = None
+    """A text as the body, instead of JSON; the response to it may be a text too."""
 
     def __post_init__(self) -> None:
         """Refuse a path that would become part of the host: it must begin with a slash."""

@@ -111,8 +111,12 @@ class PageRequest:
         return max_size if self.fetch_all else -(-self.limit // -(-self.limit // max_size))
 
 
-def pages(service: str, call: Call, paging: Paging, rows: str, page_request: PageRequest) -> Calls:
-    """Read the list that begins with this Call, in the shape of its last page; a PartialList if there is more."""
+def pages(service: str, first: Call | Calls, paging: Paging, rows: str, page_request: PageRequest) -> Calls:
+    """Read the list that begins with this Call, in the shape of its last page; a PartialList if there is more.
+
+    The first Call may follow others, e.g. those that look up the id of a name: a generator sends them and returns it.
+    """
+    call = first if isinstance(first, Call) else (yield from first)
     position = paging.parse(page_request.cursor) if page_request.cursor else {}
     reader = _PageReader(service, paging, rows, page_request)
     while True:

@@ -2,7 +2,7 @@
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypedDict
@@ -214,6 +214,6 @@ class DeclaredTool(Tool):
         own = {name: value for name, value in arguments.items() if name not in PAGING_PARAMETERS}
         page_request = PageRequest(**{name: arguments[name] for name in PAGING_PARAMETERS})
         first = self.function(**own)
-        if not isinstance(first, Call):
+        if not isinstance(first, Call | Generator):
             raise TypeError(f"{self.module}.{self.name} is declared as a list, but does not return a Call")
         return pages(self.module, first, self.paging, self.shows.rows, page_request)
