@@ -19,6 +19,7 @@ NAMES = (
     "microsoft_todo",
     "notion",
     "rag",
+    "slack",
     "supabase",
 )
 

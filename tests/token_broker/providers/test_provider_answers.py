@@ -77,8 +77,10 @@ DEAD = {
     "supabase": {"invalid_grant"},
     "google": {"invalid_grant"},
     "microsoft": {"invalid_grant", "interaction_required"},
+    "slack": {"invalid_grant", "invalid_refresh_token", "token_expired", "token_revoked"},
     "vault": {"invalid_grant"},
 }
+OWN_CODE_ERRORS = {"github": {"bad_verification_code"}, "slack": {"code_already_used", "invalid_code"}}
 
 
 @pytest.mark.parametrize("name", DEAD)
@@ -230,7 +232,7 @@ def test_an_address_without_a_server_is_an_outage(fake_of: Callable[[str], FakeP
 
 
 def test_a_code_that_is_no_good_is_told_apart_from_our_fault(fake: FakeProvider) -> None:
-    codes = {"invalid_grant", "bad_verification_code"} if fake.provider.name == "github" else {"invalid_grant"}
+    codes = {"invalid_grant"} | OWN_CODE_ERRORS.get(fake.provider.name, set())
     assert fake.provider.invalid_code_errors == codes
     for code in codes:
         fake.reply_with(json_response({"error": code}))

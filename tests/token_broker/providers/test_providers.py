@@ -41,6 +41,7 @@ ASKED: dict[str, tuple[str, str, bool, bool, dict[str, str]]] = {
     "supabase": ("/v1/oauth/token", "form", True, True, {}),
     "google": ("/token", "form", False, True, {}),
     "microsoft": ("/contoso.example/oauth2/v2.0/token", "form", False, True, {}),
+    "slack": ("/api/oauth.v2.access", "form", True, False, {}),
     "vault": ("/token", "form", True, True, {"resource": "https://mcp.example.org/mcp"}),
 }
 
@@ -111,6 +112,15 @@ CONSENTS: dict[str, tuple[str, tuple[str, ...], dict[str, str]]] = {
         ("microsoft_todo",),
         {"scope": "Tasks.ReadWrite User.Read offline_access"},
     ),
+    "slack": (
+        "https://slack.com/oauth/v2/authorize",
+        ("slack",),
+        {
+            "user_scope": "channels:history,channels:read,channels:write,groups:history,groups:read,groups:write,"
+            "im:history,im:read,im:write,mpim:history,mpim:read,mpim:write,chat:write,files:read,files:write,pins:read,"
+            "pins:write,reactions:write,reminders:read,reminders:write,search:read,users:read,users:read.email"
+        },
+    ),
     "vault": (
         "https://login.example.com/authorize",
         ("vault",),
@@ -149,6 +159,7 @@ def test_every_service_has_its_provider() -> None:
             "jira": "atlassian",
             "microsoft_todo": "microsoft",
             "notion": "notion",
+            "slack": "slack",
             "supabase": "supabase",
         }.items()
     )
@@ -227,6 +238,12 @@ ACCOUNTS: list[tuple[str, str, Any, ProviderAccount]] = [
         {"id": "87d3", "displayName": "Ada", "userPrincipalName": "ada@contoso.example"},
         ProviderAccount("87d3", "ada@contoso.example"),
     ),
+    (
+        "slack",
+        "/api/auth.test",
+        {"ok": True, "team": "Acme", "user": "aiko", "team_id": "T1", "user_id": "U1"},
+        ProviderAccount("T1:U1", "Acme, aiko"),
+    ),
     ("vault", "/me", {"sub": "u1", "email": "ada@example.com"}, ProviderAccount("u1", "ada@example.com")),
 ]
 
@@ -279,7 +296,7 @@ def test_github_names_an_oauth_app_s_scopes_in_a_header(fake_of: Callable[[str],
     assert fake.account().scopes == ("repo", "read:user")
 
 
-KEYS = {"github": f"github_pat_{'A1_' * 10}", "supabase": f"sbp_{'0af' * 13}b"}
+KEYS = {"github": f"github_pat_{'A1_' * 10}", "slack": f"xoxp-{'12345-' * 5}0af", "supabase": f"sbp_{'0af' * 13}b"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -306,6 +323,7 @@ REVOKED: dict[str, tuple[str, str, str | None, dict[str, str]]] = {
     "github": ("DELETE", "/applications/ours/token", BASIC, {"access_token": ACCESS.get_secret_value()}),
     "supabase": ("POST", "/v1/oauth/revoke", None, {**SECRET_FIELDS, "refresh_token": REFRESH.get_secret_value()}),
     "google": ("POST", "/revoke", None, {"token": REFRESH.get_secret_value()}),
+    "slack": ("POST", "/api/auth.revoke", f"Bearer {ACCESS.get_secret_value()}", {}),
 }
 
 

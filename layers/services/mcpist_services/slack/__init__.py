@@ -1,0 +1,3 @@
+"""Slack."""
+
+TITLE = "Slack"

@@ -1,0 +1,125 @@
+"""Names as ids: `#general`, `@aiko` and e-mail addresses, looked up in as few pages as it takes.
+
+A name is searched in the channels of the person first, then in all. Slack has no request that finds one by its name.
+"""
+
+import re
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+
+from mcpist.errors import InvalidRequest
+from mcpist.tools.call import Call, CallResponse, Calls, given
+from mcpist_services.slack.block_reading import Json
+
+MAX_DIRECTORY_PAGE = 999
+MAX_DIRECTORY_PAGES = 4
+MAX_CANDIDATES = 5
+
+_ID = re.compile(r"[CDGSUW][A-Z0-9]{6,}")
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+_CHANNELS = {"types": "public_channel,private_channel"}
+_PLACES: dict[str, Json] = {
+    "/users.conversations": {**_CHANNELS, "exclude_archived": True},
+    "/conversations.list": _CHANNELS,
+}
+
+type Lookup = Generator[Call, CallResponse, str]
+
+
+def is_id(text: str) -> bool:
+    """Whether a text is an id of Slack's."""
+    return _ID.fullmatch(text) is not None
+
+
+def in_channel(channel: str, make: Callable[[str], Call], *, opens: bool = False) -> Call | Calls:
+    """Return the request for a channel, after those that find its id; `opens` begins a conversation with a person."""
+    if is_id(channel) and channel[0] not in "UW":
+        return make(channel)
+    return _then(channel_id(channel, opens=opens), make)
+
+
+def for_person(person: str, make: Callable[[str], Call]) -> Call | Calls:
+    """Return the request for a person, after those that find the id."""
+    return make(person) if is_id(person) else _then(user_id(person), make)
+
+
+def _then(lookup: Lookup, make: Callable[[str], Call]) -> Calls:
+    return make((yield from lookup))
+
+
+def channel_id(channel: str, *, opens: bool = False) -> Lookup:
+    """Find the id of a channel, or of the conversation with a person."""
+    if is_id(channel) and channel[0] not in "UW":
+        return channel
+    if channel.startswith("@") or is_id(channel) or _EMAIL.fullmatch(channel):
+        person = yield from user_id(channel)
+        if opens:
+            opened = yield Call("POST", "/conversations.open", json={"users": person})
+            return str(opened.json["channel"]["id"])
+        return (yield from _conversation_with(person, channel))
+    name = channel.removeprefix("#").casefold()
+
+    def is_wanted(found: Json) -> bool:
+        return name in {found["name"].casefold(), found.get("name_normalized", "").casefold()}
+
+    for path, query in _PLACES.items() if name else ():
+        found = yield from read_directory(path, "channels", query, is_wanted)
+        if wanted := next(filter(is_wanted, found), None):
+            return str(wanted["id"])
+    raise _unknown("channel", channel, "list_channels")
+
+
+def user_id(person: str) -> Lookup:
+    """Find the id of a person by handle, display name, full name or e-mail address."""
+    if is_id(person):
+        return person
+    if _EMAIL.fullmatch(person):
+        return str((yield Call("GET", "/users.lookupByEmail", {"email": person})).json["user"]["id"])
+    name = person.removeprefix("@").casefold()
+    people = [one for one in (yield from read_directory("/users.list", "members", {})) if not one.get("deleted")]
+    by_handle = [one["id"] for one in people if one.get("name", "").casefold() == name]
+    found = by_handle or [one["id"] for one in people if name and name in _names(one)]
+    if len(found) > 1:
+        problem = f"several people have this name: {', '.join(found[:MAX_CANDIDATES])}; give the id of one"
+        raise InvalidRequest(field="user", problem=problem)
+    if not found:
+        raise _unknown("user", person, "list_users")
+    return str(found[0])
+
+
+def _names(user: Json) -> Iterator[str]:
+    profile = user.get("profile") or {}
+    fields = ("display_name", "display_name_normalized", "real_name", "real_name_normalized")
+    return (str(profile.get(field) or "").casefold() for field in fields)
+
+
+def _conversation_with(person: str, name: str) -> Lookup:
+    """Find the direct messages with a person, without beginning any."""
+
+    def is_wanted(found: Json) -> bool:
+        return bool(found.get("user") == person)
+
+    found = yield from read_directory("/users.conversations", "channels", {"types": "im"}, is_wanted)
+    if wanted := next(filter(is_wanted, found), None):
+        return str(wanted["id"])
+    raise InvalidRequest(field="channel", problem=f"there are no direct messages with {name} yet: send_message")
+
+
+def read_directory(
+    path: str, rows: str, query: Json, is_wanted: Callable[[Any], bool] = lambda _: False
+) -> Generator[Call, CallResponse, list[Any]]:
+    """Read a directory up to the page with a wanted item, at most MAX_DIRECTORY_PAGES of it."""
+    found: list[Any] = []
+    cursor = ""
+    for _ in range(MAX_DIRECTORY_PAGES):
+        page = (yield Call("GET", path, given(limit=MAX_DIRECTORY_PAGE, cursor=cursor or None, **query))).json
+        found += page[rows]
+        cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""
+        if not cursor or any(map(is_wanted, page[rows])):
+            break
+    return found
+
+
+def _unknown(field: str, name: str, tool: str) -> InvalidRequest:
+    most = MAX_DIRECTORY_PAGES * MAX_DIRECTORY_PAGE
+    return InvalidRequest(field=field, problem=f"{name} is not among the first {most}: give the id that {tool} shows")

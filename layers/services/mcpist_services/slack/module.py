@@ -1,0 +1,107 @@
+"""Slack: messages and threads, channels, people, files, reminders.
+
+Limits are per method and workspace: 20 requests a minute for lists of people and channels, 50 for most others, one
+message a second in a channel. An app that is sold outside Slack's Marketplace may read the history once a minute.
+Reference: https://docs.slack.dev/reference/methods, https://docs.slack.dev/apis/web-api/rate-limits
+"""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from urllib.parse import parse_qs, urlsplit
+
+from pydantic import BeforeValidator, Field
+
+from mcpist.tools.call import Call, CallResponse
+from mcpist.tools.module import Module, Scopes
+from mcpist.tools.paging import NextPage, Paging, Position, by_field
+from mcpist.tools.pasted import from_url
+from mcpist_services.slack.block_reading import Json, message_markdown
+from mcpist_services.slack.refusals import REFUSALS
+from mcpist_services.slack.synonyms import SYNONYMS
+
+MAX_PAGE = 200  # more are allowed, but not recommended
+
+slack = Module(
+    "slack",
+    __doc__,
+    api_version="2026-03",
+    host="https://slack.com/api",
+    origins=r"https://files\.slack\.com",
+    paging=Paging("limit", MAX_PAGE, ("cursor",), by_field("response_metadata.next_cursor", "cursor")),
+    refusals=REFUSALS,
+    scopes=Scopes(),
+    synonyms=SYNONYMS,
+    category="communication",
+    tags=("chat", "messages", "channels"),
+)
+
+_LINK = r"https://(?:[\w-]+\.)+slack\.com/"
+Channel = Annotated[
+    str,
+    Field(min_length=1, max_length=200),
+    from_url(rf"{_LINK}archives/(\w+)", rf"{_LINK}client/\w+/(\w+)"),
+]
+ChannelId = Annotated[Channel, "An id, #name, @person or a link, e.g. C0123ABCD45"]
+UserId = Annotated[str, Field(min_length=1, max_length=200), from_url(rf"{_LINK}team/(\w+)")]
+Person = Annotated[UserId, "An id, @name or e-mail address, e.g. U0123ABCD45"]
+People = Annotated[list[UserId], Field(min_length=1, max_length=30)]
+Markdown = Annotated[str, Field(min_length=1, max_length=12_000)]
+
+
+def _message_of(value: object, *, thread: bool) -> object:
+    """Return the ts of the message that a link leads to, or of the thread that the message is in."""
+    text = value.strip() if isinstance(value, str) else ""
+    if not text.startswith("https://"):
+        return value
+    parts = urlsplit(text)
+    in_thread = parse_qs(parts.query).get("thread_ts", []) if thread else []
+    last = parts.path.rpartition("/")[2]
+    digits = last.removeprefix("p")
+    is_link = (parts.hostname or "").endswith(".slack.com") and last.startswith("p") and digits.isdecimal()
+    return (in_thread or [f"{digits[:-6]}.{digits[-6:]}"])[0] if is_link else value
+
+
+_TS = Field(pattern=r"^\d{10}\.\d{6}$")
+Ts = Annotated[
+    str,
+    _TS,
+    BeforeValidator(lambda value: _message_of(value, thread=False)),
+    "A message's ts or link, e.g. 1512085950.000216",
+]
+ThreadTs = Annotated[
+    str,
+    _TS,
+    BeforeValidator(lambda value: _message_of(value, thread=True)),
+    "The ts or link of its first message, e.g. 1512085950.000216",
+]
+
+
+def row(message: Json, _: Json | None = None) -> Json:
+    """Return the readable columns of a message as its `row`."""
+    return {"row": {"text": message_markdown(message), "time": time_of(message.get("ts"))}}
+
+
+def time_of(seconds: Any) -> str | None:
+    """Return seconds since 1970 as a time in UTC; None where there are none."""
+    return f"{datetime.fromtimestamp(float(seconds), UTC):%Y-%m-%dT%H:%M:%SZ}" if seconds else None
+
+
+def seconds_of(moment: str | None) -> str | None:
+    """Return a moment as seconds since 1970."""
+    return None if moment is None else str(int(datetime.fromisoformat(moment).timestamp()))
+
+
+def message_paging() -> Paging:
+    """Return the paging of lists of messages."""
+    return Paging("limit", MAX_PAGE, ("cursor",), by_field("response_metadata.next_cursor", "cursor"), row)
+
+
+def page_numbers(field: str) -> NextPage:
+    """Read the next page's number from the `paging` under a field."""
+
+    def next_page(_: Call, response: CallResponse, __: int) -> Position:
+        about = (response.json[field] if field else response.json).get("paging") or {}
+        page = int(about.get("page", 1))
+        return {"page": page + 1} if page < int(about.get("pages", 1)) else {}
+
+    return next_page

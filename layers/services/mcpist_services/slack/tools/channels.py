@@ -1,0 +1,98 @@
+"""Channels and conversations."""
+
+from collections.abc import Generator
+from typing import Annotated
+
+from pydantic import Field
+
+from mcpist.render.shows import shows
+from mcpist.tools.call import Call, CallResponse, Calls, Work
+from mcpist_services.slack.directory import channel_id, in_channel, read_directory, user_id
+from mcpist_services.slack.module import ChannelId, People, slack
+
+CHANNEL = ("id", "name", "is_private as private", "is_archived as archived")
+CHANNELS = shows(*CHANNEL, "topic.value as topic", "purpose.value as purpose", rows="channels")
+ONE = shows(
+    *(f"channel.{path}" if " as " in path else f"channel.{path} as {path}" for path in CHANNEL),
+    "channel.is_member as joined",
+    "channel.topic.value as topic",
+    "channel.purpose.value as purpose",
+    "channel.num_members as members",
+)
+NEW = shows("channel.id as id", "channel.name as name")
+
+Name = Annotated[str, Field(pattern=r"^[^A-Z\s.,#@]{1,80}$"), "Without capitals, spaces and dots, e.g. release-2026"]
+Members = Annotated[People, "Ids, @names or e-mail addresses, e.g. U0123ABCD45"]
+Group = Annotated[list[str], Field(min_length=1, max_length=8), "Ids, @names or e-mail addresses, e.g. U0123ABCD45"]
+
+
+@slack.lists(CHANNELS, "users.conversations", scopes=("channels:read",), uses=({}, {"joined": False}))
+def list_channels(
+    joined: Annotated[bool, "Only those that you are in; else all that you may see"] = True,
+    archived: Annotated[bool, "Archived ones too"] = False,
+) -> Call:
+    """List channels."""
+    query = {"types": "public_channel,private_channel", "exclude_archived": not archived}
+    return Call("GET", "/users.conversations" if joined else "/conversations.list", query)
+
+
+@slack.reads(ONE, "conversations.info", scopes=("channels:read",))
+def get_channel(channel: ChannelId) -> Work:
+    """Read a channel: its topic, its purpose and the number of members."""
+    query = {"include_num_members": True}
+    return in_channel(channel, lambda id_: Call("GET", "/conversations.info", {"channel": id_, **query}))
+
+
+@slack.reads(shows("id"), "conversations.members", scopes=("channels:read",))
+def list_members(channel: ChannelId) -> Calls:
+    """List the ids of the people in a channel, at most 3,996; get_user shows who they are."""
+    id_ = yield from channel_id(channel)
+    members = yield from read_directory("/conversations.members", "members", {"channel": id_})
+    return [{"id": member} for member in members]
+
+
+@slack.writes(NEW, "conversations.create", scopes=("channels:write",))
+def create_channel(name: Name, private: Annotated[bool, "Only for those who are invited"] = False) -> Call:
+    """Create a channel."""
+    return Call("POST", "/conversations.create", json={"name": name, "is_private": private})
+
+
+@slack.writes(shows("channel.id as id"), "conversations.open", idempotent=True, scopes=("im:write",))
+def open_conversation(users: Group) -> Calls:
+    """Open direct messages with one person, or with several as a group."""
+    ids = yield from _ids(users)
+    return (yield Call("POST", "/conversations.open", json={"users": ",".join(ids), "return_im": True})).json
+
+
+@slack.writes(NEW, "conversations.join", idempotent=True, scopes=("channels:write",))
+def join_channel(channel: ChannelId) -> Work:
+    """Join a public channel."""
+    return in_channel(channel, lambda id_: Call("POST", "/conversations.join", json={"channel": id_}))
+
+
+@slack.writes(NEW, "conversations.invite", scopes=("channels:write",))
+def invite_to_channel(channel: ChannelId, users: Members) -> Calls:
+    """Invite people to a channel."""
+    id_ = yield from channel_id(channel)
+    ids = yield from _ids(users)
+    return (yield Call("POST", "/conversations.invite", json={"channel": id_, "users": ",".join(ids)})).json
+
+
+@slack.writes(shows("ok"), "conversations.setTopic", idempotent=True, scopes=("channels:write",))
+def set_topic(channel: ChannelId, topic: Annotated[str, Field(max_length=250), "e.g. Release on Friday"]) -> Work:
+    """Change the topic of a channel."""
+    body = {"topic": topic}
+    return in_channel(channel, lambda id_: Call("POST", "/conversations.setTopic", json={"channel": id_, **body}))
+
+
+@slack.destroys(shows("ok"), "conversations.archive", scopes=("channels:write",))
+def archive_channel(channel: ChannelId) -> Work:
+    """Archive a channel: nobody can write in it any more."""
+    return in_channel(channel, lambda id_: Call("POST", "/conversations.archive", json={"channel": id_}))
+
+
+def _ids(people: list[str]) -> Generator[Call, CallResponse, list[str]]:
+    ids: list[str] = []
+    for person in people:
+        ids += [(yield from user_id(person))]
+    return ids

@@ -1,0 +1,77 @@
+"""Files.
+
+An upload takes three requests, of which the second goes to another origin without the token.
+Reference: https://docs.slack.dev/messaging/working-with-files#uploading_files
+"""
+
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from mcpist.render.shows import shows
+from mcpist.tools.call import Call, Calls, Work, given
+from mcpist.tools.paging import Paging
+from mcpist_services.slack.blocks import message
+from mcpist_services.slack.directory import channel_id, in_channel
+from mcpist_services.slack.module import ChannelId, ThreadTs, page_numbers, slack, time_of
+
+FILES = shows(
+    "id", "name", "title", "filetype as type", "size", "row.time as created", "user", "permalink as url", rows="files"
+)
+ONE = shows(
+    "file.id as id",
+    "file.name as name",
+    "file.pretty_type as type",
+    "file.size as size",
+    "file.user as user",
+    "file.permalink as url",
+    "content|file.preview as content",
+    text="content",
+)
+
+FileId = Annotated[str, Field(pattern=r"^F[A-Z0-9]+$"), "The id that list_files shows, e.g. F0S43PZDF"]
+Kinds = Annotated[str, "all, spaces, snippets, images, gdocs, zips, pdfs; several with commas, e.g. pdfs"]
+Content = Annotated[str, Field(min_length=1), "The text, or a file reference, e.g. id,name"]
+
+
+def _row(file: Any, _: Any = None) -> dict[str, Any]:
+    return {"row": {"time": time_of(file.get("created"))}}
+
+
+@slack.lists(
+    FILES, "files.list", paging=Paging("count", 100, ("page",), page_numbers(""), _row), scopes=("files:read",)
+)
+def list_files(channel: ChannelId | None = None, types: Kinds | None = None) -> Work:
+    """List files of the workspace or of a channel, the newest first."""
+    if channel is None:
+        return Call("GET", "/files.list", given(types=types))
+    return in_channel(channel, lambda id_: Call("GET", "/files.list", given(channel=id_, types=types)))
+
+
+@slack.reads(ONE, "files.info", scopes=("files:read",))
+def get_file(file_id: FileId) -> Call:
+    """Read a file's facts, and the text of a snippet."""
+    return Call("GET", "/files.info", {"file": file_id})
+
+
+@slack.writes(shows("id", "title"), "files.completeUploadExternal", scopes=("files:write",))
+def upload_file(
+    channel: ChannelId,
+    filename: Annotated[str, Field(min_length=1, max_length=250), "e.g. report.csv"],
+    content: Content,
+    comment: Annotated[str | None, "Markdown above the file, e.g. The **numbers**"] = None,
+    thread_ts: ThreadTs | None = None,
+) -> Calls:
+    """Share a text file in a channel."""
+    id_ = yield from channel_id(channel, opens=True)
+    size = len(content.encode(errors="replace"))
+    place = (yield Call("GET", "/files.getUploadURLExternal", {"filename": filename, "length": size})).json
+    url = urlsplit(place["upload_url"])
+    target = f"{url.path}{'?' if url.query else ''}{url.query}"
+    kind = {"content-type": "text/plain; charset=utf-8"}
+    yield Call("POST", target, origin=f"{url.scheme}://{url.netloc}", text=content, headers=kind)
+    said = {"initial_comment": message(comment)["text"]} if comment else {}
+    body = {"files": [{"id": place["file_id"], "title": filename}], "channel_id": id_, **said}
+    done = yield Call("POST", "/files.completeUploadExternal", json=body | given(thread_ts=thread_ts))
+    return done.json["files"]

@@ -1,0 +1,61 @@
+"""Reactions and pins."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from mcpist.render.shows import shows
+from mcpist.tools.call import Call, Calls, Work
+from mcpist_services.slack.block_reading import Json
+from mcpist_services.slack.directory import channel_id, in_channel
+from mcpist_services.slack.module import ChannelId, Ts, row, slack
+
+PINS = shows("ts", "time", "user", "text", "url", "file")
+DONE = shows("ok")
+
+Emoji = Annotated[
+    str,
+    Field(min_length=1, max_length=100),
+    AfterValidator(lambda name: name.strip().strip(":")),
+    "The emoji's name, e.g. thumbsup",
+]
+
+
+@slack.reads(PINS, "pins.list", scopes=("pins:read",))
+def list_pins(channel: ChannelId) -> Calls:
+    """List what is pinned in a channel."""
+    id_ = yield from channel_id(channel)
+    answer = yield Call("GET", "/pins.list", {"channel": id_})
+    return [_pin(item) for item in answer.json["items"]]
+
+
+@slack.writes(DONE, "reactions.add", scopes=("reactions:write",))
+def add_reaction(channel: ChannelId, ts: Ts, emoji: Emoji) -> Work:
+    """React to a message with an emoji."""
+    body = {"name": emoji, "timestamp": ts}
+    return in_channel(channel, lambda id_: Call("POST", "/reactions.add", json={"channel": id_, **body}))
+
+
+@slack.writes(DONE, "reactions.remove", scopes=("reactions:write",))
+def remove_reaction(channel: ChannelId, ts: Ts, emoji: Emoji) -> Work:
+    """Remove your reaction from a message."""
+    body = {"name": emoji, "timestamp": ts}
+    return in_channel(channel, lambda id_: Call("POST", "/reactions.remove", json={"channel": id_, **body}))
+
+
+@slack.writes(DONE, "pins.add", scopes=("pins:write",))
+def pin_message(channel: ChannelId, ts: Ts) -> Work:
+    """Pin a message in its channel."""
+    return in_channel(channel, lambda id_: Call("POST", "/pins.add", json={"channel": id_, "timestamp": ts}))
+
+
+@slack.writes(DONE, "pins.remove", scopes=("pins:write",))
+def unpin_message(channel: ChannelId, ts: Ts) -> Work:
+    """Unpin a message."""
+    return in_channel(channel, lambda id_: Call("POST", "/pins.remove", json={"channel": id_, "timestamp": ts}))
+
+
+def _pin(item: Json) -> Json:
+    message, file = item.get("message"), item.get("file") or {}
+    own = {"ts": message["ts"], "user": message.get("user"), "url": message.get("permalink")} if message else {}
+    return {**own, **(row(message)["row"] if message else {}), "file": file.get("id")}

@@ -1,0 +1,111 @@
+"""Messages and threads."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mcpist.render.shows import shows
+from mcpist.tools.call import Call, Work, given
+from mcpist.tools.moments import UtcMoment
+from mcpist.tools.paging import Paging
+from mcpist_services.slack.blocks import message
+from mcpist_services.slack.directory import in_channel
+from mcpist_services.slack.module import (
+    ChannelId,
+    Markdown,
+    ThreadTs,
+    Ts,
+    message_paging,
+    page_numbers,
+    row,
+    seconds_of,
+    slack,
+)
+
+MESSAGES = shows(
+    "ts",
+    "row.time as time",
+    "user|bot_id as user",
+    "row.text as text",
+    "thread_ts",
+    "reply_count as replies",
+    "reactions[*].name as reactions",
+    "files[*].id as files",
+    rows="messages",
+)
+FOUND = shows(
+    "ts",
+    "row.time as time",
+    "channel.id as channel",
+    "channel.name as channel_name",
+    "username as author",
+    "row.text as text",
+    "permalink as url",
+    rows="messages.matches",
+)
+WRITTEN = shows("channel", "ts")
+SEARCH = Paging("count", 100, ("page",), page_numbers("messages"), row)
+
+Text = Annotated[
+    Markdown, "[@Aiko](mention:U0123ABCD45) mentions, so do mention:here and a channel's id, e.g. It **works**"
+]
+Since = Annotated[UtcMoment | None, "Written after this, e.g. 2026-01-31T09:00:00+09:00"]
+Until = Annotated[UtcMoment | None, "Written before this, e.g. 2026-02-01T09:00:00+09:00"]
+Query = Annotated[
+    str,
+    Field(min_length=1),
+    "Words, and from:@aiko, in:#general, before:2026-02-01, after:, has:link, is:thread, e.g. budget in:#general",
+]
+
+
+@slack.lists(MESSAGES, "conversations.history", paging=message_paging(), scopes=("channels:history",))
+def list_messages(channel: ChannelId, oldest: Since = None, latest: Until = None) -> Work:
+    """List the messages of a channel or of direct messages, the newest first; replies are in their threads."""
+    query = given(oldest=seconds_of(oldest), latest=seconds_of(latest))
+    return in_channel(channel, lambda id_: Call("GET", "/conversations.history", {"channel": id_, **query}))
+
+
+@slack.lists(MESSAGES, "conversations.replies", paging=message_paging(), scopes=("channels:history",))
+def list_replies(channel: ChannelId, ts: ThreadTs) -> Work:
+    """List a thread: its first message, then the replies."""
+    return in_channel(channel, lambda id_: Call("GET", "/conversations.replies", {"channel": id_, "ts": ts}))
+
+
+@slack.lists(FOUND, "search.messages", paging=SEARCH, scopes=("search:read",))
+def search_messages(
+    query: Query, sort: Annotated[Literal["score", "timestamp"], "By relevance, or the newest first"] = "score"
+) -> Call:
+    """Search the messages that you may see."""
+    return Call("GET", "/search.messages", {"query": query, "sort": sort})
+
+
+@slack.reads(shows("permalink as url"), "chat.getPermalink")
+def get_permalink(channel: ChannelId, ts: Ts) -> Work:
+    """Read the link to a message."""
+    return in_channel(channel, lambda id_: Call("GET", "/chat.getPermalink", {"channel": id_, "message_ts": ts}))
+
+
+@slack.writes(WRITTEN, "chat.postMessage", scopes=("chat:write",))
+def send_message(
+    channel: ChannelId,
+    markdown: Text,
+    thread_ts: ThreadTs | None = None,
+    also_to_channel: Annotated[bool, "Show the reply in the channel too"] = False,
+) -> Work:
+    """Send a message to a channel or a person, or reply in a thread."""
+    reply = given(thread_ts=thread_ts, reply_broadcast=also_to_channel or None)
+    body = message(markdown) | reply
+    return in_channel(channel, lambda id_: Call("POST", "/chat.postMessage", json={"channel": id_, **body}), opens=True)
+
+
+@slack.writes(WRITTEN, "chat.update", idempotent=True, scopes=("chat:write",))
+def update_message(channel: ChannelId, ts: Ts, markdown: Text) -> Work:
+    """Replace the text of a message of yours."""
+    body = {"ts": ts, **message(markdown)}
+    return in_channel(channel, lambda id_: Call("POST", "/chat.update", json={"channel": id_, **body}))
+
+
+@slack.destroys(WRITTEN, "chat.delete", scopes=("chat:write",))
+def delete_message(channel: ChannelId, ts: Ts) -> Work:
+    """Delete a message of yours."""
+    return in_channel(channel, lambda id_: Call("POST", "/chat.delete", json={"channel": id_, "ts": ts}))

@@ -1,0 +1,108 @@
+"""Slack's refusals, each as the error that it becomes."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from mcpist.errors import RateLimitExceeded, ScopeMissing, ToolExecutionError, UpstreamUnavailable
+from mcpist.running import send as sending
+from mcpist.running.account import Account
+from mcpist.running.broker import Credential
+from mcpist.running.rate_limits import cooldowns
+from mcpist.running.send import Unauthorized, send
+from mcpist.tools.call import Call
+from mcpist.tools.module import Module
+from mcpist.tools.refusal import TokenRefused
+from mcpist_services.slack.refusals import REFUSALS
+from tests.core.loopback import Service, json_response, serving
+from tests.core.refused import CallResponse, refused
+
+AIKO = Credential("xoxp-canary", account_id="T1:U1", account_name="aiko", owner="user#aiko", expires_at=None)
+
+
+def said(code: str, **more: object) -> dict[str, object]:
+    return {"ok": False, "error": code, **more}
+
+
+@pytest.mark.parametrize("code", ["invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive"])
+def test_a_token_that_ended_is_resolved_afresh_and_then_asks_to_reconnect(code: str) -> None:
+    assert isinstance(REFUSALS.read(CallResponse(200, {}, said(code))), TokenRefused)
+
+
+def test_a_missing_scope_is_named() -> None:
+    error = refused(200, said("missing_scope", needed="search:read", provided="chat:write"), REFUSALS).error
+    assert type(error) is ScopeMissing
+    assert error.details["scope"] == "search:read"
+
+
+@pytest.mark.parametrize("status", [200, 429])
+def test_a_limit_has_its_seconds_and_is_the_method_s_own(status: int) -> None:
+    failed = refused(status, said("ratelimited"), REFUSALS, retry_after="30")
+    assert isinstance(failed.error, RateLimitExceeded)
+    assert (failed.wait, failed.path_only, failed.safe_to_retry) == (30, True, True)
+
+
+@pytest.mark.parametrize("code", ["internal_error", "fatal_error", "service_unavailable", "request_timeout"])
+def test_an_outage_may_have_happened(code: str) -> None:
+    failed = refused(200, said(code), REFUSALS)
+    assert isinstance(failed.error, UpstreamUnavailable)
+    assert not failed.safe_to_retry
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("not_in_channel", "join_channel"),
+        ("channel_not_found", "list_channels"),
+        ("user_not_found", "list_users"),
+        ("already_reacted", "nothing was left to do"),
+        ("cant_update_message", "only its author"),
+        ("time_in_past", "passed"),
+        ("is_archived", "archived"),
+    ],
+)
+def test_a_refusal_says_what_to_do(code: str, words: str) -> None:
+    error = refused(200, said(code), REFUSALS).error
+    assert isinstance(error, ToolExecutionError)
+    assert error.details["problem"].startswith(f"{code}: ")
+    assert words in error.details["problem"]
+
+
+def test_an_unknown_refusal_is_its_code_with_what_slack_says_about_the_arguments() -> None:
+    content = said("invalid_arguments", response_metadata={"messages": ["[ERROR] missing required field: channel"]})
+    assert "missing required field: channel" in refused(200, content, REFUSALS).error.details["problem"]
+    assert refused(200, said("some_new_code"), REFUSALS).error.details["problem"] == "some_new_code"
+
+
+@pytest.mark.parametrize("content", [None, [], "no", {}, {"ok": True}, {"ok": True, "response_metadata": None}])
+def test_no_other_answer_is_a_refusal(content: object) -> None:
+    assert REFUSALS.read(CallResponse(200, {}, content)) is None
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with serving() as service:
+        yield service
+    sending.http().close()
+    sending.http.cache_clear()
+    cooldowns.clear()
+
+
+def test_a_method_that_is_limited_leaves_the_others_alone(service: Service) -> None:
+    module = Module("slack", "Slack.", api_version="1", host=service.url, refusals=REFUSALS)
+    account = Account("acme", module, AIKO)
+    limited, other = Call("GET", "/users.list"), Call("GET", "/users.info")
+    service.reply_with(json_response(said("ratelimited"), 429, retry_after="60"), json_response({"ok": True}))
+    for _ in range(2):
+        with pytest.raises(RateLimitExceeded):
+            send(account, limited, deadline=time.monotonic() + 5)
+    assert send(account, other, deadline=time.monotonic() + 5).json == {"ok": True}
+    assert [received.path for received in service.received] == ["/users.list", "/users.info"]
+
+
+def test_a_revoked_token_is_a_signal_to_resolve_afresh(service: Service) -> None:
+    module = Module("slack", "Slack.", api_version="1", host=service.url, refusals=REFUSALS)
+    service.reply_with(json_response(said("token_revoked")))
+    with pytest.raises(Unauthorized, match="token_revoked"):
+        send(Account("acme", module, AIKO), Call("GET", "/auth.test"), deadline=time.monotonic() + 5)

@@ -1,0 +1,211 @@
+"""What Slack's tools ask step by step: names as ids, links, threads, uploads, and lists over pages."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from mcpist.errors import InvalidArguments, InvalidRequest, ToolExecutionError
+from mcpist.render.answer import compact
+from mcpist.tools.call import Call, PartialList
+from mcpist_services.slack.directory import MAX_DIRECTORY_PAGE, MAX_DIRECTORY_PAGES
+from mcpist_services.slack.tools import slack
+from tests.services.answers.slack import CHANNEL, MESSAGE, NEXT, TS, USER
+from tests.services.conversation import converse, work_of
+
+work = partial(work_of, slack)
+LINK = "https://acme.slack.com/archives/C0123ABCD45/p1512085950000216"
+LARGE = {"limit": MAX_DIRECTORY_PAGE}
+HISTORY = {"ok": True, "messages": [MESSAGE], "has_more": False}
+
+
+def people(*users: dict[str, Any], more: bool = False) -> dict[str, Any]:
+    return {"ok": True, "members": list(users), **(NEXT if more else {"response_metadata": {"next_cursor": ""}})}
+
+
+def channels(*found: dict[str, Any], more: bool = False) -> dict[str, Any]:
+    return {"ok": True, "channels": list(found), **(NEXT if more else {})}
+
+
+# -- channels by name ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("channel", ["C0123ABCD45", "D0123ABCD45", LINK, "https://app.slack.com/client/T1/C0123ABCD45"])
+def test_a_channel_by_its_id_or_link_costs_one_request(channel: str) -> None:
+    call = work("get_channel", channel=channel)
+    assert isinstance(call, Call)
+    assert call.query["channel"] in {"C0123ABCD45", "D0123ABCD45"}
+
+
+@pytest.mark.parametrize("name", ["#general", "general", "#General"])
+def test_a_name_is_looked_up_among_the_person_s_channels_first(name: str) -> None:
+    sent, _ = converse(work("set_topic", channel=name, topic="x"), channels(CHANNEL), {"ok": True})
+    assert [call.path for call in sent] == ["/users.conversations", "/conversations.setTopic"]
+    assert sent[0].query == {**LARGE, "types": "public_channel,private_channel", "exclude_archived": True}
+    assert sent[1].json == {"channel": "C0123ABCD45", "topic": "x"}
+
+
+def test_a_channel_that_the_person_is_not_in_is_found_among_all() -> None:
+    other = {"id": "C9999999", "name": "other"}
+    answers = channels(other), channels(other, more=True), channels(CHANNEL, more=True), {"ok": True}
+    sent, _ = converse(work("join_channel", channel="#general"), *answers)
+    assert [call.path for call in sent] == ["/users.conversations", *["/conversations.list"] * 2, "/conversations.join"]
+    assert sent[2].query["cursor"] == "bmV4dA=="
+
+
+def test_a_name_that_is_nowhere_is_refused_after_a_bounded_number_of_pages() -> None:
+    endless = [channels({"id": "C9999999", "name": "other"}, more=True)] * (2 * MAX_DIRECTORY_PAGES)
+    calls = work("archive_channel", channel="#nowhere")
+    with pytest.raises(InvalidRequest, match="list_channels"):
+        converse(calls, *endless, {"ok": True})
+
+
+def test_a_list_begins_after_the_lookup_of_its_channel_and_pages_on_by_id() -> None:
+    first = {**HISTORY, "has_more": True, **NEXT}
+    sent, found = converse(
+        work("list_messages", channel="#general", limit=2, page_size=1), channels(CHANNEL), first, HISTORY
+    )
+    assert [call.path for call in sent] == ["/users.conversations", *["/conversations.history"] * 2]
+    assert sent[1].query == {"channel": "C0123ABCD45", "limit": 1}
+    assert sent[2].query == {"channel": "C0123ABCD45", "limit": 1, "cursor": "bmV4dA=="}
+    assert len(found["messages"]) == 2
+
+
+# -- people by name -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("person", ["@aiko", "aiko", "@Aiko", "Aiko Sato"])
+def test_a_person_is_found_by_handle_display_name_or_full_name(person: str) -> None:
+    sent, _ = converse(work("get_user", user=person), people(USER, more=True), people(), {"ok": True, "user": USER})
+    assert [call.path for call in sent] == ["/users.list", "/users.list", "/users.info"]
+    assert sent[2].query == {"user": "U012A3CDE"}
+
+
+def test_an_e_mail_address_costs_one_request_more() -> None:
+    sent, _ = converse(work("get_user", user="aiko@example.com"), {"ok": True, "user": USER}, {"ok": True})
+    assert sent[0] == Call("GET", "/users.lookupByEmail", {"email": "aiko@example.com"})
+
+
+def test_a_name_of_several_people_is_refused_with_their_ids_unless_one_has_it_as_handle() -> None:
+    twin = USER | {"id": "U2222222", "name": "aiko2"}
+    with pytest.raises(InvalidRequest, match="U012A3CDE, U2222222"):
+        converse(work("get_user", user="Aiko Sato"), people(USER, twin), {})
+    sent, _ = converse(work("get_user", user="@aiko"), people(twin, USER), {"ok": True})
+    assert sent[-1].query == {"user": "U012A3CDE"}
+
+
+def test_people_who_left_are_not_meant() -> None:
+    with pytest.raises(InvalidRequest, match="list_users"):
+        converse(work("get_user", user="@aiko"), people(USER | {"deleted": True}), {})
+
+
+@pytest.mark.parametrize("channel", ["@aiko", "U012A3CDE", "aiko@example.com"])
+def test_a_message_to_a_person_opens_the_conversation(channel: str) -> None:
+    found = {"@aiko": [people(USER)], "aiko@example.com": [{"ok": True, "user": USER}]}.get(channel, [])
+    opened = {"ok": True, "channel": {"id": "D0123ABCD45"}}
+    sent, _ = converse(work("send_message", channel=channel, markdown="Hi"), *found, opened, {"ok": True})
+    assert sent[-2] == Call("POST", "/conversations.open", json={"users": "U012A3CDE"})
+    assert sent[-1].json["channel"] == "D0123ABCD45"
+
+
+def test_reading_the_messages_with_a_person_opens_nothing() -> None:
+    found = channels({"id": "D0123ABCD45", "user": "U012A3CDE"})
+    sent, _ = converse(work("list_messages", channel="@aiko"), people(USER), found, HISTORY)
+    assert [call.method for call in sent] == ["GET"] * 3
+    assert sent[1].query == {**LARGE, "types": "im"}
+    with pytest.raises(InvalidRequest, match="send_message"):
+        converse(work("list_messages", channel="@aiko"), people(USER), channels(), HISTORY)
+
+
+def test_several_people_are_invited_by_their_names() -> None:
+    names = ["@aiko", "U2222222"]
+    sent, _ = converse(work("invite_to_channel", channel="C0123ABCD45", users=names), people(USER), {"ok": True})
+    assert sent[-1].json == {"channel": "C0123ABCD45", "users": "U012A3CDE,U2222222"}
+
+
+# -- messages by link ---------------------------------------------------------------------------------
+
+
+def test_a_link_names_the_channel_and_the_message() -> None:
+    call = work("add_reaction", channel=LINK, ts=LINK, emoji=":thumbsup:")
+    assert call == Call("POST", "/reactions.add", json={"channel": "C0123ABCD45", "name": "thumbsup", "timestamp": TS})
+
+
+def test_the_link_to_a_reply_names_the_reply_or_its_thread() -> None:
+    link = f"{LINK}?thread_ts=1512085900.000100&cid=C0123ABCD45"
+    assert slack.tools["delete_message"].validate({"channel": link, "ts": link})["ts"] == TS
+    assert slack.tools["list_replies"].validate({"channel": link, "ts": link})["ts"] == "1512085900.000100"
+
+
+@pytest.mark.parametrize(
+    "ts", ["soon", "1512085950", "https://slack.example.com/archives/C1/p1512085950000216", f"{TS}\n"]
+)
+def test_no_other_text_is_a_message(ts: str) -> None:
+    with pytest.raises(InvalidArguments):
+        work("delete_message", channel="C0123ABCD45", ts=ts)
+
+
+# -- writing and reading --------------------------------------------------------------------------------
+
+
+def test_a_reply_may_be_shown_in_the_channel() -> None:
+    sent = work("send_message", channel="C0123ABCD45", markdown="Hi", thread_ts=TS, also_to_channel=True)
+    assert isinstance(sent, Call)
+    assert (sent.json["thread_ts"], sent.json["reply_broadcast"]) == (TS, True)
+
+
+def test_messages_are_shown_as_markdown_with_their_time() -> None:
+    _, found = converse(work("list_messages", channel="C0123ABCD45"), HISTORY)
+    shown = compact(found, slack.tools["list_messages"].shows)
+    assert "It **works**, [@U012A3CDE](mention:U012A3CDE)" in shown
+    assert "2017-11-30T23:52:30Z" in shown
+
+
+def test_search_and_files_page_by_number() -> None:
+    page = {"ok": True, "messages": {"matches": [MESSAGE], "paging": {"count": 1, "page": 1, "pages": 2}}}
+    last = {"ok": True, "messages": {"matches": [MESSAGE], "paging": {"count": 1, "page": 2, "pages": 2}}}
+    sent, found = converse(work("search_messages", query="x", limit=2, page_size=1), page, last)
+    assert [call.query.get("page") for call in sent] == [None, 2]
+    assert not isinstance(found, PartialList)
+
+
+def test_what_is_pinned_is_a_message_or_a_file() -> None:
+    items = [{"type": "message", "message": MESSAGE}, {"type": "file", "file": {"id": "F1"}}]
+    _, found = converse(work("list_pins", channel="C0123ABCD45"), {"ok": True, "items": items})
+    assert [(one.get("ts"), one["file"]) for one in found] == [(TS, None), (None, "F1")]
+
+
+def test_a_file_is_uploaded_beside_the_api_without_the_token_and_then_shared() -> None:
+    place = {"ok": True, "upload_url": "https://files.slack.com/upload/v1/abc?d=1", "file_id": "F1"}
+    done = {"ok": True, "files": [{"id": "F1", "title": "a.csv"}]}
+    sent, found = converse(
+        work("upload_file", channel="C0123ABCD45", filename="a.csv", content="文", comment="**New**"), place, "OK", done
+    )
+    assert sent[0].query == {"filename": "a.csv", "length": 3}
+    assert (sent[1].origin, sent[1].path, sent[1].text) == ("https://files.slack.com", "/upload/v1/abc?d=1", "文")
+    assert sent[2].json == {
+        "files": [{"id": "F1", "title": "a.csv"}],
+        "channel_id": "C0123ABCD45",
+        "initial_comment": "*New*",
+    }
+    assert found == done["files"]
+
+
+def test_nothing_is_shared_after_an_upload_that_failed() -> None:
+    place = {"ok": True, "upload_url": "https://files.slack.com/upload/v1/abc", "file_id": "F1"}
+    failed = ToolExecutionError(service="slack", http_status=500, problem="no")
+    with pytest.raises(ToolExecutionError):
+        converse(work("upload_file", channel="C0123ABCD45", filename="a.csv", content="x"), place, failed)
+
+
+def test_a_message_is_scheduled_for_a_moment_with_its_offset() -> None:
+    sent = work("schedule_message", channel="C0123ABCD45", markdown="Hi", post_at="2026-01-31T09:00:00+09:00")
+    assert isinstance(sent, Call)
+    assert sent.json["post_at"] == 1_769_817_600
+
+
+def test_a_channel_s_name_is_one_that_slack_takes() -> None:
+    for name in ("Release", "a b", "a.b", "", "x" * 81):
+        with pytest.raises(InvalidArguments):
+            work("create_channel", name=name)
+    assert isinstance(work("create_channel", name="リリース-2026"), Call)
