@@ -1,4 +1,4 @@
-"""Programs from PyPI by others, in virtual environments: servers of each era of the protocol, and cwltool."""
+"""Programs from PyPI by others, in virtual environments: servers and clients of MCP's eras, and cwltool."""
 
 import functools
 import hashlib
@@ -16,9 +16,11 @@ from tests.peers.npm import alone
 PEERS = Path(__file__).parent
 INSTALL_SECONDS = 300
 
+type Kind = Literal["handshake", "modern", "cwl", "clients", "modern_clients"]
+
 
 @functools.cache
-def programs(kind: Literal["handshake", "modern", "cwl"] = "handshake") -> Path:
+def programs(kind: Kind = "handshake") -> Path:
     """The folder of their commands, filled as `{kind}.txt` says; skips the test where there is no uv."""
     if shutil.which("uv") is None:
         pytest.skip("uv is not on PATH: `make test` brings it")
