@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 DOORS = {"McpEndpoint", "RestApi", "StepRunner", "TokenBroker", "ProgramRunner", "Console", "Janitor"}
 MCP_ROUTES = {
     "ANY /mcp",
+    "ANY /mcp/",
     "ANY /mcp/{organization}",
     "ANY /mcp/categories",
     "ANY /mcp/{organization}/categories",

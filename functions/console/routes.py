@@ -9,7 +9,7 @@ from console.cookies import BrowserSession, read_session, set_session_cookie
 from console.files import pages as files
 from console.organization import roles, users
 from console.request import Request
-from console.response import HEADERS
+from console.response import HEADERS, redirect
 from console.tools import pages as tools
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
@@ -112,6 +112,8 @@ def _to_login(request: Request, organization: str) -> HttpResponse:
     """Lead to the login and back to the page; a script is told to load the whole page again."""
     if request.is_partial:
         return {"statusCode": 401, "headers": {**HEADERS, "hx-refresh": "true"}, "body": ""}
+    if request.asked_url != request.public_url:  # the login leads back to this one, where its cookie must be
+        return redirect(request.public_url + request.target)
     return login.begin(request, request.target, organization=organization, again="again" in request.query)
 
 

@@ -60,7 +60,7 @@ def _serve(request: HttpRequest, body: bytes, exchange: Exchange) -> AsgiRespons
 
 def error_response(request: HttpRequest, error: McpistError) -> HttpResponse:
     """Return an error as JSON, with the headers that tell a client how or when to continue."""
-    headers = challenge(error, request.public_url)
+    headers = challenge(error, request.asked_url)
     if isinstance(error, RateLimitExceeded):
         headers["retry-after"] = str(error.details["retry_after"])
     return json_response(error.status, {"error": error.as_dict(request.locale())}, headers)
@@ -71,7 +71,7 @@ def _well_known(request: HttpRequest) -> HttpResponse:
     if request.method != "GET":
         return json_response(405, {"error": "only GET is served here"}, {"allow": "GET"})
     is_resource = request.path.startswith(METADATA_PATH)
-    document = metadata(request.public_url) if is_resource else login_metadata(request.public_url)
+    document = metadata(request.asked_url) if is_resource else login_metadata(request.public_url)
     if document is None:
         return json_response(404, {"error": "the authorization server serves its own metadata"})
     return json_response(200, document, {"cache-control": "public, max-age=300"})

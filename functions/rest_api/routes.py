@@ -49,7 +49,7 @@ def error_response(request: HttpRequest, error: McpistError, request_id: str) ->
     }
     if request.path == CALL_PATH:
         content |= {"executionTime": current().elapsed_milliseconds, "timestamp": status.timestamp()}
-    headers = challenge(error, request.public_url)
+    headers = challenge(error, request.asked_url)
     if isinstance(error, RateLimitExceeded):
         headers["retry-after"] = str(error.details["retry_after"])
     if isinstance(error, MethodNotAllowed):

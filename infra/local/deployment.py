@@ -18,6 +18,7 @@ from infra.local.login_page import Person
 from infra.local.programs import local_programs
 from infra.local.stack import EmbeddedAws
 from mcpist.caller import Role, Subject
+from mcpist.loopback import same_urls
 from mcpist.people import directory
 from mcpist_services import NAMES
 from mcpist_services.described.compilation import compile_overlays, load_folder
@@ -108,7 +109,12 @@ def run_local_deployment(
     with (
         _compiled(apis or root / APIS) as (imported, compiled),
         local_programs(programs or root / PROGRAMS, report) as declared,
-        LocalLogin(people=[ADMINISTRATOR, USER], audience=f"{url}/mcp", host=bridge or "127.0.0.1") as login,
+        LocalLogin(
+            people=[ADMINISTRATOR, USER],
+            audience=f"{url}/mcp",
+            host=bridge or "127.0.0.1",
+            resources=same_urls(f"{url}/mcp"),
+        ) as login,
     ):
         login.register(CONNECT_CLIENT, name="MCPist", redirect_uri=f"{url}/connect/login")
         own = {

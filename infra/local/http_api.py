@@ -53,7 +53,7 @@ class HttpApi:
         self._pools = pools
         self._domain = domain
         # API Gateway accepts only its domains; here that also prevents DNS rebinding from web pages.
-        self._hosts = {domain, "localhost", "127.0.0.1"}
+        self._hosts = {domain, "localhost", "127.0.0.1", "::1"}
         self._queue, self._tokens = (FairQueue() if turns else None), KnownTokens()
 
     def handle(self, request: Request) -> Response:

@@ -1,18 +1,21 @@
 """The tokens of the three meta-tools, and how `call` handles options and truncated lists."""
 
+import base64
 import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from infra.local.login import LocalLogin
-from mcp_endpoint.arguments import INPUT_SCHEMAS
+from mcp_endpoint.arguments import INPUT_SCHEMAS, REQUEST_MODELS
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.meta_tools import categories
 from mcp_endpoint.meta_tools.declaration import MAX_NAMES_CHARACTERS, ToolAnswer, call_tool, count_modules, declare
+from mcp_endpoint.protocol.server import CATEGORY_INSTRUCTIONS, ICON, INSTRUCTIONS
 from mcpist.caller import Proof, Role, Subject
 from mcpist.errors import InvalidRequest, UpstreamUnavailable
 from mcpist.people import directory
@@ -25,6 +28,8 @@ from mcpist_services import NAMES
 from mcpist_services.catalogue import CATALOGUE
 from tests.core.loopback import Reply, Service, json_response, serving
 from tests.peers.tokens import o200k
+
+ICON_FILE = Path(__file__).parents[2] / "functions/console/assets/icon.svg"
 
 
 def test_the_three_meta_tools_with_twenty_modules_stay_under_800_tokens(organization: str, login: LocalLogin) -> None:
@@ -146,3 +151,21 @@ def test_a_search_result_says_whether_its_account_is_connected(exchange: Exchang
 
 def test_a_search_result_omits_the_account_if_the_broker_fails(exchange: Exchange) -> None:
     assert "connected" not in found(exchange, "list pull requests on GitHub")["github"]
+
+
+def test_the_server_says_in_about_100_tokens_how_its_tools_go_together() -> None:
+    counts = o200k(INSTRUCTIONS, CATEGORY_INSTRUCTIONS)
+    assert all(count <= 100 for count in counts), counts
+    assert all(name in INSTRUCTIONS for name in REQUEST_MODELS)
+    assert all(name in CATEGORY_INSTRUCTIONS for name in categories.REQUEST_MODELS)
+
+
+def test_the_servers_icon_is_the_consoles() -> None:
+    kind, _, content = ICON.src.partition(";base64,")
+    assert kind == f"data:{ICON.mime_type}"
+    assert base64.b64decode(content) == ICON_FILE.read_bytes().strip()
+
+
+def test_a_search_for_documents_is_led_by_the_module_of_documents(exchange: Exchange) -> None:
+    (text,) = call_tool(exchange, "get_module_schema", {"query": "find documents about tokens"})
+    assert json.loads(text)["modules"][0]["module"] == "rag"

@@ -1,6 +1,7 @@
 """The whole login by the SDK's own client: challenge, metadata, registration, PKCE, token, tools."""
 
 import asyncio
+import json
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -36,14 +37,14 @@ class Browser:
         return AuthorizationCodeResult(code=found["code"], state=found["state"], iss=found.get("iss"))
 
 
-async def ask_as_a_newcomer(deployment: LocalDeployment, mode: str, memory: InMemoryTokens) -> tuple[list[str], str]:
+async def ask_as_a_newcomer(url: str, mode: str, memory: InMemoryTokens) -> tuple[list[str], str]:
     """The tools that a client lists that had no token before, and what one call answers."""
     browser = Browser()
     metadata = OAuthClientMetadata.model_validate({"client_name": "test", "redirect_uris": [REDIRECT]})
-    login = OAuthClientProvider(deployment.mcp_url, metadata, memory, browser.open, browser.come_back)
+    login = OAuthClientProvider(url, metadata, memory, browser.open, browser.come_back)
     async with (
         httpx2.AsyncClient(auth=login, timeout=60) as http,
-        Client(streamable_http_client(deployment.mcp_url, http_client=http), mode=mode) as client,
+        Client(streamable_http_client(url, http_client=http), mode=mode) as client,
     ):
         tools = [tool.name for tool in (await client.list_tools()).tools]
         result = await client.call_tool("call", {"module": "rag", "tool": "list_tags"})
@@ -57,9 +58,35 @@ def test_a_client_without_a_token_finds_the_login_and_comes_back_with_one(
     deployment: LocalDeployment, mode: str
 ) -> None:
     memory = InMemoryTokens()
-    tools, tags = asyncio.run(ask_as_a_newcomer(deployment, mode, memory))
+    tools, tags = asyncio.run(ask_as_a_newcomer(deployment.mcp_url, mode, memory))
     assert tools == ["get_module_schema", "call", "batch"]
     assert "security" in tags
     assert memory.tokens
     assert memory.client
     assert memory.client.client_id != "local"
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/"])
+def test_a_client_may_ask_for_localhost_and_with_a_slash(deployment: LocalDeployment, path: str) -> None:
+    url = deployment.aws.api_url.replace("127.0.0.1", "localhost") + path
+    tools, tags = asyncio.run(ask_as_a_newcomer(url, "auto", InMemoryTokens()))
+    assert tools == ["get_module_schema", "call", "batch"]
+    assert "security" in tags
+
+
+def test_a_token_for_one_name_of_the_host_is_taken_at_another_and_by_the_broker(deployment: LocalDeployment) -> None:
+    url = deployment.mcp_url.replace("127.0.0.1", "localhost")
+    headers = {"authorization": f"Bearer {deployment.token()}", "accept": "application/json, text/event-stream"}
+    arguments = {"module": "github", "tool": "get_me"}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "call", "arguments": arguments}}
+    with httpx2.Client(headers=headers) as web:
+        answer = web.post(url, json=message, headers={"mcp-protocol-version": "2025-11-25"}).json()
+        refused = web.post(url, json=message, headers={"authorization": "Bearer x"})
+    assert "AUTHENTICATION_ERROR" not in json.dumps(answer["result"])
+    assert f"{url.removesuffix('/mcp')}/.well-known/" in refused.headers["x-mcpist-www-authenticate"]
+
+
+def test_a_browser_at_another_name_of_the_host_is_led_to_the_one_of_the_login(deployment: LocalDeployment) -> None:
+    with httpx2.Client(headers={"accept": "text/html"}) as web:
+        answer = web.get(deployment.console_url.replace("127.0.0.1", "localhost"))
+    assert (answer.status_code, answer.headers["location"]) == (303, deployment.console_url)

@@ -9,8 +9,8 @@ import json
 import secrets
 from typing import Any
 
-# Methods whose work may wait for another server, for a batch or for a store; lists are answered at once.
-WAITING_METHODS = ("tools/call", "resources/read", "prompts/get", "completion/complete")
+# Methods whose work may wait for another server, for a batch or for a store; other lists are answered at once.
+WAITING_METHODS = ("tools/call", "resources/list", "resources/read", "prompts/get", "completion/complete")
 SESSION_HEADER = "mcp-session-id"
 OPENS_URLS = "opens-urls-"
 

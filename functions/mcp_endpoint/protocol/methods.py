@@ -13,7 +13,7 @@ from mcp_types import (
     ReadResourceResult,
 )
 
-from mcp_endpoint import prompts, resources
+from mcp_endpoint import prompts, resource_pages, resources
 from mcp_endpoint.exchange import exchange_of, wants_separate_blocks
 from mcp_endpoint.protocol.errors import protocol_errors
 from mcp_endpoint.tasks import Context, Task, TaskParams, UpdateParams
@@ -46,10 +46,11 @@ async def cancel_task(context: Context, params: TaskParams) -> None:
         submission.cancel(exchange_of(context).caller, params.task_id)
 
 
-async def list_resources(context: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
-    """List the resources with fixed addresses."""
+async def list_resources(context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
+    """List the resources with fixed addresses, and those that a tool lists, by pages."""
     with protocol_errors(context):
-        return ListResourcesResult(resources=resources.list_fixed(_permissions(context)))
+        cursor = (params and params.cursor) or ""
+        return resource_pages.page(exchange_of(context), _permissions(context), cursor)
 
 
 async def list_resource_templates(context: Context, _: PaginatedRequestParams | None) -> ListResourceTemplatesResult:

@@ -4,12 +4,33 @@ from typing import Any
 
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.lowlevel import Server
+from mcp_types import Icon
 
 from mcp_endpoint import tasks
 from mcp_endpoint.protocol import methods, tools
 from mcpist.version import VERSION
 
-SERVER_NAME = "mcpist"
+SERVER_NAME, TITLE = "mcpist", "MCPist"
+INSTRUCTIONS = (
+    "MCPist has your organization's tools for many services behind three. get_module_schema finds them: by query where "
+    "you do not know the module, by modules to read their signatures. call runs one tool. batch runs many as one "
+    "graph, whose steps take values from each other's results: use it in place of several calls. Answers are compact; "
+    "a large result is a file, which the module files reads in parts. If an account is missing, show the user the link."
+)
+CATEGORY_INSTRUCTIONS = (
+    "The tools of MCP servers, by category. get-category-tools gives a category's tools with their schemas; "
+    "call-category-tool runs one of them."
+)
+ICON = Icon(
+    src=(
+        "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHZpZXdCb3g9IjAgMCAzMi"
+        "AzMiI+PHJlY3Qgd2lkdGg9IjMyIiBoZWlnaHQ9IjMyIiByeD0iOCIgZmlsbD0iIzJmNGFjNyIvPjxwYXRoIGQ9Ik04IDIzVjEwbD"
+        "ggOCA4LTh2MTMiIGZpbGw9Im5vbmUiIHN0cm9rZT0iI2ZmZiIgc3Ryb2tlLXdpZHRoPSIzIiBzdHJva2UtbGluZWNhcD0icm91bm"
+        "QiIHN0cm9rZS1saW5lam9pbj0icm91bmQiLz48L3N2Zz4="
+    ),
+    mime_type="image/svg+xml",
+    sizes=["any"],
+)
 LIST_METHODS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
 LIST_CACHE_MILLISECONDS = 60_000
 
@@ -19,6 +40,9 @@ def meta_tool_server() -> Server[Any]:
     server = Server(
         SERVER_NAME,
         version=VERSION,
+        title=TITLE,
+        instructions=INSTRUCTIONS,
+        icons=[ICON],
         cache_hints=dict.fromkeys(LIST_METHODS, CacheHint(ttl_ms=LIST_CACHE_MILLISECONDS, scope="private")),
         get_tool_input_schema=_no_header_arguments,
         on_list_tools=tools.list_tools,
@@ -39,6 +63,9 @@ def category_server() -> Server[Any]:
     return Server(
         SERVER_NAME,
         version=VERSION,
+        title=TITLE,
+        instructions=CATEGORY_INSTRUCTIONS,
+        icons=[ICON],
         cache_hints={"tools/list": CacheHint(ttl_ms=LIST_CACHE_MILLISECONDS, scope="private")},
         get_tool_input_schema=_no_header_arguments,
         on_list_tools=tools.list_category_tools,

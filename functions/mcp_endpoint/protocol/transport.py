@@ -9,6 +9,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from mcp_endpoint.exchange import Exchange
 from mcp_endpoint.protocol.server import category_server, meta_tool_server
+from mcpist.loopback import same_urls
 from mcpist.settings import settings
 
 type AsgiResponse = tuple[int, dict[str, str], bytes]
@@ -84,10 +85,7 @@ def _scope(path: str, headers: dict[str, str]) -> dict[str, Any]:
 
 
 def _transport_security(public_url: str) -> TransportSecuritySettings:
-    """Accept the endpoint's own host, and its own and the allowed origins; on loopback both names of the host."""
-    url = urlsplit(public_url)
-    hosts = [url.netloc]
-    if url.hostname in {"127.0.0.1", "localhost"}:
-        hosts = [f"{name}:{url.port}" for name in ("127.0.0.1", "localhost")]
-    own = [f"{url.scheme}://{host}" for host in hosts]
+    """Accept the endpoint's own host, and its own and the allowed origins; on loopback all names of the host."""
+    own = same_urls(public_url)
+    hosts = [urlsplit(url).netloc for url in own]
     return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[*own, *settings().allowed_origins])

@@ -5,8 +5,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from mcpist.errors import Locale, PayloadTooLarge
+from mcpist.loopback import same_urls
 from mcpist.settings import settings
 
 HSTS = "max-age=31536000"  # a year; the host's other subdomains are not ours
@@ -67,6 +69,12 @@ class HttpRequest:
     def public_url(self) -> str:
         """The address of the API as clients know it, without a slash at its end."""
         return settings().public_url or f"https://{self.event['requestContext']['domainName']}"
+
+    @property
+    def asked_url(self) -> str:
+        """The address of the API as this client asked for it: on loopback, by any of the host's names."""
+        asked = f"{urlsplit(self.public_url).scheme}://{self.headers.get('host', '')}"
+        return asked if asked in same_urls(self.public_url) else self.public_url
 
     @property
     def transport_headers(self) -> dict[str, str]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from mcpist.aws.http_request import HttpRequest
 from mcpist.caller import Caller, ClientInfo, Proof
 from mcpist.errors import AuthenticationError, AuthorizationError, McpistError, TokenMissing
+from mcpist.loopback import same_urls
 from mcpist.people import directory, identity
 from mcpist.people.identity import AccessToken, OwnClients
 from mcpist.settings import settings
@@ -38,14 +39,15 @@ def _verified_token(request: HttpRequest) -> tuple[str, AccessToken]:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise TokenMissing
-    expected = {"issuer": settings().issuer, "audience": audience(request.public_url)}
+    expected = {"issuer": settings().issuer, "audience": audience(request.asked_url)}
     own = OwnClients(settings().login_client_ids, settings().login_scope)
     return token.strip(), identity.verify(token.strip(), **expected, own=own)
 
 
 def audience(public_url: str) -> str:
-    """Return the resource that a token must be issued for."""
-    return settings().audience or f"{public_url}/mcp"
+    """Return the resource that a token must be issued for; on loopback it has the name that was asked for."""
+    asked = f"{public_url}/mcp"
+    return asked if settings().audience in {"", *same_urls(asked)} else settings().audience
 
 
 def login_scopes() -> list[str]:

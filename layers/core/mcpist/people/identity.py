@@ -17,6 +17,7 @@ import jwt
 
 from mcpist.caller import Subject
 from mcpist.errors import AuthenticationError, UpstreamUnavailable
+from mcpist.loopback import same_urls
 from mcpist.memory import Clock, Memory, cached
 
 logger = logging.getLogger(__name__)
@@ -168,13 +169,16 @@ def _verify(token: str, *, issuer: str, audience: str, own: OwnClients) -> tuple
 
 
 def _decode(token: str, key: jwt.PyJWK, issuer: str, audience: str | None) -> dict[str, Any]:
-    """Return the claims of a token with a valid signature; without an `audience`, that claim is not looked at."""
+    """Return the claims of a token with a valid signature; without an `audience`, that claim is not looked at.
+
+    On loopback the audience may have any of the host's names.
+    """
     claims: dict[str, Any] = jwt.decode(
         token,
         key,
         algorithms=ALGORITHMS,
         issuer=[issuer, f"{issuer}/"],
-        audience=audience,
+        audience=audience and same_urls(audience),
         leeway=LEEWAY_SECONDS,
         options={"require": ["exp", "iss", "sub", *(["aud"] if audience else [])], "verify_aud": audience is not None},
     )

@@ -56,6 +56,8 @@ class ResourceEntry:
     tool: str
     needs_allow: bool = False
     """Whether a role has it only where one of the role's masks allows it."""
+    listed_by: str = ""
+    """The tool that lists those that there are, if one does."""
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -80,6 +82,7 @@ class ResourceEntry:
             resource.mime_type,
             tuple(resource.variables),
             resource.tool.name,
+            listed_by=resource.listed_by.name if resource.listed_by else "",
         )
 
 

@@ -189,11 +189,17 @@ class Module:
         """Declare a tool that removes something or cannot be undone."""
         return self._declare("destroys", shows, operation, more, idempotent=idempotent)
 
-    def resource(self, template: str, function: ToolFunction) -> Callable[[ResourceFunction], ResourceFunction]:
-        """Declare a resource: the decorated function turns the variables of its address into a tool's arguments."""
+    def resource(
+        self, template: str, function: ToolFunction, *, listed_by: ToolFunction | None = None
+    ) -> Callable[[ResourceFunction], ResourceFunction]:
+        """Declare a resource: the decorated function turns the variables of its address into a tool's arguments.
+
+        `listed_by` is the tool whose rows are those that there are.
+        """
 
         def declare(address: ResourceFunction) -> ResourceFunction:
-            resource = Resource(template, address, self._tool(function))
+            listing = self._tool(listed_by) if listed_by else None
+            resource = Resource(template, address, self._tool(function), listing)
             _register(self.resources, resource.name, resource, self.name)
             return address
 

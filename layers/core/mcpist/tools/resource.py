@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from mcpist.patterns import compile_pattern
 from mcpist.tools.tool import Tool
@@ -43,6 +43,9 @@ class Resource:
     template: str
     function: Callable[..., Mapping[str, Any]]
     tool: Tool
+    listed_by: Tool | None = None
+    """The tool whose rows are the resources that there are: each has the template's variable, and perhaps a `title` and
+    its `size_bytes`. It takes `limit`, and `after`: the variable of the last row that was read."""
 
     @property
     def name(self) -> str:
@@ -70,6 +73,11 @@ class Resource:
         if found is None:
             return None
         return self.function(**{name: unquote(value) for name, value in found.groupdict().items()})
+
+    def address(self, value: str) -> str:
+        """Return the address for a value of the template's only variable."""
+        ((plus, name),) = _VARIABLE.findall(self.template)
+        return self.template.replace(f"{{{plus}{name}}}", quote(value, safe="/" if plus else ""))
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:

@@ -75,14 +75,20 @@ class DocumentStore:
         return {**index.entries[path], "version": _version(index.etag(path)), "content": index.text(path)}
 
     def documents(
-        self, limit: int, folder: str | None = None, tag: str | None = None, title: str | None = None
+        self,
+        limit: int,
+        folder: str | None = None,
+        tag: str | None = None,
+        title: str | None = None,
+        after: str | None = None,
     ) -> Rows:
-        """Return the documents in a folder, with a tag, with all these words in their title; sorted by path."""
+        """Return the documents in a folder, with a tag, with all these words in their title, after a path; by path."""
         words = folded(title or "").split()
         rows = (
             row
             for path, row in self.index().entries.items()
             if path.startswith(folder or "")
+            and path > (after or "")
             and (tag is None or folded(tag) in map(folded, row["tags"]))
             and all(word in folded(row["title"]) for word in words)
         )

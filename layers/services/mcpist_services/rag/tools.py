@@ -75,10 +75,12 @@ def get_doc(path: Path) -> Lookup:
 
 @rag.reads(DOCUMENTS)
 def list_docs(
-    folder: Annotated[Text | None, "Only paths that begin with this, e.g. guides/"] = None, limit: Limit = 50
+    folder: Annotated[Text | None, "Only paths that begin with this, e.g. guides/"] = None,
+    after: Annotated[Text | None, "Only what follows this path, to go on with a list, e.g. guides/deploy.md"] = None,
+    limit: Limit = 50,
 ) -> Lookup:
     """List the documents by path."""
-    return Lookup(DocumentStore.documents, folder=folder, limit=limit)
+    return Lookup(DocumentStore.documents, folder=folder, after=after, limit=limit)
 
 
 @rag.reads(shows("tag", "count"))
@@ -140,7 +142,7 @@ def delete_doc(path: Path, version: DeletedVersion | None = None) -> Lookup:
 # -- resources and prompts ----------------------------------------------------------------------------
 
 
-@rag.resource("rag://docs/{+path}", get_doc)
+@rag.resource("rag://docs/{+path}", get_doc, listed_by=list_docs)
 def document(path: str) -> Mapping[str, Any]:
     """A document as Markdown."""
     return {"path": path}
