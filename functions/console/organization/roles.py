@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from console.organization.masks import boxes, tick
 from console.organization.review import review
+from console.tools.listing import permissions_of
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
 from mcpist.caller import Role
@@ -66,7 +67,7 @@ def _about(visit: Visit, organization: Organization, role: Role) -> dict[str, An
         accounts = BrokerAccounts(visit.caller).rows(f"role#{role.name}", query.get("service", ""))
         return {"accounts": list(accounts)}
     seen = {row["module"]: row["tools"] for row in preview_tools(organization, CATALOGUE, role, tools=False)["modules"]}
-    about: dict[str, Any] = {"modules": visit.permissions.catalogue.index.modules, "seen": seen, "module": None}
+    about: dict[str, Any] = {"modules": permissions_of(visit).catalogue.index.modules, "seen": seen, "module": None}
     if query.get("module"):
         module = _module(visit, query["module"])
         shown = boxes(replace(role, modules=(*role.modules, module.name)), module)
@@ -75,7 +76,7 @@ def _about(visit: Visit, organization: Organization, role: Role) -> dict[str, An
 
 
 def _module(visit: Visit, name: str) -> ModuleEntry:
-    modules = visit.permissions.catalogue.index.modules
+    modules = permissions_of(visit).catalogue.index.modules
     if name not in modules:
         raise ModuleNotFound(module=name, known=", ".join(modules))
     return modules[name]

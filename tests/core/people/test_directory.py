@@ -181,8 +181,8 @@ def test_no_organization_takes_the_place_of_another_address(reserved: str) -> No
         directory.put_organization(reserved, name="Acme")
 
 
-@pytest.mark.parametrize("bad", ["", "a#b", "a/b"])
-def test_an_id_that_could_be_another_key_is_refused(bad: str, uma: Subject) -> None:
+@pytest.mark.parametrize("bad", ["", "a#b", "a/b", "a\nb", "a" * 129])
+def test_an_id_that_could_be_another_key_or_that_the_broker_refuses_is_refused(bad: str, uma: Subject) -> None:
     with pytest.raises(InvalidRequest):
         directory.put_organization(bad, name="x")
     with pytest.raises(InvalidRequest):

@@ -3,6 +3,7 @@
 Every change is a function from one such value to the next; `directory` writes the difference.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -13,6 +14,8 @@ from mcpist.caller import RegisteredModule, Role, Subject, SystemRole
 from mcpist.errors import InvalidRequest, Locale, RoleInUse, RoleNotFound, UserNotFound
 
 RESERVED_IDS = ("categories", "readonly")  # parts of the endpoint's addresses, where an organization's id may stand
+MAX_ID_CHARACTERS = 128
+ID = re.compile(rf"[^#/\x00-\x1f]{{1,{MAX_ID_CHARACTERS}}}")
 MAX_ROLES_PER_USER = 40  # so that the items of a user and their audit row fit into one transaction
 
 
@@ -232,9 +235,10 @@ def _user(profile: Item, memberships: list[Item]) -> User:
 
 
 def _check_id(place: str, value: str) -> None:
-    """Check an id, which is a part of keys."""
-    if not value or "#" in value or "/" in value:
-        raise InvalidRequest(field=place, problem="an id has at least one character, and no # or /")
+    """Check an id, which is a part of keys and of messages to the broker."""
+    if not ID.fullmatch(value):
+        problem = f"an id has 1 to {MAX_ID_CHARACTERS} characters, and none of them is #, / or a control character"
+        raise InvalidRequest(field=place, problem=problem)
 
 
 def _check_subject(place: str, subject: Subject) -> None:
