@@ -145,6 +145,13 @@ def test_a_snippet_leaves_out_the_front_matter() -> None:
     assert list(index.search("deploy")) == [("a.md", "How to deploy.")]
 
 
+def test_a_snippet_skips_code_and_diagrams_where_prose_has_the_words() -> None:
+    diagram = "```mermaid\nflowchart LR\n  broker --> token broker\n```\n"
+    text = f"# Design\n\n{diagram}\nThe broker opens tokens.\n\n~~~sh\nmcpist broker token\n~~~\n"
+    assert snippet(text, ["token", "broker"]) == "# Design The broker opens tokens."
+    assert "mcpist broker" in snippet(text, ["mcpist"])
+
+
 def test_the_snippet_for_a_word_only_in_the_title_is_the_beginning() -> None:
     assert snippet("Begin here. " * 100, ["absent"]).startswith("Begin here.")
 

@@ -55,6 +55,11 @@ def body(text: str) -> str:
     return _FRONT_MATTER.sub("", text, count=1)
 
 
+def without_fences(text: str) -> str:
+    """Return the text without its fenced code and diagrams."""
+    return _FENCED.sub("", text)
+
+
 def front_matter(text: str) -> str | None:
     """Return the YAML of a text's front matter; None where it has none."""
     front = _FRONT_MATTER.match(text)

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Literal, Self
 
-from mcpist_services.rag.documents import Document, body, normal
+from mcpist_services.rag.documents import Document, body, normal, without_fences
 
 FORMAT_VERSION = 1
 SNIPPET_CHARACTERS = 200
@@ -138,9 +138,10 @@ class Index:
 
 
 def snippet(text: str, words: Iterable[str]) -> str:
-    """Return the part of a text with the most of these words, in one line."""
-    line = " ".join(text.split())
+    """Return the part of a text with the most of these words, in one line; of code only where no prose has one."""
     pattern = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+    prose = without_fences(text)
+    line = " ".join((prose if re.search(pattern, prose, re.IGNORECASE) else text).split())
     hits = [(hit.start(), hit[0].lower()) for hit in islice(re.finditer(pattern, line, re.IGNORECASE), 50)]
 
     def score(start: int) -> int:
