@@ -28,6 +28,7 @@ from mcpist_services.upstream import configuration
 ROOT = Path(__file__).resolve().parents[2]
 ORGANIZATION = "demo"
 ROLE = "members"
+OWNERS = "owners"
 ADMINISTRATOR = Person(sub="ada", name="Ada Admin", email="ada@example.com", role="admin")
 USER = Person(sub="uma", name="Uma User", email="uma@example.com", role="user")
 CONNECT_CLIENT = "connect"
@@ -171,14 +172,17 @@ def with_modules(target: Path, *files: Path) -> Path:
 
 
 def seed(issuer: str, modules: Sequence[str], upstreams: Sequence[str] = ()) -> None:
-    """Create an organization with a role, an administrator and a user; the role has every tool of `upstreams`.
+    """Create an organization with a user whose role reads, and an administrator who also has the role of all tools.
 
-    These are the modules that the owner added: categories of servers, and programs.
+    The user's role writes in `rag`, and has every tool of `upstreams`, the modules that the owner added: categories of
+    servers, and programs.
     """
     directory.put_organization(ORGANIZATION, name="Demo")
-    everything = tuple(f"{name}.*" for name in upstreams)
-    role = Role(ROLE, modules=(*modules, *upstreams), allow=everything, destructive=bool(everything))
-    directory.put_role(ORGANIZATION, role)
+    added = tuple(f"{name}.*" for name in upstreams)
+    writable = ("rag.*",) if "rag" in modules else ()
+    known = (*modules, *upstreams)
+    directory.put_role(ORGANIZATION, Role(ROLE, modules=known, allow=(*writable, *added), destructive=bool(added)))
+    directory.put_role(ORGANIZATION, Role(OWNERS, modules=known, allow=("*",), destructive=True))
     for person in (ADMINISTRATOR, USER):
         directory.put_user(
             ORGANIZATION,
@@ -186,7 +190,7 @@ def seed(issuer: str, modules: Sequence[str], upstreams: Sequence[str] = ()) -> 
             name=person.name,
             subject=Subject(issuer, person.sub),
             system_role="admin" if person is ADMINISTRATOR else "user",
-            roles=[ROLE],
+            roles=[ROLE, OWNERS] if person is ADMINISTRATOR else [ROLE],
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from infra.cli.error_view import CALLER
 from infra.cli.main import run
 from infra.cli.up import _recorded
 from infra.local.deployment import LocalDeployment
@@ -63,7 +64,7 @@ def test_what_an_administrator_sets_is_what_a_client_sees(
     assert {change["path"] for change in undone["changes"]} == {"disabled", "roles.readers.allow"}
     assert "get_doc(" in offered(beside, "zoe")
     assert "put_doc(" not in offered(beside, "zoe")
-    assert run(["user", "remove", "zoe", *zoe]) == 1
+    assert run(["user", "remove", "zoe", *zoe]) == CALLER
     assert json.loads(capsys.readouterr().out)["error"]["message"] == "globex would have no administrator."
     changed = mcpist(capsys, "audit", *zoe, "--event", "change", "--tool", "organization.update")["rows"]
     assert [(row["user"], row["after"]["disabled"], row["door"]) for row in changed] == [

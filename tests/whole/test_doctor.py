@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from infra.cli.doctor.checks import CHECKS
+from infra.cli.error_view import ADMINISTRATOR
 from infra.cli.main import run
 from infra.cli.up import _recorded
 from infra.local.deployment import ROLE, LocalDeployment
@@ -113,7 +114,7 @@ def test_whatever_is_switched_off_is_found_at_once_with_its_remedy(
     finally:
         switch(on=True)
     _, mended = examine()
-    assert code == 1
+    assert code == ADMINISTRATOR
     for about, (state, remedy) in remedies.items():
         (line,) = broken[about]
         assert line["state"] == state
@@ -130,7 +131,7 @@ def test_a_key_that_will_be_deleted_is_a_problem(deployment: LocalDeployment, ex
         kms.cancel_key_deletion(KeyId=key)
         kms.enable_key(KeyId=key)
     (line,) = found["keys DataKey"]
-    assert (code, line["state"]) == (1, "problem")
+    assert (code, line["state"]) == (ADMINISTRATOR, "problem")
     assert f"aws kms cancel-key-deletion --key-id {key}" in line["remedy"]
 
 
@@ -148,7 +149,7 @@ def test_a_bucket_that_may_be_opened_and_has_another_key_is_found_and_mended_by_
     )
     rules = json.loads(unsealed["remedy"].split("'")[1])
     s3.put_bucket_encryption(Bucket=bucket, ServerSideEncryptionConfiguration=rules)
-    assert (code, opened["state"], unsealed["state"]) == (1, "problem", "problem")
+    assert (code, opened["state"], unsealed["state"]) == (ADMINISTRATOR, "problem", "problem")
     _, found = examine()
     assert [line["state"] for line in found["stores FilesBucket"]] == ["ok"]
 
@@ -166,7 +167,7 @@ def test_whoever_else_may_use_the_vaults_key_is_named_and_the_remedy_shuts_them_
     code, found = examine()
     more, lacks = found["keys VaultKey policy"]
     kms.put_key_policy(KeyId=key, PolicyName="default", Policy=more["remedy"].split("'")[1])
-    assert code == 1
+    assert code == ADMINISTRATOR
     assert "Allow kms:* to arn:aws:iam::999999999999:root" in more["found"]
     assert "lacks: Allow kms:GenerateDataKey to arn:aws:iam::123456789012:role/mcpist-TokenBrokerRole" in lacks["found"]
     _, found = examine()
@@ -181,7 +182,7 @@ def test_an_app_in_plain_text_is_a_problem_and_its_value_is_never_told(
     put_app(deployment, "notion", APP, "SecureString")
     code, found = examine()
     plain, sealed = found["apps stored"]
-    assert (code, plain["state"], sealed["state"]) == (1, "problem", "ok")
+    assert (code, plain["state"], sealed["state"]) == (ADMINISTRATOR, "problem", "ok")
     assert f"ssm delete-parameter --name {APPS}/github" in plain["remedy"]
     assert f"--type SecureString --name {APPS}/github" in plain["remedy"]
     assert sealed["found"] == "SecureStrings: notion"
@@ -194,7 +195,7 @@ def test_only_what_the_broker_can_read_is_of_use(deployment: LocalDeployment, ex
     put_app(deployment, "linear", APP, "SecureString")  # not built in, and not described as a server
     code, found = examine()
     told = {line["found"].partition(" ")[0].strip(":"): line for line in found["apps usable"]}
-    assert code == 1
+    assert code == ADMINISTRATOR
     assert told["github"]["state"] == "ok"
     for broken in (f"{APPS}/notion", f"{APPS}/linear"):
         assert told[broken]["state"] == "problem"
@@ -211,7 +212,7 @@ def test_an_organization_that_nobody_can_administer_is_a_problem(deployment: Loc
     directory.put_user("moved", "ada", name="Ada", subject=old, system_role="admin")
     code, found = examine()
     told = {line["found"].split(" ")[0].rstrip(":"): line for line in found["directory organizations"]}
-    assert (code, told["demo"]["state"]) == (1, "ok")
+    assert (code, told["demo"]["state"]) == (ADMINISTRATOR, "ok")
     assert (told["hollow"]["state"], told["moved"]["state"]) == ("problem", "problem")
     for name in ("hollow", "moved"):
         given = f"org create {name} --restore --administrator ID --issuer {deployment.login.issuer} "

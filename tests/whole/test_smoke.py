@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from infra.cli import login_store
+from infra.cli.error_view import ADMINISTRATOR
 from infra.cli.login_store import Login
 from infra.cli.main import run
 from infra.cli.up import _recorded
@@ -83,14 +84,14 @@ def test_a_token_that_is_refused_is_explained(
 ) -> None:
     code, found = smoke(deployment.mcp_url, "--token", deployment.token(USER, **claims))
     (line,) = found["use token"]
-    assert (code, line["state"]) == (1, "problem")
+    assert (code, line["state"]) == (ADMINISTRATOR, "problem")
     assert problem in line["found"]
     assert {one["state"] for about in ("tools", "call", "batch") for one in found[f"use {about}"]} == {"problem"}
 
 
 def test_a_text_that_is_no_token_is_not_repeated(smoke: Smoke, deployment: LocalDeployment) -> None:
     code, found = smoke(deployment.mcp_url, "--token", "eyno-token-at-all")
-    assert (code, found["use token"][0]["found"]) == (1, "the token is no JWT")
+    assert (code, found["use token"][0]["found"]) == (ADMINISTRATOR, "the token is no JWT")
 
 
 @pytest.mark.usefixtures("guests")
@@ -102,14 +103,14 @@ def test_a_role_without_the_module_is_named_with_the_command_that_adds_it(
     subject = Subject(deployment.login.issuer, "sam")
     directory.put_user("smokers", "sam", name="Sam", subject=subject, system_role="user", roles=["readers"])
     code, found = smoke(deployment.mcp_url, "--token", deployment.login.mint("sam"))
-    assert code == 1
+    assert code == ADMINISTRATOR
     for about in ("call", "batch"):
         assert "mcpist role update ROLE --modules rag" in found[f"use {about}"][0]["remedy"]
 
 
 def test_an_address_where_nothing_answers_is_a_problem(smoke: Smoke) -> None:
     code, found = smoke("http://127.0.0.1:9/mcp")
-    assert code == 1
+    assert code == ADMINISTRATOR
     for about in ("resource metadata", "challenge"):
         (line,) = found[f"login {about}"]
         assert (line["state"], line["remedy"][:9]) == ("problem", "Check the")
@@ -119,7 +120,7 @@ def test_another_server_at_the_address_is_a_problem(smoke: Smoke, deployment: Lo
     with LocalLogin([], audience=deployment.mcp_url) as other:
         code, found = smoke(f"{other.issuer}/mcp")
     assert (code, found["login challenge"][0]["found"]) == (
-        1,
+        ADMINISTRATOR,
         f"POST {other.issuer}/mcp without a token returns 404, not 401",
     )
     assert [line["state"] for line in found["login resource metadata"]] == ["problem", "problem"]
