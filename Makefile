@@ -17,7 +17,7 @@ SCAN_DIR := .aws-sam/scan
 UV := $(or $(shell command -v uv 2>/dev/null),.tools/bin/uv)
 OWN_UV := $(filter .tools/%,$(UV))
 RUN := $(UV) run --no-sync
-EXPORT := $(UV) export --locked --quiet --no-default-groups --no-emit-project --no-header --no-annotate
+EXPORT := $(UV) export --locked --quiet --no-default-groups --no-emit-project --prune rich --prune typer --no-header --no-annotate
 REQUIREMENTS := layers/dependencies/requirements.txt
 # The layers' own makefiles run in scratch folders, where nothing else tells uv which Python is ours.
 TOOL := UV_PYTHON="$(CURDIR)/.venv/bin/python" SAM_CLI_TELEMETRY=0 $(UV) tool run --from
@@ -123,7 +123,7 @@ clean: ## Remove all that make made; .mcpist, your local data, stays.
 	@$(UV) python find >/dev/null 2>&1 || $(UV) python install --quiet 2>/dev/null || { \
 	  echo 'make needs Python 3.13, which uv neither found nor could fetch: install python3.13, or go online.' >&2; exit 1; }
 	@echo 'Installing the locked packages into .venv' >&2
-	@$(UV) sync --locked --quiet --compile-bytecode
+	@$(UV) sync --locked --extra local --quiet --compile-bytecode
 	@touch $@
 
 .tools/bin/uv:

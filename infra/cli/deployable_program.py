@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from infra.cli.checkout import template_file
 from infra.local.intrinsics import read_yaml
 from mcpist_services.programs.declaration import Declaration
 
-TEMPLATE = Path(__file__).resolve().parents[2] / "template.yaml"
 MACHINES = {"x86_64": 62, "arm64": 183}
 LOADERS = {"x86_64": "/lib64/ld-linux-x86-64.so.2", "arm64": "/lib/ld-linux-aarch64.so.1"}
 """The dynamic loader of Lambda's Amazon Linux 2023; there is none of musl."""
@@ -33,7 +33,7 @@ def undeployable(declaration: Declaration, folder: Path) -> Iterator[dict[str, A
 
 def architecture() -> str:
     """Return the processors of the template's functions."""
-    found: str = read_yaml(TEMPLATE)["Globals"]["Function"]["Architectures"][0]
+    found: str = read_yaml(template_file())["Globals"]["Function"]["Architectures"][0]
     return found
 
 

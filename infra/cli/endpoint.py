@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from infra.cli.document import CommandError, CommandResult
+from infra.cli.options import chosen
 from infra.cli.rest_client import RestSession, not_an_endpoint, open_session, origin_of
 from mcpist.version import VERSION
 from mcpist.visible_text import visible
@@ -37,6 +38,7 @@ class Endpoint:
     @classmethod
     def from_options(cls, url: str | None, token: str | None) -> "Endpoint":
         """Return the endpoint of the command line, or of the last `mcpist up`, or else of the last login."""
+        url, token = chosen(url, token)
         return cls(open_session(url, token, None, own=True), _path(url) if url else "/mcp")
 
     @property

@@ -9,6 +9,7 @@ from typer import Option
 from infra.cli import login_store, oauth_client
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.last_up import LAST_UP, last_up
+from infra.cli.options import chosen
 from infra.cli.rest_client import RestSession, origin_of
 
 LoginUrl = Annotated[
@@ -39,6 +40,7 @@ def log_in(
 
 def log_out(url: LoginUrl = None) -> CommandResult:
     """End a login: revoke its tokens and delete them here."""
+    url, _ = chosen(url)
     login = login_store.find(origin_of(url) if url else None)
     if login is None:
         raise CommandError("AUTHENTICATION_ERROR", "Nobody is logged in.", "There is nothing to end.")
@@ -49,6 +51,7 @@ def log_out(url: LoginUrl = None) -> CommandResult:
 
 
 def _origin(url: str | None) -> str:
+    url, _ = chosen(url)
     if url:
         return origin_of(url)
     if LAST_UP.exists():

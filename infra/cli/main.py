@@ -9,8 +9,9 @@ import typer
 from typer.completion import get_completion_inspect_parameters
 from typer.core import TyperCommand, TyperGroup
 
+from infra.cli.checkout import TEMPLATE, not_a_checkout
 from infra.cli.document import LOCALE, CommandError, CommandResult, Document
-from infra.cli.options import command_group
+from infra.cli.options import CHOSEN, command_group
 from mcpist.errors import McpistError
 from mcpist.version import VERSION
 
@@ -76,6 +77,13 @@ def mcpist(
     locale: Annotated[
         Literal["en", "ja"] | None, typer.Option(help="Language of errors and answers. [default: the user's]")
     ] = None,
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", envvar="MCPIST_URL", help="The MCP URL of the endpoint to use.")
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(metavar="TOKEN", envvar="MCPIST_TOKEN", help="The access token of the person who acts."),
+    ] = None,
     json: Annotated[  # noqa: ARG001 - `run` takes it from any place of the line
         bool, typer.Option("--json", help="Print the JSON document on a terminal, too; also after the command.")
     ] = False,
@@ -85,6 +93,7 @@ def mcpist(
 ) -> None:
     """MCPist on the command line. Every command prints one JSON document; a terminal gets text."""
     LOCALE.set(locale)
+    CHOSEN.set((url, token))
 
 
 def main() -> NoReturn:
@@ -124,7 +133,12 @@ def usage_error(error: typer.TyperException) -> CommandError:
 
 def _load(name: str) -> Any:
     target, text = COMMANDS[name]
-    declared = resolve_name(target)
+    try:
+        declared = resolve_name(target)
+    except ModuleNotFoundError:
+        if TEMPLATE.exists():
+            raise
+        raise not_a_checkout() from None
     if not isinstance(declared, typer.Typer):
         function, declared = declared, command_group()
         declared.command(name)(function)

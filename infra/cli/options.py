@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from infra.cli.document import CommandResult
+
+CHOSEN: ContextVar[tuple[str | None, str | None]] = ContextVar("chosen", default=(None, None))
+"""The URL and the token that are named before the command; those after it win."""
 
 MASKS = "masks such as tracker.* or *.get_*, separated by commas"
 
@@ -82,6 +86,12 @@ def join_parameters(
     functools.update_wrapper(run, command)
     run.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
     return run
+
+
+def chosen(url: str | None, token: str | None = None) -> tuple[str | None, str | None]:
+    """Return the URL and the token of a command, or those that are named before it."""
+    before = CHOSEN.get()
+    return (url or before[0], token or before[1])
 
 
 def items_of(text: str | None) -> tuple[str, ...] | None:

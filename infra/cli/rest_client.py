@@ -13,6 +13,7 @@ from infra.cli import login_store, oauth_client
 from infra.cli.document import LOCALE, CommandError
 from infra.cli.last_up import LAST_UP, last_up
 from infra.cli.login_store import Login
+from infra.cli.options import chosen
 from mcpist.version import VERSION
 
 # A removal may wait for several providers; API Gateway ends a request after 30 s.
@@ -139,6 +140,7 @@ def open_session(url: str | None, token: str | None, organization: str | None, *
 
     Beside an `up` the administrator acts, or with `own` the user.
     """
+    url, token = chosen(url, token)
     origin = origin_of(url) if url else None
     known = last_up("") if LAST_UP.exists() else None
     if token:

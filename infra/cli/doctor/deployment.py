@@ -6,12 +6,12 @@ from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
+from infra.cli.checkout import template_file
 from infra.cli.document import CommandError
 from infra.cli.last_up import last_up
 from infra.cli.options import Target
 from infra.cli.target import describe_stack, outputs_of
 from infra.cli.upstream import DEPLOYED_FILE
-from infra.local.deployment import ROOT
 from infra.local.template import Template, read_template
 from mcpist.aws.clients import client
 
@@ -91,7 +91,7 @@ class Deployment:
 @cache
 def template() -> Template:
     """Read this release's template; names in it are those of the embedded AWS."""
-    return read_template(ROOT / "template.yaml", {"OwnLogin": "off"})
+    return read_template(template_file(), {"OwnLogin": "off"})
 
 
 def read_deployment(target: Target, token: str | None, organization: str | None) -> Deployment:

@@ -18,7 +18,7 @@ from infra.cli.doctor.report import report
 from infra.cli.document import CommandError, CommandResult
 from infra.cli.endpoint import Endpoint
 from infra.cli.last_up import last_up
-from infra.cli.options import Target, Token, with_target
+from infra.cli.options import Target, Token, chosen, with_target
 from infra.cli.rest_client import RestSession, origin_of
 from infra.cli.smoke import access_token, account, public, tools
 from infra.cli.target import opened
@@ -40,6 +40,7 @@ def run_smoke(
     wait: Annotated[int, Option(metavar="SECONDS", help="How long to wait for log lines, and for a metric.")] = 60,
 ) -> CommandResult:
     """Use a deployment once, as a client does; with --stack, look for the traces in the account as well."""
+    url, token = chosen(url, token)
     if url is None:
         last = last_up("give the URL")
         url, token = str(last["mcp_url"]), token or str(last["access_token"])

@@ -13,7 +13,18 @@ import pytest
 from infra.deploy.bill_of_materials import HTMX, bill
 from infra.local.deployment import ROOT
 
-EXPORT = ("export", "--locked", "--quiet", "--no-default-groups", "--no-emit-project", "--format", "cyclonedx1.5")
+EXPORT = (
+    "export",
+    "--locked",
+    "--quiet",
+    "--no-default-groups",
+    "--no-emit-project",
+    "--prune",
+    "rich",
+    "--prune",
+    "typer",
+)
+EXPORT += ("--format", "cyclonedx1.5")
 VALIDATE = """
 import sys
 from cyclonedx.schema import SchemaVersion
