@@ -107,12 +107,30 @@ def test_an_invalid_ref_is_refused(ref: str) -> None:
         work("select", table="orders", project_ref=ref)
 
 
-def test_only_the_first_characters_of_keys_are_shown() -> None:
+def test_public_keys_are_shown_whole_with_the_url_and_of_secret_ones_the_first_characters() -> None:
     _, keys = converse(work("get_api_keys"), KEYS)
-    assert [key["api_key"] for key in keys] == ["eyJh…", "eyJh…", "sb_secret_0123…", "sb_publishable_0123…"]
+    assert [key["api_key"] for key in keys] == ["eyJh…", ANON, "sb_secret_0123…", PUBLISHABLE]
+    assert {key["url"] for key in keys} == {ORIGIN}
+    assert not supabase.tools["get_api_keys"].reveals
     assert [key["name"] for key in keys] == ["service_role", "anon", "default", "default"]
     assert SECRET not in json.dumps(keys)
     assert not [word for key in keys for word in ("hash", "prefix", "secret_jwt_template") if word in key]
+
+
+def test_a_secret_key_that_somebody_called_anon_is_no_public_one() -> None:
+    _, (key,) = converse(work("get_api_keys"), [{"name": "anon", "type": "secret", "api_key": SECRET}])
+    assert SECRET not in json.dumps(key)
+
+
+def test_examples_of_sql_name_their_schema_as_the_read_only_user_needs_it() -> None:
+    for tool, argument in (("query", "query"), ("execute_sql", "query"), ("apply_migration", "query")):
+        (example, *_) = supabase.tools[tool].examples
+        assert "public." in example["parameters"][argument]
+
+
+def test_advice_is_one_tool_about_security_or_performance() -> None:
+    for about in ("security", "performance"):
+        assert work("list_advisors", about=about) == Call("GET", f"/v1/projects/{PROJECT}/advisors/{about}")
 
 
 def test_a_key_without_a_value_is_shown_without_one() -> None:

@@ -14,6 +14,8 @@ _VISIBLE_PREFIX = re.compile(r"(sb_[a-z]+_)?.{4}")
 _JWT_PREFIX = "eyJ"  # how a JWT begins
 _MIN_MASKED_CHARACTERS = 16  # four characters of a shorter key would reveal too much
 
+_PUBLIC_KINDS = {"anon", "publishable"}  # row level security is what protects the data from them
+
 type ApiKey = Mapping[str, Any]
 
 
@@ -33,11 +35,14 @@ def headers(key: str) -> dict[str, str]:
 
 
 def masked(key: ApiKey) -> dict[str, Any]:
-    """Return a key for display: only its first characters, nothing that could be used or guessed from."""
+    """Return a key for display: whole where browsers get it, else its first characters, which are of no use."""
     api_key = key.get("api_key") or ""
-    shown = _VISIBLE_PREFIX.match(api_key) if len(api_key) >= _MIN_MASKED_CHARACTERS else None
     names = ("id", "name", "type", "description", "inserted_at", "updated_at")
-    return {name: key.get(name) for name in names} | {"api_key": f"{shown[0] if shown else ''}…"}
+    about = {name: key.get(name) for name in names}
+    if _kind(key) in _PUBLIC_KINDS:
+        return about | {"api_key": api_key or "…"}
+    shown = _VISIBLE_PREFIX.match(api_key) if len(api_key) >= _MIN_MASKED_CHARACTERS else None
+    return about | {"api_key": f"{shown[0] if shown else ''}…"}
 
 
 def _kind(key: ApiKey) -> str:

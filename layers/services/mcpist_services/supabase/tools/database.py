@@ -28,7 +28,10 @@ def list_tables(project_ref: ProjectRef, schemas: Schemas | None = None) -> Call
 @supabase.reads(ROWS, "v1-read-only-query", uses=({"parameters": ["open"]},))
 def query(
     project_ref: ProjectRef,
-    query: Annotated[Name, "One statement of SQL, e.g. select id, status from orders where status = $1 limit 50"],
+    query: Annotated[
+        Name,
+        "One statement; tables with their schema, e.g. select id, status from public.orders where status = $1 limit 50",
+    ],
     parameters: Values | None = None,
 ) -> Call:
     """Read from the database with SQL, as a read-only user that sees every row."""
@@ -39,7 +42,7 @@ def query(
 @supabase.destroys(ROWS, "v1-run-a-query", uses=({"parameters": ["open"]},))
 def execute_sql(
     project_ref: ProjectRef,
-    query: Annotated[Name, "e.g. update orders set status = $1 where id = 7 returning id"],
+    query: Annotated[Name, "e.g. update public.orders set status = $1 where id = 7 returning id"],
     parameters: Values | None = None,
 ) -> Call:
     """Run any SQL as the owner of the database. For schema changes use apply_migration."""
@@ -48,7 +51,7 @@ def execute_sql(
 
 @supabase.reads(shows("version", "name"), "v1-list-migration-history")
 def list_migrations(project_ref: ProjectRef) -> Call:
-    """List the migrations that were applied to a project's database."""
+    """List the migrations that were applied to a project's database; needs a pasted token or a partner's OAuth app."""
     return Call("GET", project_path(project_ref, "/database/migrations"))
 
 
@@ -56,10 +59,15 @@ def list_migrations(project_ref: ProjectRef) -> Call:
 def apply_migration(
     project_ref: ProjectRef,
     name: Annotated[Name, "What it does, in snake_case, e.g. add_status_to_orders"],
-    query: Annotated[Name, "Its SQL, e.g. alter table orders add column status text"],
-    rollback: Annotated[Name | None, "The SQL that undoes it, e.g. alter table orders drop column status"] = None,
+    query: Annotated[Name, "Its SQL, e.g. alter table public.orders add column status text"],
+    rollback: Annotated[
+        Name | None, "The SQL that undoes it, e.g. alter table public.orders drop column status"
+    ] = None,
 ) -> Call:
-    """Change the database's schema, and record it in the migration history."""
+    """Change the database's schema, and record it in the migration history; else execute_sql.
+
+    It needs a pasted token or a partner's OAuth app: Supabase refuses it to other apps.
+    """
     body = given(name=name, query=query, rollback=rollback)
     return Call("POST", project_path(project_ref, "/database/migrations"), json=body)
 

@@ -12,11 +12,11 @@ from mcpist_services.supabase.module import ProjectRef, project_path, supabase
 FUNCTION = ("slug", "name", "status", "version", "verify_jwt", "updated_at as updated")
 
 
-@supabase.reads(shows("name", "type", "api_key", "description"), "v1-get-project-api-keys", reveals=True)
+@supabase.reads(shows("name", "type", "api_key", "description", "url"), "v1-get-project-api-keys")
 def get_api_keys(project_ref: ProjectRef) -> Calls:
-    """List a project's API keys, each with its first characters only."""
+    """List a project's URL and API keys: publishable keys whole, of secret ones the first characters only."""
     keys = (yield Call("GET", project_path(project_ref, "/api-keys"))).json
-    return [masked(key) for key in keys]
+    return [masked(key) | {"url": f"https://{project_ref}.supabase.co"} for key in keys]
 
 
 @supabase.reads(shows("name", "updated_at as updated"), "v1-list-all-secrets")

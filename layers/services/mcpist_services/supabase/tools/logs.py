@@ -1,7 +1,7 @@
 """Logs and advice."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Literal
 
 from mcpist.errors import InvalidRequest, ToolExecutionError
 from mcpist.render.shows import shows
@@ -21,6 +21,8 @@ LOG_WINDOWS = ({"iso_timestamp_start": "2026-01-31T09:00:00Z", "iso_timestamp_en
 Service = Annotated[
     LogSource, "api: requests to the data API; functions: what Edge Functions print, function_requests: their calls"
 ]
+# https://supabase.com/docs/reference/api/v1-get-security-advisors: both are deprecated, and nothing replaces them yet.
+Advice = Annotated[Literal["security", "performance"], "performance: missing or unused indexes, slow policies"]
 LogStart = Annotated[UtcMoment, "At most 24 hours before the end; one hour if left out, e.g. 2026-01-31T09:00:00Z"]
 
 
@@ -38,16 +40,10 @@ def get_logs(
     return _logs(Call("GET", place, {"sql": logs_of(service, limit), **window}), limit)
 
 
-@supabase.reads(ADVICE, "v1-get-security-advisors")
-def list_security_advisors(project_ref: ProjectRef) -> Call:
-    """List what is unsafe in a project, such as tables without row level security, and how to fix it."""
-    return Call("GET", project_path(project_ref, "/advisors/security"))
-
-
-@supabase.reads(ADVICE, "v1-get-performance-advisors")
-def list_performance_advisors(project_ref: ProjectRef) -> Call:
-    """List what makes a project slow, such as missing or unused indexes, and how to fix it."""
-    return Call("GET", project_path(project_ref, "/advisors/performance"))
+@supabase.reads(ADVICE, "v1-get-security-advisors", uses=({}, {"about": "performance"}))
+def list_advisors(project_ref: ProjectRef, about: Advice = "security") -> Call:
+    """List what is unsafe in a project, such as tables without row level security, or slow, and how to fix it."""
+    return Call("GET", project_path(project_ref, f"/advisors/{about}"))
 
 
 def _log_window(start: str | None, end: str | None) -> dict[str, str]:
