@@ -13,7 +13,9 @@ PAGE: dict[str, Any] = {
     "authorId": "712020:70035bdf",
     "createdAt": "2026-01-30T09:00:00.000Z",
     "version": {"number": 4, "message": "", "minorEdit": False, "createdAt": "2026-01-31T09:00:00.000Z"},
-    "body": {"storage": {"representation": "storage", "value": "<p>We ship on <strong>Friday</strong>.</p>"}},
+    "body": {
+        "storage": {"representation": "storage", "value": "<h2>Goals</h2><p>We ship on <strong>Friday</strong>.</p>"}
+    },
     "_links": {"webui": "/spaces/ENG/pages/65551/Release+plan", "base": SITE},
 }
 FOUND: dict[str, Any] = {

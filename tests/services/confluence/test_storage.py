@@ -132,7 +132,7 @@ def test_links_without_a_url_become_links(source: str, expected: str) -> None:
         ),
         (f"<p>is {macro('status', title='DONE')}.</p>", "is <!-- not carried: status macro: title=DONE -->."),
         (macro("toc") + "<p>a</p>", "<!-- not carried: toc macro -->\n\na"),
-        (macro("excerpt", body("<p>a</p>")), "<!-- not carried: excerpt macro -->\n\na"),
+        (macro("excerpt", body("<p>a</p>")), "> <!-- not carried: excerpt macro -->\n>\n> a"),
         (
             macro("html", plain("<b>")),
             "<!-- not carried: html macro -->\n\n```\n<b>\n```",

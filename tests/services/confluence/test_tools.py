@@ -30,7 +30,7 @@ def test_a_page_is_a_markdown_document_beside_the_vendors_own_json() -> None:
     assert compact(page, confluence.tools["get_page"].shows) == (
         "id: 65551\ntitle: Release plan\nstatus: current\nspace_id: 98306\nparent_id: 65549\n"
         "updated: 2026-01-31T09:00:00.000Z\nversion: 4\n"
-        f"url: {SITE}/spaces/ENG/pages/65551/Release+plan\n\nWe ship on **Friday**."
+        f"url: {SITE}/spaces/ENG/pages/65551/Release+plan\n\n## Goals\n\nWe ship on **Friday**."
     )
 
 
@@ -47,11 +47,10 @@ def test_an_update_sends_the_next_version_and_keeps_fields_that_are_left_out() -
     assert made["url"] == f"{SITE}/spaces/ENG/pages/65551/Release+plan"
 
 
-def test_a_new_text_replaces_the_old_one_which_is_not_even_read() -> None:
-    now = {name: value for name, value in PAGE.items() if name != "body"}
+def test_a_new_text_replaces_the_old_one() -> None:
     calls = work("update_page", page_id="65551", body="New *text*.", parent_id="7", message="Why not")
-    (read, write), _ = converse(calls, now, PAGE)
-    assert read.query == {}
+    (read, write), _ = converse(calls, PAGE, PAGE)
+    assert read.query == {"body-format": "storage"}
     assert write.json == {
         "id": "65551",
         "status": "current",
@@ -94,7 +93,7 @@ def test_a_change_of_nothing_is_refused() -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
-        ("update_page", {"page_id": "65551"}),
+        ("append_to_page", {"page_id": "65551"}),
         ("create_page", {"space_id": "98306", "title": "A"}),
         ("add_comment", {"page_id": "65551"}),
     ],

@@ -27,6 +27,13 @@ class Element:
     name: str
     attributes: dict[str, str] = field(default_factory=dict)
     children: list["Element | str"] = field(default_factory=list)
+    start: int = field(default=0, compare=False)
+    """Where it begins in the source."""
+    opened: int = field(default=0, compare=False)
+    """Where its contents begin."""
+    closed: int = field(default=0, compare=False)
+    """Where its contents end."""
+    end: int = field(default=0, compare=False)
 
     @property
     def text(self) -> str:
@@ -54,18 +61,26 @@ def parse(source: str) -> Element:
         closing, name, rest = token[1], token[2].lower(), token[3]
         closed = bool(closing) or rest.endswith("/") or name in _VOID_ELEMENTS
         if closing:
-            too_deep = max(too_deep - 1, 0) if too_deep else _close(stack, name)
+            too_deep = max(too_deep - 1, 0) if too_deep else _close(stack, name, token.start(), token.end())
         elif len(stack) > MAX_DEPTH:
             too_deep += not closed
         else:
-            stack[-1].children.append(element := Element(name, _attributes(rest)))
+            start, end = token.span()
+            element = Element(name, _attributes(rest), start=start, opened=end, closed=end, end=end)
+            stack[-1].children.append(element)
             stack += [] if closed else [element]
+    for element in stack:
+        element.closed = element.end = len(source)
     return stack[0]
 
 
-def _close(stack: list[Element], name: str) -> int:
-    """Close the innermost element of this name, if any, and the open elements inside it."""
+def _close(stack: list[Element], name: str, start: int, end: int) -> int:
+    """Close the innermost element of this name, if any, and the open elements inside it; its closing tag is there."""
     place = next((place for place in range(len(stack) - 1, 0, -1) if stack[place].name == name), len(stack))
+    for element in stack[place:]:
+        element.closed = element.end = start
+    for element in stack[place : place + 1]:
+        element.end = end
     del stack[place:]
     return 0
 

@@ -2,7 +2,7 @@
 
 Reference: https://confluence.atlassian.com/doc/confluence-storage-format-790796544.html
 
-What the tree cannot hold is marked Unsupported in its place, and its text is kept: a macro's contents after its name,
+What the tree cannot hold is marked Unsupported in its place, and its text is kept: a macro's contents in a quote,
 columns one after another, a list in a cell line by line; colours, underlining and the like are named once, after the
 paragraph. Panels and expands become quotes that begin with `[!info]` and a strong title; dates, mentions, and links to
 pages and files become links. Ids, widths, alignments, the colours of cells and empty paragraphs are dropped.
@@ -18,6 +18,7 @@ from mcpist_services.confluence.block_builder import PLAIN, BlockBuilder, Style,
 from mcpist_services.confluence.cells import MAX_COLUMNS, Cell, grid, lines, rows_of
 from mcpist_services.confluence.links import DATE, address
 from mcpist_services.confluence.markup import Element, parse
+from mcpist_services.confluence.originals import CODE, mark_of
 from mcpist_services.confluence.vocabulary import (
     EMOTICONS,
     PANELS,
@@ -236,11 +237,12 @@ def _macro(flow: BlockBuilder, element: Element, style: Style) -> None:
     if name in PANELS:
         flow.add_blocks(tree.Quote((panel(name, parameters), *_blocks(body, style))))
         return
-    is_code = name in ("code", "noformat")
+    is_code = name in CODE
     language = parameters.pop("language", "") if is_code else ""
-    flow.add_runs(*(lost_of(name, parameters) if is_code else [tree.Unsupported(named(f"{name} macro", parameters))]))
-    if body:
-        _element(flow, body, style)
+    if body and not is_code:
+        flow.add_blocks(tree.Quote((mark_of(element), *_blocks(body, style))))
+        return
+    flow.add_runs(*(lost_of(name, parameters) if is_code else [mark_of(element)]))
     if text or is_code:
         flow.add_blocks(tree.Code(text.text if text else "", language))
 

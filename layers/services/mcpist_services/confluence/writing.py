@@ -15,6 +15,7 @@ from mcpist.errors import InvalidRequest
 from mcpist.markdown import tree
 from mcpist.markdown.normal_form import normalize
 from mcpist_services.confluence.links import DATE, resource
+from mcpist_services.confluence.originals import Originals
 from mcpist_services.confluence.vocabulary import PANELS
 
 _TAGS: dict[tree.Mark, str] = {"strong": "strong", "emphasis": "em", "strike": "del", "code": "code"}
@@ -23,18 +24,33 @@ _ALERTS = {"important": "info", "caution": "warning"}  # other names in GitHub
 _INVALID_XML_CHARACTERS = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def to_storage(blocks: tree.Blocks, field: str) -> str:
-    """Convert the tree to storage format; InvalidRequest, naming the field, for Confluence parts that it only names."""
-    return _Writer(field).blocks(normalize(blocks))
+def to_storage(blocks: tree.Blocks, field: str, originals: Originals | None = None) -> str:
+    """Convert the tree to storage format, with the macros of a page in the place of their marks.
+
+    InvalidRequest, naming the field, for Confluence parts that it only names.
+    """
+    return _Writer(field, originals or Originals()).blocks(normalize(blocks))
 
 
 class _Writer:
-    def __init__(self, field: str) -> None:
+    def __init__(self, field: str, originals: Originals) -> None:
         self.field = field
+        self.originals = originals
         self.task_ids: Iterator[int] = count(1)
 
     def blocks(self, blocks: tree.Blocks) -> str:
-        return "".join(map(self.block, blocks))
+        parts: list[str] = []
+        waiting = list(reversed(blocks))
+        while waiting:
+            block = waiting.pop()
+            text = waiting[-1] if waiting else None
+            macro = self.originals.take(block, "text") if isinstance(block, tree.Unsupported) else None
+            if macro and isinstance(text, tree.Code):
+                waiting.pop()
+                parts.append(f"{macro.before}{_cdata(text.text)}{macro.after}")
+            else:
+                parts.append(self.block(block))
+        return "".join(parts)
 
     def block(self, block: tree.Block) -> str:
         match block:
@@ -45,18 +61,31 @@ class _Writer:
             case tree.Code(text, language):
                 return _macro("code", _cdata(text), "plain-text", language=language)
             case tree.Quote(blocks):
-                return self.panel(blocks) or _element("blockquote", self.blocks(blocks))
+                return self.macro(blocks) or self.panel(blocks) or _element("blockquote", self.blocks(blocks))
             case tree.List():
                 return self.list(block)
             case tree.Table(rows):
                 return self.table(rows)
             case tree.Rule():
                 return "<hr />"
-            case tree.Unsupported(name):
-                raise self.lost_error(name)
+            case tree.Unsupported():
+                return self.restored(block)
+
+    def macro(self, blocks: tree.Blocks) -> str:
+        """Return the macro that a quote stands for; empty for any other quote."""
+        first = blocks[0] if blocks else None
+        macro = self.originals.take(first, "blocks") if isinstance(first, tree.Unsupported) else None
+        return f"{macro.before}{self.blocks(blocks[1:])}{macro.after}" if macro else ""
+
+    def restored(self, mark: tree.Unsupported) -> str:
+        """Return the macro that a mark stands for."""
+        macro = self.originals.take(mark, "empty")
+        if macro is None:
+            raise self.lost_error(mark.name)
+        return macro.before
 
     def lost_error(self, name: str) -> InvalidRequest:
-        problem = f"{name} would be deleted by the new text: to accept that, remove its marker"
+        problem = f"{name} is not on the page in this form, or would be deleted: remove its marker, or edit around it"
         return InvalidRequest(field=self.field, problem=problem)
 
     def panel(self, blocks: tree.Blocks) -> str:
@@ -127,7 +156,7 @@ class _Writer:
     def run(self, run: tree.Run) -> str:
         match run:
             case tree.Text(text, marks):
-                markup = _escaped(text)
+                markup = escaped(text)
                 for mark in sorted(marks):
                     markup = _element(_TAGS[mark], markup)
                 return markup
@@ -137,8 +166,8 @@ class _Writer:
                 return _element("ac:link", _element("ri:user", "", {"ri:account-id": id_}))
             case tree.Break():
                 return "<br />"
-            case tree.Unsupported(name):
-                raise self.lost_error(name)
+            case tree.Unsupported():
+                return self.restored(run)
 
 
 def _is_tasks(block: tree.Block) -> bool:
@@ -159,7 +188,7 @@ def _link(link: str, body: str) -> str:
 
 def _image(source: str, alt: str) -> str:
     if not source:
-        return _escaped(alt)
+        return escaped(alt)
     target = resource(source)
     if target and target[0] == "ri:attachment":
         named = _element("ri:attachment", "", target[1])
@@ -170,18 +199,19 @@ def _image(source: str, alt: str) -> str:
 
 def _macro(name: str, body: str, kind: str, **parameters: str) -> str:
     """Return a macro; parameters without a value are left out."""
-    inputs = [_element("ac:parameter", _escaped(value), {"ac:name": key}) for key, value in parameters.items() if value]
+    inputs = [_element("ac:parameter", escaped(value), {"ac:name": key}) for key, value in parameters.items() if value]
     inner = "".join([*inputs, _element(f"ac:{kind}-body", body)])
     return _element("ac:structured-macro", inner, {"ac:name": name, "ac:schema-version": "1"})
 
 
 def _element(name: str, inner: str, attributes: Mapping[str, str] | None = None) -> str:
     """Return an element; attributes without a value are left out."""
-    named = "".join(f' {key}="{_escaped(value)}"' for key, value in (attributes or {}).items() if value)
+    named = "".join(f' {key}="{escaped(value)}"' for key, value in (attributes or {}).items() if value)
     return f"<{name}{named}>{inner}</{name}>" if inner else f"<{name}{named} />"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Return a text as markup shows it."""
     text = _valid_xml(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return text.replace('"', "&quot;")
 

@@ -1,13 +1,16 @@
 """Spaces, pages and their versions."""
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from mcpist.errors import Conflict, ToolExecutionError
+from mcpist.errors import Conflict, InvalidRequest, ToolExecutionError
 from mcpist.render.shows import DONE, shows, value_at
 from mcpist.tools.call import Call, Calls, changes, given, path
 from mcpist.tools.paging import Paging, by_link
+from mcpist_services.confluence.edits import append, section
+from mcpist_services.confluence.edits import replace_text as replaced_text
 from mcpist_services.confluence.module import (
     CHANGED,
     Body,
@@ -23,6 +26,7 @@ from mcpist_services.confluence.module import (
     storage_body,
 )
 from mcpist_services.confluence.presentation import search_result, with_markdown
+from mcpist_services.confluence.storage import storage
 
 # A search also continues by its cursor; its links have a direction and a start as well.
 _BY_SEARCH_CURSOR = by_link(next_link, "cursor", "next", "start")
@@ -47,6 +51,8 @@ VERSIONS = shows(
     "number", "createdAt as created", "authorId as author_id", "message", "minorEdit as minor_edit", rows="results"
 )
 
+CHANGING = ("read:page:confluence", "write:page:confluence")
+
 Title = Annotated[str, Field(min_length=1, max_length=255)]
 Order = Literal[Dates, "id", "-id", "title", "-title"]
 SpaceType = Annotated[
@@ -54,6 +60,8 @@ SpaceType = Annotated[
     "All if left out",
 ]
 PageStatuses = Annotated[list[Literal["current", "archived", "deleted", "trashed"]], "Current and archived if left out"]
+ReadVersion = Annotated[int, Field(ge=1), "That you read: CONFLICT if somebody has changed it since, e.g. 4"]
+Why = Annotated[str, "For the list of versions, e.g. Moved to May"]
 Cql = Annotated[
     str, Field(min_length=1), 'Confluence\'s query language, e.g. type = page AND space = ENG AND text ~ "login"'
 ]
@@ -114,23 +122,69 @@ def create_page(
     return send_with_markdown(Call("POST", "/wiki/api/v2/pages", given(private=private or None), json=fields))
 
 
-@confluence.writes(
-    CHANGED, "updatePage", scopes=("read:page:confluence", "write:page:confluence"), uses=({"title": "Release plan 2"},)
-)
+@confluence.writes(CHANGED, "updatePage", scopes=CHANGING, uses=({"title": "Release plan 2"},))
 def update_page(
     page_id: PageId,
     title: Annotated[Title | None, "The new title, e.g. Release plan 2"] = None,
     body: Annotated[Body | None, "Markdown; replaces the whole text, e.g. ## Goals"] = None,
     status: Annotated[Literal["current", "draft"] | None, "current publishes a draft"] = None,
     parent_id: Annotated[Id | None, "Move it under this page of its space, e.g. 65552"] = None,
-    version: Annotated[
-        int | None, Field(ge=1), "That you read: CONFLICT if somebody has changed it since, e.g. 4"
-    ] = None,
-    message: Annotated[str | None, "Why, for the list of versions, e.g. Moved to May"] = None,
+    version: ReadVersion | None = None,
+    message: Why | None = None,
 ) -> Calls:
     """Change a page's title, text, place or status; fields that you leave out stay as they are."""
-    fields = changes(title=title, body=storage_body(body), status=status, parentId=parent_id)
-    return _update_page(page_id, fields, version, given(message=message))
+    fields = changes(title=title, body=body, status=status, parentId=parent_id)
+
+    def rewrite(source: str) -> str:
+        return source if body is None else storage(body, page=source)
+
+    return _update_page(page_id, fields, rewrite, version, message)
+
+
+@confluence.writes(CHANGED, "updatePage", scopes=CHANGING)
+def append_to_page(
+    page_id: PageId, body: Body, version: ReadVersion | None = None, message: Why | None = None
+) -> Calls:
+    """Add a text at the end of a page; everything else stays, macros too."""
+    added = storage(body)
+    return _update_page(page_id, {}, lambda source: append(source, added), version, message)
+
+
+@confluence.writes(CHANGED, "updatePage", scopes=CHANGING)
+def replace_section(
+    page_id: PageId,
+    heading: Annotated[str, Field(min_length=1), "The heading's text, which stays, e.g. Goals"],
+    body: Body,
+    version: ReadVersion | None = None,
+    message: Why | None = None,
+) -> Calls:
+    """Replace the text under a heading, up to the next that is not deeper; everything else stays, macros too."""
+
+    def rewrite(source: str) -> str:
+        begin, end = section(source, heading)
+        return source[:begin] + storage(body, page=source[begin:end]) + source[end:]
+
+    return _update_page(page_id, {}, rewrite, version, message)
+
+
+@confluence.writes(CHANGED, "updatePage", scopes=CHANGING)
+def replace_text(
+    page_id: PageId,
+    old: Annotated[str, Field(min_length=1), "Plain text in one style, e.g. Friday"],
+    new: Annotated[str, "Plain text, e.g. Monday"],
+    everywhere: Annotated[bool, "Else it must be there once"] = False,
+    version: ReadVersion | None = None,
+    message: Why | None = None,
+) -> Calls:
+    """Find and replace a text in a page; everything else stays, macros too."""
+
+    def rewrite(source: str) -> str:
+        text, times = replaced_text(source, old, new)
+        if not times or (times > 1 and not everywhere):
+            raise InvalidRequest(field="old", problem=f"the page has this text {times} times")
+        return text
+
+    return _update_page(page_id, {}, rewrite, version, message)
 
 
 @confluence.destroys(DONE, "deletePage")
@@ -168,17 +222,23 @@ def list_versions(page_id: PageId, sort: Literal["modified-date", "-modified-dat
     return Call("GET", page_path(page_id, "/versions"), {"sort": sort})
 
 
-def _update_page(page_id: str, fields: dict[str, Any], expected: int | None, version: dict[str, Any]) -> Calls:
+def _update_page(
+    page_id: str,
+    fields: dict[str, Any],
+    rewrite: Callable[[str], str],
+    expected: int | None,
+    message: str | None,
+) -> Calls:
     """Send the complete page, as Confluence requires: its current state with the changes, as its next version."""
-    query = {} if "body" in fields else {"body-format": "storage"}
-    page = (yield Call("GET", page_path(page_id), query)).json
+    page = (yield Call("GET", page_path(page_id), {"body-format": "storage"})).json
     if expected not in (None, page["version"]["number"]):
         raise Conflict(what=f"the page {page_id}")
-    current = {"id": page_id, "status": page["status"], "title": page["title"], "body": value_at(page, "body.storage")}
+    text = {"representation": "storage", "value": rewrite(value_at(page, "body.storage.value") or "")}
+    current = {"id": page_id, "status": page["status"], "title": page["title"]}
     # A draft has one version only.
     is_draft = "draft" in (page["status"], fields.get("status"))
     number = 1 if is_draft else page["version"]["number"] + 1
-    body = {**current, **fields, "version": {"number": number, **version}}
+    body = {**current, **fields, "body": text, "version": {"number": number, **given(message=message)}}
     try:
         return with_markdown((yield Call("PUT", page_path(page_id), json=body)).json)
     except ToolExecutionError as error:

@@ -36,8 +36,9 @@ def review_security(project_ref: ProjectRef) -> str:
     return (
         f"Review the security of the Supabase project {project_ref}. In one batch, read the advice "
         "(supabase.list_advisors about security), the tables with their row level security (supabase.list_tables), the "
-        "Edge Functions (supabase.list_functions) and the buckets (supabase.list_buckets). List what anybody could read "
-        "or change without logging in, the worst first, and write the SQL that repairs each. Apply nothing before I agree."
+        "Edge Functions (supabase.list_functions) and the buckets (supabase.list_buckets). List what anybody could "
+        "read or change without logging in, the worst first, and write the SQL that repairs each. Apply nothing before "
+        "I agree."
     )
 
 

@@ -1,0 +1,85 @@
+"""Changes of a part of a page: its source stays as it is everywhere else, macros among it.
+
+Reference: https://confluence.atlassian.com/doc/confluence-storage-format-790796544.html
+"""
+
+import re
+from collections.abc import Iterator
+
+from mcpist.errors import InvalidRequest
+from mcpist_services.confluence.markup import Element, decoded, parse
+from mcpist_services.confluence.writing import escaped
+
+MAX_NAMED_HEADINGS = 20
+
+_LAYOUT_END = "</ac:layout>"
+_SECTION = '<ac:layout-section ac:type="fixed-width"><ac:layout-cell>{}</ac:layout-cell></ac:layout-section>'
+_HEADING = re.compile(r"h([1-6])")
+_OPAQUE = {"ac:parameter", "ac:plain-text-body", "ac:placeholder", "ac:task-id", "ac:task-status", "ac:adf-attribute"}
+
+
+def append(source: str, addition: str) -> str:
+    """Return a page with an addition at its end; where the page is laid out in columns, in a section of its own."""
+    bare = source.rstrip()
+    if not bare.endswith(_LAYOUT_END):
+        return source + addition
+    return bare.removesuffix(_LAYOUT_END) + _SECTION.format(addition) + _LAYOUT_END
+
+
+def section(source: str, heading: str) -> tuple[int, int]:
+    """Return where the contents under a heading begin and end: before the next heading that is not deeper.
+
+    InvalidRequest where no heading, or several, have this text.
+    """
+    headings = list(_headings(parse(source)))
+    wanted = _plain(heading.lstrip("# "))
+    found = [(element, span) for element, span in headings if _plain(element.text) == wanted]
+    if len(found) != 1:
+        names = ", ".join(f'"{" ".join(element.text.split())}"' for element, _ in headings[:MAX_NAMED_HEADINGS])
+        problem = "several headings have this text" if found else f"there are only: {names or 'none'}"
+        raise InvalidRequest(field="heading", problem=problem)
+    return found[0][1]
+
+
+def replace_text(source: str, old: str, new: str) -> tuple[str, int]:
+    """Return a page with another text in the place of each occurrence, and their number; macros stay untouched."""
+    parts: list[str] = []
+    end = times = 0
+    for start, stop in _texts(parse(source)):
+        text = decoded(source[start:stop])
+        if old in text and "<" not in source[start:stop]:  # which is a comment or a literal section
+            times += text.count(old)
+            parts += [source[end:start], escaped(text.replace(old, new))]
+            end = stop
+    return "".join([*parts, source[end:]]), times
+
+
+def _headings(element: Element) -> Iterator[tuple[Element, tuple[int, int]]]:
+    """Yield each heading with the place of the contents under it, which end with the element around it."""
+    inner = element.elements
+    for place, one in enumerate(inner):
+        if level := _level(one):
+            after = (other.start for other in inner[place + 1 :] if 0 < _level(other) <= level)
+            yield one, (one.end, next(after, element.closed))
+        yield from _headings(one)
+
+
+def _level(element: Element) -> int:
+    """Return a heading's level; 0 for any other element."""
+    heading = _HEADING.fullmatch(element.name)
+    return int(heading[1]) if heading else 0
+
+
+def _texts(element: Element) -> Iterator[tuple[int, int]]:
+    """Yield the places of the texts between tags, without those of macros' parameters and literal bodies."""
+    place = element.opened
+    for inner in element.elements:
+        yield from ([(place, inner.start)] if place < inner.start else [])
+        if inner.name not in _OPAQUE:
+            yield from _texts(inner)
+        place = inner.end
+    yield from ([(place, element.closed)] if place < element.closed else [])
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
