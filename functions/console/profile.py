@@ -1,13 +1,19 @@
-"""The page of the person: roles, language, the endpoint's address, browsers, and the own rows of the audit."""
+"""The page of the person: roles, accounts, language, the endpoint's address, browsers, and own rows of the audit."""
 
-from console import client_lines, logs
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from console import client_lines, logs, own_connections
 from console.cookies import clear_cookie, set_language_cookie
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
-from mcpist.errors import InvalidRequest
-from mcpist.people import browsers
+from mcpist.errors import InvalidRequest, Locale
+from mcpist.people import browsers, own_settings
+from mcpist.tools.index import ModuleEntry
 
 LANGUAGES = ("en", "ja")
+MAX_SHOWN_MODULES = 60
 
 
 def show(visit: Visit) -> HttpResponse:
@@ -19,6 +25,9 @@ def show(visit: Visit) -> HttpResponse:
         browsers=browsers.find(visit.caller.subject),
         this_browser=browsers.key_of(visit.session.id),
         page=logs.own_rows(visit),
+        connections=own_connections.find_own(visit),
+        allowed=_allowed(visit),
+        max_modules=MAX_SHOWN_MODULES,
     )
 
 
@@ -30,6 +39,7 @@ def submit(visit: Visit) -> HttpResponse:
             language = request.form_value("language")
             if language not in LANGUAGES:
                 raise InvalidRequest(field="language", problem=f"it is one of {', '.join(LANGUAGES)}")
+            own_settings.set_locale(visit.caller, cast("Locale", language), visit.request_id)
             return visit.redirect("/profile", done="language", cookies=[set_language_cookie(request, language)])
         case "sign_out_there":
             browsers.sign_out(subject, request.form_value("browser"))
@@ -41,3 +51,9 @@ def submit(visit: Visit) -> HttpResponse:
         case _:
             raise InvalidRequest(field="action", problem="this action is unknown")
     return visit.redirect("/signed-out", cookies=[clear_cookie(request, "session")])
+
+
+def _allowed(visit: Visit) -> Sequence[tuple[ModuleEntry, Mapping[str, int]]]:
+    """Return the modules that the person's roles open, each with the number of tools of every effect."""
+    permissions = visit.permissions
+    return [(module, Counter(tool.effect for tool in permissions.tools(module))) for module in permissions.modules()]

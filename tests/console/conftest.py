@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from typing import Any
@@ -25,12 +25,15 @@ from mcpist import settings
 from mcpist.aws import clients
 from mcpist.memory import forget_entries
 from mcpist.telemetry import audit_search
+from mcpist_services import providers
 from tests.conftest import AUDIENCE, PUBLIC_URL, TEMPLATE
+from tests.core.loopback import Service, json_response, serving
 from tests.moto_stores import make_once
 from token_broker.handler import handler as broker
 
 CLIENT = "connect"
 EVENTS = TEMPLATE.parent / "events"
+GITHUB_KEY = "github_pat_canary00000000000000"
 
 
 class Context(LambdaContext):
@@ -223,6 +226,16 @@ def ada(browser: Browser, messages: list[dict[str, Any]]) -> Browser:
     browser.log_in("ada")
     messages.clear()
     return browser
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """GitHub's API on loopback."""
+    with serving() as service:
+        service.replies = [json_response({"id": 583231, "login": "octocat", "type": "User"})]
+        github = replace(providers()["github"], account_url=f"{service.url}/user")
+        monkeypatch.setitem(providers(), "github", github)
+        yield service
 
 
 def put_app(provider: str = "github", *, forget: bool = True, **parameter: str) -> None:

@@ -3,8 +3,6 @@
 import base64
 import logging
 import re
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,22 +11,11 @@ import pytest
 from console.routes import PAGES, PUBLIC
 from mcpist.caller import Role, Subject
 from mcpist.people import directory
-from mcpist_services import NAMES, providers, services_with_accounts
+from mcpist_services import NAMES, services_with_accounts
 from tests.conftest import PUBLIC_URL
 from tests.console.conftest import EVENTS, Browser, Form, put_app
-from tests.core.loopback import Service, json_response, serving
-
-KEY = "github_pat_canary00000000000000"
-
-
-@pytest.fixture
-def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """GitHub's API on loopback."""
-    with serving() as service:
-        service.replies = [json_response({"id": 583231, "login": "octocat", "type": "User"})]
-        github = replace(providers()["github"], account_url=f"{service.url}/user")
-        monkeypatch.setitem(providers(), "github", github)
-        yield service
+from tests.console.conftest import GITHUB_KEY as KEY
+from tests.core.loopback import Service
 
 
 @pytest.mark.parametrize(
