@@ -1,13 +1,15 @@
 """The page `/modules`: what an organization's tools come from, with approvals, registration and removal."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
+from console.approvals import Comparison, compare, count_waiting, deployed_servers
 from console.organization.review import VERSION_FIELD, show_review
 from console.tools.listing import permissions_of
 from console.visit import Visit
 from mcpist.aws.http_request import HttpResponse
+from mcpist.caller import RegisteredModule
 from mcpist.errors import InvalidRequest
 from mcpist.registry import definitions
 from mcpist.registry.entries import Registry
@@ -15,14 +17,17 @@ from mcpist.running.connected_accounts import BrokerAccounts
 from mcpist_services.registered import registration
 from mcpist_services.registered.request import ModuleRequest, parse
 
+MAX_COMPARED_TOOLS = 50
+
 
 def show(visit: Visit) -> HttpResponse:
     """Show the modules, and the panel of one that was registered or of a new one."""
-    entries = Registry(permissions_of(visit), everything=True).modules()
+    permissions = permissions_of(visit)
+    entries, approvals = Registry(permissions, everything=True).modules(), count_waiting(permissions)
     registered = {module.name: module for module in visit.caller.modules}
     name = visit.request.query.get("id", "")
     panel = _panel(visit, name) if name else {}
-    return visit.page("modules.html", entries=entries, registered=registered, panel=panel)
+    return visit.page("modules.html", entries=entries, registered=registered, panel=panel, approvals=approvals)
 
 
 def submit(visit: Visit) -> HttpResponse:
@@ -39,18 +44,34 @@ def submit(visit: Visit) -> HttpResponse:
 
 
 def _panel(visit: Visit, name: str) -> dict[str, Any]:
-    module = registration.find(visit.administration.read()[1], name)
+    """Return what the panel of a module shows: of one of the deployment only what its operator is to approve."""
+    organization = visit.administration.read()[1]
+    deployed = {} if name in organization.modules else deployed_servers(permissions_of(visit), name)
+    if deployed:
+        return {"module": None, "name": name, "deployed": deployed}
+    module = registration.find(organization, name)
     definition = definitions.load(visit.caller.organization, module.sha256)
     states = registration.tool_states(visit.caller, module, definition)
     waiting = [state for state in states if state.state in {"new", "changed"}]
     overlay: Mapping[str, Any] = definition.get("overlay", {})
     return {
         "module": module,
+        "name": name,
         "waiting": waiting,
+        "texts": _compared(visit, module, waiting),
         "others": [state for state in states if state not in waiting],
         "review": list(overlay.get("review", ())),
         "left_out": overlay.get("left_out", {}),
     }
+
+
+def _compared(
+    visit: Visit, module: RegisteredModule, waiting: Sequence[registration.ToolState]
+) -> Mapping[str, Comparison]:
+    """Return the text of each tool that waits, compared with what was approved where that was kept."""
+    changed = [state.name for state in waiting if state.state == "changed"]
+    approved = registration.approved_texts(visit.caller, module, changed) if changed else {}
+    return {state.name: compare(state.text, approved.get(state.name)) for state in waiting[:MAX_COMPARED_TOOLS]}
 
 
 def _register(visit: Visit) -> HttpResponse:

@@ -17,7 +17,7 @@ from mcpist_services.upstream.categories import ResolvedCategory, SelectedTool, 
 from mcpist_services.upstream.configuration import Configuration, UpstreamServer
 from mcpist_services.upstream.connections import Identity, Upstreams
 from mcpist_services.upstream.listing import Listing
-from mcpist_services.upstream.trust import Pin, fingerprint, judge, pin_name, review_warnings
+from mcpist_services.upstream.trust import Pin, approval_of, judge, review_warnings
 
 PERSONAL_ACCOUNT_PROBLEM = "it acts with each caller's own account, and this command has none"
 
@@ -94,7 +94,7 @@ def rows(
             verdict = judge(pins.get(chosen.server, {}), tool, named=chosen.named)
             state = ("enabled" if verdict == "approved" else verdict) if chosen.enabled else "disabled"
             effect = chosen.effect or effect_of(tool)
-            pin = Pin(tool.name, fingerprint(tool), "operator", int(time.time()))
+            pin = approval_of(tool, "operator", int(time.time()))
             said = (chosen.description or tool.description or "").strip().partition("\n")[0]
             found.append(ToolRow(resolved.name, chosen, state, tuple(review_warnings(tool)), pin, said, effect))
         found += _broken_rows(resolved, listings)
@@ -111,7 +111,7 @@ def _waiting_materials(
     for item in listing.materials:
         state = judge(pins, item, named=True)
         if state != "approved":
-            pin = Pin(pin_name(item), fingerprint(item), "operator", int(time.time()))
+            pin = approval_of(item, "operator", int(time.time()))
             chosen, said = SelectedTool(server, pin.tool, named=True, enabled=True), item.description or ""
             yield ToolRow(category, chosen, state, tuple(review_warnings(item)), pin, said, "reads")
 

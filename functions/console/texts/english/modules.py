@@ -15,7 +15,6 @@ TEXTS = {
     "source_upstream": "MCP server",
     "source_api": "Imported API",
     "source_program": "Programs",
-    "deployed_note": "Servers in the file of the deployment are approved by its operator:",
     "register_lead": "For your organization alone. You see its tools before anything is stored, and no role has it "
     "until you say so.",
     "name_hint": 'Small letters, digits and "_", at most 32; tools are called name.tool.',
@@ -46,4 +45,16 @@ TEXTS = {
     "remove": "Remove the module",
     "remove_note": "It leaves all roles, and the accounts connected for it are revoked. You see that first.",
     "brings": "It brings {count} tools",
+    "waits": "{count} wait",
+    "deployed": "This server is in the file of the deployment, which all organizations share. "
+    "Only its operator, who has rights in AWS, can approve its tools.",
+    "operator": "{count} new or changed tools wait for the operator.",
+    "operator_runs": "The operator runs",
+    "none_wait": "No tool waits for an approval.",
+    "see_tools": "See its tools",
+    "what_changes": "What changes",
+    "whole_text": "What a model reads",
+    "no_old_text": "It was approved before texts were kept, so this is the whole text as it is now.",
+    "skipped": "{count} lines",
+    "same_lines": "Only the order of its parts differs.",
 }

@@ -6,7 +6,7 @@ interrupted registration leaves at most a definition that nobody refers to.
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -42,6 +42,8 @@ class ToolState:
     """What a person should check before approving it."""
     fingerprint: str
     """The hash of everything in it that a model reads; an approval is for this alone."""
+    text: str = field(default="", repr=False)
+    """What this is the hash of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ def approve(
         if stale := [state.name for state in chosen if fingerprints and state.fingerprint not in fingerprints]:
             raise InvalidRequest(field="fingerprints", problem=f"{', '.join(stale)} changed meanwhile: look again")
         now = int(time.time())
-        pins = [Pin(state.name, state.fingerprint, "operator", now) for state in chosen]
+        pins = [Pin(state.name, state.fingerprint, "operator", now, state.text) for state in chosen]
         if pins:
             _record_approval(administration, target, states, {pin.tool: pin.fingerprint for pin in pins})
             lists.approve(_server_key(administration.caller, module), pins)
@@ -153,7 +155,7 @@ def tool_states(caller: Caller, module: RegisteredModule, definition: definition
     from mcpist_services.upstream import lists
     from mcpist_services.upstream.identities import owner
     from mcpist_services.upstream.registered import know_server
-    from mcpist_services.upstream.trust import fingerprint, judge, pin_name, review_warnings
+    from mcpist_services.upstream.trust import fingerprint, judge, pin_name, pinned_text, review_warnings
 
     key = _server_key(caller, module)
     know_server(key, definition)
@@ -164,9 +166,25 @@ def tool_states(caller: Caller, module: RegisteredModule, definition: definition
     states = [(tool, judge(known.pins, tool, named=tool.name in named)) for tool in tools]
     seen = [(material, judge(known.pins, material, named=True)) for material in materials]
     return [
-        ToolState(pin_name(item), item.description or "", state, tuple(review_warnings(item)), fingerprint(item))
+        ToolState(
+            pin_name(item),
+            item.description or "",
+            state,
+            tuple(review_warnings(item)),
+            fingerprint(item),
+            pinned_text(item),
+        )
         for item, state in (*states, *(each for each in seen if each[1] != "approved"))
     ]
+
+
+def approved_texts(caller: Caller, module: RegisteredModule, names: Collection[str]) -> dict[str, str]:
+    """Return the texts of tools as they were approved last, where they were kept; read after `tool_states`."""
+    from mcpist_services.upstream import lists
+
+    key = _server_key(caller, module)
+    pins = {name: pin for name, pin in lists.server_state(key).pins.items() if name in names}
+    return lists.approved_texts_of(key, pins)
 
 
 def find(organization: Organization, name: str) -> RegisteredModule:

@@ -5,6 +5,7 @@ Items (`pk`, `sk`):
     upstream#SERVER, list#0          what the server offers everybody, compressed; a long list has more parts
     upstream#SERVER, pin#TOOL        the approval of one tool, resource or prompt; it never expires
     upstream#SERVER#ORG#USER, list#0 what it offers one user, where its list depends on the user, with pin# items, too
+    upstream#SERVER#texts, TOOL      the text of an approval (see `approved_texts`)
     ORG#upstream#NAME#HASH, ...      the same of a server that an organization registered
 
 So one Query reads all of a server, and a cold sandbox asks no upstream.
@@ -26,6 +27,7 @@ from mcpist.aws.table import Table
 from mcpist.errors import McpistError, StoreUnavailable
 from mcpist.memory import Memory
 from mcpist.settings import settings
+from mcpist_services.upstream import approved_texts
 from mcpist_services.upstream.listing import Listing, listing_from_json, listing_to_json
 from mcpist_services.upstream.registered import partition_of, server_of
 from mcpist_services.upstream.trust import Pin
@@ -167,7 +169,13 @@ def approve(server: str, approved: Iterable[Pin], *, again: bool = True, owner: 
                 values={":fingerprint": pin.fingerprint, ":by": pin.by, ":at": pin.approved_at},
                 condition="" if again else "attribute_not_exists(#fingerprint)",
             )
+            approved_texts.store(_table(), _partition(server, owner), pin)
     forget(server)
+
+
+def approved_texts_of(server: str, pins: Mapping[str, Pin]) -> dict[str, str]:
+    """Return the texts that were approved for everybody, by their tools, where they were kept."""
+    return approved_texts.read(_table(), _partition(server, EVERYBODY), pins)
 
 
 def forget(server: str) -> None:

@@ -26,7 +26,7 @@ from mcpist_services.upstream.connections import Listing, upstreams
 from mcpist_services.upstream.identities import identity_for, owner
 from mcpist_services.upstream.lists import ServerState
 from mcpist_services.upstream.registered import Offer, offered_to
-from mcpist_services.upstream.trust import ListedItem, Pin, fingerprint, judge, pin_name
+from mcpist_services.upstream.trust import ListedItem, Pin, approval_of, judge, pin_name
 
 FIRST_LIST_TIMEOUT_SECONDS = 10.0  # for the first list of a server
 REFRESH_TIMEOUT_SECONDS = 4.0  # for a newer list of a server: the last one can be shown instead
@@ -172,7 +172,7 @@ def _first_pins(pins: Mapping[str, Pin], items: Iterable[ListedItem], by: Litera
     """Return the approvals of items that have none and hide no characters."""
     now = int(time.time())
     return [
-        Pin(pin_name(item), fingerprint(item), by, now)
+        approval_of(item, by, now)
         for item in items
         if pin_name(item) not in pins and judge(pins, item, named=True) == "approved"
     ]

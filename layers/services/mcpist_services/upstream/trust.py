@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from mcpist.visible_text import hidden_characters
@@ -34,6 +34,8 @@ class Pin:
     fingerprint: str
     by: Literal["name", "sight", "operator"]
     approved_at: int
+    text: str = field(default="", repr=False)
+    """What was approved, as `pinned_text` returns it; it is stored apart, and empty where approvals are read."""
 
 
 def pin_name(item: "ListedItem") -> str:
@@ -43,8 +45,18 @@ def pin_name(item: "ListedItem") -> str:
 
 def fingerprint(item: "ListedItem") -> str:
     """Return the SHA-256 of everything in an item that a model reads; the order of keys does not count."""
+    return hashlib.sha256(pinned_text(item).encode()).hexdigest()
+
+
+def pinned_text(item: "ListedItem") -> str:
+    """Return everything in an item that a model reads as JSON; the order of keys does not count."""
     pinned = {key: _canonical(value) for key, value in _pinned_fields(item).items()}
-    return hashlib.sha256(json.dumps(pinned, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return json.dumps(pinned, sort_keys=True, separators=(",", ":"))
+
+
+def approval_of(item: "ListedItem", by: Literal["name", "sight", "operator"], now: int) -> Pin:
+    """Return the approval of an item as it is now."""
+    return Pin(pin_name(item), fingerprint(item), by, now, pinned_text(item))
 
 
 def judge(pins: Mapping[str, Pin], item: "ListedItem", *, named: bool) -> Verdict:
@@ -111,9 +123,9 @@ def _pinned_fields(item: "ListedItem") -> dict[str, Any]:
 
 def _kind_and_address(material: "ListedItem") -> tuple[str, str]:
     """Return the list that a resource, a template or a prompt is of, and what it is asked for by."""
-    for kind, field in (("resources", "uri"), ("resourceTemplates", "uri_template"), ("prompts", "name")):
-        if hasattr(material, field):
-            return kind, str(getattr(material, field))
+    for kind, name in (("resources", "uri"), ("resourceTemplates", "uri_template"), ("prompts", "name")):
+        if hasattr(material, name):
+            return kind, str(getattr(material, name))
     raise TypeError(material)
 
 
