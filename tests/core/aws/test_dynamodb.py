@@ -1,7 +1,9 @@
 """DynamoDB's JSON over HTTP: what is sent again, and what is an error."""
 
+import json
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -37,21 +39,27 @@ def table(aws: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:  
     """A table as functions reach it, in moto."""
     from infra.local.moto_backend import Moto
 
-    with serving(Moto()) as url:
-        for name, value in (
-            ("AWS_LAMBDA_FUNCTION_NAME", "f"),
-            ("AWS_REGION", REGION),
-            ("AWS_ENDPOINT_URL", url),
-            ("AWS_ACCESS_KEY_ID", "ak"),
-            ("AWS_SECRET_ACCESS_KEY", "sk"),
-        ):
-            monkeypatch.setenv(name, value)
-        transport.cache_clear()
-        used = transport()
-        assert isinstance(used, HttpTransport)
+    with serving(Moto()) as url, in_a_function(url, monkeypatch):
         yield Table(settings().ledger_table, "ledger")
-        used.connections.close()
-        transport.cache_clear()
+
+
+@contextmanager
+def in_a_function(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Send requests as functions do, to a server that takes AWS's part."""
+    for name, value in (
+        ("AWS_LAMBDA_FUNCTION_NAME", "f"),
+        ("AWS_REGION", REGION),
+        ("AWS_ENDPOINT_URL", url),
+        ("AWS_ACCESS_KEY_ID", "ak"),
+        ("AWS_SECRET_ACCESS_KEY", "sk"),
+    ):
+        monkeypatch.setenv(name, value)
+    transport.cache_clear()
+    used = transport()
+    assert isinstance(used, HttpTransport)
+    yield
+    used.connections.close()
+    transport.cache_clear()
 
 
 def test_every_operation_of_a_table_works_over_http(table: Table) -> None:
@@ -78,6 +86,17 @@ def test_conditions_over_http_are_typed_errors(table: Table) -> None:
     with pytest.raises(AwsError) as missing:
         Table("nowhere", "ledger").get("a", "b")
     assert missing.value.code == "ResourceNotFoundException"
+
+
+def test_a_transaction_whose_answer_was_lost_is_sent_again_as_the_same_one(
+    service: Service, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.answers = [DropConnection(), ok()]
+    with in_a_function(url, monkeypatch):
+        for _ in range(2):
+            assert Table("T", "ledger").transact([], [], guard=ITEM, condition=IS_NEW, values={})
+    first, again, other = (json.loads(request.body)["ClientRequestToken"] for request in service.received)
+    assert first == again != other
 
 
 def test_requests_outside_of_a_function_are_botocores(aws: list[str]) -> None:

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
+from uuid import uuid4
 
 from mcpist.aws.attributes import Item, deserialize, serialize
 from mcpist.aws.clients import ConditionFailed
@@ -176,8 +177,10 @@ class Table:
             for table, items in (new_items or {}).items()
             for item in items
         ]
+        # The token makes a request that is sent again, since its answer was lost, succeed as the first one did.
+        token = uuid4().hex
         try:
-            send(self.label, "TransactWriteItems", {"TransactItems": writes})
+            send(self.label, "TransactWriteItems", {"TransactItems": writes, "ClientRequestToken": token})
         except ConditionFailed:
             return False
         return True
