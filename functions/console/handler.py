@@ -1,9 +1,7 @@
 """The console's handler: an API Gateway event in, a page out."""
 
 import time
-from typing import Any
-
-from aws_lambda_powertools.utilities.typing import LambdaContext
+from typing import TYPE_CHECKING, Any
 
 from console import error_page, rendering, routes
 from console.request import Request
@@ -11,6 +9,9 @@ from mcpist.aws.http_request import HttpResponse
 from mcpist.aws.snapshot import prepare
 from mcpist.telemetry.door import Door
 from mcpist_services.catalogue import upstream_preloads
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
 
 DOOR = Door("console", answers_in_time=True)
 prepare(
@@ -20,7 +21,7 @@ prepare(
 rendering.compile_all()
 
 
-def handler(event: dict[str, Any], context: LambdaContext) -> HttpResponse:
+def handler(event: dict[str, Any], context: "LambdaContext") -> HttpResponse:
     """Answer one request of a browser; an error is answered with a page that says what to do."""
     request = Request(event)
     deadline = time.monotonic() + context.get_remaining_time_in_millis() / 1000

@@ -1,18 +1,19 @@
 """The janitor's handler: a schedule's event in, the numbers of sealed rows and the removed machines out."""
 
-from typing import Any
-
-from aws_lambda_powertools.utilities.typing import LambdaContext
+from typing import TYPE_CHECKING, Any
 
 from janitor.machines import remove_unused
 from janitor.sealing import seal_audit
 from mcpist.aws.snapshot import prepare
 from mcpist.telemetry.door import Door
 
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
 DOOR = Door("janitor")
 prepare(services=("stepfunctions",))
 
 
-def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - a schedule sends nothing
+def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:  # noqa: ARG001 - a schedule sends nothing
     """Seal audit rows, then remove unused machines; what this run leaves is for the next one."""
     return DOOR.answer(context, lambda: seal_audit(context) | remove_unused(context))

@@ -3,9 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from aws_lambda_powertools.utilities.typing import LambdaContext
+from typing import TYPE_CHECKING, Any
 
 from mcpist.aws.clients import ResourceMissing, client, store_errors
 from mcpist.batch.machine import machine_usage
@@ -14,6 +12,9 @@ from mcpist.errors import StoreUnavailable
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
 from mcpist.telemetry.metrics import ERRORS
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
 
 MIN_REMAINING_MILLISECONDS = 5_000
 MAX_UNUSED_SECONDS = 7 * 86_400
@@ -32,7 +33,7 @@ class Candidate:
     last_used_at: float
 
 
-def remove_unused(context: LambdaContext) -> dict[str, Any]:
+def remove_unused(context: "LambdaContext") -> dict[str, Any]:
     """Remove unused machines while there is time, and return how many there were and which are removed."""
     machines = list(machine_usage.list_machines())
     used = machine_usage.list_uses()

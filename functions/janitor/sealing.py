@@ -2,9 +2,7 @@
 
 from datetime import UTC, datetime
 from random import SystemRandom
-from typing import Any
-
-from aws_lambda_powertools.utilities.typing import LambdaContext
+from typing import TYPE_CHECKING, Any
 
 from mcpist.aws.clients import AwsError
 from mcpist.errors import StoreUnavailable
@@ -13,11 +11,14 @@ from mcpist.telemetry import invocation
 from mcpist.telemetry.metrics import ERRORS
 from mcpist.telemetry.seals import seal_organization
 
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
 MAX_TIME_FRACTION = 0.5
 """Of the invocation's time; the rest is for the machines. What is left is sealed by the next run."""
 
 
-def seal_audit(context: LambdaContext) -> dict[str, Any]:
+def seal_audit(context: "LambdaContext") -> dict[str, Any]:
     """Seal the rows since the last run, and return how many there were and how many organizations are left."""
     reserve = context.get_remaining_time_in_millis() * (1 - MAX_TIME_FRACTION)
     organizations = directory.organizations()

@@ -1,9 +1,7 @@
 """The MCP endpoint's handler: an API Gateway event in, an HTTP response out."""
 
 import time
-from typing import Any
-
-from aws_lambda_powertools.utilities.typing import LambdaContext
+from typing import TYPE_CHECKING, Any
 
 from mcp_endpoint import routes
 from mcpist.aws import cors
@@ -12,6 +10,9 @@ from mcpist.aws.snapshot import prepare
 from mcpist.telemetry.door import Door
 from mcpist_services import NAMES
 from mcpist_services.catalogue import preloads
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
 
 DOOR = Door("mcp_endpoint", answers_in_time=True)
 prepare(
@@ -25,7 +26,7 @@ prepare(
 )
 
 
-def handler(event: dict[str, Any], context: LambdaContext) -> HttpResponse:
+def handler(event: dict[str, Any], context: "LambdaContext") -> HttpResponse:
     """Answer one HTTP request; errors outside of MCP are answered as JSON."""
     request = HttpRequest(event)
     deadline = time.monotonic() + context.get_remaining_time_in_millis() / 1000

@@ -2,9 +2,7 @@
 
 import time
 from datetime import datetime
-from typing import Any
-
-from aws_lambda_powertools.utilities.typing import LambdaContext
+from typing import TYPE_CHECKING, Any
 
 from mcpist.batch.execution.attempts import StepAttempt
 from mcpist.batch.execution.settling import enter
@@ -14,8 +12,11 @@ from mcpist.telemetry import invocation
 from step_runner import continuation
 from step_runner.step import ToolStepWork
 
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
 
-def run_attempt(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+
+def run_attempt(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:
     """Run the attempt that an event describes, and return the response for its machine."""
     response = _run(_parse(event, context), event)
     invocation.add_fields(opened=list(response["go"]))
@@ -51,7 +52,7 @@ def _log_entered(head: Header) -> None:
     invocation.log_request()
 
 
-def _parse(event: dict[str, Any], context: LambdaContext) -> StepAttempt:
+def _parse(event: dict[str, Any], context: "LambdaContext") -> StepAttempt:
     return StepAttempt(
         pk=event["batch"],
         step=event["step"],

@@ -5,9 +5,7 @@ Optional fields of the event: `lost` for a step whose attempts all failed, `elem
 The response names in `each` the elements that must run first.
 """
 
-from typing import Any
-
-from aws_lambda_powertools.utilities.typing import LambdaContext
+from typing import TYPE_CHECKING, Any
 
 from mcpist.aws.snapshot import prepare
 from mcpist.batch.execution.attempts import StepBusy
@@ -15,6 +13,9 @@ from mcpist.telemetry.door import Door
 from mcpist_services import NAMES
 from mcpist_services.catalogue import preloads
 from step_runner.attempt import run_attempt
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
 
 LOGGED_FIELDS = ("batch", "step", "element", "gather", "retry", "lost")
 
@@ -26,7 +27,7 @@ prepare(
 )
 
 
-def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:
     """Settle one step, or run one of its elements, and name the steps that this opened."""
     logged = {name: event[name] for name in LOGGED_FIELDS if name in event}
     return DOOR.answer(context, lambda: run_attempt(event, context), correlation=None, **logged)

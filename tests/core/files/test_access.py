@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from aws_lambda_powertools import Logger
 
 from mcpist.aws.clients import client
 from mcpist.aws.table import Table
@@ -26,6 +25,7 @@ from mcpist.files.reference import AttachmentReference, FileReference
 from mcpist.memory import forget_entries
 from mcpist.settings import settings
 from mcpist.telemetry import invocation
+from mcpist.telemetry.log_lines import LineLogger
 from tests.core.files.callers import ADA, BOB, EVE, UMA, caller
 
 pytestmark = pytest.mark.usefixtures("aws")
@@ -126,7 +126,7 @@ def test_a_reference_is_checked_whole(change: dict[str, Any], field: str) -> Non
 def test_bytes_that_were_changed_are_never_served_and_ring_the_alarm(capsys: pytest.CaptureFixture[str]) -> None:
     file = put()
     overwrite(file.path, b'{"a":2}')
-    with invocation.begin("test", Logger(), "request"):
+    with invocation.begin("test", LineLogger(), "request"):
         for _ in range(2):
             refused(IntegrityError, lambda: access.load(UMA, file.path))
         refused(IntegrityError, lambda: storage.verify(file.path, file.sha256))

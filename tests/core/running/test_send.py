@@ -10,7 +10,6 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from aws_lambda_powertools import Logger
 
 from mcpist.errors import (
     InvalidRequest,
@@ -29,6 +28,7 @@ from mcpist.running.options import RunOptions
 from mcpist.running.rate_limits import cooldowns
 from mcpist.running.send import Unauthorized, send
 from mcpist.telemetry import invocation
+from mcpist.telemetry.log_lines import LineLogger
 from mcpist.tools.call import Call, CallResponse
 from mcpist.tools.module import Module
 from mcpist.tools.refusal import RateLimited, Refusals
@@ -64,7 +64,7 @@ def ask(account: Account, call: Call = ITEM, *, seconds: float = 5, **given: Any
 def test_a_service_can_continue_the_trace_of_the_request(service: Service, account: Account) -> None:
     service.received.clear()
     ask(account)
-    with invocation.begin("door", Logger(service="send"), "r-1", f"00-{'a' * 32}-{'b' * 16}-01"):
+    with invocation.begin("door", LineLogger(), "r-1", f"00-{'a' * 32}-{'b' * 16}-01"):
         ours = invocation.traceparent()
         ask(account)
     assert [one.headers.get("traceparent") for one in service.received] == [None, ours]

@@ -4,16 +4,16 @@ import io
 import json
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from threading import Event
 from typing import Any
 
 import pytest
-from aws_lambda_powertools import Logger
 
 from mcpist.errors import BatchNotFound, IntegrityError, InternalError, McpistError
 from mcpist.telemetry import invocation
 from mcpist.telemetry.door import Door, typed_errors
+from mcpist.telemetry.log_lines import LineLogger
 from tests import emf
 
 
@@ -33,7 +33,7 @@ class Later(Exception):
 class Frame:
     """A door whose log lines are kept."""
 
-    def __init__(self, logger: Logger, stream: io.StringIO) -> None:
+    def __init__(self, logger: LineLogger, stream: io.StringIO) -> None:
         self.logger = logger
         self.stream = stream
 
@@ -48,13 +48,11 @@ class Frame:
 
 
 @pytest.fixture
-def frame(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Frame]:
+def frame(monkeypatch: pytest.MonkeyPatch) -> Frame:
     monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", "mcpist/stack")
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "mcpist")
     stream = io.StringIO()
-    logger = Logger(service=request.node.name, stream=stream)
-    yield Frame(logger, stream)
-    logger.handlers.clear()
+    return Frame(LineLogger(stream), stream)
 
 
 def test_work_that_nothing_ends_is_interrupted_in_time_for_a_typed_answer(frame: Frame) -> None:

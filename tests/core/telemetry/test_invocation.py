@@ -4,13 +4,12 @@ import contextlib
 import io
 import json
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from aws_lambda_powertools import Logger
 
 from mcpist.telemetry import invocation, metrics
+from mcpist.telemetry.log_lines import LineLogger
 from mcpist.telemetry.metrics import AUDIT_ROWS_LOST, CALLS, ERRORS, INTEGRITY_FAILURES, LATENCY
 from tests import emf
 
@@ -27,41 +26,41 @@ def stream() -> io.StringIO:
 
 
 @pytest.fixture
-def logger(stream: io.StringIO, request: pytest.FixtureRequest) -> Iterator[Logger]:
-    logger = Logger(service=request.node.name, stream=stream)
-    yield logger
-    logger.handlers.clear()
+def logger(stream: io.StringIO) -> LineLogger:
+    return LineLogger(stream)
 
 
 def ids(stream: io.StringIO) -> list[str | None]:
     return [json.loads(line).get("correlation_id") for line in stream.getvalue().splitlines()]
 
 
-def test_every_line_of_an_invocation_has_its_correlation_id_and_no_other(logger: Logger, stream: io.StringIO) -> None:
+def test_every_line_of_an_invocation_has_its_correlation_id_and_no_other(
+    logger: LineLogger, stream: io.StringIO
+) -> None:
     for correlation in ("one", "two"):
         with invocation.begin("door", logger, correlation):
-            logger.info("in")
+            logger.info("in", extra={})
             assert invocation.correlation() == correlation
-    logger.info("outside")
+    logger.info("outside", extra={})
     assert ids(stream) == ["one", "two", None]
     assert invocation.correlation() == ""
 
 
 def test_a_step_uses_the_correlation_id_of_its_batch_once_it_is_known(
-    logger: Logger, stream: io.StringIO, capsys: pytest.CaptureFixture[str]
+    logger: LineLogger, stream: io.StringIO, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with invocation.begin("door", logger, "own"):
         invocation.bind_correlation("")  # from a batch of a release that stored none
-        logger.info("before")
+        logger.info("before", extra={})
         invocation.bind_correlation("request")
-        logger.info("after")
+        logger.info("after", extra={})
         invocation.count(CALLS)
     assert ids(stream) == ["own", "request"]
     assert [one.correlation for one in emf.seen(capsys.readouterr().out)] == ["request"]
 
 
 def test_metrics_are_one_line_and_one_more_for_each_value_of_a_dimension(
-    logger: Logger, capsys: pytest.CaptureFixture[str]
+    logger: LineLogger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with contextlib.suppress(KeyError), invocation.begin("door", logger, "r1"):
         invocation.count(CALLS)
@@ -84,7 +83,7 @@ def test_metrics_are_one_line_and_one_more_for_each_value_of_a_dimension(
 
 
 def test_an_owner_can_switch_metrics_off(
-    logger: Logger, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    logger: LineLogger, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "true")
     with invocation.begin("room", logger, "request-1"):
@@ -92,13 +91,15 @@ def test_an_owner_can_switch_metrics_off(
     assert capsys.readouterr().out == ""
 
 
-def test_an_invocation_that_counts_nothing_writes_nothing(logger: Logger, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invocation_that_counts_nothing_writes_nothing(
+    logger: LineLogger, capsys: pytest.CaptureFixture[str]
+) -> None:
     with invocation.begin("door", logger, "r1"):
         pass
     assert capsys.readouterr().out == ""
 
 
-def test_a_metric_with_an_alarm_is_written_at_once(logger: Logger, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_metric_with_an_alarm_is_written_at_once(logger: LineLogger, capsys: pytest.CaptureFixture[str]) -> None:
     with invocation.begin("door", logger, "r1"):
         invocation.count_now(AUDIT_ROWS_LOST)
         assert [one.name for one in emf.seen(capsys.readouterr().out)] == ["AuditRowsLost"]
@@ -106,7 +107,7 @@ def test_a_metric_with_an_alarm_is_written_at_once(logger: Logger, capsys: pytes
 
 
 def test_nothing_is_counted_outside_of_an_invocation_or_in_another_thread(
-    logger: Logger, capsys: pytest.CaptureFixture[str]
+    logger: LineLogger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     invocation.count(CALLS)
     invocation.count_now(AUDIT_ROWS_LOST)
@@ -123,7 +124,7 @@ def test_the_names_of_metrics_are_unique() -> None:
 
 
 def test_a_thread_that_works_for_an_invocation_counts_for_it_and_has_its_correlation_id(
-    logger: Logger, capsys: pytest.CaptureFixture[str]
+    logger: LineLogger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with ThreadPoolExecutor(2) as pool, invocation.begin("door", logger, "request-7"):
         assert (
@@ -138,7 +139,7 @@ def test_a_thread_that_works_for_an_invocation_counts_for_it_and_has_its_correla
 
 
 def test_a_request_succeeds_if_its_metrics_cannot_be_written(
-    logger: Logger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    logger: LineLogger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.delenv("POWERTOOLS_METRICS_NAMESPACE")
     with invocation.begin("door", logger, "request-7"):

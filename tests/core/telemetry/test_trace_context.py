@@ -5,9 +5,9 @@ import json
 import re
 
 import pytest
-from aws_lambda_powertools import Logger
 
 from mcpist.telemetry import audit, invocation
+from mcpist.telemetry.log_lines import LineLogger
 from mcpist.telemetry.trace_context import follow
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -50,17 +50,16 @@ def test_a_request_without_a_uuid_has_a_random_trace(request_id: str) -> None:
 
 def test_every_line_and_row_of_an_invocation_has_the_trace_and_no_other() -> None:
     stream = io.StringIO()
-    logger = Logger(service="trace", stream=stream)
+    logger = LineLogger(stream)
     with invocation.begin("door", logger, REQUEST, f"00-{TRACE}-{SPAN}-01"):
-        logger.info("in")
+        logger.info("in", extra={})
         row = audit.new_row(
             organization="acme", user="uma", roles=[], event="use", service="s", account="", outcome="", request=""
         )
         carried = invocation.carried()
         invocation.bind_correlation("batch", f"00-{'1' * 32}-{SPAN}-01")
-        logger.info("step")
-    logger.info("outside")
-    logger.handlers.clear()
+        logger.info("step", extra={})
+    logger.info("outside", extra={})
     found = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert [line.get("trace_id") for line in found] == [TRACE, "1" * 32, None]
     assert carried == {"correlation": REQUEST, "traceparent": f"00-{TRACE}-{found[0]['span_id']}-01"}

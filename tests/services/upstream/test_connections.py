@@ -10,10 +10,10 @@ from threading import Barrier, Lock
 from typing import Any
 
 import pytest
-from aws_lambda_powertools import Logger
 
 from mcpist.errors import Timeout, UpstreamUnavailable
 from mcpist.telemetry import invocation
+from mcpist.telemetry.log_lines import LineLogger
 from mcpist_services.upstream import connections
 from mcpist_services.upstream.backoff import MAX_DELAY_SECONDS, Backoff
 from mcpist_services.upstream.configuration import UpstreamServer
@@ -57,7 +57,7 @@ def test_a_server_can_continue_the_trace_of_the_call(fake: FakeUpstream) -> None
     fake.says["tools/call"] = answer
     with (
         connected_to(one=fake.server()) as upstreams,
-        invocation.begin("door", Logger(service="upstream"), "r-1", f"00-{'a' * 32}-{'b' * 16}-01"),
+        invocation.begin("door", LineLogger(), "r-1", f"00-{'a' * 32}-{'b' * 16}-01"),
     ):
         call(upstreams, "echo")
         ours = invocation.traceparent()

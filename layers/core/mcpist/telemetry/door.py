@@ -2,7 +2,7 @@
 
     DOOR = Door("connect")
 
-    def handler(event: dict[str, Any], context: LambdaContext) -> Response:
+    def handler(event: dict[str, Any], context: "LambdaContext") -> Response:
         return DOOR.answer(context, lambda: route(event), error_page, route=event["routeKey"])
 
 The line `request` is logged when an invocation begins and `response` when it ends. They hold no token, header or body.
@@ -15,16 +15,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from aws_lambda_powertools import Logger
-from aws_lambda_powertools.utilities.typing import LambdaContext
+from typing import TYPE_CHECKING, Any
 
 from mcpist.aws.clients import AwsError
 from mcpist.errors import DefectError, InternalError, McpistError
 from mcpist.telemetry import invocation
+from mcpist.telemetry.log_lines import LineLogger
 from mcpist.telemetry.metrics import ERRORS
 from mcpist.telemetry.time_limit import time_limit
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
 
 RESPONSE_SECONDS = 2.0  # for the answer, after the work was interrupted
 
@@ -38,7 +39,7 @@ class Door:
     """The handler of one function, apart from its work."""
 
     name: str
-    logger: Logger = field(default_factory=Logger)
+    logger: LineLogger = field(default_factory=LineLogger)
     counts_errors: bool = True
     """False where the caller of the function counts the errors that it receives."""
     logs_messages: bool = True
@@ -50,7 +51,7 @@ class Door:
 
     def answer[Response](
         self,
-        context: LambdaContext,
+        context: "LambdaContext",
         work: Callable[[], Response],
         on_error: Callable[[McpistError], Response] | None = None,
         *,
@@ -82,7 +83,7 @@ class Door:
             self._log_response(started, response, error)
             return response
 
-    def _work_seconds(self, context: LambdaContext) -> float:
+    def _work_seconds(self, context: "LambdaContext") -> float:
         """Return the seconds after which the work is interrupted; 0 for never."""
         return context.get_remaining_time_in_millis() / 1000 - RESPONSE_SECONDS if self.answers_in_time else 0
 

@@ -11,20 +11,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcpist.telemetry import metrics
+from mcpist.telemetry.log_lines import LineLogger
 from mcpist.telemetry.metrics import Metric, MetricTotals
 from mcpist.telemetry.trace_context import TraceContext, follow
 from mcpist.telemetry.tracing import annotate, span
 
-if TYPE_CHECKING:
-    from aws_lambda_powertools import Logger
-
 
 @dataclass(slots=True)
 class _Invocation:
-    logger: "Logger"
+    logger: LineLogger
     door: str
     fields: dict[str, Any] = field(default_factory=dict)
     """The fields of both log lines, the request's id among them."""
@@ -39,7 +37,7 @@ _current: ContextVar[_Invocation | None] = ContextVar("invocation", default=None
 
 
 @contextmanager
-def begin(door: str, log: "Logger", correlation: str, traceparent: str = "", **fields: Any) -> Iterator[None]:
+def begin(door: str, log: LineLogger, correlation: str, traceparent: str = "", **fields: Any) -> Iterator[None]:
     """Run a function's work under this correlation id and trace, and write at its end what it counted."""
     current = _Invocation(log, door, fields)
     before = _current.set(current)
@@ -49,7 +47,7 @@ def begin(door: str, log: "Logger", correlation: str, traceparent: str = "", **f
             yield
     finally:
         _current.reset(before)
-        current.logger.append_keys(correlation_id=None, trace_id=None, span_id=None)
+        current.logger.keys = {}
         _write(current.counted, current)
 
 
@@ -58,7 +56,8 @@ def bind_correlation(correlation: str, traceparent: str = "") -> None:
     if (current := _current.get()) and correlation:
         current.correlation = correlation
         current.trace = trace = follow(traceparent, correlation)
-        current.logger.append_keys(correlation_id=correlation, trace_id=trace.trace_id, span_id=trace.span_id)
+        keys = {"correlation_id": correlation, "trace_id": trace.trace_id, "span_id": trace.span_id}
+        current.logger.keys = keys
         annotate(correlation_id=correlation, trace_id=trace.trace_id)
 
 

@@ -3,9 +3,13 @@
 Source: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 """
 
+import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from mcpist.telemetry.log_lines import write_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +47,25 @@ type MetricTotals = dict[tuple[Metric, str], float]
 
 def write(counted: Mapping[tuple[Metric, str], float], *, correlation: str, trace: str = "") -> None:
     """Print one line for all metrics without a dimension, and one for each value of a dimension."""
-    from aws_lambda_powertools.metrics import EphemeralMetrics  # lazily, since the command line needs it not
-
+    environment = os.environ
+    if not counted or environment.get("POWERTOOLS_METRICS_DISABLED") == "true":
+        return
+    common = {"service": environment["POWERTOOLS_SERVICE_NAME"], "correlation_id": correlation, "trace_id": trace}
+    namespace, now = environment["POWERTOOLS_METRICS_NAMESPACE"], round(time.time() * 1000)
     for dimension, value in dict.fromkeys((metric.dimension, by) for metric, by in counted):
-        line = EphemeralMetrics()
-        if dimension:
-            line.add_dimension(dimension, value)
-        line.add_metadata("correlation_id", correlation)
-        line.add_metadata("trace_id", trace)
-        for (metric, by), total in counted.items():
-            if (metric.dimension, by) == (dimension, value):
-                line.add_metric(metric.name, metric.unit, total)
-        line.flush_metrics()
+        totals = {
+            metric: total for (metric, by), total in counted.items() if (metric.dimension, by) == (dimension, value)
+        }
+        directive = {
+            "Namespace": namespace,
+            "Dimensions": [["service", dimension] if dimension else ["service"]],
+            "Metrics": [{"Name": metric.name, "Unit": metric.unit} for metric in totals],
+        }
+        write_line(
+            {
+                "_aws": {"Timestamp": now, "CloudWatchMetrics": [directive]},
+                **common,
+                **({dimension: value} if dimension else {}),
+                **{metric.name: [float(total)] for metric, total in totals.items()},
+            }
+        )
