@@ -1,7 +1,12 @@
-"""The protocol's own conformance suite against the endpoint: what applies passes, and what does not is listed."""
+"""The protocol's own conformance suite against the endpoint: what applies passes, and what does not is listed.
+
+The suite asks for tools, prompts and resources of its own: tests/peers/suite serves them through the endpoint's door,
+its handlers of tasks and its store of questions.
+"""
 
 import http.client
 import json
+import shutil
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +16,38 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from infra.local.deployment import LocalDeployment
+from infra.local.deployment import ROOT, LocalDeployment, run_local_deployment, with_modules
 from tests.core.loopback import listening
 from tests.peers.conformance import failures
+from tests.whole.conftest import HERE, built
 
+SUITE = Path(__file__).parents[1] / "peers/suite"
+EXTENSION = """
+from mcp_endpoint.suite.server import extend  # noqa: E402
+
+own_server = meta_tool_server
+meta_tool_server = lambda: extend(own_server())  # noqa: E731
+"""
 EXCEPTIONS = Path(__file__).parents[1] / "peers/conformance.toml"
 HOP_HEADERS = {"connection", "transfer-encoding", "content-length", "server", "date"}
 ANSWER_SECONDS = 60
+
+
+@contextmanager
+def extended(request: pytest.FixtureRequest) -> Iterator[LocalDeployment]:
+    """A deployment whose endpoint has what the suite asks for, beside its own."""
+    root = with_modules(request.getfixturevalue("tmp_path_factory").mktemp("suite"))
+    (root / "functions").unlink()
+    shutil.copytree(ROOT / "functions", root / "functions", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(SUITE, root / "functions/mcp_endpoint/suite")
+    with (root / "functions/mcp_endpoint/protocol/server.py").open("a", encoding="utf-8") as server:
+        server.write(EXTENSION)
+    plenty = {"UserRequests": "6000"}
+    with run_local_deployment(docs=HERE / "documents", root=root, modules=["rag"], parameters=plenty) as deployment:
+        yield deployment
+
+
+pytestmark = built(extended)
 
 
 @contextmanager
